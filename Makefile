@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-openflow test-switch test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -51,6 +51,7 @@ stf: hopwright
 ifneq ($(ROOT),)
 tools: interop-tools
 	tests/tutorial/setup.sh
+	tests/ip/setup.sh
 
 waiting: network-mixes braccept p4runtime test-openflow test-switch test-switchblade tutorial side-by-side
 
@@ -81,6 +82,12 @@ tutorial: hopwright
 	tests/tutorial/setup.sh
 	tests/tutorial/run.sh
 
+# IP routers, driven by FRR and BIRD, and docs/ip-router.md typed.
+test-ip: hopwright
+	tests/ip/setup.sh
+	tests/ip/network_test.py
+	tests/tutorial/run.sh docs/ip-router.md
+
 interop:
 	$(MAKE) --jobs=3 --output-sync=target side-by-side
 	$(MAKE) alone
@@ -90,9 +97,9 @@ export HOPWRIGHT_SKIP_PRIVILEGED_TESTS := 1
 
 tools:
 
-waiting alone p4runtime test-openflow test-switch test-switchblade tutorial interop:
+waiting alone p4runtime test-ip test-openflow test-switch test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-openflow, test-switch, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif

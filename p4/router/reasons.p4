@@ -26,7 +26,8 @@ enum bit<8> Reason {
     NO_ROUTE             = 40,   // destination unreachable
     HOP_LIMIT            = 41,   // time exceeded
     UNRESOLVED           = 42,   // the neighbour's link-layer address is not known
-    TOO_BIG              = 43    // longer than the egress port's MTU
+    TOO_BIG              = 43,   // longer than the egress port's MTU
+    KERNEL_ROUTE         = 44    // the route leads by a device that is no port, such as a tunnel
 }
 
 const bit<8> FIRST_PUNTED = 32;

@@ -2,7 +2,7 @@
 # Installs the routing daemons and tools that the tests use and that are missing. None of the daemons' services starts.
 set -euo pipefail
 missing=()
-for tool in vtysh:frr bird:bird2 traceroute:traceroute ping:iputils-ping ip:iproute2; do
+for tool in vtysh:frr bird:bird2 traceroute:traceroute ethtool:ethtool ping:iputils-ping ip:iproute2; do
     PATH=$PATH:/usr/sbin:/usr/lib/frr command -v "${tool%%:*}" >/dev/null || missing+=("${tool#*:}")
 done
 ((${#missing[@]})) || exit 0

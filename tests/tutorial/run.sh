@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tries docs/tutorial.md in a network of its own. Needs root, and tests/p4runtime/setup.sh run before.
+# Tries docs/tutorial.md, or the pages that are named, in a network of its own. Needs root, and tests/p4runtime/setup.sh run before.
 set -euo pipefail
 cd "$(dirname "$0")"
 unshare --net --mount sh -c '
     mkdir -p /run/netns && mount --make-rprivate / && mount -t tmpfs none /run/netns && ip link set lo up
-    exec python3 tutorial_test.py' run
+    exec python3 tutorial_test.py "$@"' run "$@"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Types docs/tutorial.md into a shell, as a newcomer would, and compares what comes with what the page says.
+"""Types pages of the documentation, docs/tutorial.md or those named, into a shell, as a newcomer would, and compares
+what comes with what the page says.
 
 A comment before a block says what to do with it: `file NAME` writes it, `background` leaves its last command running
 until it has said all that the page shows, `fails` wants its last command to fail, `skip` leaves it out. Lines of a
@@ -123,8 +124,17 @@ class Shell:
                 raise AssertionError(f"`{command}` ended by itself:\n{text}")
 
 
-def main():
-    page = ROOT / "docs/tutorial.md"
+def end_processes():
+    """What still runs in namespaces: all of them are the page's."""
+    for namespace in subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split("\n"):
+        if namespace:
+            pids = subprocess.run(["ip", "netns", "pids", namespace.split()[0]], capture_output=True, text=True).stdout
+            for pid in pids.split():
+                os.kill(int(pid), signal.SIGKILL)
+
+
+def type_page(name):
+    page = ROOT / name
     with tempfile.TemporaryDirectory() as folder:
         shell = Shell(pathlib.Path(folder))
         count = 0
@@ -132,8 +142,8 @@ def main():
             for directives, language, lines, number in blocks(page.read_text()):
                 try:
                     match directives:
-                        case ["file", name]:
-                            (shell.folder / name).write_text("\n".join(lines) + "\n")
+                        case ["file", file]:
+                            (shell.folder / file).write_text("\n".join(lines) + "\n")
                         case ["skip"]:
                             pass
                         case _ if language == "console":
@@ -146,14 +156,16 @@ def main():
                                 shell.run(last, shown, directives == ["fails"])
                             count += len(others) + 1
                 except AssertionError as error:
-                    sys.exit(f"docs/tutorial.md, block at line {number}: {error}")
+                    sys.exit(f"{name}, block at line {number}: {error}")
         finally:
             shell.stop()
+            end_processes()
     assert count > 20, "the page has lost its commands"
-    print(f"tutorial: {count} commands, as the page says")
+    print(f"{name}: {count} commands, as the page says")
 
 
 if __name__ == "__main__":
     # Who runs in the background of a shell ignores it, and so would what is started here.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    main()
+    for page in sys.argv[1:] or ["docs/tutorial.md"]:
+        type_page(page)

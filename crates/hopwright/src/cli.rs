@@ -102,6 +102,12 @@ pub(crate) enum Command {
     ///
     /// Opens interfaces as `run` does. Ctrl-C stops it, and it prints its counters.
     Openflow(OpenflowArgs),
+    /// Run an IP router, with a network namespace as its control plane
+    ///
+    /// Forwards IPv4 and IPv6 between network interfaces. The namespace has an interface of the same name for each of them.
+    /// Whatever configures addresses and routes there, `ip`, FRR or BIRD, configures the router. Namespace, interfaces and
+    /// addresses stay when the router stops, until `ip netns delete`. Needs root. Ctrl-C stops it.
+    Ip(IpArgs),
     /// Measure
     Bench(BenchArgs),
     /// Print a script that makes a shell complete this command
@@ -408,6 +414,25 @@ pub(crate) struct ReplayArgs {
     /// Print results as JSON, one object per packet
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct IpArgs {
+    /// Make an interface port NUMBER of the router
+    #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
+    pub interfaces: Vec<Interface>,
+    /// The control plane: a network namespace (`ip netns`), which is made if it is not there
+    #[arg(long, value_name = "NAME")]
+    pub namespace: String,
+    /// How to receive and send packets: af_xdp, af_packet, or auto: AF_XDP on each interface where it works
+    #[arg(long, value_name = "KIND", default_value_t)]
+    pub ports: PortChoice,
+    /// Threads that forward packets
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
+    pub workers: u8,
+    /// Write the counters as JSON to this file each second and at exit
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

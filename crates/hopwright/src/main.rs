@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Meter(args) => commands::control::meter::run(&args),
         Command::Trace(args) => commands::control::trace::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Ip(args) => commands::ip::run(&args),
         Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {
             BenchCommand::Programs(args) => commands::bench::programs::run_benchmark(&args),

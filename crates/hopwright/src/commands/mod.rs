@@ -7,6 +7,7 @@ pub(crate) mod control;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod interfaces;
+pub(crate) mod ip;
 pub(crate) mod ir;
 pub(crate) mod openflow;
 pub(crate) mod p4info;

@@ -1,0 +1,299 @@
+//! The forwarding information base: writes the kernel's routes and neighbours to the program's tables.
+//!
+//! A prefix's entry is, in this order: that of the kernel's route; for the address of a neighbour on a link of the
+//! router, a host route to it; that which the program starts with; none.
+
+pub(crate) mod next_hops;
+mod view;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use hopwright_dataplane::ControlError;
+use hopwright_host::netlink::{Forwarding, Prefix, RouteKind};
+use hopwright_ir::{ActionCall, MatchValue, TableEntry};
+use num_bigint::BigUint;
+
+use crate::agent::Counters;
+use crate::program::{Program, Reason, RouteTable};
+use next_hops::{HopKey, NextHops, Numbers};
+pub(crate) use view::View;
+
+/// Prefixes whose entries are the program's own: loopback, link-local unicast and multicast addresses. The kernel has
+/// such routes on every link.
+const RESERVED: [(&str, u8); 5] = [("127.0.0.0", 8), ("224.0.0.0", 4), ("::1", 128), ("fe80::", 10), ("ff00::", 8)];
+
+/// What a prefix's packets shall meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Wanted {
+    Via(HopKey),
+    Multipath(Vec<(HopKey, u16)>),
+    End(Reason),
+}
+
+/// What is in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Installed {
+    Via { hop: u16, counter: u32 },
+    Multipath { group: u16, counter: u32 },
+    End(Reason),
+}
+
+impl Installed {
+    fn counter(self) -> u32 {
+        match self {
+            Installed::Via { counter, .. } | Installed::Multipath { counter, .. } => counter,
+            Installed::End(_) => 0,
+        }
+    }
+}
+
+/// The program's tables, and what has been written to them.
+#[derive(Debug)]
+pub(crate) struct Fib {
+    program: Program,
+    reserved: Vec<Prefix>,
+    /// Entries that the program starts with.
+    initial: HashMap<Prefix, ActionCall>,
+    installed: HashMap<Prefix, Installed>,
+    hops: NextHops,
+    route_counters: Numbers,
+    counters: Arc<Counters>,
+}
+
+impl Fib {
+    /// Brings the tables to where the program starts.
+    pub(crate) fn new(program: Program, counters: Arc<Counters>) -> Result<Fib, ControlError> {
+        let control = &program.control;
+        let pipeline = control.pipeline();
+        let mut initial = HashMap::new();
+        for routes in [program.ipv4, program.ipv6].into_iter().flatten() {
+            control[routes.id].clear()?;
+            for entry in &pipeline[routes.id].entries {
+                initial.extend(prefix_of(routes, entry).map(|prefix| (prefix, entry.action.clone())));
+                control[routes.id].insert(entry.clone())?;
+            }
+        }
+        for table in [program.ports, program.groups, program.next_hops] {
+            control[table].clear()?;
+        }
+        if let Some(selector) = pipeline[program.groups].implementation {
+            let selector = control.profile(selector)?;
+            selector.groups().into_iter().try_for_each(|(id, _)| selector.delete_group(id))?;
+            selector.members().into_iter().try_for_each(|(id, _)| selector.delete_member(id))?;
+        }
+        let reserved = RESERVED.iter().filter_map(|(ip, length)| Some(Prefix::new(ip.parse().ok()?, *length)));
+        Ok(Fib {
+            reserved: reserved.collect(),
+            initial,
+            installed: HashMap::new(),
+            hops: NextHops::new(),
+            route_counters: Numbers::up_to(program.route_counters.saturating_sub(1)),
+            program,
+            counters,
+        })
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub(crate) fn next_hops(&mut self) -> &mut NextHops {
+        &mut self.hops
+    }
+
+    /// Has the router accept frames to an Ethernet address at a port.
+    pub(crate) fn set_port(&self, number: u32, mac: [u8; 6], hash_seed: u32) -> Result<(), ControlError> {
+        let table = &self.program.control[self.program.ports];
+        let matches = vec![MatchValue::Exact(number.into())];
+        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed) })
+    }
+
+    /// Brings the entries of prefixes up to date. Errors are logged and counted: the entry stays as it was.
+    pub(crate) fn update(&mut self, view: &View<'_>, prefixes: impl IntoIterator<Item = Prefix>) {
+        let mut first = None;
+        for prefix in prefixes {
+            if let Err(error) = self.update_one(view, prefix) {
+                self.counters.refused.fetch_add(1, Relaxed);
+                first.get_or_insert((prefix, error));
+            }
+        }
+        if let Some((prefix, error)) = first {
+            tracing::error!("route {}/{}: {error}; there may be more", prefix.address, prefix.length);
+        }
+        self.counters.routes.store(self.installed.len() as u64, Relaxed);
+        self.counters.next_hops.store(self.hops.len() as u64, Relaxed);
+        self.counters.groups.store(self.hops.group_count() as u64, Relaxed);
+    }
+
+    /// Brings the entries of the next hops that `which` selects up to date.
+    pub(crate) fn refresh(&mut self, view: &View<'_>, which: impl Fn(&HopKey) -> bool) {
+        let selected = self.hops.iter().filter(|(_, hop)| which(&hop.key)).map(|(id, hop)| (id, hop.key));
+        for (id, key) in selected.collect::<Vec<_>>() {
+            if let Err(error) = self.hops.set(&self.program, id, view.forward(&key)) {
+                tracing::error!("next hop {}: {error}", key.address);
+            }
+        }
+    }
+
+    fn update_one(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
+        let routes = if prefix.address.is_ipv4() { self.program.ipv4 } else { self.program.ipv6 };
+        let Some(routes) = routes else { return Ok(()) };
+        if self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address)) {
+            return Ok(());
+        }
+        let before = self.installed.get(&prefix).copied();
+        let wanted = wanted(view, prefix);
+        if wanted.as_ref().map(|wanted| self.would_be(wanted, before)) == before.map(Some) {
+            return Ok(());
+        }
+        let control = self.program.control.clone();
+        let table = &control[routes.id];
+        let matches = vec![lpm(prefix)];
+        self.counters.changes.fetch_add(1, Relaxed);
+        match wanted {
+            Some(wanted) => {
+                let now = self.acquire(view, wanted, before)?;
+                let action = match now {
+                    Installed::Via { hop, counter } => routes.via(hop, counter),
+                    Installed::Multipath { group, counter } => routes.multipath(group, counter),
+                    Installed::End(reason) => routes.end(reason),
+                };
+                let entry = TableEntry { matches, priority: 0, action };
+                let there = before.is_some() || self.initial.contains_key(&prefix);
+                let written = if there { table.modify(entry) } else { table.insert(entry) };
+                if let Err(error) = written {
+                    let kept = before.map_or(0, Installed::counter);
+                    return self.release(now, kept).and(Err(error));
+                }
+                self.installed.insert(prefix, now);
+                before.map_or(Ok(()), |before| self.release(before, now.counter()))
+            }
+            None => {
+                match self.initial.get(&prefix) {
+                    Some(action) => table.modify(TableEntry { matches, priority: 0, action: action.clone() })?,
+                    None => table.delete(&matches, 0)?,
+                }
+                self.installed.remove(&prefix);
+                before.map_or(Ok(()), |before| self.release(before, 0))
+            }
+        }
+    }
+
+    /// What would be installed, if no next hop or group has to be made for it.
+    fn would_be(&self, wanted: &Wanted, before: Option<Installed>) -> Option<Installed> {
+        let counter = before.map_or(0, Installed::counter);
+        Some(match wanted {
+            Wanted::Via(key) => Installed::Via { hop: self.hops.find(key)?, counter },
+            Wanted::Multipath(keys) => Installed::Multipath { group: self.hops.find_group(keys)?, counter },
+            Wanted::End(reason) => Installed::End(*reason),
+        })
+    }
+
+    /// Takes what an entry refers to; its counter is that of the entry before.
+    fn acquire(
+        &mut self,
+        view: &View<'_>,
+        wanted: Wanted,
+        before: Option<Installed>,
+    ) -> Result<Installed, ControlError> {
+        let kept = before.map_or(0, Installed::counter);
+        let counter = |numbers: &mut Numbers| if kept > 0 { kept } else { numbers.take().unwrap_or(0) };
+        match wanted {
+            Wanted::Via(key) => {
+                let hop = self.hops.acquire(&self.program, key, |key| view.forward(key))?;
+                Ok(Installed::Via { hop, counter: counter(&mut self.route_counters) })
+            }
+            Wanted::Multipath(keys) => {
+                let mut hops = Vec::with_capacity(keys.len());
+                for (key, weight) in keys {
+                    match self.hops.acquire(&self.program, key, |key| view.forward(key)) {
+                        Ok(hop) => hops.push((hop, weight)),
+                        Err(error) => {
+                            hops.iter().try_for_each(|(hop, _)| self.hops.release(&self.program, *hop))?;
+                            return Err(error);
+                        }
+                    }
+                }
+                let group = self.hops.acquire_group(&self.program, hops)?;
+                Ok(Installed::Multipath { group, counter: counter(&mut self.route_counters) })
+            }
+            Wanted::End(reason) => Ok(Installed::End(reason)),
+        }
+    }
+
+    /// Gives back what an entry referred to, with its counter unless that is `kept`.
+    fn release(&mut self, installed: Installed, kept: u32) -> Result<(), ControlError> {
+        let counter = installed.counter();
+        if counter != 0 && counter != kept {
+            self.route_counters.give(counter);
+        }
+        match installed {
+            Installed::Via { hop, .. } => self.hops.release(&self.program, hop),
+            Installed::Multipath { group, .. } => self.hops.release_group(&self.program, group),
+            Installed::End(_) => Ok(()),
+        }
+    }
+}
+
+/// What a prefix's packets shall meet, as the kernel has it now.
+fn wanted(view: &View<'_>, prefix: Prefix) -> Option<Wanted> {
+    match view.route(prefix) {
+        Some(forwarding) => Some(of_route(view, prefix, forwarding)),
+        None => view.neighbour(prefix).map(Wanted::Via),
+    }
+}
+
+fn of_route(view: &View<'_>, prefix: Prefix, forwarding: &Forwarding) -> Wanted {
+    match forwarding.kind {
+        RouteKind::Local => return Wanted::End(Reason::Local),
+        RouteKind::Blackhole => return Wanted::End(Reason::Blackhole),
+        RouteKind::Unreachable => return Wanted::End(Reason::NoRoute),
+        RouteKind::Unicast => {}
+    }
+    let host = prefix == Prefix::host(prefix.address);
+    let mut keys = Vec::new();
+    for hop in forwarding.next_hops.iter().filter(|hop| !hop.dead) {
+        if hop.encapsulated || !view.is_port(hop.device) {
+            return Wanted::End(Reason::KernelRoute);
+        }
+        let address = match hop.gateway {
+            Some(gateway) => gateway,
+            None if host => prefix.address,
+            // Neighbours of a link have host routes; the kernel looks for those that have none.
+            None => return Wanted::End(Reason::Unresolved),
+        };
+        keys.push((HopKey { device: hop.device, address, mtu: forwarding.mtu }, hop.weight));
+    }
+    match keys[..] {
+        [] => Wanted::End(Reason::NoRoute),
+        [(key, _)] => Wanted::Via(key),
+        _ => Wanted::Multipath(keys),
+    }
+}
+
+fn lpm(prefix: Prefix) -> MatchValue {
+    let value = match prefix.address {
+        std::net::IpAddr::V4(ip) => BigUint::from(ip.to_bits()),
+        std::net::IpAddr::V6(ip) => BigUint::from(ip.to_bits()),
+    };
+    MatchValue::Lpm { value, prefix_len: prefix.length.into() }
+}
+
+/// The prefix of an entry.
+fn prefix_of(routes: RouteTable, entry: &TableEntry) -> Option<Prefix> {
+    let [MatchValue::Lpm { value, prefix_len }] = &entry.matches[..] else { return None };
+    let bits: u128 = value.try_into().ok()?;
+    let address =
+        if routes.bits == 32 { u32::try_from(bits).ok()?.to_be_bytes().into() } else { bits.to_be_bytes().into() };
+    Some(Prefix::new(address, u8::try_from(*prefix_len).ok()?))
+}
+
+/// Adds an entry or changes its action.
+fn put(table: &hopwright_dataplane::Table, entry: TableEntry) -> Result<(), ControlError> {
+    match table.insert(entry.clone()) {
+        Err(ControlError::Duplicate(_)) => table.modify(entry),
+        other => other,
+    }
+}

@@ -1,0 +1,278 @@
+//! The program that is built in, and what the agent needs of a program: tables, actions and counters by name.
+
+use std::sync::Arc;
+
+use hopwright_dataplane::{BuildError, Control, EngineKind, VirtualDataPlane};
+use hopwright_driver::{Options, compile_text};
+use hopwright_ir::{ActionCall, ActionId, ExternKind, Pipeline, TableId};
+use num_bigint::BigUint;
+
+/// Port by which the program punts.
+pub const CPU_PORT: u32 = 510;
+/// Port by which it punts packets of routing and neighbour protocols.
+pub const URGENT_CPU_PORT: u32 = 508;
+
+/// Bytes of `packet_in_t`, in front of a punted packet.
+pub(crate) const PACKET_IN_BYTES: usize = 3;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../p4/router/", $name)))),*]
+    };
+}
+
+/// The program and its parts, by the names they include each other by.
+const SOURCES: &[(&str, &str)] =
+    files!["ip.p4", "headers.p4", "next_hops.p4", "parser.p4", "reasons.p4", "route_ipv4.p4", "route_ipv6.p4",];
+
+/// What becomes of packets: numbers of `Reason` in `reasons.p4`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Reason {
+    Blackhole = 9,
+    Local = 36,
+    NoRoute = 40,
+    Unresolved = 42,
+    KernelRoute = 44,
+}
+
+/// A program that the agent cannot drive.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ProgramError {
+    #[error("the program has no {kind} `{name}`: the agent drives p4/router/ip.p4 and programs with its tables")]
+    Missing { kind: &'static str, name: &'static str },
+    #[error("table `{table}` of the program does not have the keys and actions of p4/router/ip.p4: {wrong}")]
+    Shape { table: &'static str, wrong: String },
+}
+
+/// Numbers and names of `Reason` in `reasons.p4`: what becomes of packets, and the indices of the counter `reasons`.
+pub fn reasons() -> Vec<(u8, &'static str)> {
+    let text = SOURCES.iter().find(|(name, _)| *name == "reasons.p4").map_or("", |(_, text)| text);
+    let value = |line: &'static str| {
+        let (name, rest) = line.split_once('=')?;
+        let digits = rest.trim_start();
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let name = name.trim();
+        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        Some((digits[..end].parse().ok()?, name)).filter(|_| upper)
+    };
+    text.lines().filter_map(value).collect()
+}
+
+/// Compiles the program that is built into this crate.
+pub fn pipeline() -> Result<Arc<Pipeline>, BuildError> {
+    let options = Options {
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        no_disk: true,
+        ..Options::default()
+    };
+    let compiled = compile_text(SOURCES[0].0, SOURCES[0].1, &options, true);
+    let report = compiled.report(false);
+    compiled.pipeline.map(Arc::new).ok_or(BuildError::Program(report))
+}
+
+/// The program that is built in, ready to run.
+pub fn data_plane() -> Result<Arc<VirtualDataPlane>, BuildError> {
+    VirtualDataPlane::new(pipeline()?, EngineKind::Jit)
+}
+
+/// A table of routes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouteTable {
+    pub id: TableId,
+    /// Bits of its key.
+    pub bits: u32,
+    via: ActionId,
+    multipath: ActionId,
+    end: ActionId,
+}
+
+impl RouteTable {
+    pub(crate) fn via(&self, next_hop: u16, counter: u32) -> ActionCall {
+        call(self.via, [next_hop.into(), counter.into()])
+    }
+
+    pub(crate) fn multipath(&self, group: u16, counter: u32) -> ActionCall {
+        call(self.multipath, [group.into(), counter.into()])
+    }
+
+    pub(crate) fn end(&self, reason: Reason) -> ActionCall {
+        call(self.end, [u64::from(reason as u8)])
+    }
+}
+
+/// The parts of a running program that the agent uses.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub control: Arc<Control>,
+    pub ipv4: Option<RouteTable>,
+    pub ipv6: Option<RouteTable>,
+    pub ports: TableId,
+    receive: ActionId,
+    pub next_hops: TableId,
+    forward: ActionId,
+    resolve: ActionId,
+    pub groups: TableId,
+    r#use: ActionId,
+    /// Numbers of routes that can have a counter of their own.
+    pub route_counters: u32,
+}
+
+/// What the program writes into packets to a next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Forward {
+    pub port: u32,
+    pub src: [u8; 6],
+    pub dst: [u8; 6],
+    pub mtu: u16,
+}
+
+impl Program {
+    /// Finds the parts of a program by their names.
+    pub(crate) fn new(vdp: &VirtualDataPlane) -> Result<Program, ProgramError> {
+        let control = vdp.control().clone();
+        let pipeline = control.pipeline();
+        let routes = |name, bits| -> Result<Option<RouteTable>, ProgramError> {
+            let Some(id) = pipeline.table_by_name(name) else { return Ok(None) };
+            keys(pipeline, id, name, &[bits])?;
+            let action = |action, parameters| action_of(pipeline, id, name, action, parameters);
+            let (via, multipath) = (action("via", &[16, 32])?, action("multipath", &[16, 32])?);
+            Ok(Some(RouteTable { id, bits, via, multipath, end: action("end", &[8])? }))
+        };
+        let (ipv4, ipv6) = (routes("routes_ipv4", 32)?, routes("routes_ipv6", 128)?);
+        if ipv4.is_none() && ipv6.is_none() {
+            return Err(ProgramError::Missing { kind: "table", name: "routes_ipv4" });
+        }
+        let table = |name, bits: &[u32]| {
+            let id = pipeline.table_by_name(name).ok_or(ProgramError::Missing { kind: "table", name })?;
+            keys(pipeline, id, name, bits).map(|()| id)
+        };
+        let (ports, next_hops, groups) = (table("ports", &[9])?, table("next_hops", &[16])?, table("groups", &[16])?);
+        if pipeline[groups].implementation.is_none() {
+            return Err(ProgramError::Shape { table: "groups", wrong: "it has no action selector".into() });
+        }
+        let counter = |name| {
+            let id = pipeline.extern_by_name(name).ok_or(ProgramError::Missing { kind: "counter", name })?;
+            match pipeline[id].kind {
+                ExternKind::Counter { size, .. } => Ok(size as u32),
+                _ => Err(ProgramError::Missing { kind: "counter", name }),
+            }
+        };
+        counter("next_hop_packets")?;
+        counter("reasons")?;
+        Ok(Program {
+            receive: action_of(pipeline, ports, "ports", "receive", &[48, 32])?,
+            forward: action_of(pipeline, next_hops, "next_hops", "forward", &[9, 48, 48, 16])?,
+            resolve: action_of(pipeline, next_hops, "next_hops", "resolve", &[])?,
+            r#use: action_of(pipeline, groups, "groups", "use", &[16])?,
+            route_counters: counter("route_packets")?,
+            ipv4,
+            ipv6,
+            ports,
+            next_hops,
+            groups,
+            control,
+        })
+    }
+
+    pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32) -> ActionCall {
+        call(self.receive, [number(mac), hash_seed.into()])
+    }
+
+    pub(crate) fn forward(&self, to: Option<Forward>) -> ActionCall {
+        match to {
+            Some(to) => call(self.forward, [to.port.into(), number(to.src), number(to.dst), to.mtu.into()]),
+            None => call(self.resolve, []),
+        }
+    }
+
+    pub(crate) fn use_next_hop(&self, next_hop: u16) -> ActionCall {
+        call(self.r#use, [next_hop.into()])
+    }
+}
+
+fn call<const N: usize>(action: ActionId, args: [u64; N]) -> ActionCall {
+    ActionCall { action, args: args.map(BigUint::from).into() }
+}
+
+fn number(mac: [u8; 6]) -> u64 {
+    mac.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Checks the widths of a table's keys; those of a selector do not count.
+fn keys(pipeline: &Pipeline, id: TableId, table: &'static str, bits: &[u32]) -> Result<(), ProgramError> {
+    let found: Vec<u32> = pipeline[id].match_keys().map(|key| key.expr.ty.width()).collect();
+    if found == bits {
+        return Ok(());
+    }
+    Err(ProgramError::Shape { table, wrong: format!("its keys have {found:?} bits, not {bits:?}") })
+}
+
+fn action_of(
+    pipeline: &Pipeline,
+    id: TableId,
+    table: &'static str,
+    name: &'static str,
+    bits: &[u32],
+) -> Result<ActionId, ProgramError> {
+    let named = |full: &str| full == name || full.strip_suffix(name).is_some_and(|before| before.ends_with('.'));
+    let action = pipeline[id].actions.iter().map(|a| a.action).find(|a| named(&pipeline[*a].name));
+    let action = action.ok_or_else(|| ProgramError::Shape { table, wrong: format!("it has no action `{name}`") })?;
+    let found: Vec<u32> = pipeline[action].params.iter().map(|param| param.ty.width()).collect();
+    if found != bits {
+        return Err(ProgramError::Shape { table, wrong: format!("`{name}` takes {found:?} bits, not {bits:?}") });
+    }
+    Ok(action)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reasons_are_those_of_the_program() {
+        let reasons = reasons();
+        assert_eq!(reasons[0], (0, "FORWARDED"));
+        assert_eq!(reasons.last(), Some(&(44, "KERNEL_ROUTE")));
+        for (reason, name) in [
+            (Reason::Blackhole, "BLACKHOLE"),
+            (Reason::Local, "LOCAL"),
+            (Reason::NoRoute, "NO_ROUTE"),
+            (Reason::Unresolved, "UNRESOLVED"),
+            (Reason::KernelRoute, "KERNEL_ROUTE"),
+        ] {
+            assert!(reasons.contains(&(reason as u8, name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn other_programs_are_refused() {
+        let vdp = |text: &str| {
+            let compiled = compile_text("other.p4", text, &Options::default(), true);
+            VirtualDataPlane::new(Arc::new(compiled.pipeline.unwrap()), EngineKind::Interp).unwrap()
+        };
+        let frame = |tables: &str| {
+            format!(
+                "#include <core.p4>\n#include <v1model.p4>\nheader h_t {{ bit<32> dst; }} struct h {{ h_t a; }} struct m {{}}
+                 parser P(packet_in p, out h hdr, inout m meta, inout standard_metadata_t s) {{
+                     state start {{ p.extract(hdr.a); transition accept; }} }}
+                 control C(inout h hdr, inout m meta) {{ apply {{}} }}
+                 control I(inout h hdr, inout m meta, inout standard_metadata_t s) {{ {tables} }}
+                 control E(inout h hdr, inout m meta, inout standard_metadata_t s) {{ apply {{}} }}
+                 control D(packet_out p, in h hdr) {{ apply {{ p.emit(hdr); }} }}
+                 V1Switch(P(), C(), I(), E(), C(), D()) main;"
+            )
+        };
+        let error = Program::new(&vdp(&frame("apply {}"))).unwrap_err().to_string();
+        assert!(error.starts_with("the program has no table `routes_ipv4`"), "{error}");
+        let error = Program::new(&vdp(&frame(
+            "action via(bit<8> to) { s.egress_spec = (bit<9>) to; }
+             table routes_ipv4 { key = { hdr.a.dst: lpm; } actions = { via; } default_action = via(0); } apply { routes_ipv4.apply(); }",
+        )))
+        .unwrap_err()
+        .to_string();
+        assert!(error.contains("`via` takes [8] bits, not [16, 32]"), "{error}");
+        assert!(Program::new(&data_plane().unwrap()).is_ok());
+    }
+}

@@ -1,0 +1,590 @@
+#!/usr/bin/env python3
+"""Four of our IP routers and a Linux router, driven by unmodified routing daemons, in network namespaces.
+
+              r2
+            /    \\
+    h1 -- r1      r4 -- peer -- h2
+            \\    /
+              r3
+
+Each router is a process with devices of its own and a namespace as control plane. In these, and in the peer's, which
+forwards by its kernel, run FRR's zebra, ospfd and bgpd for IPv4 and BIRD for IPv6: OSPF inside, BGP to the peer.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+FRR = pathlib.Path("/usr/lib/frr")
+PREFIX = f"hwip{os.getpid()}-"
+# The machine may be busy.
+PATIENCE = 90.0
+ROUTERS = ["r1", "r2", "r3", "r4"]
+# Both ends of each link: router, device, address by protocol.
+LINKS = [
+    ("h1", "eth0", "r1", "eth1", 1),
+    ("r1", "eth2", "r2", "eth1", 12),
+    ("r1", "eth3", "r3", "eth1", 13),
+    ("r2", "eth2", "r4", "eth1", 24),
+    ("r3", "eth2", "r4", "eth2", 34),
+    ("r4", "eth3", "peer", "eth1", 45),
+    ("peer", "eth2", "h2", "eth0", 5),
+]
+AS = {"r1": 65001, "r2": 65001, "r3": 65001, "r4": 65001, "peer": 65005}
+SMALL_MTU = 1400
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, check=True, timeout=60, **kwargs):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout, **kwargs)
+    if check and done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def address(link, end, v6):
+    """Address of the end 1 or 2 of a link, with its length."""
+    return f"2001:db8:{link}::{end}/64" if v6 else f"10.0.{link}.{end}/24"
+
+
+class Node:
+    """A namespace: a host, or the control plane of a router. Its processes end with it."""
+
+    def __init__(self, name, folder):
+        self.name, self.net = name, PREFIX + name
+        self.folder = folder / name
+        self.folder.mkdir()
+        self.folder.chmod(0o755)
+        self.processes = []
+        self.devices = []
+
+    def make(self):
+        run("ip", "netns", "add", self.net)
+        self.settle()
+
+    def settle(self):
+        for key in ("all", "default"):
+            self.sysctl(f"net/ipv6/conf/{key}/accept_dad", 0)
+        self.ip("link", "set", "lo", "up")
+
+    def sysctl(self, key, value):
+        run("ip", "netns", "exec", self.net, "sh", "-c", f"echo {value} > /proc/sys/{key}")
+
+    def ip(self, *args):
+        return run("ip", "-n", self.net, *args)
+
+    def run(self, *command, **kwargs):
+        return run("ip", "netns", "exec", self.net, *map(str, command), **kwargs)
+
+    def start(self, name, *command, net=None):
+        log = open(self.folder / f"{name}.log", "w")
+        process = subprocess.Popen(["ip", "netns", "exec", net or self.net, *map(str, command)], stdout=log,
+                                   stderr=subprocess.STDOUT)
+        self.processes.append((name, process))
+        return process
+
+    def log(self, name):
+        return (self.folder / f"{name}.log").read_text()
+
+    def stop(self):
+        for _, process in reversed(self.processes):
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for _, process in reversed(self.processes):
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class Router(Node):
+    """One of ours: the switch's devices are in a namespace of their own."""
+
+    def __init__(self, name, folder):
+        super().__init__(name, folder)
+        self.switch = f"{self.net}-sw"
+        self.stats = self.folder / "stats.json"
+
+    def start_switch(self):
+        interfaces = [arg for n, device in enumerate(self.devices, 1) for arg in ("-i", f"{n}@{device}")]
+        self.start("hopwright", HOPWRIGHT, "ip", *interfaces, "--namespace", self.net, "--stats", self.stats,
+                   net=self.switch)
+
+    def counts(self):
+        """As they are now: they are written each second."""
+        before = self.stats.stat().st_mtime_ns
+        wait_for("counters", lambda: self.stats.stat().st_mtime_ns > before, step=0.05)
+        before = self.stats.stat().st_mtime_ns
+        wait_for("counters", lambda: self.stats.stat().st_mtime_ns > before, step=0.05)
+        return json.loads(self.stats.read_text())
+
+
+def wait_for(what, condition, patience=PATIENCE, step=0.2):
+    begin = time.monotonic()
+    while True:
+        try:
+            found = condition()
+        except (Failed, FileNotFoundError, json.JSONDecodeError) as error:
+            found, what_failed = None, error
+        else:
+            what_failed = found
+        if found:
+            return time.monotonic() - begin
+        if time.monotonic() - begin > patience:
+            raise Failed(f"{what}: not within {patience:.0f} s ({what_failed})")
+        time.sleep(step)
+
+
+class Lab:
+    def __init__(self, folder):
+        self.folder = folder
+        self.nodes = {name: Router(name, folder) if name in ROUTERS else Node(name, folder)
+                      for name in ["h1", "h2", "peer", *ROUTERS]}
+
+    def __getattr__(self, name):
+        return self.nodes[name]
+
+    def build(self):
+        for node in self.nodes.values():
+            node.make()
+            if isinstance(node, Router):
+                run("ip", "netns", "add", node.switch)
+                # Devices of the switch have no addresses.
+                run("ip", "netns", "exec", node.switch, "sh", "-c",
+                    "for f in all default; do echo 1 > /proc/sys/net/ipv6/conf/$f/disable_ipv6; done")
+        for left, left_device, right, right_device, _ in LINKS:
+            ends = []
+            for name, device in ((left, left_device), (right, right_device)):
+                node = self.nodes[name]
+                node.devices.append(device)
+                ends.append((node, device, getattr(node, "switch", node.net)))
+            (a, a_device, a_net), (b, b_device, b_net) = ends
+            run("ip", "link", "add", a_device, "netns", a_net, "type", "veth", "peer", "name", b_device, "netns", b_net)
+            for device, net in ((a_device, a_net), (b_device, b_net)):
+                # Real links have no frames longer than the MTU.
+                run("ip", "netns", "exec", net, "ethtool", "-K", device, "tso", "off", "gso", "off")
+                run("ip", "-n", net, "link", "set", device, "up")
+        for router in ROUTERS:
+            self.nodes[router].start_switch()
+        for router in ROUTERS:
+            node = self.nodes[router]
+            wait_for(f"{router} runs", lambda: "routing" in node.log("hopwright"))
+        for left, left_device, right, right_device, link in LINKS:
+            for end, (name, device) in enumerate(((left, left_device), (right, right_device)), 1):
+                for v6 in (False, True):
+                    self.nodes[name].ip("address", "add", address(link, end, v6), "dev", device)
+        for n, router in enumerate([*ROUTERS, "peer"], 1):
+            node = self.nodes[router]
+            node.ip("address", "add", f"10.255.0.{n}/32", "dev", "lo")
+            node.ip("address", "add", f"2001:db8:ffff::{n}/128", "dev", "lo")
+        for key in ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"):
+            self.peer.sysctl(key, 1)
+        for host, link, end in ((self.h1, 1, 2), (self.h2, 5, 1)):
+            for v6 in (False, True):
+                host.ip("-6" if v6 else "-4", "route", "add", "default", "via", address(link, end, v6).split("/")[0])
+
+    # -- routing daemons ----------------------------------------------------------------------------------
+
+    def start_daemons(self):
+        for n, name in enumerate([*ROUTERS, "peer"], 1):
+            self.start_frr(name, n)
+            self.start_bird(name, n)
+
+    def inner(self, name):
+        """Devices that OSPF runs on, and those that it only announces."""
+        links = [(device, link) for a, a_device, b, b_device, link in LINKS
+                 for node, device in ((a, a_device), (b, b_device)) if node == name]
+        active = [device for device, link in links if link in (12, 13, 24, 34)]
+        return active, [device for device, _ in links if device not in active]
+
+    def start_frr(self, name, n):
+        node = self.nodes[name]
+        run("chown", "frr:frr", node.folder)
+        active, passive = self.inner(name)
+        ospf, bgp = [], []
+        if name != "peer":
+            for device in active:
+                ospf += [f"interface {device}", " ip ospf area 0", " ip ospf network point-to-point",
+                          " ip ospf hello-interval 1", " ip ospf dead-interval 4", "exit"]
+            for device in passive + ["lo"]:
+                ospf += [f"interface {device}", " ip ospf area 0", " ip ospf passive", "exit"]
+            ospf += ["router ospf", f" ospf router-id 10.255.0.{n}", " timers throttle spf 50 100 1000"]
+            ospf += ["exit"]
+        bgp += [f"router bgp {AS[name]}", f" bgp router-id 10.255.0.{n}", " no bgp ebgp-requires-policy",
+                  " timers bgp 3 9"]
+        if name == "peer":
+            bgp += [" neighbor 10.0.45.1 remote-as 65001", " address-family ipv4 unicast",
+                      "  network 10.0.5.0/24", "  network 10.255.0.5/32"]
+        else:
+            others = [m for m, other in enumerate(ROUTERS, 1) if other != name]
+            for m in others:
+                bgp += [f" neighbor 10.255.0.{m} remote-as 65001", f" neighbor 10.255.0.{m} update-source lo",
+                          f" neighbor 10.255.0.{m} timers connect 1"]
+            if name == "r4":
+                bgp += [" neighbor 10.0.45.2 remote-as 65005", " neighbor 10.0.45.2 timers connect 1"]
+            bgp += [" address-family ipv4 unicast"]
+            if name == "r4":
+                bgp += [f"  neighbor 10.255.0.{m} next-hop-self" for m in others]
+                bgp += ["  network 10.0.1.0/24", "  network 10.255.0.1/32", "  network 10.0.12.0/24",
+                          "  network 10.0.13.0/24", "  network 10.0.24.0/24", "  network 10.0.34.0/24"]
+        bgp += [" exit-address-family", "exit"]
+        daemons = {"zebra": ([], []), "ospfd": (ospf, []), "bgpd": (bgp, ["-l", "0.0.0.0"])}
+        for daemon, (lines, options) in daemons.items():
+            if daemon == "ospfd" and name == "peer":
+                continue
+            config = node.folder / f"{daemon}.conf"
+            config.write_text("\n".join(["log stdout", *lines]) + "\n")
+            run("chown", "frr:frr", config)
+            node.start(daemon, FRR / daemon, "-f", config, "--vty_socket", node.folder, "-z", node.folder / "zserv",
+                       "-i", node.folder / f"{daemon}.pid", "-A", "127.0.0.1", *options)
+            wait_for(f"{daemon} of {name}", lambda: (node.folder / f"{daemon}.vty").exists())
+
+    def start_bird(self, name, n):
+        node = self.nodes[name]
+        active, passive = self.inner(name)
+        text = f"""router id 10.255.0.{n};
+protocol device {{ scan time 1; }}
+protocol direct {{ ipv6; interface "eth*", "lo"; }}
+protocol kernel {{ merge paths on; ipv6 {{ import none; export where source != RTS_DEVICE; }}; }}
+"""
+        if name != "peer":
+            stubs = ", ".join(f'"{device}"' for device in passive) or '"none"'
+            fast = "".join(f'interface "{d}" {{ type ptp; hello 1; dead 4; ecmp weight 1; }};\n' for d in active)
+            text += f"""protocol ospf v3 inner {{ ecmp yes; tick 1; ipv6 {{ import all; export none; }};
+    area 0 {{ stubnet 2001:db8:ffff::{n}/128; {fast} interface {stubs} {{ stub; }}; }};
+}}
+"""
+            exported = 'where proto = "outside"' if name == "r4" else "none"
+            for m, other in enumerate(ROUTERS, 1):
+                if other != name and "r4" in (other, name):
+                    text += f"""protocol bgp to_{other} {{ local 2001:db8:ffff::{n} as 65001; neighbor 2001:db8:ffff::{m} as 65001;
+    multihop; connect retry time 1; connect delay time 1; error wait time 1, 2;
+    ipv6 {{ import all; export {exported}; next hop self; }}; }}
+"""
+        if name in ("r4", "peer"):
+            here, there = (1, 2) if name == "r4" else (2, 1)
+            text += f"""protocol bgp outside {{ local 2001:db8:45::{here} as {AS[name]};
+    neighbor 2001:db8:45::{there} as {AS["peer" if name == "r4" else "r4"]}; connect retry time 1; connect delay time 1;
+    error wait time 1, 2;
+    ipv6 {{ import all; export where source = RTS_DEVICE || source ~ [RTS_OSPF, RTS_OSPF_IA]; }}; }}
+"""
+        config = node.folder / "bird.conf"
+        config.write_text(text)
+        node.start("bird", "bird", "-f", "-c", config, "-s", node.folder / "bird.ctl", "-P", node.folder / "bird.pid")
+
+    def vtysh(self, name, command):
+        return self.nodes[name].run("vtysh", "--vty_socket", self.nodes[name].folder, "-c", command)
+
+    def state(self, name):
+        """What helps to find out what went wrong."""
+        node = self.nodes[name]
+        text = []
+        for command in (["ip", "route"], ["ip", "-6", "route"], ["ip", "neigh"], ["ip", "-br", "link"]):
+            text.append(node.run(*command, check=False))
+        if (node.folder / "bird.ctl").exists():
+            text.append(node.run("birdc", "-s", node.folder / "bird.ctl", "show", "protocols", check=False))
+        for log in sorted(node.folder.glob("*.log")):
+            text.append(f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-15:]))
+        return f"===== {name}\n" + "\n".join(text)
+
+    def remove(self):
+        for node in self.nodes.values():
+            node.stop()
+        for node in self.nodes.values():
+            for net in (node.net, getattr(node, "switch", None)):
+                if net:
+                    run("ip", "netns", "delete", net, check=False)
+
+
+# -- what is checked -------------------------------------------------------------------------------------------
+
+
+def ping(node, to, count=3, *options):
+    out = node.run("ping", "-n", "-i", "0.2", "-c", count, "-W", "2", *options, to, check=False)
+    found = re.search(r"(\d+) packets transmitted, (\d+) received", out)
+    return int(found[2]) if found else 0
+
+
+def reachable(lab):
+    for v6, to in ((False, "10.0.5.2"), (True, "2001:db8:5::2")):
+        took = wait_for(f"h1 reaches {to}", lambda: ping(lab.h1, to, 1))
+        print(f"  {to} reached after {took:.1f} s more")
+    # Addresses of the routers themselves.
+    for n in range(1, 6):
+        for to in (f"10.255.0.{n}", f"2001:db8:ffff::{n}"):
+            wait_for(f"h1 reaches {to}", lambda: ping(lab.h1, to, 1))
+
+
+def trace(lab):
+    """Every router answers with the address of the port that the packet came by, and the packets of a flow take one path."""
+    for to, paths in (
+        ("10.0.5.2", [["10.0.1.2", f"10.0.{a}.2", f"10.0.{b}.2", "10.0.45.2", "10.0.5.2"] for a, b in ((12, 24), (13, 34))]),
+        ("2001:db8:5::2", [["2001:db8:1::2", f"2001:db8:{a}::2", f"2001:db8:{b}::2", "2001:db8:45::2", "2001:db8:5::2"]
+                           for a, b in ((12, 24), (13, 34))]),
+    ):
+        out = lab.h1.run("traceroute", "-n", "-I", "-q", "1", "-N", "1", "-w", "3", to)
+        found = [line.split()[1] for line in out.splitlines()[1:]]
+        if found not in paths:
+            raise Failed(f"traceroute to {to}: {found}, not one of {paths}\n{out}")
+        print(f"  traceroute: {' '.join(found)}")
+
+
+SERVER = """
+import socket, sys, hashlib
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+with socket.socket(family) as server:
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind((sys.argv[1], 5001)); server.listen()
+    print('ready', flush=True)
+    connection, _ = server.accept()
+    digest, count = hashlib.sha256(), 0
+    while data := connection.recv(65536):
+        digest.update(data); count += len(data)
+    connection.sendall(f'{count} {digest.hexdigest()}'.encode()); connection.close()
+"""
+CLIENT = """
+import socket, sys, hashlib
+data = bytes(i * 7 % 251 for i in range(1 << 20)) * int(sys.argv[2])
+with socket.create_connection((sys.argv[1], 5001), timeout=60) as c:
+    c.sendall(data); c.shutdown(socket.SHUT_WR)
+    answer = c.recv(200).decode()
+assert answer == f'{len(data)} {hashlib.sha256(data).hexdigest()}', answer
+"""
+
+
+def tcp(lab):
+    for to in ("10.0.5.2", "2001:db8:5::2"):
+        begin = time.monotonic()
+        server = subprocess.Popen(["ip", "netns", "exec", lab.h2.net, "python3", "-c", SERVER, to], stdout=subprocess.PIPE)
+        try:
+            server.stdout.readline()
+            lab.h1.run("python3", "-c", CLIENT, to, "8", timeout=120)
+        finally:
+            server.kill()
+            server.wait()
+        print(f"  8 MiB by TCP to {to}: {time.monotonic() - begin:.1f} s")
+
+
+RECEIVE = """
+import socket, sys, time, struct
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM); s.setsockopt(socket.SOL_SOCKET, 33, 1 << 26)
+s.bind((sys.argv[1], 6000)); print('ready', flush=True)
+seen, wanted = set(), int(sys.argv[2]); s.settimeout(5)
+try:
+    while len(seen) < wanted:
+        seen.add(s.recv(2000)[:8])
+except TimeoutError:
+    pass
+print(len(seen), flush=True)
+"""
+SEND = """
+import socket, sys, time, struct
+family = socket.AF_INET6 if ':' in sys.argv[1] else socket.AF_INET
+count, flows, rate = map(int, sys.argv[2:5])
+sockets = [socket.socket(family, socket.SOCK_DGRAM) for _ in range(flows)]
+[s.connect((sys.argv[1], 6000)) for s in sockets]
+begin = time.monotonic()
+for n in range(count):
+    sockets[n % flows].send(struct.pack('!Q', n) + bytes(100))
+    if n % 50 == 49:
+        time.sleep(max(0, begin + n / rate - time.monotonic()))
+"""
+
+
+def udp(lab, to, count, flows=32, rate=4000):
+    """Sends a counted run, and returns how many arrived."""
+    receiver = subprocess.Popen(["ip", "netns", "exec", lab.h2.net, "python3", "-c", RECEIVE, to, str(count)],
+                                stdout=subprocess.PIPE, text=True)
+    try:
+        receiver.stdout.readline()
+        lab.h1.run("python3", "-c", SEND, to, count, flows, rate, timeout=120)
+        return int(receiver.stdout.readline())
+    finally:
+        receiver.kill()
+        receiver.wait()
+
+
+def counted(lab):
+    """Every packet arrives, by the fast path, and flows take both ways."""
+    count = 8000
+    for to in ("10.0.5.2", "2001:db8:5::2"):
+        before = {name: lab.nodes[name].counts() for name in ROUTERS}
+        arrived = udp(lab, to, count)
+        after = {name: lab.nodes[name].counts() for name in ROUTERS}
+        if arrived != count:
+            raise Failed(f"{arrived} of {count} packets to {to} arrived")
+        rise = {n: after[n]["reasons"]["forwarded"] - before[n]["reasons"]["forwarded"] for n in ROUTERS}
+        punted = {n: after[n]["to_kernel"]["packets"] - before[n]["to_kernel"]["packets"] for n in ROUTERS}
+        print(f"  {count} datagrams to {to}: all arrived; forwarded by the fast paths {rise}, punted {punted}")
+        for name in ("r1", "r4"):
+            if rise[name] < count:
+                raise Failed(f"{name} forwarded {rise[name]} of {count} packets to {to} by its fast path")
+        if min(rise["r2"], rise["r3"]) < count // 5 or rise["r2"] + rise["r3"] < count:
+            raise Failed(f"flows do not use both ways: {rise}")
+        # Hellos, keepalives, ARP.
+        if max(punted.values()) > count // 10:
+            raise Failed(f"packets went by the kernel: {punted}")
+
+
+def path_mtu(lab):
+    """The link to the peer gets a small MTU: senders are told, and IPv4 packets that may be fragmented are."""
+    for node, device in ((lab.r4, "eth3"),):
+        run("ip", "-n", node.switch, "link", "set", device, "mtu", SMALL_MTU)
+    lab.peer.ip("link", "set", "eth1", "mtu", SMALL_MTU)
+    wait_for("the MTU of r4's port", lambda: f"mtu {SMALL_MTU}" in lab.r4.ip("link", "show", "eth3"))
+    for to, overhead in (("10.0.5.2", 28), ("2001:db8:5::2", 48)):
+        big, fits = 1500 - overhead, SMALL_MTU - overhead
+        out = lab.h1.run("ping", "-n", "-c", "1", "-W", "2", "-M", "do", "-s", big, to, check=False)
+        if "mtu" not in out.lower() and "too big" not in out.lower():
+            raise Failed(f"nobody said that the packet to {to} is too big:\n{out}")
+        if ping(lab.h1, to, 2, "-M", "do", "-s", str(fits)) != 2:
+            raise Failed(f"packets of {SMALL_MTU} bytes do not reach {to}")
+    lab.h1.run("ip", "route", "flush", "cache")
+    if not ping(lab.h1, "10.0.5.2", 2, "-M", "dont", "-s", "1472"):
+        raise Failed("IPv4 packets are not fragmented")
+    tcp(lab)
+    run("ip", "-n", lab.r4.switch, "link", "set", "eth3", "mtu", "1500")
+    lab.peer.ip("link", "set", "eth1", "mtu", "1500")
+    lab.h1.run("ip", "route", "flush", "cache")
+    lab.h1.run("ip", "-6", "route", "flush", "cache")
+
+
+def cut_and_heal(lab):
+    """The link between r1 and r2 goes down: OSPF finds the other way. It comes back: both are used again."""
+    count, rate = 12000, 1000
+    for to in ("10.0.5.2", "2001:db8:5::2"):
+        receiver = subprocess.Popen(["ip", "netns", "exec", lab.h2.net, "python3", "-c", RECEIVE, to, str(count)],
+                                    stdout=subprocess.PIPE, text=True)
+        receiver.stdout.readline()
+        sender = subprocess.Popen(["ip", "netns", "exec", lab.h1.net, "python3", "-c", SEND, to, str(count), "32", str(rate)])
+        try:
+            time.sleep(2)
+            # The other end: r1's device loses its carrier.
+            run("ip", "-n", lab.r2.switch, "link", "set", "eth1", "down")
+            carrier = wait_for("r1 sees the cut", lambda: "NO-CARRIER" in lab.r1.ip("link", "show", "eth2"), step=0.02)
+            family = "-6" if ":" in to else "-4"
+            healed = wait_for("OSPF's way around", lambda: "dev eth2" not in lab.r1.ip(
+                family, "route", "show", *(["2001:db8:ffff::4"] if ":" in to else ["10.255.0.4"])), step=0.02)
+            sender.wait(60)
+            arrived = int(receiver.stdout.readline())
+        finally:
+            for process in (sender, receiver):
+                process.kill()
+                process.wait()
+        lost = count - arrived
+        print(f"  cut: carrier lost after {carrier * 1000:.0f} ms, OSPF's routes changed after {healed * 1000:.0f} ms more;"
+              f" {lost} of {count} datagrams lost at {rate}/s, {lost / rate * 1000:.0f} ms")
+        if arrived < count - 10 * rate:
+            raise Failed(f"{lost} of {count} packets to {to} lost when the link was cut")
+        run("ip", "-n", lab.r2.switch, "link", "set", "eth1", "up")
+        took = wait_for("OSPF uses the link again", lambda: "dev eth2" in lab.r1.ip(
+            family, "route", "show", *(["2001:db8:ffff::4"] if ":" in to else ["10.255.0.4"])))
+        print(f"  healed: both ways again after {took:.1f} s")
+    counted(lab)
+
+
+def neighbours_stay_fresh(lab):
+    """The kernel sees no packet of the flows, and yet its neighbour entries do not go stale while they are used."""
+    state = lambda: lab.r1.ip("neigh", "show", "10.0.1.1")
+    lab.r1.sysctl("net/ipv4/neigh/eth1/base_reachable_time_ms", 2000)
+    lab.r1.sysctl("net/ipv4/neigh/eth1/delay_first_probe_time", 1)
+    before = lab.r1.counts()["neighbour_probes"]
+    deadline = time.monotonic() + 8
+    seen = set()
+    while time.monotonic() < deadline:
+        udp(lab, "10.0.5.2", 400, 4, 1000)
+        ping(lab.h2, "10.0.1.1", 2)
+        seen.add(state().split()[-1])
+    if "FAILED" in seen or not seen & {"REACHABLE", "DELAY", "PROBE"}:
+        raise Failed(f"the neighbour was {seen}")
+    if lab.r1.counts()["neighbour_probes"] == before:
+        raise Failed("nobody asked the kernel to confirm the neighbour")
+    print(f"  a neighbour in use was {', '.join(sorted(seen))}")
+
+
+def many_routes(lab, count=100_000):
+    """The fast path has all routes that somebody gives the kernel in a row, and none when they are gone."""
+    node = lab.r1
+    before = node.counts()["routes"]
+    batch = node.folder / "routes"
+    for verb in ("add", "delete"):
+        batch.write_text("".join(f"route {verb} 100.{n >> 16}.{n >> 8 & 255}.{n & 255}/32 via 10.0.12.2\n" for n in range(count)))
+        begin = time.monotonic()
+        node.ip("-batch", batch)
+        kernel = time.monotonic() - begin
+        wanted = before + (count if verb == "add" else 0)
+        wait_for(f"{wanted} routes", lambda: json.loads(node.stats.read_text())["routes"] == wanted)
+        print(f"  {verb} {count} routes: {kernel:.1f} s in the kernel, in the tables after {time.monotonic() - begin:.1f} s")
+        if verb == "add" and not ping(lab.h1, "10.0.5.2", 1):
+            raise Failed("nothing goes with many routes")
+    counts = node.counts()
+    if counts["routes_refused"]:
+        raise Failed(f"routes were refused: {counts}")
+
+
+CHECKS = [reachable, trace, counted, tcp, path_mtu, cut_and_heal, neighbours_stay_fresh, many_routes]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", help="run this check only, after the network converged")
+    parser.add_argument("--keep", action="store_true", help="leave the network when something fails")
+    args = parser.parse_args()
+    if os.geteuid() != 0:
+        print("network_test.py needs root: it creates network namespaces", file=sys.stderr)
+        return 2
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-ip-"))
+    folder.chmod(0o755)
+    lab = Lab(folder)
+    result = 1
+    try:
+        begin = time.monotonic()
+        lab.build()
+        lab.start_daemons()
+        for check in CHECKS:
+            if not args.only or check.__name__ in args.only or check is reachable:
+                print(f"{check.__name__}:", flush=True)
+                check(lab)
+        for name in ROUTERS:
+            log = lab.nodes[name].log("hopwright")
+            if "panicked" in log or "ERROR" in log:
+                raise Failed(f"{name}:\n{log}")
+        print(f"ip: passed in {time.monotonic() - begin:.0f} s")
+        result = 0
+    except Failed as failure:
+        print(f"FAILED: {failure}")
+        for name in lab.nodes:
+            try:
+                print(lab.state(name))
+            except Exception as error:
+                print(f"===== {name}: {error}")
+    finally:
+        if result and args.keep:
+            print(f"the network stays: namespaces {PREFIX}*, files {folder}")
+        else:
+            lab.remove()
+            shutil.rmtree(folder, ignore_errors=True)
+    return result
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    sys.exit(main())
