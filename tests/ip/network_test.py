@@ -222,7 +222,7 @@ class Lab:
         if name != "peer":
             for device in active:
                 ospf += [f"interface {device}", " ip ospf area 0", " ip ospf network point-to-point",
-                          " ip ospf hello-interval 1", " ip ospf dead-interval 4", "exit"]
+                          " ip ospf hello-interval 1", " ip ospf dead-interval 4", " ip ospf cost 10", "exit"]
             for device in passive + ["lo"]:
                 ospf += [f"interface {device}", " ip ospf area 0", " ip ospf passive", "exit"]
             ospf += ["router ospf", f" ospf router-id 10.255.0.{n}", " timers throttle spf 50 100 1000"]
@@ -245,7 +245,8 @@ class Lab:
                 bgp += ["  network 10.0.1.0/24", "  network 10.255.0.1/32", "  network 10.0.12.0/24",
                           "  network 10.0.13.0/24", "  network 10.0.24.0/24", "  network 10.0.34.0/24"]
         bgp += [" exit-address-family", "exit"]
-        daemons = {"zebra": ([], []), "ospfd": (ospf, []), "bgpd": (bgp, ["-l", "0.0.0.0"])}
+        # With next-hop objects this zebra does not put a group together again whose device was down for a moment.
+        daemons = {"zebra": (["no zebra nexthop kernel enable"], []), "ospfd": (ospf, []), "bgpd": (bgp, ["-l", "0.0.0.0"])}
         for daemon, (lines, options) in daemons.items():
             if daemon == "ospfd" and name == "peer":
                 continue

@@ -46,13 +46,13 @@ impl Exchange {
                 poll.wait(Duration::from_secs(1));
             }
             self.queues.iter().for_each(CpuQueue::clear_wakeup);
-            more = self.to_kernel();
-            more |= self.from_kernel();
+            more = self.deliver();
+            more |= self.inject();
         }
     }
 
     /// Returns whether there may be more.
-    fn to_kernel(&mut self) -> bool {
+    fn deliver(&self) -> bool {
         let mut more = false;
         for queue in &self.queues {
             let mut taken = 0;
@@ -72,7 +72,7 @@ impl Exchange {
         more
     }
 
-    fn from_kernel(&mut self) -> bool {
+    fn inject(&mut self) -> bool {
         let mut more = false;
         let mut gone = Vec::new();
         for (port, tap) in &mut self.taps {
