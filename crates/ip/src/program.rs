@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, Control, EngineKind, VirtualDataPlane};
-use hopwright_driver::{Options, compile_text};
+use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_ir::{ActionCall, ActionId, ExternKind, Pipeline, TableId};
 use num_bigint::BigUint;
 
@@ -60,21 +60,23 @@ pub fn reasons() -> Vec<(u8, &'static str)> {
     text.lines().filter_map(value).collect()
 }
 
-/// Compiles the program that is built into this crate.
-pub fn pipeline() -> Result<Arc<Pipeline>, BuildError> {
+/// Compiles `p4/router/ip.p4`.
+pub fn compile() -> Compiled {
+    let (name, text) = SOURCES[0];
     let options = Options {
         embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
         no_disk: true,
         ..Options::default()
     };
-    let compiled = compile_text(SOURCES[0].0, SOURCES[0].1, &options, true);
-    let report = compiled.report(false);
-    compiled.pipeline.map(Arc::new).ok_or(BuildError::Program(report))
+    compile_text(name, text, &options, true)
 }
 
 /// The program that is built in, ready to run.
 pub fn data_plane() -> Result<Arc<VirtualDataPlane>, BuildError> {
-    VirtualDataPlane::new(pipeline()?, EngineKind::Jit)
+    let compiled = compile();
+    let report = compiled.report(false);
+    let pipeline = compiled.pipeline.ok_or(BuildError::Program(report))?;
+    VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit)
 }
 
 /// A table of routes.

@@ -1,10 +1,12 @@
 //! A switch with tenants: each a P4 program with ports, limits and a control plane of its own.
 //!
 //! - [`config`] is `switch.toml`.
-//! - [`run()`] builds the switch and keeps it as the file says. `running` is the switch and how it changes, `program` compiles.
+//! - [`run()`] builds the switch and keeps it as the file says. `running` is the switch and how it changes, `program` compiles, `agent`
+//!   has the control planes in this process.
 //! - [`admin`] is the administration socket, and its client. `metrics` is what Prometheus reads.
 
 pub mod admin;
+mod agent;
 pub mod config;
 mod metrics;
 mod program;

@@ -10,6 +10,7 @@ use hopwright_host::metrics::{CONTENT_TYPE, Text, write_process_metrics};
 use hopwright_ir::TableId;
 use hopwright_p4runtime::Counts;
 
+use crate::agent;
 use crate::running::{Board, Shown, lock};
 
 /// A family of metrics: its name, what it counts, and its value.
@@ -70,6 +71,7 @@ fn page(switch: &SwitchStats, tenants: &[Shown]) -> String {
     stats.iter().for_each(|(tenant, s)| text.sample(&[("tenant", tenant)], s.busy_ns as f64 / 1e9));
     resources(&mut text, tenants);
     p4runtime(&mut text, tenants);
+    agent::write_metrics(&mut text, tenants.iter().map(|t| (t.tenant.name(), t.agent.clone())));
     devices(&mut text, switch);
     write_process_metrics(&mut text);
     text.finish()

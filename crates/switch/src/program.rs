@@ -1,5 +1,6 @@
 //! Compiles tenants' programs, and fills their tables with the entries to start with.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hopwright_dataplane::{FrameSize, VirtualDataPlane};
@@ -9,7 +10,8 @@ use hopwright_p4runtime::{Bundle, Program};
 use hopwright_stf::DataPlaneEngine;
 use hopwright_syntax::Options;
 
-use crate::config::Source;
+use crate::agent;
+use crate::config::{self, Source};
 
 /// Longest file with entries, in bytes.
 const LONGEST_ENTRIES: usize = 64 << 20;
@@ -29,8 +31,11 @@ impl Compiled {
     pub(crate) fn new(source: &Source) -> Result<Compiled, String> {
         let mut options = Options { include_paths: source.include.clone(), ..Options::default() };
         source.defines.iter().for_each(|definition| options.define(definition));
-        let compiled = compile_file(&source.file, &options, true);
-        let bundle = Bundle::of(&compiled, &source.file, &source.defines, &source.include);
+        let (compiled, main) = match &source.file {
+            config::Program::File(file) => (compile_file(file, &options, true), file.as_path()),
+            config::Program::Agent(kind) => (agent::program(*kind), Path::new("")),
+        };
+        let bundle = Bundle::of(&compiled, main, &source.defines, &source.include);
         let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| f.message)?;
         let read = |file: &std::path::PathBuf| {
             files::read_text(file, LONGEST_ENTRIES).map_err(|e| format!("{}: {e}", file.display()))

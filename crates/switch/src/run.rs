@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use hopwright_host::http::{self, Listener};
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_p4runtime::ServeError;
+use hopwright_ports::DeviceError;
 use hopwright_ports::opener::OpenerError;
 
 use crate::admin::{self, Answer, Request};
@@ -27,8 +28,12 @@ pub enum SwitchError {
     Config(#[from] ConfigError),
     #[error("tenant `{tenant}`: {message}")]
     Program { tenant: String, message: String },
+    #[error("tenant `{tenant}`: agent: {message}")]
+    Agent { tenant: String, message: String },
     #[error(transparent)]
     Ports(#[from] OpenerError),
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     #[error(transparent)]
     Switch(#[from] hopwright_dataplane::SwitchError),
     #[error(transparent)]
@@ -73,7 +78,7 @@ pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
         let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
         compiled.data_plane().map_err(wrong)?;
         let ports: Vec<String> = tenant.ports.iter().map(|(number, device)| format!("{number} is {device}")).collect();
-        let (program, ports) = (tenant.program.file.display(), ports.join(", "));
+        let (program, ports) = (&tenant.program.file, ports.join(", "));
         lines.push(format!("tenant {}: {program}, {ports}", tenant.name));
     }
     Ok(lines)
@@ -137,7 +142,7 @@ fn announce(running: &Running) {
     }
     for hosted in running.all_hosted() {
         let id = hosted.config.device_id.map_or_else(|| "no device id".into(), |id| format!("device id {id}"));
-        tracing::info!("tenant {}: {}, {id}", hosted.config.name, hosted.config.program.file.display());
+        tracing::info!("tenant {}: {}, {id}", hosted.config.name, hosted.config.program.file);
     }
     let Some(settings) = &running.config().p4runtime else { return };
     let Some(address) = running.p4runtime() else { return };

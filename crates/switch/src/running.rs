@@ -12,9 +12,10 @@ use hopwright_dataplane::{
 };
 use hopwright_p4runtime::{Access, Client, Device, Options, Server, Tls};
 use hopwright_ports::opener::{Opened, Opener};
-use hopwright_ports::{FrameMatch, Wanted};
+use hopwright_ports::{FrameMatch, Reception, Wanted};
 
 use crate::SwitchError;
+use crate::agent::{self, Agent};
 use crate::config::{self, Config};
 use crate::program::Compiled;
 
@@ -31,6 +32,7 @@ pub(crate) struct Hosted {
     pub tenant: Arc<Tenant>,
     pub device: Option<Arc<Device>>,
     program: Compiled,
+    agent: Agent,
 }
 
 /// The tenants, for threads that look at them.
@@ -41,6 +43,7 @@ pub(crate) type Board = Arc<Mutex<Vec<Shown>>>;
 pub(crate) struct Shown {
     pub tenant: Arc<Tenant>,
     pub device: Option<Arc<Device>>,
+    pub agent: Agent,
 }
 
 /// A switch with tenants.
@@ -50,6 +53,8 @@ pub(crate) struct Running {
     opener: Opener,
     /// The switch's port number of each device.
     numbers: BTreeMap<String, u32>,
+    /// By device: which frames it receives.
+    receptions: BTreeMap<String, Reception>,
     hosted: Vec<Hosted>,
     server: Option<Server>,
     board: Board,
@@ -78,8 +83,16 @@ impl Running {
         let (switch, worker) = SwitchBuilder::without_tenants().pools(pools).batch(config.switch.batch).build()?;
         let server = config.p4runtime.as_ref().map(serve).transpose()?;
         let empty = Config { ports: Vec::new(), tenants: Vec::new(), ..config.clone() };
-        let (numbers, hosted) = (BTreeMap::new(), Vec::new());
-        let mut running = Running { config: empty, switch, opener, numbers, hosted, server, board: Board::default() };
+        let mut running = Running {
+            config: empty,
+            switch,
+            opener,
+            numbers: BTreeMap::new(),
+            receptions: BTreeMap::new(),
+            hosted: Vec::new(),
+            server,
+            board: Board::default(),
+        };
         running.change(config)?;
         Ok((running, worker))
     }
@@ -185,6 +198,7 @@ impl Running {
                 && let Some(number) = self.numbers.remove(&device)
             {
                 self.switch.remove_port(number)?;
+                self.receptions.remove(&device);
                 changes.push(format!("device {device} removed"));
             }
         }
@@ -192,6 +206,7 @@ impl Running {
             let number = (0..).find(|n| !self.numbers.values().any(|taken| taken == n)).unwrap_or(0);
             self.switch.add_ports(number, opened.ports)?;
             self.numbers.insert(device.clone(), number);
+            self.receptions.insert(device.clone(), Reception::open(&device)?);
             changes.push(format!("device {device} added, {}", opened.how));
         }
         for tenant in &new.tenants {
@@ -202,6 +217,11 @@ impl Running {
                     let Some((compiled, vdp)) = program else { continue };
                     self.add(tenant, compiled, vdp, changes)?;
                 }
+            }
+        }
+        for (device, reception) in &mut self.receptions {
+            if let Some(number) = self.numbers.get(device) {
+                reception.set(&self.switch.addresses(*number))?;
             }
         }
         if let (Some(server), Some(settings)) = (&self.server, &new.p4runtime) {
@@ -219,8 +239,8 @@ impl Running {
         changes: &mut Changes,
     ) -> Result<(), SwitchError> {
         let tenant = self.switch.add_tenant(&self.spec(config, vdp))?;
-        let mut hosted = Hosted { config: config.clone(), tenant, device: None, program };
-        let served = self.serve_tenant(&mut hosted);
+        let mut hosted = Hosted { config: config.clone(), tenant, device: None, program, agent: Agent::default() };
+        let served = self.serve_tenant(&mut hosted).and_then(|()| self.start_agent(&hosted));
         self.hosted.push(hosted);
         served?;
         changes.push(format!("tenant {} added", config.name));
@@ -228,6 +248,7 @@ impl Running {
     }
 
     fn remove(&self, old: Hosted, changes: &mut Changes) -> Result<(), SwitchError> {
+        old.agent.stop();
         if let (Some(server), Some(device)) = (&self.server, &old.device) {
             server.remove(device.id());
         }
@@ -246,6 +267,11 @@ impl Running {
     ) -> Result<(), SwitchError> {
         let hosted = &mut self.hosted[at];
         let name = &new.name;
+        let other_agent = hosted.config.agent != new.agent;
+        let restart = program.is_some() || other_agent;
+        if restart {
+            hosted.agent.stop();
+        }
         if let Some((compiled, vdp)) = program {
             let wrong = |message: String| SwitchError::Program { tenant: name.clone(), message };
             match &hosted.device {
@@ -273,6 +299,12 @@ impl Running {
             served?;
             changes.push(format!("tenant {name}: another device id"));
         }
+        if restart && let Some(hosted) = self.hosted(name) {
+            self.start_agent(hosted)?;
+        }
+        if other_agent {
+            changes.push(format!("tenant {name}: another agent"));
+        }
         Ok(())
     }
 
@@ -280,9 +312,16 @@ impl Running {
     fn serve_tenant(&self, hosted: &mut Hosted) -> Result<(), SwitchError> {
         if let (Some(server), Some(id)) = (&self.server, hosted.config.device_id) {
             let device = Device::new(id, hosted.tenant.clone(), hosted.config.program.engine);
-            hosted.device = Some(server.add(device.with_program(hosted.program.program.clone()))?);
+            let device = device.with_program(hosted.program.program.clone());
+            let device = if hosted.config.agent.is_some() { device.read_only() } else { device };
+            hosted.device = Some(server.add(device)?);
         }
         Ok(())
+    }
+
+    fn start_agent(&self, hosted: &Hosted) -> Result<(), SwitchError> {
+        let started = hosted.agent.start(&hosted.config, &hosted.tenant, &self.switch);
+        started.map_err(|message| SwitchError::Agent { tenant: hosted.config.name.clone(), message })
     }
 
     fn spec(&self, config: &config::Tenant, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
@@ -299,6 +338,7 @@ impl Running {
                 config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect(),
             ),
             cpu_port: Some(config.cpu_port),
+            urgent_cpu_port: config.agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind)),
             cpu_queue: config.cpu_queue,
             rules: if config.rules.is_empty() { everything() } else { config.rules.iter().map(rule).collect() },
             limits: limits_of(&config.limits),
@@ -307,14 +347,16 @@ impl Running {
     }
 
     fn publish(&self) {
-        let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone() };
+        let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone(), agent: h.agent.clone() };
         *lock(&self.board) = self.hosted.iter().map(shown).collect();
     }
 }
 
 /// Whether a change of a tenant's configuration needs another tenant of its name.
 fn needs_new_tenant(old: &config::Tenant, new: &config::Tenant) -> bool {
-    (&old.ports, &old.rules, old.cpu_port, old.cpu_queue) != (&new.ports, &new.rules, new.cpu_port, new.cpu_queue)
+    let kind = |tenant: &config::Tenant| tenant.agent.as_ref().map(|a| a.kind);
+    (&old.ports, &old.rules, old.cpu_port, old.cpu_queue, kind(old))
+        != (&new.ports, &new.rules, new.cpu_port, new.cpu_queue, kind(new))
 }
 
 pub(crate) fn limits_of(limits: &config::Limits) -> Limits {

@@ -1,9 +1,11 @@
-//! The interfaces of `hopwright run`: parses and checks `-i PORT@DEVICE`.
+//! Interfaces of the command line: parses, checks and opens `-i PORT@DEVICE`.
 
 use std::io::ErrorKind;
 use std::str::FromStr;
 
+use hopwright_dataplane::Switch;
 use hopwright_ports::opener::OpenerError;
+use hopwright_ports::{DeviceError, Reception};
 use hopwright_sema::nearest;
 
 use crate::failure::Failure;
@@ -74,6 +76,16 @@ fn missing(name: &str, all: &[String]) -> Failure {
         None => format!("; there are {}", all.join(", ")),
     };
     Failure::message(format!("there is no interface {name}{hint}"))
+}
+
+/// Has interfaces receive the frames that the switch's tenants want, until what is returned is dropped.
+pub(crate) fn receive(switch: &Switch, interfaces: &[Interface]) -> Result<Vec<Reception>, Failure> {
+    let receive = |Interface { number, name }: &Interface| {
+        let mut reception = Reception::open(name)?;
+        reception.set(&switch.addresses(*number))?;
+        Ok(reception)
+    };
+    interfaces.iter().map(receive).collect::<Result<_, DeviceError>>().map_err(Failure::message)
 }
 
 /// Why an interface cannot be opened, and what helps.

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
         devices.insert(*number, name.clone());
     }
     let (switch, workers) = builder.build_workers()?;
+    let _reception = interfaces::receive(&switch, &args.interfaces)?;
     let config = Config { namespace: args.namespace.clone(), names: BTreeMap::new() };
     let agent = Agent::start(switch.default_tenant(), &devices, &config)?;
     let stopped = switch.clone();

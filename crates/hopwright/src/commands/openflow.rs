@@ -50,6 +50,7 @@ pub(crate) fn run(args: &OpenflowArgs) -> Result<(), Failure> {
         builder = builder.ports(*number, opened.ports);
     }
     let (switch, mut worker) = builder.build()?;
+    let _reception = interfaces::receive(&switch, &args.interfaces)?;
     let agent =
         Agent::start(switch.clone(), switch.default_tenant().clone(), config(args)).map_err(Failure::message)?;
     let stopped = switch.clone();

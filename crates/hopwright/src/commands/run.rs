@@ -64,6 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         builder = builder.ports(*number, opened.ports);
     }
     let (switch, mut worker) = builder.build()?;
+    let _reception = interfaces::receive(&switch, &args.interfaces)?;
     for port in switch.ports() {
         let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
         let how = how.iter().find(|(number, _)| *number == port.number).map_or("", |(_, how)| how);

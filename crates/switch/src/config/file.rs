@@ -11,11 +11,13 @@ use hopwright_ports::PortChoice;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::problem::{ConfigError, Problems, nearest};
+use crate::agent;
+
+use super::problem::{ConfigError, Problems, nearest, with_hint};
 use super::quantity::Quantity;
 use super::{
-    BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, SHARE, Source, SwitchSettings,
-    Tenant, Tls,
+    Agent, AgentKind, BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, Program,
+    SHARE, Source, SwitchSettings, Tenant, Tls,
 };
 
 /// The most tenants of a switch.
@@ -63,7 +65,7 @@ struct PortText {
 #[serde(deny_unknown_fields)]
 struct TenantText {
     name: Spanned<String>,
-    program: Spanned<PathBuf>,
+    program: Option<Spanned<PathBuf>>,
     #[serde(default)]
     defines: Vec<String>,
     #[serde(default)]
@@ -82,6 +84,7 @@ struct TenantText {
     cpu_port: Option<Spanned<u32>>,
     cpu_queue: Option<Spanned<usize>>,
     device_id: Option<Spanned<u64>>,
+    agent: Option<Spanned<toml::Table>>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -277,10 +280,21 @@ impl Checker<'_, '_> {
                 format!("`{name}` cannot be a tenant's name: expected 1 to {LONGEST_NAME} of a-z, 0-9, - and _");
             self.problem(text.name.span(), message);
         }
-        let file = self.folder.join(text.program.get_ref());
-        if let Err(error) = std::fs::metadata(&file) {
-            self.problem(text.program.span(), format!("tenant `{name}`: {}: {error}", file.display()));
-        }
+        let agent = text.agent.and_then(|agent| self.agent(&name, agent));
+        let file = match (text.program, &agent) {
+            (Some(program), _) => {
+                let file = self.folder.join(program.get_ref());
+                if let Err(error) = std::fs::metadata(&file) {
+                    self.problem(program.span(), format!("tenant `{name}`: {}: {error}", file.display()));
+                }
+                Program::File(file)
+            }
+            (None, Some(agent)) => Program::Agent(agent.kind),
+            (None, None) => {
+                self.problem(text.name.span(), format!("tenant `{name}` has neither a program nor an agent with one"));
+                Program::File(PathBuf::new())
+            }
+        };
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
         let ports = self.ports(&name, text.ports, cpu_port, devices);
         let mut rules = Vec::new();
@@ -312,6 +326,7 @@ impl Checker<'_, '_> {
                 passes: self.within("passes", text.passes, PASSES),
             },
             device_id: self.within("device_id", text.device_id, 1..=u64::MAX),
+            agent,
             name,
         }
     }
@@ -347,6 +362,29 @@ impl Checker<'_, '_> {
             ports.insert(number, device);
         }
         ports
+    }
+
+    fn agent(&mut self, tenant: &str, text: Spanned<toml::Table>) -> Option<Agent> {
+        let (span, mut settings) = (text.span(), text.into_inner());
+        let kind = match settings.remove("kind") {
+            Some(toml::Value::String(kind)) => kind,
+            _ => {
+                self.problem(span, format!("tenant `{tenant}`: an agent needs a `kind`: none, ip or openflow"));
+                return None;
+            }
+        };
+        let Some((_, kind)) = AgentKind::ALL.into_iter().find(|(name, _)| *name == kind) else {
+            let names: Vec<String> = AgentKind::ALL.iter().map(|(name, _)| name.to_string()).collect();
+            if kind != "none" {
+                self.known(span, &format!("tenant `{tenant}`: there is no agent of the kind"), &kind, &names);
+            }
+            return None;
+        };
+        let agent = Agent { kind, settings };
+        if let Err(error) = agent::check(&agent) {
+            self.problem(span, format!("tenant `{tenant}`: agent: {}", with_hint(&error)));
+        }
+        Some(agent)
     }
 
     fn rule(&mut self, tenant: &str, text: MatchText, ports: &BTreeMap<u32, String>) -> Match {

@@ -7,7 +7,7 @@ mod problem;
 mod quantity;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -75,13 +75,38 @@ pub struct Tenant {
     pub limits: Limits,
     /// Its P4Runtime device id; `None`: no controller reaches it.
     pub device_id: Option<u64>,
+    /// Its control plane in the switch's process.
+    pub agent: Option<Agent>,
+}
+
+/// `[tenant.agent]`
+#[derive(Clone, Debug, PartialEq)]
+pub struct Agent {
+    /// What it is.
+    pub kind: AgentKind,
+    /// The keys beside `kind`.
+    pub settings: toml::Table,
+}
+
+/// A kind of agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentKind {
+    /// A network namespace of the Linux kernel.
+    Ip,
+    /// OpenFlow controllers.
+    OpenFlow,
+}
+
+impl AgentKind {
+    /// All kinds, with their names.
+    pub const ALL: [(&str, AgentKind); 2] = [("ip", AgentKind::Ip), ("openflow", AgentKind::OpenFlow)];
 }
 
 /// A P4 program and how to compile it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The main file.
-    pub file: PathBuf,
+    pub file: Program,
     /// Macros: `NAME` or `NAME=VALUE`.
     pub defines: Vec<String>,
     /// Folders of include files.
@@ -90,6 +115,25 @@ pub struct Source {
     pub engine: EnginePolicy,
     /// An STF file with entries to start with.
     pub entries: Option<PathBuf>,
+}
+
+/// Where a program is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// In a file.
+    File(PathBuf),
+    /// In an agent of this kind.
+    Agent(AgentKind),
+}
+
+impl Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Program::File(file) => write!(f, "{}", file.display()),
+            Program::Agent(AgentKind::Ip) => f.write_str("the program of the agent `ip`"),
+            Program::Agent(AgentKind::OpenFlow) => f.write_str("the program of the agent `openflow`"),
+        }
+    }
 }
 
 /// Which frames a tenant gets. What is not given matches every frame.

@@ -32,7 +32,7 @@ fn refused(text: &str, line: usize, wanted: &str) {
 fn the_sample() {
     let config = parse(SAMPLE).unwrap();
     assert_eq!(config.ports, ["eth1", "eth2"]);
-    assert_eq!(config.tenants.len(), 2);
+    assert_eq!(config.tenants.len(), 3);
     let red = &config.tenants[0];
     assert_eq!(
         red.limits,
@@ -44,6 +44,30 @@ fn the_sample() {
     let clients = config.p4runtime.unwrap().clients.unwrap();
     assert_eq!(clients[0].tenants, Some(BTreeSet::from(["red".to_string()])));
     assert!(clients[0].programs && !clients[1].programs && clients[2].tenants.is_none());
+}
+
+#[test]
+fn agents() {
+    let with = |agent: &str| format!("[[port]]\ndevice = \"eth1\"\n{RED}[tenant.agent]\n{agent}");
+    let agent = |text: &str| parse(&with(text)).unwrap().tenants.remove(0);
+    let ip = agent("kind = \"ip\"\nnamespace = \"red\"\n");
+    assert_eq!(ip.agent.map(|a| a.kind), Some(AgentKind::Ip));
+    // A program of its own comes before the agent's.
+    assert!(matches!(ip.program.file, Program::File(_)));
+    assert_eq!(agent("kind = \"none\"\n").agent, None);
+    let without = |text: &str| parse(&with(text).replace("program = \"red.p4\"\n", ""));
+    let openflow = without("kind = \"openflow\"\ncontrollers = [\"tcp:[::1]\"]\n").unwrap().tenants.remove(0);
+    assert_eq!(openflow.program.file, Program::Agent(AgentKind::OpenFlow));
+    for (text, line, wanted) in [
+        ("kind = \"opnflow\"\n", 7, "did you mean `openflow`?"),
+        ("kind = \"ip\"\n", 7, "missing field `namespace`"),
+        ("kind = \"ip\"\nnamespace = \"red\"\nname = {}\n", 7, "did you mean `names`?"),
+        ("kind = \"openflow\"\ncontrollers = [\"udp:x\"]\n", 7, "`udp:x` is no controller"),
+        ("namespace = \"red\"\n", 7, "needs a `kind`"),
+    ] {
+        refused(&with(text), line, wanted);
+    }
+    assert!(without("kind = \"none\"\n").unwrap_err()[0].1.contains("neither a program nor an agent"));
 }
 
 #[test]
@@ -150,7 +174,7 @@ fn one_more_tenant() {
     let add = |text: &str| config.with_tenant(&folder.path().join("green.toml"), text);
     let green = RED.replace("\"red\"", "\"green\"") + "match = [{ vlan = 3 }]\n";
     let more = add(&green).unwrap();
-    assert_eq!(more.tenants.len(), 3);
+    assert_eq!(more.tenants.len(), 4);
     assert_eq!(more.without_tenant("green"), config);
     assert_eq!(config.without_tenant("red").p4runtime.unwrap().clients.unwrap()[0].tenants, Some(BTreeSet::new()));
     for (text, wanted) in [
