@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -49,11 +49,18 @@ stf: hopwright
 	tests/stf/run.sh
 
 ifneq ($(ROOT),)
+# Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
+demo-switch: hopwright four-routers-clients
+	tests/switch/four_routers.py demo
+
+# One after the other: packages are installed by one at a time.
 tools: interop-tools
 	tests/tutorial/setup.sh
+	tests/p4runtime/setup.sh
 	tests/ip/setup.sh
+	tests/openflow/setup.sh
 
-waiting: network-mixes braccept p4runtime test-openflow test-switch test-switchblade tutorial side-by-side
+waiting: network-mixes braccept p4runtime test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
 alone: test-reload test-hosts test-underlay soak-short
 
@@ -71,6 +78,15 @@ test-switchblade: hopwright p4runtime-clients
 # Tenants on one switch.
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
+
+# Four routers on one switch, with FRR, BIRD, finsy and os-ken as control planes.
+test-four-routers: hopwright four-routers-clients
+	tests/switch/four_routers.py
+
+.PHONY: four-routers-clients
+four-routers-clients: p4runtime-clients
+	tests/ip/setup.sh
+	tests/openflow/setup.sh
 
 # os-ken and ovs-ofctl with our switch and with Open vSwitch, and controllers that misbehave.
 test-openflow: hopwright
@@ -97,9 +113,12 @@ export HOPWRIGHT_SKIP_PRIVILEGED_TESTS := 1
 
 tools:
 
-waiting alone p4runtime test-ip test-openflow test-switch test-switchblade tutorial interop:
+demo-switch:
+	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
+
+waiting alone p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
