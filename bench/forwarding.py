@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+"""Measures IPv4 routers on one machine: Hopwright, the Linux kernel, XDP with the kernel's routes, and Open vSwitch.
+
+Each forwarder runs in turn, round after round, between two veth pairs, with the same routes and the same packets. The
+generator has one core and the forwarder another, but the kernel does part of a forwarder's work on the generator's core,
+more for some than for others. All of it is counted: the time in which any core of the machine was not idle, without what
+the generator needs by itself for the same number of packets that are dropped by the first device. The machine must be
+quiet. Reported, as medians of the rounds:
+
+  offered/s     packets per second that were sent: `--rates`, 0 as fast as it goes
+  forwarded/s   packets per second that arrived at the other end
+  ns            CPU time of a forwarded packet
+  per CPU s     packets forwarded per second of CPU time
+  ratio         of per CPU s to the Linux kernel's in the same rounds
+
+Forwarders:
+  linux               net.ipv4.ip_forward
+  xdp                 an XDP program that asks the kernel's routes and redirects (xdp/fib_forward.c); needs clang
+  ovs                 Open vSwitch with its userspace data path, a flow for each route; needs ovs-vswitchd
+  hopwright:KIND      `hopwright run p4/bench/l3.p4` with this kind of ports, entries by P4Runtime
+"""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import itertools
+import json
+import os
+import random
+import shutil
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "interop"))
+
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
+from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.router import hopwright_binary  # noqa: E402
+
+MAC = {"in": "02:00:00:00:00:01", "out": "02:00:00:00:00:02", "from": "02:00:00:00:01:01", "to": "02:00:00:00:01:02"}
+NEXT_HOP = "10.0.1.2"
+FORWARDERS = ("linux", "xdp", "ovs", "hopwright:af_xdp", "hopwright:af_packet")
+# The shares of prefix lengths in the Internet's table, roughly.
+LENGTHS = {16: 1, 18: 2, 19: 3, 20: 5, 21: 6, 22: 12, 23: 11, 24: 60}
+
+
+def routes(count: int) -> list[ipaddress.IPv4Network]:
+    """Prefixes as in the Internet, the same ones each time."""
+    source, found = random.Random(count), set()
+    lengths, weights = zip(*LENGTHS.items())
+    while len(found) < count:
+        length = source.choices(lengths, weights)[0]
+        address = source.randrange(11 << 24, 127 << 24) >> (32 - length) << (32 - length)
+        found.add(ipaddress.IPv4Network((address, length)))
+    return sorted(found)
+
+
+def frame(destination: int, port: int, size: int) -> bytes:
+    """A UDP packet in a frame of a size in bytes, for the router."""
+    ip = struct.pack("!BBHHHBBHII", 0x45, 0, size - 14, 0, 0x4000, 64, 17, 0, int(ipaddress.ip_address("10.0.0.2")), destination)
+    total = sum(struct.unpack("!10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + ip[12:]
+    udp = struct.pack("!HHHH", port, 4789, size - 34, 0)
+    ethernet = bytes.fromhex(MAC["in"].replace(":", "") + MAC["from"].replace(":", "") + "0800")
+    return (ethernet + ip + udp).ljust(size, b"\0")
+
+
+@dataclass
+class Point:
+    """One run of one forwarder."""
+
+    forwarder: str
+    routes: int
+    flows: int
+    size: int
+    rate: float
+    round: int
+    offered: float
+    forwarded: float
+    # Nanoseconds of CPU time for a forwarded packet.
+    cost: float
+
+    @property
+    def per_cpu_second(self) -> float:
+        return 1e9 / self.cost if self.cost > 0 else 0.0
+
+
+class Lab:
+    """Generator and router, joined by two links."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.directory = Path(tempfile.mkdtemp(prefix="hopwright-forwarding-"))
+        self._prefix = f"hw{os.getpid()}-"
+        self.processes: list[Process] = []
+        self._generator: dict[tuple[float, int], float] = {}
+
+    def build(self, networks: list[ipaddress.IPv4Network]) -> None:
+        self.router, self.load = (Namespace(self._prefix + role, ipv6=False) for role in ("router", "load"))
+        veth(End(self.router, "in", ("10.0.0.1/24",), mac=MAC["in"], neighbours=(("10.0.0.2", MAC["from"]),)),
+             End(self.load, "from", mac=MAC["from"]), 1500)
+        veth(End(self.router, "out", ("10.0.1.1/24",), mac=MAC["out"], neighbours=((NEXT_HOP, MAC["to"]),)),
+             End(self.load, "to", mac=MAC["to"]), 1500)
+        self.steer(self.load, "to", self.args.load_cpu)
+        self.networks = networks
+
+    def steer(self, namespace: Namespace, device: str, cpu: int) -> None:
+        """Has a CPU do the receive work of a device without NAPI."""
+        mask = f"{1 << cpu % 32:x}" + ",00000000" * (cpu // 32)
+        done = namespace.run("sh", "-c", f"echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus")
+        if done.returncode != 0:
+            raise LabError(f"no receive packet steering: {done.stderr.strip()}")
+
+    def spawn(self, name: str, command: list[str], namespace: Namespace, cpu: int) -> Process:
+        process = Process(name, command, self.directory / f"{name}.log", namespace=namespace, cpus=str(cpu))
+        self.processes.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in reversed(self.processes):
+            process.stop()
+        self.processes.clear()
+
+    def close(self) -> None:
+        self.stop()
+        remove_all(self._prefix)
+
+    def remove(self) -> None:
+        self.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def counter(self, device: str, direction: str) -> int:
+        link, = json.loads(self.load.ip("-j", "-s", "link", "show", "dev", device))
+        return link["stats64"][direction]["packets"]
+
+    @staticmethod
+    def busy_seconds() -> float:
+        """Time in which cores were not idle."""
+        ticks = list(map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+        return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
+
+    def generator_cost(self, rate: float, size: int) -> float:
+        """CPU seconds of a packet that the first device drops."""
+        if (rate, size) not in self._generator:
+            self.router.ip("link", "set", "in", "xdp", "obj", str(self.program()), "sec", "xdp.drop")
+            offered, _, busy = self.load_with(64, size, rate)
+            self.router.ip("link", "set", "in", "xdp", "off")
+            self._generator[rate, size] = busy / offered
+        return self._generator[rate, size]
+
+    def program(self) -> Path:
+        """The compiled XDP programs."""
+        program = self.directory / "fib_forward.o"
+        if not program.exists():
+            compiler = shutil.which("clang") or shutil.which("clang-14")
+            if not compiler:
+                raise LabError("no clang (apt-get install clang)")
+            headers = f"/usr/include/{os.uname().machine}-linux-gnu"
+            subprocess.run([compiler, "-O2", "-target", "bpf", f"-I{headers}", "-c", str(ROOT / "bench/xdp/fib_forward.c"),
+                            "-o", str(program)], check=True)
+        return program
+
+    def load_with(self, flows: int, size: int, rate: float) -> tuple[float, float, float]:
+        """Packets offered and forwarded and busy CPU seconds, each per second."""
+        source = random.Random(flows)
+        chosen = [source.choice(self.networks) for _ in range(flows)]
+        frames = [frame(int(network.network_address) + source.randrange(1, network.num_addresses - 1),
+                        1024 + at % 60_000, size) for at, network in enumerate(chosen)]
+        file = self.directory / "frames"
+        file.write_bytes(b"".join(struct.pack("!H", len(f)) + f for f in frames))
+        seconds = self.args.warm_up + self.args.seconds + 1
+        command = [sys.executable, str(ROOT / "bench/replay.py"), "send", "from", str(file), str(rate), str(seconds)]
+        load = self.spawn("load", command, self.load, self.args.load_cpu)
+        before = self.counter("from", "tx")
+        wait_until("the generator to send", lambda: load.check() or self.counter("from", "tx") > before + 100, 15, interval=0.02)
+        time.sleep(self.args.warm_up)
+
+        def sample() -> tuple[float, ...]:
+            return time.monotonic(), self.counter("from", "tx"), self.counter("to", "rx"), self.busy_seconds()
+
+        start = sample()
+        time.sleep(self.args.seconds)
+        elapsed, offered, forwarded, busy = (b - a for a, b in zip(start, sample()))
+        load.stop()
+        self.processes.remove(load)
+        return offered / elapsed, forwarded / elapsed, busy / elapsed
+
+    def measure(self, name: str, flows: int, size: int, rate: float, number: int) -> Point:
+        offered, forwarded, busy = self.load_with(flows, size, rate)
+        busy -= offered * self._generator[rate, size]
+        return Point(name, len(self.networks), flows, size, rate, number, offered, forwarded, busy / max(forwarded, 1) * 1e9)
+
+
+class Linux:
+    """The kernel's own forwarding."""
+
+    def start(self, lab: Lab) -> None:
+        lab.router.set("net/ipv4/ip_forward", "1")
+        batch = lab.directory / "routes"
+        batch.write_text("".join(f"route add {network} via {NEXT_HOP}\n" for network in lab.networks))
+        lab.router.ip("-batch", str(batch))
+        lab.steer(lab.router, "in", lab.args.router_cpu)
+
+
+class Xdp(Linux):
+    """A program on the receiving device; the kernel only holds the routes."""
+
+    def start(self, lab: Lab) -> None:
+        super().start(lab)
+        lab.router.ip("link", "set", "in", "xdp", "obj", str(lab.program()), "sec", "xdp")
+        # A veth takes redirected frames if its other end has NAPI.
+        lab.load.ip("link", "set", "to", "xdp", "obj", str(lab.program()), "sec", "xdp.pass")
+
+
+class Ovs:
+    """Open vSwitch without its kernel module, with a database and folders of its own."""
+
+    def start(self, lab: Lab) -> None:
+        if not shutil.which("ovs-vswitchd"):
+            raise LabError("no ovs-vswitchd (apt-get install openvswitch-switch)")
+        folder = lab.directory / "ovs"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        socket, database = f"unix:{folder}/db.sock", folder / "conf.db"
+        environment = {**os.environ, "OVS_RUNDIR": str(folder), "OVS_LOGDIR": str(folder), "OVS_DBDIR": str(folder)}
+        os.environ.update(environment)
+        subprocess.run(["ovsdb-tool", "create", str(database), "/usr/share/openvswitch/vswitch.ovsschema"], check=True)
+        lab.spawn("ovsdb", ["ovsdb-server", str(database), f"--remote=p{socket}", f"--unixctl={folder}/ovsdb.ctl"],
+                  lab.router, lab.args.router_cpu)
+        wait_until("ovsdb-server", lambda: (folder / "db.sock").exists(), 10)
+        lab.spawn("ovs", ["ovs-vswitchd", socket, f"--unixctl={folder}/vswitchd.ctl"], lab.router, lab.args.router_cpu)
+
+        def control(*arguments: str) -> None:
+            done = subprocess.run(["ip", "netns", "exec", lab.router.name, *arguments], capture_output=True, text=True)
+            if done.returncode != 0:
+                raise LabError(f"{' '.join(arguments)}: {done.stderr.strip()}")
+
+        control("ovs-vsctl", f"--db={socket}", "--timeout=20", "add-br", "br", "--", "set", "bridge", "br",
+                "datapath_type=netdev", "fail_mode=secure", "--", "add-port", "br", "in", "--", "set", "interface", "in",
+                "ofport_request=1", "--", "add-port", "br", "out", "--", "set", "interface", "out", "ofport_request=2")
+        flows = folder / "flows"
+        actions = f"mod_dl_src:{MAC['out']},mod_dl_dst:{MAC['to']},dec_ttl,output:2"
+        flows.write_text("".join(f"priority={n.prefixlen},ip,dl_dst={MAC['in']},nw_dst={n},actions={actions}\n" for n in lab.networks))
+        control("ovs-ofctl", "add-flows", f"unix:{folder}/br.mgmt", str(flows))
+        lab.steer(lab.router, "in", lab.args.router_cpu)
+
+
+class Hopwright:
+    """`hopwright run` with a plain router program."""
+
+    def __init__(self, ports: str):
+        self.ports = ports
+
+    def start(self, lab: Lab) -> None:
+        entries = lab.directory / "entries.stf"
+        entries.write_text(self.entries(lab.networks))
+        command = [hopwright_binary(), "run", str(ROOT / "p4/bench/l3.p4"), "-I", str(ROOT / "p4/include"), "--ports", self.ports,
+                   "--no-p4runtime", "--entries", str(entries), "--stats", str(lab.directory / "stats.json"),
+                   "-i", "1@in", "-i", "2@out"]
+        (lab.directory / "stats.json").unlink(missing_ok=True)
+        process = lab.spawn("hopwright", command, lab.router, lab.args.router_cpu)
+        wait_until("hopwright", lambda: process.check() or (lab.directory / "stats.json").exists(), 60)
+        lab.steer(lab.router, "in", lab.args.router_cpu)
+
+    @staticmethod
+    def entries(networks: list[ipaddress.IPv4Network]) -> str:
+        out = f"port:2 src:0x{MAC['out'].replace(':', '')} dst:0x{MAC['to'].replace(':', '')}"
+        return "".join(f"add routes hdr.ipv4.dst:0x{int(n.network_address):08x}/{n.prefixlen} next_hop({out.replace(' ', ', ')})\n"
+                       for n in networks)
+
+
+def forwarder(name: str) -> Linux | Ovs | Hopwright:
+    kind, _, ports = name.partition(":")
+    return Hopwright(ports) if kind == "hopwright" else {"linux": Linux, "xdp": Xdp, "ovs": Ovs}[kind]()
+
+
+def summary(points: list[Point]) -> list[str]:
+    """A table for people."""
+    lines = [f"{'routes':>10}{'flows':>8}{'size':>6}  {'forwarder':<22}{'offered/s':>12}{'forwarded/s':>12}{'ns':>7}{'per CPU s':>12}"
+             f"{'ratio':>8}"]
+    for case in dict.fromkeys((p.routes, p.flows, p.size, p.rate) for p in points):
+        same = [p for p in points if (p.routes, p.flows, p.size, p.rate) == case]
+        linux = {p.round: p.per_cpu_second for p in same if p.forwarder == "linux"}
+        for name in dict.fromkeys(p.forwarder for p in same):
+            own = [p for p in same if p.forwarder == name]
+            ratios = [p.per_cpu_second / linux[p.round] for p in own if linux.get(p.round)]
+            median = {key: statistics.median(getattr(p, key) for p in own) for key in ("offered", "forwarded", "cost", "per_cpu_second")}
+            ratio = f"{statistics.median(ratios):.2f}" if ratios else "-"
+            lines.append(f"{case[0]:>10,}{case[1]:>8,}{case[2]:>6}  {name:<22}{median['offered']:>12,.0f}{median['forwarded']:>12,.0f}"
+                         f"{median['cost']:>7,.0f}{median['per_cpu_second']:>12,.0f}{ratio:>8}")
+    return lines
+
+
+def measure(args: argparse.Namespace) -> list[Point]:
+    require_root("The forwarding bench")
+    points: list[Point] = []
+    sizes, rates = [int(size) for size in args.size.split(",")], [float(rate) for rate in args.rates.split(",")]
+    lab = Lab(args)
+    try:
+        for count in map(int, args.routes.split(",")):
+            networks = routes(count)
+            for number in range(args.rounds):
+                for name in args.forwarder or FORWARDERS:
+                    if name == "ovs" and count > args.ovs_routes:
+                        continue
+                    lab.build(networks)
+                    try:
+                        for rate, size in ((rate, size) for rate in rates for size in sizes):
+                            lab.generator_cost(rate, size)
+                        forwarder(name).start(lab)
+                        for flows, size, rate in itertools.product(map(int, args.flows.split(",")), sizes, rates):
+                            points.append(lab.measure(name, flows, size, rate, number))
+                            print(points[-1], file=sys.stderr)
+                        for process in lab.processes:
+                            process.check()
+                    finally:
+                        lab.close()
+    finally:
+        lab.remove()
+    return points
+
+
+def main() -> int:
+    cpus = sorted(os.sched_getaffinity(0))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--forwarder", action="append", metavar="NAME", help=f"one of {', '.join(FORWARDERS)}; default: all")
+    parser.add_argument("--routes", default="1000,1000000", help="default: %(default)s")
+    parser.add_argument("--ovs-routes", type=int, default=10_000, help="Open vSwitch runs with at most so many (default: %(default)s)")
+    parser.add_argument("--flows", default="10000", help="destinations of the packets (default: %(default)s)")
+    parser.add_argument("--size", default="64", help="bytes of a frame without its checksum (default: %(default)s)")
+    parser.add_argument("--rates", default="100000,0", help="packets a second to offer; 0: as many as there can be (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--warm-up", type=float, default=2)
+    parser.add_argument("--router-cpu", type=int, default=cpus[-1])
+    parser.add_argument("--load-cpu", type=int, default=cpus[0])
+    parser.add_argument("--json", action="store_true")
+    args = parser.parse_args()
+    unwind_on_signals()
+    try:
+        points = measure(args)
+    except LabError as error:
+        print(f"forwarding: {error}", file=sys.stderr)
+        return 2
+    print(json.dumps([asdict(p) for p in points], indent=1) if args.json else "\n".join(summary(points)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
