@@ -7,6 +7,7 @@ Usage: plots.py DIRECTORY
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -153,7 +154,23 @@ def programs(directory: Path, name: str, rows: list[dict], busy: str | None) -> 
         axes.set_yscale("log")
 
 
-DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load}
+def forwarding(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Packets per CPU second by case and forwarder, as fast as it goes."""
+    rows = [r for r in rows if r["rate"] == 0]
+    cases = list(dict.fromkeys((r["case"], r["entries"]) for r in rows))
+    for kind, entries in cases:
+        own = [r for r in rows if (r["case"], r["entries"]) == (kind, entries)]
+        names = list(dict.fromkeys(r["forwarder"] for r in own))
+        heights = [statistics.median(1e3 / r["cost"] for r in own if r["forwarder"] == n) for n in names]
+        what = f"IPv4, {entries:,} routes" if kind == "ipv4" else f"layer 2, {entries:,} addresses"
+        with Drawing(directory, f"{name}-{kind}-{entries}", what, "", "million packets per CPU second", busy) as axes:
+            bars = axes.bar(names, heights, color=["#c0392b" if ":" in n else "#2c6fbb" for n in names])
+            axes.bar_label(bars, fmt="%.2f", fontsize=7)
+            axes.tick_params(axis="x", labelsize=7)
+
+
+DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load,
+         "forwarding": forwarding}
 
 
 def main() -> int:

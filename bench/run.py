@@ -8,7 +8,9 @@ router and ours (brload.py), and both and our bare forwarder under loads from
 little to far too much (overload.py): `load` with a core for each, `overload`
 with a fiftieth of one, so that there can be ten times too much; how long
 packets take while routers keep up, by each kind of port (latency.py); with
---long, also how long both take to start and to stop (start.py). The results go
+--long, also how long both take to start and to stop (start.py), and our IPv4
+router and OpenFlow switch beside the Linux kernel, XDP and Open vSwitch
+(forwarding.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -27,6 +29,7 @@ import sys
 import time
 from pathlib import Path
 
+import forwarding
 import latency
 import overload
 
@@ -113,10 +116,11 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     }
     if long:
         all_parts["start"] = ["bench/start.py", "--json"]
+        all_parts["forwarding"] = ["bench/forwarding.py", "--json"]
     if os.geteuid() != 0:
-        for part in ("brload", "load", "overload", "latency", "start"):
+        for part in ("brload", "load", "overload", "latency", "start", "forwarding"):
             all_parts.pop(part, None)
-        print("brload, load, overload, latency and start need root (network namespaces): left out", file=sys.stderr)
+        print("brload, load, overload, latency, start and forwarding need root (network namespaces): left out", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 
@@ -132,6 +136,8 @@ def table(rows: list[dict], columns: list[str]) -> list[str]:
 def summary(name: str, result: object) -> list[str]:
     if name in ("load", "overload"):
         return overload.summary([overload.Point(**p) for p in result["points"]], result["stages"])
+    if name == "forwarding":
+        return forwarding.summary([forwarding.Point(**p) for p in result])
     if name == "latency":
         return latency.summary([latency.Point(**p) for p in result])
     if name in ("scion", "workers"):
@@ -164,8 +170,8 @@ def draw(directory: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (twenty minutes)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency")
+    parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (thirty minutes)")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency, start, forwarding")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",
