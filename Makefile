@@ -217,7 +217,8 @@ soak: hopwright interop-tools
 bench: hopwright interop-tools
 	bench/run.py
 
-bench-long: hopwright interop-tools
+bench-long: hopwright interop-tools p4runtime-clients
+	tests/openflow/setup.sh
 	bench/run.py --long
 
 # The reference's load generator against both routers; figures, not a test.

@@ -10,7 +10,8 @@ with a fiftieth of one, so that there can be ten times too much; how long
 packets take while routers keep up, by each kind of port (latency.py); with
 --long, also how long both take to start and to stop (start.py), and our IPv4
 router and OpenFlow switch beside the Linux kernel, XDP and Open vSwitch
-(forwarding.py). The results go
+(forwarding.py), and how flows are set up by an OpenFlow controller
+(openflow_setup.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -117,10 +118,11 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     if long:
         all_parts["start"] = ["bench/start.py", "--json"]
         all_parts["forwarding"] = ["bench/forwarding.py", "--json"]
+        all_parts["openflow_setup"] = ["bench/openflow_setup.py", "--json"]
     if os.geteuid() != 0:
-        for part in ("brload", "load", "overload", "latency", "start", "forwarding"):
+        for part in ("brload", "load", "overload", "latency", "start", "forwarding", "openflow_setup"):
             all_parts.pop(part, None)
-        print("brload, load, overload, latency, start and forwarding need root (network namespaces): left out", file=sys.stderr)
+        print("brload, load, overload, latency, start, forwarding and openflow_setup need root (network namespaces): left out", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 
@@ -171,7 +173,7 @@ def draw(directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (thirty minutes)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency, start, forwarding")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",

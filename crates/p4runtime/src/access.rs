@@ -15,6 +15,8 @@ pub enum Access {
     /// Whoever reaches the server may control all devices.
     #[default]
     Everybody,
+    /// Nobody yet: calls fail with `UNAVAILABLE`, which clients take as a reason to try again.
+    Later,
     /// Only these clients may. A server without client certificates ([`Tls::client_ca`](crate::Tls)) then refuses every call.
     Clients(Vec<Client>),
 }
@@ -59,6 +61,7 @@ impl Access {
     pub(crate) fn grant(&self, caller: &Caller, device: u64) -> Option<Grant> {
         let clients = match self {
             Access::Everybody => return Some(Grant { roles: None, programs: true }),
+            Access::Later => return None,
             Access::Clients(clients) => clients,
         };
         let reaches = |c: &&Client| c.devices.as_ref().is_none_or(|devices| devices.contains(&device));
@@ -144,6 +147,7 @@ mod tests {
         assert_eq!(access.grant(&caller(&["nobody"]), 1), None);
         assert_eq!(access.grant(&caller(&[]), 1), None);
         assert!(Access::Everybody.grant(&caller(&[]), 1).is_some());
+        assert!(Access::Later.grant(&caller(&["any"]), 1).is_none());
     }
 
     #[test]

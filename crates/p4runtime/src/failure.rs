@@ -45,6 +45,7 @@ constructors! {
     unimplemented => Unimplemented;
     exhausted => ResourceExhausted;
     aborted => Aborted;
+    unavailable => Unavailable;
 }
 
 impl Failure {

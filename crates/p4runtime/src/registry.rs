@@ -7,7 +7,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::access::{Access, Caller, Grant};
 use crate::device::Device;
-use crate::failure::{Result, denied, not_found};
+use crate::failure::{Result, denied, not_found, unavailable};
 
 /// The most streams of one client, or of all clients together if everybody may connect, that have not yet asked for a device.
 const MAX_STREAMS: usize = 64;
@@ -61,7 +61,17 @@ impl Reached {
 }
 
 impl Entries {
+    /// # Errors
+    /// `UNAVAILABLE` while nobody has rights yet.
+    fn is_open(&self) -> Result<()> {
+        match self.access {
+            Access::Later => Err(unavailable("the switch is starting")),
+            _ => Ok(()),
+        }
+    }
+
     fn reach(&self, caller: &Caller, id: u64) -> Result<Reached> {
+        self.is_open()?;
         let device = self.devices.get(&id).zip(self.access.grant(caller, id));
         let (device, grant) = device.ok_or_else(|| not_found(format!("there is no device {id}")))?;
         Ok(Reached { device: device.clone(), grant })
@@ -70,7 +80,7 @@ impl Entries {
     /// The quota of a caller that rights mention.
     fn quota(&self, caller: &Caller) -> Option<&Quota> {
         match &self.access {
-            Access::Everybody => self.quotas.get(""),
+            Access::Everybody | Access::Later => self.quotas.get(""),
             Access::Clients(_) => caller.names().filter(|name| !name.is_empty()).find_map(|name| self.quotas.get(name)),
         }
     }
@@ -130,7 +140,7 @@ impl Registry {
     /// The device of this id, if it exists for the caller.
     ///
     /// # Errors
-    /// `NOT_FOUND`.
+    /// `NOT_FOUND`, or `UNAVAILABLE` while nobody has rights yet.
     pub(crate) fn reach(&self, caller: &Caller, id: u64) -> Result<Reached> {
         self.0.borrow().reach(caller, id)
     }
@@ -150,10 +160,12 @@ impl Registry {
     /// The streams that a caller may have open before it asks for a device.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED` for a caller that no right mentions.
+    /// `PERMISSION_DENIED` for a caller that no right mentions, `UNAVAILABLE` while nobody has rights yet.
     pub(crate) fn streams(&self, caller: &Caller) -> Result<Arc<Semaphore>> {
+        let entries = self.0.borrow();
+        entries.is_open()?;
         let unknown = || denied(format!("`{}` may not control any device", caller.name()));
-        self.0.borrow().quota(caller).map(|quota| quota.streams.clone()).ok_or_else(unknown)
+        entries.quota(caller).map(|quota| quota.streams.clone()).ok_or_else(unknown)
     }
 
     /// Places for the long messages of a caller.
@@ -179,5 +191,22 @@ impl Changes {
         if self.0.changed().await.is_err() {
             std::future::pending().await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    #[test]
+    fn nobody_is_refused_for_good_before_there_are_rights() {
+        let (registry, caller) = (Registry::new(Access::Later), Caller::default());
+        assert_eq!(registry.streams(&caller).unwrap_err().code, Code::Unavailable);
+        assert_eq!(registry.reach(&caller, 1).err().map(|e| e.code), Some(Code::Unavailable));
+        registry.set_access(Access::Everybody);
+        assert!(registry.streams(&caller).is_ok());
+        assert_eq!(registry.reach(&caller, 1).err().map(|e| e.code), Some(Code::NotFound));
     }
 }

@@ -378,8 +378,8 @@ fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
         key: tls.key.clone(),
         client_ca: tls.client_ca.clone(),
     });
-    // Nobody until the tenants are there.
-    let options = Options { address: settings.address, tls, access: Access::Clients(Vec::new()) };
+    // Until the tenants are there.
+    let options = Options { address: settings.address, tls, access: Access::Later };
     Ok(Server::start(&options, [])?)
 }
 
