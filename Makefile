@@ -88,7 +88,7 @@ four-routers-clients: p4runtime-clients
 	tests/ip/setup.sh
 	tests/openflow/setup.sh
 
-# os-ken and ovs-ofctl with our switch and with Open vSwitch, and controllers that misbehave.
+# os-ken and ovs-ofctl with our switch, and controllers that misbehave. The same tests of Open vSwitch are in test-long.
 test-openflow: hopwright
 	tests/openflow/setup.sh
 	tests/openflow/run.sh
@@ -202,6 +202,8 @@ test-underlay: hopwright interop-tools
 test-long: hopwright interop-tools
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
+	tests/openflow/setup.sh
+	tests/openflow/run.sh peer
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and
