@@ -75,6 +75,8 @@ pub struct Worker {
     classifier: Arc<Classifier>,
     /// The lane whose turn in a sweep is first.
     next_lane: usize,
+    /// When to look at the ports again, though packets wait in lanes. None: nothing has been served in this round.
+    round_ends: Option<Instant>,
     /// A lane is paused.
     paused: bool,
     lost_time: LostTime,
@@ -115,6 +117,7 @@ impl Worker {
             by_slot: [None; MAX_TENANTS],
             classifier: Arc::default(),
             next_lane: 0,
+            round_ends: None,
             paused: false,
             lost_time: LostTime::new(),
             started: switch.started(),
@@ -232,6 +235,7 @@ impl Worker {
             self.resume();
         }
         let mut total = 0;
+        self.round_ends = None;
         self.cells.rounds.add(1);
         for index in 0..self.queues.len() {
             let queue = &mut self.queues[index];
@@ -331,10 +335,11 @@ impl Worker {
         self.serve(begun);
     }
 
-    /// Runs packets that wait in lanes, in turn, until there are none or the time is up. Each lane then keeps what it may
-    /// hold.
+    /// Runs packets that wait in lanes, in turn, until there are none or the round's time is up: once at least. Each lane then
+    /// keeps what it may hold.
     fn serve(&mut self, begun: Instant) {
         let now_us = wall_clock_us();
+        let ends = *self.round_ends.get_or_insert(begun + CYCLE);
         let mut now = begun;
         loop {
             let (mut served, mut left) = (false, false);
@@ -351,7 +356,7 @@ impl Worker {
                 }
                 left |= self.lanes[at].has_packets();
             }
-            if !served || !left || now.duration_since(begun) >= CYCLE {
+            if !served || !left || now >= ends {
                 break;
             }
         }
