@@ -18,6 +18,7 @@ mod slow_path;
 
 pub use bfd::{Heard, bfd};
 pub use hopwright_openflow::fuzz::Controllers;
+pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};
 pub use netlink::netlink;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use reload::Reloads;
@@ -89,4 +90,11 @@ pub fn stf(data: &[u8]) {
             assert!(error.to_string().starts_with("fuzz.stf:"), "{error}");
         }
     }
+}
+
+/// A fuzzer of files of switches, all of whose tenants run a small program.
+pub fn switch_configs() -> Configs {
+    const PROGRAM: &str = include_str!("../../../examples/l2.p4");
+    let compiled = compile_text("l2.p4", PROGRAM, &Options::default(), true);
+    Configs::new(compiled.pipeline.expect("the program compiles"))
 }

@@ -66,6 +66,19 @@ fn stf() {
 }
 
 #[test]
+fn switch_config() {
+    let configs = targets::switch_configs();
+    let mut outcomes = BTreeSet::new();
+    replay("switch_config", |data| {
+        if let Ok(text) = std::str::from_utf8(data) {
+            outcomes.insert(configs.file(text));
+        }
+    });
+    assert!(outcomes.contains(&targets::ConfigOutcome::Refused), "{outcomes:?}");
+    assert!(outcomes.contains(&targets::ConfigOutcome::Accepted(4)), "{outcomes:?}");
+}
+
+#[test]
 fn netlink() {
     let mut changed = 0;
     replay("netlink", |data| changed += targets::netlink(data));

@@ -8,6 +8,8 @@
 pub mod admin;
 mod agent;
 pub mod config;
+#[doc(hidden)]
+pub mod fuzz;
 mod metrics;
 mod program;
 mod run;

@@ -238,7 +238,7 @@ impl Running {
         vdp: Arc<VirtualDataPlane>,
         changes: &mut Changes,
     ) -> Result<(), SwitchError> {
-        let tenant = self.switch.add_tenant(&self.spec(config, vdp))?;
+        let tenant = self.switch.add_tenant(&spec(config, &self.numbers, vdp))?;
         let mut hosted = Hosted { config: config.clone(), tenant, device: None, program, agent: Agent::default() };
         let served = self.serve_tenant(&mut hosted).and_then(|()| self.start_agent(&hosted));
         self.hosted.push(hosted);
@@ -324,31 +324,32 @@ impl Running {
         started.map_err(|message| SwitchError::Agent { tenant: hosted.config.name.clone(), message })
     }
 
-    fn spec(&self, config: &config::Tenant, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
-        let number = |device: &String| self.numbers.get(device).copied();
-        let rule = |rule: &config::Match| Rule {
-            port: rule.port.as_ref().and_then(number),
-            vlan: rule.vlan,
-            mac: rule.mac,
-            copy_groups: rule.groups,
-        };
-        let everything = || vec![Rule::default()];
-        TenantSpec {
-            ports: TenantPorts::Numbered(
-                config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect(),
-            ),
-            cpu_port: Some(config.cpu_port),
-            urgent_cpu_port: config.agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind)),
-            cpu_queue: config.cpu_queue,
-            rules: if config.rules.is_empty() { everything() } else { config.rules.iter().map(rule).collect() },
-            limits: limits_of(&config.limits),
-            ..TenantSpec::new(config.name.clone(), vdp)
-        }
-    }
-
     fn publish(&self) {
         let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone(), agent: h.agent.clone() };
         *lock(&self.board) = self.hosted.iter().map(shown).collect();
+    }
+}
+
+/// A tenant on a switch with devices of these numbers.
+pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp: Arc<VirtualDataPlane>) -> TenantSpec {
+    let number = |device: &String| numbers.get(device).copied();
+    let rule = |rule: &config::Match| Rule {
+        port: rule.port.as_ref().and_then(number),
+        vlan: rule.vlan,
+        mac: rule.mac,
+        copy_groups: rule.groups,
+    };
+    let everything = || vec![Rule::default()];
+    TenantSpec {
+        ports: TenantPorts::Numbered(
+            config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect(),
+        ),
+        cpu_port: Some(config.cpu_port),
+        urgent_cpu_port: config.agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind)),
+        cpu_queue: config.cpu_queue,
+        rules: if config.rules.is_empty() { everything() } else { config.rules.iter().map(rule).collect() },
+        limits: limits_of(&config.limits),
+        ..TenantSpec::new(config.name.clone(), vdp)
     }
 }
 

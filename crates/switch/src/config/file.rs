@@ -24,8 +24,8 @@ use super::{
 const MAX_TENANTS: usize = hopwright_dataplane::MAX_TENANTS;
 /// The most devices.
 const MAX_DEVICES: usize = 64;
-/// The highest port number of a program.
-const MAX_PORT: u32 = 511;
+/// The highest port number of a program: one more is v1model's for dropping.
+const MAX_PORT: u32 = 510;
 /// The longest name of a tenant, in bytes.
 const LONGEST_NAME: usize = 32;
 /// The longest name of a network device, in bytes.
@@ -295,8 +295,13 @@ impl Checker<'_, '_> {
                 Program::File(PathBuf::new())
             }
         };
+        let urgent_cpu_port = agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind));
+        let cpu_port_span = text.cpu_port.as_ref().map(Spanned::span);
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
-        let ports = self.ports(&name, text.ports, cpu_port, devices);
+        if let Some(span) = cpu_port_span.filter(|_| urgent_cpu_port == Some(cpu_port)) {
+            self.problem(span, format!("tenant `{name}`: port {cpu_port} is its agent's"));
+        }
+        let ports = self.ports(&name, text.ports, cpu_port, urgent_cpu_port, devices);
         let mut rules = Vec::new();
         for m in text.matches {
             rules.push(self.rule(&name, m, &ports));
@@ -336,6 +341,7 @@ impl Checker<'_, '_> {
         tenant: &str,
         text: Spanned<BTreeMap<String, Spanned<String>>>,
         cpu_port: u32,
+        urgent_cpu_port: Option<u32>,
         devices: &[String],
     ) -> BTreeMap<u32, String> {
         let mut ports = BTreeMap::new();
@@ -352,6 +358,9 @@ impl Checker<'_, '_> {
             };
             if number == cpu_port {
                 self.problem(span.clone(), format!("tenant `{tenant}`: port {number} is its CPU port (cpu_port)"));
+            }
+            if Some(number) == urgent_cpu_port {
+                self.problem(span.clone(), format!("tenant `{tenant}`: port {number} is its agent's"));
             }
             self.known(span.clone(), &format!("tenant `{tenant}`: there is no [[port]]"), &device, devices);
             if let Some((other, _)) = ports.iter().find(|(_, d)| **d == device) {

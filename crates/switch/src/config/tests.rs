@@ -118,7 +118,7 @@ fn absurd_values() {
         ("frames = 3", "expected 64 to"),
         ("passes = 5000", "expected 1 to 4096"),
         ("cpu_queue = 0", "expected 1 to"),
-        ("cpu_port = 512", "expected 0 to 511"),
+        ("cpu_port = 511", "expected 0 to 510"),
         ("device_id = 0", "expected 1 to"),
         ("match = [{ vlan = 4095 }]", "expected 0 to 4094"),
         ("match = [{ mac = \"02:00\" }]", "is no MAC address"),
@@ -129,11 +129,14 @@ fn absurd_values() {
         assert!(problems.iter().any(|(at, text)| *at == 7 && text.contains(wanted)), "{line}: {problems:?}");
     }
     refused(&with("cpu_port = 1"), 6, "port 1 is its CPU port");
+    let ip = "[tenant.agent]\nkind = \"ip\"\nnamespace = \"red\"";
+    refused(&with(ip).replace("{ 1 =", "{ 508 ="), 6, "port 508 is its agent's");
+    refused(&with(&format!("cpu_port = 508\n{ip}")), 7, "port 508 is its agent's");
     refused(&with("device_id = 7"), 1, "there is no [p4runtime]");
     refused(&with("").replace("red.p4", "missing.p4"), 5, "missing.p4: No such file");
     refused(&with("").replace("\"red\"", "\"Red\""), 4, "cannot be a tenant's name");
     refused(&with("").replace("{ 1 = \"eth1\" }", "{}"), 6, "has no ports");
-    refused(&with("").replace("{ 1 =", "{ 600 ="), 6, "expected a number from 0 to 511");
+    refused(&with("").replace("{ 1 =", "{ 511 ="), 6, "expected a number from 0 to 510");
     refused(&(with("") + RED), 9, "tenant `red` is there twice");
     refused("[p4runtime]\naddress = \"x\"\n", 2, "is no address");
     refused("[p4runtime]\naddress = \"[::1]:1\"\nkey = \"switch.key\"\n", 3, "belong together");
