@@ -592,6 +592,9 @@ pub(crate) struct BenchTenantsArgs {
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub duration: f64,
+    /// Only these cases, for a profiler; the others are compared with the first
+    #[arg(long = "case", value_name = "NAME")]
+    pub cases: Vec<String>,
     /// Print a list of records as JSON
     #[arg(long)]
     pub json: bool,

@@ -144,7 +144,9 @@ struct Rig {
 }
 
 fn measure(size: usize, args: &BenchTenantsArgs) -> Result<Vec<Record>, Failure> {
-    let mut rigs = CASES.iter().map(|case| Rig::new(case, size, args.batch)).collect::<Result<Vec<_>, _>>()?;
+    let wanted = |case: &&Case| args.cases.is_empty() || args.cases.iter().any(|name| name == case.name);
+    let rigs = CASES.iter().filter(wanted).map(|case| Rig::new(case, size, args.batch));
+    let mut rigs = rigs.collect::<Result<Vec<_>, _>>()?;
     for rig in &mut rigs {
         rig.compile_traces()?;
         rig.turn(TURN);
