@@ -48,6 +48,11 @@ docs: hopwright
 stf: hopwright
 	tests/stf/run.sh
 
+# What the hardware targets need: verilator, and yosys, nextpnr and solvers in a virtual environment.
+.PHONY: fpga-tools
+fpga-tools:
+	tests/rtl/setup.sh
+
 ifneq ($(ROOT),)
 # Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
 demo-switch: hopwright four-routers-clients
