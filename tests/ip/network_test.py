@@ -245,7 +245,8 @@ class Lab:
                 bgp += ["  network 10.0.1.0/24", "  network 10.255.0.1/32", "  network 10.0.12.0/24",
                           "  network 10.0.13.0/24", "  network 10.0.24.0/24", "  network 10.0.34.0/24"]
         bgp += [" exit-address-family", "exit"]
-        # With next-hop objects this zebra does not put a group together again whose device was down for a moment.
+        # With next-hop objects, FRR 8.4 loses a path when a device loses its carrier and gets it back: the kernel removes the
+        # next hop from its group, and zebra takes the group for installed. Linux routers between veth devices show the same.
         daemons = {"zebra": (["no zebra nexthop kernel enable"], []), "ospfd": (ospf, []), "bgpd": (bgp, ["-l", "0.0.0.0"])}
         for daemon, (lines, options) in daemons.items():
             if daemon == "ospfd" and name == "peer":
