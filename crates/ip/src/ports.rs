@@ -47,11 +47,13 @@ pub(crate) fn open(
         let tap = namespace.run(|| Tap::open(name))??;
         tap.persist().map_err(Error::Tap)?;
         let carrier = tap.carrier().map_err(Error::Tap)?;
+        // The kernel says whether a device is operational from the first change of its carrier on.
+        carrier.set(false).map_err(Error::Tap)?;
         inside.update().map_err(Error::Netlink)?;
         let index = inside.devices().values().find(|device| device.name == *name).map(|device| device.index);
         let index = index.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
         let mut port =
-            Port { number: *number, device: device.index, tap: index, carrier, seen: Device::default(), running: true };
+            Port { number: *number, device: device.index, tap: index, carrier, seen: Device::default(), running: false };
         port.follow(device, inside).map_err(Error::Netlink)?;
         ports.push(port);
         taps.insert(*number, tap);
