@@ -65,7 +65,7 @@ tools: interop-tools
 	tests/ip/setup.sh
 	tests/openflow/setup.sh
 
-waiting: network-mixes braccept p4runtime test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
+waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
 alone: test-reload test-hosts test-underlay soak-short
 
@@ -209,6 +209,8 @@ test-long: hopwright interop-tools
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
 	tests/openflow/setup.sh
 	tests/openflow/run.sh peer
+	tests/ip/setup.sh
+	tests/ip/network_test.py --only many_routes --routes 1000000
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and

@@ -171,6 +171,8 @@ pub struct Netlink {
     neighbours: HashMap<(u32, IpAddr), Neighbour>,
     /// If they are followed.
     routes: Option<Routes>,
+    /// Notifications were lost, and the state was not read anew since.
+    overrun: bool,
 }
 
 impl Netlink {
@@ -200,7 +202,7 @@ impl Netlink {
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
         let (devices, neighbours) = (BTreeMap::new(), HashMap::new());
-        let mut netlink = Netlink { requests, events, sequence: 0, devices, neighbours, routes };
+        let mut netlink = Netlink { requests, events, sequence: 0, devices, neighbours, routes, overrun: false };
         netlink.reload()?;
         netlink.reload_routes()?;
         Ok(netlink)
@@ -238,6 +240,9 @@ impl Netlink {
 
     /// Takes a limited number of pending notifications.
     pub fn update(&mut self) -> io::Result<Changes> {
+        if self.overrun {
+            return self.recover();
+        }
         let mut changes = Changes::default();
         for _ in 0..BURST {
             match self.events.recv_from_full() {
@@ -256,15 +261,8 @@ impl Netlink {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
-                    // Notifications were lost. Those still queued are older than what is read next.
-                    self.discard_events();
-                    let before: Vec<_> = self.neighbours.keys().copied().collect();
-                    self.reload()?;
-                    changes.everything = true;
-                    changes.routes.extend(self.reload_routes()?);
-                    changes.neighbours.extend(before);
-                    changes.neighbours.extend(self.neighbours.keys().copied());
-                    return Ok(changes);
+                    self.overrun = true;
+                    return self.recover();
                 }
                 Err(error) => return Err(error),
             }
@@ -272,12 +270,26 @@ impl Netlink {
         Ok(changes)
     }
 
-    fn discard_events(&mut self) {
-        for _ in 0..100_000 {
-            if self.events.recv_from_full().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                break;
-            }
+    /// Reads everything anew, as soon as the queue of notifications is empty: the kernel reports losses once, and no more
+    /// until then. Those still queued are older than what is read next.
+    fn recover(&mut self) -> io::Result<Changes> {
+        let mut changes = Changes::default();
+        if !self.discard_events() {
+            return Ok(changes);
         }
+        let before: Vec<_> = self.neighbours.keys().copied().collect();
+        self.reload()?;
+        changes.everything = true;
+        changes.routes.extend(self.reload_routes()?);
+        changes.neighbours.extend(before);
+        changes.neighbours.extend(self.neighbours.keys().copied());
+        self.overrun = false;
+        Ok(changes)
+    }
+
+    /// Whether the queue of notifications is empty now.
+    fn discard_events(&mut self) -> bool {
+        (0..100_000).any(|_| self.events.recv_from_full().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock))
     }
 
     /// Looks up the route of packets to `destination` from the local address `source`.
