@@ -52,8 +52,14 @@ pub(crate) fn open(
         inside.update().map_err(Error::Netlink)?;
         let index = inside.devices().values().find(|device| device.name == *name).map(|device| device.index);
         let index = index.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
-        let mut port =
-            Port { number: *number, device: device.index, tap: index, carrier, seen: Device::default(), running: false };
+        let mut port = Port {
+            number: *number,
+            device: device.index,
+            tap: index,
+            carrier,
+            seen: Device::default(),
+            running: false,
+        };
         port.follow(device, inside).map_err(Error::Netlink)?;
         ports.push(port);
         taps.insert(*number, tap);
