@@ -64,12 +64,13 @@ class Certificates:
 
 
 class Lab:
-    """A switch; use it with `with`. `devices` are numbered: sw0 with host0 at its other end, and so on."""
+    """A switch; use it with `with`. `devices` are numbered: sw0 with host0 at its other end, and so on. `prefix`: of its command.
+    Without `sockets` nobody listens at the other ends."""
 
-    def __init__(self, config, devices=2):
+    def __init__(self, config, devices=2, prefix=(), sockets=True):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-switch-"))
         self.file, self.socket = self.folder / "switch.toml", self.folder / "switch.sock"
-        self.devices = devices
+        self.devices, self.prefix, self.sockets = devices, prefix, sockets
         self.write(config)
 
     def write(self, config):
@@ -86,13 +87,15 @@ class Lab:
             for name in (f"sw{n}", f"host{n}"):
                 pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
                 ip("link", "set", name, "up")
+            if not self.sockets:
+                continue
             s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
             s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
             s.bind((f"host{n}", 0))
             self.hosts.append(s)
         self.log = self.folder / "log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
+            self.process = subprocess.Popen([*self.prefix, HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
         wait_until("the switch runs", lambda: "tenant" in self.output() and self.socket.exists() or self.ended())
         return self
 
