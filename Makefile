@@ -23,7 +23,7 @@ test:
 
 prepare: compile tools
 
-computing: unit docs stf test-dist
+computing: unit docs stf test-dist test-rtl
 
 # Cargo's commands in one row: side by side they would wait for each other.
 compile: lint
@@ -53,6 +53,11 @@ stf: hopwright
 fpga-tools:
 	tests/rtl/setup.sh
 
+# The hardware engines, each against a model of what it should do.
+.PHONY: test-rtl
+test-rtl:
+	tests/rtl/run.sh
+
 ifneq ($(ROOT),)
 # Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
 demo-switch: hopwright four-routers-clients
@@ -64,6 +69,7 @@ tools: interop-tools
 	tests/p4runtime/setup.sh
 	tests/ip/setup.sh
 	tests/openflow/setup.sh
+	tests/rtl/setup.sh
 
 waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 

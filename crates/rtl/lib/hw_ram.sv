@@ -1,0 +1,58 @@
+// RAM with one read and one write a cycle. Latency 2: `rd_addr` in cycle t gives `rd_data` in cycle t + 2, from a register.
+//
+// A read sees the writes of its own cycle and of those before. With `RMW` it sees those of the next cycle, too: a value that is
+// read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1.
+//
+// Memories of up to 32 words are distributed RAM, larger ones block RAM. An address of `DEPTH` or more reads and writes
+// something: callers check. Contents start as zeros: synthesis tools leave memories without initial value to the bitstream,
+// where they are zeros; simulation says so.
+module hw_ram #(
+    parameter int WIDTH = 8,
+    parameter int DEPTH = 16,
+    parameter int RMW = 0,
+    localparam int ADDR_BITS = DEPTH > 1 ? $clog2(DEPTH) : 1
+) (
+    input  logic                 clk,
+    input  logic [ADDR_BITS-1:0] rd_addr,
+    output logic [WIDTH-1:0]     rd_data,
+    input  logic                 wr_en,
+    input  logic [ADDR_BITS-1:0] wr_addr,
+    input  logic [WIDTH-1:0]     wr_data
+);
+    // The word that a write of this cycle gives to the read of the cycle before.
+    logic [ADDR_BITS-1:0] rd_addr_q;
+    logic late;
+    assign late = RMW != 0 && wr_en && wr_addr == rd_addr_q;
+
+    generate
+        if (DEPTH <= 32) begin : distributed
+            logic [WIDTH-1:0] memory[0:DEPTH-1];
+            always_ff @(posedge clk) begin
+                rd_addr_q <= rd_addr;
+                rd_data   <= late ? wr_data : memory[rd_addr_q];
+                if (wr_en) memory[wr_addr] <= wr_data;
+            end
+`ifndef SYNTHESIS
+            initial for (int i = 0; i < DEPTH; i++) memory[i] = '0;
+`endif
+        end else begin : block
+            (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
+            logic [WIDTH-1:0] read;
+            // A block RAM does not say what a read gives of a word that is being written: it comes from registers.
+            logic             same;
+            logic [WIDTH-1:0] written;
+            always_ff @(posedge clk) begin
+                read      <= memory[rd_addr];
+                rd_addr_q <= rd_addr;
+                same      <= wr_en && wr_addr == rd_addr;
+                written   <= wr_data;
+                if (late) rd_data <= wr_data;
+                else rd_data <= same ? written : read;
+                if (wr_en) memory[wr_addr] <= wr_data;
+            end
+`ifndef SYNTHESIS
+            initial for (int i = 0; i < DEPTH; i++) memory[i] = '0;
+`endif
+        end
+    endgenerate
+endmodule

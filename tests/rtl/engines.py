@@ -1,0 +1,127 @@
+"""Builds and runs the tests of the hardware engines.
+
+NAME.cpp tests the module NAME of crates/rtl/lib, or of NAME.sv here, which joins several. Each of its lines
+`// config: PARAMETER=VALUE …` gives a simulation: verilator with all warnings as errors, a C++ compiler, runs with several
+seeds of random initial state and random stimuli. Yosys reads each configuration and checks it, too.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+LIBRARY = HERE.parent.parent / "crates/rtl/lib"
+BUILD = HERE / "build"
+SEEDS = (1, 2)
+CXX = ["g++", "-std=c++20", "-O1", "-w"]
+
+
+def run(*command):
+    """Runs a command; its output is shown only if it fails."""
+    result = subprocess.run([str(part) for part in command], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{result.stdout[-2500:]}")
+    return result.stdout
+
+
+def verilator_root():
+    return pathlib.Path(re.search(r"VERILATOR_ROOT\s*= (\S+)", run("verilator", "-V")).group(1))
+
+
+def compile_runtime(include):
+    """Compiles what all simulations share."""
+    objects = []
+    for name in ("verilated", "verilated_threads"):
+        target = BUILD / f"{name}.o"
+        if not target.exists():
+            run(*CXX, f"-I{include}", "-c", include / f"{name}.cpp", "-o", target)
+        objects.append(target)
+    return objects
+
+
+def configurations(test):
+    return [line.split()[2:] for line in test.read_text().splitlines() if line.startswith("// config:")]
+
+
+def sources(name):
+    """A module's file, and where those that it uses are found."""
+    own = HERE / f"{name}.sv"
+    return own if own.exists() else LIBRARY / f"{name}.sv"
+
+
+def simulate(test, parameters, include, runtime):
+    name = test.stem
+    build = BUILD / "-".join([name, *parameters]).replace("=", "")
+    build.mkdir(exist_ok=True)
+    run("verilator", "--cc", "-Wall", "--prefix", "Vdut", "--top-module", name, "--Mdir", build, "-O3", "--output-split", 0,
+        "--x-assign", "unique", "--x-initial", "unique", *(f"-G{p}" for p in parameters), "-y", LIBRARY,
+        HERE / "waivers.vlt", sources(name))
+    # One translation unit: most of a compiler's time goes into headers.
+    whole = build / "whole.cc"
+    whole.write_text("".join(f'#include "{part}"\n' for part in [*sorted(build.glob("*.cpp")), test]))
+    binary = build / "test"
+    run(*CXX, *(f"-D{p}" for p in parameters), f"-I{build}", f"-I{include}", f"-I{HERE}", whole, *runtime, "-pthread",
+        "-o", binary)
+    for seed in SEEDS:
+        run(binary, f"+seed={seed}")
+
+
+def check(test):
+    """Yosys reads every configuration: what it infers has no latch, no loop, no undriven or doubly driven signal."""
+    from pyosys import libyosys
+
+    name = test.stem
+    files = " ".join(str(f) for f in sorted({*LIBRARY.glob("*.sv"), sources(name)}))
+    for parameters in configurations(test):
+        design = libyosys.Design()
+        chparam = "".join(" -chparam " + p.replace("=", " ") for p in parameters)
+        for command in (f"read_verilog -sv {files}", f"hierarchy -check -top {name}{chparam}", "proc -norom", "check -assert",
+                        "select -assert-none t:$dlatch t:$_DLATCH_*"):
+            libyosys.run_pass(f"tee -q {command}", design)
+
+
+def job(kind, test, *arguments):
+    begin = time.monotonic()
+    label = " ".join([test.stem, *(arguments[0] if kind is simulate else ["yosys"])])
+    try:
+        if kind is check:
+            run(sys.executable, __file__, "--check", test)
+        else:
+            kind(test, *arguments)
+        return label, time.monotonic() - begin, None
+    except RuntimeError as error:
+        return label, time.monotonic() - begin, str(error)
+
+
+def main():
+    if sys.argv[1:2] == ["--check"]:
+        check(pathlib.Path(sys.argv[2]))
+        return 0
+    tests = sorted(t for t in HERE.glob("*.cpp") if not sys.argv[1:] or t.stem in sys.argv[1:])
+    for module in LIBRARY.glob("*.sv"):
+        if not (HERE / f"{module.stem}.cpp").exists():
+            print(f"rtl: {module.stem} has no test")
+            return 1
+    BUILD.mkdir(exist_ok=True)
+    include = verilator_root() / "include"
+    runtime = compile_runtime(include)
+    jobs = [(simulate, test, parameters, include, runtime) for test in tests for parameters in configurations(test)]
+    jobs += [(check, test) for test in tests]
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
+        for label, seconds, error in pool.map(lambda arguments: job(*arguments), jobs):
+            if error:
+                failed += 1
+                print(f"{label}: FAILED\n{error}")
+            elif sys.argv[1:]:
+                print(f"{label}: {seconds:.1f} s")
+    print(f"rtl: {len(jobs) - failed} passed, {failed} failed")
+    return int(failed > 0 or not jobs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
