@@ -34,6 +34,9 @@ def verilator_root():
 
 def compile_runtime(include):
     """Compiles what all simulations share."""
+    header = BUILD / "numbers.h.gch"
+    if not header.exists() or header.stat().st_mtime < (HERE / "numbers.h").stat().st_mtime:
+        run(*CXX, f"-I{include}", "-x", "c++-header", HERE / "numbers.h", "-o", header)
     objects = []
     for name in ("verilated", "verilated_threads"):
         target = BUILD / f"{name}.o"
@@ -60,12 +63,15 @@ def simulate(test, parameters, include, runtime):
     run("verilator", "--cc", "-Wall", "--prefix", "Vdut", "--top-module", name, "--Mdir", build, "-O3", "--output-split", 0,
         "--x-assign", "unique", "--x-initial", "unique", *(f"-G{p}" for p in parameters), "-y", LIBRARY,
         HERE / "waivers.vlt", sources(name))
-    # One translation unit: most of a compiler's time goes into headers.
+    # One translation unit, since most of a compiler's time goes into headers. Macros in front of a compiled header would
+    # make it useless.
     whole = build / "whole.cc"
-    whole.write_text("".join(f'#include "{part}"\n' for part in [*sorted(build.glob("*.cpp")), test]))
+    parts = [*sorted(build.glob("*.cpp")), test]
+    whole.write_text("\n".join([
+        '#include "numbers.h"', *(f"#define {p.replace('=', ' ')}" for p in parameters), *(f'#include "{part}"' for part in parts),
+        ""]))
     binary = build / "test"
-    run(*CXX, *(f"-D{p}" for p in parameters), f"-I{build}", f"-I{include}", f"-I{HERE}", whole, *runtime, "-pthread",
-        "-o", binary)
+    run(*CXX, f"-I{build}", f"-I{BUILD}", f"-I{include}", f"-I{HERE}", whole, *runtime, "-pthread", "-o", binary)
     for seed in SEEDS:
         run(binary, f"+seed={seed}")
 

@@ -23,7 +23,8 @@ module hw_delay #(
 
     hw_ram #(
         .WIDTH(WIDTH),
-        .DEPTH(DEPTH)
+        .DEPTH(DEPTH),
+        .FORWARD(0)
     ) ram (
         .clk,
         .rd_addr(read),

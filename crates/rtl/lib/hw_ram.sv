@@ -1,7 +1,8 @@
 // RAM with one read and one write a cycle. Latency 2: `rd_addr` in cycle t gives `rd_data` in cycle t + 2, from a register.
 //
 // A read sees the writes of its own cycle and of those before. With `RMW` it sees those of the next cycle, too: a value that is
-// read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1.
+// read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1. `FORWARD` 0 saves the logic
+// for that, where nobody ever reads a word in the cycle of its write.
 //
 // Memories of up to 32 words are distributed RAM, larger ones block RAM. An address of `DEPTH` or more reads and writes
 // something: callers check. Contents start as zeros: synthesis tools leave memories without initial value to the bitstream,
@@ -10,6 +11,7 @@ module hw_ram #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,
     parameter int RMW = 0,
+    parameter int FORWARD = 1,
     localparam int ADDR_BITS = DEPTH > 1 ? $clog2(DEPTH) : 1
 ) (
     input  logic                 clk,
@@ -37,14 +39,13 @@ module hw_ram #(
 `endif
         end else begin : block
             (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
-            logic [WIDTH-1:0] read;
             // A block RAM does not say what a read gives of a word that is being written: it comes from registers.
+            logic [WIDTH-1:0] read, written;
             logic             same;
-            logic [WIDTH-1:0] written;
             always_ff @(posedge clk) begin
                 read      <= memory[rd_addr];
                 rd_addr_q <= rd_addr;
-                same      <= wr_en && wr_addr == rd_addr;
+                same      <= FORWARD != 0 && wr_en && wr_addr == rd_addr;
                 written   <= wr_data;
                 if (late) rd_data <= wr_data;
                 else rd_data <= same ? written : read;

@@ -1,0 +1,290 @@
+// Sends packets: a new header, and behind it a part of what `hw_packet_store` holds. `in_header_bytes` bytes of the header, the
+// first in the highest bits; then `in_length` bytes of the stored packet from byte `in_skip` on. With both zero nothing is
+// sent. Then the stored packet is freed, if `in_free` says so; copies are several commands, the last of which frees.
+// `in_meta` is at `out_meta` with each word.
+//
+// One word a cycle; a packet takes a cycle more if the first stored byte moves to a lower place within the first word that is sent.
+module hw_join #(
+    parameter int BUS_BYTES = 64,
+    parameter int HEADER_BYTES = 128,
+    parameter int MAX_BYTES = 9216,  // Of a stored packet.
+    parameter int META_BITS = 8,
+    localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
+    localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1),
+    localparam int LENGTH_BITS = $clog2(MAX_BYTES + 1),
+    localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2
+) (
+    input  logic                      clk,
+    input  logic                      rst,
+    input  logic                      in_valid,
+    output logic                      in_ready,
+    input  logic [8*HEADER_BYTES-1:0] in_header,
+    input  logic [HEADER_BITS-1:0]    in_header_bytes,
+    input  logic [LENGTH_BITS-1:0]    in_skip,
+    input  logic [LENGTH_BITS-1:0]    in_length,
+    input  logic                      in_free,
+    input  logic [META_BITS-1:0]      in_meta,
+    output logic                      rd_valid,
+    input  logic                      rd_ready,
+    output logic [WORD_BITS-1:0]      rd_first,
+    output logic [WORD_BITS-1:0]      rd_words,
+    output logic                      rd_free,
+    input  logic                      words_valid,
+    output logic                      words_ready,
+    input  logic [8*BUS_BYTES-1:0]    words_data,
+    output logic                      out_valid,
+    input  logic                      out_ready,
+    output logic [8*BUS_BYTES-1:0]    out_data,
+    output logic [BYTES_BITS-1:0]     out_bytes,
+    output logic                      out_last,
+    output logic [META_BITS-1:0]      out_meta
+);
+    localparam int L = $clog2(BUS_BYTES);
+    localparam int W = 8 * BUS_BYTES;
+    // Numbers of bytes of a packet that is sent, and of words.
+    localparam int T = (LENGTH_BITS > HEADER_BITS ? LENGTH_BITS : HEADER_BITS) + 1;
+    localparam int N = (T > L ? T - L : 1) + 1;
+
+    // A command, and what follows from it. Words of the stored part are rotated by `turn` bytes. Word k then has bytes of the
+    // words `lead` + k and `lead` + k + 1 that are sent; where its first byte moves to a lower place, it is one earlier, and if it
+    // were earlier than the first, then it is read in a step of its own before (`pre`).
+    logic [T-1:0] total, spans;
+    logic [L-1:0] skip_low, header_low;
+    logic [N-1:0] header_words;
+    logic         early;
+    assign total        = T'(in_header_bytes) + T'(in_length);
+    assign skip_low     = in_skip[L-1:0];
+    assign spans        = T'(skip_low) + T'(in_length);
+    assign header_low   = L'(in_header_bytes);
+    assign header_words = N'(T'(in_header_bytes) >> L);
+    assign early        = in_length != '0 && header_low < skip_low;
+
+    // The number of words that so many bytes take.
+    function automatic [N-1:0] words_of(input [T-1:0] bytes);
+        words_of = N'((bytes + T'(BUS_BYTES - 1)) >> L);
+    endfunction
+
+    logic                      next_valid, next_move;
+    logic [8*HEADER_BYTES-1:0] next_header;
+    logic [HEADER_BITS-1:0]    next_header_bytes;
+    logic [N-1:0]              next_lead, next_in, next_out;
+    logic                      next_pre;
+    logic [L-1:0]              next_turn, next_end;
+    logic [META_BITS-1:0]      next_meta;
+    assign in_ready = !next_valid || next_move;
+    always_ff @(posedge clk) begin
+        if (rst) next_valid <= 1'b0;
+        else if (in_ready) next_valid <= in_valid;
+        if (in_ready) begin
+            next_header       <= in_header;
+            next_header_bytes <= in_header_bytes;
+            next_lead         <= header_words - N'(early && header_words != '0);
+            next_in           <= in_length == '0 ? '0 : words_of(spans);
+            next_out          <= words_of(total);
+            next_pre          <= early && header_words == '0;
+            next_turn         <= header_low - skip_low;
+            next_end          <= L'(total - 1'b1);
+            next_meta         <= in_meta;
+            rd_first          <= WORD_BITS'(T'(in_skip) >> L);
+            rd_free           <= in_free;
+        end
+    end
+    assign rd_words = WORD_BITS'(next_in);
+
+    // It goes to the store, and into two FIFOs, one for the header: that is needed some cycles later.
+    logic asked, queued;  // One of both is done, the other not yet.
+    logic job_put, job_ready, header_ready;
+    assign rd_valid  = next_valid && !asked;
+    assign job_put   = next_valid && !queued && next_out != '0 && job_ready && header_ready;
+    assign next_move = next_valid && (asked || rd_ready) && (queued || job_put || next_out == '0);
+    always_ff @(posedge clk) begin
+        if (rst || next_move) begin
+            asked  <= 1'b0;
+            queued <= 1'b0;
+        end else begin
+            asked  <= asked || (rd_valid && rd_ready);
+            queued <= queued || job_put;
+        end
+    end
+
+    logic job_valid, job_take;
+    logic [HEADER_BITS-1:0] job_header_bytes;
+    logic [N-1:0]           job_lead, job_in, job_out;
+    logic                   job_pre;
+    logic [L-1:0]           job_turn, job_end;
+    logic [META_BITS-1:0]   job_meta;
+    hw_fifo #(
+        .WIDTH(HEADER_BITS + 3 * N + 1 + 2 * L + META_BITS),
+        .DEPTH(16)
+    ) jobs (
+        .clk,
+        .rst,
+        .in_valid(job_put),
+        .in_ready(job_ready),
+        .in_data({next_header_bytes, next_lead, next_in, next_out, next_pre, next_turn, next_end, next_meta}),
+        .out_valid(job_valid),
+        .out_ready(job_take),
+        .out_data({job_header_bytes, job_lead, job_in, job_out, job_pre, job_turn, job_end, job_meta})
+    );
+    logic header_valid, header_take;
+    logic [8*HEADER_BYTES-1:0] job_header;
+    hw_fifo #(
+        .WIDTH(8 * HEADER_BYTES),
+        .DEPTH(16)
+    ) headers (
+        .clk,
+        .rst,
+        .in_valid(job_put),
+        .in_ready(header_ready),
+        .in_data(next_header),
+        .out_valid(header_valid),
+        .out_ready(header_take),
+        .out_data(job_header)
+    );
+
+    // Steps: each may take a word of the store, and sends a word, but for a `pre` step.
+    logic active, pre, first, needs, go, room, final_step;
+    logic [N-1:0]           lead_left, in_left, out_left;
+    logic [HEADER_BITS-1:0] header_left;
+    logic [L-1:0]           turn, end_low;
+    logic [META_BITS-1:0]   meta;
+    assign needs       = lead_left == '0 && in_left != '0;
+    assign go          = active && room && (!needs || words_valid);
+    assign words_ready = active && room && needs;
+    assign final_step  = !pre && out_left == N'(1);
+    assign job_take    = job_valid && (!active || (go && final_step));
+    always_ff @(posedge clk) begin
+        if (rst) active <= 1'b0;
+        else if (job_take) active <= 1'b1;
+        else if (go && final_step) active <= 1'b0;
+        if (job_take) begin
+            lead_left   <= job_lead;
+            in_left     <= job_in;
+            out_left    <= job_out;
+            header_left <= job_header_bytes;
+            pre         <= job_pre;
+            first       <= 1'b1;
+            turn        <= job_turn;
+            end_low     <= job_end;
+            meta        <= job_meta;
+        end else if (go) begin
+            if (lead_left != '0) lead_left <= lead_left - 1'b1;
+            else if (in_left != '0) in_left <= in_left - 1'b1;
+            if (!pre) begin
+                first       <= 1'b0;
+                out_left    <= out_left - 1'b1;
+                header_left <= T'(header_left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(header_left) - T'(BUS_BYTES));
+            end
+            pre <= 1'b0;
+        end
+    end
+
+    // A step's words are sent later: it begins only if there is room for them at the end.
+    logic [4:0] held, held_next;
+    assign held_next = held + 5'(go && !pre) - 5'(out_valid && out_ready);
+    always_ff @(posedge clk) begin
+        held <= rst ? '0 : held_next;
+        room <= !rst && held_next != 5'd16;
+    end
+
+    // The words turn, a multiplexer of four a stage, and what belongs to their steps goes with them.
+    localparam int STAGES = (L + 1) / 2;
+    localparam int C = L + BYTES_BITS + META_BITS + L + 4;
+    logic [(STAGES+1)*W-1:0] words;
+    logic [(STAGES+1)*C-1:0] steps;
+    assign words[0+:W] = words_data;
+    assign steps[0+:C] = {
+        turn, T'(header_left) < T'(BUS_BYTES) ? BYTES_BITS'(header_left) : BYTES_BITS'(BUS_BYTES), meta, end_low,
+        final_step, first, go && needs, go && !pre
+    };
+    function automatic [W-1:0] rotated(input [W-1:0] word, input integer bytes);
+        rotated = W'({word, word} >> (W - 8 * (bytes % BUS_BYTES)));
+    endfunction
+    generate
+        for (genvar s = 0; s < STAGES; s++) begin : stage
+            logic [W-1:0] from, to;
+            logic [C-1:0] step, step_q;
+            logic [1:0]   digit;
+            assign from  = words[s*W+:W];
+            assign step  = steps[s*C+:C];
+            assign digit = 2'(step[C-1-:L] >> 2 * s);
+            assign words[(s+1)*W+:W] = to;
+            assign steps[(s+1)*C+:C] = step_q;
+            always_ff @(posedge clk) begin
+                case (digit)
+                    2'd0: to <= from;
+                    2'd1: to <= rotated(from, 4 ** s);
+                    2'd2: to <= rotated(from, 2 * 4 ** s);
+                    default: to <= rotated(from, 3 * 4 ** s);
+                endcase
+                step_q <= step;
+                if (rst) step_q[1:0] <= '0;
+            end
+        end
+    endgenerate
+
+    // Masks and the header are made one cycle before the word has turned, so that they arrive with it.
+    localparam int HEADER_WORDS = (HEADER_BYTES + BUS_BYTES - 1) / BUS_BYTES;
+    logic [L-1:0]          near_turn;
+    logic [BYTES_BITS-1:0] near_header;
+    logic                  near_first, near_send;
+    assign near_turn   = steps[STAGES*C-1-:L];
+    assign near_header = steps[STAGES*C-1-L-:BYTES_BITS];
+    assign near_first  = steps[(STAGES-1)*C+2];
+    assign near_send   = steps[(STAGES-1)*C];
+    assign header_take = near_send && near_first;
+    logic [W*HEADER_WORDS-1:0] header;
+    logic [BUS_BYTES-1:0]      is_header, is_before;
+    always_ff @(posedge clk) begin
+        if (header_take) header <= {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
+        else if (near_send) header <= header << W;
+        for (int i = 0; i < BUS_BYTES; i++) begin
+            is_header[i] <= BYTES_BITS'(i) < near_header;
+            is_before[i] <= L'(i) < near_turn;
+        end
+    end
+
+    // Words that are sent: bytes of the header, of the stored word before, of this one.
+    logic                  has, send, send_last;
+    logic [META_BITS-1:0]  send_meta;
+    logic [L-1:0]          send_end;
+    logic [W-1:0]          word, word_before;
+    assign word = words[STAGES*W+:W];
+    assign {send_meta, send_end, send_last} = steps[STAGES*C+3+:META_BITS+L+1];
+    assign has  = steps[STAGES*C+1];
+    assign send = steps[STAGES*C];
+
+    logic                  put, put_ready, put_last;
+    logic [W-1:0]          put_word;
+    logic [BYTES_BITS-1:0] put_bytes;
+    logic [META_BITS-1:0]  put_meta;
+    always_ff @(posedge clk) begin
+        put <= send && !rst;
+        if (has) word_before <= word;
+        for (int i = 0; i < BUS_BYTES; i++) begin
+            if (is_header[i]) put_word[8*i+:8] <= header[W*HEADER_WORDS-8*i-1-:8];
+            else if (is_before[i]) put_word[8*i+:8] <= word_before[8*i+:8];
+            else put_word[8*i+:8] <= word[8*i+:8];
+        end
+        put_last  <= send_last;
+        put_bytes <= send_last ? BYTES_BITS'(send_end) + 1'b1 : BYTES_BITS'(BUS_BYTES);
+        put_meta  <= send_meta;
+    end
+    hw_fifo #(
+        .WIDTH(W + BYTES_BITS + 1 + META_BITS),
+        .DEPTH(16)
+    ) packets (
+        .clk,
+        .rst,
+        .in_valid(put),
+        .in_ready(put_ready),
+        .in_data({put_meta, put_last, put_bytes, put_word}),
+        .out_valid,
+        .out_ready,
+        .out_data({out_meta, out_last, out_bytes, out_data})
+    );
+
+    // The header is always there, and there is always room.
+    logic unused;
+    assign unused = &{1'b0, header_valid, put_ready};
+endmodule

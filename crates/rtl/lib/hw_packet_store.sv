@@ -1,0 +1,226 @@
+// Stores packets. When a packet is complete, its first `WINDOW_BYTES` bytes (a multiple of `BUS_BYTES`) go to a rigid pipeline,
+// first byte highest, with its length. The packet waits until it is read, any part of it any number of times, and freed.
+// Packets are read and freed in the order in which they came. `hw_join` does that.
+//
+// A packet that is bad (`in_bad` with the last word) or longer than `MAX_BYTES` is dropped, and `dropped` is high for a cycle.
+// While there is no room `in_ready` is low. The memory has `DEPTH` words (a power of two), more than the longest packet has.
+// Windows leave at least `GAP` cycles apart. At most `PACKETS` (a power of two) windows have left of packets that are not yet
+// freed: a FIFO of that depth behind the pipeline holds all verdicts.
+//
+// A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
+// `rd_free`, frees it. One word a cycle, four cycles from command to first word.
+module hw_packet_store #(
+    parameter int BUS_BYTES = 64,
+    parameter int WINDOW_BYTES = 128,
+    parameter int DEPTH = 512,
+    parameter int MAX_BYTES = 9216,
+    parameter int PACKETS = 16,
+    parameter int META_BITS = 8,
+    parameter int GAP = 1,
+    localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
+    localparam int LENGTH_BITS = $clog2(MAX_BYTES + 1),
+    localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2
+) (
+    input  logic                      clk,
+    input  logic                      rst,
+    input  logic                      in_valid,
+    output logic                      in_ready,
+    input  logic [8*BUS_BYTES-1:0]    in_data,
+    input  logic [BYTES_BITS-1:0]     in_bytes,
+    input  logic                      in_last,
+    input  logic                      in_bad,
+    input  logic [META_BITS-1:0]      in_meta,
+    output logic                      dropped,
+    output logic                      win_valid,
+    output logic [8*WINDOW_BYTES-1:0] win_window,
+    output logic [LENGTH_BITS-1:0]    win_length,
+    output logic [META_BITS-1:0]      win_meta,
+    input  logic                      rd_valid,
+    output logic                      rd_ready,
+    input  logic [WORD_BITS-1:0]      rd_first,
+    input  logic [WORD_BITS-1:0]      rd_words,
+    input  logic                      rd_free,
+    output logic                      out_valid,
+    input  logic                      out_ready,
+    output logic [8*BUS_BYTES-1:0]    out_data
+);
+    localparam int B = $clog2(DEPTH);
+    localparam int MAX_WORDS = (MAX_BYTES + BUS_BYTES - 1) / BUS_BYTES;
+    localparam int LAST_BYTES = MAX_BYTES - (MAX_WORDS - 1) * BUS_BYTES;  // Of the last word of the longest packet.
+    localparam int WINDOW_WORDS = WINDOW_BYTES / BUS_BYTES;
+
+    // The write side. Pointers have one bit more than addresses.
+    logic [B:0]           wr_ptr, wr_next, start;
+    logic [B:0]           freed, freed_next;  // Where the oldest packet starts that is needed.
+    logic [WORD_BITS-1:0] words;              // Of the current packet, without this one.
+    logic full, too_long, put, bad;
+    assign put = in_valid && in_ready;
+    assign bad = in_bad || too_long || words >= WORD_BITS'(MAX_WORDS)
+        || (words == WORD_BITS'(MAX_WORDS - 1) && in_bytes > BYTES_BITS'(LAST_BYTES));
+
+    always_comb begin
+        wr_next = wr_ptr;
+        if (put) begin
+            if (in_last && bad) wr_next = start;
+            else if (!too_long) wr_next = wr_ptr + 1'b1;
+        end
+    end
+
+    // The window, which fills while its packet comes, and waits here until it may leave.
+    logic complete, may_leave;
+    logic [WORD_BITS-1:0] window_words;  // Of the whole packet.
+    assign win_valid = complete && may_leave;
+    assign in_ready  = !full && !(complete && !may_leave);
+
+    always_ff @(posedge clk) begin
+        dropped <= put && in_last && bad;
+        if (rst) begin
+            wr_ptr   <= '0;
+            start    <= '0;
+            full     <= 1'b0;
+            words    <= '0;
+            too_long <= 1'b0;
+            complete <= 1'b0;
+            dropped  <= 1'b0;
+        end else begin
+            wr_ptr <= wr_next;
+            full   <= wr_next == {~freed_next[B], freed_next[B-1:0]};
+            if (put) begin
+                if (in_last) start <= wr_next;
+                words    <= in_last ? '0 : too_long ? words : words + 1'b1;
+                too_long <= !in_last && (too_long || words >= WORD_BITS'(MAX_WORDS - 1));
+            end
+            if (put && in_last && !bad) complete <= 1'b1;
+            else if (may_leave) complete <= 1'b0;
+        end
+        if (put) begin
+            if (words == '0) win_meta <= in_meta;
+            win_length   <= LENGTH_BITS'(words) * LENGTH_BITS'(BUS_BYTES) + LENGTH_BITS'(in_bytes);
+            window_words <= words + 1'b1;
+        end
+    end
+    generate
+        for (genvar w = 0; w < WINDOW_WORDS; w++) begin : window
+            for (genvar i = 0; i < BUS_BYTES; i++) begin : bytes
+                always_ff @(posedge clk)
+                    if (put && words == WORD_BITS'(w))
+                        win_window[8*(WINDOW_BYTES-1-w*BUS_BYTES-i)+:8] <= in_data[8*i+:8];
+            end
+        end
+    endgenerate
+
+    // How many windows may leave, and when.
+    localparam int COUNT_BITS = $clog2(PACKETS) + 1;
+    localparam int GAP_BITS = $clog2(GAP + 1);
+    logic [COUNT_BITS-1:0] flying, flying_next;
+    logic [GAP_BITS-1:0]   gap, gap_next;
+    logic accept;  // A read command.
+    assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(accept && rd_free);
+    assign gap_next = win_valid ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
+    always_ff @(posedge clk) begin
+        if (rst) begin
+            flying    <= '0;
+            gap       <= '0;
+            may_leave <= 1'b0;
+        end else begin
+            flying    <= flying_next;
+            gap       <= gap_next;
+            may_leave <= flying_next != COUNT_BITS'(PACKETS) && gap_next == '0;
+        end
+    end
+
+    // The length of packets whose windows have left.
+    logic length_valid, length_ready;
+    logic [WORD_BITS-1:0] length;
+    hw_fifo #(
+        .WIDTH(WORD_BITS),
+        .DEPTH(PACKETS)
+    ) lengths (
+        .clk,
+        .rst,
+        .in_valid(win_valid),
+        .in_ready(length_ready),
+        .in_data(window_words),
+        .out_valid(length_valid),
+        .out_ready(accept && rd_free),
+        .out_data(length)
+    );
+
+    // The read side. `oldest` is where the packet of the next command starts; what is in front of it is free as soon as the
+    // current command's last word is read.
+    logic [B:0]           oldest;
+    logic [B-1:0]         rd_addr;
+    logic [WORD_BITS-1:0] left;
+    logic reading, room, issue;
+    assign issue    = reading && room;
+    assign rd_ready = length_valid && (!reading || (issue && left == WORD_BITS'(1)));
+    assign accept   = rd_valid && rd_ready;
+    assign freed_next = !reading || (issue && left == WORD_BITS'(1)) ? oldest : freed;
+    always_ff @(posedge clk) begin
+        if (rst) begin
+            oldest  <= '0;
+            freed   <= '0;
+            reading <= 1'b0;
+        end else begin
+            freed <= freed_next;
+            if (accept && rd_free) oldest <= oldest + (B + 1)'(length);
+            if (accept) reading <= rd_words != '0;
+            else if (issue && left == WORD_BITS'(1)) reading <= 1'b0;
+        end
+        if (accept) begin
+            rd_addr <= oldest[B-1:0] + B'(rd_first);
+            left    <= rd_words;
+        end else if (issue) begin
+            rd_addr <= rd_addr + 1'b1;
+            left    <= left - 1'b1;
+        end
+    end
+
+    // A word is read only if there is room for it at the end.
+    logic issue_q, read_valid, read_ready;
+    logic [8*BUS_BYTES-1:0] read;
+    logic [4:0] held, held_next;
+    assign held_next = held + 5'(issue) - 5'(out_valid && out_ready);
+    always_ff @(posedge clk) begin
+        if (rst) begin
+            issue_q    <= 1'b0;
+            read_valid <= 1'b0;
+            held       <= '0;
+            room       <= 1'b0;
+        end else begin
+            issue_q    <= issue;
+            read_valid <= issue_q;
+            held       <= held_next;
+            room       <= held_next != 5'd16;
+        end
+    end
+    hw_ram #(
+        .WIDTH(8 * BUS_BYTES),
+        .DEPTH(DEPTH),
+        .FORWARD(0)
+    ) ram (
+        .clk,
+        .rd_addr,
+        .rd_data(read),
+        .wr_en(put),
+        .wr_addr(wr_ptr[B-1:0]),
+        .wr_data(in_data)
+    );
+    hw_fifo #(
+        .WIDTH(8 * BUS_BYTES),
+        .DEPTH(16)
+    ) words_out (
+        .clk,
+        .rst,
+        .in_valid(read_valid),
+        .in_ready(read_ready),
+        .in_data(read),
+        .out_valid,
+        .out_ready,
+        .out_data
+    );
+
+    // Both are never full.
+    logic unused;
+    assign unused = &{1'b0, length_ready, read_ready};
+endmodule
