@@ -9,6 +9,7 @@ import concurrent.futures
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -59,7 +60,8 @@ def sources(name):
 def simulate(test, parameters, include, runtime):
     name = test.stem
     build = BUILD / "-".join([name, *parameters]).replace("=", "")
-    build.mkdir(exist_ok=True)
+    shutil.rmtree(build, ignore_errors=True)
+    build.mkdir()
     run("verilator", "--cc", "-Wall", "--prefix", "Vdut", "--top-module", name, "--Mdir", build, "-O3", "--output-split", 0,
         "--x-assign", "unique", "--x-initial", "unique", *(f"-G{p}" for p in parameters), "-y", LIBRARY,
         HERE / "waivers.vlt", sources(name))
