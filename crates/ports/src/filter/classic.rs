@@ -337,13 +337,23 @@ impl Filter {
     /// trace of fragmentation. Over IPv4, only datagrams without the don't-fragment flag can have been fragmented. Over
     /// IPv6, datagrams longer than the MTU must have been.
     ///
+    /// [`Takes::Frames`] drops all but datagrams longer than the MTU, and over IPv6 those with extension headers.
+    ///
     /// With `arrivals`, the filter also drops what arrived through other devices than these and the loopback device.
     pub(crate) fn but_raw(raw: &[&RawDevice], ipv4: bool, arrivals: Option<&[u32]>) -> Result<Option<Filter>, TooLong> {
         let (accept, drop) = (op(RETURN, WHOLE), op(RETURN, 0));
         let mut blocks: Vec<(Vec<Instruction>, Vec<u32>)> = Vec::new();
         for device in raw {
-            let mut block = vec![op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_EQUAL, 0, 1, 0), accept];
-            if ipv4 {
+            let frames = device.takes == Takes::Frames;
+            let to_this_host = [op(LOAD_BYTE, PACKET_TYPE), jump(JUMP_EQUAL, 0, 1, 0), accept];
+            let mut block = if frames { Vec::new() } else { to_this_host.to_vec() };
+            if ipv4 && frames {
+                block.extend([
+                    op(LOAD_HALF, NETWORK_HEADER + 2),
+                    jump(JUMP_NOT_LESS, device.mtu.saturating_add(1), 0, 1),
+                    accept,
+                ]);
+            } else if ipv4 {
                 block.extend([
                     op(LOAD_BYTE, NETWORK_HEADER),
                     jump(JUMP_EQUAL, 0x45, 1, 0),
@@ -365,7 +375,7 @@ impl Filter {
             }
             match &device.takes {
                 Takes::Nothing => continue,
-                Takes::All => block.push(drop),
+                Takes::All | Takes::Frames => block.push(drop),
                 Takes::Only(pattern) => {
                     block.push(op(LOAD_LENGTH, 0));
                     block.extend(pattern.test(LOAD_BYTE, UDP_HEADER, &[drop]));
@@ -657,6 +667,24 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|n| *n > 5), "{seen:?}");
+        // Beside a port that takes every frame, only reassembled datagrams are left.
+        let every = raw(10, Takes::Frames);
+        let (v4_filter, v6_filter) = (
+            Filter::but_raw(&[&every], true, None).unwrap().unwrap(),
+            Filter::but_raw(&[&every], false, None).unwrap().unwrap(),
+        );
+        for (udp, frame) in &frames {
+            let (ipv4, extended) = (frame[12] == 8, frame[12] != 8 && frame[20] != 17);
+            let filter = if ipv4 { &v4_filter } else { &v6_filter };
+            for packet_type in [0, 1] {
+                assert_eq!(run_at(filter, frame, *udp, 10, packet_type, None), extended, "{frame:?}");
+            }
+            assert!(run_at(filter, frame, *udp, 11, 0, None), "another device");
+            let mut long = frame.clone();
+            let (at, length) = if ipv4 { (16, 1501u16) } else { (18, 1461) };
+            long[at..at + 2].copy_from_slice(&length.to_be_bytes());
+            assert!(run_at(filter, &long, *udp, 10, 0, None), "{frame:?}");
+        }
         // Over IPv6, a datagram longer than the MTU arrived in fragments.
         let filter = Filter::but_raw(&[&devices[0]], false, None).unwrap().unwrap();
         for (length, passes) in [(1460, false), (1461, true)] {

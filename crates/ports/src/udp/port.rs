@@ -20,6 +20,7 @@ const SOCKETS_AT_ONCE: usize = 32;
 
 /// One worker's part of the sockets; see [`crate::UdpSockets::ports`].
 pub struct UdpPort {
+    name: Box<str>,
     worker: Arc<Worker>,
     outgoing: Outgoing,
     inbox: Inbox,
@@ -39,6 +40,7 @@ pub struct UdpPort {
 impl UdpPort {
     pub(super) fn new(shared: Arc<Shared>, worker: Arc<Worker>) -> UdpPort {
         UdpPort {
+            name: "udp".into(),
             worker,
             outgoing: Outgoing::new(shared),
             inbox: Inbox::new(),
@@ -51,6 +53,11 @@ impl UdpPort {
             rx_overrun: 0,
             idle_since: None,
         }
+    }
+
+    /// Gives the port another name than `udp`.
+    pub fn named(self, name: &str) -> UdpPort {
+        UdpPort { name: name.into(), ..self }
     }
 
     /// Receives single datagrams from a socket.
@@ -162,7 +169,7 @@ fn put(pool: &mut Pool, mut packet: Packet, socket: &Socket, received: &Received
 
 impl Port for UdpPort {
     fn name(&self) -> &str {
-        "udp"
+        &self.name
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {

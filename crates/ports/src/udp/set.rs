@@ -38,13 +38,15 @@ pub struct RawDevice {
     pub takes: Takes,
 }
 
-/// The datagrams that packet sockets take and of which the kernel delivers a copy to UDP sockets.
+/// The datagrams that raw ports take and of which the kernel delivers a copy to UDP sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// All datagrams to the addresses.
     All,
     /// Datagrams with a pattern. The others never reach the kernel's stack.
     Only(Pattern),
+    /// Every frame, fragments included. The sockets keep what only the kernel has: reassembled datagrams.
+    Frames,
     /// Nothing.
     Nothing,
 }

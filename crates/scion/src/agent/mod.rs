@@ -1,8 +1,7 @@
-//! The running router: opens devices, programs the tables, follows the kernel's network state and answers punted
-//! packets.
+//! The running router: programs the tables, follows the kernel's network state and answers punted packets.
 //!
-//! Workers forward packets on threads of their own. BFD and HTTP have threads, too. Everything else here runs on one
-//! thread.
+//! [`Agent`] does this for a tenant of a switch. [`standalone`] builds a switch for the router alone, with the devices
+//! that the router's addresses need. BFD and HTTP have threads of their own. Everything else here runs on one thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -10,19 +9,14 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait::{self, PollSet, Wakeup};
-use hopwright_dataplane::{
-    BuildError, ControlError, EngineKind, StageTime, Switch, SwitchBuilder, VirtualDataPlane, Worker, wall_clock_us,
-};
+use hopwright_dataplane::wait::{PollSet, Wakeup};
+use hopwright_dataplane::{BuildError, ControlError, StageTime, Switch, Tenant, VirtualDataPlane, wall_clock_us};
 use hopwright_host::capabilities::PrivilegeError;
-use hopwright_host::http::{LogLevel, NoLog};
+use hopwright_host::http::LogLevel;
 use hopwright_host::netlink::{Netlink, Route};
 use hopwright_host::next_hop::{Changes, HostCache};
-use hopwright_host::service_manager::ServiceManager;
-use hopwright_ports::{PortChoice, closing};
 
 use crate::bfd::{self, Bfd};
 use crate::config::change::NeedsRestart;
@@ -31,24 +25,23 @@ use crate::config::links::{INTERNAL_INDEX, Links, LinksError};
 use crate::config::topology::{Topology, TopologyError};
 use crate::config::{Config, ConfigError};
 use crate::control::key_rollover::Rollover;
-use crate::control::program::{BuiltIn, CPU_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
+use crate::control::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use crate::control::tables::{self, LinkState};
-use crate::privileges::{self, Phase};
 use crate::scmp::{self, Outcome, SlowPath};
-use crate::status::http::{HttpError, Listeners};
+use crate::status::http::HttpError;
 use crate::status::metrics::OwnPackets;
-use crate::status::stats::{Stats, StatsFile, WriteChange};
+use crate::status::stats::Stats;
 use crate::status::{ActiveConfig, Session, Snapshot, Status};
 use crate::tap::{TapError, Taps};
 use crate::underlay::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
 use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod reload;
+mod standalone;
 
 use reload::Reload;
+pub use standalone::run;
 
-/// How long closing everything may take at the end.
-const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// The longest pause between two iterations of the loop.
 const TICK: Duration = Duration::from_millis(250);
 /// The longest pause while a change is in progress.
@@ -177,137 +170,6 @@ impl Setup {
     }
 }
 
-/// Runs the router until `options.stop` is set. Returns the final statistics.
-pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
-    privileges::log_missing();
-    let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
-    // Build the data plane while devices are opened, which is mostly waiting for the kernel.
-    let vdp = std::thread::Builder::new()
-        .name("program".into())
-        .spawn(move || BuiltIn::read().run(kind))
-        .map_err(|e| AgentError::Program(e.to_string()))?;
-    let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
-    let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    underlay.bind(&setup.links)?;
-    let used = next_hop::used_devices(&mut kernel, &setup.links);
-    let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
-    if setup.config.hopwright.ports == PortChoice::AfXdp
-        && let Some(error) = raw.refused.pop()
-    {
-        return Err(error);
-    }
-    let vdp = vdp.join().map_err(|_| AgentError::Program("its thread panicked".into()))??;
-    let mut builder = SwitchBuilder::new(vdp.clone())
-        .pools(underlay.take_pools())
-        .cpu_port(CPU_PORT)
-        .urgent_cpu_port(URGENT_CPU_PORT)
-        .batch(setup.config.hopwright.batch);
-    if let Some(rest) = setup.config.hopwright.rest_us {
-        builder = builder.longest_rest(Duration::from_micros(rest.into()));
-    }
-    for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
-        builder = builder.ports(number, ports);
-    }
-    underlay.set_ready();
-    setup.links.arrivals = arrivals(&setup, &mut underlay, &kernel);
-    tables::program(&vdp, &setup.links, &setup.keys.current)?;
-    tables::set_default_host(&vdp, VIA_KERNEL)?;
-    let mut rollover = Rollover::new();
-    rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
-    let mut next_hops = Resolver::new(underlay.ports(&kernel), VIA_KERNEL);
-    next_hop::add_links(&mut next_hops, &setup.links, &mut kernel);
-    let (switch, workers) = builder.build_workers()?;
-    let namespace = setup.config.slow_path_netns();
-    let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
-    let listeners = Listeners::open(&setup.config)?;
-    // Threads started from here on have only the remaining privileges.
-    privileges::drop_privileges(Phase::Running)?;
-    let status = Status::new(switch.clone(), setup.shown());
-
-    let key = setup.keys.current.clone();
-    let bfd = match &taps {
-        Some(_) => Bfd::idle(key),
-        None => Bfd::start(setup.bfd.clone(), key, switch.default_tenant()),
-    };
-    let bfd = bfd.map_err(AgentError::BfdThread)?;
-
-    let mut agent = Agent {
-        bfd,
-        vdp,
-        switch: switch.clone(),
-        kernel,
-        next_hops,
-        underlay,
-        reload: Reload::new(&setup),
-        rollover,
-        hosts: HostCache::new(HOSTS),
-        host_devices: BTreeSet::new(),
-        link_ports: Vec::new(),
-        ports_changing: false,
-        clock_epoch: 0,
-        punted: HashMap::new(),
-        slow_path: SlowPath::new(slow_path_settings(&setup.config)),
-        taps,
-        started: Instant::now(),
-        stats_file: StatsFile::default(),
-        own_packets: OwnPackets::default(),
-        slow_path_time: StageTime::default(),
-        status: status.clone(),
-        manager: ServiceManager::new(),
-        setup,
-    };
-    // Program next hops before the first packet. Links with BFD are down until their session is up.
-    agent.look_around()?;
-    for (target, ..) in next_hop::link_ends(&agent.setup.links) {
-        agent.program_target(target)?;
-    }
-    agent.log_link_ports();
-    let links = &agent.setup.links;
-    tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
-        external = links.external.len(), siblings = links.siblings.len(),
-        bfd_sessions = agent.setup.bfd.len(), "router started");
-    let moving = forward(workers, &agent.setup.config.hopwright.cpus)?;
-    let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
-    // Publish now, so that pages show the state of links from the first request on.
-    agent.status.publish(agent.snapshot());
-    let server = listeners.serve(status, log_level).map_err(AgentError::HttpThread)?;
-    agent.manager.ready();
-    let result = agent.follow(options, &moving);
-    agent.manager.stopping();
-    closing::end_of_process();
-    switch.stop();
-    for thread in moving {
-        if thread.join().is_err() {
-            return Err(AgentError::Worker("it panicked".into()));
-        }
-    }
-    drop(server);
-    result?;
-    let stats = agent.report(options)?;
-    drop((agent, switch));
-    if !closing::finish(CLOSING_TIME) {
-        tracing::warn!("not all devices are closed");
-    }
-    Ok(stats)
-}
-
-/// Starts the workers, each pinned to a CPU of the list if it is not empty.
-fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, AgentError> {
-    let start = |(index, mut worker): (usize, Worker)| {
-        let cpu = cpus.get(index).copied();
-        let run = move || {
-            if let Some(cpu) = cpu
-                && let Err(error) = wait::pin_to(cpu)
-            {
-                tracing::warn!(cpu, %error, "cannot pin a worker to its CPU");
-            }
-            worker.run();
-        };
-        std::thread::Builder::new().name(format!("worker-{index}")).spawn(run)
-    };
-    workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
-}
-
 /// If configured, restricts the devices through which packets for the router's addresses may arrive. Returns the raw
 /// ports through which they must arrive.
 fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Netlink) -> BTreeMap<std::net::IpAddr, u16> {
@@ -324,12 +186,14 @@ fn slow_path_settings(config: &Config) -> scmp::Settings {
     scmp::Settings { authenticate: config.features.experimental_scmp_authentication, limit: config.hopwright.scmp }
 }
 
+/// The control plane of a tenant that runs the program.
 struct Agent {
     /// The current configuration.
     setup: Setup,
     bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
+    tenant: Arc<Tenant>,
     kernel: Netlink,
     next_hops: Resolver,
     underlay: Underlay,
@@ -350,29 +214,94 @@ struct Agent {
     /// TAP devices to which punted packets go if another router has the slow path.
     taps: Option<Taps>,
     started: Instant,
-    stats_file: StatsFile,
     /// Counts of packets that the router itself has sent.
     own_packets: OwnPackets,
     /// Time spent on punted packets.
     slow_path_time: StageTime,
     status: Arc<Status>,
-    manager: ServiceManager,
+}
+
+/// What an agent needs of the place that it works in.
+struct Place {
+    switch: Arc<Switch>,
+    /// The tenant that runs the program.
+    tenant: Arc<Tenant>,
+    kernel: Netlink,
+    /// The tenant's ports.
+    underlay: Underlay,
+    taps: Option<Taps>,
 }
 
 impl Agent {
-    /// Runs the agent's loop until `options.stop` is set.
-    fn follow(&mut self, options: &Options, workers: &[JoinHandle<()>]) -> Result<(), AgentError> {
-        let mut next_report = Instant::now() + Duration::from_secs(1);
+    /// Programs the tables for a setup, and starts BFD.
+    fn new(mut setup: Setup, place: Place) -> Result<Agent, AgentError> {
+        let Place { switch, tenant, mut kernel, mut underlay, taps } = place;
+        let vdp = tenant.vdp();
+        setup.links.arrivals = arrivals(&setup, &mut underlay, &kernel);
+        tables::program(&vdp, &setup.links, &setup.keys.current)?;
+        tables::set_default_host(&vdp, VIA_KERNEL)?;
+        let mut rollover = Rollover::new();
+        rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
+        let mut next_hops = Resolver::new(underlay.ports(&kernel), VIA_KERNEL);
+        next_hop::add_links(&mut next_hops, &setup.links, &mut kernel);
+        let key = setup.keys.current.clone();
+        let bfd = match &taps {
+            Some(_) => Bfd::idle(key),
+            None => Bfd::start(setup.bfd.clone(), key, &tenant),
+        };
+        let mut agent = Agent {
+            bfd: bfd.map_err(AgentError::BfdThread)?,
+            vdp,
+            status: Status::new(switch.clone(), tenant.clone(), setup.shown()),
+            switch,
+            tenant,
+            kernel,
+            next_hops,
+            underlay,
+            reload: Reload::new(&setup),
+            rollover,
+            hosts: HostCache::new(HOSTS),
+            host_devices: BTreeSet::new(),
+            link_ports: Vec::new(),
+            ports_changing: false,
+            clock_epoch: 0,
+            punted: HashMap::new(),
+            slow_path: SlowPath::new(slow_path_settings(&setup.config)),
+            taps,
+            started: Instant::now(),
+            own_packets: OwnPackets::default(),
+            slow_path_time: StageTime::default(),
+            setup,
+        };
+        // Links with BFD are down until their session is up.
+        agent.look_around()?;
+        for (target, ..) in next_hop::link_ends(&agent.setup.links) {
+            agent.program_target(target)?;
+        }
+        agent.log_link_ports();
+        let links = &agent.setup.links;
+        tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
+            external = links.external.len(), siblings = links.siblings.len(),
+            bfd_sessions = agent.setup.bfd.len(), "router started");
+        // Pages show the state of links from the first request on.
+        agent.status.publish(agent.snapshot());
+        Ok(agent)
+    }
+
+    /// Runs the agent's loop until `options.stop` is set. Calls `tend` in each iteration.
+    fn follow(
+        &mut self,
+        options: &Options,
+        mut tend: impl FnMut(&Agent) -> Result<(), AgentError>,
+    ) -> Result<(), AgentError> {
         let mut next_post = Instant::now();
         while !options.stop.load(Ordering::Relaxed) {
-            if workers.iter().any(JoinHandle::is_finished) {
-                return Err(AgentError::Worker("it stopped".into()));
-            }
+            tend(self)?;
             if self.bfd.has_failed() {
                 return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
             }
             let mut poll = PollSet::new();
-            poll.add(self.switch.default_tenant().cpu().fd().as_raw_fd());
+            poll.add(self.tenant.cpu().fd().as_raw_fd());
             poll.add(self.kernel.event_fd());
             poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
@@ -381,7 +310,7 @@ impl Agent {
             }
             if let Some(taps) = &self.taps {
                 taps.add_to(&mut poll);
-                poll.add(self.switch.default_tenant().urgent_cpu().fd().as_raw_fd());
+                poll.add(self.tenant.urgent_cpu().fd().as_raw_fd());
             }
             poll.wait(self.longest_pause());
             if let Some(told) = &options.told {
@@ -396,18 +325,9 @@ impl Agent {
             self.look_around()?;
             self.follow_configuration(options);
             let now = Instant::now();
-            self.manager.keep_alive(self.switch.rounds(), now);
             if now >= next_post {
                 next_post = now + POST_TIME;
                 self.status.publish(self.snapshot());
-            }
-            if now >= next_report {
-                next_report = Instant::now() + Duration::from_secs(1);
-                if options.stats.is_some()
-                    && let Err(error) = self.report(options)
-                {
-                    tracing::error!(%error, "cannot collect the statistics");
-                }
             }
         }
         Ok(())
@@ -555,7 +475,7 @@ impl Agent {
     /// Moves frames between TAP devices and ports. Updates the tables when the TAP devices report a change of a link.
     fn follow_taps(&mut self) -> Result<(), AgentError> {
         let Some(taps) = &mut self.taps else { return Ok(()) };
-        let queue = self.switch.default_tenant().urgent_cpu();
+        let queue = self.tenant.urgent_cpu();
         queue.clear_wakeup();
         for _ in 0..4096 {
             let Some(bytes) = queue.try_receive() else { break };
@@ -563,7 +483,7 @@ impl Agent {
                 taps.hand_over(header.port, packet);
             }
         }
-        let injector = self.switch.default_tenant().injector();
+        let injector = self.tenant.injector();
         for target in taps.exchange(&injector, &self.setup.links) {
             self.program_target(target)?;
         }
@@ -631,7 +551,7 @@ impl Agent {
     }
 
     fn take_punted(&mut self) {
-        let queue = self.switch.default_tenant().cpu();
+        let queue = self.tenant.cpu();
         queue.clear_wakeup();
         let start = Instant::now();
         // The queue may fill as fast as it is emptied, so process at most its capacity at a time.
@@ -656,7 +576,7 @@ impl Agent {
 
     /// Answers a punted packet, or completes it and passes it to the program again.
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
-        let injector = self.switch.default_tenant().injector();
+        let injector = self.tenant.injector();
         let (now, kernel) = ((Instant::now(), wall_clock_us()), &mut self.kernel);
         let has_route = |to, from| matches!(kernel.route(to, from), Ok(Route::Via { .. } | Route::Here));
         let sent = match self.slow_path.handle(packet, header, &self.setup.links, now, has_route) {
@@ -710,24 +630,13 @@ impl Agent {
         }
     }
 
-    /// Collects the statistics and writes them to the configured file. A failure to write is logged once.
-    fn report(&mut self, options: &Options) -> Result<Stats, AgentError> {
-        let mut stats = Stats::collect(&self.switch, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
+    /// Collects the statistics.
+    fn stats(&self) -> Result<Stats, AgentError> {
+        let mut stats = Stats::collect(&self.status, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
         stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
         let strays = self.bfd.strays().values().sum::<u64>();
         stats.slow_path.extend((strays > 0).then(|| ("bfd_without_session".into(), strays)));
         stats.reloads = self.reload.counts();
-        if let Some(file) = &options.stats {
-            match self.stats_file.write(&stats, file) {
-                Some(WriteChange::Fails(error)) => {
-                    tracing::error!(file = %file.display(), %error, "cannot write the statistics; still trying");
-                }
-                Some(WriteChange::Works) => {
-                    tracing::info!(file = %file.display(), "the statistics can be written again")
-                }
-                None => {}
-            }
-        }
         Ok(stats)
     }
 }

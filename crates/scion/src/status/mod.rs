@@ -8,7 +8,7 @@ pub mod stats;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_dataplane::{StageTime, Switch, Tenant};
+use hopwright_dataplane::{StageTime, Switch, SwitchStats, Tenant, TenantPorts};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::next_hop::HostCounts;
 
@@ -18,10 +18,11 @@ use crate::config::topology::Topology;
 use crate::status::metrics::{OwnPackets, SlowPathDrops};
 use crate::underlay::LinkPorts;
 
-/// The switch, the active configuration and the last snapshot.
+/// The switch and the tenant, the active configuration and the last snapshot.
 #[derive(Debug)]
 pub struct Status {
     switch: Arc<Switch>,
+    tenant: Arc<Tenant>,
     active: Mutex<Arc<ActiveConfig>>,
     snapshot: Mutex<Arc<Snapshot>>,
 }
@@ -70,19 +71,27 @@ pub struct Session {
 }
 
 impl Status {
-    /// Creates the status of a switch and its configuration.
-    pub fn new(switch: Arc<Switch>, active: ActiveConfig) -> Arc<Status> {
-        Arc::new(Status { switch, active: Mutex::new(Arc::new(active)), snapshot: Mutex::default() })
-    }
-
-    /// The switch.
-    pub fn switch(&self) -> &Switch {
-        &self.switch
+    /// Creates the status of a tenant of a switch and its configuration.
+    pub fn new(switch: Arc<Switch>, tenant: Arc<Tenant>, active: ActiveConfig) -> Arc<Status> {
+        Arc::new(Status { switch, tenant, active: Mutex::new(Arc::new(active)), snapshot: Mutex::default() })
     }
 
     /// The tenant that runs the program.
     pub fn tenant(&self) -> &Tenant {
-        self.switch.default_tenant()
+        &self.tenant
+    }
+
+    /// The counts now: the tenant's, and those of its ports. What a port that other tenants share has counted is
+    /// everybody's, and so are the times of stages.
+    pub fn stats(&self) -> SwitchStats {
+        let mut stats = self.switch.stats();
+        if *self.tenant.port_numbers() != TenantPorts::All {
+            let own: Vec<String> = self.tenant.ports().into_iter().map(|port| port.name).collect();
+            stats.total = self.tenant.stats();
+            stats.ports.retain(|port| own.contains(&port.name));
+            stats.removed_ports = Default::default();
+        }
+        stats
     }
 
     /// The active configuration.

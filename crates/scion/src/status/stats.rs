@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-use hopwright_dataplane::{ControlError, Stage, Switch};
+use hopwright_dataplane::{ControlError, Stage};
 use serde::Serialize;
 
 use crate::bfd;
 use crate::control::program::{Reason, object};
+use crate::status::Status;
 
 /// The counters of a router since its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -131,9 +132,9 @@ impl BfdStats {
 }
 
 impl Stats {
-    /// Collects the statistics of a switch that runs the program, and of the BFD sessions on its links.
-    pub fn collect(switch: &Switch, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
-        let reasons = switch.default_tenant().vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
+    /// Collects the statistics of a tenant that runs the program, and of the BFD sessions on its links.
+    pub fn collect(status: &Status, bfd: &[bfd::Status], uptime_s: f64) -> Result<Stats, ControlError> {
+        let reasons = status.tenant().vdp().control().counter(object::REASONS).map(|c| c.read_all())?;
         let count = |reason: Reason| reasons.get(reason as usize).map_or(0, |c| c.packets);
         let by_reason = |punt: bool| {
             Reason::ALL
@@ -142,7 +143,7 @@ impl Stats {
                 .map(|r| (r.label(), count(*r)))
                 .collect::<BTreeMap<_, _>>()
         };
-        let s = switch.stats();
+        let s = status.stats();
         let mut packets_dropped = by_reason(false);
         for (what, packets) in [
             ("no_headroom", s.total.no_headroom),

@@ -54,7 +54,7 @@ fn servers() -> Servers {
     let listeners = Listeners::open(&config).unwrap();
     let address = |l: &Option<Listener>| l.as_ref().unwrap().local_addr().unwrap();
     let (status, api) = (address(&listeners.status), address(&listeners.api));
-    let shown = Status::new(switch, ActiveConfig { config, topology, links });
+    let shown = Status::new(switch.clone(), switch.default_tenant().clone(), ActiveConfig { config, topology, links });
     let _server = listeners.serve(shown, Arc::new(Log(Mutex::new(Level::Info)))).unwrap();
     Servers { status, api, _server }
 }

@@ -14,7 +14,7 @@ use crate::status::{ActiveConfig, Session, Snapshot, Status};
 
 /// Returns the page of all metrics, in [`super::CONTENT_TYPE`].
 pub fn page(status: &Status) -> Result<String, ControlError> {
-    let (active, snapshot, stats) = (status.active(), status.snapshot(), status.switch().stats());
+    let (active, snapshot, stats) = (status.active(), status.snapshot(), status.stats());
     let vdp = status.tenant().vdp();
     let mut links = link_labels(&active);
     for link in &mut links {

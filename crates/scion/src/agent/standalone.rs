@@ -1,0 +1,153 @@
+//! A router alone: a switch with one tenant, and the devices that the router's addresses need.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{EngineKind, SwitchBuilder, Worker, wait};
+use hopwright_host::http::NoLog;
+use hopwright_host::netlink::Netlink;
+use hopwright_host::service_manager::ServiceManager;
+use hopwright_ports::{PortChoice, closing};
+
+use super::{Agent, AgentError, Options, Place, Setup};
+use crate::control::program::{BuiltIn, CPU_PORT, URGENT_CPU_PORT};
+use crate::privileges::{self, Phase};
+use crate::status::http::Listeners;
+use crate::status::stats::{Stats, StatsFile, WriteChange};
+use crate::tap::Taps;
+use crate::underlay::{Underlay, next_hop};
+
+/// How long closing everything may take at the end.
+const CLOSING_TIME: Duration = Duration::from_secs(2);
+/// The interval between two writes of the statistics file.
+const REPORT_TIME: Duration = Duration::from_secs(1);
+
+/// Runs the router until `options.stop` is set. Returns the final statistics.
+pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
+    privileges::log_missing();
+    let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
+    // Build the data plane while devices are opened, which is mostly waiting for the kernel.
+    let vdp = std::thread::Builder::new()
+        .name("program".into())
+        .spawn(move || BuiltIn::read().run(kind))
+        .map_err(|e| AgentError::Program(e.to_string()))?;
+    let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
+    let mut underlay = Underlay::new(&mut kernel, &setup)?;
+    underlay.bind(&setup.links)?;
+    let used = next_hop::used_devices(&mut kernel, &setup.links);
+    let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
+    if setup.config.hopwright.ports == PortChoice::AfXdp
+        && let Some(error) = raw.refused.pop()
+    {
+        return Err(error);
+    }
+    let vdp = vdp.join().map_err(|_| AgentError::Program("its thread panicked".into()))??;
+    let mut builder = SwitchBuilder::new(vdp)
+        .pools(underlay.take_pools())
+        .cpu_port(CPU_PORT)
+        .urgent_cpu_port(URGENT_CPU_PORT)
+        .batch(setup.config.hopwright.batch);
+    if let Some(rest) = setup.config.hopwright.rest_us {
+        builder = builder.longest_rest(Duration::from_micros(rest.into()));
+    }
+    for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
+        builder = builder.ports(number, ports);
+    }
+    underlay.set_ready();
+    let (switch, workers) = builder.build_workers()?;
+    let namespace = setup.config.slow_path_netns();
+    let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
+    let listeners = Listeners::open(&setup.config)?;
+    // Threads started from here on have only the remaining privileges.
+    privileges::drop_privileges(Phase::Running)?;
+    // Next hops are programmed before the first packet.
+    let tenant = switch.default_tenant().clone();
+    let mut agent = Agent::new(setup, Place { switch: switch.clone(), tenant, kernel, underlay, taps })?;
+    let workers = forward(workers, &agent.setup.config.hopwright.cpus)?;
+    let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
+    let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;
+    let mut manager = ServiceManager::new();
+    manager.ready();
+    let mut report = Report::default();
+    let result = agent.follow(options, |agent| {
+        if workers.iter().any(JoinHandle::is_finished) {
+            return Err(AgentError::Worker("it stopped".into()));
+        }
+        let now = Instant::now();
+        manager.keep_alive(agent.switch.rounds(), now);
+        report.write_when_due(agent, options, now);
+        Ok(())
+    });
+    manager.stopping();
+    closing::end_of_process();
+    switch.stop();
+    for thread in workers {
+        if thread.join().is_err() {
+            return Err(AgentError::Worker("it panicked".into()));
+        }
+    }
+    drop(server);
+    result?;
+    let stats = agent.stats()?;
+    report.write(&stats, options);
+    drop((agent, switch));
+    if !closing::finish(CLOSING_TIME) {
+        tracing::warn!("not all devices are closed");
+    }
+    Ok(stats)
+}
+
+/// Starts the workers, each pinned to a CPU of the list if it is not empty.
+fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, AgentError> {
+    let start = |(index, mut worker): (usize, Worker)| {
+        let cpu = cpus.get(index).copied();
+        let run = move || {
+            if let Some(cpu) = cpu
+                && let Err(error) = wait::pin_to(cpu)
+            {
+                tracing::warn!(cpu, %error, "cannot pin a worker to its CPU");
+            }
+            worker.run();
+        };
+        std::thread::Builder::new().name(format!("worker-{index}")).spawn(run)
+    };
+    workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
+}
+
+/// The statistics file.
+#[derive(Debug, Default)]
+struct Report {
+    file: StatsFile,
+    due: Option<Instant>,
+}
+
+impl Report {
+    /// Writes the file once in [`REPORT_TIME`], from one interval after the first call on.
+    fn write_when_due(&mut self, agent: &Agent, options: &Options, now: Instant) {
+        let due = *self.due.get_or_insert(now + REPORT_TIME);
+        if now < due || options.stats.is_none() {
+            return;
+        }
+        self.due = Some(now + REPORT_TIME);
+        match agent.stats() {
+            Ok(stats) => self.write(&stats, options),
+            Err(error) => tracing::error!(%error, "cannot collect the statistics"),
+        }
+    }
+
+    /// Writes the file, if there is to be one. A failure is logged once.
+    fn write(&mut self, stats: &Stats, options: &Options) {
+        let Some(file) = &options.stats else { return };
+        match self.file.write(stats, file) {
+            Some(WriteChange::Fails(error)) => {
+                tracing::error!(file = %file.display(), %error, "cannot write the statistics; still trying");
+            }
+            Some(WriteChange::Works) => {
+                tracing::info!(file = %file.display(), "the statistics can be written again")
+            }
+            None => {}
+        }
+    }
+}
