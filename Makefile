@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -73,7 +73,7 @@ tools: interop-tools
 
 waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
-alone: test-reload test-hosts test-underlay soak-short
+alone: test-reload test-tenant test-hosts test-underlay soak-short
 
 # P4Runtime as finsy and p4runtime-shell see it.
 p4runtime: hopwright p4runtime-clients
@@ -129,7 +129,7 @@ demo-switch:
 
 waiting alone p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -163,6 +163,7 @@ interop-tools:
 braccept: hopwright interop-tools
 	tests/interop/braccept.py --plain --router "$(ROUTER)"
 	tests/interop/braccept.py --plain --router "hopwright+ports=af_xdp+cpus=[0,0]"
+	tests/interop/braccept.py --plain --router tenant
 	tests/interop/braccept.py --bfd --router "$(ROUTER)"
 
 # Metrics and status pages against the reference's.
@@ -196,6 +197,10 @@ test-migrate: hopwright interop-tools
 # A router's configuration changes under traffic.
 test-reload: hopwright
 	tests/interop/reload_test.py
+
+# A router that is a tenant of a switch.
+test-tenant: hopwright
+	tests/interop/tenant_test.py
 
 # A router is flooded with packets to very many hosts, and must reach a new one.
 test-hosts: hopwright

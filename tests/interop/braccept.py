@@ -208,7 +208,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--router", default="hopwright",
                         help="reference, hopwright (default), hopwright+ports=af_packet (or other "
-                             "settings), or a command with {config} in it")
+                             "settings), tenant (of hopwright switch), or a command with {config} in it")
     parser.add_argument("--cases", default="", metavar="REGEX",
                         help="only cases whose name matches decide the outcome")
     parser.add_argument("--list", metavar="FILE",

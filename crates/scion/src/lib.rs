@@ -20,4 +20,5 @@ pub mod synthetic;
 pub mod tap;
 pub mod underlay;
 
+pub use agent::tenant::TenantAgent;
 pub use agent::{AgentError, Options, Setup, run};

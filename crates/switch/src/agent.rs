@@ -1,11 +1,14 @@
 //! Agents: control planes of tenants that run in the switch's process. An agent has the program, the CPU queues and the tables of its
 //! tenant; P4Runtime clients only read.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use hopwright_dataplane::{Switch, Tenant};
 use hopwright_driver::Compiled;
 use hopwright_host::metrics::Text;
+use hopwright_scion::agent::tenant;
+use hopwright_scion::control::program as scion_program;
 use serde::Deserialize;
 
 use crate::config::{self, AgentKind};
@@ -15,6 +18,7 @@ use crate::running::lock;
 enum Running {
     Ip(hopwright_ip::Agent),
     OpenFlow(hopwright_openflow::Agent),
+    Scion(Box<hopwright_scion::TenantAgent>),
 }
 
 /// The place of a tenant's agent, which comes and goes.
@@ -25,6 +29,14 @@ pub(crate) struct Agent(Arc<Mutex<Option<Running>>>);
 enum Settings {
     Ip(hopwright_ip::Config),
     OpenFlow(hopwright_openflow::Config),
+    /// The file `router.toml`.
+    Scion(PathBuf),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scion {
+    config: PathBuf,
 }
 
 fn settings(agent: &config::Agent) -> Result<Settings, toml::de::Error> {
@@ -32,6 +44,7 @@ fn settings(agent: &config::Agent) -> Result<Settings, toml::de::Error> {
     Ok(match agent.kind {
         AgentKind::Ip => Settings::Ip(hopwright_ip::Config::deserialize(table)?),
         AgentKind::OpenFlow => Settings::OpenFlow(hopwright_openflow::Config::deserialize(table)?),
+        AgentKind::Scion => Settings::Scion(Scion::deserialize(table)?.config),
     })
 }
 
@@ -43,11 +56,23 @@ pub(crate) fn check(agent: &config::Agent) -> Result<(), String> {
     settings(agent).map(drop).map_err(|e| e.message().to_string())
 }
 
+/// Reads and checks the files that an agent's settings name.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn check_files(agent: &config::Agent) -> Result<(), String> {
+    match settings(agent).map_err(|e| e.message().to_string())? {
+        Settings::Scion(file) => tenant::load(&file, false).map(drop).map_err(|e| e.to_string()),
+        Settings::Ip(_) | Settings::OpenFlow(_) => Ok(()),
+    }
+}
+
 /// The program that an agent brings along.
 pub(crate) fn program(kind: AgentKind) -> Compiled {
     match kind {
         AgentKind::Ip => hopwright_ip::program::compile(),
         AgentKind::OpenFlow => hopwright_openflow::compile(),
+        AgentKind::Scion => scion_program::compile(true),
     }
 }
 
@@ -56,7 +81,25 @@ pub(crate) fn urgent_cpu_port(kind: AgentKind) -> Option<u32> {
     match kind {
         AgentKind::Ip => Some(hopwright_ip::program::URGENT_CPU_PORT),
         AgentKind::OpenFlow => None,
+        AgentKind::Scion => Some(scion_program::URGENT_CPU_PORT),
     }
+}
+
+/// The CPU port of an agent's program, if it has to be that one.
+pub(crate) fn cpu_port(kind: AgentKind) -> Option<u32> {
+    (kind == AgentKind::Scion).then_some(scion_program::CPU_PORT)
+}
+
+/// The port that an agent adds to the switch for a tenant: the program's number, and a name that no device has.
+pub(crate) fn own_port(tenant: &config::Tenant) -> Option<(u32, String)> {
+    let of_scion = tenant.agent.as_ref().is_some_and(|agent| agent.kind == AgentKind::Scion);
+    of_scion.then(|| (scion_program::LOCAL_PORT, tenant::udp_port_name(&tenant.name)))
+}
+
+/// Port numbers of an agent's program that no device can have, besides the CPU port.
+pub(crate) fn reserved_ports(kind: AgentKind) -> Vec<u32> {
+    let own = (kind == AgentKind::Scion).then_some(scion_program::LOCAL_PORT);
+    urgent_cpu_port(kind).into_iter().chain(own).collect()
 }
 
 impl Agent {
@@ -79,9 +122,20 @@ impl Agent {
                 hopwright_openflow::Agent::start(switch.clone(), tenant.clone(), settings)
                     .map_err(|e| e.to_string())?,
             ),
+            Settings::Scion(file) => {
+                let agent = hopwright_scion::TenantAgent::start(switch, tenant, &config.ports, &file);
+                Running::Scion(Box::new(agent.map_err(|e| e.to_string())?))
+            }
         };
         *lock(&self.0) = Some(running);
         Ok(())
+    }
+
+    /// Has the agent read its files again, if it has some.
+    pub(crate) fn reload(&self) {
+        if let Some(Running::Scion(agent)) = &*lock(&self.0) {
+            agent.reload();
+        }
     }
 
     /// Stops the agent. The tables stay as they are.
@@ -117,13 +171,29 @@ const OPENFLOW: [Family<hopwright_openflow::Counters>; 7] = [
     ("hopwright_openflow_lost_events_total", "Messages that controllers did not read in time.", |c| c.events_lost),
 ];
 
+const SCION: [Family<hopwright_scion::agent::tenant::Counts>; 4] = [
+    ("hopwright_scion_forwarded_packets_total", "SCION packets forwarded.", |c| c.forwarded),
+    ("hopwright_scion_dropped_packets_total", "Packets that the router's program dropped.", |c| c.dropped),
+    ("hopwright_scion_punted_packets_total", "Packets that the router's agent got: to be answered, and BFD.", |c| {
+        c.punted
+    }),
+    ("hopwright_scion_reloads_total", "Changes of the router's configuration that were applied.", |c| {
+        c.reloads.applied
+    }),
+];
+
 /// Writes the metrics of tenants' agents.
 pub(crate) fn write_metrics<'a>(text: &mut Text, agents: impl Iterator<Item = (&'a str, Agent)>) {
-    let (mut ip, mut openflow) = (Vec::new(), Vec::new());
+    let (mut ip, mut openflow, mut scion, mut running) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (tenant, agent) in agents {
         match &*lock(&agent.0) {
             Some(Running::Ip(agent)) => ip.push((tenant, agent.counts())),
             Some(Running::OpenFlow(agent)) => openflow.push((tenant, agent.counters())),
+            Some(Running::Scion(agent)) => {
+                running.push((tenant, u64::from(agent.is_running())));
+                // There are none if the tenant runs another program.
+                scion.extend(agent.counts().ok().map(|counts| (tenant, counts)));
+            }
             None => {}
         }
     }
@@ -135,6 +205,7 @@ pub(crate) fn write_metrics<'a>(text: &mut Text, agents: impl Iterator<Item = (&
     }
     write(text, &IP, &ip);
     write(text, &OPENFLOW, &openflow);
+    write(text, &SCION, &scion);
     let gauge = |text: &mut Text, name, help, values: Vec<(&str, u64)>| {
         if !values.is_empty() {
             text.gauge(name, help);
@@ -147,6 +218,25 @@ pub(crate) fn write_metrics<'a>(text: &mut Text, agents: impl Iterator<Item = (&
         "hopwright_openflow_controllers",
         "Controllers that are connected.",
         openflow.iter().map(|(t, c)| (*t, c.controllers)).collect(),
+    );
+    gauge(text, "hopwright_scion_running", "Whether the router's agent works.", running);
+    gauge(
+        text,
+        "hopwright_scion_bfd_sessions",
+        "BFD sessions of the router.",
+        scion.iter().map(|(t, c)| (*t, c.bfd_sessions)).collect(),
+    );
+    gauge(
+        text,
+        "hopwright_scion_bfd_sessions_up",
+        "BFD sessions of the router that are up.",
+        scion.iter().map(|(t, c)| (*t, c.bfd_sessions_up)).collect(),
+    );
+    gauge(
+        text,
+        "hopwright_scion_reload_failed",
+        "Whether the last change of the router's configuration was refused or failed.",
+        scion.iter().map(|(t, c)| (*t, u64::from(c.reloads.error.is_some()))).collect(),
     );
     gauge(text, "hopwright_openflow_flows", "Flows.", openflow.iter().map(|(t, c)| (*t, c.flows)).collect());
 }

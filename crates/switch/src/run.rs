@@ -12,6 +12,7 @@ use hopwright_ports::DeviceError;
 use hopwright_ports::opener::OpenerError;
 
 use crate::admin::{self, Answer, Request};
+use crate::agent;
 use crate::config::{Config, ConfigError};
 use crate::metrics;
 use crate::program::Compiled;
@@ -77,6 +78,10 @@ pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
         let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
         let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
         compiled.data_plane().map_err(wrong)?;
+        if let Some(agent) = &tenant.agent {
+            let wrong = |message: String| SwitchError::Agent { tenant: tenant.name.clone(), message };
+            agent::check_files(agent).map_err(wrong)?;
+        }
         let ports: Vec<String> = tenant.ports.iter().map(|(number, device)| format!("{number} is {device}")).collect();
         let (program, ports) = (&tenant.program.file, ports.join(", "));
         lines.push(format!("tenant {}: {program}, {ports}", tenant.name));
@@ -163,7 +168,11 @@ fn announce(running: &Running) {
 }
 
 fn reload(running: &mut Running, file: &Path) {
-    match Config::load(file).map_err(SwitchError::from).and_then(|config| running.change(config)) {
+    let result = Config::load(file).map_err(SwitchError::from).and_then(|config| running.change(config));
+    if result.is_ok() {
+        running.reload_agents();
+    }
+    match result {
         Ok(changes) if changes.is_empty() => tracing::info!("configuration read again: nothing has changed"),
         Ok(changes) => tracing::info!("configuration read again: {}", changes.join(", ")),
         Err(error @ SwitchError::Incomplete { .. }) => tracing::error!("configuration read again: {error}"),

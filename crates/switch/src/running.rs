@@ -51,7 +51,7 @@ pub(crate) struct Running {
     config: Config,
     switch: Arc<Switch>,
     opener: Opener,
-    /// The switch's port number of each device.
+    /// The switch's port number of each device, and of each port that an agent adds ([`agent::own_port`]).
     numbers: BTreeMap<String, u32>,
     /// By device: which frames it receives.
     receptions: BTreeMap<String, Reception>,
@@ -173,6 +173,12 @@ impl Running {
             let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
             let compiled = Compiled::new(&tenant.program).map_err(wrong)?;
             let old = self.hosted(&tenant.name).filter(|old| !needs_new_tenant(&old.config, tenant));
+            if let Some(agent) = &tenant.agent
+                && old.is_none_or(|old| old.config.agent != tenant.agent)
+            {
+                let name = tenant.name.clone();
+                agent::check_files(agent).map_err(|message| SwitchError::Agent { tenant: name, message })?;
+            }
             if old.is_some_and(|old| old.program.same(&compiled)) {
                 continue;
             }
@@ -203,7 +209,7 @@ impl Running {
             }
         }
         for (device, opened) in prepared.ports {
-            let number = (0..).find(|n| !self.numbers.values().any(|taken| taken == n)).unwrap_or(0);
+            let number = self.free_number();
             self.switch.add_ports(number, opened.ports)?;
             self.numbers.insert(device.clone(), number);
             self.receptions.insert(device.clone(), Reception::open(&device)?);
@@ -231,6 +237,11 @@ impl Running {
         Ok(())
     }
 
+    /// A number that no port of the switch has.
+    fn free_number(&self) -> u32 {
+        (0..).find(|n| !self.numbers.values().any(|taken| taken == n)).unwrap_or(0)
+    }
+
     fn add(
         &mut self,
         config: &config::Tenant,
@@ -238,6 +249,9 @@ impl Running {
         vdp: Arc<VirtualDataPlane>,
         changes: &mut Changes,
     ) -> Result<(), SwitchError> {
+        if let Some((_, name)) = agent::own_port(config) {
+            self.numbers.insert(name, self.free_number());
+        }
         let tenant = self.switch.add_tenant(&spec(config, &self.numbers, vdp))?;
         let mut hosted = Hosted { config: config.clone(), tenant, device: None, program, agent: Agent::default() };
         let served = self.serve_tenant(&mut hosted).and_then(|()| self.start_agent(&hosted));
@@ -247,10 +261,13 @@ impl Running {
         Ok(())
     }
 
-    fn remove(&self, old: Hosted, changes: &mut Changes) -> Result<(), SwitchError> {
+    fn remove(&mut self, old: Hosted, changes: &mut Changes) -> Result<(), SwitchError> {
         old.agent.stop();
         if let (Some(server), Some(device)) = (&self.server, &old.device) {
             server.remove(device.id());
+        }
+        if let Some((_, name)) = agent::own_port(&old.config) {
+            self.numbers.remove(&name);
         }
         self.switch.remove_tenant(&old.config.name)?;
         changes.push(format!("tenant {} removed", old.config.name));
@@ -324,6 +341,11 @@ impl Running {
         started.map_err(|message| SwitchError::Agent { tenant: hosted.config.name.clone(), message })
     }
 
+    /// Has agents read their files again.
+    pub(crate) fn reload_agents(&self) {
+        self.hosted.iter().for_each(|hosted| hosted.agent.reload());
+    }
+
     fn publish(&self) {
         let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone(), agent: h.agent.clone() };
         *lock(&self.board) = self.hosted.iter().map(shown).collect();
@@ -339,15 +361,22 @@ pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp
         mac: rule.mac,
         copy_groups: rule.groups,
     };
-    let everything = || vec![Rule::default()];
+    let mut ports: BTreeMap<u32, u32> =
+        config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect();
+    let mut rules: Vec<Rule> = config.rules.iter().map(rule).collect();
+    if rules.is_empty() {
+        rules.push(Rule::default());
+    }
+    if let Some((own, of_switch)) = agent::own_port(config).and_then(|(own, name)| Some((own, number(&name)?))) {
+        ports.insert(own, of_switch);
+        rules.push(Rule { port: Some(of_switch), ..Rule::default() });
+    }
     TenantSpec {
-        ports: TenantPorts::Numbered(
-            config.ports.iter().filter_map(|(own, device)| Some((*own, number(device)?))).collect(),
-        ),
+        ports: TenantPorts::Numbered(ports),
         cpu_port: Some(config.cpu_port),
         urgent_cpu_port: config.agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind)),
         cpu_queue: config.cpu_queue,
-        rules: if config.rules.is_empty() { everything() } else { config.rules.iter().map(rule).collect() },
+        rules,
         limits: limits_of(&config.limits),
         ..TenantSpec::new(config.name.clone(), vdp)
     }

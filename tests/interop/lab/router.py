@@ -42,8 +42,51 @@ def _setting(text: str) -> str:
     return f'{key} = "{value}"' if value.replace("_", "").isalpha() else f"{key} = {value}"
 
 
+# A border router, and a layer-2 switch for the frames of a VLAN on the same devices.
+SWITCH = """[switch]
+socket = "switch.sock"
+{ports}
+[[tenant]]
+name = "border"
+ports = {{ {numbers} }}
+match = [{{ vlan = 0 }}]
+[tenant.agent]
+kind = "scion"
+config = "{config}"
+
+[[tenant]]
+name = "bridge"
+program = "{repository}/examples/l2.p4"
+entries = "bridge.stf"
+ports = {{ {numbers} }}
+match = [{{ vlan = 10 }}]
+
+[metrics]
+address = "127.0.0.1:30443"
+"""
+# By the third port, the bridge reaches this address.
+BRIDGED_MAC = "020000000002"
+
+
+def write_switch(config: Path, namespace: Namespace) -> Path:
+    """A switch.toml with a router of this router.toml on all of the namespace's devices."""
+    devices = [link["ifname"] for link in json.loads(namespace.ip("-j", "link"))
+               if link["ifname"] != "lo"]
+    directory = config.with_name(f"{config.stem}-switch")
+    directory.mkdir(exist_ok=True)
+    (directory / "bridge.stf").write_text(f"add mac hdr.ethernet.dst:0x{BRIDGED_MAC} forward(port:3)\n")
+    file = directory / "switch.toml"
+    file.write_text(SWITCH.format(
+        ports="".join(f'[[port]]\ndevice = "{device}"\n' for device in devices),
+        numbers=", ".join(f'{n} = "{device}"' for n, device in enumerate(devices, 1)),
+        config=config, repository=REPOSITORY))
+    return file
+
+
 class RouterKind:
     """A way to start a border router: `reference`, `hopwright`, or a command line.
+
+    With `tenant` our router is a tenant of `hopwright switch`, which has another one on the same devices.
 
     With `hopwright+slow_path=tap` the reference's router runs beside ours, in a
     namespace of its own, and has the slow path.
@@ -62,6 +105,9 @@ class RouterKind:
         if choice == "reference":
             self.name = "reference"
             self._template = [tool("router"), "--config", "{config}"]
+        elif choice == "tenant":
+            self.name = choice
+            self._template = [hopwright_binary(), "switch", "--config", "{switch}"]
         elif choice.split("+")[0] == "hopwright":
             self.name = choice.replace('"', "")
             self._settings = [_setting(text) for text in choice.split("+")[1:]]
@@ -114,8 +160,10 @@ class RouterKind:
             slow = Namespace.existing(f"{namespace.name}-slow")
             companions = [Process(f"{name}, slow path", [tool("router"), "--config", str(plain)],
                                   log.with_suffix(".slow.log"), namespace=slow)]
+        if self.choice == "tenant":
+            config = write_switch(config, namespace)
         command = [
-            word.replace("{config}", str(config)).replace("{stats}", str(stats))
+            word.replace("{config}", str(config)).replace("{switch}", str(config)).replace("{stats}", str(stats))
             for word in self._template
         ]
         if as_user:

@@ -1,10 +1,11 @@
 //! The running router: programs the tables, follows the kernel's network state and answers punted packets.
 //!
 //! [`Agent`] does this for a tenant of a switch. [`standalone`] builds a switch for the router alone, with the devices
-//! that the router's addresses need. BFD and HTTP have threads of their own. Everything else here runs on one thread.
+//! that the router's addresses need; with [`tenant`] the router is one of the tenants of a switch. BFD and HTTP have threads of their own. Everything else here runs on one thread.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::config::links::{INTERNAL_INDEX, Links, LinksError};
 use crate::config::topology::{Topology, TopologyError};
 use crate::config::{Config, ConfigError};
 use crate::control::key_rollover::Rollover;
-use crate::control::program::{CPU_PORT, PacketIn, PacketOut, Reason};
+use crate::control::program::{CPU_PORT, LOCAL_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
 use crate::control::tables::{self, LinkState};
 use crate::scmp::{self, Outcome, SlowPath};
 use crate::status::http::HttpError;
@@ -38,6 +39,7 @@ use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod reload;
 mod standalone;
+pub mod tenant;
 
 use reload::Reload;
 pub use standalone::run;
@@ -118,6 +120,14 @@ pub enum AgentError {
     NeedsRestart(#[from] NeedsRestart),
     #[error("the thread that reads the configuration has ended")]
     Reading,
+    #[error("{0} is reached on this machine only: it cannot be an address of a router that is a tenant")]
+    Loopback(SocketAddr),
+    #[error(
+        "the tenant has not the ports that the agent needs: CPU ports {CPU_PORT} and {URGENT_CPU_PORT}, port {LOCAL_PORT}"
+    )]
+    TenantPorts,
+    #[error("cannot start the agent's thread: {0}")]
+    Thread(#[source] io::Error),
     #[error("the thread that forwards packets has ended: {0}")]
     Worker(String),
 }
@@ -190,6 +200,8 @@ fn slow_path_settings(config: &Config) -> scmp::Settings {
 struct Agent {
     /// The current configuration.
     setup: Setup,
+    /// Reads it again.
+    load: Load,
     bfd: Bfd,
     vdp: Arc<VirtualDataPlane>,
     switch: Arc<Switch>,
@@ -221,8 +233,12 @@ struct Agent {
     status: Arc<Status>,
 }
 
+/// Reads a configuration; see [`Setup::load`].
+type Load = fn(&Path, bool) -> Result<Setup, AgentError>;
+
 /// What an agent needs of the place that it works in.
 struct Place {
+    load: Load,
     switch: Arc<Switch>,
     /// The tenant that runs the program.
     tenant: Arc<Tenant>,
@@ -235,9 +251,10 @@ struct Place {
 impl Agent {
     /// Programs the tables for a setup, and starts BFD.
     fn new(mut setup: Setup, place: Place) -> Result<Agent, AgentError> {
-        let Place { switch, tenant, mut kernel, mut underlay, taps } = place;
+        let Place { load, switch, tenant, mut kernel, mut underlay, taps } = place;
         let vdp = tenant.vdp();
         setup.links.arrivals = arrivals(&setup, &mut underlay, &kernel);
+        tables::forget_hosts(&vdp)?;
         tables::program(&vdp, &setup.links, &setup.keys.current)?;
         tables::set_default_host(&vdp, VIA_KERNEL)?;
         let mut rollover = Rollover::new();
@@ -258,6 +275,7 @@ impl Agent {
             kernel,
             next_hops,
             underlay,
+            load,
             reload: Reload::new(&setup),
             rollover,
             hosts: HostCache::new(HOSTS),
@@ -622,6 +640,7 @@ impl Agent {
             own_packets,
             slow_path: self.slow_path_time,
             slow_path_drops,
+            reloads: self.reload.counts(),
             counts: slow_path
                 .into_iter()
                 .chain([self.reload.counts().family()])

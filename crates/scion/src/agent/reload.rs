@@ -4,7 +4,6 @@
 //! active. It changes table entries one by one, each after the entries that it refers to, and closes unused ports and
 //! sockets last. A failure before the first change of an entry leaves the router unchanged; after a later failure the
 //! agent restores the old configuration.
-//! restores the old configuration.
 
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -149,8 +148,8 @@ impl Agent {
     fn load(&mut self) {
         let Some(file) = self.setup.file.clone() else { return };
         tracing::info!(file = %file.display(), "reading the configuration again");
-        let lenient = self.setup.config.lenient;
-        match std::thread::Builder::new().name("reload".into()).spawn(move || Setup::load(&file, lenient)) {
+        let (load, lenient) = (self.load, self.setup.config.lenient);
+        match std::thread::Builder::new().name("reload".into()).spawn(move || load(&file, lenient)) {
             Ok(thread) => self.reload.state = State::Loading(thread),
             Err(error) => self.reload.refuse(&AgentError::Worker(error.to_string())),
         }

@@ -52,7 +52,7 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     if let Some(rest) = setup.config.hopwright.rest_us {
         builder = builder.longest_rest(Duration::from_micros(rest.into()));
     }
-    for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port()?]) {
+    for (number, ports) in raw.opened.into_iter().chain([underlay.udp_port("udp")?]) {
         builder = builder.ports(number, ports);
     }
     underlay.set_ready();
@@ -64,7 +64,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::drop_privileges(Phase::Running)?;
     // Next hops are programmed before the first packet.
     let tenant = switch.default_tenant().clone();
-    let mut agent = Agent::new(setup, Place { switch: switch.clone(), tenant, kernel, underlay, taps })?;
+    let mut agent =
+        Agent::new(setup, Place { load: Setup::load, switch: switch.clone(), tenant, kernel, underlay, taps })?;
     let workers = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
     let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-use hopwright_dataplane::{ControlError, EntrySpec, VirtualDataPlane};
+use hopwright_dataplane::{ControlError, Difference, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
 
 use crate::config::keys::HopKey;
@@ -75,13 +75,15 @@ pub fn forget_hosts(vdp: &VirtualDataPlane) -> Result<(), ControlError> {
 }
 
 /// Programs everything that does not depend on next hops: the router's identity, its key, the underlay sources of
-/// links, and services. Links are unresolved.
+/// links, and services. Links are unresolved. Entries of other links are removed.
 pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<(), ControlError> {
     vdp.control()
         .key_table(object::HOP_KEY)?
         .set_key(0, key.bytes())
         .map_err(|_| ControlError::UnknownExtern(object::HOP_KEY.into()))?;
-    program_links(vdp, links, |_| LinkState::Unresolved)
+    let wanted = entries(links, |_| LinkState::Unresolved);
+    Difference::between(vdp.control(), &LINK_TABLES, &wanted)?.apply(vdp.control())?;
+    set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
 
 /// Programs the router's identity and its links over the current entries.

@@ -13,6 +13,7 @@ use hopwright_host::metrics::CounterFamily;
 use hopwright_host::next_hop::HostCounts;
 
 use crate::config::Config;
+use crate::config::change::ReloadCounts;
 use crate::config::links::Links;
 use crate::config::topology::Topology;
 use crate::status::metrics::{OwnPackets, SlowPathDrops};
@@ -53,6 +54,8 @@ pub struct Snapshot {
     pub link_ports: Vec<LinkPorts>,
     /// Time spent on punted packets.
     pub slow_path: StageTime,
+    /// Changes of the configuration.
+    pub reloads: ReloadCounts,
     /// Other counters of the agent.
     pub counts: Vec<CounterFamily>,
 }

@@ -9,11 +9,13 @@ pub mod next_hop;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use hopwright_dataplane::{Pool, Port};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::netlink::{Device, Netlink};
 use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
+use hopwright_ports::udp::{RawDevice, Takes};
 use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
@@ -32,6 +34,8 @@ const SPARE_DEVICES: usize = 4;
 const MTU_RANGE: (u32, u32) = (1500, 9216);
 /// The length of IPv6 and UDP headers in bytes.
 const HEADERS: u32 = 48;
+/// The back end of a port that the switch has opened.
+const SWITCH_PORT: &str = "switch port";
 /// Kinds of device that cannot have a raw port: those that share their frames with another device, and those that carry
 /// no packets.
 const NOT_RAW: [&str; 7] = ["macvlan", "macvtap", "ipvlan", "ipvtap", "ifb", "nlmon", "vrf"];
@@ -41,7 +45,7 @@ const TAKES_FRAMES: [&str; 4] = ["bridge", "bond", "team", "openvswitch"];
 /// The sockets and raw ports in use.
 #[derive(Debug)]
 pub struct Underlay {
-    opener: Opener,
+    raw: RawPorts,
     sockets: UdpSockets,
     pools: Vec<Pool>,
     /// Devices with a raw port, by interface index.
@@ -59,6 +63,15 @@ pub struct Underlay {
     workers: usize,
 }
 
+/// Who opens raw ports.
+#[derive(Debug)]
+enum RawPorts {
+    /// The underlay.
+    Own(Arc<Opener>),
+    /// The switch that the router is a tenant of. The tenant's port numbers by the names of devices.
+    OfSwitch(BTreeMap<String, u32>),
+}
+
 /// A device with a raw port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Open {
@@ -66,7 +79,7 @@ struct Open {
     number: u32,
     mac: [u8; 6],
     mtu: u32,
-    /// The back end: `AF_XDP` or `AF_PACKET`.
+    /// The back end: `AF_XDP`, `AF_PACKET` or [`SWITCH_PORT`].
     kind: String,
     /// The addresses whose packets the port takes.
     addresses: Vec<(IpAddr, u16)>,
@@ -106,7 +119,7 @@ impl Underlay {
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
         })?;
         Ok(Underlay {
-            opener,
+            raw: RawPorts::Own(Arc::new(opener)),
             sockets,
             pools,
             devices: BTreeMap::new(),
@@ -119,15 +132,32 @@ impl Underlay {
         })
     }
 
+    /// Creates the underlay of a tenant, whose raw ports the switch has opened. `numbers` are the tenant's port numbers
+    /// by the names of devices.
+    pub fn of_switch(numbers: BTreeMap<String, u32>) -> Result<Underlay, AgentError> {
+        Ok(Underlay {
+            raw: RawPorts::OfSwitch(numbers),
+            sockets: UdpSockets::new().map_err(AgentError::Sockets)?,
+            pools: Vec::new(),
+            devices: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            arrivals: Vec::new(),
+            used: BTreeSet::new(),
+            numbers: HashMap::new(),
+            longest_mtu: u32::MAX,
+            workers: 1,
+        })
+    }
+
     /// Takes the packet buffers, which the switch needs.
     pub fn take_pools(&mut self) -> Vec<Pool> {
         std::mem::take(&mut self.pools)
     }
 
-    /// The UDP port.
-    pub fn udp_port(&self) -> Result<NewPort, AgentError> {
+    /// The UDP port, with this name.
+    pub fn udp_port(&self, name: &str) -> Result<NewPort, AgentError> {
         let ports = self.sockets.ports(self.workers).map_err(AgentError::Sockets)?;
-        Ok((LOCAL_PORT, ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect()))
+        Ok((LOCAL_PORT, ports.into_iter().map(|port| Box::new(port.named(name)) as Box<dyn Port>).collect()))
     }
 
     /// The UDP sockets.
@@ -157,9 +187,14 @@ impl Underlay {
     }
 
     /// Opens and closes raw ports according to the current devices, the addresses of `links`, and the other devices
-    /// that are `used`. Devices that cannot be opened use the UDP port.
+    /// that are `used`. Devices that cannot be opened use the UDP port. Ports of a switch stay open.
     pub fn follow(&mut self, kernel: &Netlink, links: &[&Links], used: &BTreeSet<u32>) -> Changed {
         self.used.clone_from(used);
+        let RawPorts::Own(opener) = &self.raw else {
+            self.follow_switch(kernel, links);
+            return Changed::default();
+        };
+        let opener = opener.clone();
         let wanted = raw_devices(kernel.devices(), links, used, self.longest_mtu);
         let mut changed = Changed::default();
         self.refused.retain(|index, (device, _)| kernel.devices().get(index) == Some(device));
@@ -169,14 +204,14 @@ impl Underlay {
         let gone: Vec<u32> = self.devices.iter().filter(|(i, open)| !is_wanted(i, open)).map(|(i, _)| *i).collect();
         for index in gone {
             if let Some(open) = self.devices.remove(&index) {
-                if let Err(error) = self.opener.close(&open.name) {
+                if let Err(error) = opener.close(&open.name) {
                     tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
                 }
                 changed.closed.push(open.number);
                 tracing::info!(device = open.name, "raw port closed");
             }
         }
-        if let Err(error) = self.opener.refresh() {
+        if let Err(error) = opener.refresh() {
             tracing::warn!(%error, "cannot update the filters of UDP sockets");
         }
         let mut new: Vec<(&Device, Vec<(IpAddr, u16)>)> = Vec::new();
@@ -185,9 +220,7 @@ impl Underlay {
             if let Some(open) = self.devices.get_mut(&index) {
                 (open.mac, open.mtu) = (device.mac.unwrap_or_default(), device.mtu);
                 if open.addresses != addresses {
-                    if let Err(error) =
-                        self.opener.set_match(&open.name, &FrameMatch::UdpDestinations(addresses.clone()))
-                    {
+                    if let Err(error) = opener.set_match(&open.name, &FrameMatch::UdpDestinations(addresses.clone())) {
                         tracing::warn!(device = open.name, %error, "cannot change which packets a raw port takes");
                     }
                     open.addresses = addresses;
@@ -205,7 +238,7 @@ impl Underlay {
         // once.
         let none = FrameMatch::UdpDestinations(Vec::new());
         let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &none)).collect();
-        let found = match self.opener.open_all(&names) {
+        let found = match opener.open_all(&names) {
             Ok(found) => found.into_iter().map(|opened| opened.map_err(AgentError::from)).collect(),
             Err(error) => vec![Err(AgentError::from(error))],
         };
@@ -213,7 +246,7 @@ impl Underlay {
         let mut found = found.into_iter();
         for (device, addresses) in new {
             let Some(opened) = found.next() else { break };
-            match opened.and_then(|opened| self.add(device, addresses, opened)) {
+            match opened.and_then(|opened| self.add(&opener, device, addresses, opened)) {
                 Ok(port) => changed.opened.push(port),
                 Err(error) => {
                     tracing::warn!(device = device.name, %error, "device is used by UDP sockets only");
@@ -225,11 +258,44 @@ impl Underlay {
         changed
     }
 
+    /// Follows the devices of the switch's ports. These ports take every frame.
+    fn follow_switch(&mut self, kernel: &Netlink, links: &[&Links]) {
+        let RawPorts::OfSwitch(numbers) = &self.raw else { return };
+        let mut addresses: Vec<(IpAddr, u16)> =
+            links.iter().flat_map(|links| own_addresses(links)).map(|a| (a.ip(), a.port())).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        let open = |device: &Device| {
+            let open = Open {
+                name: device.name.clone(),
+                number: *numbers.get(&device.name)?,
+                mac: device.mac?,
+                mtu: device.mtu,
+                kind: SWITCH_PORT.into(),
+                addresses: addresses.clone(),
+                ready: true,
+            };
+            Some((device.index, open))
+        };
+        self.devices = kernel.devices().values().filter_map(open).collect();
+        let raw = self.devices.iter().map(|(index, open)| RawDevice {
+            index: *index,
+            mtu: open.mtu,
+            addresses: addresses.clone(),
+            takes: Takes::Frames,
+        });
+        if let Err(error) = self.sockets.set_raw(raw.collect()) {
+            tracing::warn!(%error, "cannot update the filters of UDP sockets");
+        }
+    }
+
     /// Closes a port that the switch did not accept. The device uses the UDP port.
     pub fn give_up(&mut self, kernel: &Netlink, number: u32, why: String) {
         let found = self.devices.iter().find(|(_, open)| open.number == number).map(|(index, _)| *index);
         let Some((index, open)) = found.and_then(|index| Some((index, self.devices.remove(&index)?))) else { return };
-        if let Err(error) = self.opener.close(&open.name) {
+        if let RawPorts::Own(opener) = &self.raw
+            && let Err(error) = opener.close(&open.name)
+        {
             tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
         }
         if let Some(device) = kernel.devices().get(&index) {
@@ -238,7 +304,13 @@ impl Underlay {
     }
 
     /// Assigns a port number to an opened device.
-    fn add(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>, opened: Opened) -> Result<NewPort, AgentError> {
+    fn add(
+        &mut self,
+        opener: &Opener,
+        device: &Device,
+        addresses: Vec<(IpAddr, u16)>,
+        opened: Opened,
+    ) -> Result<NewPort, AgentError> {
         let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
         let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
@@ -246,8 +318,8 @@ impl Underlay {
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
             .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
-        if let Err(error) = self.opener.set_match(&device.name, &FrameMatch::UdpDestinations(addresses.clone())) {
-            let _ = self.opener.close(&device.name);
+        if let Err(error) = opener.set_match(&device.name, &FrameMatch::UdpDestinations(addresses.clone())) {
+            let _ = opener.close(&device.name);
             return Err(error.into());
         }
         tracing::info!(device = device.name, mtu = device.mtu, ports = opened.how, "raw port opened");
@@ -587,7 +659,7 @@ fn bfd() -> Pattern {
 }
 
 /// Returns the router's own underlay addresses, sorted.
-fn own_addresses(links: &Links) -> Vec<SocketAddr> {
+pub(crate) fn own_addresses(links: &Links) -> Vec<SocketAddr> {
     let mut addresses = vec![links.internal];
     addresses.extend(links.external.iter().map(|e| e.underlay.local));
     addresses.sort_unstable();

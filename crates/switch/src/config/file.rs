@@ -166,6 +166,7 @@ pub(super) fn parse_tenant(config: &Config, path: &Path, text: &str) -> Result<C
             }
             let mut checker = Checker { problems: &mut problems, folder };
             tenants.into_iter().for_each(|tenant| checker.add_tenant(tenant, &mut config.tenants, &config.ports));
+            checker.agents(&config.switch, &config.tenants);
             if config.p4runtime.is_none() {
                 checker.without_p4runtime(&config.tenants);
             }
@@ -223,7 +224,20 @@ impl Checker<'_, '_> {
         if p4runtime.is_none() {
             self.without_p4runtime(&tenants);
         }
+        self.agents(&switch, &tenants);
         Config { switch, ports, tenants, p4runtime, metrics: file.metrics.map(|m| m.address) }
+    }
+
+    /// Checks what agents need of the switch.
+    fn agents(&mut self, switch: &SwitchSettings, tenants: &[Tenant]) {
+        let scion = |tenant: &&Tenant| tenant.agent.as_ref().is_some_and(|agent| agent.kind == AgentKind::Scion);
+        if switch.ports == PortChoice::AfXdp
+            && let Some(tenant) = tenants.iter().find(scion)
+        {
+            let message =
+                "its agent leaves neighbours to the kernel, from which [switch] ports = \"af_xdp\" keeps all frames";
+            self.problem(0..0, format!("tenant `{}`: {message}; expected auto or af_packet", tenant.name));
+        }
     }
 
     fn without_p4runtime(&mut self, tenants: &[Tenant]) {
@@ -295,16 +309,22 @@ impl Checker<'_, '_> {
                 Program::File(PathBuf::new())
             }
         };
-        let urgent_cpu_port = agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind));
+        let kind = agent.as_ref().map(|a| a.kind);
+        let reserved = kind.map(agent::reserved_ports).unwrap_or_default();
         let cpu_port_span = text.cpu_port.as_ref().map(Spanned::span);
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
-        if let Some(span) = cpu_port_span.filter(|_| urgent_cpu_port == Some(cpu_port)) {
-            self.problem(span, format!("tenant `{name}`: port {cpu_port} is its agent's"));
+        if let Some(span) = cpu_port_span {
+            if reserved.contains(&cpu_port) {
+                self.problem(span.clone(), format!("tenant `{name}`: port {cpu_port} is its agent's"));
+            }
+            if let Some(only) = kind.and_then(agent::cpu_port).filter(|only| *only != cpu_port) {
+                self.problem(span, format!("tenant `{name}`: the CPU port of its agent's program is {only}"));
+            }
         }
-        let ports = self.ports(&name, text.ports, cpu_port, urgent_cpu_port, devices);
+        let ports = self.ports(&name, text.ports, cpu_port, &reserved, devices);
         let mut rules = Vec::new();
         for m in text.matches {
-            rules.push(self.rule(&name, m, &ports));
+            rules.push(self.rule(&name, m, &ports, kind));
         }
         let quantity = |q: Option<Spanned<Quantity>>| q.map(|q| Spanned::new(q.span(), q.into_inner().0));
         Tenant {
@@ -341,7 +361,7 @@ impl Checker<'_, '_> {
         tenant: &str,
         text: Spanned<BTreeMap<String, Spanned<String>>>,
         cpu_port: u32,
-        urgent_cpu_port: Option<u32>,
+        reserved: &[u32],
         devices: &[String],
     ) -> BTreeMap<u32, String> {
         let mut ports = BTreeMap::new();
@@ -359,7 +379,7 @@ impl Checker<'_, '_> {
             if number == cpu_port {
                 self.problem(span.clone(), format!("tenant `{tenant}`: port {number} is its CPU port (cpu_port)"));
             }
-            if Some(number) == urgent_cpu_port {
+            if reserved.contains(&number) {
                 self.problem(span.clone(), format!("tenant `{tenant}`: port {number} is its agent's"));
             }
             self.known(span.clone(), &format!("tenant `{tenant}`: there is no [[port]]"), &device, devices);
@@ -378,7 +398,7 @@ impl Checker<'_, '_> {
         let kind = match settings.remove("kind") {
             Some(toml::Value::String(kind)) => kind,
             _ => {
-                self.problem(span, format!("tenant `{tenant}`: an agent needs a `kind`: none, ip or openflow"));
+                self.problem(span, format!("tenant `{tenant}`: an agent needs a `kind`: none, ip, openflow or scion"));
                 return None;
             }
         };
@@ -389,6 +409,9 @@ impl Checker<'_, '_> {
             }
             return None;
         };
+        if let (AgentKind::Scion, Some(toml::Value::String(file))) = (kind, settings.get_mut("config")) {
+            *file = self.folder.join(&*file).display().to_string();
+        }
         let agent = Agent { kind, settings };
         if let Err(error) = agent::check(&agent) {
             self.problem(span, format!("tenant `{tenant}`: agent: {}", with_hint(&error)));
@@ -396,7 +419,17 @@ impl Checker<'_, '_> {
         Some(agent)
     }
 
-    fn rule(&mut self, tenant: &str, text: MatchText, ports: &BTreeMap<u32, String>) -> Match {
+    fn rule(
+        &mut self,
+        tenant: &str,
+        text: MatchText,
+        ports: &BTreeMap<u32, String>,
+        agent: Option<AgentKind>,
+    ) -> Match {
+        if let Some(vlan) = text.vlan.as_ref().filter(|vlan| *vlan.get_ref() != 0 && agent == Some(AgentKind::Scion)) {
+            let message = "its agent's program takes no frames with VLAN tags: make the VLAN's device a [[port]]";
+            self.problem(vlan.span(), format!("tenant `{tenant}`: {message}"));
+        }
         let port = text.port.map(|port| {
             let own: Vec<String> = ports.values().cloned().collect();
             self.known(port.span(), &format!("tenant `{tenant}`: among its ports there is no"), port.get_ref(), &own);

@@ -95,11 +95,14 @@ pub enum AgentKind {
     Ip,
     /// OpenFlow controllers.
     OpenFlow,
+    /// The configuration of a SCION border router.
+    Scion,
 }
 
 impl AgentKind {
     /// All kinds, with their names.
-    pub const ALL: [(&str, AgentKind); 2] = [("ip", AgentKind::Ip), ("openflow", AgentKind::OpenFlow)];
+    pub const ALL: [(&str, AgentKind); 3] =
+        [("ip", AgentKind::Ip), ("openflow", AgentKind::OpenFlow), ("scion", AgentKind::Scion)];
 }
 
 /// A P4 program and how to compile it.
@@ -132,6 +135,7 @@ impl Display for Program {
             Program::File(file) => write!(f, "{}", file.display()),
             Program::Agent(AgentKind::Ip) => f.write_str("the program of the agent `ip`"),
             Program::Agent(AgentKind::OpenFlow) => f.write_str("the program of the agent `openflow`"),
+            Program::Agent(AgentKind::Scion) => f.write_str("the program of the agent `scion`"),
         }
     }
 }

@@ -58,7 +58,11 @@ fn agents() {
     let without = |text: &str| parse(&with(text).replace("program = \"red.p4\"\n", ""));
     let openflow = without("kind = \"openflow\"\ncontrollers = [\"tcp:[::1]\"]\n").unwrap().tenants.remove(0);
     assert_eq!(openflow.program.file, Program::Agent(AgentKind::OpenFlow));
+    let scion = without("kind = \"scion\"\nconfig = \"br/router.toml\"\n").unwrap().tenants.remove(0);
+    assert_eq!(scion.program.file, Program::Agent(AgentKind::Scion));
     for (text, line, wanted) in [
+        ("kind = \"scion\"\n", 7, "missing field `config`"),
+        ("kind = \"scion\"\nconfig = \"x\"\nconfg = \"x\"\n", 7, "did you mean `config`?"),
         ("kind = \"opnflow\"\n", 7, "did you mean `openflow`?"),
         ("kind = \"ip\"\n", 7, "missing field `namespace`"),
         ("kind = \"ip\"\nnamespace = \"red\"\nname = {}\n", 7, "did you mean `names`?"),
@@ -132,6 +136,12 @@ fn absurd_values() {
     let ip = "[tenant.agent]\nkind = \"ip\"\nnamespace = \"red\"";
     refused(&with(ip).replace("{ 1 =", "{ 508 ="), 6, "port 508 is its agent's");
     refused(&with(&format!("cpu_port = 508\n{ip}")), 7, "port 508 is its agent's");
+    let scion = "[tenant.agent]\nkind = \"scion\"\nconfig = \"router.toml\"";
+    refused(&with(scion).replace("{ 1 =", "{ 509 ="), 6, "port 509 is its agent's");
+    refused(&with(&format!("cpu_port = 508\n{scion}")).replace("508", "509"), 7, "port 509 is its agent's");
+    refused(&with(&format!("cpu_port = 7\n{scion}")), 7, "the CPU port of its agent's program is 510");
+    refused(&with(&format!("match = [{{ vlan = 10 }}]\n{scion}")), 7, "takes no frames with VLAN tags");
+    refused(&(String::from("[switch]\nports = \"af_xdp\"\n") + &with(scion)), 1, "expected auto or af_packet");
     refused(&with("device_id = 7"), 1, "there is no [p4runtime]");
     refused(&with("").replace("red.p4", "missing.p4"), 5, "missing.p4: No such file");
     refused(&with("").replace("\"red\"", "\"Red\""), 4, "cannot be a tenant's name");

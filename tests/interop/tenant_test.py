@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""A border router that is a tenant of a switch, beside a layer-2 switch on the same devices.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could
+not be carried out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sys
+import time
+
+from lab.netns import LabError, require_root
+from lab.process import unwind_on_signals, wait_until
+from lab.router import BRIDGED_MAC, RouterKind
+from lab.scion import Stream, deliver, socket_in, transit, udp_socket
+from reload_test import PORT, RATE, Lab, Test
+
+METRICS = "127.0.0.1:30443"
+VLAN = bytes.fromhex(f"{BRIDGED_MAC}020000000001" "8100" "000a" "88b5")
+
+
+class Frames:
+    """Sends and receives frames of VLAN 10, as a stream's sockets do datagrams."""
+
+    def __init__(self, lab: Lab, device: str):
+        def make() -> socket.socket:
+            sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            sock.bind((device, 0))
+            return sock
+        self._sock = socket_in(lab.outside, make)
+
+    def sendto(self, frame: bytes, _to: object) -> int:
+        return self._sock.send(frame)
+
+    def settimeout(self, seconds: float) -> None:
+        self._sock.settimeout(seconds)
+
+    def recv(self, size: int) -> bytes:
+        """The next frame to the bridged address; the kernel takes its VLAN tag off."""
+        while True:
+            frame, address = self._sock.recvfrom(size)
+            if address[2] != socket.PACKET_OUTGOING and frame[:6] == VLAN[:6]:
+                return frame
+
+    def close(self) -> None:
+        self._sock.close()
+
+
+def metrics(lab: Lab) -> dict[str, float]:
+    """The switch's metrics: values by name with labels."""
+    done = lab.inside.run(sys.executable, "-c",
+                          f"import urllib.request as r; print(r.urlopen('http://{METRICS}/metrics').read().decode())")
+    lines = (line.rsplit(" ", 1) for line in done.stdout.splitlines() if line and line[0] != "#")
+    return {name: float(value) for name, value in lines}
+
+
+class TenantTest(Test):
+    """The checks, in order."""
+
+    def side_by_side(self) -> None:
+        lab = self.lab
+        scion = lab.stream(lab.key(), 2)
+        bridged = Stream(Frames(lab, "out1"), None, lambda payload: VLAN + bytes(40) + payload, RATE)
+        bridged.into(Frames(lab, "out2"))
+        for stream in (scion, bridged):
+            stream.start()
+        time.sleep(3)
+        for stream in (scion, bridged):
+            stream.finish()
+        self.lossless("SCION packets", scion)
+        self.lossless("frames of the other tenant", bridged)
+        self.close(scion)
+        self.close(bridged)
+        values = metrics(lab)
+        forwarded = values['hopwright_scion_forwarded_packets_total{tenant="border"}']
+        self.that("the switch counts them", forwarded >= scion.sent, f"{forwarded:.0f} forwarded")
+        self.that("the agent works", values['hopwright_scion_running{tenant="border"}'] == 1)
+
+    def hosts(self) -> None:
+        """A host of the AS has no entry at first: the kernel's sockets reach it."""
+        lab = self.lab
+        inlet = udp_socket(lab.outside, "10.0.0.9", 31000)
+        out = udp_socket(lab.outside, "10.1.0.2", PORT)
+        stream = Stream(out, ("10.1.0.1", PORT),
+                        lambda payload: deliver(lab.key(), 1, "1-ff00:0:1", "10.0.0.9", 31000, payload), 200)
+        stream.into(inlet).start()
+        time.sleep(2)
+        self.lossless("to a host of the AS", stream.finish())
+        self.close(stream)
+
+    def kernel(self) -> None:
+        """The devices' addresses remain the kernel's."""
+        lab = self.lab
+        lab.outside.ip("neigh", "flush", "all")
+        done = lab.outside.run("ping", "-c", "3", "-i", "0.2", "-W", "2", "10.1.0.1")
+        self.that("the kernel answers ARP and ping", " 3 received" in done.stdout, done.stdout.split("\n")[-3:-2])
+        for port, refused in ((PORT, False), (PORT + 1, True)):
+            sock = udp_socket(lab.outside, "10.1.0.2", 0)
+            sock.settimeout(0.5)
+            sock.connect(("10.1.0.1", port))
+            sock.send(b"no SCION packet")
+            try:
+                sock.recv(1)
+                answer = "an answer"
+            except ConnectionRefusedError:
+                answer = "refused"
+            except TimeoutError:
+                answer = "nothing"
+            sock.close()
+            self.that(f"a datagram to UDP port {port}", answer == ("refused" if refused else "nothing"), answer)
+
+    def reassembled(self) -> None:
+        """Datagrams that come in fragments reach the router by the kernel."""
+        lab = self.lab
+        for namespace, device in ((lab.inside, "if1"), (lab.outside, "out1")):
+            namespace.ip("link", "set", device, "mtu", "1300")
+        out = udp_socket(lab.outside, "10.1.0.2", PORT)
+        out.setsockopt(socket.IPPROTO_IP, 10, 0)  # IP_MTU_DISCOVER: they may be fragmented
+        stream = Stream(out, ("10.1.0.1", PORT),
+                        lambda payload: transit(lab.key(), 1, 2, bytes(1200) + payload), 100)
+        stream.into(udp_socket(lab.outside, "10.2.0.2", PORT))
+        stream.start()
+        time.sleep(1)
+        stream.finish()
+        self.that("datagrams in fragments", stream.sent > 50 and not stream.lost and not stream.doubled,
+                  f"{stream.sent} sent, {len(stream.lost)} lost, {stream.doubled} twice")
+        self.close(stream)
+        for namespace, device in ((lab.inside, "if1"), (lab.outside, "out1")):
+            namespace.ip("link", "set", device, "mtu", "1500")
+
+    def reload(self, what: str) -> None:
+        """SIGHUP with the same switch.toml: the router reads its own files."""
+        lab = self.lab
+        name = 'hopwright_scion_reloads_total{tenant="border"}'
+        before = metrics(lab)[name]
+        lab.write_topology()
+        os.kill(lab.process.pid, signal.SIGHUP)
+        wait_until(what, lambda: metrics(lab).get(name) == before + 1, 15)
+        self.that(f"SIGHUP applies {what}", "nothing has changed" in lab.log())
+
+    def another_remote(self) -> None:
+        lab = self.lab
+        lab.outside.ip("addr", "add", "10.2.0.3/24", "dev", "out2")
+        lab.interfaces["2"] = lab.interface(2, "child", remote=3)
+        self.reload("another remote address")
+        stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
+        time.sleep(1)
+        self.lossless("to another remote address", stream.finish())
+        self.close(stream)
+
+    def refused(self) -> None:
+        """A file with errors changes nothing."""
+        lab = self.lab
+        name = 'hopwright_scion_reload_failed{tenant="border"}'
+        good = (lab.conf / "topology.json").read_text()
+        lab.replace(lab.conf / "topology.json", good[:200])
+        os.kill(lab.process.pid, signal.SIGHUP)
+        wait_until("the refusal", lambda: metrics(lab).get(name) == 1, 15)
+        stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
+        time.sleep(1)
+        self.lossless("the router goes on with half a file", stream.finish())
+        self.close(stream)
+        lab.replace(lab.conf / "topology.json", good)
+
+    def end(self) -> None:
+        status = self.lab.process.stop()
+        self.that("the switch ends with status 0", status == 0, f"status {status}")
+        log = re.sub(r"\x1b\[[0-9;]*m", "", self.lab.log())
+        found = re.search(r"received=(\d+).*accounted=(\d+)", log)
+        self.that("packets in are packets out", bool(found) and found[1] == found[2], found and found[0])
+        key = self.lab.key()
+        self.that("no key is in the log", key.hex() not in log and "the first master" not in log)
+        self.that("no panic", "panicked" not in log)
+
+
+def main() -> int:
+    unwind_on_signals()
+    failed = True
+    try:
+        require_root("The tenant test")
+        lab = Lab()
+        try:
+            lab.settings = {"watch_files": "false"}
+            lab.write_settings()
+            lab.start(RouterKind("tenant"))
+            test = TenantTest(lab)
+            test.warm_up()
+            test.side_by_side()
+            test.hosts()
+            test.kernel()
+            test.reassembled()
+            test.another_remote()
+            test.refused()
+            test.end()
+            failed = test.failed > 0
+        finally:
+            lab.close(keep=failed)
+    except LabError as error:
+        print(f"tenant_test: {error}", file=sys.stderr)
+        return 2
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
