@@ -7,6 +7,7 @@ use hopwright_ir::analysis::effects::{Effects, SlotSet};
 use hopwright_ir::analysis::in_place_suffix::{InPlaceSuffix, reshaped};
 use hopwright_ir::analysis::parser_graph::{FixedPrefix, fixed_prefix, has_cycles, longest, order, reach};
 use hopwright_ir::analysis::suspension_points::{self, decode_list, encode_list, parser_writes, saved_slots};
+use hopwright_ir::analysis::unrolled_parser::{Node, UnrollError, UnrolledParser, UnrolledTarget};
 use hopwright_ir::*;
 
 fn goto(state: u32) -> Transition {
@@ -162,4 +163,45 @@ fn a_call_reads_results_that_it_may_leave() {
     ];
     let (_, writes) = effects_of(&p, call(ExternFn::VerifyChecksum { algorithm, payload: false }, verify));
     assert!(writes.contains(p.standard.checksum_error) && !writes.contains(x));
+}
+
+#[test]
+fn a_cycle_through_a_stack_is_unrolled_to_its_size() {
+    let mut p = pipeline();
+    let labels = stack(&mut p, "labels", 2, &[("bottom", Type::Bits(8))]);
+    let payload = header(&mut p, "payload", &[("f", Type::Bits(8))]);
+    let bottom = meta(&mut p, "bottom", Type::Bits(8));
+    let label = stmt(StmtKind::ExtractNext { stack: labels, varbit_bits: None });
+    p.parser.states = vec![
+        state("label", vec![label], select(&p, bottom, &[0, 1])),
+        state("payload", vec![extract(payload)], Transition::Goto(Target::Accept)),
+    ];
+    let unrolled = UnrolledParser::of(&p).unwrap();
+    let node = |state: u32, next: u32, targets: Vec<UnrolledTarget>| Node {
+        state: StateId(state),
+        next: vec![Some(next)],
+        targets,
+    };
+    let to = UnrolledTarget::Node;
+    // The third label has no room: the body fails, and nothing follows.
+    let (first, second) = (&unrolled.nodes[0], &unrolled.nodes[1..]);
+    let place = |state, next| unrolled.nodes.iter().position(|n| *n == node(state, next, n.targets.clone())).unwrap();
+    assert_eq!(*first, node(0, 0, vec![to(place(0, 1)), to(place(1, 1))]));
+    assert!(second.contains(&node(0, 1, vec![to(place(0, 2)), to(place(1, 2))])));
+    assert!(second.contains(&node(0, 2, Vec::new())));
+    assert_eq!(unrolled.nodes.len(), 5);
+    for (i, node) in unrolled.nodes.iter().enumerate() {
+        assert!(node.targets.iter().all(|t| !matches!(t, UnrolledTarget::Node(n) if *n <= i)));
+    }
+}
+
+#[test]
+fn a_cycle_without_a_stack_has_no_bound() {
+    let (mut p, _) = three();
+    p.parser.states[2].transition = goto(1);
+    let StateId(found) = match UnrolledParser::of(&p) {
+        Err(UnrollError::Unbounded(state, _)) => state,
+        other => panic!("{other:?}"),
+    };
+    assert!([1, 2].contains(&found));
 }

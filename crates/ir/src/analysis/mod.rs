@@ -6,4 +6,5 @@ pub mod in_place_suffix;
 pub mod parser_graph;
 pub mod ranges;
 pub mod suspension_points;
+pub mod unrolled_parser;
 pub mod usage;
