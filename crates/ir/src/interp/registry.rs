@@ -64,13 +64,18 @@ impl ExternRegistry {
         self.functions.insert(name.to_string(), Arc::new(function));
     }
 
-    pub(super) fn construct(&self, type_name: &str, args: &[BigUint]) -> Result<Box<dyn ExternModel>, String> {
+    /// Creates an object of a type from its constructor arguments.
+    ///
+    /// # Errors
+    /// A message if there is no such type, or the arguments are invalid.
+    pub fn construct(&self, type_name: &str, args: &[BigUint]) -> Result<Box<dyn ExternModel>, String> {
         let constructor =
             self.types.get(type_name).ok_or_else(|| format!("extern type `{type_name}` has no implementation"))?;
         constructor(args)
     }
 
-    pub(super) fn function(&self, name: &str) -> Option<Function> {
+    /// Returns the free function with this name.
+    pub fn function(&self, name: &str) -> Option<Function> {
         self.functions.get(name).cloned()
     }
 }

@@ -1,0 +1,263 @@
+//! Extern calls.
+
+use hopwright_ir::{ExternArg, ExternCall, ExternFn, ExternKind, HashAlgorithm, SlotId, Type};
+use num_traits::ToPrimitive;
+
+use super::{Convert, Extra, Path};
+use crate::hir::{Binary, Op, Value};
+use crate::refusal::Capability;
+
+impl Convert<'_> {
+    pub(super) fn call(&mut self, call: &ExternCall, path: &mut Path) {
+        let enable = path.pred;
+        let span = call.span;
+        match (&call.function, call.args.as_slice()) {
+            (ExternFn::CounterCount(counter), [ExternArg::In(index)]) => {
+                let index = self.expr(index, path);
+                self.b.effect(Op::Count { counter: *counter, enable, index }, 0);
+            }
+            // The lookup counts.
+            (ExternFn::DirectCounterCount(_), []) => {}
+            (ExternFn::MeterExecute(meter), [ExternArg::In(index), ExternArg::Out(slot)]) => {
+                let index = self.expr(index, path);
+                let color = self.b.effect(Op::Measure { meter: *meter, enable, index }, 2);
+                let color = self.b.resize(color, self.p[*slot].ty.width());
+                self.if_in_range(*meter, index, *slot, color, path);
+            }
+            (ExternFn::DirectMeterRead(_), [ExternArg::Out(slot)]) => {
+                let green = self.b.constant(0u32, 2);
+                let color = self.color.unwrap_or(green);
+                path.slots[slot.index()] = self.b.resize(color, self.p[*slot].ty.width());
+            }
+            (ExternFn::RegisterRead(register), [ExternArg::Out(slot), ExternArg::In(index)]) => {
+                let index = self.expr(index, path);
+                let width = match &self.p[*register].kind {
+                    ExternKind::Register { ty, .. } => ty.width(),
+                    _ => 0,
+                };
+                let value = self.b.effect(Op::RegisterRead { register: *register, index }, width);
+                let value = self.b.resize(value, self.p[*slot].ty.width());
+                self.if_in_range(*register, index, *slot, value, path);
+            }
+            (ExternFn::RegisterWrite(register), [ExternArg::In(index), ExternArg::In(value)]) => {
+                let (index, value) = (self.expr(index, path), self.expr(value, path));
+                self.b.effect(Op::RegisterWrite { register: *register, enable, index, value }, 0);
+            }
+            (
+                ExternFn::Hash(algorithm),
+                [ExternArg::Out(result), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
+            ) => {
+                let (base, max) = (self.expr(base, path), self.expr(max, path));
+                let width = self.p[*result].ty.width();
+                let Some(max) = self.b.as_const(max).filter(|c| c.count_ones() <= 1).cloned() else {
+                    self.refuse(Capability::HashRange, span, "the range is no constant power of two");
+                    return;
+                };
+                let mut value = self.b.resize(base, width);
+                if let Some(power) = max.bits().checked_sub(1) {
+                    let Some(hash) = self.hash(*algorithm, data, call, path) else { return };
+                    let rest = self.b.resize(hash, self.b.width(hash).min(power as u32));
+                    let rest = self.b.resize(rest, width);
+                    value = self.b.binary(Binary::Add, value, rest);
+                }
+                path.slots[result.index()] = value;
+            }
+            (ExternFn::Clone { egress: true, .. }, _) => {
+                self.refuse(Capability::EgressClone, span, "a copy is made at the end of egress");
+            }
+            (ExternFn::Clone { egress: false, field_list }, [ExternArg::In(session)]) => {
+                let session = self.expr(session, path);
+                let list = *self.clone_list.get_or_insert(*field_list);
+                if list != *field_list {
+                    self.refuse(Capability::CloneWithEffects, span, "clones of one program keep different fields");
+                }
+                let (on, number) = (self.extra(Extra::Clone), self.extra(Extra::Session));
+                path.slots[on] = self.b.boolean(true);
+                path.slots[number] = session;
+            }
+            (ExternFn::Truncate, [ExternArg::In(length)]) => {
+                let length = self.expr(length, path);
+                let (on, bytes) = (self.extra(Extra::Truncate), self.extra(Extra::TruncateLength));
+                path.slots[on] = self.b.boolean(true);
+                path.slots[bytes] = length;
+            }
+            (ExternFn::Resubmit(_), _) => {
+                self.refuse(Capability::Resubmission, span, "the packet starts again");
+            }
+            (ExternFn::Recirculate(_), _) => {
+                self.refuse(Capability::Recirculation, span, "the packet starts again");
+            }
+            (ExternFn::Digest(name), _) => {
+                self.refuse(Capability::Digest, span, format!("digest `{name}`"));
+            }
+            (ExternFn::Random, _) => self.refuse(Capability::Random, span, "a random number"),
+            (ExternFn::Assert | ExternFn::Assume, _) => {
+                self.refuse(Capability::Assertion, span, "a failure has no effect in hardware");
+            }
+            // Without an observer nobody sees it.
+            (ExternFn::LogMsg(_), _) => {}
+            (
+                ExternFn::VerifyChecksum { algorithm, payload },
+                [ExternArg::In(cond), ExternArg::List(data), ExternArg::In(checksum)],
+            ) => {
+                if *payload {
+                    self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
+                    return;
+                }
+                let (cond, expected) = (self.expr(cond, path), self.expr(checksum, path));
+                let Some(found) = self.hash(*algorithm, data, call, path) else { return };
+                let found = self.b.resize(found, self.b.width(expected));
+                let same = self.b.eq(found, expected);
+                let differ = self.b.not(same);
+                let wrong = self.b.and(cond, differ);
+                let at = self.p.standard.checksum_error.index();
+                path.slots[at] = self.b.or(path.slots[at], wrong);
+            }
+            (
+                ExternFn::UpdateChecksum { algorithm, payload },
+                [ExternArg::In(cond), ExternArg::List(data), ExternArg::InOut(slot) | ExternArg::Out(slot)],
+            ) => {
+                if *payload {
+                    self.refuse(Capability::PayloadChecksum, span, "the payload does not enter the pipeline");
+                    return;
+                }
+                let cond = self.expr(cond, path);
+                let Some(value) = self.hash(*algorithm, data, call, path) else { return };
+                let value = self.b.resize(value, self.p[*slot].ty.width());
+                let at = slot.index();
+                path.slots[at] = self.b.mux(cond, value, path.slots[at]);
+            }
+            (ExternFn::AdjustChecksum, [ExternArg::InOut(slot), ExternArg::List(removed), ExternArg::List(added)]) => {
+                let Some(removed) = self.list(removed, call, path) else { return };
+                let Some(added) = self.list(added, call, path) else { return };
+                path.slots[slot.index()] = self.adjusted(path.slots[slot.index()], removed, added);
+            }
+            (ExternFn::PopulationCount, [ExternArg::In(value), ExternArg::Out(slot)]) => {
+                let value = self.expr(value, path);
+                path.slots[slot.index()] = self.b.ones(value, self.p[*slot].ty.width());
+            }
+            (ExternFn::Named { instance, name, .. }, _) => {
+                let (mut args, mut results) = (Vec::new(), Vec::new());
+                for arg in &call.args {
+                    args.push(match arg {
+                        ExternArg::In(e) => self.expr(e, path),
+                        ExternArg::List(_) => {
+                            self.refuse(Capability::NamedExtern, span, format!("`{name}` has a list as argument"));
+                            return;
+                        }
+                        ExternArg::Out(slot) | ExternArg::InOut(slot) => {
+                            results.push((args.len(), *slot));
+                            path.slots[slot.index()]
+                        }
+                    });
+                }
+                let width = results.iter().map(|(at, _)| self.b.width(args[*at])).sum();
+                let places = results.iter().map(|(at, _)| *at).collect();
+                let widths: Vec<u32> = results.iter().map(|(at, _)| self.b.width(args[*at])).collect();
+                let op = Op::Extern { instance: *instance, method: name.clone(), enable, args, results: places };
+                let result = self.b.effect(op, width);
+                let mut at = width;
+                for ((_, slot), width) in results.into_iter().zip(widths) {
+                    path.slots[slot.index()] = self.b.slice(result, at - 1, at - width);
+                    at -= width;
+                }
+            }
+            _ => self.refuse(Capability::NamedExtern, span, "a call of unknown form"),
+        }
+    }
+
+    /// Sets a slot if an object has a cell of this index.
+    fn if_in_range(
+        &mut self,
+        object: hopwright_ir::ExternId,
+        index: Value,
+        slot: SlotId,
+        value: Value,
+        path: &mut Path,
+    ) {
+        let size = match &self.p[object].kind {
+            ExternKind::Register { size, .. } | ExternKind::Meter { size, .. } => *size,
+            _ => 0,
+        };
+        let at = slot.index();
+        let width = self.b.width(index).max(65);
+        let wide = self.b.resize(index, width);
+        // An index of as many values as its width has needs no comparison.
+        let within = if self.b.width(index) < 64 && size >> self.b.width(index) > 0 {
+            self.b.boolean(true)
+        } else {
+            let size = self.b.constant(size, width);
+            self.b.binary(Binary::Less, wide, size)
+        };
+        path.slots[at] = self.b.mux(within, value, path.slots[at]);
+    }
+
+    /// Concatenates a list, filled up to whole bytes at its end.
+    fn list(&mut self, data: &[hopwright_ir::Expr], call: &ExternCall, path: &Path) -> Option<Value> {
+        let mut parts = Vec::new();
+        for e in data {
+            if matches!(e.ty, Type::Varbit(_)) {
+                self.refuse(Capability::Varbit, call.span, "a varbit is part of the data");
+                return None;
+            }
+            parts.push(self.expr(e, path));
+        }
+        let width: u32 = parts.iter().map(|p| self.b.width(*p)).sum();
+        let padding = width.next_multiple_of(8) - width;
+        parts.push(self.b.constant(0u32, padding));
+        Some(self.b.concat(parts))
+    }
+
+    fn hash(
+        &mut self,
+        algorithm: HashAlgorithm,
+        data: &[hopwright_ir::Expr],
+        call: &ExternCall,
+        path: &Path,
+    ) -> Option<Value> {
+        let width = match algorithm {
+            HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => 32,
+            HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom | HashAlgorithm::Csum16 | HashAlgorithm::Xor16 => 16,
+            HashAlgorithm::Identity => 64,
+            HashAlgorithm::Random => {
+                self.refuse(Capability::HashAlgorithm, call.span, "`random` has no engine");
+                return None;
+            }
+        };
+        let data = self.list(data, call, path)?;
+        Some(self.b.hash(algorithm, data, width))
+    }
+
+    /// RFC 1624, equation 3.
+    fn adjusted(&mut self, before: Value, removed: Value, added: Value) -> Value {
+        let mut terms = vec![self.b.not(before)];
+        for (list, removed) in [(removed, true), (added, false)] {
+            let width = self.b.width(list);
+            let mut hi = width;
+            while hi > 0 {
+                let lo = hi.saturating_sub(16);
+                let word = self.b.slice(list, hi - 1, lo);
+                // An odd byte at the end is a word's first.
+                let zeros = self.b.constant(0u32, 16 - (hi - lo));
+                let word = self.b.concat(vec![word, zeros]);
+                terms.push(if removed { self.b.not(word) } else { word });
+                hi = lo;
+            }
+        }
+        let count = terms.len();
+        let width = 17 + count.to_u32().map_or(0, |n| n.ilog2());
+        let mut sum = self.b.constant(0u32, width);
+        for term in terms {
+            let term = self.b.resize(term, width);
+            sum = self.b.binary(Binary::Add, sum, term);
+        }
+        // Carries are added to the low word: once for those of the sum, once for that of this addition.
+        for _ in 0..2 {
+            let (high, low) = (self.b.slice(sum, width - 1, 16), self.b.slice(sum, 15, 0));
+            let (high, low) = (self.b.resize(high, width), self.b.resize(low, width));
+            sum = self.b.binary(Binary::Add, high, low);
+        }
+        let sum = self.b.slice(sum, 15, 0);
+        self.b.not(sum)
+    }
+}

@@ -1,0 +1,341 @@
+//! From the pipeline IR to the hardware IR.
+//!
+//! The program is executed symbolically: a [`Path`] is a predicate, and what each slot holds where it is true. Where paths
+//! meet, slots that differ become choices. The parser is unrolled first, so that every state is converted once for each
+//! position in the header stacks.
+
+mod expr;
+mod externs;
+mod parser;
+mod stmt;
+
+use std::collections::BTreeMap;
+
+use hopwright_ir::interp::InstanceType;
+use hopwright_ir::{Control, DROP_PORT, Expr, ExternFn, Pipeline, Slot, SlotId, StmtKind, Transition, Type, walk};
+use hopwright_source::Span;
+use num_bigint::BigUint;
+
+use crate::hir::{self, Builder, Design, EgressOutputs, Emit, IngressOutputs, Input, Value};
+use crate::refusal::{Capability, Refusal};
+
+/// The maximum number of nodes of a design.
+const MAX_NODES: usize = 400_000;
+
+/// Converts a pipeline.
+///
+/// # Errors
+/// Everything in the program that hardware cannot do.
+pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
+    let mut convert = Convert::new(pipeline);
+    convert.program();
+    if !convert.refusals.is_empty() {
+        convert.refusals.dedup();
+        return Err(convert.refusals);
+    }
+    let mut design = convert.b.design;
+    hir::eliminate(pipeline, &mut design);
+    debug_assert_eq!(hir::verify(pipeline, &design), Ok(()));
+    Ok(design)
+}
+
+/// What is held besides the pipeline's slots.
+#[derive(Clone, Copy)]
+enum Extra {
+    /// Bytes that the parser has consumed.
+    Cursor,
+    /// Whether the packet is cloned.
+    Clone,
+    /// The clone session.
+    Session,
+    /// Whether the packet is truncated.
+    Truncate,
+    /// To how many bytes.
+    TruncateLength,
+}
+
+impl Extra {
+    const WIDTHS: [u32; 5] = [16, 1, 32, 1, 32];
+}
+
+/// The slots' values where a predicate is true.
+#[derive(Clone)]
+struct Path {
+    pred: Value,
+    /// By slot, and then by [`Extra`].
+    slots: Vec<Value>,
+}
+
+/// The width in which a slot is held: of a varbit, the offset and number of its bytes in the packet.
+fn held_width(slot: &Slot) -> u32 {
+    match slot.ty {
+        Type::Varbit(_) => 32,
+        ty => ty.width(),
+    }
+}
+
+struct Convert<'p> {
+    p: &'p Pipeline,
+    b: Builder,
+    refusals: Vec<Refusal>,
+    /// Scopes that are open, innermost last, with the paths that leave them.
+    scopes: Vec<(u32, Vec<Path>)>,
+    /// Paths that end the control.
+    exits: Vec<Path>,
+    /// Paths on which parsing ends.
+    parsed: Vec<Path>,
+    /// The data of the action.
+    params: Vec<Value>,
+    /// The result of the direct meter of the table being applied.
+    color: Option<Value>,
+    emits: Vec<Emit>,
+    /// The field list that clones keep, once there is one.
+    clone_list: Option<Option<u8>>,
+}
+
+impl<'p> Convert<'p> {
+    fn new(p: &'p Pipeline) -> Convert<'p> {
+        Convert {
+            p,
+            b: Builder::default(),
+            refusals: Vec::new(),
+            scopes: Vec::new(),
+            exits: Vec::new(),
+            parsed: Vec::new(),
+            params: Vec::new(),
+            color: None,
+            emits: Vec::new(),
+            clone_list: None,
+        }
+    }
+
+    fn refuse(&mut self, capability: Capability, span: Span, message: impl Into<String>) {
+        self.refusals.push(Refusal { capability, span, message: message.into() });
+    }
+
+    fn extra(&self, extra: Extra) -> usize {
+        self.p.slots.len() + extra as usize
+    }
+
+    fn program(&mut self) {
+        let start = self.start();
+        let Some(parsed) = self.parse(start) else { return };
+        let parsed = self.control(&self.p.verify_checksum, parsed);
+        let done = self.control(&self.p.ingress, parsed.clone());
+        let standard = self.p.standard;
+        let held = |slot: SlotId| done.slots[slot.index()];
+        self.b.design.ingress = IngressOutputs {
+            parser_error: parsed.slots[standard.parser_error.index()],
+            multicast_group: held(standard.mcast_grp),
+            egress_spec: held(standard.egress_spec),
+            clone: done.slots[self.extra(Extra::Clone)],
+            session: done.slots[self.extra(Extra::Session)],
+        };
+        self.b.design.split = self.b.design.nodes.len();
+        self.egress(parsed, done);
+    }
+
+    /// The packet before the parser.
+    fn start(&mut self) -> Path {
+        let mut slots = Vec::new();
+        for slot in &self.p.slots {
+            slots.push(self.b.constant(0u32, held_width(slot)));
+        }
+        for width in Extra::WIDTHS {
+            slots.push(self.b.constant(0u32, width));
+        }
+        let standard = self.p.standard;
+        slots[standard.ingress_port.index()] = self.b.input(Input::IngressPort);
+        slots[standard.packet_length.index()] = self.packet_length();
+        slots[standard.ingress_global_timestamp.index()] = self.b.input(Input::Timestamp);
+        Path { pred: self.b.boolean(true), slots }
+    }
+
+    fn packet_length(&mut self) -> Value {
+        let length = self.b.input(Input::Length);
+        self.b.resize(length, 32)
+    }
+
+    /// Converts a control from its beginning to its end.
+    fn control(&mut self, control: &Control, path: Path) -> Path {
+        let whole = path.pred;
+        let end = self.block(&control.body, path);
+        let mut ends = std::mem::take(&mut self.exits);
+        ends.extend(end);
+        self.b.span = control.span;
+        let mut end = self.meet(ends);
+        // A control always ends.
+        end.pred = whole;
+        end
+    }
+
+    /// Everything behind the traffic manager.
+    fn egress(&mut self, parsed: Path, mut path: Path) {
+        let (p, standard) = (self.p, self.p.standard);
+        let cloned = self.b.input(Input::Cloned);
+        if let Some(list) = self.clone_list {
+            self.refuse_effects_before_clones();
+            let kept = p.field_lists.iter().find(|l| Some(l.index) == list);
+            for i in 0..p.slots.len() {
+                if kept.is_none_or(|list| !list.slots.contains(&SlotId(i as u32))) {
+                    path.slots[i] = self.b.mux(cloned, parsed.slots[i], path.slots[i]);
+                }
+            }
+        }
+        for extra in [Extra::Truncate, Extra::TruncateLength] {
+            // Ingress's request holds for the packet, and not for clones.
+            let at = self.extra(extra);
+            let none = self.b.constant(0u32, Extra::WIDTHS[extra as usize]);
+            path.slots[at] = self.b.mux(cloned, none, path.slots[at]);
+        }
+        let port = self.b.input(Input::EgressPort);
+        let rid = self.b.input(Input::EgressRid);
+        let replicated = self.b.input(Input::Replicated);
+        let depth = self.b.input(Input::QueueDepth);
+        let now = self.b.input(Input::Timestamp);
+        let zero = self.b.constant(0u32, 32);
+        let set = |path: &mut Path, slot: SlotId, value: Value| path.slots[slot.index()] = value;
+        let instance = |b: &mut Builder, kind: InstanceType| b.constant(kind as u32, 32);
+        let (clone, replica) = (InstanceType::IngressClone, InstanceType::Replication);
+        let (clone, replica) = (instance(&mut self.b, clone), instance(&mut self.b, replica));
+        let own = path.slots[standard.instance_type.index()];
+        let other = self.b.mux(replicated, replica, own);
+        let kind = self.b.mux(cloned, clone, other);
+        set(&mut path, standard.instance_type, kind);
+        let spec = self.b.constant(0u32, 9);
+        set(&mut path, standard.egress_port, port);
+        set(&mut path, standard.egress_spec, spec);
+        let own_rid = path.slots[standard.egress_rid.index()];
+        let rid = self.b.mux(replicated, rid, own_rid);
+        set(&mut path, standard.egress_rid, rid);
+        let short = self.b.resize(now, p[standard.enq_timestamp].ty.width());
+        set(&mut path, standard.enq_timestamp, short);
+        set(&mut path, standard.deq_timedelta, zero);
+        set(&mut path, standard.enq_qdepth, depth);
+        set(&mut path, standard.deq_qdepth, depth);
+        set(&mut path, standard.egress_global_timestamp, now);
+
+        let path = self.control(&p.egress, path);
+        let spec = path.slots[standard.egress_spec.index()];
+        let drop = self.b.eq_const(spec, DROP_PORT);
+        let mut path = path;
+        path.pred = self.b.not(drop);
+        let path = self.control(&p.compute_checksum, path);
+        let path = self.control(&p.deparser, path);
+        self.b.design.egress = EgressOutputs {
+            drop,
+            instance_type: path.slots[standard.instance_type.index()],
+            emits: std::mem::take(&mut self.emits),
+            consumed: path.slots[self.extra(Extra::Cursor)],
+            truncate: path.slots[self.extra(Extra::Truncate)],
+            truncate_length: path.slots[self.extra(Extra::TruncateLength)],
+        };
+    }
+
+    /// A clone is parsed again, which must not be visible.
+    fn refuse_effects_before_clones(&mut self) {
+        let p = self.p;
+        let mut found = Vec::new();
+        let bodies = p.parser.states.iter().map(|s| &s.body).chain([&p.verify_checksum.body]);
+        for body in bodies {
+            walk::stmts(body, &mut |stmt| match &stmt.kind {
+                StmtKind::Extern(call)
+                    if !matches!(
+                        call.function,
+                        ExternFn::VerifyChecksum { .. } | ExternFn::Hash(_) | ExternFn::PopulationCount
+                    ) =>
+                {
+                    found.push(stmt.span);
+                }
+                StmtKind::Apply { .. } => found.push(stmt.span),
+                _ => {}
+            });
+        }
+        // A clone's parser sees another instance type.
+        let mut reads = |e: &Expr| {
+            walk::expr_slots(e, &mut |slot| {
+                if slot == p.standard.instance_type {
+                    found.push(e.span);
+                }
+            });
+        };
+        for state in &p.parser.states {
+            walk::stmts(&state.body, &mut |stmt| walk::stmt_exprs(stmt).into_iter().for_each(&mut reads));
+            if let Transition::Select { keys, .. } = &state.transition {
+                keys.iter().for_each(&mut reads);
+            }
+        }
+        walk::stmts(&p.verify_checksum.body, &mut |stmt| walk::stmt_exprs(stmt).into_iter().for_each(&mut reads));
+        for span in found {
+            self.refuse(Capability::CloneWithEffects, span, "a clone would have this effect again");
+        }
+    }
+
+    /// Joins paths of which at most one is taken.
+    fn meet(&mut self, mut paths: Vec<Path>) -> Path {
+        paths.retain(|path| self.b.as_const(path.pred) != Some(&BigUint::ZERO));
+        if paths.len() == 1 {
+            return paths.remove(0);
+        }
+        let pred = self.b.union(paths.iter().map(|path| path.pred).collect());
+        let conds = paths.iter().map(|path| path.pred).collect();
+        Path { pred, slots: self.choose(conds, &paths) }
+    }
+
+    /// Joins the paths of a branch. Where the branch was reached, exactly one condition is true. A path is missing if it
+    /// goes elsewhere.
+    fn join(&mut self, conds: Vec<Value>, paths: Vec<Option<Path>>) -> Option<Path> {
+        let (conds, paths): (Vec<Value>, Vec<Path>) =
+            conds.into_iter().zip(paths).filter_map(|(cond, path)| Some((cond, path?))).unzip();
+        if paths.is_empty() {
+            return None;
+        }
+        let pred = self.b.union(paths.iter().map(|path| path.pred).collect());
+        Some(Path { pred, slots: self.choose(conds, &paths) })
+    }
+
+    /// What slots hold if one of the conditions is true and selects its path.
+    fn choose(&mut self, conds: Vec<Value>, paths: &[Path]) -> Vec<Value> {
+        let Some(first) = paths.first() else { return self.start().slots };
+        let mut slots = first.slots.clone();
+        // Many slots differ in the same way.
+        let mut unions: BTreeMap<Vec<usize>, Value> = BTreeMap::new();
+        for (at, slot) in slots.iter_mut().enumerate() {
+            let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
+            for (i, path) in paths.iter().enumerate() {
+                let value = path.slots[at];
+                match groups.iter_mut().find(|g| g.0 == value) {
+                    Some(group) => group.1.push(i),
+                    None => groups.push((value, vec![i])),
+                }
+            }
+            match groups.as_slice() {
+                [_] => {}
+                [(then, some), (otherwise, rest)] => {
+                    // One group's condition is enough; fewer conditions are cheaper.
+                    let (then, some, otherwise) =
+                        if some.len() <= rest.len() { (*then, some, *otherwise) } else { (*otherwise, rest, *then) };
+                    let cond = self.any_of(&conds, some, &mut unions);
+                    *slot = self.b.mux(cond, then, otherwise);
+                }
+                _ => {
+                    let width = self.b.width(*slot);
+                    let cases = groups.iter().map(|(value, members)| (members, *value));
+                    let cases = cases.map(|(members, value)| (self.any_of(&conds, members, &mut unions), value));
+                    let cases = cases.collect();
+                    *slot = self.b.one_hot(cases, width);
+                }
+            }
+        }
+        slots
+    }
+
+    fn any_of(&mut self, conds: &[Value], members: &[usize], known: &mut BTreeMap<Vec<usize>, Value>) -> Value {
+        if let Some(value) = known.get(members) {
+            return *value;
+        }
+        let value = self.b.union(members.iter().map(|m| conds[*m]).collect());
+        known.insert(members.to_vec(), value);
+        value
+    }
+}

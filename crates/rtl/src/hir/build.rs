@@ -1,0 +1,423 @@
+//! Builds designs: folds constants, simplifies, and computes nothing twice.
+
+use std::collections::HashMap;
+
+use hopwright_ir::{BinaryOp, Type, bits};
+use hopwright_source::Span;
+use num_bigint::BigUint;
+use num_traits::{One, ToPrimitive, Zero};
+
+use super::{Binary, Design, Input, Node, Op, Value};
+
+/// A design under construction.
+#[derive(Debug)]
+pub struct Builder {
+    /// What was built so far.
+    pub design: Design,
+    known: HashMap<(Op, u32), Value>,
+    /// Conditions of which exactly one is true when the first one is.
+    splits: Vec<(Value, Vec<Value>)>,
+    unions: HashMap<Vec<Value>, Value>,
+    /// The P4 text that new nodes come from.
+    pub span: Span,
+}
+
+impl Default for Builder {
+    fn default() -> Builder {
+        Builder {
+            design: Design::default(),
+            known: HashMap::new(),
+            splits: Vec::new(),
+            unions: HashMap::new(),
+            span: Span::none(),
+        }
+    }
+}
+
+impl Builder {
+    /// The width of a value.
+    pub fn width(&self, value: Value) -> u32 {
+        self.design[value].width
+    }
+
+    /// The bits of a constant.
+    pub fn as_const(&self, value: Value) -> Option<&BigUint> {
+        match &self.design[value].op {
+            Op::Const(bits) => Some(bits),
+            _ => None,
+        }
+    }
+
+    fn is(&self, value: Value, bits: u32) -> bool {
+        self.as_const(value).is_some_and(|c| *c == BigUint::from(bits))
+    }
+
+    fn is_ones(&self, value: Value) -> bool {
+        self.as_const(value).is_some_and(|c| *c == bits::mask(self.width(value)))
+    }
+
+    /// Adds a node that is not shared with equal ones.
+    pub fn effect(&mut self, op: Op, width: u32) -> Value {
+        let value = Value(self.design.nodes.len() as u32);
+        self.design.nodes.push(Node { op, width, span: self.span });
+        value
+    }
+
+    fn pure(&mut self, op: Op, width: u32) -> Value {
+        if let Some(value) = self.known.get(&(op.clone(), width)) {
+            return *value;
+        }
+        let value = self.effect(op.clone(), width);
+        self.known.insert((op, width), value);
+        value
+    }
+
+    /// A constant; bits beyond the width are cut off.
+    pub fn constant(&mut self, value: impl Into<BigUint>, width: u32) -> Value {
+        self.pure(Op::Const(bits::truncate(value.into(), width)), width)
+    }
+
+    /// One bit.
+    pub fn boolean(&mut self, value: bool) -> Value {
+        self.constant(u32::from(value), 1)
+    }
+
+    /// An input.
+    pub fn input(&mut self, input: Input) -> Value {
+        self.pure(Op::Input(input), input.width())
+    }
+
+    /// Bits of the packet.
+    pub fn window(&mut self, offset: Value, bit: u32, width: u32) -> Value {
+        if width == 0 { self.constant(0u32, 0) } else { self.pure(Op::Window { offset, bit }, width) }
+    }
+
+    /// The complement.
+    pub fn not(&mut self, a: Value) -> Value {
+        let width = self.width(a);
+        match &self.design[a].op {
+            Op::Const(bits) => {
+                let flipped = bits::mask(width) - bits;
+                self.constant(flipped, width)
+            }
+            Op::Not(inner) => *inner,
+            _ => self.pure(Op::Not(a), width),
+        }
+    }
+
+    /// An operation on two values.
+    pub fn binary(&mut self, op: Binary, mut a: Value, mut b: Value) -> Value {
+        use Binary::*;
+        let width = self.width(a);
+        let result = if matches!(op, Eq | Less | LessSigned) { 1 } else { width };
+        if let (Some(x), Some(y)) = (self.as_const(a), self.as_const(b)) {
+            let folded = evaluate(op, x, y, width, self.width(b));
+            return self.constant(folded, result);
+        }
+        if matches!(op, Add | Mul | And | Or | Xor | Eq) && (self.as_const(a).is_some() || a > b) {
+            (a, b) = (b, a);
+            // A constant is the second operand.
+            if self.as_const(a).is_some() {
+                (a, b) = (b, a);
+            }
+        }
+        match op {
+            And if a == b || self.is_ones(b) => return a,
+            And if self.is(b, 0) => return b,
+            Or if a == b || self.is(b, 0) => return a,
+            Or if self.is_ones(b) => return b,
+            Add | Sub | Xor | Shl | Shr | ShrSigned if self.is(b, 0) => return a,
+            Mul if self.is(b, 1) => return a,
+            Mul if self.is(b, 0) => return b,
+            Sub | Xor if a == b => return self.constant(0u32, width),
+            Eq if a == b => return self.boolean(true),
+            Less | LessSigned if a == b => return self.boolean(false),
+            Less if self.is(b, 0) => return self.boolean(false),
+            Eq if width == 1 && self.is(b, 1) => return a,
+            Eq if width == 1 && self.is(b, 0) => return self.not(a),
+            And | Or if self.are_complements(a, b) => return self.constant(u32::from(op == Or), width),
+            Shl | Shr => {
+                if let Some(by) = self.as_const(b).cloned() {
+                    let by = by.to_u32().filter(|by| *by < width);
+                    let Some(by) = by else { return self.constant(0u32, width) };
+                    let zeros = self.constant(0u32, by);
+                    return if op == Shl {
+                        let kept = self.slice(a, width - by - 1, 0);
+                        self.concat(vec![kept, zeros])
+                    } else {
+                        let kept = self.slice(a, width - 1, by);
+                        self.concat(vec![zeros, kept])
+                    };
+                }
+            }
+            Mul => {
+                let power = self.as_const(b).filter(|c| c.count_ones() == 1).map(|c| c.bits() as u32 - 1);
+                if let Some(power) = power {
+                    let by = self.constant(power, 32);
+                    return self.binary(Shl, a, by);
+                }
+            }
+            _ => {}
+        }
+        self.pure(Op::Binary(op, a, b), result)
+    }
+
+    fn are_complements(&self, a: Value, b: Value) -> bool {
+        let not = |x: Value, y: Value| matches!(self.design[x].op, Op::Not(z) if z == y) && self.width(x) == 1;
+        not(a, b) || not(b, a)
+    }
+
+    /// Both.
+    pub fn and(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::And, a, b)
+    }
+
+    /// Either.
+    pub fn or(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Or, a, b)
+    }
+
+    /// Any of them.
+    pub fn any(&mut self, values: &[Value]) -> Value {
+        let none = self.boolean(false);
+        values.iter().fold(none, |a, b| self.or(a, *b))
+    }
+
+    /// Whether the values are equal.
+    pub fn eq(&mut self, a: Value, b: Value) -> Value {
+        self.binary(Binary::Eq, a, b)
+    }
+
+    /// Whether the value is this constant.
+    pub fn eq_const(&mut self, a: Value, bits: impl Into<BigUint>) -> Value {
+        let constant = self.constant(bits, self.width(a));
+        self.eq(a, constant)
+    }
+
+    /// A choice of two.
+    pub fn mux(&mut self, cond: Value, then: Value, otherwise: Value) -> Value {
+        if then == otherwise || self.is(cond, 1) {
+            return then;
+        }
+        if self.is(cond, 0) {
+            return otherwise;
+        }
+        if let Op::Not(inner) = self.design[cond].op {
+            return self.mux(inner, otherwise, then);
+        }
+        if self.width(then) == 1 {
+            match (self.as_const(then).cloned(), self.as_const(otherwise).cloned()) {
+                (Some(t), Some(_)) => return if t.is_one() { cond } else { self.not(cond) },
+                (Some(t), None) if t.is_one() => return self.or(cond, otherwise),
+                (None, Some(o)) if o.is_zero() => return self.and(cond, then),
+                _ => {}
+            }
+        }
+        self.pure(Op::Mux { cond, then, otherwise }, self.width(then))
+    }
+
+    /// The value whose condition is true; zero if none is. At most one is.
+    pub fn one_hot(&mut self, cases: Vec<(Value, Value)>, width: u32) -> Value {
+        let mut left: Vec<(Value, Value)> = Vec::new();
+        for (cond, value) in cases {
+            if self.is(cond, 1) {
+                return value;
+            }
+            if !self.is(cond, 0) && !self.is(value, 0) {
+                left.push((cond, value));
+            }
+        }
+        if left.is_empty() {
+            return self.constant(0u32, width);
+        }
+        if width == 1 {
+            let each: Vec<Value> = left.into_iter().map(|(cond, value)| self.and(cond, value)).collect();
+            return self.any(&each);
+        }
+        self.pure(Op::OneHot(left), width)
+    }
+
+    /// Bits `hi` down to `lo`.
+    pub fn slice(&mut self, arg: Value, hi: u32, lo: u32) -> Value {
+        let (width, whole) = (hi + 1 - lo, self.width(arg));
+        if width == whole {
+            return arg;
+        }
+        if width == 0 {
+            return self.constant(0u32, 0);
+        }
+        match self.design[arg].op.clone() {
+            Op::Const(bits) => self.constant(bits >> lo, width),
+            Op::Slice { arg, lo: inner } => self.slice(arg, hi + inner, lo + inner),
+            Op::Window { offset, bit } => self.window(offset, bit + whole - 1 - hi, width),
+            Op::Concat(parts) => {
+                // The parts that the slice covers, from the lowest.
+                let (mut at, mut covered) = (0, Vec::new());
+                for part in parts.into_iter().rev() {
+                    let end = at + self.width(part);
+                    if at <= hi && end > lo {
+                        covered.push(self.slice(part, hi.min(end - 1) - at, lo.max(at) - at));
+                    }
+                    at = end;
+                }
+                covered.reverse();
+                self.concat(covered)
+            }
+            _ => self.pure(Op::Slice { arg, lo }, width),
+        }
+    }
+
+    /// A concatenation; the first part is the highest.
+    pub fn concat(&mut self, parts: Vec<Value>) -> Value {
+        let mut flat: Vec<Value> = Vec::new();
+        for part in parts {
+            match &self.design[part].op {
+                _ if self.width(part) == 0 => {}
+                Op::Concat(inner) => flat.extend(inner.clone()),
+                _ => flat.push(part),
+            }
+        }
+        let mut joined: Vec<Value> = Vec::new();
+        for part in flat {
+            let last = joined.last().copied();
+            let together = last.and_then(|last| self.join(last, part));
+            match together {
+                Some(one) => *joined.last_mut().expect("there is a last part") = one,
+                None => joined.push(part),
+            }
+        }
+        match joined.as_slice() {
+            [] => self.constant(0u32, 0),
+            [one] => *one,
+            _ => {
+                let width = joined.iter().map(|p| self.width(*p)).sum();
+                self.pure(Op::Concat(joined), width)
+            }
+        }
+    }
+
+    /// Two parts of a concatenation as one, if they are constants or adjacent.
+    fn join(&mut self, high: Value, low: Value) -> Option<Value> {
+        let (high_width, low_width) = (self.width(high), self.width(low));
+        match (self.design[high].op.clone(), self.design[low].op.clone()) {
+            (Op::Const(h), Op::Const(l)) => Some(self.constant((h << low_width) + l, high_width + low_width)),
+            (Op::Slice { arg: a, lo: h }, Op::Slice { arg: b, lo: l }) if a == b && l + low_width == h => {
+                Some(self.slice(a, h + high_width - 1, l))
+            }
+            (Op::Window { offset: a, bit: h }, Op::Window { offset: b, bit: l }) if a == b && h + high_width == l => {
+                Some(self.window(a, h, high_width + low_width))
+            }
+            _ => None,
+        }
+    }
+
+    /// Extends with zeros, or cuts off.
+    pub fn resize(&mut self, value: Value, width: u32) -> Value {
+        let from = self.width(value);
+        if width < from {
+            return if width == 0 { self.constant(0u32, 0) } else { self.slice(value, width - 1, 0) };
+        }
+        let zeros = self.constant(0u32, width - from);
+        self.concat(vec![zeros, value])
+    }
+
+    /// Extends with the sign, or cuts off.
+    pub fn resize_signed(&mut self, value: Value, width: u32) -> Value {
+        let from = self.width(value);
+        if width <= from {
+            return self.resize(value, width);
+        }
+        match self.as_const(value).cloned() {
+            Some(bits) => self.constant(bits::cast(&bits, Type::Int(from), Type::Int(width)), width),
+            None => self.pure(Op::SignExtend(value), width),
+        }
+    }
+
+    /// The number of ones, in a result of `width` bits.
+    pub fn ones(&mut self, value: Value, width: u32) -> Value {
+        let needed = u32::BITS - self.width(value).leading_zeros();
+        let count = match self.as_const(value).cloned() {
+            Some(bits) => self.constant(bits.count_ones(), needed),
+            None => self.pure(Op::Ones(value), needed),
+        };
+        self.resize(count, width)
+    }
+
+    /// A hash.
+    pub fn hash(&mut self, algorithm: hopwright_ir::HashAlgorithm, data: Value, width: u32) -> Value {
+        self.pure(Op::Hash(algorithm, data), width)
+    }
+
+    /// Builds an operation of another design, whose operands are already values of this one.
+    pub fn rebuild(&mut self, op: Op, width: u32) -> Value {
+        match op {
+            Op::Const(bits) => self.constant(bits, width),
+            Op::Input(input) => self.input(input),
+            Op::Not(a) => self.not(a),
+            Op::Binary(op, a, b) => self.binary(op, a, b),
+            Op::Mux { cond, then, otherwise } => self.mux(cond, then, otherwise),
+            Op::OneHot(cases) => self.one_hot(cases, width),
+            Op::Slice { arg, lo } => self.slice(arg, lo + width - 1, lo),
+            Op::Concat(parts) => self.concat(parts),
+            Op::SignExtend(a) => self.resize_signed(a, width),
+            Op::Ones(a) => self.ones(a, width),
+            Op::Window { offset, bit } => self.window(offset, bit, width),
+            Op::Hash(algorithm, data) => self.hash(algorithm, data, width),
+            op => self.effect(op, width),
+        }
+    }
+
+    /// Records that exactly one of the conditions is true when `whole` is.
+    pub fn split(&mut self, whole: Value, parts: Vec<Value>) {
+        let parts: Vec<Value> = parts.into_iter().filter(|p| !self.is(*p, 0)).collect();
+        if parts != [whole] {
+            self.splits.push((whole, parts));
+        }
+    }
+
+    /// Whether any of some conditions is true of which at most one is.
+    pub fn union(&mut self, mut conds: Vec<Value>) -> Value {
+        conds.retain(|c| !self.is(*c, 0));
+        conds.sort();
+        conds.dedup();
+        if let Some(known) = self.unions.get(&conds) {
+            return *known;
+        }
+        let key = conds.clone();
+        // Later splits are of parts of earlier ones.
+        for at in (0..self.splits.len()).rev() {
+            if conds.len() < 2 {
+                break;
+            }
+            let (whole, parts) = &self.splits[at];
+            if parts.len() <= conds.len() && parts.iter().all(|p| conds.binary_search(p).is_ok()) {
+                let (whole, parts) = (*whole, parts.clone());
+                conds.retain(|c| !parts.contains(c));
+                conds.push(whole);
+                conds.sort();
+            }
+        }
+        let value = self.any(&conds);
+        self.unions.insert(key, value);
+        value
+    }
+}
+
+/// The meaning of an operation on two values of `width` and `right` bits.
+pub(crate) fn evaluate(op: Binary, a: &BigUint, b: &BigUint, width: u32, right: u32) -> BigUint {
+    let (op, left) = match op {
+        Binary::Add => (BinaryOp::Add, Type::Bits(width)),
+        Binary::Sub => (BinaryOp::Sub, Type::Bits(width)),
+        Binary::Mul => (BinaryOp::Mul, Type::Bits(width)),
+        Binary::And => (BinaryOp::And, Type::Bits(width)),
+        Binary::Or => (BinaryOp::Or, Type::Bits(width)),
+        Binary::Xor => (BinaryOp::Xor, Type::Bits(width)),
+        Binary::Shl => (BinaryOp::Shl, Type::Bits(width)),
+        Binary::Shr => (BinaryOp::Shr, Type::Bits(width)),
+        Binary::ShrSigned => (BinaryOp::Shr, Type::Int(width)),
+        Binary::Eq => (BinaryOp::Eq, Type::Bits(width)),
+        Binary::Less => (BinaryOp::Lt, Type::Bits(width)),
+        Binary::LessSigned => (BinaryOp::Lt, Type::Int(width)),
+    };
+    bits::binary(op, a, b, left, Type::Bits(right))
+}

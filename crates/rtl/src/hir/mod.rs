@@ -1,0 +1,450 @@
+//! The hardware IR: what happens to one packet, as operations in static single assignment without control flow.
+//!
+//! A [`Design`] is a list of [`Node`]s. A node's operands come before it. Operations with an effect have an operand that
+//! enables them; all others are computed for every packet, whether or not their result matters. Values are bit vectors;
+//! signs are a matter of operations.
+//!
+//! The nodes before [`Design::split`] are the parser and ingress, and run once for a packet. The others are egress and the
+//! deparser, and run once for each copy that the traffic manager makes. They may use values of the first part.
+
+mod build;
+mod dead;
+mod text;
+mod verify;
+
+pub use build::Builder;
+pub(crate) use build::evaluate as evaluate_binary;
+pub use dead::eliminate;
+pub use verify::verify;
+
+use hopwright_ir::{ActionId, ExternId, HashAlgorithm, HeaderId, Pipeline, TableId, ValueSetId};
+use hopwright_source::Span;
+use num_bigint::BigUint;
+
+/// The number of a node, and its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+impl Value {
+    /// The index into [`Design::nodes`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// An operation, its result's width, and the P4 text it came from.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What is done.
+    pub op: Op,
+    /// The width of the result in bits; zero if there is none.
+    pub width: u32,
+    /// The P4 text.
+    pub span: Span,
+}
+
+/// What comes from outside of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// The length of the packet in bytes as received, 16 bits.
+    Length,
+    /// The ingress port, 9 bits.
+    IngressPort,
+    /// The time in microseconds, 48 bits.
+    Timestamp,
+    /// Egress only: the egress port, 9 bits.
+    EgressPort,
+    /// Egress only: the number of the copy in its multicast group, 16 bits.
+    EgressRid,
+    /// Egress only: whether this copy was made by a clone session, 1 bit.
+    Cloned,
+    /// Egress only: whether this copy is one of a multicast group's, 1 bit.
+    Replicated,
+    /// Egress only: packets in the queue of the egress port, 19 bits.
+    QueueDepth,
+}
+
+impl Input {
+    /// The width in bits.
+    pub fn width(self) -> u32 {
+        match self {
+            Input::Length | Input::EgressRid => 16,
+            Input::IngressPort | Input::EgressPort => 9,
+            Input::Timestamp => 48,
+            Input::Cloned | Input::Replicated => 1,
+            Input::QueueDepth => 19,
+        }
+    }
+
+    /// Whether only egress has it.
+    pub fn is_egress(self) -> bool {
+        !matches!(self, Input::Length | Input::IngressPort | Input::Timestamp)
+    }
+}
+
+/// Operations on two values. Both have the same width, except for shifts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Binary {
+    /// Wrapping.
+    Add,
+    /// Wrapping.
+    Sub,
+    /// Wrapping.
+    Mul,
+    /// Bit by bit.
+    And,
+    /// Bit by bit.
+    Or,
+    /// Bit by bit.
+    Xor,
+    /// The second operand is the distance, of any width.
+    Shl,
+    /// Shifts in zeros; the distance has any width.
+    Shr,
+    /// Shifts in the sign; the distance has any width.
+    ShrSigned,
+    /// One bit.
+    Eq,
+    /// Unsigned; one bit.
+    Less,
+    /// Signed; one bit.
+    LessSigned,
+}
+
+/// An operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// A constant.
+    Const(BigUint),
+    /// From outside.
+    Input(Input),
+    /// Complement.
+    Not(Value),
+    /// See [`Binary`].
+    Binary(Binary, Value, Value),
+    /// `cond ? then : otherwise`.
+    Mux {
+        /// One bit.
+        cond: Value,
+        /// If it is one.
+        then: Value,
+        /// If it is zero.
+        otherwise: Value,
+    },
+    /// The value whose condition is one, or zero if none is. At most one condition is one.
+    OneHot(Vec<(Value, Value)>),
+    /// As many bits as the result has, from bit `lo` on.
+    Slice {
+        /// The value.
+        arg: Value,
+        /// The lowest bit.
+        lo: u32,
+    },
+    /// The first operand is the most significant.
+    Concat(Vec<Value>),
+    /// Extends by the highest bit.
+    SignExtend(Value),
+    /// The number of ones.
+    Ones(Value),
+    /// Bits of the packet as received. Bits behind the end are zero.
+    Window {
+        /// Where, in bytes, 16 bits.
+        offset: Value,
+        /// The first bit after that.
+        bit: u32,
+    },
+    /// Looks up a table. The result has the layout of [`LookupLayout`]. On a miss, action and data are those of the default
+    /// action. A hit counts in the table's direct counter.
+    Lookup {
+        /// The table.
+        table: TableId,
+        /// Whether the program applies the table.
+        enable: Value,
+        /// One for each key.
+        keys: Vec<Value>,
+    },
+    /// The colour that a table's direct meter gives to a hit, two bits; green on a miss.
+    Color {
+        /// The lookup.
+        lookup: Value,
+    },
+    /// Whether a value set has a member; one bit.
+    InSet {
+        /// The set.
+        set: ValueSetId,
+        /// One for each part of its members.
+        keys: Vec<Value>,
+    },
+    /// Counts the packet.
+    Count {
+        /// The counter.
+        counter: ExternId,
+        /// Whether to count.
+        enable: Value,
+        /// The cell. Nothing is counted if there is none.
+        index: Value,
+    },
+    /// The colour that a meter gives to the packet, two bits.
+    Measure {
+        /// The meter.
+        meter: ExternId,
+        /// Whether to measure.
+        enable: Value,
+        /// The cell. The result is zero if there is none.
+        index: Value,
+    },
+    /// The value of a register; zero if there is none of this index.
+    RegisterRead {
+        /// The registers.
+        register: ExternId,
+        /// Which.
+        index: Value,
+    },
+    /// Sets a register, if there is one of this index.
+    RegisterWrite {
+        /// The registers.
+        register: ExternId,
+        /// Whether to write.
+        enable: Value,
+        /// Which.
+        index: Value,
+        /// The new value.
+        value: Value,
+    },
+    /// A hash of a whole number of bytes; the result has the algorithm's width.
+    Hash(HashAlgorithm, Value),
+    /// A method of an extern object or a function.
+    Extern {
+        /// The object, for methods.
+        instance: Option<ExternId>,
+        /// The name of the method or function.
+        method: String,
+        /// Whether to call it.
+        enable: Value,
+        /// All arguments in order; of results, what the variables hold.
+        args: Vec<Value>,
+        /// The arguments that are results. The node's result is their concatenation, the first one highest.
+        results: Vec<usize>,
+    },
+}
+
+/// The result of a lookup: one bit for a hit, the number of the action in [`LookupLayout::actions`], the action's data.
+/// The hit is the highest bit. The data of an action with less than others are in the highest bits of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LookupLayout {
+    /// The actions that an entry or the default can have.
+    pub actions: Vec<ActionId>,
+    /// The width of the action number.
+    pub action_bits: u32,
+    /// The width of the data.
+    pub data_bits: u32,
+}
+
+impl LookupLayout {
+    /// The layout of a table.
+    pub fn of(pipeline: &Pipeline, table: TableId) -> LookupLayout {
+        let table = &pipeline[table];
+        let mut actions: Vec<ActionId> = table.actions.iter().map(|a| a.action).collect();
+        if !actions.contains(&table.default_action.action) {
+            actions.push(table.default_action.action);
+        }
+        let data = |action: ActionId| pipeline[action].params.iter().map(|p| p.ty.width()).sum();
+        LookupLayout {
+            action_bits: usize::BITS - (actions.len() - 1).leading_zeros(),
+            data_bits: actions.iter().map(|a| data(*a)).max().unwrap_or(0),
+            actions,
+        }
+    }
+
+    /// The width of the whole result.
+    pub fn width(&self) -> u32 {
+        1 + self.action_bits + self.data_bits
+    }
+}
+
+/// A part of a header that is emitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// These bits.
+    Bits(Value),
+    /// Bytes of the packet as received: their offset in the upper 16 bits, their number in the lower 16.
+    Region(Value),
+}
+
+/// A header that is appended to the packet.
+#[derive(Clone, Debug)]
+pub struct Emit {
+    /// The header.
+    pub header: HeaderId,
+    /// Whether it is appended.
+    pub enable: Value,
+    /// Its parts in order; together whole bytes.
+    pub pieces: Vec<Piece>,
+    /// The P4 text.
+    pub span: Span,
+}
+
+/// What the traffic manager learns from ingress.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IngressOutputs {
+    /// `parser_error`, 16 bits.
+    pub parser_error: Value,
+    /// `mcast_grp`, 16 bits.
+    pub multicast_group: Value,
+    /// `egress_spec`, 9 bits.
+    pub egress_spec: Value,
+    /// Whether the packet is cloned, one bit.
+    pub clone: Value,
+    /// The session, 32 bits.
+    pub session: Value,
+}
+
+/// What becomes of a copy.
+#[derive(Clone, Debug, Default)]
+pub struct EgressOutputs {
+    /// Whether it is dropped, one bit.
+    pub drop: Value,
+    /// `instance_type`, 32 bits.
+    pub instance_type: Value,
+    /// New headers, in order.
+    pub emits: Vec<Emit>,
+    /// The number of bytes of the packet as received that do not follow the new headers, 16 bits.
+    pub consumed: Value,
+    /// Whether it is truncated, one bit.
+    pub truncate: Value,
+    /// To how many bytes, 32 bits.
+    pub truncate_length: Value,
+}
+
+impl Default for Value {
+    /// The first node.
+    fn default() -> Value {
+        Value(0)
+    }
+}
+
+/// A program.
+#[derive(Clone, Debug, Default)]
+pub struct Design {
+    /// Operations, in order.
+    pub nodes: Vec<Node>,
+    /// The number of nodes of parser and ingress.
+    pub split: usize,
+    /// Results of ingress; values of the first part.
+    pub ingress: IngressOutputs,
+    /// Results of egress.
+    pub egress: EgressOutputs,
+}
+
+impl std::ops::Index<Value> for Design {
+    type Output = Node;
+    fn index(&self, value: Value) -> &Node {
+        &self.nodes[value.index()]
+    }
+}
+
+impl Op {
+    /// The operands, in order.
+    pub fn operands(&self) -> Vec<Value> {
+        match self {
+            Op::Const(_) | Op::Input(_) => Vec::new(),
+            Op::Not(a) | Op::SignExtend(a) | Op::Ones(a) | Op::Slice { arg: a, .. } | Op::Hash(_, a) => vec![*a],
+            Op::Binary(_, a, b) => vec![*a, *b],
+            Op::Mux { cond, then, otherwise } => vec![*cond, *then, *otherwise],
+            Op::OneHot(cases) => cases.iter().flat_map(|(cond, value)| [*cond, *value]).collect(),
+            Op::Concat(parts) => parts.clone(),
+            Op::Window { offset, .. } => vec![*offset],
+            Op::Lookup { enable, keys, .. } => [*enable].into_iter().chain(keys.iter().copied()).collect(),
+            Op::Color { lookup } => vec![*lookup],
+            Op::InSet { keys, .. } => keys.clone(),
+            Op::Count { enable, index, .. } | Op::Measure { enable, index, .. } => vec![*enable, *index],
+            Op::RegisterRead { index, .. } => vec![*index],
+            Op::RegisterWrite { enable, index, value, .. } => vec![*enable, *index, *value],
+            Op::Extern { enable, args, .. } => [*enable].into_iter().chain(args.iter().copied()).collect(),
+        }
+    }
+
+    /// Replaces the operands.
+    pub fn map_operands(&mut self, mut f: impl FnMut(Value) -> Value) {
+        let mut each = |v: &mut Value| *v = f(*v);
+        match self {
+            Op::Const(_) | Op::Input(_) => {}
+            Op::Not(a) | Op::SignExtend(a) | Op::Ones(a) | Op::Slice { arg: a, .. } | Op::Hash(_, a) => each(a),
+            Op::Binary(_, a, b) => [a, b].into_iter().for_each(each),
+            Op::Mux { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(each),
+            Op::OneHot(cases) => cases.iter_mut().flat_map(|(cond, value)| [cond, value]).for_each(each),
+            Op::Concat(parts) => parts.iter_mut().for_each(each),
+            Op::Window { offset, .. } => each(offset),
+            Op::Lookup { enable, keys, .. } => [enable].into_iter().chain(keys).for_each(each),
+            Op::Color { lookup } => each(lookup),
+            Op::InSet { keys, .. } => keys.iter_mut().for_each(each),
+            Op::Count { enable, index, .. } | Op::Measure { enable, index, .. } => {
+                [enable, index].into_iter().for_each(each);
+            }
+            Op::RegisterRead { index, .. } => each(index),
+            Op::RegisterWrite { enable, index, value, .. } => [enable, index, value].into_iter().for_each(each),
+            Op::Extern { enable, args, .. } => [enable].into_iter().chain(args).for_each(each),
+        }
+    }
+
+    /// The operand that enables the operation, if it has an effect.
+    pub fn enable_mut(&mut self) -> Option<&mut Value> {
+        match self {
+            Op::Lookup { enable, .. }
+            | Op::Count { enable, .. }
+            | Op::Measure { enable, .. }
+            | Op::RegisterWrite { enable, .. }
+            | Op::Extern { enable, .. } => Some(enable),
+            _ => None,
+        }
+    }
+
+    /// Whether the operation may change state, or reads state that others change.
+    pub fn accesses_state(&self) -> bool {
+        matches!(
+            self,
+            Op::Lookup { .. }
+                | Op::Color { .. }
+                | Op::InSet { .. }
+                | Op::Count { .. }
+                | Op::Measure { .. }
+                | Op::RegisterRead { .. }
+                | Op::RegisterWrite { .. }
+                | Op::Extern { .. }
+        )
+    }
+}
+
+impl Design {
+    /// All results, of ingress first.
+    pub fn outputs(&self) -> Vec<Value> {
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = self.ingress;
+        let mut outputs = vec![parser_error, multicast_group, egress_spec, clone, session];
+        let EgressOutputs { drop, instance_type, emits, consumed, truncate, truncate_length } = &self.egress;
+        outputs.extend([drop, instance_type, consumed, truncate, truncate_length]);
+        for emit in emits {
+            outputs.push(emit.enable);
+            outputs.extend(emit.pieces.iter().map(|p| match p {
+                Piece::Bits(v) | Piece::Region(v) => *v,
+            }));
+        }
+        outputs
+    }
+
+    /// Replaces all results.
+    pub fn map_outputs(&mut self, mut f: impl FnMut(Value) -> Value) {
+        let mut each = |v: &mut Value| *v = f(*v);
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = &mut self.ingress;
+        [parser_error, multicast_group, egress_spec, clone, session].into_iter().for_each(&mut each);
+        let EgressOutputs { drop, instance_type, emits, consumed, truncate, truncate_length } = &mut self.egress;
+        [drop, instance_type, consumed, truncate, truncate_length].into_iter().for_each(&mut each);
+        for emit in emits {
+            each(&mut emit.enable);
+            for piece in &mut emit.pieces {
+                match piece {
+                    Piece::Bits(v) | Piece::Region(v) => each(v),
+                }
+            }
+        }
+    }
+}

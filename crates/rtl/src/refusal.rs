@@ -1,0 +1,112 @@
+//! What hardware cannot do.
+
+use hopwright_ir::SourceMap;
+use hopwright_source::Span;
+
+macro_rules! capabilities {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal: $words:literal,)*) => {
+        /// A capability that a program needs and the hardware does not have.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Capability {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Capability {
+            /// All capabilities.
+            pub const ALL: &[Capability] = &[$(Capability::$variant,)*];
+
+            /// Returns the name, as in documentation and reports.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Capability::$variant => $name,)*
+                }
+            }
+
+            /// Returns what the hardware does not do.
+            pub fn words(self) -> &'static str {
+                match self {
+                    $(Capability::$variant => $words,)*
+                }
+            }
+        }
+    };
+}
+
+capabilities! {
+    /// A parser cycle that no header stack ends.
+    ParserLoop = "parser-loop": "parser loops without a bound",
+    /// More unrolled parser states than fit.
+    ParserSize = "parser-size": "parsers with so many states",
+    /// A loop without a bound.
+    Loop = "loop": "loops without a bound",
+    /// Division or modulo by something that is no constant power of two.
+    Division = "division": "division except by constant powers of two",
+    /// A varbit field that is not only extracted, copied and emitted, or does not begin at a byte.
+    Varbit = "varbit": "varbit fields that are not only extracted, copied and emitted",
+    /// A header that is emitted and is not a whole number of bytes.
+    UnalignedHeader = "unaligned-header": "emitted headers that are no whole number of bytes",
+    /// `recirculate`.
+    Recirculation = "recirculation": "recirculation",
+    /// `resubmit`.
+    Resubmission = "resubmission": "resubmission",
+    /// Clones made at the end of egress.
+    EgressClone = "egress-clone": "clones at the end of egress",
+    /// Clones of a program whose parser has effects.
+    CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
+    /// `digest`.
+    Digest = "digest": "digests",
+    /// `random`.
+    Random = "random": "random numbers",
+    /// Checksums over the payload.
+    PayloadChecksum = "payload-checksum": "checksums over the payload",
+    /// `hash` into a range that is no constant power of two.
+    HashRange = "hash-range": "hashes into ranges that are no constant powers of two",
+    /// Hash algorithms without an engine.
+    HashAlgorithm = "hash-algorithm": "this hash algorithm",
+    /// Action selectors.
+    ActionSelector = "action-selector": "action selectors",
+    /// `assert` and `assume`.
+    Assertion = "assertion": "assertions at run time",
+    /// An extern function or object without an engine.
+    NamedExtern = "extern": "this extern",
+    /// Copies of packets by multicast groups or clone sessions.
+    Multicast = "multicast": "copies of packets",
+    /// `truncate`.
+    Truncation = "truncation": "truncation of packets",
+    /// Headers whose size is not constant, in front of other bytes that are sent.
+    VariableHeader = "variable-header": "headers of variable size",
+    /// Bytes of the packet at too many different offsets.
+    VariableOffset = "variable-offset": "fields at so many different offsets",
+    /// Bytes of the packet behind those that the pipeline sees.
+    Window = "window": "fields so far behind the beginning of a packet",
+    /// A table, meter or register that is accessed at several places.
+    SharedObject = "shared-object": "objects that are accessed at several places of the program",
+    /// Direct counters and meters.
+    DirectObject = "direct-object": "direct counters and meters",
+    /// Meters.
+    Meter = "meter": "meters",
+    /// Parser value sets.
+    ValueSet = "value-set": "parser value sets",
+    /// More operations than the compiler handles.
+    ProgramSize = "program-size": "programs of this size",
+}
+
+/// Why a program cannot be compiled to hardware.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What is missing.
+    pub capability: Capability,
+    /// The part of the program that needs it.
+    pub span: Span,
+    /// Details: names and sizes.
+    pub message: String,
+}
+
+impl Refusal {
+    /// Returns the message with file and line, for reports.
+    pub fn report(&self, sources: &SourceMap) -> String {
+        let location = sources.location(self.span);
+        let Refusal { capability, message, .. } = self;
+        format!("{location}: hardware has no {} [{}]: {message}", capability.words(), capability.name())
+    }
+}
