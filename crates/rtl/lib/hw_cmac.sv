@@ -1,0 +1,106 @@
+// AES-CMAC (RFC 4493) of messages of `MESSAGE_BYTES` bytes, at least one, the first in the highest bits. One message a cycle.
+// Latency 1 + 32 x blocks; each block of a message has an AES pipeline of its own.
+//
+// The driver expands keys: `wr_addr` is {key index, round}; rounds 0 to 10 are the round keys, 11 and 12 the subkeys K1 and K2.
+// Keys can be written and never read.
+module hw_cmac #(
+    parameter int MESSAGE_BYTES = 16,
+    parameter int KEYS = 16,
+    parameter int LUTS = 0,
+    localparam int KEY_BITS = KEYS > 1 ? $clog2(KEYS) : 1
+) (
+    input  logic                       clk,
+    input  logic                       rst,
+    input  logic                       in_valid,
+    input  logic [KEY_BITS-1:0]        in_key_index,
+    input  logic [8*MESSAGE_BYTES-1:0] in_message,
+    output logic                       out_valid,
+    output logic [127:0]               out_mac,
+    input  logic                       wr_en,
+    input  logic [KEY_BITS+3:0]        wr_addr,
+    input  logic [127:0]               wr_data
+);
+    localparam int BLOCKS = (MESSAGE_BYTES + 15) / 16;
+    localparam int REST = 16 * BLOCKS - MESSAGE_BYTES;
+
+    // The last block is completed with a one and zeros, and then takes K2, a whole one K1. Cycle 0 reads the subkey, cycle 1 adds it.
+    logic [127:0]        subkeys[0:KEYS-1];
+    logic [127:0]        subkey;
+    logic [128*BLOCKS-1:0] message, message1;
+    logic [KEY_BITS-1:0] index1, index2;
+    logic                valid1, valid2;
+    generate
+        if (REST > 0) assign message = {in_message, 1'b1, {8 * REST - 1{1'b0}}};
+        else assign message = in_message;
+    endgenerate
+    always_ff @(posedge clk) begin
+        if (wr_en && wr_addr[3:0] == (REST > 0 ? 4'd12 : 4'd11)) subkeys[wr_addr[KEY_BITS+3:4]] <= wr_data;
+        subkey   <= subkeys[in_key_index];
+        message1 <= message;
+        {index2, index1} <= {index1, in_key_index};
+        {valid2, valid1} <= rst ? 2'b0 : {valid1, in_valid};
+    end
+
+    // What enters each block's pipeline, 32 cycles after the block before.
+    logic [BLOCKS-1:0]          valids;
+    logic [BLOCKS*KEY_BITS-1:0] indices;
+    logic [BLOCKS*128-1:0]      inputs;
+    logic [(BLOCKS+1)*128-1:0]  chain;
+    logic [BLOCKS:0]            chain_valid;
+    assign valids[0]             = valid2;
+    assign indices[0+:KEY_BITS] = index2;
+    assign chain[0+:128]         = '0;
+    assign chain_valid[0]        = 1'b0;
+    generate
+        for (genvar b = 0; b < BLOCKS; b++) begin : block
+            logic [127:0] mine, waited, entering;
+            assign mine = message1[128*(BLOCKS-1-b)+:128] ^ (b == BLOCKS - 1 ? subkey : 128'b0);
+            if (b == 0) begin : first
+                assign waited = mine;
+            end else begin : later
+                hw_delay #(
+                    .WIDTH(128),
+                    .DELAY(32 * b)
+                ) line (
+                    .clk,
+                    .rst,
+                    .in_data(mine),
+                    .out_data(waited)
+                );
+                logic [KEY_BITS-1:0] index;
+                logic                valid;
+                hw_delay #(
+                    .WIDTH(KEY_BITS),
+                    .DELAY(32)
+                ) index_line (
+                    .clk,
+                    .rst,
+                    .in_data(indices[(b-1)*KEY_BITS+:KEY_BITS]),
+                    .out_data(index)
+                );
+                always_ff @(posedge clk) valid <= !rst && chain_valid[b];
+                assign valids[b] = valid;
+                assign indices[b*KEY_BITS+:KEY_BITS] = index;
+            end
+            always_ff @(posedge clk) entering <= waited ^ chain[b*128+:128];
+            assign inputs[b*128+:128] = entering;
+            hw_aes128 #(
+                .KEYS(KEYS),
+                .LUTS(LUTS)
+            ) aes (
+                .clk,
+                .rst,
+                .in_valid(valids[b]),
+                .in_key_index(indices[b*KEY_BITS+:KEY_BITS]),
+                .in_block(inputs[b*128+:128]),
+                .out_valid(chain_valid[b+1]),
+                .out_block(chain[(b+1)*128+:128]),
+                .wr_en,
+                .wr_addr,
+                .wr_data
+            );
+        end
+    endgenerate
+    assign out_valid = chain_valid[BLOCKS];
+    assign out_mac   = chain[BLOCKS*128+:128];
+endmodule

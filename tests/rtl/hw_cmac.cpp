@@ -1,0 +1,44 @@
+// config: MESSAGE_BYTES=16 KEYS=4 LUTS=0
+// config: MESSAGE_BYTES=37 KEYS=3 LUTS=1
+#include "aes.h"
+#include "bench.h"
+
+int main(int argc, char** argv) {
+    check_aes_model();
+    start(argc, argv);
+    dut->in_valid = 0;
+    dut->wr_en = 0;
+    reset(dut);
+    std::vector<std::vector<Block>> keys;
+    for (int index = 0; index < KEYS; index++) {
+        Block key;
+        for (auto& byte : key) byte = static_cast<uint8_t>(rnd.next());
+        keys.push_back(aes_round_keys(key));
+        auto written = keys.back();
+        for (auto& subkey : cmac_subkeys(keys.back())) written.push_back(subkey);
+        for (size_t round = 0; round < written.size(); round++) {
+            dut->wr_en = 1;
+            dut->wr_addr = index << 4 | round;
+            put(dut->wr_data, Bits::of_bytes({written[round].begin(), written[round].end()}));
+            edge();
+        }
+        dut->wr_en = 0;
+    }
+    Expected<Block> expected(1 + 32 * ((MESSAGE_BYTES + 15) / 16));
+    for (int i = 0; i < 2000; i++) {
+        bool valid = rnd.chance(80);
+        uint64_t index = rnd.below(KEYS);
+        Bits message = Bits::random(8 * MESSAGE_BYTES);
+        dut->in_valid = valid;
+        dut->in_key_index = index;
+        put(dut->in_message, message);
+        settle();
+        std::unique_ptr<Block> entering;
+        if (valid) entering = std::make_unique<Block>(cmac(keys[index], message.to_bytes(MESSAGE_BYTES)));
+        auto leaving = expected.step(std::move(entering));
+        CHECK(bool(dut->out_valid) == bool(leaving));
+        if (leaving) CHECK(get(dut->out_mac) == Bits::of_bytes({leaving->begin(), leaving->end()}));
+        edge();
+    }
+    return done();
+}
