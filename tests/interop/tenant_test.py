@@ -7,20 +7,32 @@ not be carried out.
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 import sys
 import time
 
 from lab.netns import LabError, require_root
 from lab.process import unwind_on_signals, wait_until
-from lab.router import BRIDGED_MAC, RouterKind
+from lab.router import BRIDGED_MAC, RouterKind, hopwright_binary
 from lab.scion import Stream, deliver, socket_in, transit, udp_socket
 from reload_test import PORT, RATE, Lab, Test
 
 METRICS = "127.0.0.1:30443"
+# A router of another AS, on devices that the first one has, too.
+SECOND = """[[tenant]]
+name = "second"
+ports = {{ 1 = "if3", 2 = "if4" }}
+match = [{{ mac = "{macs[0]}" }}, {{ mac = "{macs[1]}" }}]
+[tenant.agent]
+kind = "scion"
+config = "router.toml"
+"""
 VLAN = bytes.fromhex(f"{BRIDGED_MAC}020000000001" "8100" "000a" "88b5")
 
 
@@ -30,6 +42,7 @@ class Frames:
     def __init__(self, lab: Lab, device: str):
         def make() -> socket.socket:
             sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+            sock.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
             sock.bind((device, 0))
             return sock
         self._sock = socket_in(lab.outside, make)
@@ -72,11 +85,13 @@ class TenantTest(Test):
         time.sleep(3)
         for stream in (scion, bridged):
             stream.finish()
-        self.lossless("SCION packets", scion)
-        self.lossless("frames of the other tenant", bridged)
+        values = metrics(lab)
+        for stream, name in ((scion, "SCION packets"), (bridged, "frames of the other tenant")):
+            self.lossless(name, stream)
+        if scion.lost or bridged.lost:
+            print({name: value for name, value in values.items() if value and ("dropped" in name or "lost" in name)})
         self.close(scion)
         self.close(bridged)
-        values = metrics(lab)
         forwarded = values['hopwright_scion_forwarded_packets_total{tenant="border"}']
         self.that("the switch counts them", forwarded >= scion.sent, f"{forwarded:.0f} forwarded")
         self.that("the agent works", values['hopwright_scion_running{tenant="border"}'] == 1)
@@ -153,6 +168,68 @@ class TenantTest(Test):
         self.lossless("to another remote address", stream.finish())
         self.close(stream)
 
+    def second_router(self) -> None:
+        """Another router comes, goes and comes back, while the first one forwards."""
+        lab = self.lab
+        conf = lab.directory / "second"
+        shutil.copytree(lab.conf / "keys", conf / "keys")
+        interfaces = {str(n): lab.interface(n, relation) for n, relation in ((3, "parent"), (4, "child"))}
+        (conf / "topology.json").write_text(json.dumps({
+            "isd_as": "1-ff00:0:2", "mtu": 1400, "attributes": [],
+            "border_routers": {"r1": {"internal_addr": "10.3.0.1:30042", "interfaces": interfaces}}}))
+        # The folder of topology.json is that of router.toml.
+        (conf / "router.toml").write_text('[general]\nid = "r1"\n')
+        links = json.loads(lab.inside.ip("-j", "link"))
+        macs = [link["address"] for link in links if link["ifname"] in ("if3", "if4")]
+        (conf / "second.toml").write_text(SECOND.format(macs=macs))
+        first = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
+
+        def administer(*words: str) -> None:
+            done = subprocess.run([hopwright_binary(), "tenant", *words, "--socket",
+                                   str(lab.conf / "router-switch" / "switch.sock")],
+                                  capture_output=True, text=True)
+            self.that(f"tenant {words[0]}", done.returncode == 0, done.stdout.strip() + done.stderr)
+
+        for _ in range(2):
+            administer("add", str(conf / "second.toml"))
+            second = lab.stream(lab.key(), 4, ingress=3).start()
+            time.sleep(1)
+            self.lossless("through the second router", second.finish())
+            self.close(second)
+            names = [name for name in metrics(lab) if name.startswith("hopwright_port_received_packets")]
+            self.that("each has a port of sockets", sum('"udp:' in name for name in names) == 2, "")
+            administer("remove", "second")
+        names = [name for name in metrics(lab) if 'tenant="second"' in name or "udp:second" in name]
+        self.that("then it is gone", not names, names)
+        self.lossless("through the first router all the time", first.finish())
+        self.close(first)
+
+    def another_file(self) -> None:
+        """Another router.toml: the agent starts anew, with the same addresses."""
+        lab = self.lab
+        file = lab.conf / "router-switch" / "switch.toml"
+        text = file.read_text()
+        (lab.conf / "other.toml").write_text((lab.conf / "router.toml").read_text())
+        file.write_text(text.replace("router.toml", "other.toml"))
+        os.kill(lab.process.pid, signal.SIGHUP)
+        wait_until("another agent", lambda: "tenant border: another agent" in lab.log(), 15)
+        stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
+        time.sleep(1)
+        self.lossless("with another agent", stream.finish())
+        self.close(stream)
+        # An agent that cannot start changes nothing.
+        file.write_text(text.replace("router.toml", "missing.toml"))
+        os.kill(lab.process.pid, signal.SIGHUP)
+        wait_until("the refusal", lambda: "missing.toml: No such file" in lab.log(), 15)
+        self.that("a missing file is refused", metrics(lab)['hopwright_scion_running{tenant="border"}'] == 1)
+        done = subprocess.run([hopwright_binary(), "switch", "--config", str(file), "--check"],
+                              capture_output=True, text=True)
+        self.that("and --check says so", done.returncode == 1 and "missing.toml: No such file" in done.stderr,
+                  done.stderr.strip())
+        file.write_text(text)
+        os.kill(lab.process.pid, signal.SIGHUP)
+        wait_until("the first agent again", lambda: lab.log().count("tenant border: another agent") == 2, 15)
+
     def refused(self) -> None:
         """A file with errors changes nothing."""
         lab = self.lab
@@ -187,6 +264,8 @@ def main() -> int:
         try:
             lab.settings = {"watch_files": "false"}
             lab.write_settings()
+            for number in (3, 4):
+                lab.device(number, f"10.{number}.0.1/24", (f"10.{number}.0.2/24",))
             lab.start(RouterKind("tenant"))
             test = TenantTest(lab)
             test.warm_up()
@@ -195,6 +274,8 @@ def main() -> int:
             test.kernel()
             test.reassembled()
             test.another_remote()
+            test.second_router()
+            test.another_file()
             test.refused()
             test.end()
             failed = test.failed > 0
