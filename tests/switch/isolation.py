@@ -8,7 +8,8 @@ it is a tenant's share. Then red, green and blue get 70 % of their shares, all t
 A ledger tells for each attack what was sent to each of the three, what came back, where the rest was lost, and how long frames took.
 
 The three must lose nothing, and the 99th percentile of their latency may rise by less than half of what it is while black is silent. At the
-end the four have rates and are offered more: each must get its rate to two percent.
+end the four have rates and are offered more: each must get its rate to two percent. What fails is measured again, up to three times in all, because
+the machine may be a virtual one that stands still at times (traffic.c); frames that are lost while it does not, fail at once.
 
 CPUs: the whole switch, with its control plane, has one. Everything else has another: the generator, which also receives, with a real-time
 priority, and black's controllers with a low one, so that these do not keep the generator from sending. So what is measured is the switch.
@@ -39,6 +40,7 @@ SIZE = 100
 PART = 0.7
 MORE_LATENCY = 1.5
 RATE_ERROR = 0.02
+ATTEMPTS = 3
 
 CONFIG = """
 [[tenant]]
@@ -138,7 +140,7 @@ class Bed(Lab):
     """The switch on its CPU, and the generator on the other."""
 
     def __init__(self):
-        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("nice", "-n", "-20", "taskset", "-c", str(SWITCH_CPU)), sockets=False)
+        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("nice", "-n", "-20", "taskset", "-c", str(SWITCH_CPU)), sockets=False, settings="mtu = 1500\n")
         (self.folder / "router.stf").write_text(ROUTES)
         (self.folder / "bridge.stf").write_text(STATIONS)
         (self.folder / "guest.stf").write_text(guest_entries())
@@ -337,6 +339,7 @@ class Attack:
     controllers: list = field(default_factory=list)
     rate: float = 0.3
     reload: bool = False
+    short: bool = True
 
 
 def joined(device):
@@ -361,20 +364,20 @@ ATTACKS = [
     Attack("flood", [flood("host4")], rate=0.1),
     Attack("flood, shared port", [packets(0, device="host2")], rate=0.4),
     Attack("lookups", [packets(1)]),
-    Attack("checksums", [packets(2, 1514)]),
+    Attack("checksums", [packets(2, 1500)], short=False),
     Attack("recirculation", [packets(3)]),
-    Attack("resubmission", [packets(4)]),
+    Attack("resubmission", [packets(4)], short=False),
     Attack("clones", [packets(5), packets(6)], rate=0.15),
     Attack("multicast", [packets(7)]),
-    Attack("storm", [packets(10)]),
+    Attack("storm", [packets(10)], short=False),
     Attack("punts", [packets(8)]),
-    Attack("digests", [packets(9)]),
+    Attack("digests", [packets(9)], short=False),
     Attack("table churn", [packets(0)], ["churn"], rate=0.1),
     Attack("reads", [], ["reads"]),
-    Attack("junk requests", [], ["junk"]),
-    Attack("packets out", [], ["packets_out"]),
+    Attack("junk requests", [], ["junk"], short=False),
+    Attack("packets out", [], ["packets_out"], short=False),
     Attack("programs", [packets(0)], ["pipelines"], rate=0.1),
-    Attack("reloads", [packets(0)], rate=0.1, reload=True),
+    Attack("reloads", [packets(0)], rate=0.1, reload=True, short=False),
     Attack("everything", [packets(n) for n in range(11)], ["churn", "junk", "reads"], rate=0.03, reload=True),
 ]
 
@@ -429,8 +432,19 @@ class Ledger:
         cpu = {name: t / seconds for name, t in difference(self.bed.cpu(), cpu).items() if t / seconds > 0.01}
         return result, delta, cpu, did
 
+    def measure(self, attack):
+        """Has black attack, again if something fails that may be the machine's fault."""
+        for attempt in range(ATTEMPTS):
+            found = self.phase(attack)
+            failures, certain = self.show(attack, found)
+            if not failures or certain:
+                break
+        self.failures += failures
+
     def show(self, attack, found):
+        """Prints a phase. Returns what failed, and whether that is certain."""
         result, delta, cpu, did = found
+        failures, certain = [], False
         flows = result["flows"]
         where = lost_at(delta)
         print(f"\n{attack.name}")
@@ -444,9 +458,10 @@ class Ledger:
                 line += f"  {where.get(name, {})}"
             print(line)
             if lost:
-                self.failures.append(f"{attack.name}: {name} lost {lost}")
+                failures.append(f"{attack.name}: {name} lost {lost}")
+                certain |= result["switch_cpu_lost"] + result["load_cpu_lost"] == 0
             if ratio > MORE_LATENCY:
-                self.failures.append(f"{attack.name}: {name} p99 {ratio:.2f} times that without attacks")
+                failures.append(f"{attack.name}: {name} p99 {ratio:.2f} times that without attacks")
         of_black = lambda what: int(delta[f'hopwright_tenant_{what}_packets_total{{tenant="black"}}'])
         sent = sum(f["sent"] for name, f in flows.items() if name not in VICTIMS)
         busy = delta['hopwright_tenant_busy_seconds_total{tenant="black"}'] / self.seconds
@@ -456,6 +471,7 @@ class Ledger:
         print(f"  CPU " + ", ".join(f"{name} {part:.0%}" for name, part in sorted(cpu.items(), key=lambda item: -item[1]))
               + f"; stood still {result['switch_cpu_lost']:.3f} s, generator's {result['load_cpu_lost']:.3f} s"
               + (f"; devices {devices}" if devices else "") + (f"; receivers lost {result['receivers_lost']}" if result["receivers_lost"] else ""), flush=True)
+        return failures, certain
 
     def measure_quiet(self, times):
         quiet = Attack("nobody attacks")
@@ -487,17 +503,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--control", choices=CONTROLLERS, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=5, help="of an attack (default: %(default)s)")
+    parser.add_argument("--short", action="store_true", help="two seconds of the most different attacks")
     parser.add_argument("--only", action="append", metavar="ATTACK", help="this attack; may be given several times")
     args = parser.parse_args()
     if args.control:
         return control(args.control)
     with Bed() as bed:
-        ledger = Ledger(bed, args.seconds)
+        ledger = Ledger(bed, 2 if args.short else args.seconds)
         ledger.calibrate()
         ledger.measure_quiet(3)
         for attack in ATTACKS:
-            if args.only is None or attack.name in args.only:
-                ledger.show(attack, ledger.phase(attack))
+            if attack.name in args.only if args.only else attack.short or not args.short:
+                ledger.measure(attack)
         if args.only is None or "rates" in args.only:
             ledger.rates()
     print("\n" + ("\n".join(ledger.failures) or "isolated"))

@@ -65,19 +65,19 @@ class Certificates:
 
 class Lab:
     """A switch; use it with `with`. `devices` are numbered: sw0 with host0 at its other end, and so on. `prefix`: of its command.
-    Without `sockets` nobody listens at the other ends."""
+    Without `sockets` nobody listens at the other ends. `settings`: more keys of [switch]."""
 
-    def __init__(self, config, devices=2, prefix=(), sockets=True):
+    def __init__(self, config, devices=2, prefix=(), sockets=True, settings=""):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-switch-"))
         self.file, self.socket = self.folder / "switch.toml", self.folder / "switch.sock"
-        self.devices, self.prefix, self.sockets = devices, prefix, sockets
+        self.devices, self.prefix, self.sockets, self.settings = devices, prefix, sockets, settings
         self.write(config)
 
     def write(self, config):
         """The text behind the switch's own settings, in which {root} is the checkout."""
         ports = "".join(f'[[port]]\ndevice = "sw{n}"\n' for n in range(self.devices))
         kind = os.environ.get("HOPWRIGHT_PORTS", "af_packet")
-        head = f'[switch]\nsocket = "switch.sock"\nports = "{kind}"\n{ports}'
+        head = f'[switch]\nsocket = "switch.sock"\nports = "{kind}"\n{self.settings}{ports}'
         self.file.write_text(head + config.replace("{root}", str(ROOT)))
 
     def __enter__(self):

@@ -600,6 +600,74 @@ fn a_paused_tenant_keeps_the_packets_it_may_hold() {
     }
 }
 
+/// What there is no room for waits in a device that is the tenant's alone, and nothing is lost.
+#[test]
+fn packets_of_a_device_of_its_own_wait_there() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::counting(), Wire::default()];
+        let (switch, mut worker) = switch(&wires);
+        let quota = Limits { frames: Some(40), ..Limits::default() };
+        let of_port = |port| vec![Rule { port: Some(port), ..Rule::default() }];
+        let held = TenantSpec { limits: quota, ..tenant(engine, 1, of_port(0)) };
+        let tenants = [held, tenant(engine, 2, of_port(2))].map(|spec| switch.add_tenant(&spec).unwrap());
+        let running = std::thread::spawn(move || worker.run());
+        wires[2].offer(&frame(mac(2), None, FORWARD));
+        while wires[1].count(2) == 0 {
+            std::thread::yield_now();
+        }
+        let work = || {
+            (0..100).for_each(|_| wires[0].offer(&frame(mac(1), None, FORWARD)));
+            while wires[0].waiting() > 60 {
+                std::thread::yield_now();
+            }
+            wires[2].offer(&frame(mac(2), None, FORWARD));
+            while wires[1].count(2) < 2 {
+                std::thread::yield_now();
+            }
+            (wires[0].waiting(), wires[1].count(1))
+        };
+        assert_eq!(tenants[0].between_rounds(work).unwrap(), (60, 0), "{engine:?}");
+        while wires[1].count(1) < 100 {
+            std::thread::yield_now();
+        }
+        switch.stop();
+        running.join().unwrap();
+        assert_eq!(tenants[0].stats().lane_full, 0);
+        check_ledgers(&switch, &tenants);
+    }
+}
+
+/// A batch of expensive packets ends early; its packets stay in order, and each is accounted for.
+#[test]
+fn a_batch_that_takes_too_long_is_continued_later() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::default()];
+        let (switch, mut worker) = switch(&wires);
+        let limits = Limits { passes: Some(300), ..Limits::default() };
+        let tenants = [1, 2].map(|number| {
+            let spec = TenantSpec { limits, ..tenant(engine, number, vec![by_mac(number)]) };
+            switch.add_tenant(&spec).unwrap()
+        });
+        for round in 0..20u8 {
+            (0..100).for_each(|_| wires[0].offer(&frame(mac(1), None, FORWARD)));
+            // Cheap packets first: the batch behind them is large.
+            for number in 0..100u8 {
+                let mut frame = frame(mac(1), None, if number % 2 == 0 { RECIRCULATE } else { FORWARD });
+                frame.extend([round, number]);
+                wires[0].offer(&frame);
+            }
+            settle(&mut worker);
+        }
+        let sent = wires[1].sent.lock().unwrap().clone();
+        let marked: Vec<(u8, u8)> =
+            sent.iter().filter(|f| f.len() > 64).map(|f| (f[f.len() - 2], f[f.len() - 1])).collect();
+        let expected: Vec<(u8, u8)> = (0..20).flat_map(|round| (0..50).map(move |n| (round, 2 * n + 1))).collect();
+        assert_eq!(marked, expected, "{engine:?}");
+        assert_eq!(tenants[0].stats().faults, 20 * 50);
+        check_ledgers(&switch, &tenants);
+    }
+}
+
 #[test]
 fn passes_of_a_packet_are_limited_by_tenant() {
     for engine in BOTH {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use hopwright_dataplane::wait;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -71,7 +72,7 @@ pub enum ServeError {
     Start(#[from] io::Error),
 }
 
-/// A running server. Stops when it is dropped.
+/// A running server. Stops when it is dropped. Its threads give way to workers ([`wait::give_way`]).
 pub struct Server {
     address: SocketAddr,
     registry: Arc<Registry>,
@@ -86,7 +87,9 @@ impl Server {
     /// If the address is in use, or certificates are invalid.
     pub fn start(options: &Options, devices: impl IntoIterator<Item = Device>) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
-        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("p4runtime").enable_all().build()?;
+        let mut runtime = Builder::new_multi_thread();
+        runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(wait::give_way).enable_all();
+        let runtime = runtime.build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;

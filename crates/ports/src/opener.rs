@@ -61,6 +61,9 @@ impl fmt::Display for PortChoice {
 const POOL_BYTES: usize = 64 << 20;
 /// The number of large frames, for packets that fit no others. Their memory is allocated when it is first used.
 const LARGE_FRAMES: u32 = 256;
+/// The number of frames of a worker whose devices do not share them: packets of many tenants may wait.
+const FEWEST_FRAMES: u32 = 4096;
+const MOST_FRAMES: u32 = 16_384;
 /// The maximum number of frames queued on each device in each direction.
 const RING: u32 = 1024;
 
@@ -222,7 +225,8 @@ impl Opener {
         };
         if wanted.choice == PortChoice::AfPacket {
             let size = FrameSize::for_mtu(wanted.mtu);
-            let pools = (0..opener.workers).map(|_| pool(4096, size)).collect::<Result<_, _>>()?;
+            let frames = ((POOL_BYTES / size.stride()) as u32).clamp(FEWEST_FRAMES, MOST_FRAMES);
+            let pools = (0..opener.workers).map(|_| pool(frames, size)).collect::<Result<_, _>>()?;
             return Ok((opener, pools));
         }
         let size = FrameSize::shared(wanted.mtu);

@@ -26,6 +26,10 @@ const BURST: u64 = 20;
 const MIN_PACKETS: u64 = 64;
 const MIN_BITS: u64 = 2 * 8 * 9216;
 
+/// Passes that a packet may cause, unless the configuration says otherwise. A worker makes them without looking at other tenants: these
+/// wait for some tens of microseconds.
+const PASSES: u32 = 128;
+
 /// A tenant with what serves it.
 pub(crate) struct Hosted {
     pub config: config::Tenant,
@@ -398,7 +402,7 @@ pub(crate) fn limits_of(limits: &config::Limits) -> Limits {
         bits: rate(limits.bits, MIN_BITS),
         weight: limits.share,
         frames: limits.frames,
-        passes: limits.passes,
+        passes: Some(limits.passes.unwrap_or(PASSES)),
     }
 }
 

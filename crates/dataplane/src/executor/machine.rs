@@ -32,6 +32,9 @@ const MOST_LINES: usize = 3;
 /// says little.
 const FEWEST: usize = 16;
 
+/// Passes of packets that were copied, resubmitted or recirculated after which a run returns, so that the caller can look at the time.
+const ENOUGH_PASSES: u32 = 128;
+
 /// A compiled program and the handles it is called with.
 pub(crate) struct MachineProgram {
     compiled: CompiledPipeline,
@@ -248,7 +251,8 @@ impl Machine {
         }
     }
 
-    /// Runs packets with `function`, or with the generic function if `None`, until one of them makes copies. Returns
+    /// Runs packets with `function`, or with the generic function if `None`, until one of them makes copies or they have
+    /// taken [`ENOUGH_PASSES`]. Returns
     /// the number of packets run; the copies are in [`Machine::copies`]. Copies need frames from the pool: without a
     /// pool they are lost.
     ///
@@ -270,6 +274,9 @@ impl Machine {
             unsafe { prefetcher.begin(packets.len()) };
         }
         self.touch(packets);
+        if let Some(traffic) = &mut self.traffic {
+            traffic.passes = 0;
+        }
         let mut done = 0;
         while done < packets.len() {
             let until = match &mut self.key_prefetch {
@@ -299,7 +306,7 @@ impl Machine {
             let mut worker = WorkerContext { runtime: &mut self.runtime, run: self.run, destinations, pool };
             // SAFETY: guaranteed by the caller; `prepare` was called above.
             unsafe { traffic.finish(packet, pause, &mut worker) };
-            if !traffic.copies.ready.is_empty() {
+            if !traffic.copies.ready.is_empty() || traffic.passes >= ENOUGH_PASSES {
                 return done;
             }
         }

@@ -105,8 +105,8 @@ impl Executor {
         }
     }
 
-    /// Like [`Executor::process_batch`], but stops after the first packet that makes copies, and returns the number of
-    /// packets run. The first copy to be sent takes the place of the packet itself. The others, in frames of the pool
+    /// Like [`Executor::process_batch`], but stops after the first packet that makes copies or when packets have taken many
+    /// passes, and returns the number of packets run. The first copy to be sent takes the place of the packet itself. The others, in frames of the pool
     /// and with their egress ports, are in [`Executor::copies`] and must be taken before the next call.
     pub fn run(&mut self, packets: &mut [Packet], now_us: u64, pool: &mut Pool) -> usize {
         self.run_with(packets, now_us, Some(pool))

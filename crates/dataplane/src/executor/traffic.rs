@@ -98,6 +98,8 @@ pub(crate) struct Traffic {
     pub copies: Copies,
     /// Ingress and egress passes that one received packet may cause.
     pub max_passes: u32,
+    /// Passes of all packets completed here, until the caller resets it.
+    pub passes: u32,
 }
 
 /// Properties of the program.
@@ -147,6 +149,7 @@ impl Traffic {
             spare: None,
             copies: Copies { ready: Vec::with_capacity(MAX_COPIES), ..Copies::default() },
             max_passes: MAX_PASSES,
+            passes: 0,
         }
     }
 
@@ -186,6 +189,7 @@ impl Traffic {
                 }
             }
         }
+        self.passes = self.passes.saturating_add(passes);
         let verdict = match (&self.first, self.fault, self.no_headroom) {
             (Some(_), ..) => Verdict::Forward,
             (None, true, _) => Verdict::Fault,

@@ -170,16 +170,20 @@ impl Samples {
         }
     }
 
-    /// Worker side: what became of them.
+    /// Worker side: what became of them. The end of the batch that did not run is missing in it.
     #[cold]
     pub(crate) fn after(&self, batch: &[Packet], held: &mut Held) {
         for (number, at, mut sample) in held.0.drain(..) {
-            if let Some(packet) = batch.get(at) {
-                sample.verdict = packet.verdict();
-                sample.egress_port = packet.egress_port();
-            }
-            // There are fewer buffers than it holds.
-            let _ = self.slots[number].filled.push(sample);
+            let slot = &self.slots[number];
+            // There are fewer buffers than the queues hold.
+            let _ = match batch.get(at) {
+                Some(packet) => {
+                    sample.verdict = packet.verdict();
+                    sample.egress_port = packet.egress_port();
+                    slot.filled.push(sample)
+                }
+                None => slot.free.push(sample),
+            };
         }
     }
 }

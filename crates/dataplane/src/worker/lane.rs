@@ -154,6 +154,12 @@ impl Lane {
         self.taken += fresh;
     }
 
+    /// Takes packets back that were not run: they wait before the others. There is room, because they have been here.
+    #[cold]
+    pub(crate) fn put_back(&mut self, packets: impl DoubleEndedIterator<Item = Packet>) {
+        packets.rev().for_each(|packet| self.waiting.push_front(packet));
+    }
+
     /// Lets the rest of the burst wait, as far as there is room.
     #[inline]
     pub(crate) fn keep_rest(&mut self, burst: &mut [Packet], pool: &mut Pool) {

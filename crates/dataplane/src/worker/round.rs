@@ -40,6 +40,9 @@ const REFRESH_ROUNDS: u32 = 64;
 /// Packets of several tenants for one port, from which on they are sent at once.
 const ENOUGH_TO_SEND: usize = 64;
 
+/// Most packets of one of several tenants that run without a look at the time.
+const UNINTERRUPTED: usize = 64;
+
 /// Packets handed to the control plane, by queue.
 struct Punts {
     /// Time of their batch.
@@ -238,9 +241,13 @@ impl Worker {
         self.round_ends = None;
         self.cells.rounds.add(1);
         for index in 0..self.queues.len() {
+            let limit = self.intake(index);
+            if limit == 0 {
+                continue;
+            }
             let queue = &mut self.queues[index];
             self.stopwatch.start();
-            let count = queue.port.receive(&mut self.pool, &mut self.batch, self.limit);
+            let count = queue.port.receive(&mut self.pool, &mut self.batch, limit);
             if count == 0 {
                 self.stopwatch.cancel();
                 continue;
@@ -266,6 +273,15 @@ impl Worker {
             self.refresh();
         }
         total
+    }
+
+    /// How many packets to receive from a port. What there is no room for stays in the queue of the device if all of it is one tenant's:
+    /// a worker that was interrupted catches up without loss, and a flood costs it no time.
+    #[inline]
+    fn intake(&self, queue: usize) -> usize {
+        let PortRules::One(slot) = self.classifier.port(self.queues[queue].number) else { return self.limit };
+        let Some(lane) = self.by_slot[usize::from(*slot)] else { return self.limit };
+        self.lanes[usize::from(lane)].room().min(self.limit)
     }
 
     /// The number of a port in the program of the only tenant, if all frames of the port are its, nothing limits it and
@@ -356,8 +372,11 @@ impl Worker {
                 }
                 left |= self.lanes[at].has_packets();
             }
-            if !served || !left || now >= ends {
+            if !left || now >= ends {
                 break;
+            }
+            if !served {
+                self.skip_sweeps();
             }
         }
         self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
@@ -370,6 +389,16 @@ impl Worker {
         burst.clear();
     }
 
+    /// Lets sweeps go by in which no lane could be served.
+    #[cold]
+    fn skip_sweeps(&mut self) {
+        let waiting = || self.lanes.iter().filter(|lane| lane.has_packets() && !lane.paused);
+        let sweeps = waiting().map(|lane| lane.account.sweeps_in_debt()).min().unwrap_or(0);
+        for lane in self.lanes.iter_mut().filter(|lane| lane.has_packets() && !lane.paused) {
+            lane.account.skip(sweeps);
+        }
+    }
+
     /// Runs batches of a lane while its account is in credit. `now`: when the turn begins; gives when it ends.
     fn take_turn(&mut self, at: usize, mut now: Instant, now_us: u64) -> Instant {
         loop {
@@ -380,8 +409,7 @@ impl Worker {
             if batch.is_empty() {
                 return now;
             }
-            let count = batch.len();
-            self.process(at, now, now_us);
+            let count = self.process(at, now, now_us);
             let end = Instant::now();
             let Worker { lanes, queues, lost_time, .. } = self;
             let ns = end.duration_since(now).as_nanos() as u64;
@@ -593,8 +621,9 @@ impl Worker {
     }
 
     /// Runs the batch, which is of one tenant, and sorts what comes out by port. Of the only tenant it is sent; of one of
-    /// several it waits to be sent with what comes of the others. `start`: the time now, as `now_us` is for programs.
-    fn process(&mut self, at: usize, start: Instant, now_us: u64) {
+    /// several it waits to be sent with what comes of the others. `start`: the time now, as `now_us` is for programs. Returns how many
+    /// packets have run.
+    fn process(&mut self, at: usize, start: Instant, now_us: u64) -> usize {
         let owner = (self.lanes.len() > 1).then_some(at as u8);
         let lane = &mut *self.lanes[at];
         let sampling = lane.tenant.samples().wanted();
@@ -610,7 +639,7 @@ impl Worker {
             }
         }
         let mut punts = Punts::new(now_us);
-        self.run_program(at, &mut punts);
+        self.run_program(at, start, &mut punts);
         let Worker { lanes, cells: worker_cells, batch, made, sampled, pool, queues, stopwatch, .. } = self;
         let lane = &mut *lanes[at];
         if sampling {
@@ -645,19 +674,26 @@ impl Worker {
         if punts.normal > 0 {
             lane.tenant.cpu_queues().normal.notify();
         }
+        count
     }
 
     /// Runs the batch. Copies that the program makes are kept with the place they belong to, or sent ahead if there would
-    /// be no room for more.
-    fn run_program(&mut self, at: usize, punts: &mut Punts) {
+    /// be no room for more. When one of several tenants has run for a whole cycle since `start`, what is left of its batch waits again.
+    fn run_program(&mut self, at: usize, start: Instant, punts: &mut Punts) {
         let mut done = 0;
         let alone = self.lanes.len() == 1;
+        let most = if alone { MAX_BATCH } else { UNINTERRUPTED };
         while done < self.batch.len() {
+            if done > 0 && !alone && start.elapsed() > CYCLE {
+                self.lanes[at].put_back(self.batch.drain(done..));
+                return;
+            }
             let lane = &mut *self.lanes[at];
             // What other tenants need to receive and to copy is not this one's.
             let kept = if alone { 0 } else { self.pool.available().saturating_sub(lane.frames) };
             self.pool.keep(kept);
-            done += lane.executor.run(&mut self.batch[done..], punts.now_us, &mut self.pool);
+            let until = self.batch.len().min(done + most);
+            done += lane.executor.run(&mut self.batch[done..until], punts.now_us, &mut self.pool);
             let made = self.made.len();
             self.made.extend(lane.executor.copies().map(|copy| (done - 1, copy)));
             let lost = lane.executor.take_lost_copies();

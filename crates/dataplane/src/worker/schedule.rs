@@ -2,7 +2,8 @@
 //!
 //! A sweep gives each tenant that has packets a quantum of time, by weight. A tenant runs batches while its account is in
 //! credit; what a batch takes is debited, so that expensive packets are paid by the tenant whose they are. Tenants without packets
-//! save nothing, and their time is the others'.
+//! save nothing, and their time is the others'. If all that have packets are in debt, sweeps go by until one of them is not: a tenant
+//! waits for others, never for its debt alone.
 
 use std::time::Duration;
 
@@ -14,6 +15,8 @@ pub(crate) const CYCLE: Duration = Duration::from_micros(64);
 /// The quanta of all tenants together if some would be shorter than [`SHORT_NS`]: shorter batches cost more.
 const LONG_CYCLE_NS: u64 = 256_000;
 const SHORT_NS: u64 = 8_000;
+/// A tenant's time after which the estimate of what its packets take goes down.
+const SLOWLY_NS: u64 = 200_000;
 /// A batch that takes so many times as long as expected, and so much longer, may have been interrupted: the operating system
 /// let another thread run.
 const SUSPICIOUS: u64 = 4;
@@ -27,13 +30,16 @@ pub(crate) struct Account {
     /// Nanoseconds in credit or in debt.
     credit_ns: i64,
     quantum_ns: u64,
-    /// What a packet takes: follows what is measured, upwards at once and downwards slowly.
+    /// What a packet takes: follows what is measured, upwards at once and downwards slowly, so that a tenant that has expensive packets
+    /// now and then has small batches.
     packet_ns: u64,
+    /// Its time since the estimate went down.
+    since_ns: u64,
 }
 
 impl Default for Account {
     fn default() -> Account {
-        Account { credit_ns: 0, quantum_ns: SHORT_NS, packet_ns: UNKNOWN_NS }
+        Account { credit_ns: 0, quantum_ns: SHORT_NS, packet_ns: UNKNOWN_NS, since_ns: 0 }
     }
 }
 
@@ -50,6 +56,18 @@ impl Account {
     pub(crate) fn begin_turn(&mut self) -> bool {
         self.credit_ns += self.quantum_ns as i64;
         self.credit_ns > 0
+    }
+
+    /// Sweeps that go by before its turn comes: zero unless it is in debt.
+    #[inline]
+    pub(crate) fn sweeps_in_debt(&self) -> u64 {
+        (-self.credit_ns).max(0) as u64 / self.quantum_ns.max(1)
+    }
+
+    /// So many sweeps go by at once.
+    #[inline]
+    pub(crate) fn skip(&mut self, sweeps: u64) {
+        self.credit_ns += (sweeps * self.quantum_ns) as i64;
     }
 
     /// How many packets it may run now, this many at most; zero if its turn is over.
@@ -72,7 +90,13 @@ impl Account {
             return;
         }
         let each = (ns / packets as u64).max(1);
-        self.packet_ns = if each > self.packet_ns { each } else { self.packet_ns - (self.packet_ns - each) / 8 };
+        self.since_ns += ns;
+        if each > self.packet_ns {
+            self.packet_ns = each;
+        } else if self.since_ns >= SLOWLY_NS {
+            self.packet_ns -= (self.packet_ns - each) / 4;
+            self.since_ns = 0;
+        }
     }
 
     /// It has no packets: credit is not saved.
@@ -134,6 +158,20 @@ mod tests {
     }
 
     #[test]
+    fn a_debt_is_paid_by_sweeps_that_are_skipped() {
+        let mut account = Account::default();
+        for debt in [1, SHORT_NS - 1, SHORT_NS, SHORT_NS + 1, 5 * SHORT_NS, 1_000_000_007] {
+            account.credit_ns = -(debt as i64);
+            let sweeps = account.sweeps_in_debt();
+            account.skip(sweeps);
+            assert!(account.credit_ns <= 0, "{debt}: not too many");
+            assert!(account.begin_turn(), "{debt}: enough");
+        }
+        account.credit_ns = 5;
+        assert_eq!(account.sweeps_in_debt(), 0);
+    }
+
+    #[test]
     fn nothing_is_saved_while_there_are_no_packets() {
         let mut account = Account::default();
         for _ in 0..1000 {
@@ -147,7 +185,7 @@ mod tests {
     #[test]
     fn expensive_packets_come_in_small_batches_at_once() {
         let mut account = Account::default();
-        for _ in 0..100 {
+        for _ in 0..1000 {
             account.begin_turn();
             account.debit(100 * 50, 50, || 0);
             account.rest();

@@ -3,7 +3,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// How much lower the priority of control planes is than that of workers, as by `nice(1)`.
+const CONTROL_NICENESS: libc::c_int = 10;
 
 /// Wakes whoever polls its descriptor. It stays signalled until cleared.
 #[derive(Debug)]
@@ -155,6 +159,18 @@ pub(crate) fn sharpen_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000 as libc::c_ulong) };
 }
 
+/// Makes the calling thread, and those that it starts, give way to workers on the same CPU: for control planes. It then runs in
+/// time that they leave, and on other CPUs as ever. Workers start before the first call.
+pub fn give_way() {
+    static WORKERS: OnceLock<libc::c_int> = OnceLock::new();
+    // SAFETY: plain system calls, which concern this thread only ("C library/kernel differences", setpriority(2)). Failure leaves its
+    // priority as it is.
+    unsafe {
+        let of_workers = *WORKERS.get_or_init(|| libc::getpriority(libc::PRIO_PROCESS, 0));
+        libc::setpriority(libc::PRIO_PROCESS, 0, of_workers + CONTROL_NICENESS);
+    }
+}
+
 /// Measures time in which the calling thread was ready and did not run, because the operating system ran others.
 #[derive(Debug)]
 pub(crate) struct LostTime {
@@ -215,6 +231,20 @@ mod tests {
         }
         let elapsed = start.elapsed().as_nanos() as u64;
         assert!(lost.take() <= elapsed.saturating_sub(4_900_000));
+    }
+
+    #[test]
+    fn a_thread_gives_way_once() {
+        let niceness = || {
+            give_way();
+            // SAFETY: plain system call.
+            unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+        };
+        let found = std::thread::spawn(move || [niceness(), niceness(), std::thread::spawn(niceness).join().unwrap()]);
+        let found = found.join().unwrap();
+        // SAFETY: plain system call.
+        let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        assert_eq!(found, [(own + CONTROL_NICENESS).min(19); 3]);
     }
 
     #[test]
