@@ -420,12 +420,16 @@ fn life_goes_on_for_the_others() {
         });
         let done = Arc::new(AtomicBool::new(false));
         let feeding = {
-            let (done, wire) = (done.clone(), wires[0].clone());
+            let (done, wire, steady) = (done.clone(), wires[0].clone(), steady.clone());
             std::thread::spawn(move || {
                 let mut offered = 0;
+                let under_way = |tenant: &Arc<Tenant>| {
+                    let stats = tenant.stats();
+                    stats.packets_in().saturating_sub(stats.packets_out())
+                };
                 while !done.load(Ordering::SeqCst) {
-                    // No more than the worker takes: what is lost is lost by a change.
-                    if wire.waiting() < 64 {
+                    // No more than the worker forwards: what is lost is lost by a change.
+                    if wire.waiting() < 64 && steady.iter().all(|tenant| under_way(tenant) < 200) {
                         (0..16).for_each(|n| wire.offer(&frame(mac(1 + n % 3), None, FORWARD)));
                         offered += 16;
                     }
