@@ -5,10 +5,20 @@
 //! bit. What hardware cannot do is refused at its place in the P4 program, as a [`Refusal`].
 
 mod convert;
+pub mod core;
+mod design;
+pub mod driver;
 mod eval;
 pub mod hir;
+pub mod map;
+pub mod offsets;
 mod refusal;
+pub mod schedule;
+pub mod sv;
+mod target;
 
 pub use convert::convert;
+pub use design::{Hardware, compile};
 pub use eval::Evaluator;
 pub use refusal::{Capability, Refusal};
+pub use target::Target;

@@ -85,6 +85,8 @@ capabilities! {
     DirectObject = "direct-object": "direct counters and meters",
     /// Meters.
     Meter = "meter": "meters",
+    /// Ternary tables, or tables with range keys, of many entries.
+    TableSize = "table-size": "ternary tables of this size",
     /// Parser value sets.
     ValueSet = "value-set": "parser value sets",
     /// More operations than the compiler handles.

@@ -91,9 +91,10 @@ pub(crate) fn same_state(
 /// Entries whose direct counters are compared.
 pub(crate) type Entries = Vec<(TableId, TableEntry)>;
 
-/// All entries of tables.
+/// All entries of tables with direct counters.
 pub(crate) fn entries(pipeline: &Pipeline, interp: &Interp) -> Entries {
-    let tables = (0..pipeline.tables.len() as u32).map(TableId);
+    let counted = |t: &TableId| pipeline[*t].direct_counter.is_some();
+    let tables = (0..pipeline.tables.len() as u32).map(TableId).filter(counted);
     tables.flat_map(|t| interp.store.entries(t).map(move |(entry, _)| (t, entry.clone()))).collect()
 }
 

@@ -1,0 +1,34 @@
+//! All stages in one call.
+
+use hopwright_ir::Pipeline;
+
+use crate::convert::convert;
+use crate::core::Core;
+use crate::refusal::Refusal;
+use crate::schedule::Schedule;
+use crate::sv::{self, Verilog};
+use crate::target::Target;
+
+/// A program for a target.
+#[derive(Clone, Debug)]
+pub struct Hardware {
+    /// The operations.
+    pub core: Core,
+    /// Their stages.
+    pub schedule: Schedule,
+    /// The design, its register map and the engines it needs.
+    pub verilog: Verilog,
+}
+
+/// Compiles a pipeline to SystemVerilog.
+///
+/// # Errors
+/// Everything in the program that the hardware or the target cannot do.
+pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Refusal>> {
+    let design = convert(pipeline)?;
+    let mut core = Core::of(pipeline, &design, target)?;
+    core.eliminate_dead(pipeline);
+    let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
+    let verilog = sv::emit(pipeline, &core, &schedule, target)?;
+    Ok(Hardware { core, schedule, verilog })
+}

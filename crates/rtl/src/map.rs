@@ -1,0 +1,257 @@
+//! The register map: how a driver writes tables and accesses counters and registers.
+//!
+//! Addresses are of bytes, words have 32 bits:
+//!
+//! | address | write | read |
+//! | --- | --- | --- |
+//! | `0x0000` + 4 × i | word i of the data of the next write, lowest first | word i of the last answer |
+//! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | |
+//! | `0x2000` + 4 × object | accesses the cell of this index: reads it and, with bit 31 set, writes the data | 1 while an access runs |
+
+use std::fmt::Write;
+
+use crate::target::Target;
+use hopwright_ir::Pipeline;
+
+/// Where the data of writes begin.
+pub const DATA: u32 = 0x0000;
+/// Where memories begin.
+pub const MEMORIES: u32 = 0x1000;
+/// Where counters and registers begin.
+pub const OBJECTS: u32 = 0x2000;
+
+/// What a memory is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// The default action of a table.
+    Default,
+    /// `hw_index`.
+    Index,
+    /// `hw_exact`.
+    Exact {
+        /// Buckets for each function.
+        buckets: u64,
+        /// Entries of a bucket.
+        slots: u32,
+    },
+    /// `hw_lpm`.
+    Lpm {
+        /// Levels of the search.
+        levels: u32,
+    },
+    /// `hw_ternary`.
+    Ternary {
+        /// Entries.
+        entries: u32,
+        /// Chunks of the key.
+        chunks: u32,
+    },
+}
+
+/// A memory that a driver writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The table.
+    pub name: String,
+    /// Its engine.
+    pub kind: MemoryKind,
+    /// The width of addresses.
+    pub addr_bits: u32,
+    /// The width of a word.
+    pub data_bits: u32,
+    /// The width of the table's key.
+    pub key_bits: u32,
+}
+
+/// A counter or a register array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateObject {
+    /// Its name.
+    pub name: String,
+    /// `counter` or `register`.
+    pub kind: &'static str,
+    /// The number of cells.
+    pub size: u64,
+    /// The width of a cell; of a counter, packets are in the upper half and bytes in the lower one.
+    pub bits: u32,
+    /// Whether packets are counted.
+    pub packets: bool,
+    /// Whether bytes are counted.
+    pub bytes: bool,
+}
+
+/// The register map of a design.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Map {
+    /// The program.
+    pub program: String,
+    /// The target.
+    pub target: String,
+    /// Memories by number.
+    pub memories: Vec<Memory>,
+    /// Counters and registers by number.
+    pub objects: Vec<StateObject>,
+}
+
+impl Map {
+    /// An empty map.
+    pub(crate) fn new(pipeline: &Pipeline, target: &Target) -> Map {
+        Map { program: pipeline.name.clone(), target: target.name.clone(), ..Map::default() }
+    }
+
+    /// Words of the widest data.
+    fn words(&self) -> u32 {
+        let memories = self.memories.iter().map(|m| m.data_bits);
+        memories.chain(self.objects.iter().map(|o| o.bits)).max().unwrap_or(1).div_ceil(32).max(1)
+    }
+
+    /// The ports of the pipeline's module for the driver's accesses.
+    pub(crate) fn ports() -> &'static str {
+        "    input  logic        bus_wr_en,\n    output logic        bus_wr_ready,\n    input  logic [15:0] bus_wr_addr,\n    \
+         input  logic [31:0] bus_wr_data,\n    input  logic        bus_rd_en,\n    input  logic [15:0] bus_rd_addr,\n    \
+         output logic        bus_rd_valid,\n    output logic [31:0] bus_rd_data"
+    }
+
+    /// The connections of an object's engine.
+    pub(crate) fn object_ports(&self, number: usize) -> String {
+        let object = &self.objects[number];
+        let bits = object.size.max(2).next_power_of_two().ilog2();
+        format!(
+            ".ctl_valid(object_valid[{number}]), .ctl_ready(object_ready[{number}]), .ctl_write(object_write), \
+             .ctl_index(object_index[{}:0]), .ctl_wdata(bus_data[{}:0]), .ctl_done(object_done[{number}]), \
+             .ctl_rdata(object_{number})",
+            bits - 1,
+            object.bits - 1
+        )
+    }
+
+    /// The logic between the bus and the engines.
+    pub(crate) fn logic(&self) -> String {
+        let (words, memories, objects) = (self.words(), self.memories.len().max(1), self.objects.len().max(1));
+        let bits = 32 * words;
+        let mut out = String::new();
+        let _ = write!(
+            out,
+            "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
+             logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_ready, \
+             object_done;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    assign bus_wr_ready = \
+             1'b1;\n    assign mem_wr_data = bus_data;\n",
+            bits - 1,
+            memories - 1,
+            objects - 1
+        );
+        out.push_str(
+            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        if (bus_wr_en && bus_wr_addr[15:12] == 4'd0) \
+             begin\n",
+        );
+        for word in 0..words {
+            let _ = writeln!(
+                out,
+                "            if (bus_wr_addr[11:2] == 10'd{word}) bus_data[{}:{}] <= bus_wr_data;",
+                32 * word + 31,
+                32 * word
+            );
+        }
+        out.push_str("        end\n        if (bus_wr_en && bus_wr_addr[15:12] == 4'd1) begin\n            mem_wr_addr <= bus_wr_data;\n");
+        for number in 0..self.memories.len() {
+            let _ = writeln!(out, "            mem_wr_en[{number}] <= !rst && bus_wr_addr[11:2] == 10'd{number};");
+        }
+        out.push_str("        end\n");
+        out.push_str(
+            "        if (bus_wr_en && bus_wr_addr[15:12] == 4'd2) begin\n            object_write <= bus_wr_data[31];\n            \
+             object_index <= bus_wr_data[30:0];\n            object_busy <= 1'b1;\n",
+        );
+        for number in 0..self.objects.len() {
+            let _ = writeln!(out, "            object_valid[{number}] <= bus_wr_addr[11:2] == 10'd{number};");
+        }
+        out.push_str("        end else object_valid <= object_valid & ~object_ready;\n");
+        for number in 0..self.objects.len() {
+            let _ = writeln!(
+                out,
+                "        if (object_done[{number}]) begin\n            bus_answer <= {bits}'(object_{number});\n            \
+                 object_busy <= 1'b0;\n        end"
+            );
+        }
+        out.push_str(
+            "        if (rst) begin\n            object_valid <= '0;\n            object_busy <= 1'b0;\n        end\n        \
+             bus_rd_valid <= bus_rd_en && !bus_rd_valid;\n        bus_rd_data <= bus_rd_addr[15:12] == 4'd0 ? \
+             32'(bus_answer >> {bus_rd_addr[11:2], 5'd0}) : {31'd0, object_busy};\n    end\n",
+        );
+        for (number, object) in self.objects.iter().enumerate() {
+            let _ = writeln!(out, "    logic [{}:0] object_{number};", object.bits - 1);
+        }
+        if self.objects.is_empty() {
+            out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n    assign bus_answer = '0;\n");
+        }
+        out
+    }
+
+    /// The map as JSON.
+    pub fn json(&self) -> String {
+        let mut out = format!(
+            "{{\n  \"program\": {},\n  \"target\": {},\n  \"memories\": [\n",
+            quoted(&self.program),
+            quoted(&self.target)
+        );
+        let memories: Vec<String> = self.memories.iter().enumerate().map(|(i, m)| memory(i, m)).collect();
+        out.push_str(&memories.join(",\n"));
+        out.push_str("\n  ],\n  \"objects\": [\n");
+        let objects = self.objects.iter().enumerate().map(|(i, o)| {
+            let StateObject { name, kind, size, bits, packets, bytes } = o;
+            format!(
+                "    {{\"name\": {}, \"kind\": \"{kind}\", \"address\": {}, \"size\": {size}, \"bits\": {bits}, \
+                 \"packets\": {packets}, \"bytes\": {bytes}}}",
+                quoted(name),
+                OBJECTS + 4 * i as u32
+            )
+        });
+        out.push_str(&objects.collect::<Vec<_>>().join(",\n"));
+        out.push_str("\n  ]\n}\n");
+        out
+    }
+
+    /// Adds a memory; returns its number.
+    pub(crate) fn add_memory(&mut self, memory: Memory) -> usize {
+        self.memories.push(memory);
+        self.memories.len() - 1
+    }
+
+    /// Adds an object; returns its number.
+    pub(crate) fn add_object(&mut self, object: StateObject) -> usize {
+        self.objects.push(object);
+        self.objects.len() - 1
+    }
+}
+
+fn memory(number: usize, memory: &Memory) -> String {
+    let Memory { name, kind, addr_bits, data_bits, key_bits } = memory;
+    let (engine, parameters) = match kind {
+        MemoryKind::Default => ("default", String::new()),
+        MemoryKind::Index => ("index", String::new()),
+        MemoryKind::Exact { buckets, slots } => ("exact", format!(", \"buckets\": {buckets}, \"slots\": {slots}")),
+        MemoryKind::Lpm { levels } => ("lpm", format!(", \"levels\": {levels}")),
+        MemoryKind::Ternary { entries, chunks } => {
+            ("ternary", format!(", \"entries\": {entries}, \"chunks\": {chunks}"))
+        }
+    };
+    format!(
+        "    {{\"table\": {}, \"engine\": \"{engine}\", \"address\": {}, \"addr_bits\": {addr_bits}, \"data_bits\": \
+         {data_bits}, \"key_bits\": {key_bits}{parameters}}}",
+        quoted(name),
+        MEMORIES + 4 * number as u32
+    )
+}
+
+/// A JSON string.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}

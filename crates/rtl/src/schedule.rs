@@ -1,0 +1,256 @@
+//! Assigns operations to pipeline stages by a delay model.
+//!
+//! A stage is what lies between two registers. An operation starts as soon as its operands are there; if it does not fit
+//! into what is left of the stage it starts with the next one. Engines take a fixed number of stages and begin at a register.
+
+use hopwright_ir::{ExternId, ExternKind, MatchKind, Pipeline, TableId};
+
+use crate::hir::{Binary, Design, Node, Op, Value};
+use crate::target::Target;
+
+/// When a value is there: a stage, and the delay within it in hundredths of a LUT level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// The stage, from 0.
+    pub stage: u32,
+    /// The delay after the stage's registers.
+    pub delay: u32,
+}
+
+/// The stages of a design.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// The stage in which each operation takes its operands.
+    pub start: Vec<u32>,
+    /// When each value is there.
+    pub ready: Vec<Time>,
+    /// The last stage in which each value is used; that of its result if nothing uses it.
+    pub last_use: Vec<u32>,
+    /// The number of stages. Results leave in the last one.
+    pub stages: u32,
+    /// The delay of each stage.
+    pub delays: Vec<u32>,
+}
+
+/// The engine of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableEngine {
+    /// Without keys: the default action only.
+    Default,
+    /// The key is the address of a RAM.
+    Index,
+    /// Cuckoo hashing.
+    Exact,
+    /// Binary search over intervals, with this many levels.
+    Lpm(u32),
+    /// RAM-based ternary match.
+    Ternary,
+}
+
+/// Keys of at most this width, of tables that can hold all of their values, are addresses.
+const INDEX_BITS: u32 = 10;
+
+impl TableEngine {
+    /// The engine for a table.
+    pub fn of(pipeline: &Pipeline, table: TableId) -> TableEngine {
+        let table = &pipeline[table];
+        let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+        let all = |kind: MatchKind| table.keys.iter().all(|k| k.kind == kind);
+        match table.keys.as_slice() {
+            [] => TableEngine::Default,
+            _ if all(MatchKind::Exact) && bits <= INDEX_BITS => TableEngine::Index,
+            _ if all(MatchKind::Exact) => TableEngine::Exact,
+            // n prefixes make at most 2n + 1 intervals.
+            [one] if one.kind == MatchKind::Lpm => {
+                let intervals = (2 * table.size + 1).next_power_of_two();
+                TableEngine::Lpm(intervals.ilog2().clamp(3, 16))
+            }
+            _ => TableEngine::Ternary,
+        }
+    }
+
+    /// The number of cycles of a lookup; zero for tables without keys.
+    pub fn latency(self, pipeline: &Pipeline, table: TableId) -> u32 {
+        let table = &pipeline[table];
+        let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+        match self {
+            TableEngine::Default => 0,
+            TableEngine::Index => 2,
+            TableEngine::Exact => 7,
+            TableEngine::Lpm(levels) => levels * if bits <= 32 { 3 } else { 4 } + 2,
+            TableEngine::Ternary => {
+                let chunks = bits.div_ceil(TERNARY_CHUNK_BITS);
+                4 + log4(chunks + 1) + log4(ternary_entries(table.size))
+            }
+        }
+    }
+}
+
+/// Key bits for each RAM of a ternary table.
+pub const TERNARY_CHUNK_BITS: u32 = 4;
+
+/// Entries of the engine for a ternary table of a size.
+pub fn ternary_entries(size: u64) -> u32 {
+    u32::try_from(size).unwrap_or(u32::MAX).clamp(4, 1 << 16).next_power_of_two()
+}
+
+/// The least k with 4^k >= n.
+pub(crate) fn log4(n: u32) -> u32 {
+    n.max(1).next_power_of_two().ilog2().div_ceil(2)
+}
+
+impl Schedule {
+    /// Schedules a design with these results.
+    pub fn of(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target) -> Schedule {
+        let mut scheduler = Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new() };
+        let mut last_use = vec![0; design.nodes.len()];
+        let mut delays: Vec<u32> = Vec::new();
+        let mut starts = Vec::with_capacity(design.nodes.len());
+        for (i, node) in design.nodes.iter().enumerate() {
+            let (start, ready) = scheduler.place(node);
+            for operand in node.op.operands() {
+                let last: &mut u32 = &mut last_use[operand.index()];
+                *last = (*last).max(start.stage);
+            }
+            let stage = ready.stage as usize;
+            if delays.len() <= stage {
+                delays.resize(stage + 1, 0);
+            }
+            delays[stage] = delays[stage].max(ready.delay);
+            starts.push(start.stage);
+            scheduler.ready.push(ready);
+            last_use[i] = ready.stage;
+        }
+        let ready = scheduler.ready;
+        let last = ready.iter().map(|t| t.stage).max().unwrap_or(0);
+        for output in outputs {
+            last_use[output.index()] = last;
+        }
+        delays.resize(last as usize + 1, 0);
+        Schedule { start: starts, ready, last_use, stages: last + 1, delays }
+    }
+
+    /// The register bits that carry values from stage to stage.
+    pub fn register_bits(&self, design: &Design) -> u64 {
+        let nodes = design.nodes.iter().zip(&self.ready).zip(&self.last_use);
+        nodes
+            .filter(|((node, _), _)| !matches!(node.op, Op::Const(_)))
+            .map(|((node, ready), last)| u64::from(node.width) * u64::from(last.saturating_sub(ready.stage)))
+            .sum()
+    }
+}
+
+struct Scheduler<'a> {
+    pipeline: &'a Pipeline,
+    design: &'a Design,
+    target: &'a Target,
+    ready: Vec<Time>,
+    /// Stateful objects, and the stage of the last access to each.
+    state: Vec<(ExternId, u32)>,
+}
+
+impl Scheduler<'_> {
+    /// When an operation starts, and when its result is there.
+    fn place(&mut self, node: &Node) -> (Time, Time) {
+        let operands = node.op.operands();
+        let first = operands.iter().map(|v| self.ready[v.index()]).max().unwrap_or_default();
+        if let Some(latency) = self.latency(&node.op) {
+            let mut stage = first.stage + u32::from(first.delay > 0);
+            if let Some(object) = object_of(&node.op) {
+                match self.state.iter_mut().find(|(id, _)| *id == object) {
+                    Some((_, last)) => {
+                        stage = stage.max(*last + 1);
+                        *last = stage;
+                    }
+                    None => self.state.push((object, stage)),
+                }
+            }
+            // Behind a lookup comes the choice of the default action.
+            let delay = if matches!(node.op, Op::Lookup { .. }) { 300 / self.target.lut_inputs } else { 0 };
+            return (Time { stage, delay: 0 }, Time { stage: stage + latency, delay });
+        }
+        let delay = self.delay(node);
+        let fits = first.delay == 0 || first.delay + delay <= self.target.stage_delay;
+        let start = if fits { first } else { Time { stage: first.stage + 1, delay: 0 } };
+        (start, Time { stage: start.stage, delay: start.delay + delay })
+    }
+
+    /// The number of cycles that an engine takes; `None` for gates.
+    fn latency(&self, op: &Op) -> Option<u32> {
+        let width = |v: &Value| self.design[*v].width;
+        Some(match op {
+            Op::Lookup { table, .. } => TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table),
+            Op::Measure { .. } | Op::Color { .. } => 12,
+            Op::Count { .. } | Op::RegisterWrite { .. } => 0,
+            Op::RegisterRead { .. } => 2,
+            Op::Hash(hopwright_ir::HashAlgorithm::Csum16, data) => {
+                width(data).div_ceil(16).max(1).next_power_of_two().ilog2() + 2
+            }
+            Op::Hash(..) => 2,
+            Op::InSet { set, .. } => {
+                let set = &self.pipeline[*set];
+                let bits: u32 = set.types.iter().map(|t| t.width()).sum();
+                4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(ternary_entries(set.size))
+            }
+            Op::Extern { instance, method, .. } => {
+                let kind = instance.map(|id| &self.pipeline[id].kind);
+                match (kind, method.as_str()) {
+                    (Some(ExternKind::Named { type_name, .. }), "mac") if type_name == "AesCmac" => 33,
+                    _ => 31,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The delay of gates in hundredths of a LUT level.
+    fn delay(&self, node: &Node) -> u32 {
+        let width = |v: &Value| self.design[*v].width;
+        let lut = self.target.lut_inputs;
+        // A tree of LUTs over so many bits.
+        let tree = |bits: u32| {
+            let (mut left, mut levels) = (bits, 0);
+            while left > 1 {
+                left = left.div_ceil(lut);
+                levels += 1;
+            }
+            levels * 100
+        };
+        let carry = |bits: u32| 100 + bits * self.target.carry_per_bit;
+        match &node.op {
+            Op::Const(_) | Op::Input(_) | Op::Slice { .. } | Op::Concat(_) | Op::SignExtend(_) | Op::Not(_) => 0,
+            Op::Binary(op, a, b) => match op {
+                Binary::And | Binary::Or | Binary::Xor => 200 / lut,
+                Binary::Add | Binary::Sub => carry(node.width),
+                Binary::Less | Binary::LessSigned => carry(width(a) / 2),
+                // A constant halves the bits that are compared.
+                Binary::Eq if matches!(self.design[*b].op, Op::Const(_)) => tree(width(a)),
+                Binary::Eq => tree(2 * width(a)),
+                Binary::Mul => self.target.multiply,
+                Binary::Shl | Binary::Shr | Binary::ShrSigned => {
+                    // Two bits of the distance choose one of four.
+                    100 * (lut - 1).ilog2() * node.width.next_power_of_two().ilog2().div_ceil(2)
+                }
+            },
+            Op::Mux { .. } => 300 / lut,
+            Op::OneHot(cases) => tree(2 * cases.len() as u32),
+            Op::Ones(a) => 100 * width(a).next_power_of_two().ilog2().div_ceil(2),
+            Op::Window { offset, .. } => match &self.design[*offset].op {
+                Op::Const(_) => 0,
+                _ => 100,
+            },
+            _ => 0,
+        }
+    }
+}
+
+/// The object whose accesses keep their order.
+fn object_of(op: &Op) -> Option<ExternId> {
+    match op {
+        Op::Count { counter: id, .. }
+        | Op::Measure { meter: id, .. }
+        | Op::RegisterRead { register: id, .. }
+        | Op::RegisterWrite { register: id, .. } => Some(*id),
+        _ => None,
+    }
+}

@@ -1,0 +1,696 @@
+//! SystemVerilog.
+//!
+//! Each value is a signal `v<number>_<stage>`: what it holds in a stage of the pipeline. Registers, or a delay line where
+//! there are many stages between two uses, carry it to the stages that use it. Concatenations are written where they are
+//! used, so that only their parts are carried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, TableId, Unit};
+
+use crate::core::Core;
+use crate::hir::{Binary, Input, LookupLayout, Node, Op, Value};
+use crate::map::{Map, Memory, MemoryKind, StateObject};
+use crate::offsets::possible_values;
+use crate::refusal::{Capability, Refusal};
+use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::target::Target;
+
+/// The most offsets at which a field is selected by gates.
+const MAX_OFFSETS: usize = 4;
+
+/// The most entries of a ternary table. Its RAMs have a bit for each entry.
+const MAX_TERNARY_ENTRIES: u32 = 1024;
+
+/// Stages between two uses of a value from which on a delay line carries it.
+const DELAY_LINE: u32 = 6;
+
+/// The top module, with names in `@`.
+const TOP: &str = include_str!("top.sv");
+
+/// A design in SystemVerilog.
+#[derive(Clone, Debug)]
+pub struct Verilog {
+    /// The pipeline's module.
+    pub pipeline: String,
+    /// The top module: streams in and out, packet memory, pipeline.
+    pub top: String,
+    /// The register map.
+    pub map: Map,
+    /// Names of the engines that are used.
+    pub engines: BTreeSet<&'static str>,
+}
+
+/// Writes a scheduled core.
+///
+/// # Errors
+/// What the target has no engine for.
+pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Target) -> Result<Verilog, Vec<Refusal>> {
+    let mut writer = Writer {
+        p: pipeline,
+        core,
+        schedule,
+        target,
+        body: String::new(),
+        wanted: BTreeMap::new(),
+        offsets: possible_values(&core.design),
+        map: Map::new(pipeline, target),
+        engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
+        refusals: Vec::new(),
+        seen: BTreeSet::new(),
+        gap: 1,
+        window_stages: 0,
+        declarations: String::new(),
+    };
+    let module = writer.module();
+    if !writer.refusals.is_empty() {
+        return Err(writer.refusals);
+    }
+    let top = writer.top();
+    Ok(Verilog { pipeline: module, top, map: writer.map, engines: writer.engines })
+}
+
+struct Writer<'a> {
+    p: &'a Pipeline,
+    core: &'a Core,
+    schedule: &'a Schedule,
+    target: &'a Target,
+    body: String,
+    /// The stages in which values are used.
+    wanted: BTreeMap<Value, BTreeSet<u32>>,
+    offsets: Vec<Option<BTreeSet<u64>>>,
+    map: Map,
+    engines: BTreeSet<&'static str>,
+    refusals: Vec<Refusal>,
+    /// Tables, registers and other objects that have their engine.
+    seen: BTreeSet<String>,
+    /// Cycles between two packets.
+    gap: u32,
+    /// The last stage in which fields are selected from the window.
+    window_stages: u32,
+    /// Signals that are driven at another place than they are used.
+    declarations: String,
+}
+
+impl Writer<'_> {
+    fn node(&self, value: Value) -> &Node {
+        &self.core.design[value]
+    }
+
+    fn refuse(&mut self, capability: Capability, value: Value, message: impl Into<String>) {
+        let span = self.node(value).span;
+        self.refusals.push(Refusal { capability, span, message: message.into() });
+    }
+
+    /// An expression for a value in a stage.
+    fn at(&mut self, value: Value, stage: u32) -> String {
+        let node = self.node(value);
+        match &node.op {
+            Op::Const(bits) => format!("{}'h{bits:x}", node.width),
+            Op::Concat(parts) => {
+                let parts = parts.clone();
+                let parts: Vec<String> = parts.into_iter().map(|part| self.at(part, stage)).collect();
+                format!("{{{}}}", parts.join(", "))
+            }
+            _ => {
+                self.wanted.entry(value).or_default().insert(stage);
+                format!("v{}_{stage}", value.0)
+            }
+        }
+    }
+
+    /// As [`Writer::at`], but always a name or a constant, so that bits of it can be selected.
+    fn name_at(&mut self, value: Value, stage: u32) -> String {
+        self.wanted.entry(value).or_default().insert(stage);
+        format!("v{}_{stage}", value.0)
+    }
+
+    fn module(&mut self) -> String {
+        let count = self.core.design.nodes.len();
+        let last = self.schedule.stages - 1;
+        let outputs = self.core.outputs().map(|v| self.at(v, last));
+        // Users come after what they use: from the end, all uses of a value are known when it is written.
+        let mut parts: Vec<String> = Vec::with_capacity(count);
+        for i in (0..count).rev() {
+            let value = Value(i as u32);
+            self.body.clear();
+            self.value(value);
+            self.carry(value);
+            parts.push(std::mem::take(&mut self.body));
+        }
+        parts.reverse();
+        let valid = self.valid(last);
+        let target = self.target;
+        let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
+        let mut out = String::new();
+        let name = identifier(&self.p.name);
+        let _ = write!(
+            out,
+            "// The packet pipeline of `{name}`: {} stages. A packet enters with `in_valid` and leaves {last} cycles later.\n\
+             // Not every bit of every input is used, nor every output of an engine.\n\
+             // verilator lint_off UNUSEDSIGNAL\n// verilator lint_off PINCONNECTEMPTY\n\
+             module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_valid,\n    \
+             input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
+             input  logic [47:0] in_now,\n    output logic out_valid,\n    output logic out_drop,\n    \
+             output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
+             output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n{}\n);\n",
+            self.schedule.stages,
+            window - 1,
+            header - 1,
+            Map::ports(),
+        );
+        out.push_str(&valid);
+        out.push_str(&self.map.logic());
+        out.push_str(&self.declarations);
+        for stage in 1..=self.window_stages {
+            let before = if stage == 1 { "in_window".to_string() } else { format!("window_{}", stage - 1) };
+            let _ = writeln!(
+                out,
+                "    logic [{}:0] window_{stage};\n    always_ff @(posedge clk) window_{stage} <= {before};",
+                window - 1
+            );
+        }
+        parts.iter().for_each(|part| out.push_str(part));
+        let names = ["drop", "port", "header", "header_bytes", "skip", "length"];
+        let _ = writeln!(out, "    assign out_valid = valid_{last};");
+        for (name, output) in names.into_iter().zip(outputs) {
+            let _ = writeln!(out, "    assign out_{name} = {output};");
+        }
+        out.push_str("endmodule\n// verilator lint_on PINCONNECTEMPTY\n// verilator lint_on UNUSEDSIGNAL\n");
+        out
+    }
+
+    /// The module with streams in and out.
+    fn top(&self) -> String {
+        let name = identifier(&self.p.name);
+        let Target { bus_bytes, window_bytes, max_packet_bytes, .. } = *self.target;
+        let header_bytes = self.core.header_capacity;
+        // One verdict for each packet in the pipeline, and some more.
+        let packets = (self.schedule.stages + 16).next_power_of_two();
+        let depth = (4 * max_packet_bytes / bus_bytes).next_power_of_two();
+        TOP.replace("@NAME@", &name)
+            .replace("@BUS@", &bus_bytes.to_string())
+            .replace("@WINDOW@", &window_bytes.to_string())
+            .replace("@MAX@", &max_packet_bytes.to_string())
+            .replace("@HEADER@", &header_bytes.to_string())
+            .replace("@PACKETS@", &packets.to_string())
+            .replace("@DEPTH@", &depth.to_string())
+            .replace("@GAP@", &self.gap.to_string())
+    }
+
+    /// Whether there is a packet in each stage.
+    fn valid(&self, last: u32) -> String {
+        let mut out = String::from("    logic valid_0;\n    assign valid_0 = in_valid;\n");
+        for stage in 1..=last {
+            let _ = writeln!(
+                out,
+                "    logic valid_{stage};\n    always_ff @(posedge clk) valid_{stage} <= rst ? 1'b0 : valid_{};",
+                stage - 1
+            );
+        }
+        out
+    }
+
+    /// Carries a value to the stages that use it.
+    fn carry(&mut self, value: Value) {
+        let width = self.node(value).width;
+        if width == 0 {
+            return;
+        }
+        let Some(stages) = self.wanted.get(&value) else { return };
+        let n = value.0;
+        let mut from = self.schedule.ready[value.index()].stage;
+        for stage in stages {
+            let gap = stage - from;
+            if gap >= DELAY_LINE {
+                let _ = writeln!(
+                    self.body,
+                    "    logic [{}:0] v{n}_{stage};\n    hw_delay #(.WIDTH({width}), .DELAY({gap})) d{n}_{stage} \
+                     (.clk, .rst, .in_data(v{n}_{from}), .out_data(v{n}_{stage}));",
+                    width - 1
+                );
+            } else {
+                for s in from + 1..=*stage {
+                    let _ = writeln!(
+                        self.body,
+                        "    logic [{}:0] v{n}_{s};\n    always_ff @(posedge clk) v{n}_{s} <= v{n}_{};",
+                        width - 1,
+                        s - 1
+                    );
+                }
+            }
+            from = *stage;
+        }
+    }
+
+    /// Writes what computes a value, in the stage in which it is ready.
+    fn value(&mut self, value: Value) {
+        let node = self.node(value).clone();
+        let stage = self.schedule.ready[value.index()].stage;
+        let (n, width) = (value.0, node.width);
+        let used = self.wanted.contains_key(&value);
+        let span = self.p.sources.location(node.span).to_string();
+        let comment = format!("  // {span}");
+        let text = match &node.op {
+            Op::Lookup { .. } | Op::Count { .. } | Op::RegisterRead { .. } | Op::RegisterWrite { .. } => {
+                let _ = writeln!(self.body, "   {comment}");
+                self.engine(value, &node, stage);
+                return;
+            }
+            Op::Measure { .. } => return self.refuse(Capability::Meter, value, "meters are not generated"),
+            Op::Color { .. } => return self.refuse(Capability::DirectObject, value, "a direct meter"),
+            Op::InSet { .. } => return self.refuse(Capability::ValueSet, value, "value sets are not generated"),
+            Op::Extern { method, .. } => {
+                return self.refuse(Capability::NamedExtern, value, format!("`{method}`"));
+            }
+            _ if !used || width == 0 => return,
+            Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
+            Op::Const(bits) => format!("{width}'h{bits:x}"),
+            Op::Input(input) => match input {
+                Input::Length => "in_length".to_string(),
+                Input::IngressPort => "in_port".to_string(),
+                Input::Timestamp => "in_now".to_string(),
+                other => unreachable!("{other} is replaced in a core"),
+            },
+            Op::Not(a) => format!("~{}", self.at(*a, stage)),
+            Op::Binary(op, a, b) => {
+                let (x, y) = (self.at(*a, stage), self.at(*b, stage));
+                match op {
+                    Binary::Add => format!("{x} + {y}"),
+                    Binary::Sub => format!("{x} - {y}"),
+                    Binary::Mul => format!("{x} * {y}"),
+                    Binary::And => format!("{x} & {y}"),
+                    Binary::Or => format!("{x} | {y}"),
+                    Binary::Xor => format!("{x} ^ {y}"),
+                    Binary::Shl => format!("{x} << {y}"),
+                    Binary::Shr => format!("{x} >> {y}"),
+                    Binary::ShrSigned => format!("{width}'($signed({x}) >>> {y})"),
+                    Binary::Eq => format!("{x} == {y}"),
+                    Binary::Less => format!("{x} < {y}"),
+                    Binary::LessSigned => format!("$signed({x}) < $signed({y})"),
+                }
+            }
+            Op::Mux { cond, then, otherwise } => {
+                let cond = self.at(*cond, stage);
+                format!("{cond} ? {} : {}", self.at(*then, stage), self.at(*otherwise, stage))
+            }
+            Op::OneHot(cases) => {
+                let cases: Vec<String> = cases
+                    .iter()
+                    .map(|(cond, value)| {
+                        format!("({{{width}{{{}}}}} & {})", self.at(*cond, stage), self.at(*value, stage))
+                    })
+                    .collect();
+                cases.join("\n        | ")
+            }
+            Op::Slice { arg, lo } => format!("{}[{}:{lo}]", self.name_at(*arg, stage), lo + width - 1),
+            // Only where bits of it are selected.
+            Op::Concat(parts) => {
+                let parts: Vec<String> = parts.iter().map(|part| self.at(*part, stage)).collect();
+                format!("{{{}}}", parts.join(", "))
+            }
+            Op::SignExtend(a) => {
+                let from = self.node(*a).width;
+                let a = self.name_at(*a, stage);
+                format!("{{{{{}{{{a}[{}]}}}}, {a}}}", width - from, from - 1)
+            }
+            Op::Ones(a) => {
+                let bits = self.node(*a).width;
+                let a = self.name_at(*a, stage);
+                (0..bits).map(|i| format!("{width}'({a}[{i}])")).collect::<Vec<_>>().join(" + ")
+            }
+            Op::Window { offset, bit } => match self.window(value, *offset, *bit, width, stage) {
+                Some(text) => text,
+                None => return,
+            },
+        };
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] v{n}_{stage};\n    assign v{n}_{stage} = {text};{comment}",
+            width - 1
+        );
+    }
+
+    fn window(&mut self, value: Value, offset: Value, bit: u32, width: u32, stage: u32) -> Option<String> {
+        let total = 8 * self.target.window_bytes;
+        let at = |offset: u64| {
+            let first = 8 * offset + u64::from(bit);
+            let end = first + u64::from(width);
+            (end <= u64::from(total)).then(|| (u64::from(total) - 1 - first, u64::from(total) - end))
+        };
+        let candidates: Vec<u64> = match &self.offsets[offset.index()] {
+            Some(set) => set.iter().copied().collect(),
+            None => {
+                self.refuse(Capability::VariableOffset, value, "any offset");
+                return None;
+            }
+        };
+        if candidates.len() > MAX_OFFSETS {
+            self.refuse(Capability::VariableOffset, value, format!("{} different offsets", candidates.len()));
+            return None;
+        }
+        let Some(ranges) = candidates.iter().map(|offset| at(*offset)).collect::<Option<Vec<_>>>() else {
+            let message = format!("the target sees the first {} bytes", self.target.window_bytes);
+            self.refuse(Capability::Window, value, message);
+            return None;
+        };
+        // The window itself is carried only as far as fields are selected from it.
+        let window = self.window_at(stage);
+        if let [(hi, lo)] = ranges.as_slice() {
+            return Some(format!("{window}[{hi}:{lo}]"));
+        }
+        let cases: Vec<String> = candidates
+            .iter()
+            .zip(ranges)
+            .map(|(candidate, (hi, lo))| {
+                let offset = self.at(offset, stage);
+                format!("({{{width}{{{offset} == 16'd{candidate}}}}} & {window}[{hi}:{lo}])")
+            })
+            .collect();
+        Some(cases.join("\n        | "))
+    }
+
+    /// The window in a stage.
+    fn window_at(&mut self, stage: u32) -> String {
+        if stage == 0 {
+            return "in_window".to_string();
+        }
+        self.window_stages = self.window_stages.max(stage);
+        format!("window_{stage}")
+    }
+
+    fn hash(&mut self, value: Value, algorithm: HashAlgorithm, data: Value, stage: u32) {
+        let (n, bits) = (value.0, self.node(data).width);
+        let width = self.node(value).width;
+        let start = self.start(value);
+        let data = self.at(data, start);
+        let (engine, parameters, port) = match algorithm {
+            HashAlgorithm::Csum16 => {
+                let words = bits.div_ceil(16);
+                let padded = if bits % 16 == 0 { data } else { format!("{{{data}, 8'h0}}") };
+                let _ = writeln!(self.body, "    logic [{}:0] h{n};\n    assign h{n} = {padded};", 16 * words - 1);
+                ("hw_csum", format!(".WORDS({words})"), "csum")
+            }
+            _ => {
+                let number = match algorithm {
+                    HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => 0,
+                    HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom => 1,
+                    HashAlgorithm::Xor16 => 2,
+                    _ => 3,
+                };
+                let _ = writeln!(self.body, "    logic [{}:0] h{n};\n    assign h{n} = {data};", bits - 1);
+                ("hw_hash", format!(".ALGORITHM({number}), .DATA_BITS({bits})"), "hash")
+            }
+        };
+        self.engines.insert(engine);
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] v{n}_{stage};\n    {engine} #({parameters}) e{n} (.clk, .in_data(h{n}), .out_{port}(v{n}_{stage}));",
+            width - 1
+        );
+    }
+
+    /// The stage in which an engine takes its operands.
+    fn start(&self, value: Value) -> u32 {
+        self.schedule.start[value.index()]
+    }
+
+    /// Whether this is the first access to an object; refuses others.
+    fn first(&mut self, name: &str, value: Value) -> bool {
+        let first = self.seen.insert(name.to_string());
+        if !first {
+            self.refuse(Capability::SharedObject, value, format!("`{name}` is accessed elsewhere, too"));
+        }
+        first
+    }
+
+    fn engine(&mut self, value: Value, node: &Node, stage: u32) {
+        let n = value.0;
+        let start = self.start(value);
+        match &node.op {
+            Op::Lookup { table, enable, keys } => self.lookup(value, *table, *enable, keys, stage),
+            Op::Count { counter, enable, index } => {
+                let object = &self.p[*counter];
+                let ExternKind::Counter { size, unit } = object.kind else { return };
+                if !self.first(&object.name.clone(), value) {
+                    return;
+                }
+                self.engines.insert("hw_counter");
+                let depth = size.max(2);
+                let bits = depth.next_power_of_two().ilog2().max(1);
+                let index_bits = self.node(*index).width;
+                let enable = self.at(*enable, start);
+                let index = self.at(*index, start);
+                let length = self.input_at(Input::Length, start);
+                let number = self.map.add_object(StateObject {
+                    name: object.name.clone(),
+                    kind: "counter",
+                    size,
+                    bits: 128,
+                    packets: unit != Unit::Bytes,
+                    bytes: unit != Unit::Packets,
+                });
+                // An index beyond the highest one must not wrap.
+                let _ = writeln!(
+                    self.body,
+                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    hw_counter #(.DEPTH({depth}), .PACKET_BITS(64), \
+                     .BYTE_BITS(64), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(valid_{start} && {enable}{}), \
+                     .in_index({}), .in_length({length}), {});",
+                    index_bits - 1,
+                    below(n, index_bits, size),
+                    resized(n, index_bits, bits),
+                    self.map.object_ports(number)
+                );
+            }
+            Op::RegisterRead { register, index } => {
+                let object = self.p[*register].clone();
+                let ExternKind::Register { size, ty } = object.kind else { return };
+                if !self.first(&format!("{} (read)", object.name), value) {
+                    return;
+                }
+                self.engines.insert("hw_register");
+                let bits = size.max(2).next_power_of_two().ilog2().max(1);
+                let index_bits = self.node(*index).width;
+                let index = self.at(*index, start);
+                let width = ty.width();
+                let number = self.map.add_object(StateObject {
+                    name: object.name.clone(),
+                    kind: "register",
+                    size,
+                    bits: width,
+                    packets: false,
+                    bytes: false,
+                });
+                let id = register.0;
+                // The write side is driven where the program writes.
+                let writes = self.writes_register(*register);
+                let write = if writes {
+                    format!(".wr_en(r{id}_en), .wr_index(r{id}_index), .wr_data(r{id}_data)")
+                } else {
+                    format!(".wr_en(1'b0), .wr_index({bits}'d0), .wr_data({width}'d0)")
+                };
+                let _ = writeln!(
+                    self.body,
+                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    logic [{}:0] v{n}_{stage}, q{n};\n    logic \
+                     in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, .rst, .rd_valid(valid_{start}), \
+                     .rd_index({}), .rd_data(q{n}), {write}, {});",
+                    index_bits - 1,
+                    width - 1,
+                    size.max(2),
+                    resized(n, index_bits, bits),
+                    self.map.object_ports(number)
+                );
+                let _ = writeln!(
+                    self.body,
+                    "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{};\n        in{n} <= near{n};\n    \
+                     end\n    assign v{n}_{stage} = in{n} ? q{n} : '0;",
+                    below(n, index_bits, size)
+                );
+            }
+            Op::RegisterWrite { register, enable, index, value: new } => {
+                let object = self.p[*register].clone();
+                let ExternKind::Register { size, ty } = object.kind else { return };
+                if !self.first(&object.name.clone(), value) {
+                    return;
+                }
+                let id = register.0;
+                let read = self.read_of(*register);
+                let Some(read) = read else {
+                    return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
+                };
+                // The next packet reads what this one writes.
+                let distance = start - self.start(read);
+                self.gap = self.gap.max(distance.saturating_sub(1));
+                let bits = size.max(2).next_power_of_two().ilog2().max(1);
+                let index_bits = self.node(*index).width;
+                let (enable, index, new) = (self.at(*enable, start), self.at(*index, start), self.at(*new, start));
+                let _ = writeln!(
+                    self.body,
+                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    assign r{id}_en = valid_{start} && {enable}{};\n    \
+                     assign r{id}_index = {};\n    assign r{id}_data = {new};",
+                    index_bits - 1,
+                    below(n, index_bits, size),
+                    resized(n, index_bits, bits)
+                );
+                let width = ty.width();
+                let declarations = format!(
+                    "    logic r{id}_en;\n    logic [{}:0] r{id}_index;\n    logic [{}:0] r{id}_data;\n",
+                    bits - 1,
+                    width - 1
+                );
+                self.declarations.push_str(&declarations);
+            }
+            _ => {}
+        }
+    }
+
+    fn writes_register(&self, register: ExternId) -> bool {
+        let writes = |op: &Op| matches!(op, Op::RegisterWrite { register: r, .. } if *r == register);
+        self.core.design.nodes.iter().any(|node| writes(&node.op))
+    }
+
+    fn read_of(&self, register: ExternId) -> Option<Value> {
+        let reads = |op: &Op| matches!(op, Op::RegisterRead { register: r, .. } if *r == register);
+        let at = self.core.design.nodes.iter().position(|node| reads(&node.op))?;
+        Some(Value(at as u32))
+    }
+
+    /// An input in a stage.
+    fn input_at(&mut self, input: Input, stage: u32) -> String {
+        let found = self.core.design.nodes.iter().position(|node| node.op == Op::Input(input));
+        match found {
+            Some(at) => self.at(Value(at as u32), stage),
+            None => "16'd0".to_string(),
+        }
+    }
+
+    fn lookup(&mut self, value: Value, id: TableId, enable: Value, keys: &[Value], stage: u32) {
+        let table = &self.p[id];
+        let layout = LookupLayout::of(self.p, id);
+        let engine = TableEngine::of(self.p, id);
+        let (n, start) = (value.0, self.start(value));
+        if table.direct_counter.is_some() || table.direct_meter.is_some() {
+            return self.refuse(Capability::DirectObject, value, format!("table `{}`", table.name));
+        }
+        if table.implementation.is_some() {
+            return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
+        }
+        if !self.first(&table.name.clone(), value) {
+            return;
+        }
+        let data_bits = layout.action_bits + layout.data_bits;
+        let width = layout.width();
+        let key_bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+        let default = if data_bits > 0 {
+            let memory =
+                Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
+            let number = self.map.add_memory(memory);
+            let initial = initial_default(self.p, id, &layout);
+            let _ = writeln!(
+                self.body,
+                "    logic [{0}:0] default{n};\n    always_ff @(posedge clk) if (rst) default{n} <= {data_bits}'h{initial:x}; \
+                 else if (mem_wr_en[{number}]) default{n} <= mem_wr_data[{0}:0];",
+                data_bits - 1
+            );
+            format!(", default{n}")
+        } else {
+            String::new()
+        };
+        if engine == TableEngine::Default {
+            let _ = writeln!(
+                self.body,
+                "    logic [{}:0] v{n}_{stage};\n    assign v{n}_{stage} = {{1'b0{default}}};",
+                width - 1
+            );
+            return;
+        }
+        let enable = self.at(enable, start);
+        let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
+        let stored = data_bits.max(1);
+        let (module, parameters, addr_bits, write_bits, kind) = match engine {
+            TableEngine::Index => (
+                "hw_index",
+                format!(".KEY_BITS({key_bits}), .DATA_BITS({stored})"),
+                key_bits,
+                stored + 1,
+                MemoryKind::Index,
+            ),
+            TableEngine::Exact => {
+                // Four entries a bucket and two functions: filled up to 90 %.
+                let buckets = (table.size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
+                let addr = 3 + buckets.ilog2();
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS(4)");
+                ("hw_exact", parameters, addr, 1 + key_bits + stored, MemoryKind::Exact { buckets, slots: 4 })
+            }
+            TableEngine::Lpm(levels) => {
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
+                ("hw_lpm", parameters, levels + 3, key_bits.max(stored + 1), MemoryKind::Lpm { levels })
+            }
+            TableEngine::Ternary => {
+                let entries = ternary_entries(table.size);
+                if entries > MAX_TERNARY_ENTRIES {
+                    let message =
+                        format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
+                    return self.refuse(Capability::TableSize, value, message);
+                }
+                let chunks = key_bits.div_ceil(TERNARY_CHUNK_BITS);
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .ENTRIES({entries})");
+                let chunk_addr = chunks.next_power_of_two().ilog2() + TERNARY_CHUNK_BITS;
+                let low = chunk_addr.max(entries.ilog2());
+                ("hw_ternary", parameters, 2 + low, entries.max(stored), MemoryKind::Ternary { entries, chunks })
+            }
+            TableEngine::Default => unreachable!("has no engine"),
+        };
+        self.engines.insert(module);
+        let memory = Memory { name: table.name.clone(), kind, addr_bits, data_bits: write_bits, key_bits };
+        let number = self.map.add_memory(memory);
+        let hit = format!("hit{n}");
+        let extra = if matches!(engine, TableEngine::Lpm(_)) { ", .switching()" } else { "" };
+        let stored_part = if data_bits > 0 { format!(", data{n}") } else { String::new() };
+        let _ = writeln!(
+            self.body,
+            "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{}:0] v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
+             .rst, .in_valid(valid_{start} && {enable}), .in_key({{{}}}), .out_valid(), .out_hit({hit}), .out_data(data{n}), \
+             .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), .wr_data(mem_wr_data[{}:0]){extra});\n    \
+             assign v{n}_{stage} = {hit} ? {{1'b1{stored_part}}} : {{1'b0{default}}};",
+            stored - 1,
+            width - 1,
+            keys.join(", "),
+            addr_bits - 1,
+            write_bits - 1,
+        );
+    }
+}
+
+/// The default action of the program as action number and data.
+fn initial_default(p: &Pipeline, id: TableId, layout: &LookupLayout) -> num_bigint::BigUint {
+    let call = &p[id].default_action;
+    let number = layout.actions.iter().position(|a| *a == call.action).unwrap_or(0);
+    let (mut data, mut used) = (num_bigint::BigUint::ZERO, 0);
+    for (param, arg) in p[call.action].params.iter().zip(&call.args) {
+        data = (data << param.ty.width()) + arg;
+        used += param.ty.width();
+    }
+    (num_bigint::BigUint::from(number) << layout.data_bits) + (data << (layout.data_bits - used))
+}
+
+/// A condition that an index has a cell, for a signal `i<n>`; nothing if it always has.
+fn below(n: u32, index_bits: u32, size: u64) -> String {
+    if index_bits < 64 && size >> index_bits > 0 { String::new() } else { format!(" && i{n} < {index_bits}'d{size}") }
+}
+
+/// The signal `i<n>` in another width.
+fn resized(n: u32, from: u32, to: u32) -> String {
+    match from.cmp(&to) {
+        std::cmp::Ordering::Less => format!("{{{}'d0, i{n}}}", to - from),
+        std::cmp::Ordering::Equal => format!("i{n}"),
+        std::cmp::Ordering::Greater => format!("i{n}[{}:0]", to - 1),
+    }
+}
+
+/// A name that SystemVerilog accepts.
+fn identifier(name: &str) -> String {
+    let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if plain.starts_with(|c: char| c.is_ascii_digit()) { format!("p_{plain}") } else { plain }
+}

@@ -1,0 +1,59 @@
+//! Descriptions of chips: bus width, clock, and the delay model of the schedule.
+
+use serde::Deserialize;
+
+/// A chip and its configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// Its name, as `--target` has it.
+    pub name: String,
+    /// Bytes of the bus that move in a cycle.
+    pub bus_bytes: u32,
+    /// The clock that designs should reach.
+    pub clock_mhz: u32,
+    /// Bytes at the beginning of a packet that the pipeline sees; whole words of the bus.
+    pub window_bytes: u32,
+    /// The longest packet in bytes.
+    pub max_packet_bytes: u32,
+    /// The longest delay between registers, in hundredths of a LUT level.
+    pub stage_delay: u32,
+    /// Inputs of a LUT.
+    pub lut_inputs: u32,
+    /// The delay of a bit of a carry chain, in hundredths of a LUT level.
+    pub carry_per_bit: u32,
+    /// The delay of a multiplication, in hundredths of a LUT level.
+    pub multiply: u32,
+}
+
+/// The descriptions that come with the compiler.
+const BUILT_IN: [&str; 3] = [
+    include_str!("../targets/ecp5-85-256.toml"),
+    include_str!("../targets/ecp5-85-512.toml"),
+    include_str!("../targets/xcup-512.toml"),
+];
+
+impl Target {
+    /// All targets.
+    pub fn all() -> Vec<Target> {
+        BUILT_IN.iter().map(|text| toml::from_str(text).expect("built-in targets are well formed")).collect()
+    }
+
+    /// The target with this name.
+    pub fn by_name(name: &str) -> Option<Target> {
+        Target::all().into_iter().find(|target| target.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[test]
+    fn windows_are_whole_words_of_the_bus() {
+        for target in Target::all() {
+            assert!(target.window_bytes.is_multiple_of(target.bus_bytes), "{}", target.name);
+            assert_eq!(Target::by_name(&target.name), Some(target));
+        }
+    }
+}

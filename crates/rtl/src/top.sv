@@ -1,0 +1,159 @@
+// `@NAME@` with packet streams in and out: what comes in is stored, its header window goes through the pipeline, and the
+// verdict rewrites it at the exit. Words have their first byte in the lowest bits.
+module @NAME@ #(
+    localparam int BUS_BYTES = @BUS@,
+    localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
+    localparam int LENGTH_BITS = $clog2(@MAX@ + 1)
+) (
+    input  logic                   clk,
+    input  logic                   rst,
+    input  logic                   in_valid,
+    output logic                   in_ready,
+    input  logic [8*BUS_BYTES-1:0] in_data,
+    input  logic [BYTES_BITS-1:0]  in_bytes,
+    input  logic                   in_last,
+    input  logic                   in_bad,
+    input  logic [8:0]             in_port,
+    input  logic [47:0]            in_now,
+    output logic                   in_dropped,
+    output logic                   out_valid,
+    input  logic                   out_ready,
+    output logic [8*BUS_BYTES-1:0] out_data,
+    output logic [BYTES_BITS-1:0]  out_bytes,
+    output logic                   out_last,
+    output logic [8:0]             out_port,
+    input  logic                   bus_wr_en,
+    output logic                   bus_wr_ready,
+    input  logic [15:0]            bus_wr_addr,
+    input  logic [31:0]            bus_wr_data,
+    input  logic                   bus_rd_en,
+    input  logic [15:0]            bus_rd_addr,
+    output logic                   bus_rd_valid,
+    output logic [31:0]            bus_rd_data
+);
+    localparam int HEADER_BYTES = @HEADER@;
+    localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1);
+    localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
+
+    logic                   win_valid;
+    logic [8*@WINDOW@-1:0]  win_window;
+    logic [LENGTH_BITS-1:0] win_length;
+    logic [56:0]            win_meta;
+    logic                   rd_valid, rd_ready, rd_free, words_valid, words_ready;
+    logic [WORD_BITS-1:0]   rd_first, rd_words;
+    logic [8*BUS_BYTES-1:0] words_data;
+    hw_packet_store #(
+        .BUS_BYTES(BUS_BYTES),
+        .WINDOW_BYTES(@WINDOW@),
+        .DEPTH(@DEPTH@),
+        .MAX_BYTES(@MAX@),
+        .PACKETS(@PACKETS@),
+        .META_BITS(57),
+        .GAP(@GAP@)
+    ) store (
+        .clk,
+        .rst,
+        .in_valid,
+        .in_ready,
+        .in_data,
+        .in_bytes,
+        .in_last,
+        .in_bad,
+        .in_meta({in_port, in_now}),
+        .dropped(in_dropped),
+        .win_valid,
+        .win_window,
+        .win_length,
+        .win_meta,
+        .rd_valid,
+        .rd_ready,
+        .rd_first,
+        .rd_words,
+        .rd_free,
+        .out_valid(words_valid),
+        .out_ready(words_ready),
+        .out_data(words_data)
+    );
+
+    // Verdicts.
+    logic done_valid, done_drop;
+    logic [8:0] done_port;
+    logic [8*HEADER_BYTES-1:0] done_header;
+    logic [15:0] done_header_bytes, done_skip, done_length;
+    @NAME@_pipeline pipeline (
+        .clk,
+        .rst,
+        .in_valid(win_valid),
+        .in_window(win_window),
+        .in_length(16'(win_length)),
+        .in_port(win_meta[56:48]),
+        .in_now(win_meta[47:0]),
+        .out_valid(done_valid),
+        .out_drop(done_drop),
+        .out_port(done_port),
+        .out_header(done_header),
+        .out_header_bytes(done_header_bytes),
+        .out_skip(done_skip),
+        .out_length(done_length),
+        .bus_wr_en,
+        .bus_wr_ready,
+        .bus_wr_addr,
+        .bus_wr_data,
+        .bus_rd_en,
+        .bus_rd_addr,
+        .bus_rd_valid,
+        .bus_rd_data
+    );
+
+    localparam int VERDICT_BITS = 8 * HEADER_BYTES + HEADER_BITS + 2 * LENGTH_BITS + 9;
+    logic verdict_valid, verdict_ready, has_room;
+    logic [VERDICT_BITS-1:0] verdict;
+    hw_fifo #(
+        .WIDTH(VERDICT_BITS),
+        .DEPTH(@PACKETS@)
+    ) verdicts (
+        .clk,
+        .rst,
+        .in_valid(done_valid),
+        .in_ready(has_room),
+        .in_data({done_header, HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_port}),
+        .out_valid(verdict_valid),
+        .out_ready(verdict_ready),
+        .out_data(verdict)
+    );
+    hw_join #(
+        .BUS_BYTES(BUS_BYTES),
+        .HEADER_BYTES(HEADER_BYTES),
+        .MAX_BYTES(@MAX@),
+        .META_BITS(9)
+    ) exit (
+        .clk,
+        .rst,
+        .in_valid(verdict_valid),
+        .in_ready(verdict_ready),
+        .in_header(verdict[VERDICT_BITS-1-:8*HEADER_BYTES]),
+        .in_header_bytes(verdict[2*LENGTH_BITS+9+:HEADER_BITS]),
+        .in_skip(verdict[LENGTH_BITS+9+:LENGTH_BITS]),
+        .in_length(verdict[9+:LENGTH_BITS]),
+        .in_free(1'b1),
+        .in_meta(verdict[8:0]),
+        .rd_valid,
+        .rd_ready,
+        .rd_first,
+        .rd_words,
+        .rd_free,
+        .words_valid,
+        .words_ready,
+        .words_data,
+        .out_valid,
+        .out_ready,
+        .out_data,
+        .out_bytes,
+        .out_last,
+        .out_meta(out_port)
+    );
+
+    // The store lets no more packets into the pipeline than there is room for verdicts.
+    logic unused;
+    assign unused = &{1'b0, has_room, done_drop, done_header_bytes, done_skip, done_length};
+endmodule
