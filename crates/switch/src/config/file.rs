@@ -314,11 +314,10 @@ impl Checker<'_, '_> {
         let cpu_port_span = text.cpu_port.as_ref().map(Spanned::span);
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
         if let Some(span) = cpu_port_span {
-            if reserved.contains(&cpu_port) {
-                self.problem(span.clone(), format!("tenant `{name}`: port {cpu_port} is its agent's"));
-            }
             if let Some(only) = kind.and_then(agent::cpu_port).filter(|only| *only != cpu_port) {
                 self.problem(span, format!("tenant `{name}`: the CPU port of its agent's program is {only}"));
+            } else if reserved.contains(&cpu_port) {
+                self.problem(span, format!("tenant `{name}`: port {cpu_port} is its agent's"));
             }
         }
         let ports = self.ports(&name, text.ports, cpu_port, &reserved, devices);
