@@ -58,6 +58,11 @@ fpga-tools:
 test-rtl:
 	tests/rtl/run.sh
 
+# Proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing.
+.PHONY: formal-rtl
+formal-rtl: fpga-tools
+	tests/rtl/.venv/bin/python tests/rtl/formal.py
+
 ifneq ($(ROOT),)
 # Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
 demo-switch: hopwright four-routers-clients

@@ -1,10 +1,11 @@
 // FIFO. Holds at least `DEPTH` words (a power of two, at least 2). One transfer a cycle in each direction.
 //
-// Up to 32 words are distributed RAM, and a word is at the output one cycle after its write. More are block RAM with an output
-// register, and a word is at the output three cycles after its write.
+// Up to 32 words are distributed RAM, and a word is at the output one cycle after its write. More (or `BLOCK`) are block RAM with an
+// output register, and a word is at the output three cycles after its write.
 module hw_fifo #(
     parameter int WIDTH = 8,
-    parameter int DEPTH = 16
+    parameter int DEPTH = 16,
+    parameter bit BLOCK = DEPTH > 32
 ) (
     input  logic             clk,
     input  logic             rst,
@@ -40,7 +41,7 @@ module hw_fifo #(
     end
 
     generate
-        if (DEPTH <= 32) begin : distributed
+        if (!BLOCK) begin : distributed
             logic [WIDTH-1:0] memory[0:DEPTH-1];
             always_ff @(posedge clk) if (put) memory[wr_ptr[B-1:0]] <= in_data;
             assign out_valid = filled;
