@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread::JoinHandle;
 
-use hopwright_dataplane::wait::Wakeup;
+use hopwright_dataplane::wait::{self, Wakeup};
 use hopwright_dataplane::{ControlError, Tenant};
 use hopwright_host::metrics::Text;
 use hopwright_host::namespace::{Namespace, NamespaceError};
@@ -165,6 +165,10 @@ impl Agent {
     }
 
     fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+        let work = || {
+            wait::give_way();
+            work();
+        };
         self.threads.push(std::thread::Builder::new().name(name.into()).spawn(work).map_err(Error::Thread)?);
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{PortStats, Switch as Dataplane, Tenant, TenantPorts};
+use hopwright_dataplane::{PortStats, Switch as Dataplane, Tenant, TenantPorts, wait};
 use hopwright_host::netlink::Netlink;
 use rustls_pki_types::ServerName;
 use tokio::net::{TcpListener, TcpStream};
@@ -97,6 +97,7 @@ impl Agent {
         let counters = Arc::new(Mutex::new(Counters::default()));
         let published = counters.clone();
         let work = move || {
+            wait::give_way();
             let tasks = LocalSet::new();
             let main = serve(switch, tenant, config, encryption, datapath, listeners, stopped, published);
             if let Err(error) = runtime.block_on(tasks.run_until(main)) {

@@ -2,10 +2,10 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Worker, wait};
+use hopwright_dataplane::wait;
 use hopwright_host::http::{self, Listener};
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_p4runtime::ServeError;
@@ -99,13 +99,7 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
     let config = Config::load(file)?;
     // First of all, because it tells that another switch is running.
     let socket = admin::Socket::open(&config.switch.socket, tell)?;
-    // It begins before this thread, and what that starts and compiles, gives way to it.
-    let (hand_over, worker) = mpsc::channel::<Worker>();
-    let thread = std::thread::Builder::new().name("worker-0".into());
-    let work = move || worker.recv().into_iter().for_each(|mut worker| worker.run());
-    let thread = thread.spawn(work).map_err(SwitchError::Thread)?;
-    wait::give_way();
-    let (mut running, worker) = Running::start(config)?;
+    let (mut running, mut worker) = Running::start(config)?;
     let switch = running.switch().clone();
     let config = running.config();
     let listener = config.metrics.as_ref().map(|address| {
@@ -115,7 +109,10 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
         listener.transpose()?.map(|listener| (listener, metrics::pages(switch.clone(), running.board().clone())));
     let _http = http::serve(pages.into_iter().collect()).map_err(SwitchError::Thread)?;
     announce(&running);
-    let _ = hand_over.send(worker);
+    let name = std::thread::Builder::new().name("worker-0".into());
+    let thread = name.spawn(move || worker.run()).map_err(SwitchError::Thread)?;
+    // What this thread compiles from now on must not keep packets waiting.
+    wait::give_way();
     let mut manager = ServiceManager::new();
     manager.ready();
     let result = loop {

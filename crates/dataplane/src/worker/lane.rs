@@ -46,8 +46,9 @@ pub(crate) struct Lane {
     pub limited: bool,
     /// The control plane keeps its packets waiting.
     pub paused: bool,
-    /// Packets sent and not yet paid for.
+    /// Packets sent and not yet paid for, and packets run of which they come.
     pub sent: u64,
+    pub ran: u64,
     /// Taken in and not yet counted.
     rx_packets: u64,
     rx_bytes: u64,
@@ -71,6 +72,7 @@ impl Lane {
             limited: tenant.is_limited(),
             paused: false,
             sent: 0,
+            ran: 0,
             rx_packets: 0,
             rx_bytes: 0,
         })

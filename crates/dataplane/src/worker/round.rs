@@ -447,9 +447,9 @@ impl Worker {
             return;
         }
         let ns = begun.elapsed().as_nanos() as u64;
-        for lane in lanes.iter_mut().filter(|lane| lane.sent > 0) {
-            let sent = std::mem::take(&mut lane.sent);
-            lane.account.debit(ns * sent / packets.max(sent), 0, || lost_time.take());
+        for lane in lanes.iter_mut().filter(|lane| lane.sent + lane.ran > 0) {
+            let (sent, ran) = (std::mem::take(&mut lane.sent), std::mem::take(&mut lane.ran));
+            lane.account.debit_sending(ns * sent / packets.max(sent), ran, || lost_time.take());
         }
     }
 
@@ -693,7 +693,9 @@ impl Worker {
             let kept = if alone { 0 } else { self.pool.available().saturating_sub(lane.frames) };
             self.pool.keep(kept);
             let until = self.batch.len().min(done + most);
-            done += lane.executor.run(&mut self.batch[done..until], punts.now_us, &mut self.pool);
+            let ran = lane.executor.run(&mut self.batch[done..until], punts.now_us, &mut self.pool);
+            lane.ran += ran as u64;
+            done += ran;
             let made = self.made.len();
             self.made.extend(lane.executor.copies().map(|copy| (done - 1, copy)));
             let lost = lane.executor.take_lost_copies();

@@ -35,11 +35,13 @@ pub(crate) struct Account {
     packet_ns: u64,
     /// Its time since the estimate went down.
     since_ns: u64,
+    /// What sending takes that comes of a packet: follows what is measured, slowly.
+    sending_ns: u64,
 }
 
 impl Default for Account {
     fn default() -> Account {
-        Account { credit_ns: 0, quantum_ns: SHORT_NS, packet_ns: UNKNOWN_NS, since_ns: 0 }
+        Account { credit_ns: 0, quantum_ns: SHORT_NS, packet_ns: UNKNOWN_NS, since_ns: 0, sending_ns: 0 }
     }
 }
 
@@ -74,7 +76,7 @@ impl Account {
     #[inline]
     pub(crate) fn affordable(&self, most: usize) -> usize {
         match u64::try_from(self.credit_ns) {
-            Ok(credit) if credit > 0 => ((credit / self.packet_ns) as usize).clamp(1, most),
+            Ok(credit) if credit > 0 => ((credit / (self.packet_ns + self.sending_ns)) as usize).clamp(1, most),
             _ => 0,
         }
     }
@@ -96,6 +98,18 @@ impl Account {
         } else if self.since_ns >= SLOWLY_NS {
             self.packet_ns -= (self.packet_ns - each) / 4;
             self.since_ns = 0;
+        }
+    }
+
+    /// Debits the time that sending took of what came of so many packets. It is part of what a packet is expected to take, so that a
+    /// batch whose packets are quickly run and slowly sent does not delay others.
+    #[inline]
+    pub(crate) fn debit_sending(&mut self, ns: u64, packets: u64, lost_ns: impl FnOnce() -> u64) {
+        let expected = self.sending_ns * packets;
+        let ns = if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns };
+        self.credit_ns -= ns as i64;
+        if packets > 0 {
+            self.sending_ns = (7 * self.sending_ns + ns / packets) / 8;
         }
     }
 
@@ -195,6 +209,19 @@ mod tests {
         account.debit(100_000, 1, || 0);
         while !account.begin_turn() {}
         assert_eq!(account.affordable(256), 1);
+    }
+
+    #[test]
+    fn batches_are_smaller_if_sending_takes_long() {
+        let mut account = Account::default();
+        for _ in 0..1000 {
+            account.begin_turn();
+            account.debit(100 * 50, 50, || 0);
+            account.debit_sending(900 * 50, 50, || 0);
+            account.rest();
+        }
+        account.credit_ns = 20_000;
+        assert!((20..=22).contains(&account.affordable(256)), "{}", account.affordable(256));
     }
 
     #[test]

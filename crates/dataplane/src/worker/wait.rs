@@ -160,7 +160,7 @@ pub(crate) fn sharpen_timers() {
 }
 
 /// Makes the calling thread, and those that it starts, give way to workers on the same CPU: for control planes. It then runs in
-/// time that they leave, and on other CPUs as ever. Workers start before the first call.
+/// time that they leave, and on other CPUs as ever. Workers are started by threads that have not called it.
 pub fn give_way() {
     static WORKERS: OnceLock<libc::c_int> = OnceLock::new();
     // SAFETY: plain system calls, which concern this thread only ("C library/kernel differences", setpriority(2)). Failure leaves its
