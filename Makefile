@@ -78,7 +78,7 @@ tools: interop-tools
 
 waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
-alone: test-reload test-tenant test-hosts test-underlay soak-short
+alone: test-reload test-tenant test-hosts test-underlay test-isolation soak-short
 
 # P4Runtime as finsy and p4runtime-shell see it.
 p4runtime: hopwright p4runtime-clients
@@ -94,6 +94,11 @@ test-switchblade: hopwright p4runtime-clients
 # Tenants on one switch.
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
+
+# What a hostile tenant costs the others: no packet. How much latency is in test-long.
+.PHONY: test-isolation
+test-isolation: hopwright p4runtime-clients
+	tests/switch/isolation.sh --short --any-latency
 
 # Four routers on one switch, with FRR, BIRD, finsy and os-ken as control planes.
 test-four-routers: hopwright four-routers-clients
@@ -132,9 +137,9 @@ tools:
 demo-switch:
 	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
 
-waiting alone p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop:
+waiting alone p4runtime test-ip test-openflow test-switch test-isolation test-four-routers test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay, test-isolation and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif
@@ -227,6 +232,8 @@ test-long: hopwright interop-tools
 	tests/openflow/run.sh peer
 	tests/ip/setup.sh
 	tests/ip/network_test.py --only many_routes --routes 1000000
+	tests/p4runtime/setup.sh
+	tests/switch/isolation.sh
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and
