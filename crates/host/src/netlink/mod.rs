@@ -111,7 +111,7 @@ pub struct Changes {
     pub everything: bool,
     /// Destinations of changed routes.
     pub routes: Vec<Prefix>,
-    /// The kernel may have removed routes without a notification; see [`Netlink::reload_routes`].
+    /// Routes may have changed without a notification, or been missed; see [`Netlink::reload_routes`].
     pub lost_routes: bool,
     /// Changed neighbours, by device.
     pub neighbours: Vec<(u32, IpAddr)>,
@@ -173,6 +173,8 @@ pub struct Netlink {
     routes: Option<Routes>,
     /// Notifications were lost, and the state was not read anew since.
     overrun: bool,
+    /// Routes may have changed while they were read: notifications of that time may wait.
+    unsettled: bool,
 }
 
 impl Netlink {
@@ -202,7 +204,8 @@ impl Netlink {
         requests.bind_auto()?;
         requests.connect(&SocketAddr::new(0, 0))?;
         let (devices, neighbours) = (BTreeMap::new(), HashMap::new());
-        let mut netlink = Netlink { requests, events, sequence: 0, devices, neighbours, routes, overrun: false };
+        let mut netlink =
+            Netlink { requests, events, sequence: 0, devices, neighbours, routes, overrun: false, unsettled: false };
         netlink.reload()?;
         netlink.reload_routes()?;
         Ok(netlink)
@@ -258,7 +261,10 @@ impl Netlink {
                         }
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(changes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.unsettled = false;
+                    return Ok(changes);
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     self.overrun = true;
@@ -351,6 +357,7 @@ impl Netlink {
             })?;
         }
         let before = self.routes.replace(routes).unwrap_or_default();
+        self.unsettled = true;
         Ok(self.routes.as_ref().map_or_else(Vec::new, |routes| routes.changed_from(&before)))
     }
 
@@ -496,12 +503,14 @@ impl Netlink {
                 }
             }
             RouteNetlinkMessage::NewRoute(route) => {
+                changes.lost_routes |= self.disturbed_by(&route);
                 changes.routes.extend(match &mut self.routes {
                     Some(routes) => routes.add(&route, flags),
                     None => prefix(&route),
                 });
             }
             RouteNetlinkMessage::DelRoute(route) => {
+                changes.lost_routes |= self.disturbed_by(&route);
                 changes.routes.extend(match &mut self.routes {
                     Some(routes) => routes.remove(&route),
                     None => prefix(&route),
@@ -510,6 +519,12 @@ impl Netlink {
             RouteNetlinkMessage::NewRule(_) | RouteNetlinkMessage::DelRule(_) => changes.everything = true,
             _ => {}
         }
+    }
+
+    /// Whether routes may have been left out while they were read, because this one changed. The kernel counts IPv6 routes that
+    /// it has reported, and after a change begins anew behind as many.
+    fn disturbed_by(&mut self, route: &RouteMessage) -> bool {
+        route.header.address_family == AddressFamily::Inet6 && std::mem::take(&mut self.unsettled)
     }
 }
 
