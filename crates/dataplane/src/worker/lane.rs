@@ -2,11 +2,13 @@
 //! of the worker's time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
 use crate::packet::{MAX_BATCH, Packet, Pool};
+use crate::worker::burst::Burst;
 use crate::worker::classifier::Slot;
 use crate::worker::port_queue::{MAX_PORT, PortQueue};
 use crate::worker::schedule::Account;
@@ -36,9 +38,8 @@ pub(crate) struct Lane {
     pub slot: Slot,
     /// Packets that wait for the program, no more than [`Lane::frames`] between two bursts.
     waiting: VecDeque<Packet>,
-    /// Places in the burst of packets that come behind these; those before `taken` have been taken.
-    fresh: Vec<u8>,
-    taken: usize,
+    /// The part of the [`Burst`]'s order that comes behind these.
+    fresh: Range<usize>,
     /// Packet buffers that it may hold.
     pub frames: usize,
     pub account: Account,
@@ -65,8 +66,7 @@ impl Lane {
             numbers: Vec::with_capacity(MAX_PORT as usize + 1),
             slot: tenant.slot(),
             waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
-            fresh: Vec::with_capacity(MAX_BATCH),
-            taken: 0,
+            fresh: 0..0,
             frames: MAX_WAITING,
             account: Account::default(),
             limited: tenant.is_limited(),
@@ -78,37 +78,45 @@ impl Lane {
         })
     }
 
-    /// Takes in a packet that the port queue of this index received, at this place of the burst, so many nanoseconds
-    /// after the switch was made. False, and counted, if it is not let in.
+    /// Takes in packets of the burst: this part of its order.
     #[inline]
-    pub(crate) fn take_in(&mut self, packet: &mut Packet, place: u8, queue: usize, now_ns: u64) -> bool {
-        if !self.admit(packet.len(), now_ns) {
-            return false;
-        }
-        packet.set_ingress_port(self.numbers[queue].unwrap_or_default());
-        self.fresh.push(place);
-        true
+    pub(crate) fn take_in(&mut self, part: Range<usize>) {
+        self.fresh = part;
     }
 
-    /// The same for a copy, which waits at once. One that is not let in comes back.
-    pub(crate) fn take_in_copy(&mut self, mut copy: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
-        if !self.admit(copy.len(), now_ns) {
-            return Some(copy);
-        }
-        copy.set_ingress_port(self.numbers[queue].unwrap_or_default());
-        self.wait(copy)
+    /// Counts packets that have come.
+    #[inline]
+    pub(crate) fn count_received(&mut self, packets: u64, bytes: u64) {
+        self.rx_packets += packets;
+        self.rx_bytes += bytes;
     }
 
-    /// Counts a packet and asks the policer.
+    /// Asks the policer of a limited tenant for a packet, so many nanoseconds after the switch was made. False, and counted, if
+    /// it is not let in.
     #[inline]
-    fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
-        self.rx_packets += 1;
-        self.rx_bytes += bytes as u64;
-        let admitted = !self.limited || self.tenant.policer().admit(now_ns, bytes);
+    pub(crate) fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
+        let admitted = self.tenant.policer().admit(now_ns, bytes);
         if !admitted {
             self.cells.policed.add(1);
         }
         admitted
+    }
+
+    /// Takes in a copy of a packet that the port queue of this index received. It waits at once. One that is not let in comes
+    /// back.
+    pub(crate) fn take_in_copy(&mut self, mut copy: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
+        self.count_received(1, copy.len() as u64);
+        if self.limited && !self.admit(copy.len(), now_ns) {
+            return Some(copy);
+        }
+        copy.set_ingress_port(self.number(queue));
+        self.wait(copy)
+    }
+
+    /// The program's number of a port queue.
+    #[inline]
+    pub(crate) fn number(&self, queue: usize) -> u32 {
+        self.numbers[queue].unwrap_or_default()
     }
 
     /// Lets a packet wait for the program. One that there is no room for comes back, counted.
@@ -124,14 +132,13 @@ impl Lane {
 
     /// Counts a copy that there was no frame for.
     pub(crate) fn lose_copy(&mut self, bytes: usize) {
-        self.rx_packets += 1;
-        self.rx_bytes += bytes as u64;
+        self.count_received(1, bytes as u64);
         self.cells.no_frame.add(1);
     }
 
     #[inline]
     pub(crate) fn has_packets(&self) -> bool {
-        !self.waiting.is_empty() || self.taken < self.fresh.len()
+        !self.waiting.is_empty() || !self.fresh.is_empty()
     }
 
     /// How many more packets may wait.
@@ -141,19 +148,19 @@ impl Lane {
 
     /// Moves the packets that have waited longest, so many at most, to a batch, which is empty.
     #[inline]
-    pub(crate) fn next_batch(&mut self, count: usize, burst: &mut Vec<Packet>, batch: &mut Vec<Packet>) {
+    pub(crate) fn next_batch(&mut self, count: usize, burst: &mut Burst, batch: &mut Vec<Packet>) {
         let old = count.min(self.waiting.len());
         if old > 0 {
             batch.extend(self.waiting.drain(..old));
         }
-        let fresh = (count - old).min(self.fresh.len() - self.taken);
-        if fresh == burst.len() && old == 0 {
-            std::mem::swap(batch, burst);
+        let end = self.fresh.end.min(self.fresh.start + count - old);
+        let part = self.fresh.start..end;
+        if part.len() == burst.packets.len() && old == 0 {
+            std::mem::swap(batch, &mut burst.packets);
         } else {
-            let places = &self.fresh[self.taken..self.taken + fresh];
-            batch.extend(places.iter().map(|place| burst[usize::from(*place)].take()));
+            batch.extend(burst.take(part));
         }
-        self.taken += fresh;
+        self.fresh.start = end;
     }
 
     /// Takes packets back that were not run: they wait before the others. There is room, because they have been here.
@@ -164,15 +171,13 @@ impl Lane {
 
     /// Lets the rest of the burst wait, as far as there is room.
     #[inline]
-    pub(crate) fn keep_rest(&mut self, burst: &mut [Packet], pool: &mut Pool) {
-        for at in self.taken..self.fresh.len() {
-            let packet = burst[usize::from(self.fresh[at])].take();
+    pub(crate) fn keep_rest(&mut self, burst: &mut Burst, pool: &mut Pool) {
+        for packet in burst.take(self.fresh.clone()) {
             if let Some(packet) = self.wait(packet) {
                 pool.give(packet);
             }
         }
-        self.fresh.clear();
-        self.taken = 0;
+        self.fresh = 0..0;
         if self.waiting.is_empty() {
             // Begins at the front again, where memory is in the cache.
             self.waiting.clear();

@@ -18,6 +18,7 @@ use crate::observe::sample::Held;
 use crate::observe::stats::{Stage, Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::trace::respecialise::start_respecialiser;
+use crate::worker::burst::{Burst, NO_LANE};
 use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot, Table};
 use crate::worker::lane::{Egress, Lane, MAX_WAITING};
 use crate::worker::poll_backoff::{Next, PollBackoff};
@@ -73,8 +74,8 @@ pub struct Worker {
     cells: Arc<WorkerCells>,
     #[expect(clippy::vec_box, reason = "the control side makes lanes, and drops them")]
     lanes: Vec<Box<Lane>>,
-    /// Places in `lanes` by slot of the tenant.
-    by_slot: [Option<u8>; MAX_TENANTS],
+    /// Places in `lanes` by slot of the tenant, or [`NO_LANE`].
+    by_slot: [u8; MAX_TENANTS],
     classifier: Arc<Classifier>,
     /// The lane whose turn in a sweep is first.
     next_lane: usize,
@@ -87,7 +88,7 @@ pub struct Worker {
     pool: Pool,
     batch: Vec<Packet>,
     /// A burst of several tenants, of which batches are taken.
-    burst: Vec<Packet>,
+    burst: Burst,
     /// Copies that the program made, and behind which packet of the batch they come.
     made: Vec<(usize, Packet)>,
     sampled: Held,
@@ -117,7 +118,7 @@ impl Worker {
             cells: switch.cells(index).clone(),
             switch: switch.clone(),
             lanes: Vec::with_capacity(MAX_TENANTS),
-            by_slot: [None; MAX_TENANTS],
+            by_slot: [NO_LANE; MAX_TENANTS],
             classifier: Arc::default(),
             next_lane: 0,
             round_ends: None,
@@ -126,7 +127,7 @@ impl Worker {
             started: switch.started(),
             pool,
             batch: Vec::with_capacity(MAX_BATCH),
-            burst: Vec::with_capacity(MAX_BATCH),
+            burst: Burst::new(),
             made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
             sampled: Held::new(),
             limit,
@@ -280,8 +281,8 @@ impl Worker {
     #[inline]
     fn intake(&self, queue: usize) -> usize {
         let PortRules::One(slot) = self.classifier.port(self.queues[queue].number) else { return self.limit };
-        let Some(lane) = self.by_slot[usize::from(*slot)] else { return self.limit };
-        self.lanes[usize::from(lane)].room().min(self.limit)
+        let lane = self.lanes.get(usize::from(self.by_slot[usize::from(*slot)]));
+        lane.map_or(self.limit, |lane| lane.room().min(self.limit))
     }
 
     /// The number of a port in the program of the only tenant, if all frames of the port are its, nothing limits it and
@@ -313,38 +314,53 @@ impl Worker {
     /// Sorts a burst by tenant, and runs what there is time for.
     fn classify(&mut self, index: usize) {
         let begun = Instant::now();
-        std::mem::swap(&mut self.batch, &mut self.burst);
+        std::mem::swap(&mut self.batch, &mut self.burst.packets);
         let Worker { queues, cells, lanes, by_slot, classifier, pool, burst, started, .. } = self;
         let now_ns = begun.duration_since(*started).as_nanos() as u64;
         let queue = &queues[index];
-        let rules = classifier.port(queue.number);
-        let lane_of = |slot: Option<Slot>| by_slot[usize::from(slot?)].map(usize::from);
-        let mut bytes = 0;
-        for (place, packet) in burst.iter_mut().enumerate() {
-            bytes += packet.len() as u64;
-            let slot = match rules {
-                PortRules::One(slot) => Some(*slot),
-                PortRules::Several(table) => {
-                    let slot = table.tenant(packet);
-                    if table.may_copy(packet) {
-                        copy_group(packet, slot, table, lanes, lane_of, pool, cells, index, now_ns)
-                    } else {
-                        slot
-                    }
-                }
-            };
-            let taken = match lane_of(slot) {
-                Some(lane) => lanes[lane].take_in(packet, place as u8, index, now_ns),
-                None => {
-                    cells.no_tenant.add(1);
-                    false
-                }
-            };
-            if !taken {
-                pool.give(packet.take());
+        let lane_of = |slot: Option<Slot>| slot.map_or(NO_LANE, |slot| by_slot[usize::from(slot)]);
+        burst.begin(lanes.iter().map(|lane| lane.number(index)));
+        match classifier.port(queue.number) {
+            PortRules::One(slot) => {
+                let lane = lane_of(Some(*slot));
+                burst.assign(|_| lane);
+            }
+            PortRules::Several(table) if table.copies_groups() => burst.assign(|packet| {
+                let slot = table.tenant(packet);
+                let to_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
+                lane_of(match to_group {
+                    true => copy_group(packet, slot, table, lanes, lane_of, pool, cells, index, now_ns),
+                    false => slot,
+                })
+            }),
+            PortRules::Several(table) => {
+                burst.assign(|packet| lane_of(table.tenant(packet)));
             }
         }
-        let count = burst.len();
+        let strays = burst.part(NO_LANE);
+        let mut bytes = u64::from(strays.bytes);
+        cells.no_tenant.add(strays.packets.into());
+        let mut limited = false;
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            let part = burst.part(number as u8);
+            lane.count_received(part.packets.into(), part.bytes.into());
+            bytes += u64::from(part.bytes);
+            limited |= lane.limited;
+        }
+        if limited {
+            burst.admit(|lane, bytes| {
+                let lane = &mut lanes[usize::from(lane)];
+                !lane.limited || lane.admit(bytes, now_ns)
+            });
+        }
+        burst.sort(lanes.len());
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            lane.take_in(burst.range(number as u8));
+        }
+        for packet in burst.take(burst.range(NO_LANE)) {
+            pool.give(packet);
+        }
+        let count = burst.packets.len();
         queue.cells.rx_packets.add(count as u64);
         queue.cells.rx_bytes.add(bytes);
         self.stopwatch.lap(&self.cells, Stage::Receive, count);
@@ -386,7 +402,7 @@ impl Worker {
             lane.count();
             lane.keep_rest(burst, pool);
         }
-        burst.clear();
+        burst.packets.clear();
     }
 
     /// Lets sweeps go by in which no lane could be served.
@@ -515,10 +531,10 @@ impl Worker {
             }
         }
         self.next_lane = 0;
-        self.by_slot = [None; MAX_TENANTS];
+        self.by_slot = [NO_LANE; MAX_TENANTS];
         for (at, lane) in self.lanes.iter_mut().enumerate() {
             lane.connect(&self.queues);
-            self.by_slot[usize::from(lane.slot)] = Some(at as u8);
+            self.by_slot[usize::from(lane.slot)] = at as u8;
         }
         self.share();
         self.watch_ports();
@@ -771,7 +787,7 @@ fn copy_group(
     slot: Option<Slot>,
     table: &Table,
     lanes: &mut [Box<Lane>],
-    lane_of: impl Fn(Option<Slot>) -> Option<usize>,
+    lane_of: impl Fn(Option<Slot>) -> u8,
     pool: &mut Pool,
     cells: &WorkerCells,
     queue: usize,
@@ -781,7 +797,7 @@ fn copy_group(
     let slot = slot.or_else(|| table.copies(packet.bytes()).next());
     for further in table.copies(packet.bytes()).filter(|further| Some(*further) != slot) {
         cells.group_copies.add(1);
-        let Some(lane) = lane_of(Some(further)).map(|lane| &mut lanes[lane]) else { continue };
+        let Some(lane) = lanes.get_mut(usize::from(lane_of(Some(further)))) else { continue };
         let copy = if lane.room() > 0 { pool.take_filled(packet.bytes()) } else { None };
         match copy {
             Some(copy) => lane.take_in_copy(copy, queue, now_ns).into_iter().for_each(|copy| pool.give(copy)),
