@@ -78,7 +78,7 @@ tools: interop-tools
 
 waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
-alone: test-reload test-tenant test-hosts test-underlay test-isolation soak-short
+alone: test-reload test-tenant test-hosts test-underlay soak-short
 
 # P4Runtime as finsy and p4runtime-shell see it.
 p4runtime: hopwright p4runtime-clients
@@ -95,7 +95,7 @@ test-switchblade: hopwright p4runtime-clients
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
 
-# What a hostile tenant costs the others: no packet. How much latency is in test-long.
+# What a hostile tenant costs the others, for a machine that does nothing else; test-long judges latency, too.
 .PHONY: test-isolation
 test-isolation: hopwright p4runtime-clients
 	tests/switch/isolation.sh --short --any-latency
@@ -139,7 +139,7 @@ demo-switch:
 
 waiting alone p4runtime test-ip test-openflow test-switch test-isolation test-four-routers test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay, test-isolation and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif

@@ -321,7 +321,7 @@ class Control:
 
     def end(self):
         try:
-            done, _ = self.process.communicate("\n", 30)
+            done, _ = self.process.communicate("\n", 3)
         except subprocess.TimeoutExpired:
             self.process.kill()
             done, _ = self.process.communicate()

@@ -23,7 +23,7 @@ use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot, Table}
 use crate::worker::lane::{Egress, Lane, MAX_WAITING};
 use crate::worker::poll_backoff::{Next, PollBackoff};
 use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired, Run};
-use crate::worker::schedule::CYCLE;
+use crate::worker::schedule::{CYCLE, without_lost};
 use crate::worker::switch::Switch;
 use crate::worker::tenant::{Cpu, Urgency};
 use crate::worker::wait::{self, LostTime, Sleeper};
@@ -462,10 +462,12 @@ impl Worker {
         if packets == 0 {
             return;
         }
-        let ns = begun.elapsed().as_nanos() as u64;
+        // What the worker lost is nobody's, so it is asked once for all.
+        let expected = lanes.iter().map(|lane| lane.account.expected_sending(lane.ran)).sum();
+        let ns = without_lost(begun.elapsed().as_nanos() as u64, expected, || lost_time.take());
         for lane in lanes.iter_mut().filter(|lane| lane.sent + lane.ran > 0) {
             let (sent, ran) = (std::mem::take(&mut lane.sent), std::mem::take(&mut lane.ran));
-            lane.account.debit_sending(ns * sent / packets.max(sent), ran, || lost_time.take());
+            lane.account.debit_sending(ns * sent / packets.max(sent), ran);
         }
     }
 

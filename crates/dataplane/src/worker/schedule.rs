@@ -24,6 +24,13 @@ const SUSPICIOUS_NS: u64 = 20_000;
 /// Nanoseconds that a packet of a new tenant is expected to take.
 const UNKNOWN_NS: u64 = 1_000;
 
+/// Time of something that was expected to take so long, without what the worker lost meanwhile: `lost_ns` is asked only if it took
+/// suspiciously long.
+#[inline]
+pub(crate) fn without_lost(ns: u64, expected: u64, lost_ns: impl FnOnce() -> u64) -> u64 {
+    if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns }
+}
+
 /// A tenant's account of a worker's time.
 #[derive(Debug)]
 pub(crate) struct Account {
@@ -85,8 +92,7 @@ impl Account {
     /// and is asked only if the batch took suspiciously long: that time is not the tenant's.
     #[inline]
     pub(crate) fn debit(&mut self, ns: u64, packets: usize, lost_ns: impl FnOnce() -> u64) {
-        let expected = self.packet_ns * packets as u64;
-        let ns = if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns };
+        let ns = without_lost(ns, self.packet_ns * packets as u64, lost_ns);
         self.credit_ns -= ns as i64;
         if packets == 0 {
             return;
@@ -104,13 +110,17 @@ impl Account {
     /// Debits the time that sending took of what came of so many packets. It is part of what a packet is expected to take, so that a
     /// batch whose packets are quickly run and slowly sent does not delay others.
     #[inline]
-    pub(crate) fn debit_sending(&mut self, ns: u64, packets: u64, lost_ns: impl FnOnce() -> u64) {
-        let expected = self.sending_ns * packets;
-        let ns = if ns > SUSPICIOUS * expected + SUSPICIOUS_NS { ns - lost_ns().min(ns - expected) } else { ns };
+    pub(crate) fn debit_sending(&mut self, ns: u64, packets: u64) {
         self.credit_ns -= ns as i64;
         if packets > 0 {
             self.sending_ns = (7 * self.sending_ns + ns / packets) / 8;
         }
+    }
+
+    /// What sending is expected to take of what came of so many packets.
+    #[inline]
+    pub(crate) fn expected_sending(&self, packets: u64) -> u64 {
+        self.sending_ns * packets
     }
 
     /// It has no packets: credit is not saved.
@@ -217,7 +227,7 @@ mod tests {
         for _ in 0..1000 {
             account.begin_turn();
             account.debit(100 * 50, 50, || 0);
-            account.debit_sending(900 * 50, 50, || 0);
+            account.debit_sending(900 * 50, 50);
             account.rest();
         }
         account.credit_ns = 20_000;
