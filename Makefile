@@ -36,6 +36,7 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --profile bench --no-fail-fast
+	$(CARGO) test --workspace --profile bench --test simulation -- --ignored
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test

@@ -40,6 +40,11 @@ pub(crate) enum Command {
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
     Graph(GraphArgs),
+    /// Compile a program to SystemVerilog for an FPGA
+    ///
+    /// Writes the top module, the pipeline, its engines and the register map (JSON), and prints the number of stages. What
+    /// the hardware cannot do is an error at its place in the program.
+    Rtl(RtlArgs),
     /// Print the P4Info of a program
     ///
     /// What a P4Runtime controller needs: tables, actions and extern objects with the ids that p4c assigns.
@@ -220,6 +225,21 @@ pub(crate) enum GraphFormat {
     Svg,
     Dot,
     Both,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RtlArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Chip and bus width: ecp5-85-256, ecp5-85-512 or xcup-512
+    #[arg(long, value_name = "TARGET", default_value = "ecp5-85-512")]
+    pub target: String,
+    /// Directory to write to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
+    /// Print the hardware IR instead, and write nothing
+    #[arg(long)]
+    pub ir: bool,
 }
 
 #[derive(Args, Debug)]

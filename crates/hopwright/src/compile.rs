@@ -7,6 +7,7 @@ use hopwright_dataplane::BuildError;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_driver::{Compiled, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
+use hopwright_rtl::Refusal;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
 use crate::cli::Source;
@@ -108,6 +109,17 @@ pub(crate) fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
         }
     };
     eprint!("{}", render::render_one(&diagnostic, &pipeline.sources, color()));
+    Failure::Reported
+}
+
+/// Prints what hardware cannot do, at its places in the program.
+pub(crate) fn refused_by_hardware(pipeline: &Pipeline, refusals: &[Refusal]) -> Failure {
+    for Refusal { capability, span, message } in refusals {
+        let title = format!("hardware has no {}: {message}", capability.words());
+        let diagnostic =
+            Diagnostic::error("E0601", title).at(*span, "").note(format!("capability `{}`", capability.name()));
+        eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
+    }
     Failure::Reported
 }
 

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Ir(args) => commands::ir::run(&args),
         Command::Asm(args) => commands::asm::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
+        Command::Rtl(args) => commands::rtl::run(&args),
         Command::P4info(args) => commands::p4info::run(&args),
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),

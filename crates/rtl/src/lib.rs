@@ -8,6 +8,7 @@ mod convert;
 pub mod core;
 mod design;
 pub mod driver;
+pub mod engines;
 mod eval;
 pub mod hir;
 pub mod map;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use harness::*;
 use hopwright_ir::interp::Interp;
 use hopwright_rtl::Capability;
+use hopwright_rtl::hir::Op;
 use hopwright_stf::script::Command;
 
 /// The number of tests of `tests/stf` that must not be refused.
@@ -89,4 +90,22 @@ fn examples_pass() {
     for name in ["l2", "l3"] {
         assert_eq!(passes(&folder("examples").join(format!("{name}.p4"))), Ok(None), "{name}");
     }
+}
+
+#[test]
+fn the_scion_router_converts() {
+    let pipeline = compile(&folder("p4/scion/border_router.p4"));
+    let design = match hopwright_rtl::convert(&pipeline) {
+        Ok(design) => design,
+        Err(refusals) => {
+            let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();
+            panic!("{}", reports.join("\n"))
+        }
+    };
+    assert_eq!(hopwright_rtl::hir::verify(&pipeline, &design), Ok(()));
+    println!("{} operations", design.nodes.len());
+    // The lookups of links, hosts and keys' users, and the two MACs of a segment change.
+    let lookups = design.nodes.iter().filter(|node| matches!(node.op, Op::Lookup { .. })).count();
+    let macs = design.nodes.iter().filter(|node| matches!(node.op, Op::Extern { .. })).count();
+    assert!(lookups >= 5 && macs >= 2, "{lookups} lookups, {macs} MACs");
 }

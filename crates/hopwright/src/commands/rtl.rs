@@ -1,0 +1,41 @@
+//! `hopwright rtl`.
+
+use std::path::Path;
+
+use hopwright_rtl::Target;
+
+use crate::cli::RtlArgs;
+use crate::compile;
+use crate::failure::Failure;
+
+/// Compiles a program to SystemVerilog.
+pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
+    let pipeline = compile::pipeline(&args.source)?;
+    let refused = |refusals: Vec<_>| compile::refused_by_hardware(&pipeline, &refusals);
+    if args.ir {
+        print!("{}", hopwright_rtl::convert(&pipeline).map_err(refused)?.text(&pipeline));
+        return Ok(());
+    }
+    let target = Target::by_name(&args.target).ok_or_else(|| {
+        let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
+        Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
+    })?;
+    let hardware = hopwright_rtl::compile(&pipeline, &target).map_err(refused)?;
+    std::fs::create_dir_all(&args.output).map_err(|e| Failure::message(format!("{}: {e}", args.output.display())))?;
+    let name = &pipeline.name;
+    write(&args.output.join(format!("{name}.sv")), &hardware.verilog.top)?;
+    write(&args.output.join(format!("{name}_pipeline.sv")), &hardware.verilog.pipeline)?;
+    write(&args.output.join(format!("{name}.json")), &hardware.verilog.map.json())?;
+    for (engine, text) in hopwright_rtl::engines::with_parts(&hardware.verilog.engines) {
+        write(&args.output.join(format!("{engine}.sv")), text)?;
+    }
+    let bits = hardware.schedule.register_bits(&hardware.core.design);
+    println!("{} stages, {bits} bits from stage to stage", hardware.schedule.stages);
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
+    println!("{}", path.display());
+    Ok(())
+}
