@@ -112,8 +112,8 @@ impl Account {
     #[inline]
     pub(crate) fn debit_sending(&mut self, ns: u64, packets: u64) {
         self.credit_ns -= ns as i64;
-        if packets > 0 {
-            self.sending_ns = (7 * self.sending_ns + ns / packets) / 8;
+        if let Some(each) = ns.checked_div(packets) {
+            self.sending_ns = (7 * self.sending_ns + each) / 8;
         }
     }
 
