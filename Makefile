@@ -39,6 +39,7 @@ unit:
 	$(CARGO) test --workspace --profile bench --test simulation -- --ignored
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
+	p4/epic/sem_tables.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
 
 # The commands that the documentation names: their flags, their targets, the tests they match.

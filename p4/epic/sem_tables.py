@@ -85,14 +85,14 @@ def p4():
 
 def rust():
     lines = ["//! The boxes and the byte permutation of the cipher SEM. Written by `p4/epic/sem_tables.py`.", "",
-             "/// The box of each byte position.", "#[rustfmt::skip]", "pub(super) const BOXES: [[u8; 256]; 16] = ["]
+             "/// The box of each byte position.", "#[rustfmt::skip]", "pub const BOXES: [[u8; 256]; 16] = ["]
     for values in BOXES:
         lines.append("    [")
         for row in range(0, 256, 16):
             lines.append("        " + " ".join(f"0x{v:02x}," for v in values[row:row + 16]))
         lines.append("    ],")
     lines += ["];", "", "/// Which byte of the boxes' results stands at each position behind the permutation.",
-              "pub(super) const SOURCES: [usize; 16] = [" + ", ".join(map(str, SOURCES)) + "];"]
+              "pub const SOURCES: [usize; 16] = [" + ", ".join(map(str, SOURCES)) + "];"]
     return "\n".join(lines) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 /// The box of each byte position.
 #[rustfmt::skip]
-pub(super) const BOXES: [[u8; 256]; 16] = [
+pub const BOXES: [[u8; 256]; 16] = [
     [
         0xeb, 0x2c, 0xb8, 0xb2, 0x66, 0x4a, 0xc4, 0x71, 0x5c, 0x9a, 0x1a, 0x74, 0xe8, 0xd4, 0x45, 0x3b,
         0x68, 0x8e, 0xa0, 0x61, 0x75, 0x2b, 0x67, 0x85, 0x86, 0x2d, 0x5e, 0xb4, 0x98, 0xa1, 0x77, 0xac,
@@ -294,4 +294,4 @@ pub(super) const BOXES: [[u8; 256]; 16] = [
 ];
 
 /// Which byte of the boxes' results stands at each position behind the permutation.
-pub(super) const SOURCES: [usize; 16] = [0, 5, 10, 15, 12, 1, 6, 11, 8, 13, 2, 7, 4, 9, 14, 3];
+pub const SOURCES: [usize; 16] = [0, 5, 10, 15, 12, 1, 6, 11, 8, 13, 2, 7, 4, 9, 14, 3];

@@ -134,7 +134,7 @@ fn reads_back(pipeline: &Pipeline, what: &str) {
 fn what_is_printed_is_read_back() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut count = 0;
-    for folder in ["tests/stf", "examples", "p4/bench", "p4/router", "p4/scion", "p4/switchblade"] {
+    for folder in ["tests/stf", "examples", "p4/bench", "p4/epic", "p4/router", "p4/scion", "p4/switchblade"] {
         for file in std::fs::read_dir(root.join(folder)).unwrap() {
             let file = file.unwrap().path();
             if file.extension().is_none_or(|e| e != "p4") {

@@ -112,6 +112,10 @@ impl Engine for DataPlaneEngine {
         self.control().register(register).and_then(|r| r.write(index, value)).map_err(text)
     }
 
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+        self.control().key_table(object).map_err(text)?.set_key(slot, key).map_err(text)
+    }
+
     fn insert_target(
         &mut self,
         table: TableId,

@@ -80,6 +80,12 @@ pub trait Engine {
     /// Sets the rates of an entry's direct meter.
     fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String>;
 
+    /// Sets a key of an extern object that holds keys.
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+        let _ = (slot, key);
+        Err(format!("`{}` has no keys here", self.pipeline()[object].name))
+    }
+
     /// Sets or removes a clone session.
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
 

@@ -299,6 +299,14 @@ impl<'a> Runner<'a> {
                 let (set, members) = resolve::value_set(self.engine.pipeline(), name, members)?;
                 self.engine.set_value_set(set, members)?;
             }
+            Command::KeySet(name, slot, value) => {
+                let object = self.object(name, "object with keys", |k| matches!(k, ExternKind::Named { .. }))?;
+                let bytes = value.to_bytes_be();
+                let mut key = [0; 16];
+                let start = key.len().checked_sub(bytes.len()).ok_or("a key has 128 bits")?;
+                key[start..].copy_from_slice(&bytes);
+                self.engine.set_key(object, *slot, &key)?;
+            }
             Command::ExpectDigest(name, values) => self.expected_digests.push((self.line, name, values)),
         }
         Ok(())

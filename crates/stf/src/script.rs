@@ -97,6 +97,8 @@ pub enum Command {
     Group(Change, String, u32, Vec<(u32, u32)>),
     /// `value_set_write SET MEMBER…`: its only members from now on, each a value for every key with commas between.
     ValueSet(String, Vec<Vec<MatchSpec>>),
+    /// `key_set OBJECT SLOT KEY`: a 128-bit key of an `AesCmac` or `Aes128`.
+    KeySet(String, u64, BigUint),
     /// `expect_digest TYPE VALUE…`: with such lines all digests must be named, in order.
     ExpectDigest(String, Vec<BigUint>),
 }
@@ -293,6 +295,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "group_modify" => line.group(Change::Modify)?,
         "group_delete" => line.group(Change::Delete)?,
         "value_set_write" => line.value_set()?,
+        "key_set" => Command::KeySet(line.name()?, line.small("slot")?, line.value()?),
         "expect_digest" => line.expect_digest()?,
         _ => return Err(format!("unknown command `{keyword}`")),
     };
