@@ -108,7 +108,7 @@ impl Core {
         let (header, bytes, header_capacity) = assemble(&mut b, &headers, target);
         let none = b.constant(0u32, 16);
         let header_bytes = b.mux(drop, none, bytes);
-        let skip = at(egress.consumed);
+        let skip = at(egress.skip);
         let whole = b.input(Input::Length);
         let rest = b.binary(Binary::Sub, whole, skip);
         let length = b.mux(drop, none, rest);

@@ -348,7 +348,15 @@ fn sent(design: &Design, state: &State<'_>, copy: &Copy) -> Option<Sent> {
             }
         }
     }
-    out.push_bytes(state.packet.get(state.number(results.consumed) as usize..).unwrap_or_default());
+    let skip = state.number(results.skip) as usize;
+    let mut kept = state.packet.get(skip..).unwrap_or_default().to_vec();
+    for edit in results.edits.iter().filter(|edit| state.is_true(edit.enable)) {
+        let (first, bytes) = (state.number(edit.offset) as usize - skip, (design[edit.bits].width / 8) as usize);
+        let mut new = BitString::new();
+        new.push(state.get(edit.bits), 8 * bytes as u32);
+        kept[first..first + bytes].copy_from_slice(new.as_bytes());
+    }
+    out.push_bytes(&kept);
     let mut bytes = out.into_bytes();
     let own = state.is_true(results.truncate).then(|| state.number(results.truncate_length));
     if let Some(most) = own.or(copy.session.and_then(|s| s.truncate).map(u64::from)) {

@@ -9,14 +9,17 @@ mod externs;
 mod parser;
 mod stmt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use hopwright_ir::analysis::in_place_suffix::InPlaceSuffix;
 use hopwright_ir::interp::InstanceType;
-use hopwright_ir::{Control, DROP_PORT, Expr, ExternFn, Pipeline, Slot, SlotId, StmtKind, Transition, Type, walk};
+use hopwright_ir::{
+    Control, DROP_PORT, Expr, ExternArg, ExternFn, HeaderId, Pipeline, Slot, SlotId, StmtKind, Transition, Type, walk,
+};
 use hopwright_source::Span;
 use num_bigint::BigUint;
 
-use crate::hir::{self, Builder, Design, EgressOutputs, Emit, IngressOutputs, Input, Value};
+use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Value};
 use crate::refusal::{Capability, Refusal};
 
 /// The maximum number of nodes of a design.
@@ -44,6 +47,8 @@ pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
 enum Extra {
     /// Bytes that the parser has consumed.
     Cursor,
+    /// Of them, those in front of the headers that stay where they are.
+    Skip,
     /// Whether the packet is cloned.
     Clone,
     /// The clone session.
@@ -55,14 +60,14 @@ enum Extra {
 }
 
 impl Extra {
-    const WIDTHS: [u32; 5] = [16, 1, 32, 1, 32];
+    const WIDTHS: [u32; 6] = [16, 16, 1, 32, 1, 32];
 }
 
 /// The slots' values where a predicate is true.
 #[derive(Clone)]
 struct Path {
     pred: Value,
-    /// By slot, and then by [`Extra`].
+    /// By slot, by [`Extra`], and then the offset of each header that stays where it is.
     slots: Vec<Value>,
 }
 
@@ -72,6 +77,31 @@ fn held_width(slot: &Slot) -> u32 {
         Type::Varbit(_) => 32,
         ty => ty.width(),
     }
+}
+
+/// The headers that stay where they are, if their fields do, too: none is behind a varbit.
+fn in_place(p: &Pipeline) -> Vec<HeaderId> {
+    let headers = InPlaceSuffix::of(p).headers;
+    let moving = |h: &HeaderId| p[*h].varbit.is_some_and(|at| at as usize + 1 < p[*h].fields.len());
+    let first = headers.iter().rposition(moving).map_or(0, |last| last + 1);
+    headers[first..].to_vec()
+}
+
+/// Slots that parser states write other than by extraction.
+fn parser_writes(p: &Pipeline) -> BTreeSet<SlotId> {
+    let mut slots = BTreeSet::new();
+    for state in &p.parser.states {
+        walk::stmts(&state.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => slots.extend([*slot]),
+            StmtKind::Lookahead { parts, .. } => slots.extend(parts.iter().map(|part| part.0)),
+            StmtKind::Extern(call) => slots.extend(call.args.iter().filter_map(|arg| match arg {
+                ExternArg::Out(slot) | ExternArg::InOut(slot) => Some(*slot),
+                ExternArg::In(_) | ExternArg::List(_) => None,
+            })),
+            _ => {}
+        });
+    }
+    slots
 }
 
 struct Convert<'p> {
@@ -89,6 +119,13 @@ struct Convert<'p> {
     /// The result of the direct meter of the table being applied.
     color: Option<Value>,
     emits: Vec<Emit>,
+    edits: Vec<Edit>,
+    /// The headers that stay where they are.
+    in_place: Vec<HeaderId>,
+    /// What the slots held behind the parser.
+    received: Vec<Value>,
+    /// Slots that parser states write other than by extraction.
+    parser_writes: BTreeSet<SlotId>,
     /// The field list that clones keep, once there is one.
     clone_list: Option<Option<u8>>,
 }
@@ -105,6 +142,10 @@ impl<'p> Convert<'p> {
             params: Vec::new(),
             color: None,
             emits: Vec::new(),
+            edits: Vec::new(),
+            in_place: in_place(p),
+            received: Vec::new(),
+            parser_writes: parser_writes(p),
             clone_list: None,
         }
     }
@@ -117,9 +158,16 @@ impl<'p> Convert<'p> {
         self.p.slots.len() + extra as usize
     }
 
+    /// Where the offset of a header that stays where it is is held.
+    fn place(&self, header: HeaderId) -> Option<usize> {
+        let at = self.in_place.iter().position(|h| *h == header)?;
+        Some(self.p.slots.len() + Extra::WIDTHS.len() + at)
+    }
+
     fn program(&mut self) {
         let start = self.start();
         let Some(parsed) = self.parse(start) else { return };
+        self.received = parsed.slots.clone();
         let parsed = self.control(&self.p.verify_checksum, parsed);
         let done = self.control(&self.p.ingress, parsed.clone());
         let standard = self.p.standard;
@@ -143,6 +191,9 @@ impl<'p> Convert<'p> {
         }
         for width in Extra::WIDTHS {
             slots.push(self.b.constant(0u32, width));
+        }
+        for _ in 0..self.in_place.len() {
+            slots.push(self.b.constant(0u32, 16));
         }
         let standard = self.p.standard;
         slots[standard.ingress_port.index()] = self.b.input(Input::IngressPort);
@@ -226,7 +277,8 @@ impl<'p> Convert<'p> {
             drop,
             instance_type: path.slots[standard.instance_type.index()],
             emits: std::mem::take(&mut self.emits),
-            consumed: path.slots[self.extra(Extra::Cursor)],
+            skip: path.slots[self.extra(Extra::Skip)],
+            edits: std::mem::take(&mut self.edits),
             truncate: path.slots[self.extra(Extra::Truncate)],
             truncate_length: path.slots[self.extra(Extra::TruncateLength)],
         };

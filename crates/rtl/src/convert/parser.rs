@@ -161,11 +161,16 @@ impl Convert<'_> {
         self.fail_if(short, error, path)
     }
 
-    /// Consumes bytes that are there.
-    fn consume(&mut self, bytes: Value, path: &mut Path) {
+    /// Consumes bytes that are there, of a header or others.
+    fn consume(&mut self, bytes: Value, header: Option<HeaderId>, path: &mut Path) {
         let at = self.extra(Extra::Cursor);
         let bytes = self.b.resize(bytes, 16);
-        path.slots[at] = self.b.binary(Binary::Add, path.slots[at], bytes);
+        let end = self.b.binary(Binary::Add, path.slots[at], bytes);
+        match header.and_then(|header| self.place(header)) {
+            Some(place) => path.slots[place] = path.slots[at],
+            None => path.slots[self.extra(Extra::Skip)] = end,
+        }
+        path.slots[at] = end;
     }
 
     pub(super) fn extract(&mut self, id: HeaderId, varbit_bits: Option<&Expr>, path: Path) -> Option<Path> {
@@ -184,7 +189,7 @@ impl Convert<'_> {
                 path.slots[field.slot.index()] = self.b.window(cursor, field.offset_bits, field.width);
             }
             path.slots[header.valid.index()] = self.b.boolean(true);
-            self.consume(bytes, &mut path);
+            self.consume(bytes, Some(id), &mut path);
             return Some(path);
         };
         if !varbit.offset_bits.is_multiple_of(8) || !fixed.is_multiple_of(8) {
@@ -226,7 +231,7 @@ impl Convert<'_> {
             };
         }
         path.slots[header.valid.index()] = self.b.boolean(true);
-        self.consume(bytes, &mut path);
+        self.consume(bytes, Some(id), &mut path);
         Some(path)
     }
 
@@ -285,7 +290,7 @@ impl Convert<'_> {
         let bytes = self.b.slice(bits, 31, 3);
         let bytes = self.b.resize(bytes, 32);
         let mut path = self.need(bytes, path)?;
-        self.consume(bytes, &mut path);
+        self.consume(bytes, None, &mut path);
         Some(path)
     }
 

@@ -1,15 +1,18 @@
 //! Statements of controls, actions and parser states.
 
-use hopwright_ir::{Block, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type};
+use hopwright_ir::{Block, Header, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::{Convert, MAX_NODES, Path};
-use crate::hir::{Binary, Emit, LookupLayout, Op, Piece, Value};
+use crate::hir::{Binary, Edit, Emit, LookupLayout, Op, Piece, Value};
 use crate::refusal::Capability;
 
 /// How often a loop without a known bound is unrolled to find out whether constants end it.
 const TRIES: u32 = 64;
+
+/// The most bytes between two changed fields of a header that one edit covers.
+const EDIT_GAP: u32 = 2;
 
 impl Convert<'_> {
     /// Converts statements; returns the path behind them, if there is one.
@@ -274,6 +277,9 @@ impl Convert<'_> {
             self.refuse(Capability::UnalignedHeader, span, message);
             return;
         }
+        if let Some(place) = self.place(id) {
+            return self.edit(header, enable, path.slots[place], path, span);
+        }
         let (mut pieces, mut bits) = (Vec::new(), Vec::new());
         for field in &header.fields {
             let value = path.slots[field.slot.index()];
@@ -290,6 +296,37 @@ impl Convert<'_> {
             pieces.push(Piece::Bits(self.b.concat(bits)));
         }
         self.emits.push(Emit { header: id, enable, pieces, span });
+    }
+
+    /// Writes what has changed in a header that stays where it is.
+    fn edit(&mut self, header: &Header, enable: Value, place: Value, path: &Path, span: Span) {
+        // Bytes with fields that have changed, as ranges.
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        for field in &header.fields {
+            let slot = field.slot.index();
+            if path.slots[slot] == self.received[slot] && !self.parser_writes.contains(&field.slot) {
+                continue;
+            }
+            let (first, end) = (field.offset_bits / 8, (field.offset_bits + field.width).div_ceil(8));
+            match ranges.last_mut() {
+                Some(last) if first <= last.1 + EDIT_GAP => last.1 = end,
+                _ => ranges.push((first, end)),
+            }
+        }
+        for (first, end) in ranges {
+            let mut bits = Vec::new();
+            for field in &header.fields {
+                let (lo, hi) = (field.offset_bits.max(8 * first), (field.offset_bits + field.width).min(8 * end));
+                if lo < hi {
+                    let below = field.offset_bits + field.width - hi;
+                    bits.push(self.b.slice(path.slots[field.slot.index()], hi - lo + below - 1, below));
+                }
+            }
+            let bits = self.b.concat(bits);
+            let by = self.b.constant(first, 16);
+            let offset = self.b.binary(Binary::Add, place, by);
+            self.edits.push(Edit { enable, offset, bits, span });
+        }
     }
 
     /// The constant that a value is, as a number.

@@ -284,6 +284,19 @@ pub struct Emit {
     pub span: Span,
 }
 
+/// Bytes of the kept part of the packet that differ from what was received.
+#[derive(Clone, Debug)]
+pub struct Edit {
+    /// Whether they do.
+    pub enable: Value,
+    /// Where, in bytes from the beginning of the packet as received, 16 bits.
+    pub offset: Value,
+    /// The new bytes.
+    pub bits: Value,
+    /// The P4 text.
+    pub span: Span,
+}
+
 /// What the traffic manager learns from ingress.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IngressOutputs {
@@ -308,8 +321,11 @@ pub struct EgressOutputs {
     pub instance_type: Value,
     /// New headers, in order.
     pub emits: Vec<Emit>,
-    /// The number of bytes of the packet as received that do not follow the new headers, 16 bits.
-    pub consumed: Value,
+    /// The number of bytes at the beginning of the packet as received that do not follow the new headers, 16 bits. The others
+    /// are kept, headers among them that stay where they are.
+    pub skip: Value,
+    /// What changes in the part that is kept. Edits do not overlap.
+    pub edits: Vec<Edit>,
     /// Whether it is truncated, one bit.
     pub truncate: Value,
     /// To how many bytes, 32 bits.
@@ -420,8 +436,9 @@ impl Design {
     pub fn outputs(&self) -> Vec<Value> {
         let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = self.ingress;
         let mut outputs = vec![parser_error, multicast_group, egress_spec, clone, session];
-        let EgressOutputs { drop, instance_type, emits, consumed, truncate, truncate_length } = &self.egress;
-        outputs.extend([drop, instance_type, consumed, truncate, truncate_length]);
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length } = &self.egress;
+        outputs.extend([drop, instance_type, skip, truncate, truncate_length]);
+        outputs.extend(edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         for emit in emits {
             outputs.push(emit.enable);
             outputs.extend(emit.pieces.iter().map(|p| match p {
@@ -436,8 +453,11 @@ impl Design {
         let mut each = |v: &mut Value| *v = f(*v);
         let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = &mut self.ingress;
         [parser_error, multicast_group, egress_spec, clone, session].into_iter().for_each(&mut each);
-        let EgressOutputs { drop, instance_type, emits, consumed, truncate, truncate_length } = &mut self.egress;
-        [drop, instance_type, consumed, truncate, truncate_length].into_iter().for_each(&mut each);
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length } = &mut self.egress;
+        [drop, instance_type, skip, truncate, truncate_length].into_iter().for_each(&mut each);
+        for Edit { enable, offset, bits, .. } in edits {
+            [enable, offset, bits].into_iter().for_each(&mut each);
+        }
         for emit in emits {
             each(&mut emit.enable);
             for piece in &mut emit.pieces {

@@ -62,7 +62,11 @@ impl Design {
             out.push('\n');
         }
         let (truncate, length) = (r.truncate, r.truncate_length);
-        let _ = writeln!(out, "  payload from {}\n  truncate {truncate} to {length}\n}}", r.consumed);
+        let _ = writeln!(out, "  payload from {}", r.skip);
+        for edit in &r.edits {
+            let _ = writeln!(out, "  edit at {} if {}: {}", edit.offset, edit.enable, edit.bits);
+        }
+        let _ = writeln!(out, "  truncate {truncate} to {length}\n}}");
         out
     }
 }

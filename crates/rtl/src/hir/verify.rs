@@ -37,14 +37,20 @@ pub fn verify(pipeline: &Pipeline, design: &Design) -> Result<(), Vec<String>> {
     let results = [
         (egress.drop, 1),
         (egress.instance_type, 32),
-        (egress.consumed, 16),
+        (egress.skip, 16),
         (egress.truncate, 1),
         (egress.truncate_length, 32),
     ];
     let enables = egress.emits.iter().map(|e| (e.enable, 1));
-    for (value, width) in results.into_iter().chain(enables) {
+    let edits = egress.edits.iter().flat_map(|e| [(e.enable, 1), (e.offset, 16)]);
+    for (value, width) in results.into_iter().chain(enables).chain(edits) {
         if value.index() >= design.nodes.len() || design[value].width != width {
             errors.push(format!("v{} is no result of egress of {width} bits", value.0));
+        }
+    }
+    for edit in &egress.edits {
+        if !design[edit.bits].width.is_multiple_of(8) {
+            errors.push(format!("the edit v{} is no whole number of bytes", edit.bits.0));
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
