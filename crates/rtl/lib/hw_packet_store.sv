@@ -7,8 +7,13 @@
 // Windows leave at least `GAP` cycles apart. At most `PACKETS` (a power of two) windows have left of packets that are not yet
 // freed: a FIFO of that depth behind the pipeline holds all verdicts.
 //
+// `put` and `put_addr` say which word is being written, and `win_start` where a window's packet starts, for copies of the memory.
+//
+// With `EDITS`, each read command has its own (see `hw_edit`), which are written before or together with whatever leads to the
+// command two cycles later or more.
+//
 // A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
-// `rd_free`, frees it. One word a cycle, four cycles from command to first word.
+// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` five.
 module hw_packet_store #(
     parameter int BUS_BYTES = 64,
     parameter int WINDOW_BYTES = 128,
@@ -17,6 +22,11 @@ module hw_packet_store #(
     parameter int PACKETS = 16,
     parameter int META_BITS = 8,
     parameter int GAP = 1,
+    parameter int EDITS = 0,
+    parameter SIZES = 8'd1,
+    localparam int EDITS_1 = EDITS > 0 ? EDITS : 1,
+    localparam int EDIT_BITS = EDITS > 0 ? edit_bits() : 1,
+    localparam int B = $clog2(DEPTH),
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
     localparam int LENGTH_BITS = $clog2(MAX_BYTES + 1),
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2
@@ -35,6 +45,13 @@ module hw_packet_store #(
     output logic [8*WINDOW_BYTES-1:0] win_window,
     output logic [LENGTH_BITS-1:0]    win_length,
     output logic [META_BITS-1:0]      win_meta,
+    output logic [B-1:0]              win_start,
+    output logic                      put,
+    output logic [B-1:0]              put_addr,
+    input  logic                      edit_valid,
+    input  logic [EDITS_1-1:0]             edit_enable,
+    input  logic [EDITS_1*LENGTH_BITS-1:0] edit_offset,
+    input  logic [EDIT_BITS-1:0]           edit_data,
     input  logic                      rd_valid,
     output logic                      rd_ready,
     input  logic [WORD_BITS-1:0]      rd_first,
@@ -44,16 +61,22 @@ module hw_packet_store #(
     input  logic                      out_ready,
     output logic [8*BUS_BYTES-1:0]    out_data
 );
-    localparam int B = $clog2(DEPTH);
     localparam int MAX_WORDS = (MAX_BYTES + BUS_BYTES - 1) / BUS_BYTES;
     localparam int LAST_BYTES = MAX_BYTES - (MAX_WORDS - 1) * BUS_BYTES;  // Of the last word of the longest packet.
     localparam int WINDOW_WORDS = WINDOW_BYTES / BUS_BYTES;
+
+    // The bits of the edits of a packet.
+    function automatic integer edit_bits();
+        edit_bits = 0;
+        for (integer e = 0; e < EDITS; e++) edit_bits = edit_bits + 8 * 32'(SIZES[8*e+:8]);
+    endfunction
 
     // The write side. Pointers have one bit more than addresses.
     logic [B:0]           wr_ptr, wr_next, start;
     logic [B:0]           freed, freed_next;  // Where the oldest packet starts that is needed.
     logic [WORD_BITS-1:0] words;              // Of the current packet, without this one.
-    logic full, too_long, put, bad;
+    logic full, too_long, bad;
+    assign put_addr = wr_ptr[B-1:0];
     assign put = in_valid && in_ready;
     assign bad = in_bad || too_long || words >= WORD_BITS'(MAX_WORDS)
         || (words == WORD_BITS'(MAX_WORDS - 1) && in_bytes > BYTES_BITS'(LAST_BYTES));
@@ -94,7 +117,10 @@ module hw_packet_store #(
             else if (may_leave) complete <= 1'b0;
         end
         if (put) begin
-            if (words == '0) win_meta <= in_meta;
+            if (words == '0) begin
+                win_meta  <= in_meta;
+                win_start <= wr_ptr[B-1:0];
+            end
             win_length   <= LENGTH_BITS'(words) * LENGTH_BITS'(BUS_BYTES) + LENGTH_BITS'(in_bytes);
             window_words <= words + 1'b1;
         end
@@ -206,15 +232,54 @@ module hw_packet_store #(
         .wr_addr(wr_ptr[B-1:0]),
         .wr_data(in_data)
     );
+    // What is read is changed on its way.
+    logic word_valid;
+    logic [8*BUS_BYTES-1:0] word;
+    generate
+        if (EDITS == 0) begin : unchanged
+            assign word_valid = read_valid;
+            assign word = read;
+            logic unused;
+            assign unused = &{1'b0, edit_valid, edit_enable, edit_offset, edit_data};
+        end else begin : changed
+            logic nothing;  // A command without words.
+            logic [WORD_BITS-1:0] index;
+            always_ff @(posedge clk) begin
+                nothing    <= !rst && accept && rd_words == '0;
+                word_valid <= !rst && read_valid;
+                if (accept) index <= rd_first;
+                else if (issue) index <= index + 1'b1;
+            end
+            hw_edit #(
+                .BUS_BYTES(BUS_BYTES),
+                .OFFSET_BITS(LENGTH_BITS),
+                .PACKETS(PACKETS),
+                .EDITS(EDITS),
+                .SIZES(SIZES)
+            ) edits (
+                .clk,
+                .rst,
+                .in_valid(edit_valid),
+                .in_enable(edit_enable),
+                .in_offset(edit_offset),
+                .in_data(edit_data),
+                .step_valid(issue),
+                .step_index(index[LENGTH_BITS-$clog2(BUS_BYTES):0]),
+                .step_pop(nothing || (issue && left == WORD_BITS'(1))),
+                .in_word(read),
+                .out_word(word)
+            );
+        end
+    endgenerate
     hw_fifo #(
         .WIDTH(8 * BUS_BYTES),
         .DEPTH(16)
     ) words_out (
         .clk,
         .rst,
-        .in_valid(read_valid),
+        .in_valid(word_valid),
         .in_ready(read_ready),
-        .in_data(read),
+        .in_data(word),
         .out_valid,
         .out_ready,
         .out_data

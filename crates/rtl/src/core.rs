@@ -8,9 +8,14 @@ use std::collections::BTreeMap;
 
 use hopwright_ir::{DROP_PORT, Pipeline};
 
-use crate::hir::{Binary, Builder, Design, Input, Op, Piece, Value};
+use crate::exclusive;
+use crate::hir::{Binary, Builder, Design, Edit, Input, Op, Piece, Value};
 use crate::refusal::{Capability, Refusal};
 use crate::target::Target;
+use crate::windows;
+
+/// The most bytes of an edit.
+const MAX_EDIT: u32 = 16;
 
 /// A design as one pipeline.
 #[derive(Clone, Debug)]
@@ -31,6 +36,8 @@ pub struct Core {
     pub length: Value,
     /// The most bytes of headers.
     pub header_capacity: u32,
+    /// What changes in the part that is kept; each at most 16 bytes.
+    pub edits: Vec<Edit>,
 }
 
 impl Core {
@@ -105,7 +112,19 @@ impl Core {
             })
             .collect();
         b.span = pipeline.deparser.span;
-        let (header, bytes, header_capacity) = assemble(&mut b, &headers, target);
+        let (header, bytes, header_capacity) = assemble(&mut b, &headers);
+        let mut edits = Vec::new();
+        for edit in &egress.edits {
+            let (enable, offset, bits) = (at(edit.enable), at(edit.offset), at(edit.bits));
+            let bytes = b.width(bits) / 8;
+            for first in (0..bytes).step_by(MAX_EDIT as usize) {
+                let end = bytes.min(first + MAX_EDIT);
+                let by = b.constant(first, 16);
+                let offset = b.binary(Binary::Add, offset, by);
+                let bits = b.slice(bits, 8 * (bytes - first) - 1, 8 * (bytes - end));
+                edits.push(Edit { enable, offset, bits, span: edit.span });
+            }
+        }
         let none = b.constant(0u32, 16);
         let header_bytes = b.mux(drop, none, bytes);
         let skip = at(egress.skip);
@@ -114,32 +133,50 @@ impl Core {
         let length = b.mux(drop, none, rest);
         let port = at(ingress.egress_spec);
         let design = b.design;
-        Ok(Core { design, drop, port, header, header_bytes, skip, length, header_capacity })
+        let mut core = Core { design, drop, port, header, header_bytes, skip, length, header_capacity, edits };
+        core.eliminate_dead(pipeline);
+        let places = exclusive::merge(&mut core.design);
+        core.map_outputs(&places);
+        core.eliminate_dead(pipeline);
+        let places = windows::lower(&mut core.design, target);
+        core.map_outputs(&places);
+        core.eliminate_dead(pipeline);
+        Ok(core)
     }
 
-    /// The results.
-    pub fn outputs(&self) -> [Value; 6] {
-        [self.drop, self.port, self.header, self.header_bytes, self.skip, self.length]
+    /// The results, edits last.
+    pub fn outputs(&self) -> Vec<Value> {
+        let mut outputs = vec![self.drop, self.port, self.header, self.header_bytes, self.skip, self.length];
+        outputs.extend(self.edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
+        outputs
+    }
+
+    /// Replaces the results.
+    fn map_outputs(&mut self, places: &[Value]) {
+        let edits = self.edits.iter_mut().flat_map(|edit| [&mut edit.enable, &mut edit.offset, &mut edit.bits]);
+        let own = [
+            &mut self.drop,
+            &mut self.port,
+            &mut self.header,
+            &mut self.header_bytes,
+            &mut self.skip,
+            &mut self.length,
+        ];
+        own.into_iter().chain(edits).for_each(|output| *output = places[output.index()]);
     }
 
     /// Removes operations that have no effect and whose results nobody uses.
-    pub fn eliminate_dead(&mut self, pipeline: &Pipeline) {
+    fn eliminate_dead(&mut self, pipeline: &Pipeline) {
         let mut live = vec![false; self.design.nodes.len()];
         self.outputs().into_iter().for_each(|v| live[v.index()] = true);
         let places = self.design.remove_dead(pipeline, live);
-        for output in
-            [&mut self.drop, &mut self.port, &mut self.header, &mut self.header_bytes, &mut self.skip, &mut self.length]
-        {
-            *output = places[output.index()];
-        }
+        self.map_outputs(&places);
     }
 }
 
-/// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be, rounded up to words of
-/// the bus.
-fn assemble(b: &mut Builder, headers: &[(Value, Value)], target: &Target) -> (Value, Value, u32) {
-    let most: u32 = headers.iter().map(|(_, bits)| b.width(*bits) / 8).sum();
-    let capacity = most.next_multiple_of(target.bus_bytes).max(target.bus_bytes);
+/// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be.
+fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) {
+    let capacity = headers.iter().map(|(_, bits)| b.width(*bits) / 8).sum::<u32>().max(1);
     // For each offset at which the next header can be, the condition that it is there.
     let mut places: BTreeMap<u32, Value> = BTreeMap::from([(0, b.boolean(true))]);
     // Headers by offset, with conditions. Those at one offset exclude each other.

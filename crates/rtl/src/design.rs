@@ -26,8 +26,7 @@ pub struct Hardware {
 /// Everything in the program that the hardware or the target cannot do.
 pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Refusal>> {
     let design = convert(pipeline)?;
-    let mut core = Core::of(pipeline, &design, target)?;
-    core.eliminate_dead(pipeline);
+    let core = Core::of(pipeline, &design, target)?;
     let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
     let verilog = sv::emit(pipeline, &core, &schedule, target)?;
     Ok(Hardware { core, schedule, verilog })

@@ -89,6 +89,8 @@ pub fn load(
             MemoryKind::Lpm { levels } => {
                 writes.extend(lpm(pipeline, &layout, entries, description.key_bits, levels, memory)?);
             }
+            // An object's, which no table is.
+            MemoryKind::Keys { .. } => {}
             MemoryKind::Ternary { entries: most, chunks } => {
                 let mut sorted: Vec<(usize, &TableEntry)> = entries.iter().enumerate().collect();
                 let rank = |e: &TableEntry| MatchValue::rank(&e.matches, e.priority, table.has_priority());

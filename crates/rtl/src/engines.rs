@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 /// Names and texts of all engines.
 const ENGINES: &[(&str, &str)] = &[
     ("hw_aes128", include_str!("../lib/hw_aes128.sv")),
+    ("hw_aes128_key", include_str!("../lib/hw_aes128_key.sv")),
     ("hw_arbiter", include_str!("../lib/hw_arbiter.sv")),
     ("hw_axil", include_str!("../lib/hw_axil.sv")),
     ("hw_bucket", include_str!("../lib/hw_bucket.sv")),
@@ -13,8 +14,10 @@ const ENGINES: &[(&str, &str)] = &[
     ("hw_crc", include_str!("../lib/hw_crc.sv")),
     ("hw_csum", include_str!("../lib/hw_csum.sv")),
     ("hw_delay", include_str!("../lib/hw_delay.sv")),
+    ("hw_edit", include_str!("../lib/hw_edit.sv")),
     ("hw_exact", include_str!("../lib/hw_exact.sv")),
     ("hw_extract", include_str!("../lib/hw_extract.sv")),
+    ("hw_fetch", include_str!("../lib/hw_fetch.sv")),
     ("hw_fifo", include_str!("../lib/hw_fifo.sv")),
     ("hw_hash", include_str!("../lib/hw_hash.sv")),
     ("hw_index", include_str!("../lib/hw_index.sv")),

@@ -200,6 +200,7 @@ impl<S: Store> Evaluator<S> {
                 let first = state.number(*offset) as usize * 8 + *bit as usize;
                 bits::read(state.packet, first, node.width)
             }
+            Op::Fetch { offset } => bits::read(state.packet, 8 * state.number(*offset) as usize, node.width),
             Op::Lookup { table, enable, keys } => self.lookup(*table, at, *enable, keys, state),
             Op::Color { lookup } => (state.colors.get(lookup).copied().unwrap_or(Color::Green) as u8).into(),
             Op::InSet { set, keys } => {

@@ -10,6 +10,7 @@ mod design;
 pub mod driver;
 pub mod engines;
 mod eval;
+mod exclusive;
 pub mod hir;
 pub mod map;
 pub mod offsets;
@@ -17,6 +18,7 @@ mod refusal;
 pub mod schedule;
 pub mod sv;
 mod target;
+mod windows;
 
 pub use convert::convert;
 pub use design::{Hardware, compile};

@@ -39,6 +39,11 @@ pub enum MemoryKind {
         /// Levels of the search.
         levels: u32,
     },
+    /// The keys of ciphers: `hw_aes128`, or `hw_cmac`, which has subkeys, too.
+    Keys {
+        /// How many.
+        keys: u64,
+    },
     /// `hw_ternary`.
     Ternary {
         /// Entries.
@@ -51,7 +56,7 @@ pub enum MemoryKind {
 /// A memory that a driver writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// The table.
+    /// The table or object.
     pub name: String,
     /// Its engine.
     pub kind: MemoryKind,
@@ -216,6 +221,14 @@ impl Map {
         self.memories.len() - 1
     }
 
+    /// The number of a memory, which is added if there is none like it.
+    pub(crate) fn memory(&mut self, memory: Memory) -> usize {
+        match self.memories.iter().position(|m| *m == memory) {
+            Some(at) => at,
+            None => self.add_memory(memory),
+        }
+    }
+
     /// Adds an object; returns its number.
     pub(crate) fn add_object(&mut self, object: StateObject) -> usize {
         self.objects.push(object);
@@ -230,6 +243,7 @@ fn memory(number: usize, memory: &Memory) -> String {
         MemoryKind::Index => ("index", String::new()),
         MemoryKind::Exact { buckets, slots } => ("exact", format!(", \"buckets\": {buckets}, \"slots\": {slots}")),
         MemoryKind::Lpm { levels } => ("lpm", format!(", \"levels\": {levels}")),
+        MemoryKind::Keys { keys } => ("keys", format!(", \"keys\": {keys}")),
         MemoryKind::Ternary { entries, chunks } => {
             ("ternary", format!(", \"entries\": {entries}, \"chunks\": {chunks}"))
         }

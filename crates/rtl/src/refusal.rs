@@ -75,12 +75,10 @@ capabilities! {
     Truncation = "truncation": "truncation of packets",
     /// Headers whose size is not constant, in front of other bytes that are sent.
     VariableHeader = "variable-header": "headers of variable size",
-    /// Bytes of the packet at too many different offsets.
-    VariableOffset = "variable-offset": "fields at so many different offsets",
     /// Bytes of the packet behind those that the pipeline sees.
     Window = "window": "fields so far behind the beginning of a packet",
-    /// A table, meter or register that is accessed at several places.
-    SharedObject = "shared-object": "objects that are accessed at several places of the program",
+    /// A table, meter or register that one packet accesses several times.
+    SharedObject = "shared-object": "objects that one packet accesses several times",
     /// Direct counters and meters.
     DirectObject = "direct-object": "direct counters and meters",
     /// Meters.

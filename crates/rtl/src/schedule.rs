@@ -154,7 +154,7 @@ impl Scheduler<'_> {
     fn place(&mut self, node: &Node) -> (Time, Time) {
         let operands = node.op.operands();
         let first = operands.iter().map(|v| self.ready[v.index()]).max().unwrap_or_default();
-        if let Some(latency) = self.latency(&node.op) {
+        if let Some(latency) = self.latency(&node.op, node.width) {
             let mut stage = first.stage + u32::from(first.delay > 0);
             if let Some(object) = object_of(&node.op) {
                 match self.state.iter_mut().find(|(id, _)| *id == object) {
@@ -176,7 +176,7 @@ impl Scheduler<'_> {
     }
 
     /// The number of cycles that an engine takes; `None` for gates.
-    fn latency(&self, op: &Op) -> Option<u32> {
+    fn latency(&self, op: &Op, node_width: u32) -> Option<u32> {
         let width = |v: &Value| self.design[*v].width;
         Some(match op {
             Op::Lookup { table, .. } => TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table),
@@ -192,6 +192,7 @@ impl Scheduler<'_> {
                 let bits: u32 = set.types.iter().map(|t| t.width()).sum();
                 4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(ternary_entries(set.size))
             }
+            Op::Fetch { .. } => 3 + self.target.fetch_words(node_width / 8) + log4(self.target.bus_bytes),
             Op::Extern { instance, method, .. } => {
                 let kind = instance.map(|id| &self.pipeline[id].kind);
                 match (kind, method.as_str()) {
@@ -218,7 +219,13 @@ impl Scheduler<'_> {
         };
         let carry = |bits: u32| 100 + bits * self.target.carry_per_bit;
         match &node.op {
-            Op::Const(_) | Op::Input(_) | Op::Slice { .. } | Op::Concat(_) | Op::SignExtend(_) | Op::Not(_) => 0,
+            Op::Const(_)
+            | Op::Input(_)
+            | Op::Slice { .. }
+            | Op::Concat(_)
+            | Op::SignExtend(_)
+            | Op::Not(_)
+            | Op::Window { .. } => 0,
             Op::Binary(op, a, b) => match op {
                 Binary::And | Binary::Or | Binary::Xor => 200 / lut,
                 Binary::Add | Binary::Sub => carry(node.width),
@@ -235,10 +242,6 @@ impl Scheduler<'_> {
             Op::Mux { .. } => 300 / lut,
             Op::OneHot(cases) => tree(2 * cases.len() as u32),
             Op::Ones(a) => 100 * width(a).next_power_of_two().ilog2().div_ceil(2),
-            Op::Window { offset, .. } => match &self.design[*offset].op {
-                Op::Const(_) => 0,
-                _ => 100,
-            },
             _ => 0,
         }
     }

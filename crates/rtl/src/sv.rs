@@ -8,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, TableId, Unit};
+use num_traits::ToPrimitive;
 
 use crate::core::Core;
 use crate::hir::{Binary, Input, LookupLayout, Node, Op, Value};
 use crate::map::{Map, Memory, MemoryKind, StateObject};
-use crate::offsets::possible_values;
 use crate::refusal::{Capability, Refusal};
 use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
 use crate::target::Target;
 
-/// The most offsets at which a field is selected by gates.
-const MAX_OFFSETS: usize = 4;
-
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
 const MAX_TERNARY_ENTRIES: u32 = 1024;
+
+/// The most keys of an object.
+const MAX_KEYS: u32 = 256;
 
 /// Stages between two uses of a value from which on a delay line carries it.
 const DELAY_LINE: u32 = 6;
@@ -54,13 +54,13 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         target,
         body: String::new(),
         wanted: BTreeMap::new(),
-        offsets: possible_values(&core.design),
         map: Map::new(pipeline, target),
         engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
         refusals: Vec::new(),
         seen: BTreeSet::new(),
         gap: 1,
         window_stages: 0,
+        start_stages: BTreeSet::new(),
         declarations: String::new(),
     };
     let module = writer.module();
@@ -79,7 +79,6 @@ struct Writer<'a> {
     body: String,
     /// The stages in which values are used.
     wanted: BTreeMap<Value, BTreeSet<u32>>,
-    offsets: Vec<Option<BTreeSet<u64>>>,
     map: Map,
     engines: BTreeSet<&'static str>,
     refusals: Vec<Refusal>,
@@ -89,6 +88,8 @@ struct Writer<'a> {
     gap: u32,
     /// The last stage in which fields are selected from the window.
     window_stages: u32,
+    /// The stages in which the packet's place in the store is used.
+    start_stages: BTreeSet<u32>,
     /// Signals that are driven at another place than they are used.
     declarations: String,
 }
@@ -129,7 +130,8 @@ impl Writer<'_> {
     fn module(&mut self) -> String {
         let count = self.core.design.nodes.len();
         let last = self.schedule.stages - 1;
-        let outputs = self.core.outputs().map(|v| self.at(v, last));
+        let mut outputs: Vec<String> = self.core.outputs().into_iter().map(|v| self.at(v, last)).collect();
+        let edits = outputs.split_off(OUTPUTS.len());
         // Users come after what they use: from the end, all uses of a value are known when it is written.
         let mut parts: Vec<String> = Vec::with_capacity(count);
         for i in (0..count).rev() {
@@ -143,6 +145,9 @@ impl Writer<'_> {
         let valid = self.valid(last);
         let target = self.target;
         let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
+        let addr = target.store_words().ilog2();
+        let edit_count = self.core.edits.len().max(1);
+        let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         let mut out = String::new();
         let name = identifier(&self.p.name);
         let _ = write!(
@@ -152,17 +157,27 @@ impl Writer<'_> {
              // verilator lint_off UNUSEDSIGNAL\n// verilator lint_off PINCONNECTEMPTY\n\
              module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_valid,\n    \
              input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
-             input  logic [47:0] in_now,\n    output logic out_valid,\n    output logic out_drop,\n    \
+             input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
+             input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    output logic out_valid,\n    output logic out_drop,\n    \
              output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
-             output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n{}\n);\n",
+             output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    \
+             output logic [{}:0] out_edit_enable,\n    output logic [{}:0] out_edit_offset,\n    \
+             output logic [{}:0] out_edit_data,\n{}\n);\n",
             self.schedule.stages,
             window - 1,
+            addr - 1,
+            addr - 1,
+            8 * target.bus_bytes - 1,
             header - 1,
+            edit_count - 1,
+            16 * edit_count - 1,
+            edit_bits - 1,
             Map::ports(),
         );
         out.push_str(&valid);
         out.push_str(&self.map.logic());
         out.push_str(&self.declarations);
+        out.push_str(&self.starts(addr));
         for stage in 1..=self.window_stages {
             let before = if stage == 1 { "in_window".to_string() } else { format!("window_{}", stage - 1) };
             let _ = writeln!(
@@ -172,12 +187,47 @@ impl Writer<'_> {
             );
         }
         parts.iter().for_each(|part| out.push_str(part));
-        let names = ["drop", "port", "header", "header_bytes", "skip", "length"];
         let _ = writeln!(out, "    assign out_valid = valid_{last};");
-        for (name, output) in names.into_iter().zip(outputs) {
+        for (name, output) in OUTPUTS.into_iter().zip(outputs) {
             let _ = writeln!(out, "    assign out_{name} = {output};");
         }
+        // The first edit is in the lowest bits.
+        for (at, name) in ["enable", "offset", "data"].into_iter().enumerate() {
+            let mut parts: Vec<&str> = edits.iter().skip(at).step_by(3).map(String::as_str).collect();
+            parts.reverse();
+            let all = if parts.is_empty() { "'0".to_string() } else { format!("{{{}}}", parts.join(", ")) };
+            let _ = writeln!(out, "    assign out_edit_{name} = {all};");
+        }
         out.push_str("endmodule\n// verilator lint_on PINCONNECTEMPTY\n// verilator lint_on UNUSEDSIGNAL\n");
+        out
+    }
+
+    /// The bytes of each edit.
+    fn edit_sizes(&self) -> Vec<u32> {
+        self.core.edits.iter().map(|edit| self.core.design[edit.bits].width / 8).collect()
+    }
+
+    /// Carries the packet's place in the store to where it is used.
+    fn starts(&self, bits: u32) -> String {
+        let (mut out, mut from, mut name) = (String::new(), 0, "in_start".to_string());
+        for stage in &self.start_stages {
+            let next = format!("start_{stage}");
+            let _ = writeln!(out, "    logic [{}:0] {next};", bits - 1);
+            let _ = match stage - from {
+                0 => writeln!(out, "    assign {next} = {name};"),
+                1 => writeln!(out, "    always_ff @(posedge clk) {next} <= {name};"),
+                2 => writeln!(
+                    out,
+                    "    logic [{}:0] near_{next};\n    always_ff @(posedge clk) {{{next}, near_{next}}} <= {{near_{next}, {name}}};",
+                    bits - 1
+                ),
+                gap => writeln!(
+                    out,
+                    "    hw_delay #(.WIDTH({bits}), .DELAY({gap})) delay_{next} (.clk, .rst, .in_data({name}), .out_data({next}));"
+                ),
+            };
+            (from, name) = (*stage, next);
+        }
         out
     }
 
@@ -187,8 +237,13 @@ impl Writer<'_> {
         let Target { bus_bytes, window_bytes, max_packet_bytes, .. } = *self.target;
         let header_bytes = self.core.header_capacity;
         // One verdict for each packet in the pipeline, and some more.
-        let packets = (self.schedule.stages + 16).next_power_of_two();
-        let depth = (4 * max_packet_bytes / bus_bytes).next_power_of_two();
+        let packets = (self.schedule.stages / self.gap + 16).next_power_of_two();
+        let depth = self.target.store_words();
+        let sizes = self.edit_sizes();
+        // The first edit is in the lowest bits.
+        let literal: String = sizes.iter().rev().map(|bytes| format!("{bytes:02x}")).collect();
+        let literal = if sizes.is_empty() { "8'd1".to_string() } else { format!("{}'h{literal}", 8 * sizes.len()) };
+        let edit_bits = sizes.iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         TOP.replace("@NAME@", &name)
             .replace("@BUS@", &bus_bytes.to_string())
             .replace("@WINDOW@", &window_bytes.to_string())
@@ -197,6 +252,10 @@ impl Writer<'_> {
             .replace("@PACKETS@", &packets.to_string())
             .replace("@DEPTH@", &depth.to_string())
             .replace("@GAP@", &self.gap.to_string())
+            .replace("@EDITS@", &sizes.len().to_string())
+            .replace("@EDITS1@", &sizes.len().max(1).to_string())
+            .replace("@EDIT_BITS@", &edit_bits.to_string())
+            .replace("@SIZES@", &literal)
     }
 
     /// Whether there is a packet in each stage.
@@ -261,10 +320,12 @@ impl Writer<'_> {
             Op::Measure { .. } => return self.refuse(Capability::Meter, value, "meters are not generated"),
             Op::Color { .. } => return self.refuse(Capability::DirectObject, value, "a direct meter"),
             Op::InSet { .. } => return self.refuse(Capability::ValueSet, value, "value sets are not generated"),
-            Op::Extern { method, .. } => {
-                return self.refuse(Capability::NamedExtern, value, format!("`{method}`"));
+            Op::Extern { instance, method, enable, args, .. } => {
+                let _ = writeln!(self.body, "   {comment}");
+                return self.cipher(value, *instance, method, *enable, args, stage);
             }
             _ if !used || width == 0 => return,
+            Op::Fetch { offset } => return self.fetch(value, *offset, stage),
             Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
             Op::Const(bits) => format!("{width}'h{bits:x}"),
             Op::Input(input) => match input {
@@ -334,41 +395,110 @@ impl Writer<'_> {
 
     fn window(&mut self, value: Value, offset: Value, bit: u32, width: u32, stage: u32) -> Option<String> {
         let total = 8 * self.target.window_bytes;
-        let at = |offset: u64| {
-            let first = 8 * offset + u64::from(bit);
-            let end = first + u64::from(width);
-            (end <= u64::from(total)).then(|| (u64::from(total) - 1 - first, u64::from(total) - end))
+        let first = match &self.node(offset).op {
+            Op::Const(bytes) => bytes.to_u32().and_then(|bytes| bytes.checked_mul(8)?.checked_add(bit)),
+            _ => None,
         };
-        let candidates: Vec<u64> = match &self.offsets[offset.index()] {
-            Some(set) => set.iter().copied().collect(),
-            None => {
-                self.refuse(Capability::VariableOffset, value, "any offset");
-                return None;
+        match first {
+            // The window itself is carried only as far as fields are selected from it.
+            Some(first) if first + width <= total => {
+                Some(format!("{}[{}:{}]", self.window_at(stage), total - 1 - first, total - first - width))
             }
-        };
-        if candidates.len() > MAX_OFFSETS {
-            self.refuse(Capability::VariableOffset, value, format!("{} different offsets", candidates.len()));
-            return None;
+            _ => {
+                let message = format!("the target sees the first {} bytes", self.target.window_bytes);
+                self.refuse(Capability::Window, value, message);
+                None
+            }
         }
-        let Some(ranges) = candidates.iter().map(|offset| at(*offset)).collect::<Option<Vec<_>>>() else {
-            let message = format!("the target sees the first {} bytes", self.target.window_bytes);
-            self.refuse(Capability::Window, value, message);
-            return None;
+    }
+
+    fn fetch(&mut self, value: Value, offset: Value, stage: u32) {
+        let (n, width, start) = (value.0, self.node(value).width, self.start(value));
+        let offset = self.at(offset, start);
+        self.engines.insert("hw_fetch");
+        self.start_stages.insert(start);
+        self.gap = self.gap.max(self.target.fetch_words(width / 8));
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] v{n}_{stage};\n    hw_fetch #(.BUS_BYTES({}), .DEPTH({}), .BYTES({})) e{n} (.clk, .wr_en(in_put), \
+             .wr_addr(in_put_addr), .wr_data(in_put_data), .in_valid(valid_{start}), .in_start(start_{start}), \
+             .in_offset({offset}), .out_data(v{n}_{stage}));",
+            width - 1,
+            self.target.bus_bytes,
+            self.target.store_words(),
+            width / 8
+        );
+    }
+
+    /// A method of an object of `crypto.p4`.
+    fn cipher(
+        &mut self,
+        value: Value,
+        instance: Option<ExternId>,
+        method: &str,
+        enable: Value,
+        args: &[Value],
+        stage: u32,
+    ) {
+        let (n, start) = (value.0, self.start(value));
+        let object = instance.map(|id| &self.p[id]);
+        let (kind, name) = match object.map(|o| (&o.kind, &o.name)) {
+            Some((ExternKind::Named { type_name, args }, name)) => {
+                ((type_name.as_str(), args.as_slice()), name.clone())
+            }
+            _ => return self.refuse(Capability::NamedExtern, value, format!("`{method}`")),
         };
-        // The window itself is carried only as far as fields are selected from it.
-        let window = self.window_at(stage);
-        if let [(hi, lo)] = ranges.as_slice() {
-            return Some(format!("{window}[{hi}:{lo}]"));
-        }
-        let cases: Vec<String> = candidates
-            .iter()
-            .zip(ranges)
-            .map(|(candidate, (hi, lo))| {
-                let offset = self.at(offset, stage);
-                format!("({{{width}{{{offset} == 16'd{candidate}}}}} & {window}[{hi}:{lo}])")
-            })
-            .collect();
-        Some(cases.join("\n        | "))
+        let [key, block, _] = args else {
+            return self.refuse(Capability::NamedExtern, value, format!("`{name}.{method}`"));
+        };
+        let (key, block) = (*key, *block);
+        let output = format!("    logic [127:0] v{n}_{stage};\n");
+        let keys = match kind {
+            ("AesCmac" | "Aes128", [size]) => size.to_u32().filter(|size| *size < MAX_KEYS),
+            ("Aes128WithKey", []) => {
+                self.engines.insert("hw_aes128_key");
+                let (key, block) = (self.at(key, start), self.at(block, start));
+                self.body.push_str(&output);
+                let _ = writeln!(
+                    self.body,
+                    "    hw_aes128_key e{n} (.clk, .in_key({key}), .in_block({block}), .out_block(v{n}_{stage}));"
+                );
+                return;
+            }
+            _ => None,
+        };
+        let Some(keys) = keys else {
+            return self.refuse(Capability::NamedExtern, value, format!("`{name}`"));
+        };
+        // What has no key has a random one, behind the others.
+        let slots = (keys + 1).next_power_of_two();
+        let bits = slots.ilog2();
+        let memory = Memory {
+            name,
+            kind: MemoryKind::Keys { keys: keys.into() },
+            addr_bits: bits + 4,
+            data_bits: 128,
+            key_bits: 0,
+        };
+        let number = self.map.memory(memory);
+        let (module, ports) = match kind.0 {
+            "AesCmac" => ("hw_cmac", ["message", "mac"]),
+            _ => ("hw_aes128", ["block", "block"]),
+        };
+        self.engines.insert(module);
+        let (enable, key, block) = (self.at(enable, start), self.at(key, start), self.at(block, start));
+        self.body.push_str(&output);
+        let _ = writeln!(
+            self.body,
+            "    logic [31:0] k{n};\n    assign k{n} = {key};\n    {module} #(.KEYS({slots})) e{n} (.clk, .rst, \
+             .in_valid(valid_{start} && {enable}), .in_key_index(k{n} < 32'd{keys} ? k{n}[{}:0] : {bits}'d{keys}), \
+             .in_{}({block}), .out_valid(), .out_{}(v{n}_{stage}), .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), \
+             .wr_data(mem_wr_data[127:0]));",
+            bits - 1,
+            ports[0],
+            ports[1],
+            bits + 3
+        );
     }
 
     /// The window in a stage.
@@ -662,6 +792,9 @@ impl Writer<'_> {
         );
     }
 }
+
+/// Names of the pipeline's results, edits apart.
+const OUTPUTS: [&str; 6] = ["drop", "port", "header", "header_bytes", "skip", "length"];
 
 /// The default action of the program as action number and data.
 fn initial_default(p: &Pipeline, id: TableId, layout: &LookupLayout) -> num_bigint::BigUint {

@@ -26,6 +26,18 @@ pub struct Target {
     pub multiply: u32,
 }
 
+impl Target {
+    /// Words of the packet store.
+    pub fn store_words(&self) -> u32 {
+        (4 * self.max_packet_bytes / self.bus_bytes).next_power_of_two()
+    }
+
+    /// Words of the packet store that a fetch of so many bytes reads, one a cycle.
+    pub fn fetch_words(&self, bytes: u32) -> u32 {
+        (self.bus_bytes - 1 + bytes).div_ceil(self.bus_bytes)
+    }
+}
+
 /// The descriptions that come with the compiler.
 const BUILT_IN: [&str; 3] = [
     include_str!("../targets/ecp5-85-256.toml"),

@@ -35,6 +35,7 @@ module @NAME@ #(
     localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1);
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
 
+    logic                   done_valid, done_drop;
     logic                   win_valid;
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
@@ -42,6 +43,17 @@ module @NAME@ #(
     logic                   rd_valid, rd_ready, rd_free, words_valid, words_ready;
     logic [WORD_BITS-1:0]   rd_first, rd_words;
     logic [8*BUS_BYTES-1:0] words_data;
+    logic                   put;
+    logic [$clog2(@DEPTH@)-1:0] put_addr, win_start;
+    logic [@EDITS1@-1:0]             edit_enable;
+    logic [16*@EDITS1@-1:0]          edit_offset;
+    logic [@EDITS1@*LENGTH_BITS-1:0] edit_place;
+    logic [@EDIT_BITS@-1:0]          edit_data;
+    generate
+        for (genvar e = 0; e < @EDITS1@; e++) begin : places
+            assign edit_place[e*LENGTH_BITS+:LENGTH_BITS] = edit_offset[16*e+:LENGTH_BITS];
+        end
+    endgenerate
     hw_packet_store #(
         .BUS_BYTES(BUS_BYTES),
         .WINDOW_BYTES(@WINDOW@),
@@ -49,7 +61,9 @@ module @NAME@ #(
         .MAX_BYTES(@MAX@),
         .PACKETS(@PACKETS@),
         .META_BITS(57),
-        .GAP(@GAP@)
+        .GAP(@GAP@),
+        .EDITS(@EDITS@),
+        .SIZES(@SIZES@)
     ) store (
         .clk,
         .rst,
@@ -65,6 +79,13 @@ module @NAME@ #(
         .win_window,
         .win_length,
         .win_meta,
+        .win_start,
+        .put,
+        .put_addr,
+        .edit_valid(done_valid),
+        .edit_enable,
+        .edit_offset(edit_place),
+        .edit_data,
         .rd_valid,
         .rd_ready,
         .rd_first,
@@ -76,7 +97,6 @@ module @NAME@ #(
     );
 
     // Verdicts.
-    logic done_valid, done_drop;
     logic [8:0] done_port;
     logic [8*HEADER_BYTES-1:0] done_header;
     logic [15:0] done_header_bytes, done_skip, done_length;
@@ -88,6 +108,10 @@ module @NAME@ #(
         .in_length(16'(win_length)),
         .in_port(win_meta[56:48]),
         .in_now(win_meta[47:0]),
+        .in_start(win_start),
+        .in_put(put),
+        .in_put_addr(put_addr),
+        .in_put_data(in_data),
         .out_valid(done_valid),
         .out_drop(done_drop),
         .out_port(done_port),
@@ -95,6 +119,9 @@ module @NAME@ #(
         .out_header_bytes(done_header_bytes),
         .out_skip(done_skip),
         .out_length(done_length),
+        .out_edit_enable(edit_enable),
+        .out_edit_offset(edit_offset),
+        .out_edit_data(edit_data),
         .bus_wr_en,
         .bus_wr_ready,
         .bus_wr_addr,
@@ -155,5 +182,5 @@ module @NAME@ #(
 
     // The store lets no more packets into the pipeline than there is room for verdicts.
     logic unused;
-    assign unused = &{1'b0, has_room, done_drop, done_header_bytes, done_skip, done_length};
+    assign unused = &{1'b0, has_room, done_drop, done_header_bytes, done_skip, done_length, edit_offset};
 endmodule

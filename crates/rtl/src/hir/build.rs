@@ -92,6 +92,11 @@ impl Builder {
         if width == 0 { self.constant(0u32, 0) } else { self.pure(Op::Window { offset, bit }, width) }
     }
 
+    /// Bytes of the packet, which are read from memory.
+    pub fn fetch(&mut self, offset: Value, width: u32) -> Value {
+        self.pure(Op::Fetch { offset }, width)
+    }
+
     /// The complement.
     pub fn not(&mut self, a: Value) -> Value {
         let width = self.width(a);
@@ -362,6 +367,7 @@ impl Builder {
             Op::SignExtend(a) => self.resize_signed(a, width),
             Op::Ones(a) => self.ones(a, width),
             Op::Window { offset, bit } => self.window(offset, bit, width),
+            Op::Fetch { offset } => self.fetch(offset, width),
             Op::Hash(algorithm, data) => self.hash(algorithm, data, width),
             op => self.effect(op, width),
         }

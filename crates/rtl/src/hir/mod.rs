@@ -153,6 +153,11 @@ pub enum Op {
         /// The first bit after that.
         bit: u32,
     },
+    /// Bytes of the packet as received, from an offset in bytes of 16 bits on. Those behind the end are zero.
+    Fetch {
+        /// Where.
+        offset: Value,
+    },
     /// Looks up a table. The result has the layout of [`LookupLayout`]. On a miss, action and data are those of the default
     /// action. A hit counts in the table's direct counter.
     Lookup {
@@ -369,7 +374,7 @@ impl Op {
             Op::Mux { cond, then, otherwise } => vec![*cond, *then, *otherwise],
             Op::OneHot(cases) => cases.iter().flat_map(|(cond, value)| [*cond, *value]).collect(),
             Op::Concat(parts) => parts.clone(),
-            Op::Window { offset, .. } => vec![*offset],
+            Op::Window { offset, .. } | Op::Fetch { offset } => vec![*offset],
             Op::Lookup { enable, keys, .. } => [*enable].into_iter().chain(keys.iter().copied()).collect(),
             Op::Color { lookup } => vec![*lookup],
             Op::InSet { keys, .. } => keys.clone(),
@@ -390,7 +395,7 @@ impl Op {
             Op::Mux { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(each),
             Op::OneHot(cases) => cases.iter_mut().flat_map(|(cond, value)| [cond, value]).for_each(each),
             Op::Concat(parts) => parts.iter_mut().for_each(each),
-            Op::Window { offset, .. } => each(offset),
+            Op::Window { offset, .. } | Op::Fetch { offset } => each(offset),
             Op::Lookup { enable, keys, .. } => [enable].into_iter().chain(keys).for_each(each),
             Op::Color { lookup } => each(lookup),
             Op::InSet { keys, .. } => keys.iter_mut().for_each(each),

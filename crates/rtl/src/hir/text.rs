@@ -88,6 +88,7 @@ fn line(out: &mut String, pipeline: &Pipeline, at: usize, node: &Node) {
         Op::SignExtend(a) => write!(out, "sign_extend {a}"),
         Op::Ones(a) => write!(out, "ones {a}"),
         Op::Window { offset, bit } => write!(out, "window {offset} bytes + {bit}"),
+        Op::Fetch { offset } => write!(out, "fetch {offset}"),
         Op::Lookup { table, enable, keys } => {
             write!(out, "lookup {} if {enable}: {}", pipeline[*table].name, list(keys))
         }

@@ -88,7 +88,7 @@ fn check(pipeline: &Pipeline, design: &Design, node: &Node) -> Result<(), String
         Op::SignExtend(a) if width(*a) == 0 || width(*a) >= node.width => Err("nothing is extended".into()),
         Op::SignExtend(_) => Ok(()),
         Op::Ones(a) => expect("the result", node.width, u32::BITS - width(*a).leading_zeros()),
-        Op::Window { offset, .. } => expect("the offset", width(*offset), 16),
+        Op::Window { offset, .. } | Op::Fetch { offset } => expect("the offset", width(*offset), 16),
         Op::Lookup { table, enable, keys } => {
             expect("the enable", width(*enable), 1)?;
             let widths = pipeline[*table].keys.iter().map(|k| k.expr.ty.width());

@@ -1,0 +1,309 @@
+//! Accesses to one object at several places of the program, of which a packet makes at most one, become one access.
+//!
+//! Whether two conditions exclude each other is decided on the Boolean functions that they are of the program's comparisons,
+//! as ordered binary decision diagrams (Bryant, IEEE Transactions on Computers, 1986).
+
+use std::collections::HashMap;
+
+use hopwright_ir::{ExternId, TableId};
+
+use crate::hir::{Binary, Builder, Design, Node, Op, Value};
+
+/// The most nodes of decision diagrams; beyond that conditions are taken to be compatible.
+const MAX_NODES: usize = 1 << 18;
+
+/// Merges accesses that exclude each other. Returns the new value of each old one.
+pub(crate) fn merge(design: &mut Design) -> Vec<Value> {
+    let groups = groups(design);
+    let mut merger =
+        Merger { old: design, b: Builder::default(), places: vec![None; design.nodes.len()], group_of: HashMap::new() };
+    for group in &groups {
+        for member in group {
+            merger.group_of.insert(*member, group.clone());
+        }
+    }
+    for i in 0..merger.old.nodes.len() {
+        merger.place(Value(i as u32));
+    }
+    let places = merger.places.into_iter().map(|place| place.expect("every node has its place")).collect();
+    *design = merger.b.design;
+    places
+}
+
+/// What is accessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Object {
+    Table(TableId),
+    Extern(ExternId, String),
+}
+
+fn object(op: &Op) -> Option<Object> {
+    match op {
+        Op::Lookup { table, .. } => Some(Object::Table(*table)),
+        Op::Count { counter: id, .. } | Op::Measure { meter: id, .. } => Some(Object::Extern(*id, String::new())),
+        Op::Extern { instance: Some(id), method, .. } => Some(Object::Extern(*id, method.clone())),
+        _ => None,
+    }
+}
+
+fn enable(op: &Op) -> Option<Value> {
+    op.clone().enable_mut().copied()
+}
+
+/// Accesses that can be one, each group in order.
+fn groups(design: &Design) -> Vec<Vec<Value>> {
+    let mut conditions = Conditions::new(design);
+    let mut groups: Vec<(Object, Vec<Value>)> = Vec::new();
+    for (i, node) in design.nodes.iter().enumerate() {
+        let (Some(object), Some(enabled)) = (object(&node.op), enable(&node.op)) else { continue };
+        let value = Value(i as u32);
+        let joins = |members: &[Value], conditions: &mut Conditions<'_>| {
+            members.iter().all(|member| {
+                let other = enable(&design[*member].op).unwrap_or_default();
+                !depends(design, value, *member) && conditions.exclude(enabled, other)
+            })
+        };
+        match groups.iter_mut().find(|(o, members)| *o == object && joins(members, &mut conditions)) {
+            Some((_, members)) => members.push(value),
+            None => groups.push((object, vec![value])),
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).filter(|members| members.len() > 1).collect()
+}
+
+/// Whether a value is computed from another one.
+fn depends(design: &Design, value: Value, on: Value) -> bool {
+    let mut seen = vec![false; value.index() + 1];
+    let mut work = vec![value];
+    while let Some(at) = work.pop() {
+        if at == on {
+            return true;
+        }
+        for operand in design[at].op.operands() {
+            if operand >= on && !std::mem::replace(&mut seen[operand.index()], true) {
+                work.push(operand);
+            }
+        }
+    }
+    false
+}
+
+struct Merger<'a> {
+    old: &'a Design,
+    b: Builder,
+    places: Vec<Option<Value>>,
+    group_of: HashMap<Value, Vec<Value>>,
+}
+
+impl Merger<'_> {
+    /// The new value of an old one, which is built if it does not exist.
+    fn place(&mut self, value: Value) -> Value {
+        if let Some(place) = self.places[value.index()] {
+            return place;
+        }
+        let members = self.group_of.get(&value).cloned().unwrap_or_else(|| vec![value]);
+        let old = self.old;
+        for member in &members {
+            old[*member].op.operands().into_iter().for_each(|operand| {
+                self.place(operand);
+            });
+        }
+        // What was written before must not be read after.
+        if let Op::RegisterRead { register, .. } = &old[value].op {
+            for i in 0..value.index() {
+                if matches!(&old.nodes[i].op, Op::RegisterWrite { register: r, .. } if r == register) {
+                    self.place(Value(i as u32));
+                }
+            }
+        }
+        let Node { width, span, .. } = old[members[0]];
+        self.b.span = span;
+        let op = self.merged(&members);
+        let place = self.b.rebuild(op, width);
+        for member in members {
+            self.places[member.index()] = Some(place);
+        }
+        place
+    }
+
+    /// The operation that does what each of some does when it is enabled.
+    fn merged(&mut self, members: &[Value]) -> Op {
+        let places = &self.places;
+        let mapped = |member: &Value| {
+            let mut op = self.old[*member].op.clone();
+            op.map_operands(|v| places[v.index()].unwrap_or_default());
+            op
+        };
+        let mut ops: Vec<Op> = members.iter().map(mapped).collect();
+        let mut all = ops.remove(0);
+        for op in ops {
+            let chosen = enable(&op).unwrap_or_default();
+            let operands = op.operands();
+            let mut at = 0;
+            let before = all.operands();
+            let mut new = Vec::new();
+            for (mine, other) in before.iter().zip(&operands) {
+                new.push(if at == 0 { self.b.or(*mine, *other) } else { self.b.mux(chosen, *other, *mine) });
+                at += 1;
+            }
+            let mut new = new.into_iter();
+            all.map_operands(|v| new.next().unwrap_or(v));
+        }
+        all
+    }
+}
+
+/// The conditions of a design as decision diagrams.
+struct Conditions<'a> {
+    design: &'a Design,
+    /// A variable and what follows if it is false, and if it is true. The first two are the constants.
+    nodes: Vec<(u32, u32, u32)>,
+    unique: HashMap<(u32, u32, u32), u32>,
+    chosen: HashMap<(u32, u32, u32), u32>,
+    known: HashMap<Value, u32>,
+}
+
+impl Conditions<'_> {
+    fn new(design: &Design) -> Conditions<'_> {
+        Conditions {
+            design,
+            nodes: vec![(u32::MAX, 0, 0), (u32::MAX, 1, 1)],
+            unique: HashMap::new(),
+            chosen: HashMap::new(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// Whether two conditions are never true together, as far as that can be found out.
+    fn exclude(&mut self, a: Value, b: Value) -> bool {
+        let both = self.function(a).and_then(|a| {
+            let b = self.function(b)?;
+            self.choose(a, b, 0)
+        });
+        both == Some(0)
+    }
+
+    fn function(&mut self, value: Value) -> Option<u32> {
+        if let Some(known) = self.known.get(&value) {
+            return Some(*known);
+        }
+        let node = &self.design[value];
+        let boolean = |v: &Value| self.design[*v].width == 1;
+        let function = match &node.op {
+            Op::Const(bits) => u32::from(bits.bits() > 0),
+            Op::Not(a) => {
+                let a = self.function(*a)?;
+                self.choose(a, 0, 1)?
+            }
+            Op::Binary(op @ (Binary::And | Binary::Or | Binary::Xor | Binary::Eq), a, b) if boolean(a) => {
+                let (a, b) = (self.function(*a)?, self.function(*b)?);
+                let not = self.choose(b, 0, 1)?;
+                match op {
+                    Binary::And => self.choose(a, b, 0)?,
+                    Binary::Or => self.choose(a, 1, b)?,
+                    Binary::Xor => self.choose(a, not, b)?,
+                    _ => self.choose(a, b, not)?,
+                }
+            }
+            Op::Mux { cond, then, otherwise } => {
+                let (cond, then, otherwise) =
+                    (self.function(*cond)?, self.function(*then)?, self.function(*otherwise)?);
+                self.choose(cond, then, otherwise)?
+            }
+            _ => self.unique((value.0, 0, 1))?,
+        };
+        self.known.insert(value, function);
+        Some(function)
+    }
+
+    fn unique(&mut self, node: (u32, u32, u32)) -> Option<u32> {
+        if let Some(known) = self.unique.get(&node) {
+            return Some(*known);
+        }
+        if self.nodes.len() >= MAX_NODES {
+            return None;
+        }
+        let at = self.nodes.len() as u32;
+        self.nodes.push(node);
+        self.unique.insert(node, at);
+        Some(at)
+    }
+
+    /// `cond ? then : otherwise`.
+    fn choose(&mut self, cond: u32, then: u32, otherwise: u32) -> Option<u32> {
+        match (cond, then, otherwise) {
+            (1, _, _) => return Some(then),
+            (0, _, _) => return Some(otherwise),
+            (_, 1, 0) => return Some(cond),
+            _ if then == otherwise => return Some(then),
+            _ => {}
+        }
+        let key = (cond, then, otherwise);
+        if let Some(known) = self.chosen.get(&key) {
+            return Some(*known);
+        }
+        let variable = [cond, then, otherwise].map(|f| self.nodes[f as usize].0).into_iter().min()?;
+        let part = |this: &Self, f: u32, taken: bool| match this.nodes[f as usize] {
+            (v, no, yes) if v == variable => {
+                if taken {
+                    yes
+                } else {
+                    no
+                }
+            }
+            _ => f,
+        };
+        let branch = |this: &mut Self, taken: bool| {
+            let (c, t, o) = (part(this, cond, taken), part(this, then, taken), part(this, otherwise, taken));
+            this.choose(c, t, o)
+        };
+        let (no, yes) = (branch(self, false)?, branch(self, true)?);
+        let function = if no == yes { no } else { self.unique((variable, no, yes))? };
+        self.chosen.insert(key, function);
+        Some(function)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hir::Input;
+
+    /// Eight different conditions.
+    fn conditions(b: &mut Builder) -> Vec<Value> {
+        let port = b.input(Input::IngressPort);
+        (0..8).map(|bit| b.slice(port, bit, bit)).collect()
+    }
+
+    #[test]
+    fn conditions_exclude_each_other_or_do_not() {
+        let mut b = Builder::default();
+        let c = conditions(&mut b);
+        let not = b.not(c[0]);
+        let (one, other) = (b.and(c[0], c[1]), b.and(c[1], not));
+        let chosen = b.mux(c[2], one, other);
+        let rest = b.not(c[1]);
+        let design = b.design;
+        let mut conditions = Conditions::new(&design);
+        assert!(conditions.exclude(one, other));
+        assert!(conditions.exclude(chosen, rest));
+        assert!(!conditions.exclude(one, chosen));
+    }
+
+    #[test]
+    fn accesses_that_exclude_each_other_are_merged() {
+        let mut b = Builder::default();
+        let c = conditions(&mut b);
+        let port = b.input(Input::IngressPort);
+        let not = b.not(c[0]);
+        let counter = ExternId(0);
+        b.effect(Op::Count { counter, enable: c[0], index: port }, 0);
+        let zero = b.constant(0u32, 9);
+        b.effect(Op::Count { counter, enable: not, index: zero }, 0);
+        b.effect(Op::Count { counter, enable: c[1], index: zero }, 0);
+        let mut design = b.design;
+        merge(&mut design);
+        let counts = design.nodes.iter().filter(|node| matches!(node.op, Op::Count { .. })).count();
+        assert_eq!(counts, 2);
+    }
+}
