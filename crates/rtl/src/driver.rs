@@ -9,6 +9,7 @@ use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
 
 use crate::hir::LookupLayout;
+use crate::keys;
 use crate::map::{DATA, MEMORIES, Map, MemoryKind, OBJECTS};
 
 /// A word for a memory.
@@ -30,6 +31,20 @@ impl Write {
         writes.push((MEMORIES + 4 * self.memory as u32, self.addr));
         writes
     }
+}
+
+/// The writes that give an object of `crypto.p4` a key. What has no key should have one that nobody knows, and so should the slot
+/// behind the last.
+pub fn set_key(map: &Map, object: &str, index: u32, key: &[u8; 16]) -> Vec<Write> {
+    let memory = map.memories.iter().position(|m| matches!(m.kind, MemoryKind::Keys { .. }) && m.name == object);
+    let Some(memory) = memory else { return Vec::new() };
+    let rounds = keys::rounds(key).into_iter().enumerate();
+    let write = |(round, bits): (usize, [u8; 16])| Write {
+        memory,
+        addr: index << 4 | round as u32,
+        data: BigUint::from_bytes_be(&bits),
+    };
+    rounds.map(write).collect()
 }
 
 /// The writes to the register bus that start a read of an object's cell.

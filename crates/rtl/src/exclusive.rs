@@ -6,11 +6,18 @@
 use std::collections::HashMap;
 
 use hopwright_ir::{ExternId, TableId};
+use num_bigint::BigUint;
 
 use crate::hir::{Binary, Builder, Design, Node, Op, Value};
 
-/// The most nodes of decision diagrams; beyond that conditions are taken to be compatible.
-const MAX_NODES: usize = 1 << 18;
+/// The most nodes of a set of decision diagrams.
+const MAX_NODES: usize = 1 << 16;
+
+/// The most variables of a value: whether it is true, or equal to a constant.
+const VARIABLES: u32 = 256;
+
+/// How far in front of the conditions values are looked into, tried in order.
+const DEPTHS: [usize; 9] = [0, 16, 32, 64, 128, 256, 512, 1024, usize::MAX];
 
 /// Merges accesses that exclude each other. Returns the new value of each old one.
 pub(crate) fn merge(design: &mut Design) -> Vec<Value> {
@@ -52,18 +59,20 @@ fn enable(op: &Op) -> Option<Value> {
 
 /// Accesses that can be one, each group in order.
 fn groups(design: &Design) -> Vec<Vec<Value>> {
-    let mut conditions = Conditions::new(design);
     let mut groups: Vec<(Object, Vec<Value>)> = Vec::new();
     for (i, node) in design.nodes.iter().enumerate() {
         let (Some(object), Some(enabled)) = (object(&node.op), enable(&node.op)) else { continue };
         let value = Value(i as u32);
-        let joins = |members: &[Value], conditions: &mut Conditions<'_>| {
+        let joins = |members: &[Value]| {
             members.iter().all(|member| {
                 let other = enable(&design[*member].op).unwrap_or_default();
-                !depends(design, value, *member) && conditions.exclude(enabled, other)
+                let first = enabled.min(other).index();
+                let exclude =
+                    |depth: usize| Conditions::new(design, first.saturating_sub(depth)).exclude(enabled, other);
+                !depends(design, value, *member) && DEPTHS.into_iter().any(exclude)
             })
         };
-        match groups.iter_mut().find(|(o, members)| *o == object && joins(members, &mut conditions)) {
+        match groups.iter_mut().find(|(o, members)| *o == object && joins(members)) {
             Some((_, members)) => members.push(value),
             None => groups.push((object, vec![value])),
         }
@@ -153,24 +162,31 @@ impl Merger<'_> {
     }
 }
 
-/// The conditions of a design as decision diagrams.
+/// The conditions of a design as decision diagrams over the values in front of some place, and over comparisons. Values that
+/// exclude each other may look compatible, never the other way round.
 struct Conditions<'a> {
     design: &'a Design,
+    /// The first value that is looked into.
+    first: usize,
     /// A variable and what follows if it is false, and if it is true. The first two are the constants.
     nodes: Vec<(u32, u32, u32)>,
     unique: HashMap<(u32, u32, u32), u32>,
     chosen: HashMap<(u32, u32, u32), u32>,
     known: HashMap<Value, u32>,
+    /// Whether values are equal to constants.
+    equal: HashMap<(Value, BigUint), u32>,
 }
 
 impl Conditions<'_> {
-    fn new(design: &Design) -> Conditions<'_> {
+    fn new(design: &Design, first: usize) -> Conditions<'_> {
         Conditions {
             design,
+            first,
             nodes: vec![(u32::MAX, 0, 0), (u32::MAX, 1, 1)],
             unique: HashMap::new(),
             chosen: HashMap::new(),
             known: HashMap::new(),
+            equal: HashMap::new(),
         }
     }
 
@@ -195,6 +211,11 @@ impl Conditions<'_> {
                 let a = self.function(*a)?;
                 self.choose(a, 0, 1)?
             }
+            Op::Binary(Binary::Eq, a, b) if matches!(self.design[*b].op, Op::Const(_)) => {
+                let Op::Const(bits) = &self.design[*b].op else { unreachable!("just seen") };
+                self.equals(*a, bits)?
+            }
+            _ if value.index() < self.first => self.unique((VARIABLES * value.0, 0, 1))?,
             Op::Binary(op @ (Binary::And | Binary::Or | Binary::Xor | Binary::Eq), a, b) if boolean(a) => {
                 let (a, b) = (self.function(*a)?, self.function(*b)?);
                 let not = self.choose(b, 0, 1)?;
@@ -210,9 +231,42 @@ impl Conditions<'_> {
                     (self.function(*cond)?, self.function(*then)?, self.function(*otherwise)?);
                 self.choose(cond, then, otherwise)?
             }
-            _ => self.unique((value.0, 0, 1))?,
+            _ => self.unique((VARIABLES * value.0, 0, 1))?,
         };
         self.known.insert(value, function);
+        Some(function)
+    }
+
+    /// Whether a value is equal to a constant.
+    fn equals(&mut self, value: Value, bits: &BigUint) -> Option<u32> {
+        let key = (value, bits.clone());
+        if let Some(known) = self.equal.get(&key) {
+            return Some(*known);
+        }
+        let function = match &self.design[value].op {
+            Op::Const(own) => u32::from(own == bits),
+            Op::Mux { cond, then, otherwise } if value.index() >= self.first => {
+                let cond = self.function(*cond)?;
+                let (then, otherwise) = (self.equals(*then, bits)?, self.equals(*otherwise, bits)?);
+                self.choose(cond, then, otherwise)?
+            }
+            Op::OneHot(cases) if value.index() >= self.first => {
+                // Zero if no condition is true.
+                let mut rest = u32::from(bits.bits() == 0);
+                for (cond, case) in cases {
+                    let (cond, case) = (self.function(*cond)?, self.equals(*case, bits)?);
+                    rest = self.choose(cond, case, rest)?;
+                }
+                rest
+            }
+            _ => {
+                // Near the value in the order of variables.
+                let others = self.equal.keys().filter(|(other, _)| *other == value).count() as u32;
+                self.unique((VARIABLES * value.0 + 1 + others.min(VARIABLES - 2), 0, 1))
+                    .filter(|_| others < VARIABLES - 2)?
+            }
+        };
+        self.equal.insert(key, function);
         Some(function)
     }
 
@@ -284,7 +338,7 @@ mod tests {
         let chosen = b.mux(c[2], one, other);
         let rest = b.not(c[1]);
         let design = b.design;
-        let mut conditions = Conditions::new(&design);
+        let mut conditions = Conditions::new(&design, 0);
         assert!(conditions.exclude(one, other));
         assert!(conditions.exclude(chosen, rest));
         assert!(!conditions.exclude(one, chosen));

@@ -77,8 +77,8 @@ capabilities! {
     VariableHeader = "variable-header": "headers of variable size",
     /// Bytes of the packet behind those that the pipeline sees.
     Window = "window": "fields so far behind the beginning of a packet",
-    /// A table, meter or register that one packet accesses several times.
-    SharedObject = "shared-object": "objects that one packet accesses several times",
+    /// A counter, meter or register that one packet accesses several times.
+    SharedObject = "shared-object": "counters, meters and registers that one packet accesses several times",
     /// Direct counters and meters.
     DirectObject = "direct-object": "direct counters and meters",
     /// Meters.

@@ -32,6 +32,8 @@ const TOP: &str = include_str!("top.sv");
 /// A design in SystemVerilog.
 #[derive(Clone, Debug)]
 pub struct Verilog {
+    /// The name of the top module, and in front of that of the pipeline.
+    pub name: String,
     /// The pipeline's module.
     pub pipeline: String,
     /// The top module: streams in and out, packet memory, pipeline.
@@ -68,7 +70,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         return Err(writer.refusals);
     }
     let top = writer.top();
-    Ok(Verilog { pipeline: module, top, map: writer.map, engines: writer.engines })
+    Ok(Verilog { name: identifier(&pipeline.name), pipeline: module, top, map: writer.map, engines: writer.engines })
 }
 
 struct Writer<'a> {
@@ -706,16 +708,13 @@ impl Writer<'_> {
         if table.implementation.is_some() {
             return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
         }
-        if !self.first(&table.name.clone(), value) {
-            return;
-        }
         let data_bits = layout.action_bits + layout.data_bits;
         let width = layout.width();
         let key_bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
         let default = if data_bits > 0 {
             let memory =
                 Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
-            let number = self.map.add_memory(memory);
+            let number = self.map.memory(memory);
             let initial = initial_default(self.p, id, &layout);
             let _ = writeln!(
                 self.body,
@@ -774,7 +773,7 @@ impl Writer<'_> {
         };
         self.engines.insert(module);
         let memory = Memory { name: table.name.clone(), kind, addr_bits, data_bits: write_bits, key_bits };
-        let number = self.map.add_memory(memory);
+        let number = self.map.memory(memory);
         let hit = format!("hit{n}");
         let extra = if matches!(engine, TableEngine::Lpm(_)) { ", .switching()" } else { "" };
         let stored_part = if data_bits > 0 { format!(", data{n}") } else { String::new() };

@@ -16,6 +16,8 @@ module @NAME@ #(
     input  logic [8:0]             in_port,
     input  logic [47:0]            in_now,
     output logic                   in_dropped,
+    output logic                   verdict,
+    output logic                   verdict_sends,
     output logic                   out_valid,
     input  logic                   out_ready,
     output logic [8*BUS_BYTES-1:0] out_data,
@@ -35,7 +37,13 @@ module @NAME@ #(
     localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1);
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
 
+    // Verdicts.
     logic                   done_valid, done_drop;
+    logic [8:0] done_port;
+    logic [8*HEADER_BYTES-1:0] done_header;
+    logic [15:0] done_header_bytes, done_skip, done_length;
+    assign verdict       = done_valid;
+    assign verdict_sends = done_header_bytes != '0 || done_length != '0;
     logic                   win_valid;
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
@@ -96,10 +104,6 @@ module @NAME@ #(
         .out_data(words_data)
     );
 
-    // Verdicts.
-    logic [8:0] done_port;
-    logic [8*HEADER_BYTES-1:0] done_header;
-    logic [15:0] done_header_bytes, done_skip, done_length;
     @NAME@_pipeline pipeline (
         .clk,
         .rst,
@@ -133,8 +137,8 @@ module @NAME@ #(
     );
 
     localparam int VERDICT_BITS = 8 * HEADER_BYTES + HEADER_BITS + 2 * LENGTH_BITS + 9;
-    logic verdict_valid, verdict_ready, has_room;
-    logic [VERDICT_BITS-1:0] verdict;
+    logic order_valid, order_ready, has_room;
+    logic [VERDICT_BITS-1:0] order;
     hw_fifo #(
         .WIDTH(VERDICT_BITS),
         .DEPTH(@PACKETS@)
@@ -144,9 +148,9 @@ module @NAME@ #(
         .in_valid(done_valid),
         .in_ready(has_room),
         .in_data({done_header, HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_port}),
-        .out_valid(verdict_valid),
-        .out_ready(verdict_ready),
-        .out_data(verdict)
+        .out_valid(order_valid),
+        .out_ready(order_ready),
+        .out_data(order)
     );
     hw_join #(
         .BUS_BYTES(BUS_BYTES),
@@ -156,14 +160,14 @@ module @NAME@ #(
     ) exit (
         .clk,
         .rst,
-        .in_valid(verdict_valid),
-        .in_ready(verdict_ready),
-        .in_header(verdict[VERDICT_BITS-1-:8*HEADER_BYTES]),
-        .in_header_bytes(verdict[2*LENGTH_BITS+9+:HEADER_BITS]),
-        .in_skip(verdict[LENGTH_BITS+9+:LENGTH_BITS]),
-        .in_length(verdict[9+:LENGTH_BITS]),
+        .in_valid(order_valid),
+        .in_ready(order_ready),
+        .in_header(order[VERDICT_BITS-1-:8*HEADER_BYTES]),
+        .in_header_bytes(order[2*LENGTH_BITS+9+:HEADER_BITS]),
+        .in_skip(order[LENGTH_BITS+9+:LENGTH_BITS]),
+        .in_length(order[9+:LENGTH_BITS]),
         .in_free(1'b1),
-        .in_meta(verdict[8:0]),
+        .in_meta(order[8:0]),
         .rd_valid,
         .rd_ready,
         .rd_first,

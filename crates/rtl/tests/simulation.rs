@@ -1,20 +1,19 @@
 //! Verilated designs agree with the interpreter: bytes, ports, counters and registers, with gaps and back-pressure at random.
 //!
-//! Needs verilator 5 and a C++ compiler: `cargo test -p hopwright-rtl --test simulation -- --ignored`.
+//! Needs verilator 5 and a C++ compiler: `make test-rtl`.
 
 mod harness;
 
-use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use harness::*;
 use hopwright_ir::interp::{Interp, Store};
 use hopwright_ir::{Pipeline, TableId};
+use hopwright_rtl::simulation::{self, Simulation};
 use hopwright_rtl::{Target, compile as to_hardware, driver};
 use hopwright_stf::script;
+use num_bigint::BigUint;
 
 /// Packets for each design and seed.
 const PACKETS: usize = 2000;
@@ -57,57 +56,10 @@ fn mutated(random: &mut Random, bases: &[(u16, Vec<u8>)]) -> (u16, Vec<u8>) {
 /// Verilates a design; returns the program that simulates it.
 fn verilate(pipeline: &Pipeline, target: &Target) -> (hopwright_rtl::Hardware, PathBuf) {
     let hardware = to_hardware(pipeline, target).expect("the design is not refused");
-    let folder =
-        std::env::temp_dir().join(format!("hopwright-rtl-{}-{}-{}", std::process::id(), pipeline.name, target.name));
-    std::fs::create_dir_all(&folder).unwrap();
-    let (top, core) =
-        (folder.join(format!("{}.sv", pipeline.name)), folder.join(format!("{}_pipeline.sv", pipeline.name)));
-    std::fs::write(&top, &hardware.verilog.top).unwrap();
-    std::fs::write(&core, &hardware.verilog.pipeline).unwrap();
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new("verilator")
-        .args([
-            "--cc",
-            "--exe",
-            "--build",
-            "-Wall",
-            "-Wno-WIDTHCONCAT",
-            "-sv",
-            "--prefix",
-            "Vdut",
-            "-O3",
-            "-CFLAGS",
-            "-O1",
-        ])
-        .args(["--x-assign", "unique", "--x-initial", "unique", "--top-module", &pipeline.name, "-o", "dut"])
-        .arg("-y")
-        .arg(manifest.join("lib"))
-        .arg("-Mdir")
-        .arg(folder.join("build"))
-        .arg(root().join("tests/rtl/waivers.vlt"))
-        .args([&top, &core])
-        .arg(manifest.join("tests/simulation/main.cpp"))
-        .output()
-        .expect("verilator is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    (hardware, folder.join("build/dut"))
-}
-
-/// Runs commands; returns the lines that the simulation prints.
-fn simulate(dut: &Path, commands: &str, seed: Option<u64>) -> Vec<String> {
-    let mut child = Command::new(dut)
-        .args(seed.map(|s| s.to_string()))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the simulation starts");
-    let mut input = child.stdin.take().unwrap();
-    let text = commands.to_string();
-    let writer = std::thread::spawn(move || input.write_all(text.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap().unwrap();
-    assert!(output.status.success());
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect()
+    let waivers = root().join("tests/rtl/waivers.vlt");
+    let lint = ["-Wall", "-Wwarn-fatal", "-Wno-WIDTHCONCAT", waivers.to_str().unwrap()];
+    let program = simulation::build(&hardware, &simulation::cache(), &lint).unwrap_or_else(|e| panic!("{e}"));
+    (hardware, program)
 }
 
 /// Compares a design with the interpreter on packets of a test.
@@ -115,7 +67,7 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
     pipeline.tables.iter_mut().for_each(|table| table.size = table.size.min(256));
     let pipeline = Arc::new(pipeline);
     let script = hopwright_stf::parse("script", script).unwrap();
-    let (hardware, dut) = verilate(&pipeline, target);
+    let (hardware, program) = verilate(&pipeline, target);
     let map = &hardware.verilog.map;
     let bases: Vec<(u16, Vec<u8>)> = script
         .commands
@@ -128,13 +80,13 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
     for seed in [None, Some(1), Some(2)] {
         let mut interp: Interp = interpreter(&pipeline);
         hopwright_stf::configure(&script, &mut interp).unwrap();
-        let mut commands = String::new();
+        let mut design = Simulation::start(&program, seed).unwrap();
         for table in (0..pipeline.tables.len() as u32).map(TableId) {
             let entries: Vec<_> = interp.store.entries(table).map(|(entry, _)| entry.clone()).collect();
             let default = interp.store.default_action(table);
             for write in driver::load(&pipeline, map, table, &entries, &default).unwrap() {
                 for (address, data) in write.bus(map) {
-                    writeln!(commands, "b {address:x} {data:x}").unwrap();
+                    design.write(address, data).unwrap();
                 }
             }
         }
@@ -142,44 +94,33 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
         let mut wanted = Vec::new();
         for _ in 0..PACKETS {
             let (port, bytes) = mutated(&mut random, &bases);
-            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
-            writeln!(commands, "p {port:x} {}", hex(&bytes)).unwrap();
-            for sent in interp.process(&bytes, port, 0).sent {
-                wanted.push(format!("o {:x} {}", sent.port, hex(&sent.bytes)));
-            }
+            design.send(port, 0, &bytes).unwrap();
+            wanted.extend(interp.process(&bytes, port, 0).sent.into_iter().map(|sent| (sent.port, sent.bytes)));
         }
-        assert!(wanted.len() > PACKETS / 20, "{}: only {} packets are sent", pipeline.name, wanted.len());
+        let found = design.settle().unwrap();
+        let name = format!("{} {} seed {seed:?}", pipeline.name, target.name);
+        assert!(wanted.len() > PACKETS / 20, "{name}: only {} packets are sent", wanted.len());
+        for (number, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
+            assert_eq!((wanted.0, &wanted.1), (found.port, &found.bytes), "{name}: packet {number} that is sent");
+        }
+        assert_eq!(wanted.len(), found.len(), "{name}");
         for (number, object) in map.objects.iter().enumerate() {
             let id = pipeline.extern_by_name(&object.name).unwrap();
             for index in 0..object.size.min(512) {
-                let (address, request) = driver::read_object(number, index as u32);
-                writeln!(commands, "r {address:x} {request:x} {:x}", object.bits.div_ceil(32)).unwrap();
-                wanted.push(match object.kind {
+                let words = design.access(driver::read_object(number, index as u32), object.bits.div_ceil(32)).unwrap();
+                let found = BigUint::from_slice(&words);
+                let wanted = match object.kind {
                     "counter" => {
                         let count = interp.store.counter(id, index).unwrap();
-                        let (p, b) = (count.packets, count.bytes);
-                        format!("a {:x} {:x} {:x} {:x}", b as u32, b >> 32, p as u32, p >> 32)
+                        (BigUint::from(count.packets) << 64) + count.bytes
                     }
-                    _ => {
-                        let digits = interp.store.register(id, index).unwrap().to_u32_digits();
-                        let words = (0..object.bits.div_ceil(32) as usize).map(|i| digits.get(i).copied().unwrap_or(0));
-                        words.fold("a".to_string(), |text, word| format!("{text} {word:x}"))
-                    }
-                });
+                    _ => interp.store.register(id, index).unwrap(),
+                };
+                assert_eq!(wanted, found, "{name}: {}[{index}]", object.name);
             }
         }
-        let found = simulate(&dut, &commands, seed);
-        let differs = wanted.iter().zip(&found).position(|(a, b)| a != b);
-        if let Some(at) = differs.or((wanted.len() != found.len()).then_some(wanted.len().min(found.len()))) {
-            let (w, f) = (wanted.get(at), found.get(at));
-            panic!(
-                "{} {} seed {seed:?}, line {at}\ninterpreter: {w:?}\nsimulation:  {f:?}",
-                pipeline.name, target.name
-            );
-        }
-        println!("{} {} seed {seed:?}: {} lines agree", pipeline.name, target.name, found.len());
+        println!("{name}: {} packets agree, {} cycles", found.len(), design.cycles());
     }
-    std::fs::remove_dir_all(dut.parent().unwrap().parent().unwrap()).unwrap();
 }
 
 fn program(path: &str) -> (Pipeline, String) {

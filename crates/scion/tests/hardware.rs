@@ -1,45 +1,21 @@
 //! The program as hardware agrees with the interpreter on random SCION packets, whole, changed and cut off: bytes, ports,
 //! parser errors and the counters of reasons and links.
 
+mod damage;
+
 use std::sync::Arc;
 
-use hopwright_dataplane::{Control, EngineKind, ExternTypes, VirtualDataPlane};
-use hopwright_ir::interp::{Interp, LinearStore};
-use hopwright_ir::{Pipeline, TableId};
+use damage::Damaged;
+use hopwright_dataplane::{EngineKind, ExternTypes, VirtualDataPlane};
+use hopwright_ir::interp::Interp;
 use hopwright_rtl::{Evaluator, convert};
 use hopwright_scion::control::program::{self, Reason};
-use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
+use hopwright_scion::synthetic::{self, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
 /// More than the routers here have links for: cells that are looked at.
 const CELLS: u64 = 16 << 10;
 const COUNTERS: [&str; 5] = ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"];
-
-/// A store with the entries of a data plane.
-fn store(pipeline: &Arc<Pipeline>, control: &Control) -> LinearStore {
-    let mut store = LinearStore::new(pipeline).unwrap();
-    for table in (0..pipeline.tables.len() as u32).map(TableId) {
-        let default = control[table].default_action();
-        if default != pipeline[table].default_action {
-            store.set_default(table, Some(default)).unwrap();
-        }
-        for entry in control[table].entries() {
-            store.insert(table, entry).unwrap();
-        }
-    }
-    store
-}
-
-/// Every eighth packet is cut off, every eighth has a wrong byte.
-fn damage(number: usize, random: &mut u64, bytes: &mut Vec<u8>) {
-    *random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    let at = (*random >> 33) as usize % bytes.len().max(1);
-    match number % 8 {
-        6 => bytes.truncate(at),
-        7 if !bytes.is_empty() => bytes[at] ^= (*random >> 24) as u8,
-        _ => {}
-    }
-}
 
 fn compare(seed: u64, v6: bool, packets: usize) {
     let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
@@ -47,16 +23,15 @@ fn compare(seed: u64, v6: bool, packets: usize) {
     synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();
     let design = Arc::new(convert(&pipeline).expect("hardware can run the program"));
     let registry = ExternTypes::standard().for_interpreter();
-    let store = || store(&pipeline, vdp.control());
+    let store = || damage::store(&pipeline, vdp.control());
     let mut interp = Interp::with_store(pipeline.clone(), &registry, store()).unwrap();
     let mut hardware = Evaluator::with_store(pipeline.clone(), design, &registry, store()).unwrap();
     let key = pipeline.extern_by_name("hop_key").unwrap();
     interp.named_extern(key).unwrap().control("key/0", synthetic::key().bytes()).unwrap();
     hardware.named_extern(key).unwrap().control("key/0", synthetic::key().bytes()).unwrap();
-    let (mut traffic, mut random) = (Traffic::new(seed, v6, NOW), seed);
+    let mut traffic = Damaged::new(seed, v6, NOW);
     for number in 0..packets {
-        let (port, mut bytes) = traffic.next_frame();
-        damage(number, &mut random, &mut bytes);
+        let (port, bytes) = traffic.next_frame();
         let now = u64::from(NOW) * 1_000_000 + number as u64;
         let (wanted, found) = (interp.process(&bytes, port, now), hardware.process(&bytes, port, now));
         assert_eq!(wanted, found, "seed {seed}, packet {number} at port {port}: {bytes:02x?}");

@@ -1,0 +1,191 @@
+// Runs a verilated design. Commands come on standard input, answers leave on standard output; both are bytes, numbers lowest
+// byte first (u16, u32, u64):
+//
+//   'p' port u16, time u64, length u32, bytes   a packet, which waits for its turn
+//   'w' address u32, data u32                   a write to the register bus, beside whatever packets are under way
+//   'r' address u32, index u32, words u32       when all packets are through, reads a cell of an object: words × u32
+//   's'                                         when all packets are through: for each that was sent since the last 's'
+//                                               1, port u16, length u32, bytes, and at the end 0 and the cycles so far, u64
+//
+// The argument is the seed of initial values, gaps and back-pressure; without it there are neither gaps nor back-pressure.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "Vdut.h"
+#include "verilated.h"
+
+static Vdut *dut;
+static std::mt19937 rng;
+static bool stress;
+static uint64_t cycles;
+
+struct Packet {
+    unsigned port;
+    uint64_t now;
+    std::vector<uint8_t> bytes;
+};
+static std::deque<Packet> waiting;
+static size_t sent;  // Bytes of the first of them.
+static bool offering;
+static uint64_t entered, decided, forwarded;  // Packets that are in, have a verdict, are to be sent.
+static std::deque<Packet> done;
+static std::vector<uint8_t> coming;
+static uint64_t left;  // Packets that have been sent.
+
+constexpr size_t BUS = sizeof(dut->in_data);
+
+static uint8_t *bytes_of(void *wide) { return static_cast<uint8_t *>(wide); }
+
+// A cycle: inputs, then the clock.
+static void cycle() {
+    if (!offering && !waiting.empty() && !(stress && rng() % 3 == 0)) offering = true;
+    dut->in_valid = offering;
+    if (offering) {
+        const Packet &packet = waiting.front();
+        size_t rest = packet.bytes.size() - sent, count = rest < BUS ? rest : BUS;
+        uint8_t *word = bytes_of(&dut->in_data);
+        std::memcpy(word, packet.bytes.data() + sent, count);
+        for (size_t i = count; i < BUS; i++) word[i] = stress ? uint8_t(rng()) : 0;
+        dut->in_bytes = count;
+        dut->in_last = rest <= BUS;
+        dut->in_port = packet.port;
+        dut->in_now = packet.now & 0xffffffffffff;
+    }
+    dut->out_ready = !(stress && rng() % 3 == 0);
+    dut->clk = 0;
+    dut->eval();
+    if (dut->in_valid && dut->in_ready) {
+        sent += dut->in_bytes;
+        offering = false;
+        if (dut->in_last) {
+            waiting.pop_front();
+            sent = 0;
+            entered++;
+        }
+    }
+    if (dut->in_dropped) decided++;
+    if (dut->verdict) {
+        decided++;
+        if (dut->verdict_sends) forwarded++;
+    }
+    if (dut->out_valid && dut->out_ready) {
+        const uint8_t *word = bytes_of(&dut->out_data);
+        coming.insert(coming.end(), word, word + dut->out_bytes);
+        if (dut->out_last) {
+            done.push_back({unsigned(dut->out_port), 0, std::move(coming)});
+            coming.clear();
+            left++;
+        }
+    }
+    dut->clk = 1;
+    dut->eval();
+    cycles++;
+}
+
+static void settle() {
+    while (!waiting.empty() || decided < entered || left < forwarded) cycle();
+}
+
+static void bus_write(unsigned address, uint32_t data) {
+    dut->bus_wr_en = 1;
+    dut->bus_wr_addr = address;
+    dut->bus_wr_data = data;
+    bool ready;
+    do {
+        dut->eval();
+        ready = dut->bus_wr_ready;
+        cycle();
+    } while (!ready);
+    dut->bus_wr_en = 0;
+}
+
+static uint32_t bus_read(unsigned address) {
+    dut->bus_rd_en = 1;
+    dut->bus_rd_addr = address;
+    do cycle();
+    while (!dut->bus_rd_valid);
+    uint32_t data = dut->bus_rd_data;
+    dut->bus_rd_en = 0;
+    cycle();
+    return data;
+}
+
+// What cannot be read or written any more ends the simulation: the other side is gone.
+static void take(void *to, size_t count) {
+    if (count && std::fread(to, 1, count, stdin) != count) std::exit(0);
+}
+
+template <typename T> static T number() {
+    T value;
+    take(&value, sizeof value);
+    return value;
+}
+
+template <typename T> static void give(T value) {
+    if (std::fwrite(&value, 1, sizeof value, stdout) != sizeof value) std::exit(0);
+}
+
+int main(int argc, char **argv) {
+    stress = argc > 1;
+    unsigned long seed = stress ? std::strtoul(argv[1], nullptr, 10) : 0;
+    rng.seed(seed);
+    Verilated::randReset(stress ? 2 : 0);
+    Verilated::randSeed(static_cast<int>(seed));
+    dut = new Vdut;
+    dut->rst = 1;
+    for (int i = 0; i < 8; i++) cycle();
+    dut->rst = 0;
+    for (int i = 0; i < 8; i++) cycle();
+    entered = decided = forwarded = left = cycles = 0;
+    for (;;) {
+        switch (number<uint8_t>()) {
+        case 'p': {
+            Packet packet;
+            packet.port = number<uint16_t>();
+            packet.now = number<uint64_t>();
+            packet.bytes.resize(number<uint32_t>());
+            take(packet.bytes.data(), packet.bytes.size());
+            if (!packet.bytes.empty()) waiting.push_back(std::move(packet));
+            break;
+        }
+        case 'w': {
+            auto address = number<uint32_t>();
+            bus_write(address, number<uint32_t>());
+            break;
+        }
+        case 'r': {
+            auto address = number<uint32_t>(), index = number<uint32_t>(), words = number<uint32_t>();
+            settle();
+            // Counters need some cycles behind the verdict.
+            for (int i = 0; i < 16; i++) cycle();
+            bus_write(address, index);
+            while (bus_read(address) & 1) {
+            }
+            for (uint32_t i = 0; i < words; i++) give(bus_read(4 * i));
+            std::fflush(stdout);
+            break;
+        }
+        case 's':
+            settle();
+            for (const Packet &packet : done) {
+                give(uint8_t(1));
+                give(uint16_t(packet.port));
+                give(uint32_t(packet.bytes.size()));
+                std::fwrite(packet.bytes.data(), 1, packet.bytes.size(), stdout);
+            }
+            done.clear();
+            give(uint8_t(0));
+            give(cycles);
+            std::fflush(stdout);
+            break;
+        default:
+            return 1;
+        }
+    }
+}

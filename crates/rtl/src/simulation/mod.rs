@@ -1,0 +1,226 @@
+//! Simulated hardware: a design, compiled by verilator and a C++ compiler, that runs as a process of its own.
+//!
+//! Programs are kept in a cache, by what they were made of.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use crate::design::Hardware;
+use crate::engines;
+
+/// What drives a design in the simulation.
+const MAIN: &str = include_str!("main.cpp");
+
+/// Why a design is not simulated.
+#[derive(Debug)]
+pub enum SimulationError {
+    /// A program that is needed is not installed.
+    Missing(&'static str),
+    /// Verilator or the C++ compiler has refused the design; what it said.
+    Build(String),
+    /// A file cannot be written, or a process not started.
+    Io(PathBuf, io::Error),
+}
+
+impl std::fmt::Display for SimulationError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SimulationError::Missing(program) => write!(
+                f,
+                "the simulation of hardware needs `{program}`, which is not installed; on Debian: apt-get install verilator g++ make"
+            ),
+            SimulationError::Build(output) => write!(f, "verilator failed:\n{output}"),
+            SimulationError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for SimulationError {}
+
+/// A folder of the user's cache.
+pub fn cache() -> PathBuf {
+    let folder = |name: &str| std::env::var_os(name).filter(|f| !f.is_empty()).map(PathBuf::from);
+    let base = folder("XDG_CACHE_HOME").or_else(|| folder("HOME").map(|home| home.join(".cache")));
+    base.unwrap_or_else(std::env::temp_dir).join("hopwright/rtl")
+}
+
+/// Compiles a design to a program below a folder, with more arguments for verilator; returns the program. Takes minutes for a
+/// large design the first time.
+///
+/// # Errors
+/// A tool is missing or fails.
+pub fn build(hardware: &Hardware, folder: &Path, arguments: &[&str]) -> Result<PathBuf, SimulationError> {
+    let verilog = &hardware.verilog;
+    let mut files = vec![
+        (format!("{}.sv", verilog.name), verilog.top.as_str()),
+        (format!("{}_pipeline.sv", verilog.name), verilog.pipeline.as_str()),
+        ("main.cpp".to_string(), MAIN),
+    ];
+    files.extend(engines::with_parts(&verilog.engines).into_iter().map(|(name, text)| (format!("{name}.sv"), text)));
+    let mut hasher = DefaultHasher::new();
+    (&files, arguments).hash(&mut hasher);
+    let folder = folder.join(format!("{}-{:016x}", verilog.name, hasher.finish()));
+    let program = folder.join("simulation");
+    if program.exists() {
+        return Ok(program);
+    }
+    for (name, version) in [("verilator", "--version"), ("g++", "--version"), ("make", "--version")] {
+        let found = Command::new(name).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if found.is_err() {
+            return Err(SimulationError::Missing(name));
+        }
+    }
+    // Another process may do the same at the same time.
+    let work = folder.join(format!("build-{}", std::process::id()));
+    let failed = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| SimulationError::Io(path, error)
+    };
+    std::fs::create_dir_all(&work).map_err(failed(&work))?;
+    for (name, text) in &files {
+        let path = work.join(name);
+        std::fs::write(&path, text).map_err(failed(&path))?;
+    }
+    let output = Command::new("verilator")
+        .args(["--cc", "--exe", "--build", "-sv", "-O3", "-Wno-fatal", "--prefix", "Vdut", "-o", "simulation"])
+        .args(["--x-assign", "unique", "--x-initial", "unique", "--output-split", "40000", "-CFLAGS", "-O1", "-j", "2"])
+        .args(arguments)
+        .args(["--top-module", &verilog.name, "-y", "."])
+        .arg("-Mdir")
+        .arg("build")
+        .args([format!("{}.sv", verilog.name), format!("{}_pipeline.sv", verilog.name), "main.cpp".into()])
+        .current_dir(&work)
+        .output()
+        .map_err(failed(&work))?;
+    if !output.status.success() {
+        let said = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
+        let _ = std::fs::remove_dir_all(&work);
+        return Err(SimulationError::Build(said));
+    }
+    std::fs::rename(work.join("build/simulation"), &program).map_err(failed(&program))?;
+    let _ = std::fs::remove_dir_all(&work);
+    Ok(program)
+}
+
+/// A packet that left a design.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// The egress port.
+    pub port: u16,
+    /// The packet.
+    pub bytes: Vec<u8>,
+}
+
+/// A running simulation. It ends when this is dropped.
+#[derive(Debug)]
+pub struct Simulation {
+    process: Child,
+    input: Option<BufWriter<ChildStdin>>,
+    output: BufReader<ChildStdout>,
+    cycles: u64,
+}
+
+impl Simulation {
+    /// Starts a program that [`build`] has made. A seed makes initial values, gaps between words and back-pressure random.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub fn start(program: &Path, seed: Option<u64>) -> io::Result<Simulation> {
+        let mut process = Command::new(program)
+            .args(seed.map(|seed| seed.to_string()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(io::Error::other("the process has no pipes"));
+        };
+        let (input, output) = (Some(BufWriter::new(input)), BufReader::new(output));
+        Ok(Simulation { process, input, output, cycles: 0 })
+    }
+
+    /// The clock cycles that have passed when all packets were last through.
+    pub fn cycles(&self) -> u64 {
+        self.cycles
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.input {
+            Some(input) => input.write_all(bytes),
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    fn number<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.output.read_exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Lets a packet in by a port, at a time in microseconds. Packets enter in order; one without bytes does not exist.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn send(&mut self, port: u16, now_us: u64, packet: &[u8]) -> io::Result<()> {
+        self.put(b"p")?;
+        self.put(&port.to_le_bytes())?;
+        self.put(&now_us.to_le_bytes())?;
+        self.put(&(packet.len() as u32).to_le_bytes())?;
+        self.put(packet)
+    }
+
+    /// Writes to the register bus, while packets are under way.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn write(&mut self, address: u32, data: u32) -> io::Result<()> {
+        self.put(b"w")?;
+        self.put(&address.to_le_bytes())?;
+        self.put(&data.to_le_bytes())
+    }
+
+    /// Waits until all packets are through; returns those that were sent since the last call.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn settle(&mut self) -> io::Result<Vec<Sent>> {
+        self.put(b"s")?;
+        self.flush()?;
+        let mut sent = Vec::new();
+        while self.number::<1>()? == [1] {
+            let port = u16::from_le_bytes(self.number()?);
+            let mut bytes = vec![0; u32::from_le_bytes(self.number()?) as usize];
+            self.output.read_exact(&mut bytes)?;
+            sent.push(Sent { port, bytes });
+        }
+        self.cycles = u64::from_le_bytes(self.number()?);
+        Ok(sent)
+    }
+
+    /// When all packets are through, accesses a cell of an object (see [`crate::driver::read_object`]); returns words of the
+    /// answer, lowest first.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn access(&mut self, (address, request): (u32, u32), words: u32) -> io::Result<Vec<u32>> {
+        self.put(b"r")?;
+        self.put(&address.to_le_bytes())?;
+        self.put(&request.to_le_bytes())?;
+        self.put(&words.to_le_bytes())?;
+        self.flush()?;
+        (0..words).map(|_| self.number().map(u32::from_le_bytes)).collect()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.input.as_mut().map_or(Ok(()), |input| input.flush())
+    }
+}
+
+impl Drop for Simulation {
+    fn drop(&mut self) {
+        // The end of its input ends the process.
+        self.input = None;
+        let _ = self.process.wait();
+    }
+}
