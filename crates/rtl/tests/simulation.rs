@@ -1,6 +1,6 @@
 //! Verilated designs agree with the interpreter: bytes, ports, counters and registers, with gaps and back-pressure at random.
 //!
-//! Needs verilator 5 and a C++ compiler: `make test-rtl`.
+//! Needs verilator 5 and a C++ compiler: `make unit`.
 
 mod harness;
 

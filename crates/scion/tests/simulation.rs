@@ -1,7 +1,7 @@
 //! The verilated program agrees with the interpreter on random SCION packets, whole, changed and cut off, with gaps and
 //! back-pressure at random: bytes, ports, counters.
 //!
-//! Needs verilator 5 and a C++ compiler: `make test-rtl`.
+//! Needs verilator 5 and a C++ compiler: `make unit`.
 
 mod damage;
 
