@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -83,7 +83,7 @@ tools: interop-tools
 	tests/openflow/setup.sh
 	tests/rtl/setup.sh
 
-waiting: network-mixes braccept p4runtime test-ip test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
+waiting: network-mixes braccept p4runtime test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
 
 alone: test-reload test-tenant test-hosts test-underlay soak-short
 
@@ -126,6 +126,10 @@ tutorial: hopwright
 	tests/tutorial/setup.sh
 	tests/tutorial/run.sh
 
+# Five EPIC routers; then one misbehaves, and is caught.
+test-epic: hopwright
+	tests/epic/network_test.py
+
 # IP routers, driven by FRR and BIRD, and docs/ip-router.md typed.
 test-ip: hopwright
 	tests/ip/setup.sh
@@ -144,9 +148,9 @@ tools:
 demo-switch:
 	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
 
-waiting alone p4runtime test-ip test-openflow test-switch test-isolation test-four-routers test-switchblade tutorial interop:
+waiting alone p4runtime test-ip test-epic test-openflow test-switch test-isolation test-four-routers test-switchblade tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-epic, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif

@@ -5,12 +5,14 @@
 //! - [`Path`]: hops that ASes have authorised, as a host gets them.
 //! - [`Packet`]: encoding and decoding. [`source::seal`] makes one that routers accept, [`destination::check`] is what the
 //!   destination does, [`source::Sealed::check`] reads its receipt: at level 3 both know that the packet took the path.
+//! - [`network`]: paths, keys and router entries of a network that one file describes.
 //! - [`router`]: the program that is built in, and its tables.
 
 mod cipher;
 pub mod destination;
 pub mod drkey;
 mod key;
+pub mod network;
 mod packet;
 mod path;
 pub mod router;

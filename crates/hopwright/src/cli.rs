@@ -113,6 +113,11 @@ pub(crate) enum Command {
     /// Whatever configures addresses and routes there, `ip`, FRR or BIRD, configures the router. Namespace, interfaces and
     /// addresses stay when the router stops, until `ip netns delete`. Needs root. Ctrl-C stops it.
     Ip(IpArgs),
+    /// Hosts and routers of a network with EPIC: every packet is checked
+    ///
+    /// Routers are p4/epic/epic_router.p4, run by `hopwright run`. One file describes the network, with all keys: for tests.
+    #[command(subcommand)]
+    Epic(EpicCommand),
     /// Measure
     Bench(BenchArgs),
     /// Print a script that makes a shell complete this command
@@ -455,6 +460,72 @@ pub(crate) struct IpArgs {
     pub stats: Option<PathBuf>,
 }
 
+#[derive(Subcommand, Debug)]
+pub(crate) enum EpicCommand {
+    /// Print the entries of an AS's router, for `hopwright run --entries`
+    Entries(EpicEntriesArgs),
+    /// Send packets; at level 3 wait for receipts, and fail if a router of the path has not processed one
+    Send(EpicSendArgs),
+    /// Receive packets and check them; at level 3 send receipts
+    Receive(EpicReceiveArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicEntriesArgs {
+    /// The network's description
+    #[arg(value_name = "NETWORK.toml")]
+    pub network: PathBuf,
+    /// The AS, such as 1-ff00:0:110
+    #[arg(value_name = "ISD-AS")]
+    pub ia: hopwright_epic::IsdAs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicHostArgs {
+    /// The network's description
+    #[arg(value_name = "NETWORK.toml")]
+    pub network: PathBuf,
+    /// This host, such as 1-ff00:0:110,10.0.0.1
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
+    pub host: hopwright_epic::network::Endpoint,
+    /// The interface to the router
+    #[arg(long, value_name = "INTERFACE")]
+    pub device: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicSendArgs {
+    #[command(flatten)]
+    pub host: EpicHostArgs,
+    /// The destination
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
+    pub to: hopwright_epic::network::Endpoint,
+    /// What packets prove: 0 to 3
+    #[arg(long, default_value_t = 3)]
+    pub level: u8,
+    /// Number of packets
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub count: u32,
+    /// Text of the packets
+    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    pub payload: String,
+    /// Seconds to wait for each receipt
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub timeout: f64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicReceiveArgs {
+    #[command(flatten)]
+    pub host: EpicHostArgs,
+    /// Number of packets after which to end
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub count: u32,
+    /// Seconds to wait for them
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub timeout: f64,
+}
+
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ScionArgs {
@@ -528,6 +599,10 @@ pub(crate) enum BenchCommand {
     ///
     /// Cases are those of the reference's `brload`: in, out, in_transit, out_transit, br_transit.
     Scion(BenchScionArgs),
+    /// The EPIC router in memory, by level, cipher, length of the path and payload
+    ///
+    /// With a record of what duplicate suppression costs, at level 0.
+    Epic(BenchEpicArgs),
     /// Common P4 programs in memory on one core, from whole frame to whole frame
     ///
     /// A learning switch, a router, access control by ternary rules, equal-cost paths, VXLAN and MPLS, in-band telemetry,
@@ -568,6 +643,25 @@ pub(crate) struct BenchScionArgs {
     pub workers: Vec<usize>,
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
+    pub duration: f64,
+    /// Print a list of records as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchEpicArgs {
+    /// Only these levels
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_values_t = [0, 1, 2, 3])]
+    pub level: Vec<u8>,
+    /// Hop fields of the packets
+    #[arg(long, value_name = "NUMBER", value_delimiter = ',', default_values_t = [1, 32, 64])]
+    pub hops: Vec<usize>,
+    /// Bytes behind the header
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', default_values_t = [0, 128, 512])]
+    pub payload: Vec<usize>,
+    /// Seconds to measure each record
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
     pub duration: f64,
     /// Print a list of records as JSON
     #[arg(long)]

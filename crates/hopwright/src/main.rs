@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Meter(args) => commands::control::meter::run(&args),
         Command::Trace(args) => commands::control::trace::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        Command::Epic(command) => commands::epic::run(&command),
         Command::Ip(args) => commands::ip::run(&args),
         Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
             BenchCommand::Forwarder(args) => commands::bench::forwarder::run_benchmark(&args),
             BenchCommand::Tenants(args) => commands::bench::tenants::run_benchmark(&args),
             BenchCommand::Updates(args) => commands::bench::updates::run_benchmark(&args),
+            BenchCommand::Epic(args) => commands::bench::epic::run_benchmark(&args),
             BenchCommand::Scion(args) => commands::bench::scion::run_benchmark(&args),
         },
         Command::Completion { shell } => {

@@ -4,6 +4,7 @@ pub(crate) mod asm;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod control;
+pub(crate) mod epic;
 pub(crate) mod explain;
 pub(crate) mod graph;
 pub(crate) mod interfaces;

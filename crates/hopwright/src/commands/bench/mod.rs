@@ -3,6 +3,7 @@
 //!
 //! A row is printed as soon as it is measured, with columns of fixed width; a library that draws tables would need all rows first.
 
+pub(crate) mod epic;
 mod floor;
 pub(crate) mod forwarder;
 mod measure;

@@ -1,0 +1,178 @@
+//! `hopwright epic`: entries for EPIC routers, and hosts that send and receive.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{FrameSize, Pool, Port, wall_clock_us};
+use hopwright_epic::destination::{self, Receipt};
+use hopwright_epic::network::{Endpoint, Network};
+use hopwright_epic::source::{self, Message, Sealed};
+use hopwright_epic::{ETHERTYPE, Host, IsdAs, Level, Packet};
+use hopwright_ports::AfPacket;
+
+use crate::cli::{EpicCommand, EpicEntriesArgs, EpicHostArgs, EpicReceiveArgs, EpicSendArgs};
+use crate::failure::Failure;
+
+/// Protocol number of a receipt: experimental (RFC 3692).
+const RECEIPT: u8 = 253;
+/// Protocol number of a message: experimental, the other one.
+const MESSAGE: u8 = 254;
+/// How long the path's segments have existed.
+const PATH_AGE_S: u32 = 60;
+const ETHERNET_BYTES: usize = 14;
+
+/// Runs a subcommand.
+pub(crate) fn run(command: &EpicCommand) -> Result<(), Failure> {
+    match command {
+        EpicCommand::Entries(args) => entries(args),
+        EpicCommand::Send(args) => send(args),
+        EpicCommand::Receive(args) => receive(args),
+    }
+}
+
+fn read(path: &Path) -> Result<Network, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
+    Network::parse(&text).map_err(|e| Failure::message(format!("{}: {e}", path.display())))
+}
+
+fn entries(args: &EpicEntriesArgs) -> Result<(), Failure> {
+    let text = read(&args.network)?.entries(args.ia, wall_clock_us()).map_err(Failure::message)?;
+    print!("{text}");
+    Ok(())
+}
+
+/// A host of the command line: `1-ff00:0:110,10.0.0.1`.
+pub(crate) fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let parts = text.split_once(',').ok_or("expected ISD-AS,ADDRESS, for example 1-ff00:0:110,10.0.0.1")?;
+    let address = parts.1.parse().map_err(|_| format!("`{}` is no IP address", parts.1))?;
+    Ok((parts.0.parse::<IsdAs>()?, Host(address)))
+}
+
+/// A device that EPIC packets go by.
+struct Device {
+    port: AfPacket,
+    pool: Pool,
+}
+
+impl Device {
+    fn open(args: &EpicHostArgs) -> Result<Device, Failure> {
+        let port = AfPacket::open(&args.device, None).map_err(Failure::message)?;
+        Ok(Device { port, pool: Pool::new(1024, FrameSize::JUMBO)? })
+    }
+
+    fn send(&mut self, packet: &Packet) -> Result<(), Failure> {
+        let mut frame = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9];
+        frame.extend(ETHERTYPE.to_be_bytes());
+        frame.extend(packet.encode());
+        let filled = self.pool.take_filled(&frame).ok_or_else(|| Failure::message("the packet is too long"))?;
+        self.port.transmit(&mut self.pool, &mut vec![filled]);
+        Ok(())
+    }
+
+    /// The next EPIC packet to an endpoint before the time is over.
+    fn receive(&mut self, to: Endpoint, until: Instant) -> Option<Packet> {
+        let mut batch = Vec::new();
+        loop {
+            self.port.receive(&mut self.pool, &mut batch, 1);
+            for frame in batch.drain(..) {
+                let bytes = frame.bytes();
+                let epic = bytes.get(12..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes());
+                let packet = epic.then(|| Packet::decode(&bytes[ETHERNET_BYTES..]).ok()).flatten();
+                self.pool.give(frame);
+                if let Some(packet) = packet.filter(|p| (p.dst_ia, p.dst) == to) {
+                    return Some(packet);
+                }
+            }
+            if Instant::now() >= until {
+                return None;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+fn now_s() -> u32 {
+    (wall_clock_us() / 1_000_000) as u32
+}
+
+fn seal(
+    network: &Network,
+    level: Level,
+    (src, dst): (Endpoint, Endpoint),
+    counter: u32,
+    next_hdr: u8,
+    payload: Vec<u8>,
+) -> Result<Sealed, Failure> {
+    let timestamp = now_s();
+    let path = network.path(src.0, dst.0, timestamp - PATH_AGE_S).map_err(Failure::message)?;
+    let keys = network.keys(src, dst).map_err(Failure::message)?;
+    let message = Message { level, src, dst, timestamp, counter, next_hdr, payload };
+    source::seal(message, &path, Some(&keys)).map_err(Failure::message)
+}
+
+fn send(args: &EpicSendArgs) -> Result<(), Failure> {
+    let network = read(&args.host.network)?;
+    let level = Level::try_from(args.level).map_err(Failure::message)?;
+    let (src, dst) = (args.host.host, args.to);
+    let keys = network.keys(src, dst).map_err(Failure::message)?;
+    let mut device = Device::open(&args.host)?;
+    let mut failed = 0;
+    for counter in 0..args.count {
+        let sealed = seal(&network, level, (src, dst), counter, MESSAGE, args.payload.clone().into_bytes())?;
+        device.send(&sealed.packet)?;
+        if level < Level::L3 {
+            println!("sent {counter}");
+            continue;
+        }
+        let until = Instant::now() + Duration::from_secs_f64(args.timeout);
+        let verdict = loop {
+            let Some(answer) = device.receive(src, until) else { break Err("no receipt".to_string()) };
+            let from_there = (answer.src_ia, answer.src) == dst && answer.next_hdr == RECEIPT;
+            let receipt = Receipt::decode(&answer.payload).filter(|_| from_there);
+            if let Some(receipt) = receipt {
+                break sealed.check(&receipt, &keys).map_err(|e| e.to_string());
+            }
+        };
+        match verdict {
+            Ok(()) => println!("sent {counter}: confirmed by the destination, all routers have processed it"),
+            Err(why) => {
+                failed += 1;
+                println!("sent {counter}: {why}");
+            }
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(Failure::message(format!("{failed} of {} not confirmed", args.count))) }
+}
+
+fn receive(args: &EpicReceiveArgs) -> Result<(), Failure> {
+    let network = read(&args.host.network)?;
+    let mut device = Device::open(&args.host)?;
+    let until = Instant::now() + Duration::from_secs_f64(args.timeout);
+    println!("receiving");
+    let mut refused = 0;
+    for number in 0..args.count {
+        let Some(packet) = device.receive(args.host.host, until) else {
+            return Err(Failure::message(format!("{number} of {} packets came", args.count)));
+        };
+        let (src, level) = ((packet.src_ia, packet.src), packet.level);
+        // Both sides know the key that is named after the destination.
+        let key = network.keys(src, args.host.host).map_err(Failure::message)?.destination;
+        let verdict = match destination::check(&packet, &key) {
+            Ok(()) if level == Level::L3 => "source, payload and path are right".into(),
+            Ok(()) => "source and payload are right".into(),
+            Err(destination::Refused::Level) => "nothing is proved to the destination".into(),
+            Err(why) => {
+                refused += 1;
+                why.to_string()
+            }
+        };
+        let (counter, text) = (packet.counter, String::from_utf8_lossy(&packet.payload));
+        println!("level {} from {},{} number {counter} {text:?}: {verdict}", level as u8, src.0, src.1.0);
+        if level == Level::L3 {
+            let receipt = Receipt::new(&packet, &key).encode();
+            let answer = seal(&network, Level::L2, (args.host.host, src), counter, RECEIPT, receipt)?;
+            device.send(&answer.packet)?;
+        }
+    }
+    if refused == 0 { Ok(()) } else { Err(Failure::message(format!("{refused} of {} packets refused", args.count))) }
+}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Five EPIC routers between two hosts, each in a network namespace (network.toml); then the one in the middle misbehaves.
+
+Honest routers deliver packets of all levels, and at level 3 source and destination confirm the path. A router that only passes
+packets on, or writes into them, is caught at the level that promises it, and not below.
+
+Exit status: 0 if everything passed, 1 if something failed.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+PROGRAM = ROOT / "p4/epic/epic_router.p4"
+PREFIX = f"hwepic{os.getpid()}-"
+PATIENCE = 60.0
+ROUTERS = ["a", "b", "c", "d", "e"]
+AS = {name: f"1-ff00:0:{110 + number}" for number, name in enumerate(ROUTERS)}
+# Namespace and port at both ends of each link.
+LINKS = [("src", 0, "a", 9), ("a", 1, "b", 1), ("b", 2, "c", 1), ("c", 2, "d", 1), ("d", 2, "e", 1), ("e", 9, "dst", 0)]
+SOURCE, DESTINATION = f"{AS['a']},10.0.0.1", f"{AS['e']},10.0.0.2"
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60)
+    if done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def inside(name, *command):
+    return ["ip", "netns", "exec", PREFIX + name, *map(str, command)]
+
+
+class Network:
+    """The namespaces, their links, and a process in each router's."""
+
+    def __init__(self, folder, description):
+        self.folder, self.description, self.processes = folder, description, {}
+
+    def __enter__(self):
+        for name in ["src", *ROUTERS, "dst"]:
+            run("ip", "netns", "add", PREFIX + name)
+            run(*inside(name, "sysctl", "-qw", "net.ipv6.conf.default.disable_ipv6=1"))
+        for one, first, other, second in LINKS:
+            run("ip", "link", "add", f"p{first}", "netns", PREFIX + one, "type", "veth",
+                "peer", "name", f"p{second}", "netns", PREFIX + other)
+            for name, port in [(one, first), (other, second)]:
+                run(*inside(name, "ip", "link", "set", f"p{port}", "up"))
+        return self
+
+    def __exit__(self, *_):
+        for name in list(self.processes):
+            self.stop(name)
+        for name in ["src", *ROUTERS, "dst"]:
+            subprocess.run(["ip", "netns", "del", PREFIX + name], check=False)
+
+    def start(self, name, *command):
+        log = self.folder / f"{name}.log"
+        with open(log, "w") as out:
+            self.processes[name] = subprocess.Popen(inside(name, *command), stdout=out, stderr=subprocess.STDOUT)
+        return log
+
+    def stop(self, name):
+        process = self.processes.pop(name)
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    def router(self, name):
+        entries = self.folder / f"{name}.stf"
+        entries.write_text(run(HOPWRIGHT, "epic", "entries", self.description, AS[name]))
+        entries.chmod(0o600)
+        ports = sorted(port for one, first, other, second in LINKS
+                       for router, port in [(one, first), (other, second)] if router == name)
+        options = [word for port in ports for word in ("-i", f"{port}@p{port}")]
+        macro = ["-D", "EPIC_SEM"] if 'cipher = "sem"' in self.description.read_text() else []
+        log = self.start(name, HOPWRIGHT, "run", PROGRAM, *macro, *options, "--entries", entries, "--no-p4runtime",
+                         "--ports", "af_packet")
+        self.wait(log, "running")
+
+    def wait(self, log, text):
+        end = time.monotonic() + PATIENCE
+        while text not in log.read_text():
+            if time.monotonic() > end:
+                raise Failed(f"{log.name}: no `{text}`: {log.read_text()}")
+            time.sleep(0.05)
+
+    def misbehave(self, how):
+        """Replaces the router in the middle."""
+        self.stop("c")
+        if how:
+            self.wait(self.start("c", sys.executable, HERE / "misbehaving_router.py", how), "passing on")
+        else:
+            self.router("c")
+
+    def send(self, level, count=3):
+        """What the source says, and the destination."""
+        time.sleep(1.1)  # packets of one second must have different counters
+        hosts = [str(self.description), "--count", str(count)]
+        log = self.start("dst", HOPWRIGHT, "epic", "receive", *hosts, "--host", DESTINATION, "--device", "p0",
+                         "--timeout", PATIENCE)
+        self.wait(log, "receiving")
+        command = inside("src", HOPWRIGHT, "epic", "send", *hosts, "--host", SOURCE, "--to", DESTINATION, "--device", "p0",
+                         "--level", level, "--payload", "attack at dawn")
+        sent = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+        receiver = self.processes.pop("dst")
+        receiver.wait(PATIENCE)
+        return sent.returncode, sent.stdout, receiver.returncode, log.read_text()
+
+
+def expect(what, found, *wanted):
+    code, sent, receiver_code, received = found
+    code_wanted, receiver_wanted, texts = wanted[0], wanted[1], wanted[2:]
+    if (code == 0) != code_wanted or (receiver_code == 0) != receiver_wanted \
+            or any((sent + received).count(text) != 3 for text in texts):
+        raise Failed(f"{what}:\nsource ({code}):\n{sent}\ndestination ({receiver_code}):\n{received}")
+    print(f"ok: {what}")
+
+
+def check(network, name):
+    for router in ROUTERS:
+        network.router(router)
+    for level, text in [(0, "nothing is proved"), (1, "nothing is proved"), (2, "source and payload are right"),
+                        (3, "source, payload and path are right")]:
+        extra = ["confirmed by the destination"] if level == 3 else []
+        expect(f"{name}: level {level} arrives", network.send(level), True, True, text, *extra)
+    network.misbehave("skip")
+    expect(f"{name}: a router that checks nothing is not noticed at level 2", network.send(2), True, True,
+           "source and payload are right")
+    expect(f"{name}: ... and caught at level 3, by destination and source", network.send(3), False, False,
+           "the validation field is wrong", f"AS {AS['c']} has not processed the packet")
+    network.misbehave("write")
+    expect(f"{name}: a router that writes into packets is not noticed at level 1", network.send(1), True, True,
+           "attack at dusk")
+    expect(f"{name}: ... and caught at level 2, by the destination", network.send(2), True, False,
+           "the validation field is wrong")
+    network.misbehave(None)
+    expect(f"{name}: all is well again", network.send(3), True, True, "confirmed by the destination")
+
+
+def main():
+    if os.geteuid():
+        sys.exit("needs root: it creates network namespaces")
+    for cipher in ["aes", "sem"]:
+        with tempfile.TemporaryDirectory() as folder:
+            folder = pathlib.Path(folder)
+            description = folder / "network.toml"
+            description.write_text((HERE / "network.toml").read_text().replace('"aes"', f'"{cipher}"'))
+            with Network(folder, description) as network:
+                try:
+                    check(network, cipher)
+                except (Failed, subprocess.TimeoutExpired) as failure:
+                    sys.exit(f"FAILED: {failure}")
+
+
+if __name__ == "__main__":
+    main()
