@@ -27,21 +27,32 @@ impl Lowering<'_> {
 
     fn object_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
         Ok(match object.type_name.as_str() {
-            "counter" => {
+            "counter" | "Counter" => {
                 ExternKind::Counter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? }
             }
-            "direct_counter" => ExternKind::DirectCounter { table: None, unit: self.object_unit(object, 0)? },
-            "meter" => ExternKind::Meter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? },
-            "direct_meter" => ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? },
-            "register" => {
+            "direct_counter" | "DirectCounter" => {
+                ExternKind::DirectCounter { table: None, unit: self.object_unit(object, 0)? }
+            }
+            "meter" | "Meter" => {
+                ExternKind::Meter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? }
+            }
+            "direct_meter" | "DirectMeter" => {
+                ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? }
+            }
+            "register" | "Register" => {
+                if let Some(initial) = object.args.get(1)
+                    && self.constant(initial)? != num_bigint::BigUint::ZERO
+                {
+                    return Err(self.unsupported(initial.span, "a register with an initial value other than zero"));
+                }
                 let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
                     let what = "a register holds numbers, truth values, and structs and tuples of these";
                     return Err(self.refuse(object.span, "E0457", what.into()));
                 };
                 ExternKind::Register { size: self.object_number(object, 0)?, ty }
             }
-            "action_profile" => ExternKind::ActionProfile { size: self.object_number(object, 0)? },
-            "action_selector" => ExternKind::ActionSelector {
+            "action_profile" | "ActionProfile" => ExternKind::ActionProfile { size: self.object_number(object, 0)? },
+            "action_selector" | "ActionSelector" => ExternKind::ActionSelector {
                 algorithm: match object.args.first() {
                     Some(e) => self.algorithm(e)?,
                     None => return Err(self.unsupported(object.span, "this action selector")),
@@ -49,7 +60,18 @@ impl Lowering<'_> {
                 size: self.object_number(object, 1)?,
                 output_width: self.object_number(object, 2)? as u32,
             },
-            "Checksum16" => ExternKind::Checksum16,
+            "Checksum16" => ExternKind::Stateless,
+            // Their methods are lowered in `psa`.
+            "Hash"
+            | "InternetChecksum"
+            | "Random"
+            | "Digest"
+            | "PacketReplicationEngine"
+            | "BufferingQueueingEngine"
+                if self.is_psa() =>
+            {
+                ExternKind::Stateless
+            }
             _ => {
                 let args: Result<Vec<_>> = object.args.iter().map(|a| self.constant(a)).collect();
                 ExternKind::Named { type_name: object.type_name.clone(), args: args? }
@@ -67,15 +89,15 @@ impl Lowering<'_> {
 
     fn object_unit(&mut self, object: &hir::Object, index: usize) -> Result<Unit> {
         match object.args.get(index).and_then(|e| self.member_name(e)) {
-            Some("packets") => Ok(Unit::Packets),
-            Some("bytes") => Ok(Unit::Bytes),
-            Some("packets_and_bytes") => Ok(Unit::Both),
+            Some("packets" | "PACKETS") => Ok(Unit::Packets),
+            Some("bytes" | "BYTES") => Ok(Unit::Bytes),
+            Some("packets_and_bytes" | "PACKETS_AND_BYTES") => Ok(Unit::Both),
             _ => Err(self.unsupported(object.span, "this kind of counter or meter")),
         }
     }
 
     /// Returns a digest's name for the control plane: the type of its data, or a number if the type has no name.
-    fn digest_name(&mut self, ty: &hir::Type, span: Span) -> String {
+    pub(crate) fn digest_name(&mut self, ty: &hir::Type, span: Span) -> String {
         if let hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) = ty
             && self.program[*id].span != Span::none()
         {
@@ -89,7 +111,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the name of the enum member that an expression is.
-    fn member_name(&self, e: &hir::Expr) -> Option<&str> {
+    pub(crate) fn member_name(&self, e: &hir::Expr) -> Option<&str> {
         match &e.kind {
             hir::ExprKind::EnumMember(id, index) => self.program[*id].members.get(*index).map(|m| m.0.as_str()),
             hir::ExprKind::Cast(inner) => self.member_name(inner),
@@ -97,15 +119,15 @@ impl Lowering<'_> {
         }
     }
 
-    fn algorithm(&mut self, e: &hir::Expr) -> Result<HashAlgorithm> {
+    pub(crate) fn algorithm(&mut self, e: &hir::Expr) -> Result<HashAlgorithm> {
         Ok(match self.member_name(e) {
-            Some("crc32") => HashAlgorithm::Crc32,
-            Some("crc32_custom") => HashAlgorithm::Crc32Custom,
-            Some("crc16") => HashAlgorithm::Crc16,
-            Some("crc16_custom") => HashAlgorithm::Crc16Custom,
+            Some("crc32" | "CRC32" | "TARGET_DEFAULT") => HashAlgorithm::Crc32,
+            Some("crc32_custom" | "CRC32_CUSTOM") => HashAlgorithm::Crc32Custom,
+            Some("crc16" | "CRC16") => HashAlgorithm::Crc16,
+            Some("crc16_custom" | "CRC16_CUSTOM") => HashAlgorithm::Crc16Custom,
             Some("random") => HashAlgorithm::Random,
-            Some("identity") => HashAlgorithm::Identity,
-            Some("csum16") => HashAlgorithm::Csum16,
+            Some("identity" | "IDENTITY") => HashAlgorithm::Identity,
+            Some("csum16" | "ONES_COMPLEMENT16") => HashAlgorithm::Csum16,
             Some("xor16") => HashAlgorithm::Xor16,
             _ => return Err(self.unsupported(e.span, "a hash algorithm that is not known at compile time")),
         })
@@ -121,7 +143,7 @@ impl Lowering<'_> {
         let span = call.span;
         let mut args = Arguments::new(self, call)?;
         let function = match name {
-            _ if self.program.architecture().is_some_and(|a| a.drop.function == name) => {
+            _ if self.program.architecture().is_some_and(|a| a.drop.as_ref().is_some_and(|d| d.function == name)) => {
                 self.drop_packet(call)?;
                 return Ok(None);
             }
@@ -194,6 +216,7 @@ impl Lowering<'_> {
                 let algorithm = self.algorithm(args.at(3)?)?;
                 ExternFn::UpdateChecksum { algorithm, payload: name.ends_with("payload") }
             }
+            _ if self.is_psa() && name.starts_with("psa_") => return self.psa_function(name, call),
             "static_assert" => return Ok(Some(Value::Scalar(Expr::boolean(true, span)))),
             _ => match ExternFn::find(name, None, &[]) {
                 Some(function) => {
@@ -217,10 +240,15 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let id = ExternId(object.0);
+        if self.is_psa()
+            && let Some(done) = self.psa_method(object, name, call, ty)
+        {
+            return done;
+        }
         let mut args = Arguments::new(self, call)?;
         let function = match (self.program[object].type_name.as_str(), name) {
             ("register", "read") if args.is_record(self, 0) => return self.read_record(id, args),
-            ("register", "write") if args.is_record(self, 1) => {
+            ("register" | "Register", "write") if args.is_record(self, 1) => {
                 args.number(self, 0)?;
                 args.whole(self, 1)?;
                 ExternFn::RegisterWrite(id)
@@ -276,14 +304,14 @@ impl Lowering<'_> {
 
     /// Sets the intrinsic metadata that makes the architecture drop the packet.
     fn drop_packet(&mut self, call: &hir::Call) -> Result<()> {
-        let Some(architecture) = self.program.architecture() else { return Ok(()) };
+        let Some(drop) = self.program.architecture().and_then(|a| a.drop.as_ref()) else { return Ok(()) };
         // The argument is the intrinsic metadata or a copy of it.
         let argument = call.args.first().and_then(|a| a.value.as_ref());
         let copy = match argument.map(|e| (e, &e.ty)) {
             Some((e, hir::Type::Struct(id))) => Some((self.target(e)?, *id)),
             _ => None,
         };
-        for (name, value) in architecture.drop.sets {
+        for (name, value) in drop.sets {
             let mut slot = self.standard.get(*name).copied();
             if let Some((target, id)) = &copy
                 && let Some(index) = self.program[*id].fields.iter().position(|f| f.name == *name)
@@ -633,7 +661,7 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    fn new(lowering: &mut Lowering<'_>, call: &'a hir::Call) -> Result<Arguments<'a>> {
+    pub(crate) fn new(lowering: &mut Lowering<'_>, call: &'a hir::Call) -> Result<Arguments<'a>> {
         let mut early: Vec<Option<Value>> = call.args.iter().map(|_| None).collect();
         let in_order = call.args.is_sorted_by_key(|a| a.turn);
         if !in_order && call.args.iter().any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e))) {
@@ -708,7 +736,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Adds a temporary for the result as the last argument, if there is a result.
-    fn result(&mut self, lowering: &mut Lowering<'_>, ty: Option<&hir::Type>) -> Result<Option<Value>> {
+    pub(crate) fn result(&mut self, lowering: &mut Lowering<'_>, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         let Some(ty) = ty.filter(|ty| **ty != hir::Type::Void) else { return Ok(None) };
         let span = self.call.span;
         let Some(scalar) = lowering.scalar_type(ty) else {
@@ -724,7 +752,7 @@ impl<'a> Arguments<'a> {
         self.call.args.iter().skip(index + 1).any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e)))
     }
 
-    fn input(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
+    pub(crate) fn input(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
         let e = self.at(index)?;
         let value = match self.early.get_mut(index).and_then(Option::take) {
             Some(value) => {

@@ -12,10 +12,12 @@ mod externs;
 mod ids;
 mod parser;
 mod program;
+mod psa;
 mod records;
 mod stmt;
 mod storage;
 mod table;
+mod two_passes;
 mod value;
 
 use std::collections::{HashMap, HashSet};
@@ -98,6 +100,8 @@ struct LoopLabels {
 enum Exit {
     /// Ends the control.
     Direct,
+    /// Leaves a control that something follows, by its label. Actions of tables have the flag.
+    Leave(u32),
     /// In an action of an inlined control: sets the flag and leaves the action. The control tests the flag.
     Flag { flag: SlotId, label: u32 },
 }
@@ -133,6 +137,8 @@ struct Lowering<'p> {
     /// Calls of `digest` whose data have an unnamed type.
     nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
+    /// Sums of Internet checksum objects.
+    checksums: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.
     names: HashMap<String, u32>,
     empty_varbits: HashMap<u32, SlotId>,
@@ -192,6 +198,7 @@ impl<'p> Lowering<'p> {
             externs: Vec::new(),
             nameless_digests: Vec::new(),
             field_lists: Vec::new(),
+            checksums: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),
             standard: HashMap::new(),

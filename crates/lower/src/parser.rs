@@ -333,7 +333,7 @@ fn targets(transition: &Transition) -> Vec<Next> {
     }
 }
 
-fn targets_mut(transition: &mut Transition) -> Vec<&mut Next> {
+pub(crate) fn targets_mut(transition: &mut Transition) -> Vec<&mut Next> {
     match transition {
         Transition::Goto(target) => vec![target],
         Transition::Select { cases, .. } => cases.iter_mut().map(|c| &mut c.target).collect(),

@@ -27,6 +27,9 @@ impl Lowering<'_> {
         self.value_sets();
         self.intrinsic_slots();
 
+        if architecture.block(BlockRole::EgressParser).is_some() {
+            return self.two_passes(architecture, sources);
+        }
         let storage = self.storage(architecture)?;
         for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
             for (param, role) in program[*id].params.iter().zip(block.params) {
@@ -82,7 +85,7 @@ impl Lowering<'_> {
         Ok(pipeline)
     }
 
-    fn control(&mut self, id: hir::InstanceId) -> Result<Control> {
+    pub(crate) fn control(&mut self, id: hir::InstanceId) -> Result<Control> {
         let instance = &self.program[id];
         let hir::InstanceBody::Control(stmts) = &instance.body else {
             return Err(self.unsupported(instance.span, "a parser in the place of a control"));
@@ -116,7 +119,7 @@ impl Lowering<'_> {
                         self.kept_fields(&var.ty, &place);
                         place
                     }
-                    ParamRole::Intrinsic => self.intrinsic_place(&var.ty),
+                    _ => self.intrinsic_place(&var.ty),
                 };
                 storage.insert(*role, place);
             }
@@ -165,7 +168,7 @@ impl Lowering<'_> {
         Place::Struct(places.into())
     }
 
-    fn standard_metadata(&self) -> StandardMetadata {
+    pub(crate) fn standard_metadata(&self) -> StandardMetadata {
         StandardMetadata::of(|name, _| self.standard.get(name).copied().unwrap_or(SlotId(0)))
     }
 
@@ -198,7 +201,7 @@ impl Lowering<'_> {
     }
 
     /// Returns the header instance whose type has the annotation `@controller_header` with this name.
-    fn controller_header(&self, name: &str, headers: &Place) -> Option<HeaderId> {
+    pub(crate) fn controller_header(&self, name: &str, headers: &Place) -> Option<HeaderId> {
         let mut all = Vec::new();
         self.headers_in(headers, &mut all);
         all.into_iter().find(|h| {
@@ -211,7 +214,7 @@ impl Lowering<'_> {
 }
 
 /// Removes calls of direct counters and meters that belong to no table.
-fn ignore_lonely(pipeline: &mut Pipeline) {
+pub(crate) fn ignore_lonely(pipeline: &mut Pipeline) {
     let lonely: Vec<bool> = (pipeline.externs.iter())
         .map(|o| {
             matches!(
@@ -236,7 +239,7 @@ fn without(block: &mut Block, lonely: &[bool]) {
 }
 
 /// Makes the names of objects of each kind unique.
-fn distinct_names(pipeline: &mut Pipeline) {
+pub(crate) fn distinct_names(pipeline: &mut Pipeline) {
     fn tell_apart<'p>(names: impl Iterator<Item = &'p mut String>) {
         let mut seen = HashSet::new();
         for name in names {

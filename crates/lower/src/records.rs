@@ -82,7 +82,7 @@ impl Lowering<'_> {
     }
 
     /// Returns a value of type `ty` from the bits before bit `end` of a slot.
-    fn parted(&mut self, ty: &hir::Type, slot: SlotId, end: &mut u32, span: Span) -> Result<Value> {
+    pub(crate) fn parted(&mut self, ty: &hir::Type, slot: SlotId, end: &mut u32, span: Span) -> Result<Value> {
         if let Some(scalar) = self.cell_scalar(ty) {
             let width = scalar.width();
             if width == 0 {

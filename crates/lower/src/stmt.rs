@@ -336,6 +336,7 @@ impl Lowering<'_> {
         }
         match self.exit {
             Exit::Direct => self.emit(StmtKind::Exit, span),
+            Exit::Leave(label) => self.emit(StmtKind::Leave(label), span),
             Exit::Flag { flag, label } => {
                 self.emit(StmtKind::Assign(flag, Expr::boolean(true, span)), span);
                 self.emit(StmtKind::Leave(label), span);

@@ -73,7 +73,7 @@ impl Lowering<'_> {
         self.tables[ir_id.index()].keys = keys;
         self.properties(table, ir_id)?;
 
-        let pending = self.frames.iter().any(|f| !f.copy_outs.is_empty());
+        let pending = matches!(self.exit, Exit::Leave(_)) || self.frames.iter().any(|f| !f.copy_outs.is_empty());
         let functions = table.actions.iter().map(|a| a.action.function).chain([table.default_action.function]);
         let exits = functions.into_iter().any(|f| self.may_exit(f));
         let exit_flag = (pending && exits).then(|| self.temp(Type::Bool, table.span));
@@ -136,16 +136,16 @@ impl Lowering<'_> {
     fn properties(&mut self, table: &hir::Table, id: TableId) -> Result<()> {
         for (name, property) in &table.properties {
             match (name.as_str(), property) {
-                ("implementation", hir::Property::Object(object)) => {
+                ("implementation" | "psa_implementation", hir::Property::Object(object)) => {
                     self.tables[id.index()].implementation = Some(ExternId(object.0));
                 }
-                ("counters", hir::Property::Object(object)) => {
+                ("counters" | "psa_direct_counter", hir::Property::Object(object)) => {
                     self.tables[id.index()].direct_counter = Some(ExternId(object.0));
                     if let ExternKind::DirectCounter { table, .. } = &mut self.externs[object.0 as usize].kind {
                         *table = Some(id);
                     }
                 }
-                ("meters", hir::Property::Object(object)) => {
+                ("meters" | "psa_direct_meter", hir::Property::Object(object)) => {
                     self.tables[id.index()].direct_meter = Some(ExternId(object.0));
                     if let ExternKind::DirectMeter { table, .. } = &mut self.externs[object.0 as usize].kind {
                         *table = Some(id);
@@ -154,6 +154,9 @@ impl Lowering<'_> {
                 ("support_timeout", hir::Property::Value(value)) => {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
+                }
+                ("psa_idle_timeout", hir::Property::Value(value)) => {
+                    self.tables[id.index()].idle_timeout = self.member_name(value) == Some("NOTIFY_CONTROL");
                 }
                 // Properties of other architectures are ignored.
                 _ => {}

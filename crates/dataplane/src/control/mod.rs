@@ -345,7 +345,7 @@ impl Control {
             ExternKind::DirectCounter { .. } => "a direct counter".into(),
             ExternKind::Meter { .. } => "a meter".into(),
             ExternKind::DirectMeter { .. } => "a direct meter".into(),
-            ExternKind::Checksum16 => "a checksum".into(),
+            ExternKind::Stateless => "an object without state".into(),
             ExternKind::Register { .. } => "a register".into(),
             ExternKind::ActionProfile { .. } => "an action profile".into(),
             ExternKind::ActionSelector { .. } => "an action selector".into(),

@@ -58,7 +58,7 @@ impl ExternObject {
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
                 Profiles::new(pipeline, id, domain).map_or(ExternObject::Stateless, ExternObject::Profile)
             }
-            ExternKind::DirectCounter { .. } | ExternKind::Checksum16 => ExternObject::Stateless,
+            ExternKind::DirectCounter { .. } | ExternKind::Stateless => ExternObject::Stateless,
         })
     }
 

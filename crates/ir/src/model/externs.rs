@@ -80,8 +80,8 @@ pub enum ExternKind {
         /// Constructor arguments, as bits.
         args: Vec<BigUint>,
     },
-    /// v1model's deprecated checksum object: its method is a hash, it has no state.
-    Checksum16,
+    /// An object without state of its own, whose methods were lowered to other things.
+    Stateless,
 }
 
 /// What a counter or meter counts.

@@ -89,7 +89,7 @@ impl ExternKind {
             ExternKind::DirectMeter { .. } => P4Kind::DirectMeter,
             ExternKind::Register { .. } => P4Kind::Register,
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => P4Kind::ActionProfile,
-            ExternKind::Named { .. } | ExternKind::Checksum16 => return None,
+            ExternKind::Named { .. } | ExternKind::Stateless => return None,
         })
     }
 }

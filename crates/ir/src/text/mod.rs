@@ -263,7 +263,7 @@ impl<'a> Printer<'a> {
                 ExternKind::Meter { size, unit } => format!("meter of {unit:?} size {size}"),
                 ExternKind::DirectMeter { table: t, unit } => format!("meter of {unit:?} in {}", table(*t)),
                 ExternKind::Register { size, ty } => format!("register of {ty} size {size}"),
-                ExternKind::Checksum16 => "Checksum16".into(),
+                ExternKind::Stateless => "Stateless".into(),
                 ExternKind::ActionProfile { size } => format!("action_profile size {size}"),
                 ExternKind::ActionSelector { algorithm, size, output_width } => {
                     format!("action_selector by {algorithm:?} bits {output_width} size {size}")

@@ -642,8 +642,8 @@ impl Reader<'_> {
             let type_name = self.name()?;
             if self.sign("(") {
                 ExternKind::Named { type_name, args: self.list(")", Self::number)? }
-            } else if type_name == "Checksum16" {
-                ExternKind::Checksum16
+            } else if type_name == "Stateless" {
+                ExternKind::Stateless
             } else {
                 return self.expected("`(`");
             }

@@ -152,7 +152,9 @@ impl<'p> Flow<'p> {
                 states.extend(no);
                 tidy(self.paths, states)
             }
-            (_, Some(standard)) if self.program.architecture().is_some_and(|a| a.drop.function == name) => {
+            (_, Some(standard))
+                if self.program.architecture().is_some_and(|a| a.drop.as_ref().is_some_and(|d| d.function == name)) =>
+            {
                 let mut s = s;
                 if let Some(place) = self.place(&s, standard) {
                     self.dropped(&mut s, place);

@@ -84,10 +84,12 @@ struct Flow<'p> {
 fn asked(program: &TypedProgram) -> HashSet<(StructId, usize)> {
     let mut found = HashSet::new();
     // Whether a packet is dropped.
-    if let Some(architecture) = program.architecture() {
+    if let Some(architecture) = program.architecture()
+        && let Some(drop) = &architecture.drop
+    {
         let intrinsic = program.structs.iter().enumerate().filter(|(_, s)| s.name == architecture.intrinsic_type);
         for (i, s) in intrinsic {
-            let tested = s.fields.iter().position(|f| f.name == architecture.drop.tested.0);
+            let tested = s.fields.iter().position(|f| f.name == drop.tested.0);
             found.extend(tested.map(|f| (StructId(i as u32), f)));
         }
     }

@@ -14,7 +14,9 @@ impl<'p> Flow<'p> {
     /// Analyses all blocks of the package, if its architecture is known.
     pub(super) fn package(&mut self) {
         let program = self.program;
+        // Blocks of architectures that parse twice are not followed yet.
         let Some(architecture) = program.architecture() else { return };
+        let Some(drop) = &architecture.drop else { return };
         let blocks = program.main.blocks.as_slice();
         let Some((at, ingress)) = architecture.block(BlockRole::Ingress) else { return };
         if blocks.len() != architecture.blocks.len() || program[blocks[at].1].params.len() != ingress.params.len() {
@@ -49,7 +51,7 @@ impl<'p> Flow<'p> {
             match block.role {
                 BlockRole::Parser => parsed.clone_from(&states),
                 BlockRole::Ingress => {
-                    let (member, value) = architecture.drop.tested;
+                    let (member, value) = drop.tested;
                     if let Some(tested) = intrinsic.and_then(|i| self.member(i, member)) {
                         states.retain(|s| s.get(tested) != Some(&Fact::Is(value.into())));
                     }
@@ -121,7 +123,9 @@ impl<'p> Flow<'p> {
 
     /// The architecture's function that drops the packet, on this intrinsic metadata.
     pub(super) fn dropped(&mut self, s: &mut State, intrinsic: PlaceId) {
-        for (name, value) in self.program.architecture().map_or(&[][..], |a| a.drop.sets) {
+        for (name, value) in
+            self.program.architecture().map_or(&[][..], |a| a.drop.as_ref().map_or(&[][..], |d| d.sets))
+        {
             if let Some(p) = self.member(intrinsic, name) {
                 s.set(p, Fact::Is((*value).into()));
             }

@@ -384,7 +384,7 @@ impl<'p> Builder<'p> {
             }),
             // A direct resource without a table is not accessible.
             ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } => {}
-            ExternKind::Checksum16 => {}
+            ExternKind::Stateless => {}
             ExternKind::DirectCounter { table, unit } => info.direct_counters.push(p4::DirectCounter {
                 preamble,
                 spec: Some(counter_spec(*unit)),

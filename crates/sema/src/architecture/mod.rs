@@ -4,6 +4,7 @@
 //! Each architecture has a file of its own here and an entry in [`ALL`]. Lowering, lints and P4Info read the descriptions and
 //! do not depend on any architecture's name. The declarations of types and externs are P4 text (`p4/include`).
 
+mod psa;
 mod v1model;
 
 /// What an architecture expects of a program and does with it.
@@ -21,8 +22,8 @@ pub struct Architecture {
     pub intrinsic_type: &'static str,
     /// Members of the intrinsic metadata that are zero when a packet starts.
     pub intrinsic_zero: &'static [&'static str],
-    /// How a program drops a packet.
-    pub drop: Drop,
+    /// How a program drops a packet, if by calling a function.
+    pub drop: Option<Drop>,
     /// Table properties besides those of the language.
     pub table_properties: &'static [&'static str],
     /// Extern functions that make a copy of the packet, or the packet itself, start over.
@@ -53,7 +54,11 @@ pub enum BlockRole {
     Egress,
     /// Computes checksums before deparsing.
     ComputeChecksum,
-    /// Emits the headers.
+    /// Emits the headers of the packet that goes from ingress to egress, where that is parsed again.
+    IngressDeparser,
+    /// Parses the packet before egress.
+    EgressParser,
+    /// Emits the headers of the packet that leaves.
     Deparser,
 }
 
@@ -62,12 +67,40 @@ pub enum BlockRole {
 pub enum ParamRole {
     /// `packet_in` or `packet_out`.
     Packet,
-    /// The program's headers.
+    /// The program's headers; with a parser before egress, those of ingress.
     Headers,
-    /// The program's metadata.
+    /// The program's metadata; with a parser before egress, those of ingress.
     Metadata,
+    /// Headers of egress.
+    EgressHeaders,
+    /// Metadata of egress.
+    EgressMetadata,
     /// The architecture's metadata.
     Intrinsic,
+    /// What the architecture tells the ingress parser.
+    IngressParserInput,
+    /// What it tells ingress.
+    IngressInput,
+    /// What ingress decides.
+    IngressOutput,
+    /// What the architecture tells the egress parser.
+    EgressParserInput,
+    /// What it tells egress.
+    EgressInput,
+    /// What egress decides.
+    EgressOutput,
+    /// What the architecture tells the egress deparser.
+    EgressDeparserInput,
+    /// Metadata that go with a packet from ingress to egress.
+    NormalMeta,
+    /// ... with a copy that is made at the end of ingress, to egress.
+    CloneI2eMeta,
+    /// ... with a copy that is made at the end of egress, to egress.
+    CloneE2eMeta,
+    /// ... with a packet that ingress has processed again.
+    ResubmitMeta,
+    /// ... with a packet from egress back to ingress.
+    RecirculateMeta,
 }
 
 /// How a program drops a packet.
@@ -82,7 +115,7 @@ pub struct Drop {
 }
 
 /// All architectures.
-pub const ALL: &[&Architecture] = &[&v1model::V1MODEL];
+pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA];
 
 impl Architecture {
     /// The architecture with a package of this name.

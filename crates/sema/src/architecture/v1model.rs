@@ -20,11 +20,11 @@ pub(super) static V1MODEL: Architecture = Architecture {
     ],
     intrinsic_type: "standard_metadata_t",
     intrinsic_zero: &["egress_spec", "mcast_grp"],
-    drop: Drop {
+    drop: Some(Drop {
         function: "mark_to_drop",
         sets: &[("egress_spec", DROP_PORT), ("mcast_grp", 0)],
         tested: ("egress_spec", DROP_PORT),
-    },
+    }),
     table_properties: &["implementation", "counters", "meters", "support_timeout"],
     restarts: &[
         "clone",

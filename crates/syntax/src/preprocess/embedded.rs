@@ -8,16 +8,21 @@ use crate::ast::{Decl, DeclKind};
 use hopwright_source::SourceMap;
 
 /// The built-in include files, those that others include first.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("core.p4", include_str!("../../../../p4/include/core.p4")),
     ("v1model.p4", include_str!("../../../../p4/include/v1model.p4")),
+    ("psa.p4", include_str!("../../../../p4/include/psa.p4")),
     ("crypto.p4", include_str!("../../../../p4/include/crypto.p4")),
     ("internet_checksum.p4", include_str!("../../../../p4/include/internet_checksum.p4")),
     ("bits.p4", include_str!("../../../../p4/include/bits.p4")),
 ];
 
+/// Folders in which p4c has the same file for different targets.
+const TARGETS: [&str; 2] = ["bmv2/", "dpdk/"];
+
 /// The text of a built-in include file.
 pub(super) fn lookup(name: &str) -> Option<&'static str> {
+    let name = TARGETS.iter().find_map(|target| name.strip_prefix(target)).unwrap_or(name);
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
