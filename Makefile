@@ -81,9 +81,10 @@ tools: interop-tools
 	tests/p4runtime/setup.sh
 	tests/ip/setup.sh
 	tests/openflow/setup.sh
+	tests/rina/setup.sh
 	tests/rtl/setup.sh
 
-waiting: network-mixes braccept p4runtime test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial side-by-side
+waiting: network-mixes braccept p4runtime test-ip test-epic test-openflow test-switch test-four-routers test-switchblade test-rina tutorial side-by-side
 
 alone: test-reload test-tenant test-hosts test-underlay soak-short
 
@@ -97,6 +98,12 @@ p4runtime-clients:
 # The SwitchBlade platform with real packets: its protocols, and flows that a handler process decides.
 test-switchblade: hopwright p4runtime-clients
 	tests/switchblade/run.sh
+
+# The RINA interior router with Scapy and p4runtime-shell; both engines on generated PDUs.
+.PHONY: test-rina
+test-rina: hopwright
+	tests/rina/setup.sh
+	tests/rina/run.sh
 
 # Tenants on one switch.
 test-switch: hopwright p4runtime-clients

@@ -8,8 +8,8 @@ control Classify(in headers_t hdr, in meta_t meta, inout standard_metadata_t std
     // EFCP; QoS ids without an entry wait in queue 0.
     table qos_queues {
         key = {
-            meta.dif: exact;
-            meta.qos_id: exact;
+            meta.dif: exact @name("dif");
+            meta.qos_id: exact @name("qos_id");
         }
         actions = { queue; }
         default_action = queue(0);
@@ -47,8 +47,8 @@ control MarkCongestion(inout headers_t hdr, in standard_metadata_t std) {
 
     table thresholds {
         key = {
-            std.egress_port: exact;
-            std.priority: exact;
+            std.egress_port: exact @name("port");
+            std.priority: exact @name("priority");
         }
         actions = { mark_from; never; }
         default_action = never();

@@ -5,8 +5,13 @@
 
 // Port of the control plane. Everything sent there carries a packet_in_t.
 const bit<9> CPU_PORT = 510;
-// The same for layer management, which must not wait behind a flood of other packets.
+// The same for layer management, which must not wait behind a flood of other packets. SEPARATE_MANAGEMENT is for control
+// planes that read two ports.
+#ifdef SEPARATE_MANAGEMENT
 const bit<9> URGENT_CPU_PORT = 508;
+#else
+const bit<9> URGENT_CPU_PORT = CPU_PORT;
+#endif
 
 // In front of a punted packet, which follows unmodified.
 @controller_header("packet_in")

@@ -69,8 +69,8 @@ control InteriorIngress(inout headers_t hdr, inout meta_t meta, inout standard_m
 
     table links {
         key = {
-            std.ingress_port: exact;
-            meta.vlan: exact;
+            std.ingress_port: exact @name("port");
+            meta.vlan: exact @name("vlan");
         }
         actions = { receive; unknown_link; }
         default_action = unknown_link();

@@ -24,8 +24,8 @@ control NextHops(in headers_t hdr, inout meta_t meta) {
 
     table groups {
         key = {
-            meta.group: exact;
-            meta.flow: selector;
+            meta.group: exact @name("group");
+            meta.flow: selector @name("flow");
         }
         actions = { use; @defaultonly unreachable; }
         default_action = unreachable();
@@ -50,7 +50,7 @@ control NextHops(in headers_t hdr, inout meta_t meta) {
     }
 
     table next_hops {
-        key = { meta.next_hop: exact; }
+        key = { meta.next_hop: exact @name("next_hop"); }
         actions = { forward; resolve; }
         default_action = resolve();
         size = NEXT_HOPS;

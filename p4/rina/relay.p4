@@ -27,7 +27,7 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
     }
 
     table pdu_types {
-        key = { meta.pdu_type: exact; }
+        key = { meta.pdu_type: exact @name("pdu_type"); }
         actions = { known; @defaultonly end; }
         const default_action = end((bit<8>) Reason.UNKNOWN_PDU_TYPE);
         const entries = {
@@ -69,8 +69,8 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
 
     table destinations {
         key = {
-            meta.dif: exact;
-            meta.dst: exact;
+            meta.dif: exact @name("dif");
+            meta.dst: exact @name("dst");
         }
         actions = { via; multipath; local; by_qos; unknown; }
         default_action = unknown();
@@ -79,9 +79,9 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
 
     table qos_destinations {
         key = {
-            meta.dif: exact;
-            meta.dst: exact;
-            meta.qos_id: exact;
+            meta.dif: exact @name("dif");
+            meta.dst: exact @name("dst");
+            meta.qos_id: exact @name("qos_id");
         }
         actions = { via; multipath; unknown; }
         default_action = unknown();

@@ -4,6 +4,7 @@ import os
 import pathlib
 import select
 import socket
+import struct
 import subprocess
 import tempfile
 import time
@@ -12,6 +13,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", HERE.parents[1] / "target"))
 HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release/hopwright"))
 PORTS = 4
+# Of linux/if_packet.h; AUXDATA is struct tpacket_auxdata.
+SOL_PACKET, PACKET_AUXDATA = 263, 8
+TP_STATUS_VLAN_VALID = 1 << 4
+AUXDATA = struct.Struct("=IIIHHHH")
 # The machine may be busy.
 PATIENCE = 20.0
 
@@ -36,6 +41,7 @@ class Switch:
                 ip("link", "set", name, "up")
             s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
             s.bind((f"host{n}", 0))
+            s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             self.sockets.append(s)
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
@@ -77,10 +83,19 @@ class Switch:
         deadline = time.monotonic() + timeout
         while (left := deadline - time.monotonic()) > 0:
             if select.select([self.sockets[port]], [], [], left)[0]:
-                frame, address = self.sockets[port].recvfrom(65536)
+                frame, auxiliary, _, address = self.sockets[port].recvmsg(65536, socket.CMSG_SPACE(AUXDATA.size))
                 if address[2] != socket.PACKET_OUTGOING:
-                    return frame
+                    return with_tag(frame, auxiliary)
         return None
+
+
+def with_tag(frame, auxiliary):
+    """A received frame with its VLAN tag, which the kernel puts beside it."""
+    for _, _, data in auxiliary:
+        status, *_, tag, protocol = AUXDATA.unpack(data)
+        if status & TP_STATUS_VLAN_VALID:
+            return frame[:12] + protocol.to_bytes(2, "big") + tag.to_bytes(2, "big") + frame[12:]
+    return frame
 
 
 def p4info(program, path):

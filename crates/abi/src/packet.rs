@@ -22,8 +22,8 @@ pub struct Packet {
     pub verdict: u32,
     /// Out: the `parser_error` with which parsing ended (0 = NoError).
     pub parser_error: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// Out: v1model `priority` when the packet entered egress, if the program ever sets it. Zero before.
+    pub priority: u32,
 }
 
 /// The result of processing a packet.

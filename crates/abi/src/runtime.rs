@@ -35,7 +35,7 @@ pub struct Runtime {
     pub profile: *mut u32,
     /// For traces only: incremented for each packet that takes a side exit.
     pub side_exits: *mut u64,
-    /// 512 numbers by port: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits.
+    /// 512 times 8 numbers, by port and `priority`: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits.
     pub depths: *const u32,
 }
 

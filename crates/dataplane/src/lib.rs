@@ -55,6 +55,7 @@
 //! - An action's change keeps its entry's direct counter.
 
 mod control;
+pub mod egress_queues;
 mod executor;
 pub mod externs;
 mod observe;
@@ -71,6 +72,7 @@ pub use control::{
     ActionProfile, Control, ControlError, CounterArray, Difference, EntrySpec, MeterArray, ObjectRef, RegisterArray,
     ValueSetMembers,
 };
+pub use egress_queues::EgressQueues;
 pub use executor::{Executor, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;

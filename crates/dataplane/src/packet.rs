@@ -96,7 +96,7 @@ impl Packet {
             egress_port: 0,
             verdict: abi::Verdict::Drop as u32,
             parser_error: 0,
-            reserved: 0,
+            priority: 0,
         })
     }
 
@@ -208,6 +208,18 @@ impl Packet {
     #[inline]
     pub fn egress_port(&self) -> u32 {
         self.0.egress_port
+    }
+
+    /// The v1model `priority` it was given, from 0 to 7.
+    #[inline]
+    pub fn priority(&self) -> u8 {
+        self.0.priority as u8 & 7
+    }
+
+    /// Gives it a v1model `priority`, from 0 to 7.
+    #[inline]
+    pub fn set_priority(&mut self, priority: u8) {
+        self.0.priority = u32::from(priority);
     }
 
     /// What the program decided. Values generated code should never write read as a fault.
@@ -401,7 +413,7 @@ impl Pool {
             egress_port: 0,
             verdict: abi::Verdict::Drop as u32,
             parser_error: 0,
-            reserved: 0,
+            priority: 0,
         })
     }
 

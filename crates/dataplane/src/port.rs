@@ -2,6 +2,7 @@
 
 use std::os::fd::RawFd;
 
+use crate::egress_queues::QUEUES;
 use crate::packet::{Packet, Pool};
 
 /// A device that receives and sends bursts of packets. Owned by one worker; no method blocks.
@@ -31,6 +32,19 @@ pub trait Port: Send {
     fn backlog(&mut self) -> u32 {
         0
     }
+
+    /// The same for the queue of each v1model `priority`. A device with one queue has the same for all.
+    fn depths(&mut self) -> [u32; QUEUES] {
+        [self.backlog(); QUEUES]
+    }
+
+    /// Whether it has queues of its own, so that programs see packets there one by one.
+    fn has_queues(&self) -> bool {
+        false
+    }
+
+    /// Gives the frames of packets that wait to be sent back to the pool: the port will not be used any more.
+    fn discard(&mut self, _pool: &mut Pool) {}
 
     /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
     fn poll_fd(&self) -> Option<RawFd> {
@@ -69,6 +83,12 @@ pub struct DeviceStats {
     pub tx_busy: u64,
     /// Packets that were not sent because of an error, e.g. longer than the MTU or device down.
     pub tx_error: u64,
+    /// Packets that were not sent because their egress queue was full, or the worker had too few frames for packets to wait.
+    pub queue_full: u64,
+    /// The largest number of packets that an egress queue has had.
+    pub queue_longest: u64,
+    /// Packets in the egress queues now.
+    pub queue_waiting: u64,
 }
 
 /// What is known of a device.

@@ -91,7 +91,7 @@ fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
             egress_port: 0xdead,
             verdict: 0xdead,
             parser_error: 0xdead,
-            reserved: 0,
+            priority: 0,
         })
         .collect();
     let mut room: Vec<Vec<u64>> = scout.tables.iter().map(|t| vec![0; t.uses * t.key_words * frames.len()]).collect();

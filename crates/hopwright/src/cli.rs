@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopwright_ports::PortChoice;
 
-use crate::commands::interfaces::Interface;
+use crate::commands::interfaces::{Interface, PortQueues};
 
 /// A P4-16 compiler and data plane.
 ///
@@ -320,6 +320,10 @@ pub(crate) struct RunArgs {
     /// Attach port NUMBER of the program to an interface
     #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
     pub interfaces: Vec<Interface>,
+    /// Give a port a rate, such as 1=100M bits a second of whole frames, and egress queues by v1model priority: of
+    /// PACKETS each (256), and with weights as W:W:W:W:W:W:W:W for the priorities 0 to 7 (all 0: strict priority)
+    #[arg(long = "queue", value_name = "NUMBER=RATE[,packets=PACKETS][,weights=WEIGHTS]")]
+    pub queues: Vec<PortQueues>,
     /// Table entries to start with: the `add` and `setdefault` lines of an STF file
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,

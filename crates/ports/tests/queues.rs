@@ -1,8 +1,9 @@
 //! Programs see how many packets wait to be sent.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, SwitchBuilder, VirtualDataPlane};
+use hopwright_dataplane::{EgressQueues, EngineKind, Executor, FrameSize, Pool, SwitchBuilder, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::Pipeline;
 use hopwright_ports::MemoryPort;
@@ -80,8 +81,8 @@ fn a_queue_is_not_said_to_be_longer_than_the_field_can_say() {
         let mut executor = Executor::new(VirtualDataPlane::new(program(), engine).unwrap());
         let mut pool = Pool::new(4, FrameSize { headroom: 64, data: 256 }).unwrap();
         let depths = executor.depths().expect("the program reads them");
-        depths.set(5, u32::MAX);
-        depths.set(600, 1);
+        depths.set(5, [u32::MAX; 8]);
+        depths.set(600, [1; 8]);
         let mut frame = pool.take_filled(&packet(5, 0)).unwrap();
         executor.process_batch(std::slice::from_mut(&mut frame), 1);
         assert_eq!(frame.bytes(), packet(5, (1 << 19) - 1));
@@ -92,4 +93,58 @@ fn a_queue_is_not_said_to_be_longer_than_the_field_can_say() {
     let compiled = compile_text("program.p4", &text, &Default::default(), true);
     let vdp = VirtualDataPlane::new(Arc::new(compiled.pipeline.unwrap()), EngineKind::Jit).unwrap();
     assert!(Executor::new(vdp).depths().is_none());
+}
+
+/// The same program, which also takes the priority from the packet: the upper half of the first byte.
+fn prioritising() -> Arc<Pipeline> {
+    let text = PROGRAM
+        .replace("bit<8> port;", "bit<4> priority; bit<4> port;")
+        .replace("16w7 : 0;", "16w7 : 0; std.priority = hdr.data.priority[2:0];");
+    let compiled = compile_text("program.p4", &text, &Default::default(), true);
+    Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics)))
+}
+
+#[test]
+fn a_port_with_a_rate_has_queues_by_priority() {
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let vdp = VirtualDataPlane::new(prioritising(), engine).unwrap();
+        vdp.control().set_multicast_group(7, Some(vec![hopwright_dataplane::Replica { port: 1, rid: 0 }]));
+        let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();
+        let (slow, wire) = MemoryPort::new("slow");
+        let (input, sender) = MemoryPort::new("input");
+        // A packet of 20 bytes takes 20 ms.
+        let queues = EgressQueues { packets: 3, ..EgressQueues::with_rate(8_000) };
+        let (switch, mut worker) = SwitchBuilder::new(vdp)
+            .pools(vec![pool])
+            .port(0, Box::new(input))
+            .ports(1, queues.attach(vec![Box::new(slow)]))
+            .build()
+            .unwrap();
+        let mut send = |bytes: &[u8]| {
+            bytes.iter().for_each(|to| sender.send(packet(*to, 77)));
+            while worker.step() == 0 {}
+        };
+        // The link is free: the first packet leaves at once, which is that with the highest priority.
+        let begun = Instant::now();
+        send(&[0x01, 0x71, 0x31, 0x71]);
+        assert_eq!(wire.receive_all(), [packet(0x71, 0)]);
+        // Depths are those of the packet's own queue; a copy by a multicast group has the same priority.
+        send(&[0x71, 0x01, 0x51, 0x39]);
+        assert!(begun.elapsed() < Duration::from_millis(19), "the machine is too slow for this test");
+        // One more than the queue of priority 3 takes.
+        send(&[0x31, 0x01, 0x71, 0x31]);
+        let mut left = Vec::new();
+        while left.len() < 10 {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+            worker.step();
+            left.extend(wire.receive_all());
+        }
+        let high = [(0x71, 0), (0x71, 1), (0x71, 2), (0x51, 0)];
+        let low = [(0x31, 0), (0x39, 1), (0x31, 2), (0x01, 0), (0x01, 1), (0x01, 2)];
+        let expected = [&high[..], &low].concat();
+        assert_eq!(left, expected.iter().map(|(to, depth)| packet(*to, *depth)).collect::<Vec<_>>());
+        assert!(begun.elapsed() > Duration::from_millis(175), "ten packets took {:?}", begun.elapsed());
+        let device = switch.stats().ports[1].clone();
+        assert_eq!(device.tx_lost, 1);
+    }
 }

@@ -266,7 +266,7 @@ impl<S: Store> Evaluator<S> {
             Input::EgressRid => copy.map_or(0, |c| c.rid.into()),
             Input::Cloned => copy.is_some_and(|c| c.session.is_some()).into(),
             Input::Replicated => copy.is_some_and(|c| c.replica).into(),
-            Input::QueueDepth => copy.map_or(0, |c| self.depths.get(c.port).into()),
+            Input::QueueDepth => copy.map_or(0, |c| self.depths.get(c.port, 0).into()),
         };
         bits::truncate(value.into(), input.width())
     }

@@ -154,10 +154,19 @@ fn devices(text: &mut Text, stats: &SwitchStats) {
     }
     text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by reason.");
     for p in &stats.ports {
-        let reasons =
-            [("rx_overrun", p.device.rx_overrun), ("rx_too_long", p.device.rx_too_long), ("tx_refused", p.tx_lost)];
+        let full = p.device.queue_full;
+        let reasons = [
+            ("rx_overrun", p.device.rx_overrun),
+            ("rx_too_long", p.device.rx_too_long),
+            ("tx_queue_full", full),
+            ("tx_refused", p.tx_lost.saturating_sub(full)),
+        ];
         reasons.iter().for_each(|(reason, count)| text.sample(&[("device", &p.name), ("reason", reason)], count));
     }
+    text.gauge("hopwright_port_queue_packets", "Packets that wait in the egress queues of a device with a rate.");
+    stats.ports.iter().for_each(|p| text.sample(&[("device", &p.name)], p.device.queue_waiting));
+    text.gauge("hopwright_port_queue_longest_packets", "Most packets that an egress queue of a device has had.");
+    stats.ports.iter().for_each(|p| text.sample(&[("device", &p.name)], p.device.queue_longest));
     text.counter("hopwright_no_tenant_packets_total", "Packets received that are no tenant's, and dropped.");
     text.sample(&[], stats.no_tenant);
     text.counter("hopwright_group_copies_total", "Copies of broadcast and multicast frames made for further tenants.");

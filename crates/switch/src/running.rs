@@ -86,7 +86,7 @@ impl Running {
         })?;
         let (switch, worker) = SwitchBuilder::without_tenants().pools(pools).batch(config.switch.batch).build()?;
         let server = config.p4runtime.as_ref().map(serve).transpose()?;
-        let empty = Config { ports: Vec::new(), tenants: Vec::new(), ..config.clone() };
+        let empty = Config { ports: Vec::new(), queues: BTreeMap::new(), tenants: Vec::new(), ..config.clone() };
         let mut running = Running {
             config: empty,
             switch,
@@ -157,11 +157,15 @@ impl Running {
     }
 
     fn check_restart(&self, new: &Config) -> Result<(), SwitchError> {
+        let stays = |device: &&String| new.ports.contains(device);
+        let other_queues = |device: &String| self.config.queues.get(device) != new.queues.get(device);
         let service = |config: &Config| config.p4runtime.as_ref().map(|p| (p.address, p.tls.clone()));
         let key = if self.config.switch != new.switch {
             "[switch]"
         } else if self.config.metrics != new.metrics {
             "[metrics]"
+        } else if self.config.ports.iter().filter(stays).any(other_queues) {
+            "[[port]] rate, queue_packets or queue_weights"
         } else if service(&self.config) != service(new) {
             "[p4runtime] address, certificate, key or client_ca"
         } else {
@@ -190,7 +194,11 @@ impl Running {
             prepared.programs.insert(tenant.name.clone(), (compiled, vdp));
         }
         for device in config.ports.iter().filter(|device| !self.numbers.contains_key(*device)) {
-            prepared.ports.insert(device.clone(), self.opener.open(device, &FrameMatch::Everything)?);
+            let mut opened = self.opener.open(device, &FrameMatch::Everything)?;
+            if let Some(queues) = config.queues.get(device) {
+                opened.ports = queues.attach(opened.ports);
+            }
+            prepared.ports.insert(device.clone(), opened);
         }
         Ok(prepared)
     }

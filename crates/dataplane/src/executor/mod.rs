@@ -183,6 +183,7 @@ impl Executor {
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
             output.digests.into_iter().for_each(|digest| self.vdp.control().digests().push(digest));
             let mut sent = output.sent.into_iter();
+            let mut priorities = std::mem::take(&mut interp.priorities).into_iter();
             let error = output.parser_error;
             match (sent.next(), output.verdict) {
                 (Some(first), _) => {
@@ -190,6 +191,7 @@ impl Executor {
                     let end = packet.raw().end;
                     match end.checked_sub(first.bytes.len() as u32) {
                         Some(start) => {
+                            packet.set_priority(priorities.next().unwrap_or(0));
                             packet.set_bounds(start, end);
                             packet.bytes_mut().copy_from_slice(&first.bytes);
                             packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
@@ -212,6 +214,7 @@ impl Executor {
                 match filled {
                     Some(mut made) => {
                         made.set_ingress_port(packet.ingress_port());
+                        made.set_priority(priorities.next().unwrap_or(0));
                         made.decide(abi::Verdict::Forward, u32::from(copy.port), 0);
                         self.copies.push(made);
                     }

@@ -38,6 +38,9 @@ pub(crate) struct PortCells {
     pub rx_too_long: Cell,
     pub tx_busy: Cell,
     pub tx_error: Cell,
+    pub queue_full: Cell,
+    pub queue_longest: Cell,
+    pub queue_waiting: Cell,
 }
 
 impl PortCells {
@@ -221,6 +224,9 @@ impl PortStats {
         self.device.rx_too_long += other.device.rx_too_long;
         self.device.tx_busy += other.device.tx_busy;
         self.device.tx_error += other.device.tx_error;
+        self.device.queue_full += other.device.queue_full;
+        self.device.queue_longest = self.device.queue_longest.max(other.device.queue_longest);
+        self.device.queue_waiting += other.device.queue_waiting;
     }
 }
 

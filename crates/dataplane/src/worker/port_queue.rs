@@ -28,6 +28,8 @@ const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
 pub(crate) struct PortQueue {
     pub number: u32,
     pub port: Box<dyn Port>,
+    /// [`Port::has_queues`]
+    pub has_queues: bool,
     /// To be sent at the end of the burst.
     pub out: Vec<Packet>,
     pub cells: Arc<PortCells>,
@@ -47,6 +49,7 @@ impl PortQueue {
     pub(crate) fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
         PortQueue {
             number,
+            has_queues: port.has_queues(),
             port,
             out: Vec::with_capacity(MAX_BATCH),
             cells: Arc::default(),
@@ -74,6 +77,9 @@ impl PortQueue {
         self.cells.rx_too_long.set(stats.rx_too_long);
         self.cells.tx_busy.set(stats.tx_busy);
         self.cells.tx_error.set(stats.tx_error);
+        self.cells.queue_full.set(stats.queue_full);
+        self.cells.queue_longest.set(stats.queue_longest);
+        self.cells.queue_waiting.set(stats.queue_waiting);
     }
 }
 
@@ -296,6 +302,9 @@ fn counts(c: &PortCells) -> PortStats {
             rx_too_long: c.rx_too_long.get(),
             tx_busy: c.tx_busy.get(),
             tx_error: c.tx_error.get(),
+            queue_full: c.queue_full.get(),
+            queue_longest: c.queue_longest.get(),
+            queue_waiting: c.queue_waiting.get(),
         },
     }
 }

@@ -44,6 +44,9 @@ const ENOUGH_TO_SEND: usize = 64;
 /// Most packets of one of several tenants that run without a look at the time.
 const UNINTERRUPTED: usize = 64;
 
+/// Most packets that run without a look at the egress queues, if there are some and the program asks how long they are.
+const UNCOUNTED: usize = 4;
+
 /// Packets handed to the control plane, by queue.
 struct Punts {
     /// Time of their batch.
@@ -514,6 +517,7 @@ impl Worker {
                     let Some(at) = self.queues.iter().position(|l| l.number == number) else { continue };
                     let mut queue = self.queues.swap_remove(at);
                     queue.port.flush();
+                    queue.port.discard(&mut self.pool);
                     queue.refresh();
                     self.mailbox().give_back(queue);
                 }
@@ -536,6 +540,9 @@ impl Worker {
         self.by_slot = [NO_LANE; MAX_TENANTS];
         for (at, lane) in self.lanes.iter_mut().enumerate() {
             lane.connect(&self.queues);
+            if let Some(depths) = lane.executor.depths() {
+                depths.clear();
+            }
             self.by_slot[usize::from(lane.slot)] = at as u8;
         }
         self.share();
@@ -649,10 +656,9 @@ impl Worker {
             lane.tenant.samples().before(&self.batch, now_us, &mut self.sampled);
         }
         if let Some(depths) = lane.executor.depths() {
-            depths.clear();
             for (queue, number) in self.queues.iter_mut().zip(&lane.numbers) {
                 if let Some(number) = number {
-                    depths.set(*number, queue.port.backlog());
+                    depths.set(*number, queue.port.depths());
                 }
             }
         }
@@ -700,7 +706,13 @@ impl Worker {
     fn run_program(&mut self, at: usize, start: Instant, punts: &mut Punts) {
         let mut done = 0;
         let alone = self.lanes.len() == 1;
-        let most = if alone { MAX_BATCH } else { UNINTERRUPTED };
+        let counts_depths =
+            self.queues.iter().any(|queue| queue.has_queues) && self.lanes[at].executor.depths().is_some();
+        let most = match (counts_depths, alone) {
+            (true, _) => UNCOUNTED,
+            (false, true) => MAX_BATCH,
+            (false, false) => UNINTERRUPTED,
+        };
         while done < self.batch.len() {
             if done > 0 && !alone && start.elapsed() > CYCLE {
                 self.lanes[at].put_back(self.batch.drain(done..));
@@ -713,6 +725,9 @@ impl Worker {
             let until = self.batch.len().min(done + most);
             let ran = lane.executor.run(&mut self.batch[done..until], punts.now_us, &mut self.pool);
             lane.ran += ran as u64;
+            if counts_depths {
+                count_depths(lane, &self.batch[done..done + ran], &self.queues);
+            }
             done += ran;
             let made = self.made.len();
             self.made.extend(lane.executor.copies().map(|copy| (done - 1, copy)));
@@ -778,6 +793,19 @@ impl Worker {
         self.refresh_next = (self.refresh_next + 1) % self.queues.len();
         self.queues[self.refresh_next].refresh();
         true
+    }
+}
+
+/// Counts packets that will wait in egress queues, for those that run after them.
+fn count_depths(lane: &mut Lane, packets: &[Packet], queues: &[PortQueue]) {
+    let Lane { executor, egress, .. } = lane;
+    let Some(depths) = executor.depths() else { return };
+    for packet in packets.iter().filter(|packet| packet.verdict() == Verdict::Forward) {
+        if let Some(Egress::Port(at)) = egress.get(packet.egress_port() as usize)
+            && queues[usize::from(*at)].has_queues
+        {
+            depths.add(packet.egress_port(), packet.priority());
+        }
     }
 }
 

@@ -3,10 +3,12 @@
 use std::io::ErrorKind;
 use std::str::FromStr;
 
-use hopwright_dataplane::Switch;
+use hopwright_dataplane::egress_queues::MOST_PACKETS;
+use hopwright_dataplane::{EgressQueues, Switch};
 use hopwright_ports::opener::OpenerError;
 use hopwright_ports::{DeviceError, Reception};
 use hopwright_sema::nearest;
+use hopwright_switch::config::{Quantity, UnknownQuantity};
 
 use crate::failure::Failure;
 
@@ -31,6 +33,59 @@ impl FromStr for Interface {
             parts.filter(|(_, name)| !name.is_empty()).ok_or("expected NUMBER@INTERFACE, for example 0@eth0")?;
         Ok(Interface { number, name: name.into() })
     }
+}
+
+/// The rate and egress queues of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PortQueues {
+    /// The port's number.
+    pub port: u32,
+    /// Its rate and queues.
+    pub settings: EgressQueues,
+}
+
+impl FromStr for PortQueues {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PortQueues, String> {
+        let wrong =
+            || "expected NUMBER=RATE[,packets=PACKETS][,weights=W:W:W:W:W:W:W:W], for example 1=100M".to_string();
+        let mut parts = text.split(',');
+        let (port, rate) = parts.next().and_then(|part| part.split_once('=')).ok_or_else(wrong)?;
+        let Quantity(rate) = rate.parse().map_err(|e: UnknownQuantity| e.to_string())?;
+        if rate == 0 {
+            return Err("a port needs a rate above 0".into());
+        }
+        let mut settings = EgressQueues::with_rate(rate);
+        for part in parts {
+            match part.split_once('=').ok_or_else(wrong)? {
+                ("packets", packets) => {
+                    let packets = packets.parse().ok().filter(|packets| (1..=MOST_PACKETS).contains(packets));
+                    settings.packets = packets.ok_or_else(|| format!("packets: expected 1 to {MOST_PACKETS}"))?;
+                }
+                ("weights", weights) => {
+                    let weights: Result<Vec<u16>, _> = weights.split(':').map(str::parse).collect();
+                    let weights = weights.ok().and_then(|weights| weights.try_into().ok());
+                    settings.weights = weights.ok_or("weights: expected eight numbers from 0 to 65535")?;
+                }
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(PortQueues { port: port.parse().map_err(|_| wrong())?, settings })
+    }
+}
+
+/// Checks that ports with queues are ports, each given once.
+pub(crate) fn check_queues(queues: &[PortQueues], interfaces: &[Interface]) -> Result<(), Failure> {
+    for (at, PortQueues { port, .. }) in queues.iter().enumerate() {
+        if !interfaces.iter().any(|interface| interface.number == *port) {
+            return Err(Failure::message(format!("--queue: there is no port {port} (see -i)")));
+        }
+        if queues[..at].iter().any(|other| other.port == *port) {
+            return Err(Failure::message(format!("--queue: port {port} is given twice")));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that all interfaces can be ports.

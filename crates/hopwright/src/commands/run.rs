@@ -27,6 +27,7 @@ const LOG_TICK: Duration = Duration::from_millis(100);
 /// Runs a switch until a signal stops it.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     interfaces::check(&args.interfaces, args.cpu_port)?;
+    interfaces::check_queues(&args.queues, &args.interfaces)?;
     let compiled = compile::compile(&args.source, true);
     compile::print_diagnostics(&compiled);
     if compiled.pipeline.is_none() {
@@ -61,7 +62,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for Interface { number, name } in &args.interfaces {
         let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
         how.push((*number, opened.how));
-        builder = builder.ports(*number, opened.ports);
+        let queues = args.queues.iter().find(|queues| queues.port == *number);
+        let ports = match queues {
+            Some(queues) => queues.settings.attach(opened.ports),
+            None => opened.ports,
+        };
+        builder = builder.ports(*number, ports);
     }
     let (switch, mut worker) = builder.build()?;
     let _reception = interfaces::receive(&switch, &args.interfaces)?;
@@ -198,6 +204,7 @@ fn json(stats: &SwitchStats, controllers: Option<&Counts>, started: Instant) -> 
             let counts = serde_json::json!({
                 "number": p.number, "rx_packets": p.rx_packets, "rx_bytes": p.rx_bytes,
                 "tx_packets": p.tx_packets, "tx_bytes": p.tx_bytes, "tx_lost": p.tx_lost,
+                "queue_full": p.device.queue_full, "queue_longest": p.device.queue_longest,
             });
             (p.name.clone(), counts)
         })

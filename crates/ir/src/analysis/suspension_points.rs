@@ -169,7 +169,7 @@ pub fn saved_slots(p: &Pipeline, slots: &RequestSlots) -> BTreeSet<SlotId> {
     let mut kept: BTreeSet<SlotId> = slots.all().collect();
     let s = &p.standard;
     kept.extend([s.ingress_port, s.instance_type, s.packet_length, s.ingress_global_timestamp]);
-    kept.extend([s.egress_spec, s.mcast_grp, s.egress_rid, s.parser_error, s.checksum_error]);
+    kept.extend([s.egress_spec, s.mcast_grp, s.egress_rid, s.parser_error, s.checksum_error, s.priority]);
     kept.extend(p.field_lists.iter().flat_map(|l| l.slots.iter().copied()));
     let usage = Usage::of(p);
     let lives = |slot: &Slot| matches!(slot.kind, SlotKind::Metadata | SlotKind::Standard | SlotKind::NextIndex(_));

@@ -10,7 +10,7 @@
 //!   it is dropped with a fault;
 //! - a direct counter counts every hit of its table, whether or not the action calls `count` (as in BMv2);
 //! - at the start of egress, `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's
-//!   timestamp, `deq_timedelta` is zero, and both queue depths are those of the port in [`Interp::depths`];
+//!   timestamp, `deq_timedelta` is zero, and both queue depths are that of the port and `priority` in [`Interp::depths`];
 //! - counters count the bytes of the packet as received;
 //! - a meter uses its packet's timestamp; a direct meter runs at each hit of its entry, whether or not it is read;
 //! - an entry whose group has no members is a miss.
@@ -99,9 +99,10 @@ pub struct Output {
     pub fault: Option<Fault>,
 }
 
-/// The queue depth of each port in packets: packets that a device has accepted and not sent yet.
+/// The depth of each port's queues in packets: packets that were accepted and not sent yet. A port has a queue for each
+/// v1model `priority`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueDepths(Box<[u32; QueueDepths::PORTS]>);
+pub struct QueueDepths(Box<[u32; QueueDepths::PORTS * QueueDepths::PRIORITIES]>);
 
 impl QueueDepths {
     /// The number of ports; port numbers have nine bits.
@@ -109,16 +110,31 @@ impl QueueDepths {
     /// The maximum depth, which has 19 bits. Longer queues are reported with this depth.
     pub const MOST: u32 = (1 << 19) - 1;
 
-    /// Sets the depth of a port's queue in packets. Ignored if there is no such port.
-    pub fn set(&mut self, port: u32, packets: u32) {
-        if let Some(depth) = self.0.get_mut(port as usize) {
-            *depth = packets.min(QueueDepths::MOST);
+    /// The number of queues of a port; priorities have three bits.
+    pub const PRIORITIES: usize = 8;
+
+    /// Sets the depths of a port's queues in packets, by priority. Ignored if there is no such port.
+    pub fn set(&mut self, port: u32, packets: [u32; QueueDepths::PRIORITIES]) {
+        let at = port as usize * QueueDepths::PRIORITIES;
+        if let Some(depths) = self.0.get_mut(at..at + QueueDepths::PRIORITIES) {
+            for (depth, packets) in depths.iter_mut().zip(packets) {
+                *depth = packets.min(QueueDepths::MOST);
+            }
         }
     }
 
-    /// Returns the depth of a port's queue. Only the lowest nine bits of the port count.
-    pub fn get(&self, port: u16) -> u32 {
-        self.0[usize::from(port) % QueueDepths::PORTS]
+    /// Counts a packet more in a port's queue.
+    pub fn add(&mut self, port: u32, priority: u8) {
+        let at = port as usize * QueueDepths::PRIORITIES + usize::from(priority) % QueueDepths::PRIORITIES;
+        if let Some(depth) = self.0.get_mut(at) {
+            *depth = (*depth + 1).min(QueueDepths::MOST);
+        }
+    }
+
+    /// Returns the depth of a port's queue. Only the lowest nine bits of the port and three of the priority count.
+    pub fn get(&self, port: u16, priority: u8) -> u32 {
+        let (port, priority) = (usize::from(port), usize::from(priority));
+        self.0[port % QueueDepths::PORTS * QueueDepths::PRIORITIES + priority % QueueDepths::PRIORITIES]
     }
 
     /// Sets all depths to zero.
@@ -126,7 +142,7 @@ impl QueueDepths {
         self.0.fill(0);
     }
 
-    /// The address of the depths, for generated code.
+    /// The address of the depths, for generated code: eight of each port.
     pub fn as_ptr(&self) -> *const u32 {
         self.0.as_ptr()
     }
@@ -134,7 +150,7 @@ impl QueueDepths {
 
 impl Default for QueueDepths {
     fn default() -> QueueDepths {
-        QueueDepths(Box::new([0; QueueDepths::PORTS]))
+        QueueDepths(Box::new([0; QueueDepths::PORTS * QueueDepths::PRIORITIES]))
     }
 }
 
@@ -146,6 +162,8 @@ pub struct Interp<S = LinearStore> {
     externs: Externs,
     /// The values of `enq_qdepth` and `deq_qdepth`.
     pub depths: QueueDepths,
+    /// The `priority` of each packet that the last one sent, as it was when that entered egress.
+    pub priorities: Vec<u8>,
     /// The maximum number of ingress and egress passes that one received packet may cause.
     pub max_passes: u32,
 }
@@ -214,7 +232,14 @@ impl<S: Store> Interp<S> {
     /// The program uses an extern that is not in the registry, or an object cannot be created.
     pub fn with_store(pipeline: Arc<Pipeline>, registry: &ExternRegistry, store: S) -> Result<Interp<S>, ControlError> {
         let externs = Externs::new(&pipeline, registry)?;
-        Ok(Interp { pipeline, store, externs, depths: QueueDepths::default(), max_passes: MAX_PASSES })
+        Ok(Interp {
+            pipeline,
+            store,
+            externs,
+            depths: QueueDepths::default(),
+            priorities: Vec::new(),
+            max_passes: MAX_PASSES,
+        })
     }
 
     /// The program's pipeline.

@@ -76,6 +76,7 @@ pub(super) struct Run<'a> {
     store: &'a mut dyn Store,
     externs: &'a mut Externs,
     depths: &'a QueueDepths,
+    priorities: &'a mut Vec<u8>,
     max_passes: u32,
     observer: Option<&'a mut dyn Observer>,
     now_us: u64,
@@ -90,13 +91,15 @@ impl<'a> Run<'a> {
         observer: Option<&'a mut dyn Observer>,
         now_us: u64,
     ) -> Run<'a> {
-        let Interp { pipeline, store, externs, depths, max_passes } = interp;
+        let Interp { pipeline, store, externs, depths, priorities, max_passes } = interp;
         store.begin();
+        priorities.clear();
         Run {
             pipeline,
             store,
             externs,
             depths,
+            priorities,
             max_passes: *max_passes,
             observer,
             now_us,
@@ -289,7 +292,8 @@ impl<'a> Run<'a> {
         packet.set(standard.egress_spec, 0);
         packet.set(standard.enq_timestamp, self.now_us);
         packet.set(standard.deq_timedelta, 0);
-        let depth = u64::from(self.depths.get(port));
+        let priority = packet.get(standard.priority).to_u64() as u8;
+        let depth = u64::from(self.depths.get(port, priority));
         packet.set(standard.enq_qdepth, depth);
         packet.set(standard.deq_qdepth, depth);
         packet.set(standard.egress_global_timestamp, self.now_us);
@@ -337,6 +341,7 @@ impl<'a> Run<'a> {
         self.tell(Decision::Sent { port, length: bytes.len() });
         let copy = packet.get(standard.instance_type).to_u64() as u32;
         self.output.sent.push(Sent { port, bytes, instance_type: copy });
+        self.priorities.push(priority);
         Ok(())
     }
 }

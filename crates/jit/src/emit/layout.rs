@@ -74,6 +74,8 @@ pub(crate) struct Layout {
     pub parser_cycles: bool,
     /// Whether steps are counted, because the program has loops or a parser with cycles.
     pub counts_steps: bool,
+    /// Whether the program ever sets `priority`.
+    pub sets_priority: bool,
 }
 
 impl Layout {
@@ -110,6 +112,7 @@ impl Layout {
             suffix,
             parser_cycles: false,
             counts_steps: false,
+            sets_priority: false,
         };
         layout.find_writes(pipeline)?;
         for (i, changed) in in_place_suffix::reshaped(pipeline).into_iter().enumerate() {
@@ -118,6 +121,7 @@ impl Layout {
         }
         // Headers of the suffix that are never accessed are skipped, because their addresses are not needed.
         let usage = Usage::of(pipeline);
+        layout.sets_priority = usage.slots[pipeline.standard.priority.index()].written;
         for header in &layout.suffix.headers {
             let u = usage.header(*header);
             if !u.field_read && !u.field_written {

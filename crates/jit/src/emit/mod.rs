@@ -460,11 +460,17 @@ impl<'a> Emitter<'a> {
         for slot in [standard.egress_spec, standard.deq_timedelta] {
             self.write_zero(slot);
         }
+        let priority = self.read(standard.priority)[0];
+        if self.layout.sets_priority {
+            self.describe(offset_of!(abi::Packet, priority), priority);
+        }
         // Dead-code elimination removes this if the program does not read it.
         let depths = offset_of!(abi::Runtime, depths) as i32;
         let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
         let number = self.b.ins().band_imm_u(port, 511);
-        let offset = self.b.ins().ishl_imm_u(number, 2);
+        let queues = self.b.ins().ishl_imm_u(number, 3);
+        let queue = self.b.ins().bor(queues, priority);
+        let offset = self.b.ins().ishl_imm_u(queue, 2);
         let place = self.b.ins().iadd(depths, offset);
         let depth = self.b.ins().uload32(self.flags.runtime, place, 0);
         self.preset(standard.enq_qdepth, depth);

@@ -20,7 +20,7 @@ pub(crate) mod build;
 pub(crate) const HEADROOM: usize = 512;
 
 /// Nothing waits at any port.
-static NO_DEPTHS: [u32; 512] = [0; 512];
+static NO_DEPTHS: [u32; 4096] = [0; 4096];
 
 /// An entry as generated code wants it: the key if it is exact, the header, then the data.
 struct Entry {
@@ -130,6 +130,7 @@ pub(crate) struct Outcome {
     pub verdict: u32,
     pub port: u32,
     pub parser_error: u32,
+    pub priority: u32,
     pub bytes: Vec<u8>,
 }
 
@@ -317,7 +318,7 @@ impl Machine {
                 egress_port: 0xdead,
                 verdict: 0xdead,
                 parser_error: 0xdead,
-                reserved: 0,
+                priority: 0,
             })
             .collect();
         let runtime = Runtime {
@@ -344,6 +345,7 @@ impl Machine {
                 verdict: d.verdict,
                 port: d.egress_port,
                 parser_error: d.parser_error,
+                priority: d.priority,
                 bytes: b[d.start as usize..d.end as usize].to_vec(),
             })
             .collect()
@@ -405,6 +407,11 @@ fn compare_machine(mut machine: Machine, pipeline: &Pipeline, packets: &[Vec<u8>
     for (packet, outcome) in packets.iter().zip(&outcomes) {
         let expected = interp.process(packet, 3, 1_234_567);
         same(outcome, &expected, packet)?;
+        if expected.verdict == Verdict::Forward
+            && interp.priorities.first().map(|p| u32::from(*p)) != Some(outcome.priority)
+        {
+            return Err(format!("priorities differ for packet {}: {outcome:x?}, {:?}", hex(packet), interp.priorities));
+        }
     }
     Ok(())
 }

@@ -224,6 +224,7 @@ impl Port for UdpPort {
             rx_too_long: self.rx_too_long,
             tx_busy: counts.busy,
             tx_error: counts.lost() - counts.busy,
+            ..DeviceStats::default()
         }
     }
 }

@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use hopwright_dataplane::EgressQueues;
+use hopwright_dataplane::egress_queues::{MOST_PACKETS, QUEUES};
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 use serde::Deserialize;
@@ -26,6 +28,8 @@ const MAX_TENANTS: usize = hopwright_dataplane::MAX_TENANTS;
 const MAX_DEVICES: usize = 64;
 /// The highest port number of a program: one more is v1model's for dropping.
 const MAX_PORT: u32 = 510;
+/// Bits a second that a port may be limited to.
+const PORT_RATE: std::ops::RangeInclusive<u64> = 8_000..=1_000_000_000_000;
 /// The longest name of a tenant, in bytes.
 const LONGEST_NAME: usize = 32;
 /// The longest name of a network device, in bytes.
@@ -59,6 +63,9 @@ struct SwitchText {
 #[serde(deny_unknown_fields)]
 struct PortText {
     device: Spanned<String>,
+    rate: Option<Spanned<Quantity>>,
+    queue_packets: Option<Spanned<usize>>,
+    queue_weights: Option<Spanned<[u16; QUEUES]>>,
 }
 
 #[derive(Deserialize)]
@@ -182,6 +189,10 @@ struct Checker<'p, 'a> {
     folder: &'p Path,
 }
 
+fn quantity(value: Option<Spanned<Quantity>>) -> Option<Spanned<u64>> {
+    value.map(|value| Spanned::new(value.span(), value.into_inner().0))
+}
+
 impl Checker<'_, '_> {
     fn problem(&mut self, span: Range<usize>, message: impl Display) {
         self.problems.add(span, message);
@@ -205,7 +216,11 @@ impl Checker<'_, '_> {
     fn check(&mut self, file: File) -> Config {
         let switch = self.switch(file.switch);
         let mut ports: Vec<String> = Vec::new();
-        for port in file.ports {
+        let mut queues = BTreeMap::new();
+        for mut port in file.ports {
+            if let Some(settings) = self.queues(&mut port) {
+                queues.insert(port.device.get_ref().clone(), settings);
+            }
             let (span, name) = (port.device.span(), port.device.into_inner());
             if name.is_empty() || name.len() > LONGEST_DEVICE || name.contains(['/', ' ']) {
                 self.problem(span, format!("`{name}` is no name of a network device"));
@@ -225,7 +240,24 @@ impl Checker<'_, '_> {
             self.without_p4runtime(&tenants);
         }
         self.agents(&switch, &tenants);
-        Config { switch, ports, tenants, p4runtime, metrics: file.metrics.map(|m| m.address) }
+        Config { switch, ports, queues, tenants, p4runtime, metrics: file.metrics.map(|m| m.address) }
+    }
+
+    /// The egress queues of a port with a rate.
+    fn queues(&mut self, port: &mut PortText) -> Option<EgressQueues> {
+        let packets = self.within("queue_packets", port.queue_packets.take(), 1..=MOST_PACKETS);
+        let Some(rate) = self.within("rate", quantity(port.rate.take()), PORT_RATE) else {
+            if packets.is_some() || port.queue_weights.is_some() {
+                self.problem(
+                    port.device.span(),
+                    "queue_packets and queue_weights need a rate: without one nothing waits",
+                );
+            }
+            return None;
+        };
+        let defaults = EgressQueues::with_rate(rate);
+        let weights = port.queue_weights.take().map_or(defaults.weights, Spanned::into_inner);
+        Some(EgressQueues { packets: packets.unwrap_or(defaults.packets), weights, ..defaults })
     }
 
     /// Checks what agents need of the switch.
@@ -325,7 +357,6 @@ impl Checker<'_, '_> {
         for m in text.matches {
             rules.push(self.rule(&name, m, &ports, kind));
         }
-        let quantity = |q: Option<Spanned<Quantity>>| q.map(|q| Spanned::new(q.span(), q.into_inner().0));
         Tenant {
             program: Source {
                 file,

@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use hopwright_dataplane::EgressQueues;
 use hopwright_host::files;
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
@@ -35,6 +36,8 @@ pub struct Config {
     pub switch: SwitchSettings,
     /// The devices, by name.
     pub ports: Vec<String>,
+    /// The egress queues of devices with a rate, by name.
+    pub queues: BTreeMap<String, EgressQueues>,
     /// The tenants, in order.
     pub tenants: Vec<Tenant>,
     /// `[p4runtime]`

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Installs p4runtime-shell and Scapy, which the tests of the RINA router use, in a virtual environment.
+set -euo pipefail
+cd "$(dirname "$0")"
+cmp -s requirements.txt .venv/requirements && exit 0
+rm -rf .venv
+python3 -m venv .venv
+.venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+cp requirements.txt .venv/requirements
