@@ -155,7 +155,7 @@ tools:
 demo-switch:
 	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
 
-waiting alone p4runtime test-ip test-epic test-openflow test-switch test-isolation test-four-routers test-switchblade tutorial interop:
+waiting alone p4runtime test-ip test-epic test-openflow test-switch test-isolation test-four-routers test-switchblade test-rina tutorial interop:
 	@echo "==================================================================" >&2
 	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-epic, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
