@@ -148,12 +148,10 @@ impl Merger<'_> {
         for op in ops {
             let chosen = enable(&op).unwrap_or_default();
             let operands = op.operands();
-            let mut at = 0;
             let before = all.operands();
             let mut new = Vec::new();
-            for (mine, other) in before.iter().zip(&operands) {
+            for (at, (mine, other)) in before.iter().zip(&operands).enumerate() {
                 new.push(if at == 0 { self.b.or(*mine, *other) } else { self.b.mux(chosen, *other, *mine) });
-                at += 1;
             }
             let mut new = new.into_iter();
             all.map_operands(|v| new.next().unwrap_or(v));

@@ -9,7 +9,7 @@ fn multiply(mut a: u8, mut b: u8) -> u8 {
         if b & 1 == 1 {
             product ^= a;
         }
-        a = (a << 1) ^ (a >> 7) * 0x1b;
+        a = (a << 1) ^ ((a >> 7) * 0x1b);
         b >>= 1;
     }
     product
@@ -29,9 +29,8 @@ fn substitute(a: u8) -> u8 {
 pub(crate) fn rounds(key: &Block) -> [Block; 13] {
     let mut rounds = [*key; 13];
     let mut constant = 1;
-    for round in 1..=10 {
-        let before = rounds[round - 1];
-        let next = &mut rounds[round];
+    let mut before = *key;
+    for next in &mut rounds[1..=10] {
         for i in 0..4 {
             next[i] = before[i] ^ substitute(before[12 + (i + 1) % 4]);
         }
@@ -40,6 +39,7 @@ pub(crate) fn rounds(key: &Block) -> [Block; 13] {
             next[i] = before[i] ^ next[i - 4];
         }
         constant = multiply(constant, 2);
+        before = *next;
     }
     let zero = encrypt(&rounds, [0; 16]);
     rounds[11] = doubled(zero);
@@ -50,11 +50,11 @@ pub(crate) fn rounds(key: &Block) -> [Block; 13] {
 fn encrypt(rounds: &[Block; 13], block: Block) -> Block {
     let add = |a: Block, b: &Block| std::array::from_fn(|i| a[i] ^ b[i]);
     let mut state: Block = add(block, &rounds[0]);
-    for round in 1..=10 {
+    for (round, key) in rounds.iter().enumerate().take(11).skip(1) {
         let shifted: Block = std::array::from_fn(|i| substitute(state[(i + 4 * (i % 4)) % 16]));
         let at = |i: usize, row: usize| shifted[i / 4 * 4 + (i + row) % 4];
         let mixed: Block = std::array::from_fn(|i| multiply(at(i, 0), 2) ^ multiply(at(i, 1), 3) ^ at(i, 2) ^ at(i, 3));
-        state = add(if round == 10 { shifted } else { mixed }, &rounds[round]);
+        state = add(if round == 10 { shifted } else { mixed }, key);
     }
     state
 }
@@ -62,7 +62,7 @@ fn encrypt(rounds: &[Block; 13], block: Block) -> Block {
 /// Twice the number, in the field of 128 bits.
 fn doubled(block: Block) -> Block {
     let number = u128::from_be_bytes(block);
-    ((number << 1) ^ (number >> 127) * 0x87).to_be_bytes()
+    ((number << 1) ^ ((number >> 127) * 0x87)).to_be_bytes()
 }
 
 #[cfg(test)]
