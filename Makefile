@@ -269,6 +269,7 @@ bench: hopwright interop-tools
 
 bench-long: hopwright interop-tools p4runtime-clients
 	tests/openflow/setup.sh
+	bench/setup.sh
 	bench/run.py --long
 
 # The reference's load generator against both routers; figures, not a test.

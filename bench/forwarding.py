@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures forwarders on one machine: Hopwright, the Linux kernel, XDP with the kernel's routes, and Open vSwitch.
 
-Two cases: IPv4 by so many routes, and layer 2 by so many destination addresses. Each forwarder runs in turn, round after round, between two veth pairs, with the same routes and the same packets. The
-generator has one core and the forwarder another, but the kernel does part of a forwarder's work on the generator's core,
-more for some than for others. All of it is counted: the time in which any core of the machine was not idle, without what
-the generator needs by itself for the same number of packets that are dropped by the first device. The machine must be
-quiet. Reported, as medians of the rounds:
+Two cases: IPv4 by so many routes, and layer 2 by so many destination addresses. Each forwarder runs in turn, round after round,
+between two veth pairs, with the same routes and the same packets. The generator has one core and the
+forwarder another, but the kernel does part of a forwarder's work on the generator's core, more for some than for others. All of
+it is counted: the time in which any core of the machine was not idle, without what the generator needs by itself for the same
+number of packets that are dropped by the first device. The machine must be quiet. Reported, as medians of the rounds:
 
   offered/s     packets per second that were sent: `--rates`, 0 as fast as it goes
   forwarded/s   packets per second that arrived at the other end
@@ -15,14 +15,17 @@ quiet. Reported, as medians of the rounds:
 
 Forwarders of IPv4:
   linux               net.ipv4.ip_forward
-  xdp                 an XDP program that asks the kernel's routes and redirects (xdp/fib_forward.c); needs clang
+  xdp                 an XDP program that asks the kernel's routes and redirects (xdp/fib_forward.c), as `xdp-forward` does, which
+                      Debian 12's xdp-tools do not have yet; needs clang
   ovs                 Open vSwitch with its userspace data path, a flow for each route; needs ovs-vswitchd
+  ovs-kernel          the same with its data path in the kernel; left out if the kernel has no module openvswitch
   ip:KIND             `hopwright ip`, the complete router, with this kind of ports; routes by its namespace's kernel
   l3:KIND             `hopwright run p4/bench/l3.p4`: routes and next hops, no more
 
 Forwarders of layer 2:
   linux               a bridge of the kernel, with forwarding entries
   ovs                 Open vSwitch with its userspace data path, an OpenFlow flow for each address
+  ovs-kernel          the same with its data path in the kernel
   openflow:KIND       `hopwright openflow` with the same flows
   l2:KIND             `hopwright run p4/bench/l2.p4`: a table of addresses, no more
 """
@@ -56,8 +59,8 @@ from lab.router import hopwright_binary  # noqa: E402
 MAC = {"in": "02:00:00:00:00:01", "out": "02:00:00:00:00:02", "from": "02:00:00:00:01:01", "to": "02:00:00:00:01:02"}
 NEXT_HOP = "10.0.1.2"
 FORWARDERS = {
-    "ipv4": ["linux", "xdp", "ovs", "ip:af_xdp", "ip:af_packet", "l3:af_xdp", "l3:af_packet"],
-    "l2": ["linux", "ovs", "openflow:af_xdp", "openflow:af_packet", "l2:af_xdp", "l2:af_packet"],
+    "ipv4": ["linux", "xdp", "ovs", "ovs-kernel", "ip:af_xdp", "ip:af_packet", "l3:af_xdp", "l3:af_packet"],
+    "l2": ["linux", "ovs", "ovs-kernel", "openflow:af_xdp", "openflow:af_packet", "l2:af_xdp", "l2:af_packet"],
 }
 # The shares of prefix lengths in the Internet's table, roughly.
 LENGTHS = {16: 1, 18: 2, 19: 3, 20: 5, 21: 6, 22: 12, 23: 11, 24: 60}
@@ -269,7 +272,16 @@ class Xdp(Linux):
 
 
 class Ovs:
-    """Open vSwitch without its kernel module, with a database and folders of its own."""
+    """Open vSwitch with a database and folders of its own. `datapath`: `netdev` forwards in its process, `system` in the kernel."""
+
+    def __init__(self, datapath: str):
+        self.datapath = datapath
+
+    @staticmethod
+    def in_kernel() -> bool:
+        """Whether the kernel can have the data path."""
+        subprocess.run(["modprobe", "-q", "openvswitch"], capture_output=True)
+        return Path("/sys/module/openvswitch").exists()
 
     def start(self, lab: Lab) -> None:
         if not shutil.which("ovs-vswitchd"):
@@ -288,7 +300,7 @@ class Ovs:
 
         control = lab.control
         control("ovs-vsctl", f"--db={socket}", "--timeout=20", "add-br", "br", "--", "set", "bridge", "br",
-                "datapath_type=netdev", "fail_mode=secure", "--", "add-port", "br", "in", "--", "set", "interface", "in",
+                f"datapath_type={self.datapath}", "fail_mode=secure", "--", "add-port", "br", "in", "--", "set", "interface", "in",
                 "ofport_request=1", "--", "add-port", "br", "out", "--", "set", "interface", "out", "ofport_request=2")
         write_flows(lab, control, f"unix:{folder}/br.mgmt")
         lab.steer(lab.router, "in", lab.args.router_cpu)
@@ -365,7 +377,11 @@ class Hopwright:
 
 def forwarder(case: str, name: str) -> Linux | Bridge | Ovs | Hopwright:
     kind, _, ports = name.partition(":")
-    return Hopwright(kind, ports) if ports else {"linux": Bridge if case == "l2" else Linux, "xdp": Xdp, "ovs": Ovs}[kind]()
+    if ports:
+        return Hopwright(kind, ports)
+    if kind.startswith("ovs"):
+        return Ovs("system" if kind == "ovs-kernel" else "netdev")
+    return {"linux": Bridge if case == "l2" else Linux, "xdp": Xdp}[kind]()
 
 
 def summary(points: list[Point]) -> list[str]:
@@ -390,12 +406,17 @@ def measure(args: argparse.Namespace) -> list[Point]:
     points: list[Point] = []
     sizes, rates = [int(size) for size in args.size.split(",")], [float(rate) for rate in args.rates.split(",")]
     lab = Lab(args)
+    in_kernel = Ovs.in_kernel()
+    if not in_kernel:
+        print("forwarding: ovs-kernel is left out: this kernel has no module openvswitch", file=sys.stderr)
     try:
         cases = [("ipv4", routes(int(count))) for count in args.routes.split(",") if count]
         cases += [("l2", stations(int(count))) for count in args.stations.split(",") if count]
         for (case, entries), number in itertools.product(cases, range(args.rounds)):
             for name in FORWARDERS[case]:
-                if args.forwarder and name not in args.forwarder or name == "ovs" and len(entries) > args.ovs_routes:
+                if args.forwarder and name not in args.forwarder or name == "ovs-kernel" and not in_kernel:
+                    continue
+                if name.startswith("ovs") and len(entries) > args.ovs_routes:
                     continue
                 lab.build(case, entries)
                 try:

@@ -169,8 +169,43 @@ def forwarding(directory: Path, name: str, rows: list[dict], busy: str | None) -
             axes.tick_params(axis="x", labelsize=7)
 
 
+def tenants(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Packets a second by frame size, for one program and for tenants."""
+    with Drawing(directory, name, "Tenants on one switch, in memory, one core", "bytes of a frame", "million packets/s", busy) as axes:
+        for case in dict.fromkeys(r["case"] for r in rows):
+            own = sorted((r["size"], r["mpps"]) for r in rows if r["case"] == case)
+            axes.plot(*zip(*own), marker="o", markersize=3, label=case)
+        axes.set_ylim(0)
+
+
+def openflow_setup(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Latency of the first and the second packet of a flow."""
+    with Drawing(directory, name, "First packets go through the controller, second ones find a flow", "", "µs, median (line: p99)",
+                 busy) as axes:
+        for number, row in enumerate(rows):
+            places = [at + number * 0.4 for at in range(2)]
+            heights = [row[f"{packet}_median_us"] for packet in ("first", "second")]
+            above = [row[f"{packet}_p99_us"] - height for packet, height in zip(("first", "second"), heights)]
+            axes.bar(places, heights, 0.4, yerr=[[0, 0], above], label=row["switch"], color=colour(row["switch"], number))
+        axes.set_xticks([0.2, 1.2], ["first packet", "second packet"])
+        axes.set_yscale("log")
+
+
+def table_updates(directory: Path, name: str, figures: dict, busy: str | None) -> None:
+    """Seconds of each step, of the slowest tenant, and packets lost meanwhile."""
+    steps = list(dict.fromkeys(s["step"] for s in figures["steps"]))
+    title = f"{len(figures['devices'])} tenants, {figures['entries']:,} entries each, written at the same time through P4Runtime"
+    with Drawing(directory, name, title, "", "seconds", busy) as axes:
+        bars = axes.bar(steps, [max(s["seconds"] for s in figures["steps"] if s["step"] == step) for step in steps], color="#c0392b")
+        lost = []
+        for step in steps:
+            offered, forwarded = figures["forwarding"].get(step, (0, 0))
+            lost.append(f"{max(0.0, 100 - 100 * forwarded / offered):.2f} % of packets lost" if offered else "")
+        axes.bar_label(bars, labels=lost, fontsize=8)
+
+
 DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load,
-         "forwarding": forwarding}
+         "forwarding": forwarding, "tenants": tenants, "openflow_setup": openflow_setup, "table_updates": table_updates}
 
 
 def main() -> int:

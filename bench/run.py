@@ -2,16 +2,17 @@
 """Runs the benchmarks in one go and writes down what they say, on which machine.
 
 In memory on one core: `hopwright bench scion` and `hopwright bench programs`;
-table updates beside a forwarding worker: `hopwright bench updates`; and, as
-root, on veth pairs, the reference's load generator against the reference's
+several tenants on one switch: `hopwright bench tenants`; table updates beside
+a forwarding worker: `hopwright bench updates`; and, as root, on veth pairs, the reference's load generator against the reference's
 router and ours (brload.py), and both and our bare forwarder under loads from
 little to far too much (overload.py): `load` with a core for each, `overload`
 with a fiftieth of one, so that there can be ten times too much; how long
 packets take while routers keep up, by each kind of port (latency.py); with
 --long, also how long both take to start and to stop (start.py), and our IPv4
 router and OpenFlow switch beside the Linux kernel, XDP and Open vSwitch
-(forwarding.py), and how flows are set up by an OpenFlow controller
-(openflow_setup.py). The results go
+(forwarding.py), how flows are set up by an OpenFlow controller
+(openflow_setup.py), and how fast the tables of four tenants are flushed and
+rewritten while they forward (table_updates.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -33,6 +34,7 @@ from pathlib import Path
 import forwarding
 import latency
 import overload
+import table_updates
 
 ROOT = Path(__file__).resolve().parent.parent
 # More of a core than this used by others, or of the time stolen by the host, is busy.
@@ -107,6 +109,7 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
     all_parts = {
         "scion": [*bench, "scion", *scion, "--json"],
         "programs": [*bench, "programs", *programs, "--json"],
+        "tenants": [*bench, "tenants", "--json", *([] if long else ["--duration", "0.2", "--size", "64,1518"])],
         "updates": [*bench, "updates", "--duration", "10" if long else "3", "--json"],
         "workers": [*bench, "scion", "--case", "br_transit", "--working-set", "l2", "--size", "172", "--workers",
                     ",".join(workers), "--duration", "0.3", "--json"],
@@ -119,10 +122,13 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
         all_parts["start"] = ["bench/start.py", "--json"]
         all_parts["forwarding"] = ["bench/forwarding.py", "--json"]
         all_parts["openflow_setup"] = ["bench/openflow_setup.py", "--json"]
+        all_parts["table_updates"] = ["bench/table_updates.py", "--device-ids", "1,2,3,4", "--json"]
     if os.geteuid() != 0:
-        for part in ("brload", "load", "overload", "latency", "start", "forwarding", "openflow_setup"):
-            all_parts.pop(part, None)
-        print("brload, load, overload, latency, start, forwarding and openflow_setup need root (network namespaces): left out", file=sys.stderr)
+        unprivileged = ("scion", "programs", "tenants", "updates", "workers")
+        left_out = [part for part in all_parts if part not in unprivileged]
+        for part in left_out:
+            del all_parts[part]
+        print(f"left out, because they need root (network namespaces): {', '.join(left_out)}", file=sys.stderr)
     return {name: command for name, command in all_parts.items() if not args.only or name in args.only}
 
 
@@ -140,6 +146,10 @@ def summary(name: str, result: object) -> list[str]:
         return overload.summary([overload.Point(**p) for p in result["points"]], result["stages"])
     if name == "forwarding":
         return forwarding.summary([forwarding.Point(**p) for p in result])
+    if name == "table_updates":
+        return table_updates.summary(result)
+    if name == "tenants":
+        return table(result, ["case", "tenants", "size", "ns_per_packet", "ns_best", "ns_more", "ratio", "mpps", "gbps", "forwarded"])
     if name == "latency":
         return latency.summary([latency.Point(**p) for p in result])
     if name in ("scion", "workers"):
@@ -173,7 +183,7 @@ def draw(directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (thirty minutes)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, tenants, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup, table_updates")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",

@@ -239,22 +239,6 @@ def measure(args, folder):
             found = sorted(results.get(timeout=20) for _ in devices)
             for _, device, seconds in found:
                 figures["steps"].append({"step": step, "device": device, "seconds": seconds})
-            slowest = max(seconds for _, _, seconds in found)
-            total = args.entries * len(devices)
-            mean = statistics.mean(seconds for _, _, seconds in found)
-            line = f"{step:<8} {total} entries of {len(devices)} devices: {slowest:.2f} s, {slowest / total * 1e6:.2f} us an entry"
-            if len(devices) > 1:
-                line += f", {mean / args.entries * 1e6:.2f} us for one device's"
-            if switch:
-                offered, forwarded = figures["forwarding"][step]
-                line += f"; {offered:.0f} frames/s offered, {forwarded:.0f} forwarded"
-                line += f", {max(0.0, 100 - 100 * forwarded / offered):.2f} % lost"
-            print(line)
-        if switch:
-            offered, forwarded = figures["forwarding"]["alone"]
-            print(f"without updates: {offered:.0f} frames/s offered, {forwarded:.0f} forwarded, {100 - 100 * forwarded / offered:.2f} % lost")
-        rewritten = [s["seconds"] for s in figures["steps"] if s["step"] in ("flush", "rewrite")]
-        print(f"flushed and rewritten: {max(rewritten[: len(devices)]) + max(rewritten[len(devices) :]):.2f} s; SwitchBlade: 89.8 s for 1.6 million")
     except Exception:
         while not results.empty():
             step, device, what = results.get()
@@ -270,6 +254,32 @@ def measure(args, folder):
     return figures
 
 
+def summary(figures):
+    """Lines for people."""
+    devices, lines = len(figures["devices"]), []
+    total = figures["entries"] * devices
+    slowest = {}
+    for step in STEPS:
+        seconds = [s["seconds"] for s in figures["steps"] if s["step"] == step]
+        slowest[step] = max(seconds)
+        line = f"{step:<8} {total} entries of {devices} devices: {slowest[step]:.2f} s, {slowest[step] / total * 1e6:.2f} us an entry"
+        if devices > 1:
+            line += f", {statistics.mean(seconds) / figures['entries'] * 1e6:.2f} us for one device's"
+        if step in figures["forwarding"]:
+            line += f"; {forwarding(figures['forwarding'][step])}"
+        lines.append(line)
+    if "alone" in figures["forwarding"]:
+        lines.append(f"without updates: {forwarding(figures['forwarding']['alone'])}")
+    lines.append(f"flushed and rewritten: {slowest['flush'] + slowest['rewrite']:.2f} s; SwitchBlade: 89.8 s for 1.6 million")
+    return lines
+
+
+def forwarding(found):
+    offered, forwarded = found
+    lost = max(0.0, 100 - 100 * forwarded / offered)
+    return f"{offered:.0f} frames/s offered, {forwarded:.0f} forwarded, {lost:.2f} % lost"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", metavar="ADDRESS:PORT", help="of a switch that runs already")
@@ -277,7 +287,7 @@ def main():
     parser.add_argument("--entries", type=int, default=400_000, metavar="NUMBER", help="of each device")
     parser.add_argument("--batch", type=int, default=1000, metavar="NUMBER", help="entries of a request")
     parser.add_argument("--rate", type=float, default=50_000, metavar="FRAMES", help="a second, to forward; 0: as many as can be sent")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here, too")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     args = parser.parse_args()
     if Path(sys.prefix) != VENV.parent.parent:
         os.execv(VENV, [str(VENV), *sys.argv])
@@ -286,8 +296,7 @@ def main():
         os.execvp("unshare", ["unshare", "--net", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", str(VENV), *sys.argv])
     with tempfile.TemporaryDirectory() as folder:
         figures = measure(args, Path(folder))
-    if args.json:
-        args.json.write_text(json.dumps(figures, indent=2) + "\n")
+    print(json.dumps(figures, indent=2) if args.json else "\n".join(summary(figures)))
 
 
 if __name__ == "__main__":
