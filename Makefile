@@ -105,9 +105,10 @@ test-rina: hopwright
 	tests/rina/setup.sh
 	tests/rina/run.sh
 
-# Tenants on one switch.
+# Tenants on one switch, and docs/switch.md typed.
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
+	tests/tutorial/run.sh docs/switch.md
 
 # What a hostile tenant costs the others, for a machine that does nothing else; test-long judges latency, too.
 .PHONY: test-isolation
@@ -177,7 +178,8 @@ PREFIX ?= /usr
 install: dist
 	install -D -m 755 $(TARGET)/dist/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
 	install -D -m 644 $(TARGET)/dist/hopwright.debug $(DESTDIR)/usr/lib/debug$(PREFIX)/bin/hopwright.debug
-	install -D -m 644 packaging/hopwright-router@.service $(DESTDIR)/etc/systemd/system/hopwright-router@.service
+	for unit in hopwright-router@.service hopwright-switch.service; do \
+		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 
 test-dist: hopwright
 	tests/packaging/dist_test.py

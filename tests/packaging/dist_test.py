@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -48,6 +49,20 @@ class Dist(unittest.TestCase):
         names = output("nm", "--demangle", self.binary)
         for function in "hopwright::main", "hopwright_scion::agent", "cranelift_codegen::":
             self.assertIn(function, names)
+
+
+class Units(unittest.TestCase):
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze")
+    def test_systemd_understands_the_units(self):
+        units = sorted((ROOT / "packaging").glob("*.service"))
+        self.assertGreaterEqual(len(units), 2)
+        for unit in units:
+            with self.subTest(unit.name), tempfile.TemporaryDirectory() as folder:
+                # An instance of a template, and a command that is there.
+                copy = Path(folder) / unit.name.replace("@.", "@br1.")
+                copy.write_text(unit.read_text().replace("/usr/bin/hopwright", str(HOPWRIGHT)))
+                done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
 
 if __name__ == "__main__":

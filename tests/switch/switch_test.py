@@ -7,8 +7,9 @@ import time
 import unittest
 
 import finsy as fy
+from finsy.proto import stratum
 
-from lab import P4RUNTIME, Certificates, Flow, Lab, ethernet, hopwright, ip, ipv4, wait_until
+from lab import P4RUNTIME, ROOT, Certificates, Flow, Lab, ethernet, hopwright, ip, ipv4, wait_until
 
 ROUTERS = {"red": "020000000101", "blue": "020000000102"}
 ROUTE = "dst=10.0.0.0/8 => forward(dst=02:00:00:00:00:11, port=2)"
@@ -152,7 +153,7 @@ class Tenants(unittest.TestCase):
             self.assertEqual([t["name"] for t in json.loads(switch.tenant("list", "--json"))], list(FRAMES))
             violet = bridge("violet", 30).replace("{root}", str(switch.file.parent))
             (switch.folder / "examples").mkdir()
-            (switch.folder / "examples/l2.p4").write_bytes((__import__("lab").ROOT / "examples/l2.p4").read_bytes())
+            (switch.folder / "examples/l2.p4").write_bytes((ROOT / "examples/l2.p4").read_bytes())
             (switch.folder / "violet.toml").write_text(violet)
             self.assertIn("tenant violet added", switch.tenant("add", switch.folder / "violet.toml"))
             self.assertIn("is there twice", switch.tenant("add", switch.folder / "violet.toml", ok=False))
@@ -204,7 +205,7 @@ class Controllers(unittest.TestCase):
     def setUp(self):
         self.lab = lab("")
         self.certificates = Certificates(self.lab.folder)
-        for name in ("red-controller", "operator", "stranger"):
+        for name in ("red-controller", "operator", "stranger", "clerk"):
             self.certificates.make(name)
         self.certificates.make("any", "subjectAltName=DNS:blue.example.org")
         tls = 'certificate = "switch.pem"\nkey = "switch.key"\nclient_ca = "ca.pem"\n'
@@ -214,6 +215,7 @@ class Controllers(unittest.TestCase):
                 'name = "red-controller"\ntenants = ["red"]',
                 'name = "blue.example.org"\ntenants = ["blue"]\nprograms = true',
                 'name = "operator"\nadmin = true',
+                'name = "clerk"\ntenants = ["red"]\nroles = ["clerk"]',
             )
         )
         self.config = FOUR.replace('9559"\n', f'9559"\n{tls}{clients}')
@@ -237,27 +239,38 @@ class Controllers(unittest.TestCase):
             self.table("red-controller", 2)
             self.table("red-controller", 1, ok=False)
 
-    def test_unmodified_controllers(self):
+    async def routes(self, client, device, **options):
+        """What finsy reads as a client."""
         folder = self.lab.folder
+        credentials = fy.GRPCCredentialsTLS(cacert=folder / "ca.pem", cert=folder / f"{client}.pem", private_key=folder / f"{client}.key")
+        options = fy.SwitchOptions(device_id=device, channel_credentials=credentials, **options)
+        async with fy.Switch("sw", "localhost:9559", options) as sw:
+            return [entry async for entry in sw.read(fy.P4TableEntry("ipv4_lpm"))]
 
-        def credentials(name):
-            return fy.GRPCCredentialsTLS(
-                cacert=folder / "ca.pem", cert=folder / f"{name}.pem", private_key=folder / f"{name}.key"
-            )
+    def test_a_controller_has_its_roles_only(self):
+        route = ("add", "ipv4_lpm", ROUTE.replace("10.0.0.0", "11.0.0.0"))
+        with self.lab:
+            table = hopwright("p4info", ROOT / "tests/p4runtime/basic.p4", "--format", "json")
+            (table,) = (t["preamble"]["id"] for t in json.loads(table)["tables"] if t["preamble"]["alias"] == "ipv4_lpm")
+            role = lambda name: {"role_name": name, "role_config": stratum.P4RoleConfig(shared_p4_ids=[table])}
+            self.assertEqual(len(asyncio.run(self.routes("clerk", 1, **role("clerk")))), 1)
+            for options in ({}, role("another")):
+                with self.assertRaises(fy.P4ClientError):
+                    asyncio.run(asyncio.wait_for(self.routes("clerk", 1, **options), 20))
+            # The command writes in a role of its own.
+            refused = hopwright("table", "--device-id", 1, *self.certificates.options("clerk"), *route, ok=False)
+            self.assertIn("may not", refused)
+            hopwright("table", "--device-id", 1, *self.certificates.options("red-controller"), *route)
 
-        async def routes(client, device):
-            options = fy.SwitchOptions(device_id=device, channel_credentials=credentials(client))
-            async with fy.Switch("sw", "localhost:9559", options) as sw:
-                return [entry async for entry in sw.read(fy.P4TableEntry("ipv4_lpm"))]
-
+    def test_unmodified_controllers(self):
         async def both():
-            return await asyncio.gather(routes("red-controller", 1), routes("any", 2))
+            return await asyncio.gather(self.routes("red-controller", 1), self.routes("any", 2))
 
         with self.lab:
             red, blue = asyncio.run(both())
             self.assertEqual((len(red), len(blue)), (1, 1))
             with self.assertRaises(fy.P4ClientError):
-                asyncio.run(asyncio.wait_for(routes("red-controller", 2), 20))
+                asyncio.run(asyncio.wait_for(self.routes("red-controller", 2), 20))
 
 
 if __name__ == "__main__":

@@ -3,5 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 unshare --net --mount sh -c '
-    mkdir -p /run/netns && mount --make-rprivate / && mount -t tmpfs none /run/netns && ip link set lo up
+    mkdir -p /run/netns /run/hopwright && mount --make-rprivate / && ip link set lo up
+    mount -t tmpfs none /run/netns && mount -t tmpfs none /run/hopwright
     exec python3 tutorial_test.py "$@"' run "$@"

@@ -137,6 +137,8 @@ def type_page(name):
     page = ROOT / name
     with tempfile.TemporaryDirectory() as folder:
         shell = Shell(pathlib.Path(folder))
+        # Pages may be typed in the checkout.
+        (shell.folder / "examples").symlink_to(ROOT / "examples")
         count = 0
         try:
             for directives, language, lines, number in blocks(page.read_text()):
