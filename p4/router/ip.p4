@@ -11,8 +11,9 @@
 // the same names and addresses. All decisions are made before the first change.
 //
 // The tables say what the control plane knows: `ports` the Ethernet addresses of the router's ports, `routes_ipv4` and
-// `routes_ipv6` the routes, host routes for neighbours included, `groups` the groups of equal-cost next hops, and
-// `next_hops` the neighbours. The state that packets change is counters only, so that several workers can run the program.
+// `routes_ipv6` the routes, host routes for neighbours included, `groups` the groups of equal-cost next hops,
+// `next_hops` the neighbours, and `redirects` when senders are told of better ways. A packet's precedence is its priority in the
+// egress port's queues, if the port has some. The state that packets change is counters only, so that several workers can run the program.
 //
 // Written for v1model with the incremental checksums of internet_checksum.p4. WITHOUT_IPV4 or WITHOUT_IPV6 leaves one
 // protocol out.
@@ -167,7 +168,7 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
             }
         }
         if (meta.reason == Reason.FORWARDED) {
-            next_hops.apply(meta);
+            next_hops.apply(meta, std);
         }
         // Also what would be answered by ICMP: a frame for everybody must not cause answers of all routers.
         if (meta.link_group == 1
@@ -179,6 +180,7 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #ifndef WITHOUT_IPV4
             if (hdr.ipv4.isValid()) {
                 age_ipv4.apply(hdr);
+                std.priority = hdr.ipv4.tos[7:5];
 #ifdef PATH_SPLICING
                 advance_splicing.apply(hdr, meta);
 #endif
@@ -187,6 +189,7 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #ifndef WITHOUT_IPV6
             if (hdr.ipv6.isValid()) {
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                std.priority = hdr.ipv6.traffic_class[7:5];
             }
 #endif
             hdr.ethernet.src = meta.src;

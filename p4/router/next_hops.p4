@@ -1,12 +1,15 @@
 // From the number of a next hop, or of a group of equal-cost ones, to the egress port and the neighbour's address.
 
+// Ports that have entries in `redirects`.
+#define REDIRECTING_PORTS 512
+
 // Next hops and neighbours there can be, and groups.
 #define NEXT_HOPS 65536
 #define GROUPS 4096
 // Next hops in all groups together.
 #define MEMBERS 65536
 
-control NextHops(inout meta_t meta) {
+control NextHops(inout meta_t meta, in standard_metadata_t std) {
     // The agent gives each next hop a member of the same number; the flow's hash picks one of the group, by weight.
     action_selector(HashAlgorithm.identity, MEMBERS, 16) members;
 
@@ -50,6 +53,23 @@ control NextHops(inout meta_t meta) {
         size = NEXT_HOPS;
     }
 
+    action redirect() {
+        meta.reason = Reason.REDIRECT;
+    }
+
+    // Packets that leave by the port that they came by. The control plane gets those of which entries select the time, forwards
+    // them, and tells their senders that the next hop is on their own link. There is no state: a port has one entry, for one in so many
+    // moments.
+    table redirects {
+        key = {
+            std.ingress_port: exact;
+            std.ingress_global_timestamp: ternary;
+        }
+        actions = { redirect; @defaultonly NoAction; }
+        default_action = NoAction();
+        size = REDIRECTING_PORTS;
+    }
+
     apply {
         if (meta.group != 0) {
             groups.apply();
@@ -59,6 +79,9 @@ control NextHops(inout meta_t meta) {
         }
         if (meta.reason == Reason.FORWARDED && meta.length > (bit<32>) meta.mtu) {
             meta.reason = Reason.TOO_BIG;
+        }
+        if (meta.reason == Reason.FORWARDED && meta.egress_port == std.ingress_port) {
+            redirects.apply();
         }
         if (meta.reason == Reason.FORWARDED) {
             next_hop_packets.count((bit<32>) meta.next_hop);

@@ -27,7 +27,8 @@ enum bit<8> Reason {
     HOP_LIMIT            = 41,   // time exceeded
     UNRESOLVED           = 42,   // the neighbour's link-layer address is not known
     TOO_BIG              = 43,   // longer than the egress port's MTU
-    KERNEL_ROUTE         = 44    // the route leads by a device that is no port, such as a tunnel
+    KERNEL_ROUTE         = 44,   // the route leads by a device that is no port, such as a tunnel
+    REDIRECT             = 45    // the sender may be told of a better first hop: RFC 1812, section 5.2.7.2; RFC 4861, section 8.2
 }
 
 const bit<8> FIRST_PUNTED = 32;

@@ -471,6 +471,34 @@ def path_mtu(lab):
     lab.h1.run("ip", "-6", "route", "flush", "cache")
 
 
+def redirects(lab):
+    """h1 sends by r1 what has its next hop on h1's own link: r1 forwards it, and its kernel tells h1 now and then."""
+    # The next hop is another address of h1, and a link-local one (RFC 4861, 8.2): the packets come back and are dropped.
+    lab.h1.ip("address", "add", "10.0.1.77/24", "dev", "eth0")
+    (link_local,) = re.findall(r"inet6 (fe80:\S+)/", lab.h1.ip("-6", "address", "show", "dev", "eth0", "scope", "link"))
+    routes = (("-4", "203.0.113.0/24", "10.0.1.77"), ("-6", "2001:db8:9999::/64", link_local))
+    for family, to, via in routes:
+        lab.r1.ip(family, "route", "add", to, "via", via, "dev", "eth1")
+
+    def told(v6):
+        if v6:
+            return int(re.search(r"Icmp6InRedirects\s+(\d+)", lab.h1.run("cat", "/proc/net/snmp6"))[1])
+        names, values = (line.split() for line in lab.h1.run("cat", "/proc/net/snmp").splitlines() if line.startswith("Icmp:"))
+        return int(dict(zip(names, values))["InRedirects"])
+
+    for v6, first in ((False, "203.0.113.1"), (True, "2001:db8:9999::1")):
+        before, counts = told(v6), lab.counts("r1")["r1"]["reasons"]
+        wait_for("a redirect", lambda: lab.h1.run("python3", "-c", SPREAD, first, 2000, 0) or told(v6) > before)
+        after = lab.counts("r1")["r1"]["reasons"]
+        rise = {name: after[name] - counts[name] for name in ("forwarded", "redirect")}
+        print(f"  {told(v6) - before} redirects; {rise}")
+        if rise["redirect"] == 0 or rise["redirect"] > rise["forwarded"] / 4:
+            raise Failed(f"packets went by the kernel, or none did: {rise}")
+    for family, to, _ in routes:
+        lab.r1.ip(family, "route", "del", to)
+    lab.h1.ip("address", "del", "10.0.1.77/24", "dev", "eth0")
+
+
 def cut_and_heal(lab):
     """The link between r1 and r2 goes down: OSPF finds the other way. It comes back: both are used again."""
     count, rate = 6000, 1000
@@ -563,7 +591,7 @@ def many_routes(lab):
             raise Failed(f"routes were refused: {after['r1']}")
 
 
-CHECKS = [reachable, trace, counted, tcp, path_mtu, cut_and_heal, neighbours_stay_fresh, many_routes]
+CHECKS = [reachable, trace, counted, tcp, path_mtu, redirects, cut_and_heal, neighbours_stay_fresh, many_routes]
 
 
 def main():

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, Control, EngineKind, VirtualDataPlane};
 use hopwright_driver::{Compiled, Options, compile_text};
-use hopwright_ir::{ActionCall, ActionId, ExternKind, Pipeline, TableId};
+use hopwright_ir::{ActionCall, ActionId, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
 
 /// Port by which the program punts.
@@ -35,6 +35,10 @@ pub(crate) enum Reason {
     Unresolved = 42,
     KernelRoute = 44,
 }
+
+/// Of so many moments, each a microsecond long, one in which a packet that leaves by the port that it came by goes to the kernel,
+/// which may tell its sender of a better first hop. A power of two.
+const REDIRECT_ONE_IN: u64 = 256;
 
 /// A program that the agent cannot drive.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +121,8 @@ pub(crate) struct Program {
     resolve: ActionId,
     pub groups: TableId,
     r#use: ActionId,
+    /// A program need not have it.
+    redirects: Option<(TableId, ActionId)>,
     /// Numbers of routes that can have a counter of their own.
     pub route_counters: u32,
 }
@@ -161,6 +167,13 @@ impl Program {
                 _ => Err(ProgramError::Missing { kind: "counter", name }),
             }
         };
+        let redirects = match pipeline.table_by_name("redirects") {
+            Some(id) => {
+                keys(pipeline, id, "redirects", &[9, 48])?;
+                Some((id, action_of(pipeline, id, "redirects", "redirect", &[])?))
+            }
+            None => None,
+        };
         counter("next_hop_packets")?;
         counter("reasons")?;
         Ok(Program {
@@ -174,12 +187,21 @@ impl Program {
             ports,
             next_hops,
             groups,
+            redirects,
             control,
         })
     }
 
     pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32) -> ActionCall {
         call(self.receive, [number(mac), hash_seed.into()])
+    }
+
+    /// The table, and the entry by which a port's packets cause redirects now and then.
+    pub(crate) fn redirects(&self, port: u32) -> Option<(TableId, TableEntry)> {
+        let (table, redirect) = self.redirects?;
+        let now_and_then = MatchValue::Ternary { value: 0u8.into(), mask: (REDIRECT_ONE_IN - 1).into() };
+        let matches = vec![MatchValue::Exact(port.into()), now_and_then];
+        Some((table, TableEntry { matches, priority: 1, action: call(redirect, []) }))
     }
 
     pub(crate) fn forward(&self, to: Option<Forward>) -> ActionCall {
@@ -230,13 +252,15 @@ fn action_of(
 
 #[cfg(test)]
 mod tests {
+    use hopwright_dataplane::{Executor, FrameSize, Pool, Verdict};
+
     use super::*;
 
     #[test]
     fn the_reasons_are_those_of_the_program() {
         let reasons = reasons();
         assert_eq!(reasons[0], (0, "FORWARDED"));
-        assert_eq!(reasons.last(), Some(&(44, "KERNEL_ROUTE")));
+        assert_eq!(reasons.last(), Some(&(45, "REDIRECT")));
         for (reason, name) in [
             (Reason::Blackhole, "BLACKHOLE"),
             (Reason::Local, "LOCAL"),
@@ -245,6 +269,75 @@ mod tests {
             (Reason::KernelRoute, "KERNEL_ROUTE"),
         ] {
             assert!(reasons.contains(&(reason as u8, name)), "{name}");
+        }
+    }
+
+    const MAC: [u8; 6] = [2, 0, 0, 0, 1, 1];
+
+    /// A router with one port, behind which is one neighbour with all networks.
+    fn router(engine: EngineKind) -> Executor {
+        let vdp = VirtualDataPlane::new(Arc::new(compile().pipeline.unwrap()), engine).unwrap();
+        let program = Program::new(&vdp).unwrap();
+        let insert = |table, matches, action| {
+            program.control[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
+        };
+        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive(MAC, 0));
+        let neighbour = Forward { port: 1, src: MAC, dst: [6; 6], mtu: 1500 };
+        insert(program.next_hops, vec![MatchValue::Exact(1u8.into())], program.forward(Some(neighbour)));
+        for routes in [program.ipv4, program.ipv6].into_iter().flatten() {
+            // Half of all addresses: the program has entries of its own in the other half, and for longer prefixes.
+            let value = BigUint::from(1u8) << (routes.bits - 3);
+            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.via(1, 0));
+        }
+        let (table, entry) = program.redirects(1).unwrap();
+        program.control[table].insert(entry).unwrap();
+        Executor::new(vdp)
+    }
+
+    /// Packets of IPv4 and IPv6 with a precedence.
+    fn packets(precedence: u8) -> [Vec<u8>; 2] {
+        let ethernet = |kind: [u8; 2]| [&MAC[..], &[6; 6], &kind].concat();
+        let mut ipv4 = [0x45, precedence << 5, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 32, 0, 0, 1];
+        let sum: u32 = ipv4.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
+        ipv4[10..12].copy_from_slice(&(!(sum as u16 + (sum >> 16) as u16)).to_be_bytes());
+        let mut ipv6 = [0; 40];
+        (ipv6[0], ipv6[1], ipv6[6], ipv6[7]) = (0x60 | precedence << 1, 0, 59, 64);
+        (ipv6[8], ipv6[24]) = (0x24, 0x20);
+        [[ethernet([8, 0]), ipv4.to_vec()].concat(), [ethernet([0x86, 0xdd]), ipv6.to_vec()].concat()]
+    }
+
+    /// Egress port and priority.
+    fn sent(router: &mut Executor, frame: &[u8], now_us: u64) -> (u32, u8) {
+        let mut pool = Pool::new(4, FrameSize { headroom: 64, data: 256 }).unwrap();
+        let mut packet = pool.take_filled(frame).unwrap();
+        packet.set_ingress_port(1);
+        router.process_batch(std::slice::from_mut(&mut packet), now_us);
+        assert_eq!(packet.verdict(), Verdict::Forward);
+        (packet.egress_port(), packet.priority())
+    }
+
+    #[test]
+    fn precedence_is_the_priority_in_egress_queues() {
+        for engine in [EngineKind::Interp, EngineKind::Jit] {
+            let mut router = router(engine);
+            for precedence in 0..8 {
+                for frame in packets(precedence) {
+                    assert_eq!(sent(&mut router, &frame, 1), (1, precedence));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn some_packets_cause_redirects() {
+        for engine in [EngineKind::Interp, EngineKind::Jit] {
+            let mut router = router(engine);
+            for frame in packets(0) {
+                let punted = (1_000_000..1_000_000 + 3 * REDIRECT_ONE_IN)
+                    .filter(|now_us| sent(&mut router, &frame, *now_us).0 == CPU_PORT)
+                    .count();
+                assert_eq!(punted, 3);
+            }
         }
     }
 

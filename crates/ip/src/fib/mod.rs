@@ -75,7 +75,8 @@ impl Fib {
                 control[routes.id].insert(entry.clone())?;
             }
         }
-        for table in [program.ports, program.groups, program.next_hops] {
+        let redirects = program.redirects(0).map(|(table, _)| table);
+        for table in [program.ports, program.groups, program.next_hops].into_iter().chain(redirects) {
             control[table].clear()?;
         }
         if let Some(selector) = pipeline[program.groups].implementation {
@@ -103,11 +104,15 @@ impl Fib {
         &mut self.hops
     }
 
-    /// Has the router accept frames to an Ethernet address at a port.
+    /// Has the router accept frames to an Ethernet address at a port, and tell who sends to it of better first hops.
     pub(crate) fn set_port(&self, number: u32, mac: [u8; 6], hash_seed: u32) -> Result<(), ControlError> {
         let table = &self.program.control[self.program.ports];
         let matches = vec![MatchValue::Exact(number.into())];
-        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed) })
+        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed) })?;
+        match self.program.redirects(number) {
+            Some((table, entry)) => put(&self.program.control[table], entry),
+            None => Ok(()),
+        }
     }
 
     /// Brings the entries of prefixes up to date. Errors are logged and counted: the entry stays as it was.
