@@ -24,6 +24,7 @@ pub mod udp;
 
 mod linux;
 mod offload;
+mod padding;
 
 /// Fails a test that needs privileges, unless the environment asks to skip such tests.
 #[cfg(test)]

@@ -316,6 +316,7 @@ impl Opener {
         }
         for port in &mut ports {
             port.fill_checksums(self.fill_checksums);
+            port.cut_padding(matches!(frames, FrameMatch::UdpDestinations(_)));
             if let Some(fallback) = self.fallback(frames) {
                 port.fall_back(fallback);
             }

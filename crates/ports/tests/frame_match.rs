@@ -121,6 +121,50 @@ fn everything() {
     });
 }
 
+/// Ethernet pads short frames. Who takes datagrams gets no padding, whatever the kind of port; who takes frames does.
+#[test]
+fn datagrams_come_without_padding() {
+    with_devices(|| {
+        let v4 = |to: [u8; 6]| {
+            let header = [0x45, 0, 0, 30, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let udp = [0x30, 0x39, 0xc3, 0x50, 0, 10, 0, 0, 7, 7];
+            [&to[..], &[2, 0, 0, 0, 0, 0x0a, 8, 0], &header, &udp].concat()
+        };
+        let v6 = [&v4(OWN)[..12], &[0x86, 0xdd, 0x60, 0, 0, 0, 0, 10, 17, 64], &[9; 16], &[0xfd; 16], &v4(OWN)[34..]];
+        let datagrams = [v4(OWN), v6.concat()];
+        let padded = |length: usize| {
+            datagrams.clone().map(|mut f| {
+                f.resize(f.len().max(length), 0xee);
+                f
+            })
+        };
+        let mut sent = padded(60).to_vec();
+        sent.extend(padded(64));
+        sent.extend(padded(1000));
+        sent.extend(padded(0));
+        let ours = vec![([10, 0, 0, 2].into(), 50000), ([0xfd; 16].into(), 50000)];
+        for (frames, whole) in [(FrameMatch::UdpDestinations(ours), false), (FrameMatch::Everything, true)] {
+            for choice in [PortChoice::AfPacket, PortChoice::AfXdp] {
+                let mut sender = AfPacket::open("va", None).unwrap();
+                let mut senders = Pool::new(64, FrameSize::JUMBO).unwrap();
+                let (opener, mut pool) = opener(choice);
+                let mut port = opener.open("vb", &frames).unwrap().ports.remove(0);
+                assert!(receive(&mut *port, &mut pool).is_empty());
+                let mut batch: Vec<_> = sent.iter().map(|f| senders.take_filled(f).unwrap()).collect();
+                assert_eq!(sender.transmit(&mut senders, &mut batch), sent.len());
+                // AF_XDP completes checksums, which are not compared here.
+                let got = receive(&mut *port, &mut pool);
+                let lengths: Vec<usize> = got.iter().map(Vec::len).collect();
+                let expected = |i: usize| if whole { sent[i].len() } else { datagrams[i % 2].len() };
+                assert_eq!(lengths, (0..sent.len()).map(expected).collect::<Vec<_>>(), "{choice}, {frames:?}");
+                assert!(got.iter().zip(datagrams.iter().cycle()).all(|(f, d)| f[d.len() - 2..d.len()] == [7, 7]));
+                drop(port);
+                assert!(closing::finish(Duration::from_secs(10)));
+            }
+        }
+    });
+}
+
 #[test]
 fn in_tap_devices() {
     with_devices(|| {

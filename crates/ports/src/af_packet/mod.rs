@@ -38,6 +38,7 @@ use crate::linux::device::{Facts, failed};
 use crate::linux::sys;
 use crate::offload::checksum;
 use crate::offload::segmentation;
+use crate::padding;
 use crate::udp::UdpSender;
 
 /// The size of a socket's send buffer in bytes.
@@ -92,6 +93,8 @@ struct Input {
     socket: Arc<SlowToClose>,
     /// Whether stripped VLAN tags are put back into frames. With a filter they are not: it passes only priority tags.
     tags: bool,
+    /// Whether what follows the IP packet of a frame is cut off.
+    cut_padding: bool,
 }
 
 impl AfPacket {
@@ -184,6 +187,14 @@ impl AfPacket {
         self.burst.fall_back(sender);
     }
 
+    /// Sets whether frames end with their IP packet: Ethernet padding and trailers are cut off. For ports that take
+    /// datagrams; by default, frames are whole.
+    pub fn cut_padding(&mut self, yes: bool) {
+        for input in [&mut self.urgent, &mut self.input].into_iter().flatten() {
+            input.cut_padding = yes;
+        }
+    }
+
     /// Also receives frames that pass this filter, through a small separate ring that is read first. The port's own
     /// filter should not pass these frames, or they are received twice.
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<(), DeviceError> {
@@ -255,7 +266,7 @@ impl Input {
         if let Some(filter) = filter {
             sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
         }
-        Ok(Input { ring, socket: Arc::new(socket), tags: filter.is_none() })
+        Ok(Input { ring, socket: Arc::new(socket), tags: filter.is_none(), cut_padding: false })
     }
 
     fn filter_setter(&self) -> FilterSetter {
@@ -344,6 +355,9 @@ impl Port for AfPacket {
                     taken.more
                 });
                 if some && taken.fits {
+                    if input.cut_padding {
+                        padding::cut_off(&mut packet);
+                    }
                     batch.push(packet);
                     count += 1;
                     continue;

@@ -44,6 +44,7 @@ use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
 use crate::offload::checksum;
+use crate::padding;
 use crate::udp::UdpSender;
 
 /// The maximum number of system calls in a row to send one burst.
@@ -80,6 +81,8 @@ pub struct XdpDevice {
     queues: u32,
     /// Whether to complete checksums, because senders may leave them to this device.
     mends: bool,
+    /// Whether what follows the IP packet of a frame is cut off, because ports take datagrams only.
+    cut_padding: bool,
     options: XdpOptions,
 }
 
@@ -112,7 +115,8 @@ impl XdpDevice {
         let queues = sys::receive_queues(facts.socket(), device).unwrap_or(1).clamp(1, redirect::MAX_QUEUES);
         let driver = sys::driver(facts.socket(), device).unwrap_or_default();
         let mends = mode == XdpMode::Generic || driver == "veth";
-        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, mends, options }))
+        let cut_padding = matches!(frames, FrameMatch::UdpDestinations(_));
+        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, mends, cut_padding, options }))
     }
 
     /// The number of the device's receive queues. Frames of a queue without a port go to the kernel.
@@ -270,7 +274,8 @@ impl AfXdp {
     /// device's program should pass these frames to the kernel; see [`XdpDevice::attach_but`].
     pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
         let size = PortSize { receive: RingSize::SMALL, transmit: 0 };
-        let urgent = AfPacket::with_size(self.device.facts.name(), Some(filter), size)?;
+        let mut urgent = AfPacket::with_size(self.device.facts.name(), Some(filter), size)?;
+        urgent.cut_padding(self.device.cut_padding);
         let setter = urgent.filter_setter().unwrap_or_default();
         self.urgent = Some(urgent);
         Ok(setter)
@@ -450,6 +455,9 @@ impl Port for AfXdp {
                     continue;
                 }
                 prefetch(&packet);
+                if self.device.cut_padding {
+                    padding::cut_off(&mut packet);
+                }
                 if self.device.mends {
                     checksum::mend(packet.bytes_mut());
                 }
