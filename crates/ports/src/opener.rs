@@ -385,7 +385,7 @@ impl Opener {
         let raw = |device: &Device| RawDevice {
             index: device.index,
             mtu: device.mtu,
-            addresses: device.frames.udp_destinations().to_vec(),
+            addresses: device.frames.udp_destinations().iter().copied().collect(),
             takes: match (&device.program, &self.urgent) {
                 (None, _) => Takes::All,
                 (Some(_), Some(pattern)) => Takes::Only(pattern.clone()),

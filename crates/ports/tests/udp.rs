@@ -599,6 +599,29 @@ fn nothing_is_lost_and_nothing_comes_twice_beside_af_xdp() {
     beside_raw_ports(PortChoice::AfXdp);
 }
 
+/// More addresses than a filter of classic BPF can hold.
+#[test]
+fn thousands_of_addresses_on_one_packet_socket() {
+    with_hosts(|host| {
+        ip("route add local 10.9.0.0/16 dev lo");
+        host.run(|| ip("route add 10.9.0.0/16 via 192.0.2.1"));
+        let addresses: Vec<_> = (0..3500u32)
+            .map(|i| SocketAddr::from(([10, 9, (i >> 8) as u8, i as u8], 20_000 + (3 * i) as u16)))
+            .collect();
+        let mut router = Router::with_raw(PortChoice::AfPacket, "r0", &addresses);
+        let peer = host.socket("192.0.2.2:0");
+        let some: Vec<_> = addresses.iter().step_by(100).collect();
+        for address in &some {
+            peer.send_to(address.to_string().as_bytes(), address).unwrap();
+        }
+        let sent: Vec<_> = some.iter().map(|address| address.to_string().into_bytes()).collect();
+        assert_eq!(router.payloads(0, sent.len()), sent);
+        // In fragments.
+        peer.send_to(&bytes(5000, 2), addresses[3499]).unwrap();
+        assert_eq!(router.payloads(1, 1), [bytes(5000, 2)]);
+    });
+}
+
 /// What a raw port cannot send the sockets send.
 fn instead_of_raw_ports(choice: PortChoice) {
     with_hosts(|host| {

@@ -620,7 +620,8 @@ mod tests {
     fn a_socket_drops_just_what_raw_ports_take() {
         let ours: [(IpAddr, u16); 2] = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 30042)];
         let pattern = Pattern { bytes: vec![(0, vec![203])] };
-        let raw = |index: u32, takes: Takes| RawDevice { index, mtu: 1500, addresses: ours.to_vec(), takes };
+        let raw =
+            |index: u32, takes: Takes| RawDevice { index, mtu: 1500, addresses: ours.into_iter().collect(), takes };
         let mut devices: Vec<_> = (10..400).map(|index| raw(index, Takes::All)).collect();
         devices.extend((400..600).map(|index| raw(index, Takes::Only(pattern.clone()))));
         devices.push(raw(600, Takes::Nothing));

@@ -4,7 +4,7 @@
 //! Changes are made under a lock. Ports and senders keep their own copy of the list of sockets, and compare version
 //! numbers to detect that it is outdated.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -33,7 +33,7 @@ pub struct RawDevice {
     /// The device's MTU in bytes.
     pub mtu: u32,
     /// The UDP addresses whose datagrams the device's ports take.
-    pub addresses: Vec<(IpAddr, u16)>,
+    pub addresses: HashSet<(IpAddr, u16)>,
     /// Which of these datagrams the kernel delivers to the sockets, too.
     pub takes: Takes,
 }
