@@ -88,6 +88,44 @@ fn switches_with_many_cases_are_checked() {
     assert_eq!(codes(&compile(&cases(&|i| i % (MANY - 1))).diagnostics), ["E0314"]);
 }
 
+/// Whether a state repeats, and which headers are valid in it, is found in time that grows with the parser only.
+#[test]
+fn parsers_with_many_states_and_headers_are_checked() {
+    // Time on a CPU, whatever else the machine does.
+    let cpu_seconds = || {
+        let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap() / 1_000_000_000
+    };
+    let before = cpu_seconds();
+    let parser = |states: String, headers: &str| {
+        let text =
+            program("", "", "apply { }").replace("state start { packet.extract(hdr.h); transition accept; }", &states);
+        text.replace("struct headers_t { h_t h; }", &format!("struct headers_t {{ h_t h; {headers} }}"))
+    };
+    let follow = |i: u32, last: u32| if i < last { format!("s{}", i + 1) } else { "accept".into() };
+    let last = 5 * MANY - 1;
+    let states: String = (0..=last)
+        .map(|i| {
+            let next = follow(i, last);
+            format!("state s{i} {{ transition select(hdr.h.a) {{ {i}: accept; default: {next}; }} }}\n")
+        })
+        .collect();
+    let start = "state start { packet.extract(hdr.h); transition s0; }\n";
+    fine(&parser(format!("{start}{states}"), ""));
+    let last = MANY / 4 - 1;
+    let headers: String = (0..=last).map(|i| format!("h_t h{i}; ")).collect();
+    let states: String = (0..=last)
+        .map(|i| {
+            let next = follow(i, last);
+            let case = format!("select(hdr.h{i}.a) {{ 0: {next}; default: accept; }}");
+            format!("state s{i} {{ packet.extract(hdr.h{i}); transition {case} }}\n")
+        })
+        .collect();
+    fine(&parser(format!("{start}{states}"), &headers));
+    let spent = cpu_seconds() - before;
+    assert!(spent < 30, "{spent} s");
+}
+
 /// What the interpreter makes of a packet whose header is `a`, 0, 0: the field `b`.
 fn run(compiled: Compiled, a: u32) -> u32 {
     let mut interp = Interp::new(Arc::new(compiled.pipeline.unwrap())).unwrap();

@@ -109,9 +109,10 @@ impl Lowering<'_> {
         }
         let resume = (self.state, std::mem::take(&mut self.block));
         let repeats = self.repeats;
+        let on_cycles = on_cycles(states);
         for (i, state) in states.iter().enumerate() {
             self.state = first + i;
-            self.repeats = repeats || reaches_itself(states, i);
+            self.repeats = repeats || on_cycles[i];
             self.stmts(&state.body);
             let next = |target: hir::StateRef| match target {
                 hir::StateRef::State(i) => Next::State(StateId((first + i) as u32)),
@@ -306,24 +307,60 @@ pub(crate) fn applies_parser(stmts: &[hir::Stmt]) -> bool {
     })
 }
 
-/// Returns whether a state can be entered again after it was left.
-fn reaches_itself(states: &[hir::State], state: usize) -> bool {
-    let mut seen = vec![false; states.len()];
-    let mut todo = vec![state];
-    while let Some(at) = todo.pop() {
-        let mut follow = |target: &hir::StateRef| {
-            if let hir::StateRef::State(i) = *target
-                && !std::mem::replace(&mut seen[i], true)
-            {
-                todo.push(i);
+/// Returns for each state whether it can be entered again after it was left: whether it is on a cycle. Tarjan's
+/// algorithm for strongly connected components, without recursion, because parsers may have very many states.
+fn on_cycles(states: &[hir::State]) -> Vec<bool> {
+    const UNSEEN: usize = usize::MAX;
+    let follow = |state: usize| -> Vec<usize> {
+        let target = |target: &hir::StateRef| if let hir::StateRef::State(i) = target { Some(*i) } else { None };
+        match &states[state].transition {
+            hir::Transition::Goto(next) => target(next).into_iter().collect(),
+            hir::Transition::Select { cases, .. } => cases.iter().filter_map(|c| target(&c.target)).collect(),
+        }
+    };
+    let mut on_cycle = vec![false; states.len()];
+    // The order in which states are seen, and the earliest state on the stack that each reaches.
+    let (mut seen, mut lowest) = (vec![UNSEEN; states.len()], vec![UNSEEN; states.len()]);
+    let (mut count, mut stack, mut stacked) = (0, Vec::new(), vec![false; states.len()]);
+    for root in 0..states.len() {
+        let mut path: Vec<(usize, Vec<usize>)> = Vec::new();
+        let mut enter = (seen[root] == UNSEEN).then_some(root);
+        loop {
+            if let Some(state) = enter.take() {
+                (seen[state], lowest[state]) = (count, count);
+                count += 1;
+                stack.push(state);
+                stacked[state] = true;
+                path.push((state, follow(state)));
             }
-        };
-        match &states[at].transition {
-            hir::Transition::Goto(target) => follow(target),
-            hir::Transition::Select { cases, .. } => cases.iter().for_each(|c| follow(&c.target)),
+            let Some((state, todo)) = path.last_mut() else { break };
+            let state = *state;
+            match todo.pop() {
+                Some(next) if seen[next] == UNSEEN => enter = Some(next),
+                Some(next) => {
+                    on_cycle[state] |= next == state;
+                    if stacked[next] {
+                        lowest[state] = lowest[state].min(seen[next]);
+                    }
+                }
+                None => {
+                    path.pop();
+                    if let Some((before, _)) = path.last() {
+                        lowest[*before] = lowest[*before].min(lowest[state]);
+                    }
+                    if lowest[state] == seen[state] {
+                        let at = stack.iter().rposition(|s| *s == state).unwrap_or(0);
+                        let component = stack.split_off(at);
+                        for member in &component {
+                            stacked[*member] = false;
+                            on_cycle[*member] |= component.len() > 1;
+                        }
+                    }
+                }
+            }
         }
     }
-    seen[state]
+    on_cycle
 }
 
 fn targets(transition: &Transition) -> Vec<Next> {

@@ -1,8 +1,10 @@
 //! The data-flow state: facts known at a point of the program, on one of the paths that lead there.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
+
+use imbl::OrdMap;
 
 use super::place::PlaceId;
 
@@ -33,7 +35,8 @@ pub(super) struct ParserPath {
 /// The data-flow state of one path to a point of the program.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    facts: Rc<BTreeMap<PlaceId, Fact>>,
+    /// A persistent map: states of neighbouring points share most of it.
+    facts: OrdMap<PlaceId, Fact>,
     /// The combined hash of the facts, updated with each change; distinguishes most states.
     mark: u64,
     /// Too many facts were dropped to claim that this path exists.
@@ -46,7 +49,7 @@ impl PartialEq for State {
     fn eq(&self, other: &State) -> bool {
         self.mark == other.mark
             && self.vague == other.vague
-            && (Rc::ptr_eq(&self.facts, &other.facts) || self.facts == other.facts)
+            && (self.facts.ptr_eq(&other.facts) || self.facts == other.facts)
     }
 }
 
@@ -65,7 +68,7 @@ const MAX_NOT: usize = 32;
 impl State {
     /// A state without facts.
     pub(super) fn new() -> State {
-        State { facts: Rc::default(), mark: 0, vague: false, parser_path: None }
+        State { facts: OrdMap::new(), mark: 0, vague: false, parser_path: None }
     }
 
     pub(super) fn get(&self, place: PlaceId) -> Option<&Fact> {
@@ -77,14 +80,14 @@ impl State {
             return;
         }
         self.mark ^= mark(place, &fact);
-        if let Some(old) = Rc::make_mut(&mut self.facts).insert(place, fact) {
+        if let Some(old) = self.facts.insert(place, fact) {
             self.mark ^= mark(place, &old);
         }
     }
 
     pub(super) fn forget(&mut self, place: PlaceId) {
         if self.facts.contains_key(&place)
-            && let Some(old) = Rc::make_mut(&mut self.facts).remove(&place)
+            && let Some(old) = self.facts.remove(&place)
         {
             self.mark ^= mark(place, &old);
         }
@@ -95,7 +98,7 @@ impl State {
     }
 
     fn keep(&mut self, which: impl Fn(PlaceId, &Fact) -> bool) {
-        self.facts = Rc::new(self.facts.iter().filter(|(p, f)| which(**p, f)).map(|(p, f)| (*p, f.clone())).collect());
+        self.facts = self.facts.iter().filter(|(p, f)| which(**p, f)).map(|(p, f)| (*p, f.clone())).collect();
         self.mark = self.facts.iter().fold(0, |all, (p, f)| all ^ mark(*p, f));
     }
 

@@ -281,7 +281,7 @@ impl Underlay {
         let raw = self.devices.iter().map(|(index, open)| RawDevice {
             index: *index,
             mtu: open.mtu,
-            addresses: addresses.clone(),
+            addresses: addresses.iter().copied().collect(),
             takes: Takes::Frames,
         });
         if let Err(error) = self.sockets.set_raw(raw.collect()) {
