@@ -5,11 +5,13 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
-use hopwright_dataplane::{EngineKind, FrameSize, wall_clock_us};
+use hopwright_dataplane::{Ahead, EngineKind, FrameSize, VirtualDataPlane, wall_clock_us};
 use hopwright_epic::router::{self, Link, NextHop, Relation, Router};
 use hopwright_epic::source::{self, Keys, Message, Sealed};
 use hopwright_epic::{BeaconHop, Cipher, ETHERTYPE, Host, IsdAs, Key, Level, Packet, Path, PathSegment, drkey};
+use hopwright_ir::Pipeline;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 /// Ports of each router: hosts, and the interface of the same number.
@@ -48,14 +50,28 @@ pub(crate) fn ia(number: usize) -> IsdAs {
     IsdAs(0x0001_ff00_0000_0100 + number as u64)
 }
 
+/// A data plane with the router's program, which is compiled once for each cipher.
+fn data_plane(cipher: Cipher, engine: EngineKind) -> Arc<VirtualDataPlane> {
+    static COMPILED: [OnceLock<(Arc<Pipeline>, Ahead)>; 2] = [const { OnceLock::new() }; 2];
+    let (pipeline, code) = COMPILED[cipher as usize].get_or_init(|| {
+        let pipeline = router::compile(cipher).pipeline.unwrap();
+        let code = hopwright_jit::compile_ahead(&pipeline).unwrap();
+        (Arc::new(pipeline), code)
+    });
+    match engine {
+        // SAFETY: the code was generated from this pipeline by this compiler.
+        EngineKind::Jit => unsafe { VirtualDataPlane::with_code(pipeline.clone(), code.clone()) }.unwrap(),
+        EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), engine).unwrap(),
+    }
+}
+
 impl Network {
     pub(crate) fn new(cipher: Cipher, engine: EngineKind) -> Network {
         let keys: Vec<AsKeys> = (0..ASES)
             .map(|i| AsKeys { ia: ia(i), hop: [0x10 + i as u8; 16].into(), secret: [0x20 + i as u8; 16].into() })
             .collect();
-        let pipeline = std::sync::Arc::new(router::compile(cipher).pipeline.unwrap());
         let routers = keys.iter().enumerate().map(|(i, keys)| {
-            let vdp = hopwright_dataplane::VirtualDataPlane::new(pipeline.clone(), engine).unwrap();
+            let vdp = data_plane(cipher, engine);
             router(i, keys).program(vdp.control(), cipher).unwrap();
             DataPlaneEngine::new(vdp, FrameSize::JUMBO).unwrap()
         });
