@@ -99,11 +99,12 @@ p4runtime-clients:
 test-switchblade: hopwright p4runtime-clients
 	tests/switchblade/run.sh
 
-# The RINA interior router with Scapy and p4runtime-shell; both engines on generated PDUs.
+# The RINA interior router with Scapy and p4runtime-shell, both engines on generated PDUs; a leaf-spine that configures itself.
 .PHONY: test-rina
 test-rina: hopwright
 	tests/rina/setup.sh
 	tests/rina/run.sh
+	tests/rina/network_test.py
 
 # Tenants on one switch, and docs/switch.md typed.
 test-switch: hopwright p4runtime-clients
@@ -178,7 +179,7 @@ PREFIX ?= /usr
 install: dist
 	install -D -m 755 $(TARGET)/dist/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
 	install -D -m 644 $(TARGET)/dist/hopwright.debug $(DESTDIR)/usr/lib/debug$(PREFIX)/bin/hopwright.debug
-	for unit in hopwright-router@.service hopwright-switch.service; do \
+	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 
 test-dist: hopwright

@@ -1,6 +1,7 @@
 //! Commands, options and their help. Commands that control a running switch are in `control`.
 
 pub(crate) mod control;
+pub(crate) mod rina;
 pub(crate) mod switch;
 
 use std::path::PathBuf;
@@ -113,6 +114,19 @@ pub(crate) enum Command {
     /// Whatever configures addresses and routes there, `ip`, FRR or BIRD, configures the router. Namespace, interfaces and
     /// addresses stay when the router stops, until `ip netns delete`. Needs root. Ctrl-C stops it.
     Ip(IpArgs),
+    /// Run a RINA router or host: IPC processes that enrol in DIFs, route and allocate flows
+    ///
+    /// Reads rina.toml: IPC processes with their DIFs, credentials and links; `hopwright rina sample config` prints a file with every
+    /// key. Neighbours enrol with each other, routes follow, applications reach each other by name. PDUs to other systems are
+    /// forwarded by p4/rina/interior.p4. It takes RINA's frames (EtherType 0xd1f0) from its devices; the kernel keeps everything else.
+    ///
+    /// SIGHUP makes it read the file again: costs, credentials, keep-alives and QoS cubes can change so. SIGTERM and SIGINT end it with
+    /// status 0. If it cannot run with the configuration or on the machine, it ends with status 1 and the reason on standard error.
+    /// Under systemd (Type=notify) it reports when it forwards, and feeds the watchdog. Needs CAP_NET_RAW, and CAP_NET_ADMIN and CAP_BPF
+    /// for AF_XDP.
+    ///
+    /// echo, perf, list and show are applications: they reach the IPC processes of this machine by their socket.
+    Rina(rina::RinaArgs),
     /// Hosts and routers of a network with EPIC: every packet is checked
     ///
     /// Routers are p4/epic/epic_router.p4, run by `hopwright run`. One file describes the network, with all keys: for tests.

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = match &cli.command {
         Command::Scion(args) => commands::scion::console(args),
+        Command::Rina(args) => commands::rina::console(args),
         _ => Console::default(),
     };
     let logging = Logging::start(&console);
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay::run(&args),
         Command::Epic(command) => commands::epic::run(&command),
         Command::Ip(args) => commands::ip::run(&args),
+        Command::Rina(args) => commands::rina::run(&args, logging),
         Command::Scion(args) => commands::scion::run(&args, logging),
         Command::Bench(args) => match args.command {
             BenchCommand::Programs(args) => commands::bench::programs::run_benchmark(&args),

@@ -13,6 +13,7 @@ pub(crate) mod ir;
 pub(crate) mod openflow;
 pub(crate) mod p4info;
 pub(crate) mod replay;
+pub(crate) mod rina;
 pub(crate) mod rtl;
 pub(crate) mod run;
 pub(crate) mod scion;

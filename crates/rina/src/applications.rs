@@ -1,0 +1,404 @@
+//! Applications on this machine, by a Unix socket whose packets keep their boundaries.
+//!
+//! The first packet of a connection is a [`Request`] as JSON; [`Answer`]s are JSON, too. What follows depends on it: a
+//! listener gets an [`Answer::Requested`] for each flow that others ask for, and the connection of an allocated or accepted flow
+//! carries its SDUs, one in a packet, until one end closes it.
+//!
+//! While a flow has no room its connection is not read, so that the application waits. What an application does not read
+//! stays in the flow's receiver, which gives the other end no more credit.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::flows::{FlowEvent, FlowId};
+use crate::ipcp::{Ipcp, LONGEST_SDU};
+use crate::name::Name;
+
+/// Connections at a time.
+const MOST: usize = 1024;
+/// Packets taken from a connection before the next has its turn.
+const BURST: usize = 64;
+/// Longest packet of the socket.
+pub(crate) const LONGEST_PACKET: usize = 32 * 1024;
+
+/// What an application asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// To be found by this name, in a DIF or in all.
+    Register {
+        /// The application's name.
+        name: Name,
+        /// The DIF.
+        dif: Option<Name>,
+    },
+    /// A flow to another application.
+    Allocate {
+        /// This application.
+        from: Name,
+        /// The other one.
+        to: Name,
+        /// Name of the QoS cube.
+        qos: String,
+        /// The DIF; none: the first that knows the other application.
+        dif: Option<Name>,
+    },
+    /// The flow that a listener was told about.
+    Accept {
+        /// Its number.
+        flow: u32,
+    },
+    /// Not that flow.
+    Refuse {
+        /// Its number.
+        flow: u32,
+    },
+    /// The state of the IPC processes, as JSON in packets until the connection ends.
+    Show,
+}
+
+/// What an application is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// It is done; a flow is there.
+    Done,
+    /// It is not, for this reason.
+    Failed(String),
+    /// To a listener: somebody asks for a flow.
+    Requested {
+        /// Its number.
+        flow: u32,
+        /// The application that asks.
+        from: Name,
+        /// The application that was asked for.
+        to: Name,
+        /// Name of the QoS cube.
+        qos: String,
+    },
+}
+
+/// A flow, by IPC process.
+type Place = (usize, FlowId);
+
+fn number((ipcp, flow): Place) -> u32 {
+    (ipcp as u32) << 16 | u32::from(flow)
+}
+
+fn place(number: u32) -> Place {
+    ((number >> 16) as usize, number as FlowId)
+}
+
+#[derive(Debug)]
+enum Role {
+    New,
+    /// At these IPC processes.
+    Listener(Name, Vec<usize>),
+    /// The flow is not there yet.
+    Waiting(Place),
+    Flow(Place),
+}
+
+#[derive(Debug)]
+struct Connection {
+    fd: OwnedFd,
+    role: Role,
+}
+
+/// The socket and its connections.
+#[derive(Debug)]
+pub(crate) struct Applications {
+    path: PathBuf,
+    listener: OwnedFd,
+    connections: BTreeMap<u64, Connection>,
+    by_flow: BTreeMap<Place, u64>,
+    next: u64,
+    buffer: Vec<u8>,
+    /// Flows whose application does not read as fast as SDUs come.
+    blocked: bool,
+}
+
+impl Applications {
+    /// Listens. A socket that nobody listens at any more is replaced.
+    pub(crate) fn listen(path: &Path) -> io::Result<Applications> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let address = SocketAddrUnix::new(path)?;
+        let socket = || {
+            rustix::net::socket_with(
+                AddressFamily::UNIX,
+                SocketType::SEQPACKET,
+                SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
+                None,
+            )
+        };
+        if std::fs::symlink_metadata(path).is_ok() {
+            match rustix::net::connect(socket()?, &address) {
+                Err(Errno::CONNREFUSED) => std::fs::remove_file(path)?,
+                _ => return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process listens there")),
+            }
+        }
+        let listener = socket()?;
+        rustix::net::bind(&listener, &address)?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        rustix::net::listen(&listener, 64)?;
+        Ok(Applications {
+            path: path.into(),
+            listener,
+            connections: BTreeMap::new(),
+            by_flow: BTreeMap::new(),
+            next: 0,
+            buffer: vec![0; LONGEST_PACKET],
+            blocked: false,
+        })
+    }
+
+    /// What to wait for.
+    pub(crate) fn descriptors(&self, ipcps: &mut [Ipcp]) -> Vec<RawFd> {
+        let readable = self.connections.values().filter(|connection| match connection.role {
+            Role::Waiting(_) => true,
+            Role::Flow((ipcp, flow)) => ipcps[ipcp].has_room(flow),
+            Role::New | Role::Listener(..) => true,
+        });
+        let all = readable.map(|connection| connection.fd.as_raw_fd());
+        all.chain([self.listener.as_fd().as_raw_fd()]).collect()
+    }
+
+    /// Whether applications have to be tried again soon.
+    pub(crate) fn blocked(&self) -> bool {
+        self.blocked
+    }
+
+    /// Takes new connections and what applications have sent. Returns whether there may be more.
+    pub(crate) fn serve(&mut self, ipcps: &mut [Ipcp], now: Duration, show: &dyn Fn(&[Ipcp]) -> Value) -> bool {
+        while let Ok(fd) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+            if self.connections.len() < MOST {
+                self.next += 1;
+                self.connections.insert(self.next, Connection { fd, role: Role::New });
+            }
+        }
+        let mut more = false;
+        for id in self.connections.keys().copied().collect::<Vec<_>>() {
+            more |= self.read(id, ipcps, now, show);
+        }
+        more
+    }
+
+    fn read(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration, show: &dyn Fn(&[Ipcp]) -> Value) -> bool {
+        for _ in 0..BURST {
+            let Some(connection) = self.connections.get(&id) else { return false };
+            if let Role::Flow((ipcp, flow)) = connection.role
+                && !ipcps[ipcp].has_room(flow)
+            {
+                return false;
+            }
+            let length = match rustix::net::recv(&connection.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+                Ok((length, _)) if length > 0 => length,
+                Err(Errno::AGAIN | Errno::INTR) => return false,
+                _ => {
+                    self.close(id, ipcps, now);
+                    return false;
+                }
+            };
+            let kept = match connection.role {
+                Role::Flow((ipcp, flow)) if length <= LONGEST_SDU => {
+                    ipcps[ipcp].write(flow, &self.buffer[..length]);
+                    true
+                }
+                Role::New => match serde_json::from_slice(&self.buffer[..length]) {
+                    Ok(request) => self.request(id, request, ipcps, now, show),
+                    Err(error) => {
+                        self.tell(id, &Answer::Failed(format!("not a request: {error}")));
+                        false
+                    }
+                },
+                _ => false,
+            };
+            if !kept {
+                self.close(id, ipcps, now);
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Returns whether the connection goes on.
+    fn request(
+        &mut self,
+        id: u64,
+        request: Request,
+        ipcps: &mut [Ipcp],
+        now: Duration,
+        show: &dyn Fn(&[Ipcp]) -> Value,
+    ) -> bool {
+        let chosen = |dif: &Option<Name>, ipcps: &[Ipcp]| -> Vec<usize> {
+            let matches = |ipcp: &Ipcp| dif.as_ref().is_none_or(|dif| ipcp.settings().dif == *dif);
+            (0..ipcps.len()).filter(|at| matches(&ipcps[*at])).collect()
+        };
+        match request {
+            Request::Show => {
+                let text = show(ipcps).to_string();
+                if let Some(connection) = self.connections.get(&id) {
+                    // It reads at once, or not at all: nobody waits for it.
+                    for part in text.as_bytes().chunks(LONGEST_PACKET) {
+                        let _ = rustix::net::send(&connection.fd, part, SendFlags::NOSIGNAL);
+                    }
+                }
+                false
+            }
+            Request::Register { name, dif } => {
+                let at = chosen(&dif, ipcps);
+                let taken = self.connections.values().any(|other| match &other.role {
+                    Role::Listener(there, difs) => *there == name && at.iter().any(|ipcp| difs.contains(ipcp)),
+                    _ => false,
+                });
+                if taken || at.is_empty() {
+                    let why = if taken { format!("{name} is registered already") } else { unknown(&dif) };
+                    self.tell(id, &Answer::Failed(why));
+                    return false;
+                }
+                at.iter().for_each(|ipcp| ipcps[*ipcp].register(name.clone(), now));
+                self.set_role(id, Role::Listener(name, at));
+                self.tell(id, &Answer::Done)
+            }
+            Request::Allocate { from, to, qos, dif } => {
+                let mut why = unknown(&dif);
+                for ipcp in chosen(&dif, ipcps) {
+                    match ipcps[ipcp].request_flow(from.clone(), to.clone(), &qos, now) {
+                        Ok(flow) => {
+                            self.by_flow.insert((ipcp, flow), id);
+                            self.set_role(id, Role::Waiting((ipcp, flow)));
+                            return true;
+                        }
+                        Err(reason) => why = reason,
+                    }
+                }
+                self.tell(id, &Answer::Failed(why));
+                false
+            }
+            Request::Accept { flow } => {
+                let place = place(flow);
+                let waits = ipcps.get_mut(place.0).is_some_and(|ipcp| ipcp.is_unanswered(place.1));
+                if !waits {
+                    self.tell(id, &Answer::Failed("there is no such request".into()));
+                    return false;
+                }
+                ipcps[place.0].answer(place.1, true, now);
+                self.by_flow.insert(place, id);
+                self.set_role(id, Role::Flow(place));
+                self.tell(id, &Answer::Done)
+            }
+            Request::Refuse { flow } => {
+                let place = place(flow);
+                if let Some(ipcp) = ipcps.get_mut(place.0) {
+                    ipcp.answer(place.1, false, now);
+                }
+                self.tell(id, &Answer::Done);
+                false
+            }
+        }
+    }
+
+    fn set_role(&mut self, id: u64, role: Role) {
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.role = role;
+        }
+    }
+
+    /// False if it cannot be told: it is not reading.
+    fn tell(&self, id: u64, answer: &Answer) -> bool {
+        let Some(connection) = self.connections.get(&id) else { return false };
+        // Answers always serialise.
+        let text = serde_json::to_vec(answer).unwrap_or_default();
+        rustix::net::send(&connection.fd, &text, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok()
+    }
+
+    fn close(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        match connection.role {
+            Role::New => {}
+            Role::Listener(name, at) => at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now)),
+            Role::Waiting(place) | Role::Flow(place) => {
+                self.by_flow.remove(&place);
+                ipcps[place.0].end_flow(place.1, now);
+            }
+        }
+    }
+
+    /// Hands events and SDUs of flows to applications.
+    pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp], now: Duration) {
+        for at in 0..ipcps.len() {
+            while let Some((flow, event)) = ipcps[at].next_event() {
+                self.event((at, flow), event, ipcps, now);
+            }
+        }
+        self.blocked = false;
+        for (place, id) in &self.by_flow {
+            let (Some(connection), ipcp) = (self.connections.get(id), &mut ipcps[place.0]) else { continue };
+            if matches!(connection.role, Role::Waiting(_)) {
+                continue;
+            }
+            while let Some(sdu) = ipcp.read(place.1) {
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                match rustix::net::send(&connection.fd, &sdu, flags) {
+                    Ok(_) => {}
+                    Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
+                        ipcp.put_back(place.1, sdu);
+                        self.blocked = true;
+                        break;
+                    }
+                    // It is gone, which is found when it is read.
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, place: Place, event: FlowEvent, ipcps: &mut [Ipcp], now: Duration) {
+        match event {
+            FlowEvent::Requested { to, from } => {
+                let listens = |connection: &Connection| matches!(&connection.role, Role::Listener(name, at) if *name == to && at.contains(&place.0));
+                let listener = self.connections.iter().find(|(_, connection)| listens(connection)).map(|(id, _)| *id);
+                let qos = ipcps[place.0].flow_qos(place.1).unwrap_or_default();
+                let request = Answer::Requested { flow: number(place), from, to, qos };
+                if !listener.is_some_and(|id| self.tell(id, &request)) {
+                    ipcps[place.0].answer(place.1, false, now);
+                }
+            }
+            FlowEvent::Allocated => {
+                if let Some(id) = self.by_flow.get(&place).copied() {
+                    self.set_role(id, Role::Flow(place));
+                    self.tell(id, &Answer::Done);
+                }
+            }
+            FlowEvent::Ended(reason) => {
+                if let Some(id) = self.by_flow.remove(&place) {
+                    if matches!(self.connections.get(&id), Some(Connection { role: Role::Waiting(_), .. })) {
+                        self.tell(id, &Answer::Failed(reason.into()));
+                    }
+                    self.connections.remove(&id);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Applications {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn unknown(dif: &Option<Name>) -> String {
+    dif.as_ref().map_or("no IPC process".into(), |dif| format!("this system is in no DIF {dif}"))
+}

@@ -1,0 +1,245 @@
+//! CDAP messages and the values of RIB objects, as Protocol Buffers.
+//!
+//! The message is that of `CDAP.proto` of IRATI and rlite, field by field. Object values have the fields of rlite's
+//! `BaseRIB.proto`; fields that it lacks have numbers above 100.
+
+use prost::Message as _;
+
+/// Longest encoded message, in bytes.
+pub(crate) const LONGEST: usize = 1300;
+
+/// Operations (`opCode_t`).
+pub(crate) mod op {
+    pub(crate) const CONNECT: i32 = 0;
+    pub(crate) const CONNECT_R: i32 = 1;
+    pub(crate) const CREATE: i32 = 4;
+    pub(crate) const CREATE_R: i32 = 5;
+    pub(crate) const DELETE: i32 = 6;
+    pub(crate) const READ: i32 = 8;
+    pub(crate) const READ_R: i32 = 9;
+    pub(crate) const WRITE: i32 = 12;
+    pub(crate) const WRITE_R: i32 = 13;
+    pub(crate) const START: i32 = 14;
+    pub(crate) const START_R: i32 = 15;
+}
+
+/// Classes of objects, and names of those there is one of.
+pub(crate) mod object {
+    pub(crate) const ENROLLMENT: &str = "enrollment";
+    pub(crate) const ENROLLMENT_NAME: &str = "/mgmt/enrollment";
+    pub(crate) const KEEPALIVE: &str = "keepalive";
+    pub(crate) const KEEPALIVE_NAME: &str = "/mgmt/keepalive";
+    pub(crate) const NEIGHBOURS: &str = "neigh_entries";
+    pub(crate) const NEIGHBOURS_NAME: &str = "/mgmt/neighbors/entries";
+    pub(crate) const LOWER_FLOWS: &str = "lfdb_entries";
+    pub(crate) const LOWER_FLOWS_NAME: &str = "/mgmt/routing/routing";
+    pub(crate) const DIRECTORY: &str = "dft_entries";
+    pub(crate) const DIRECTORY_NAME: &str = "/mgmt/dft/table";
+    pub(crate) const FLOW: &str = "flow";
+    pub(crate) const FLOW_NAME: &str = "/mgmt/flowalloc/flows";
+}
+
+/// Authentication by challenge and response with HMAC-SHA-256, of the range for private use.
+pub(crate) const AUTH_HMAC: i32 = 100;
+
+/// `CDAPMessage`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct Message {
+    #[prost(int32, optional, tag = "1")]
+    pub abs_syntax: Option<i32>,
+    #[prost(int32, required, tag = "2")]
+    pub op_code: i32,
+    #[prost(int32, optional, tag = "3")]
+    pub invoke_id: Option<i32>,
+    #[prost(string, optional, tag = "5")]
+    pub obj_class: Option<String>,
+    #[prost(string, optional, tag = "6")]
+    pub obj_name: Option<String>,
+    #[prost(message, optional, tag = "8")]
+    pub obj_value: Option<ObjectValue>,
+    #[prost(int32, optional, tag = "9")]
+    pub result: Option<i32>,
+    #[prost(int32, optional, tag = "17")]
+    pub auth_mech: Option<i32>,
+    #[prost(message, optional, tag = "18")]
+    pub auth_value: Option<AuthValue>,
+    #[prost(string, optional, tag = "22")]
+    pub dest_ap_name: Option<String>,
+    #[prost(string, optional, tag = "26")]
+    pub src_ap_name: Option<String>,
+    #[prost(string, optional, tag = "27")]
+    pub result_reason: Option<String>,
+    #[prost(int64, optional, tag = "28")]
+    pub version: Option<i64>,
+}
+
+/// `objVal_t`, without the kinds of value that no object has.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ObjectValue {
+    #[prost(bytes = "vec", optional, tag = "6")]
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// `authValue_t`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct AuthValue {
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub other: Option<Vec<u8>>,
+}
+
+/// `EnrollmentInfo`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct EnrollmentInfo {
+    /// 0: none yet.
+    #[prost(uint64, optional, tag = "1")]
+    pub address: Option<u64>,
+}
+
+/// `NeighborCandidate`: an IPC process and its address.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct NeighborCandidate {
+    #[prost(string, optional, tag = "1")]
+    pub ap_name: Option<String>,
+    #[prost(uint64, optional, tag = "3")]
+    pub address: Option<u64>,
+    #[prost(uint32, optional, tag = "101")]
+    pub seqnum: Option<u32>,
+    #[prost(uint32, optional, tag = "102")]
+    pub age: Option<u32>,
+}
+
+/// `LowerFlow`: a flow state object.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct LowerFlow {
+    #[prost(string, optional, tag = "1")]
+    pub local_node: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    pub remote_node: Option<String>,
+    #[prost(uint32, optional, tag = "3")]
+    pub cost: Option<u32>,
+    #[prost(uint32, optional, tag = "4")]
+    pub seqnum: Option<u32>,
+    #[prost(bool, optional, tag = "5")]
+    pub state: Option<bool>,
+    /// Seconds.
+    #[prost(uint32, optional, tag = "6")]
+    pub age: Option<u32>,
+}
+
+/// `APName`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ApName {
+    #[prost(string, required, tag = "1")]
+    pub ap_name: String,
+}
+
+/// `DFTEntry`: which IPC process an application is at.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct DirectoryEntry {
+    #[prost(message, required, tag = "1")]
+    pub appl_name: ApName,
+    #[prost(string, required, tag = "2")]
+    pub ipcp_name: String,
+    #[prost(uint64, optional, tag = "3")]
+    pub seqnum: Option<u64>,
+    #[prost(uint32, optional, tag = "101")]
+    pub age: Option<u32>,
+    #[prost(bool, optional, tag = "102")]
+    pub state: Option<bool>,
+}
+
+/// `ConnId`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct ConnId {
+    #[prost(uint32, optional, tag = "1")]
+    pub qosid: Option<u32>,
+    #[prost(uint32, optional, tag = "2")]
+    pub src_cep: Option<u32>,
+    #[prost(uint32, optional, tag = "3")]
+    pub dst_cep: Option<u32>,
+}
+
+/// `FlowRequest`.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct FlowRequest {
+    #[prost(message, required, tag = "1")]
+    pub src_app: ApName,
+    #[prost(message, required, tag = "2")]
+    pub dst_app: ApName,
+    #[prost(uint64, required, tag = "3")]
+    pub src_port: u64,
+    #[prost(uint64, optional, tag = "4")]
+    pub dst_port: Option<u64>,
+    #[prost(string, required, tag = "5")]
+    pub src_ipcp: String,
+    #[prost(string, required, tag = "6")]
+    pub dst_ipcp: String,
+    #[prost(message, repeated, tag = "7")]
+    pub connections: Vec<ConnId>,
+}
+
+/// Bytes that are no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a CDAP message")]
+pub(crate) struct Malformed;
+
+impl Message {
+    /// A message about an object.
+    pub(crate) fn about(op_code: i32, class: &str, name: impl Into<String>) -> Message {
+        Message { op_code, obj_class: Some(class.into()), obj_name: Some(name.into()), ..Message::default() }
+    }
+
+    /// The same with a value.
+    pub(crate) fn with_value(mut self, value: &impl prost::Message) -> Message {
+        self.obj_value = Some(ObjectValue { bytes: Some(value.encode_to_vec()) });
+        self
+    }
+
+    /// Reads a message. What it takes in memory is proportional to its bytes.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Message, Malformed> {
+        if bytes.len() > LONGEST {
+            return Err(Malformed);
+        }
+        Message::decode(bytes).map_err(|_| Malformed)
+    }
+
+    /// The value, as a message of this type.
+    pub(crate) fn value<T: prost::Message + Default>(&self) -> Result<T, Malformed> {
+        let bytes = self.obj_value.as_ref().and_then(|value| value.bytes.as_deref()).ok_or(Malformed)?;
+        T::decode(bytes).map_err(|_| Malformed)
+    }
+
+    /// Whether it is about an object of this class.
+    pub(crate) fn is_about(&self, class: &str) -> bool {
+        self.obj_class.as_deref() == Some(class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes as protoc writes them for `CDAP.proto`.
+    #[test]
+    fn the_wire_format_is_that_of_the_proto_file() {
+        let message = Message {
+            invoke_id: Some(7),
+            version: Some(3),
+            ..Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME)
+        };
+        let mut wanted = vec![0x10, 8, 0x18, 7, 0x2a, 9];
+        wanted.extend(b"keepalive");
+        wanted.extend([0x32, 15]);
+        wanted.extend(b"/mgmt/keepalive");
+        wanted.extend([0xe0, 1, 3]);
+        assert_eq!(message.encode_to_vec(), wanted);
+        assert_eq!(Message::parse(&wanted), Ok(message));
+    }
+
+    #[test]
+    fn long_and_broken_messages_are_refused() {
+        assert_eq!(Message::parse(&[0; LONGEST + 1]), Err(Malformed));
+        assert_eq!(Message::parse(&[0x10]), Err(Malformed));
+        assert_eq!(Message::default().value::<LowerFlow>(), Err(Malformed));
+    }
+}

@@ -1,0 +1,214 @@
+//! The DIF's credential, and what is derived from it: who knows it, and the protection of management SDUs between
+//! neighbours.
+//!
+//! Two IPC processes exchange nonces in M_CONNECT and M_CONNECT_R. Both derive a key for each direction,
+//!
+//! ```text
+//! HMAC-SHA-256(credential, direction ‖ DIF ‖ initiator ‖ responder ‖ nonce of the initiator ‖ nonce of the responder)
+//! ```
+//!
+//! with a length in front of each part. Every further management SDU on the link is `1 ‖ number ‖ tag ‖ CDAP message`:
+//! a number of 8 bytes that increases, and the first 16 bytes of HMAC-SHA-256(key, number ‖ message). The first byte of
+//! a CDAP message without protection is never 1. Who sends a right tag knows the credential.
+
+use std::fmt;
+use std::path::Path;
+
+use hmac::{Hmac, Mac};
+use hopwright_host::files;
+use sha2::Sha256;
+use zeroize::Zeroizing;
+
+use crate::name::Name;
+
+/// Bytes of a nonce.
+pub(crate) const NONCE: usize = 16;
+const TAG: usize = 16;
+const PROTECTED: u8 = 1;
+/// Bytes in front of a protected message.
+pub(crate) const OVERHEAD: usize = 1 + 8 + TAG;
+/// Bytes of a credential, at least and at most.
+const LENGTHS: std::ops::RangeInclusive<usize> = 16..=1024;
+
+/// What the members of a DIF know and nobody else.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential(Zeroizing<Vec<u8>>);
+
+/// Why there is no credential.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum CredentialError {
+    #[error("{file}: {source}")]
+    Read { file: String, source: std::io::Error },
+    #[error("{0}: expected 16 to 1,024 bytes, without the line's end")]
+    Length(String),
+}
+
+impl Credential {
+    /// Reads a credential: the bytes of the file, without line ends behind them.
+    pub fn read(file: &Path) -> Result<Credential, CredentialError> {
+        let name = || file.display().to_string();
+        let bytes =
+            files::read(file, *LENGTHS.end() + 2).map_err(|source| CredentialError::Read { file: name(), source })?;
+        Credential::new(bytes.trim_ascii_end()).ok_or_else(|| CredentialError::Length(name()))
+    }
+
+    /// A credential of at least 16 bytes.
+    pub fn new(bytes: &[u8]) -> Option<Credential> {
+        LENGTHS.contains(&bytes.len()).then(|| Credential(Zeroizing::new(bytes.into())))
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credential")
+    }
+}
+
+/// What two IPC processes agree on before they trust each other.
+pub(crate) struct Handshake<'a> {
+    pub dif: &'a Name,
+    pub initiator: &'a Name,
+    pub responder: &'a Name,
+    pub initiator_nonce: [u8; NONCE],
+    pub responder_nonce: [u8; NONCE],
+}
+
+impl Handshake<'_> {
+    /// The keys of the initiator's and the responder's SDUs.
+    fn keys(&self, credential: &Credential) -> [Key; 2] {
+        ["initiator", "responder"].map(|direction| {
+            let mut hmac = hmac(&credential.0);
+            let parts: [&[u8]; 6] = [
+                direction.as_bytes(),
+                self.dif.as_str().as_bytes(),
+                self.initiator.as_str().as_bytes(),
+                self.responder.as_str().as_bytes(),
+                &self.initiator_nonce,
+                &self.responder_nonce,
+            ];
+            for part in parts {
+                hmac.update(&(part.len() as u32).to_be_bytes());
+                hmac.update(part);
+            }
+            Key(Zeroizing::new(hmac.finalize().into_bytes().into()))
+        })
+    }
+
+    /// The protection at the initiator's end.
+    pub(crate) fn initiator(&self, credential: &Credential) -> Protection {
+        let [sent, received] = self.keys(credential);
+        Protection { sent, received, next: 1, last: 0 }
+    }
+
+    /// The protection at the responder's end.
+    pub(crate) fn responder(&self, credential: &Credential) -> Protection {
+        let [received, sent] = self.keys(credential);
+        Protection { sent, received, next: 1, last: 0 }
+    }
+}
+
+struct Key(Zeroizing<[u8; 32]>);
+
+/// Keys and numbers of one end of a link.
+pub(crate) struct Protection {
+    sent: Key,
+    received: Key,
+    next: u64,
+    last: u64,
+}
+
+impl Protection {
+    /// Protects a message.
+    pub(crate) fn protect(&mut self, message: &[u8]) -> Vec<u8> {
+        let number = self.next.to_be_bytes();
+        self.next += 1;
+        let mut sdu = Vec::with_capacity(OVERHEAD + message.len());
+        sdu.push(PROTECTED);
+        sdu.extend(number);
+        sdu.extend(&tag(&self.sent, number, message).finalize().into_bytes()[..TAG]);
+        sdu.extend(message);
+        sdu
+    }
+
+    /// The message of a protected SDU that the other end sent, once and in order.
+    pub(crate) fn open<'a>(&mut self, sdu: &'a [u8]) -> Option<&'a [u8]> {
+        let (head, message) = sdu.split_first_chunk::<OVERHEAD>()?;
+        let number = *head[1..].first_chunk::<8>()?;
+        let counted = u64::from_be_bytes(number);
+        let right = tag(&self.received, number, message).verify_truncated_left(&head[9..]).is_ok();
+        if head[0] != PROTECTED || !right || counted <= self.last {
+            return None;
+        }
+        self.last = counted;
+        Some(message)
+    }
+}
+
+impl fmt::Debug for Protection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Protection").field("next", &self.next).field("last", &self.last).finish_non_exhaustive()
+    }
+}
+
+/// Whether an SDU says that it is protected.
+pub(crate) fn is_protected(sdu: &[u8]) -> bool {
+    sdu.first() == Some(&PROTECTED)
+}
+
+/// A nonce.
+pub(crate) fn nonce() -> [u8; NONCE] {
+    let mut nonce = [0; NONCE];
+    // The system has random numbers, or nothing works.
+    getrandom::fill(&mut nonce).expect("the system's random numbers");
+    nonce
+}
+
+fn hmac(key: &[u8]) -> Hmac<Sha256> {
+    Hmac::new_from_slice(key).expect("keys of any length are keys of HMAC")
+}
+
+fn tag(key: &Key, number: [u8; 8], message: &[u8]) -> Hmac<Sha256> {
+    hmac(&*key.0).chain_update(number).chain_update(message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(one: &[u8], other: &[u8]) -> (Protection, Protection) {
+        let (dif, a, b) = ("dif".parse().unwrap(), "a".parse().unwrap(), "b".parse().unwrap());
+        let handshake = Handshake {
+            dif: &dif,
+            initiator: &a,
+            responder: &b,
+            initiator_nonce: [1; NONCE],
+            responder_nonce: [2; NONCE],
+        };
+        (handshake.initiator(&Credential::new(one).unwrap()), handshake.responder(&Credential::new(other).unwrap()))
+    }
+
+    #[test]
+    fn messages_are_taken_once_and_unchanged() {
+        let (mut a, mut b) = ends(&[7; 16], &[7; 16]);
+        let first = a.protect(b"first");
+        let second = a.protect(b"second");
+        assert_eq!(b.open(&first), Some(&b"first"[..]));
+        assert_eq!(b.open(&first), None, "replayed");
+        for at in 0..second.len() {
+            let mut changed = second.clone();
+            changed[at] ^= 1;
+            assert_eq!(b.open(&changed), None, "byte {at}");
+        }
+        assert_eq!(a.open(&second), None, "reflected");
+        assert_eq!(b.open(&second), Some(&b"second"[..]));
+    }
+
+    #[test]
+    fn another_credential_opens_nothing() {
+        let (mut a, mut b) = ends(&[7; 16], &[8; 16]);
+        assert_eq!(b.open(&a.protect(b"hello")), None);
+        assert!(Credential::new(b"short").is_none());
+        assert_eq!(format!("{:?}", Credential::new(&[65; 16])), "Some(Credential)");
+    }
+}

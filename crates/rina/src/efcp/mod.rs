@@ -1,0 +1,187 @@
+//! Data transfer: EFCP connections, as state machines.
+//!
+//! A connection without retransmission only numbers its PDUs; [`Pacer`](sender::Pacer) keeps it to its rate. One with
+//! retransmission is a sliding window over PDUs:
+//!
+//! - [`sender`]: what waits for acknowledgement, the retransmission timer (RFC 6298), and the congestion window, which
+//!   follows the share of marked PDUs as in DCTCP (RFC 8257).
+//! - [`receiver`]: order, what is missing, and the credit that the receiver gives.
+//! - [`Ack`]: what an acknowledgement says.
+//!
+//! An acknowledgement is a control PDU, `ACK_FLOW` or `SACK_FLOW`. Behind the header, in network byte order: the number of
+//! the PDU expected next (4 bytes), the first number beyond the credit (4), PDUs received (4), and PDUs received with the
+//! congestion flag (4); in `SACK_FLOW` up to [`RANGES`] pairs of 4 bytes, ranges received beyond what is missing.
+
+pub(crate) mod receiver;
+pub(crate) mod sender;
+
+/// Ranges in an acknowledgement, at most.
+pub(crate) const RANGES: usize = 16;
+
+/// A QoS cube of a DIF: what flows of this class get. All members of the DIF have the same cubes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Qos {
+    /// Its number in PDUs.
+    pub id: u16,
+    /// Its name.
+    pub name: String,
+    /// SDUs arrive all, once and in order.
+    pub reliable: bool,
+    /// PDUs that may be under way, at most.
+    pub window: u32,
+    /// Bits of SDUs a second, at most.
+    pub rate: Option<u64>,
+    /// The egress queue of routers.
+    pub priority: u8,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ack {
+    /// The PDU expected next.
+    pub next: u32,
+    /// The first PDU beyond the credit.
+    pub edge: u32,
+    /// PDUs received, and those with the congestion flag; both wrap around.
+    pub received: u32,
+    pub marked: u32,
+    /// Ranges received beyond what is missing, in order, each with the first number beyond it.
+    pub ranges: Vec<(u32, u32)>,
+}
+
+impl Ack {
+    pub(crate) fn write(&self) -> Vec<u8> {
+        let fixed = [self.next, self.edge, self.received, self.marked];
+        let ranges = self.ranges.iter().take(RANGES).flat_map(|(begin, end)| [*begin, *end]);
+        fixed.into_iter().chain(ranges).flat_map(u32::to_be_bytes).collect()
+    }
+
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Ack> {
+        let (words, rest) = bytes.as_chunks::<4>();
+        let words: Vec<u32> = words.iter().take(4 + 2 * RANGES).map(|word| u32::from_be_bytes(*word)).collect();
+        let (&[next, edge, received, marked], ranges) = words.split_first_chunk()?;
+        let (pairs, single) = ranges.as_chunks::<2>();
+        let whole = rest.is_empty() && single.is_empty();
+        whole.then(|| Ack { next, edge, received, marked, ranges: pairs.iter().map(|[a, b]| (*a, *b)).collect() })
+    }
+}
+
+/// The number of 64 bits that is nearest to one that is known and ends in these 32 bits.
+fn extend(low: u32, near: u64) -> u64 {
+    near.wrapping_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::time::Duration;
+
+    use super::receiver::Receiver;
+    use super::sender::Sender;
+    use super::*;
+
+    #[test]
+    fn acknowledgements_are_read_as_written() {
+        for ranges in [vec![], vec![(5, 7)], vec![(1, 2); RANGES]] {
+            let ack = Ack { next: 1, edge: u32::MAX, received: 3, marked: 4, ranges };
+            let bytes = ack.write();
+            assert_eq!(Ack::parse(&bytes), Some(ack));
+            assert_eq!(Ack::parse(&bytes[1..]), None);
+        }
+        assert_eq!(Ack::parse(&[0; 20]), None);
+    }
+
+    #[test]
+    fn numbers_are_extended() {
+        assert_eq!(extend(5, 3), 5);
+        assert_eq!(extend(2, 0xffff_fffe), 0x1_0000_0002);
+        assert_eq!(extend(0xffff_ffff, 0x1_0000_0001), 0xffff_ffff);
+    }
+
+    pub(super) fn qos(reliable: bool) -> Qos {
+        Qos { id: 1, name: "test".into(), reliable, window: 64, rate: None, priority: 0 }
+    }
+
+    /// A link with a queue: so many PDUs leave each millisecond, so many may wait, and from a threshold on they are marked.
+    struct Link {
+        queue: VecDeque<(u32, Vec<u8>, bool)>,
+        room: usize,
+        threshold: usize,
+        longest: usize,
+        lost: usize,
+    }
+
+    /// Sends `total` SDUs over a link; `lose` says which transmissions are lost. Returns the time it took.
+    fn transfer(total: usize, link: &mut Link, mut lose: impl FnMut(usize) -> bool) -> (Sender, Duration) {
+        let (mut sender, mut receiver) = (Sender::new(&qos(true)), Receiver::new(&qos(true)));
+        let mut acks: VecDeque<(Duration, Ack)> = VecDeque::new();
+        let (mut offered, mut delivered, mut sent) = (0, 0, 0);
+        let mut now = Duration::ZERO;
+        while delivered < total {
+            now += Duration::from_millis(1);
+            assert!(now < Duration::from_secs(600), "{delivered} of {total} arrived");
+            while offered < total && sender.has_room() {
+                sender.push((offered as u32).to_be_bytes().to_vec());
+                offered += 1;
+            }
+            while let Some((_, ack)) = acks.pop_front_if(|(due, _)| *due <= now) {
+                sender.acknowledge(&ack, now);
+            }
+            sender.poll(now, &mut |number, sdu| {
+                sent += 1;
+                if lose(sent) {
+                    return;
+                }
+                if link.queue.len() >= link.room {
+                    link.lost += 1;
+                    return;
+                }
+                let marked = link.queue.len() >= link.threshold;
+                link.queue.push_back((number, sdu.to_vec(), marked));
+                link.longest = link.longest.max(link.queue.len());
+            });
+            for (number, sdu, marked) in link.queue.drain(..link.queue.len().min(10)) {
+                receiver.receive(number, &sdu, marked);
+            }
+            while let Some(sdu) = receiver.pop() {
+                assert_eq!(sdu, (delivered as u32).to_be_bytes(), "in order, each once");
+                delivered += 1;
+            }
+            if let Some(ack) = receiver.take_ack() {
+                acks.push_back((now + Duration::from_millis(1), ack));
+            }
+            assert!(!sender.broken());
+        }
+        (sender, now)
+    }
+
+    fn wide() -> Link {
+        Link { queue: VecDeque::new(), room: usize::MAX, threshold: usize::MAX, longest: 0, lost: 0 }
+    }
+
+    #[test]
+    fn everything_arrives_whatever_is_lost() {
+        for share in [0, 2, 3, 10, 50] {
+            transfer(2000, &mut wide(), |sent| share > 0 && sent % share == 0);
+        }
+        // A second of silence.
+        transfer(2000, &mut wide(), |sent| (500..600).contains(&sent));
+    }
+
+    #[test]
+    fn marks_keep_the_queue_short_and_the_link_busy() {
+        let mut link = Link { room: 200, threshold: 20, ..wide() };
+        let (_, time) = transfer(20_000, &mut link, |_| false);
+        assert_eq!(link.lost, 0);
+        assert!(link.longest <= 60, "{} PDUs waited", link.longest);
+        // Ten a millisecond.
+        assert!(time < Duration::from_millis(2200), "{time:?}");
+    }
+
+    #[test]
+    fn a_full_queue_is_survived() {
+        let mut link = Link { room: 20, ..wide() };
+        let (_, time) = transfer(20_000, &mut link, |_| false);
+        assert!(time < Duration::from_millis(6000), "{time:?}");
+    }
+}

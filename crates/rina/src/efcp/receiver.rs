@@ -1,0 +1,172 @@
+//! The receiver's end of a connection.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::{Ack, Qos, RANGES, extend};
+
+/// Order, what is missing, and what the application has not taken yet.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    reliable: bool,
+    window: u64,
+    next: u64,
+    /// Beyond what is missing.
+    early: BTreeMap<u64, Vec<u8>>,
+    /// For the application.
+    ready: VecDeque<Vec<u8>>,
+    received: u32,
+    marked: u32,
+    /// Whether an acknowledgement is due, and the credit of the last one.
+    due: bool,
+    edge: u64,
+    /// PDUs received.
+    pub pdus: u64,
+    /// Those that came with the congestion flag.
+    pub marks: u64,
+    /// Those that had been received before, or there was no credit for.
+    pub discarded: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(qos: &Qos) -> Receiver {
+        Receiver {
+            reliable: qos.reliable,
+            window: qos.window.max(1).into(),
+            next: 0,
+            early: BTreeMap::new(),
+            ready: VecDeque::new(),
+            received: 0,
+            marked: 0,
+            due: false,
+            edge: qos.window.max(1).into(),
+            pdus: 0,
+            marks: 0,
+            discarded: 0,
+        }
+    }
+
+    /// Takes a data PDU.
+    pub(crate) fn receive(&mut self, number: u32, sdu: &[u8], marked: bool) {
+        self.pdus += 1;
+        self.marks += u64::from(marked);
+        self.received = self.received.wrapping_add(1);
+        self.marked = self.marked.wrapping_add(marked.into());
+        let number = extend(number, self.next);
+        if !self.reliable {
+            // What comes late comes in vain.
+            if number < self.next || self.ready.len() as u64 >= self.window {
+                self.discarded += 1;
+                return;
+            }
+            self.next = number + 1;
+            self.ready.push_back(sdu.to_vec());
+            return;
+        }
+        self.due = true;
+        if number < self.next || number >= self.next + self.credit() || self.early.contains_key(&number) {
+            self.discarded += 1;
+            return;
+        }
+        self.early.insert(number, sdu.to_vec());
+        while let Some(sdu) = self.early.remove(&self.next) {
+            self.next += 1;
+            self.ready.push_back(sdu);
+        }
+    }
+
+    fn credit(&self) -> u64 {
+        self.window.saturating_sub(self.ready.len() as u64)
+    }
+
+    /// The next SDU for the application.
+    pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
+        self.ready.pop_front()
+    }
+
+    /// Gives back an SDU that the application had no room for.
+    pub(crate) fn put_back(&mut self, sdu: Vec<u8>) {
+        self.ready.push_front(sdu);
+    }
+
+    /// Whether SDUs wait for the application.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The acknowledgement that is due: of what has come, or because the application has made room.
+    pub(crate) fn take_ack(&mut self) -> Option<Ack> {
+        let edge = self.next + self.credit();
+        let room = self.reliable && edge >= self.edge + self.window / 2;
+        if !self.due && !room {
+            return None;
+        }
+        self.due = false;
+        self.edge = edge;
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for number in self.early.keys().copied() {
+            let count = ranges.len();
+            match ranges.last_mut() {
+                Some((_, end)) if *end == number => *end += 1,
+                _ if count == RANGES => break,
+                _ => ranges.push((number, number + 1)),
+            }
+        }
+        Some(Ack {
+            next: self.next as u32,
+            edge: edge as u32,
+            received: self.received,
+            marked: self.marked,
+            ranges: ranges.into_iter().map(|(begin, end)| (begin as u32, end as u32)).collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::qos;
+    use super::*;
+
+    #[test]
+    fn what_is_early_waits_and_is_reported() {
+        let mut receiver = Receiver::new(&qos(true));
+        for number in [0, 2, 3, 5] {
+            receiver.receive(number, &[number as u8], number == 5);
+        }
+        let ack = receiver.take_ack().unwrap();
+        assert_eq!((ack.next, ack.received, ack.marked, ack.ranges), (1, 4, 1, vec![(2, 4), (5, 6)]));
+        assert_eq!(receiver.take_ack(), None);
+        assert_eq!((receiver.pop(), receiver.pop()), (Some(vec![0]), None));
+        receiver.receive(1, &[1], false);
+        assert_eq!([receiver.pop(), receiver.pop(), receiver.pop()].concat_sdus(), [1, 2, 3]);
+    }
+
+    trait Concat {
+        fn concat_sdus(self) -> Vec<u8>;
+    }
+
+    impl Concat for [Option<Vec<u8>>; 3] {
+        fn concat_sdus(self) -> Vec<u8> {
+            self.into_iter().flatten().flatten().collect()
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_by_the_window() {
+        let mut receiver = Receiver::new(&qos(true));
+        for number in 0..10_000u32 {
+            receiver.receive(number.wrapping_mul(0x9e37_79b9), &[0; 10], false);
+            receiver.receive(number, &[0; 10], false);
+        }
+        assert!(receiver.early.len() + receiver.ready.len() <= 64);
+        let before = receiver.take_ack().unwrap();
+        assert_eq!((before.next, before.edge), (64, 64));
+        while receiver.pop().is_some() {}
+        assert_eq!(receiver.take_ack().map(|ack| ack.edge), Some(128), "room is told");
+        let mut unreliable = Receiver::new(&qos(false));
+        for number in 0..10_000 {
+            unreliable.receive(number, &[0; 10], false);
+        }
+        assert_eq!(unreliable.ready.len(), 64);
+        assert_eq!(unreliable.take_ack(), None);
+    }
+}

@@ -1,0 +1,386 @@
+//! The sender's end of a connection.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Ack, Qos, extend};
+
+/// SDUs that may wait to be sent.
+const QUEUE: usize = 256;
+/// PDUs under way at the beginning, and at least.
+const INITIAL_WINDOW: f64 = 10.0;
+const LEAST_WINDOW: f64 = 2.0;
+/// How many later PDUs must have arrived before one is taken as lost (RFC 6675).
+const REORDERING: u64 = 3;
+const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
+const LEAST_TIMEOUT: Duration = Duration::from_millis(50);
+/// Small, so that a flow goes on soon after its path has changed.
+const LONGEST_TIMEOUT: Duration = Duration::from_millis(400);
+/// Time without progress after which the connection is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Weight of a new estimate of the share of marked PDUs (RFC 8257, `g`).
+const GAIN: f64 = 1.0 / 16.0;
+
+#[derive(Debug)]
+struct Sent {
+    number: u64,
+    sdu: Vec<u8>,
+    at: Duration,
+    again: bool,
+    arrived: bool,
+}
+
+/// What has been sent, what waits, and how much may be under way.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    reliable: bool,
+    queue: VecDeque<Vec<u8>>,
+    /// Not acknowledged, in order.
+    sent: VecDeque<Sent>,
+    next: u64,
+    /// The receiver's credit.
+    edge: u64,
+    /// The last number beyond which PDUs arrived.
+    highest: u64,
+    window: f64,
+    threshold: f64,
+    most: f64,
+    /// Estimated share of marked PDUs.
+    alpha: f64,
+    /// Received and marked PDUs when the estimate was last made, and the first PDU of the next.
+    counted: (u32, u32),
+    estimate_at: u64,
+    /// No further reduction for losses before this one is acknowledged.
+    recovery: u64,
+    rtt: Option<(Duration, Duration)>,
+    timeout: Duration,
+    /// Since when nothing was acknowledged.
+    waiting_since: Option<Duration>,
+    progress: Duration,
+    broken: bool,
+    pacer: Option<Pacer>,
+    /// PDUs sent again.
+    pub retransmitted: u64,
+    /// PDUs sent for the first time.
+    pub pdus: u64,
+    /// Marks that acknowledgements have reported.
+    pub marked: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(qos: &Qos) -> Sender {
+        Sender {
+            reliable: qos.reliable,
+            queue: VecDeque::new(),
+            sent: VecDeque::new(),
+            next: 0,
+            edge: u64::from(qos.window.max(1)),
+            highest: 0,
+            window: INITIAL_WINDOW,
+            threshold: f64::INFINITY,
+            most: f64::from(qos.window.max(2)),
+            alpha: 1.0,
+            counted: (0, 0),
+            estimate_at: 0,
+            recovery: 0,
+            rtt: None,
+            timeout: FIRST_TIMEOUT,
+            waiting_since: None,
+            progress: Duration::ZERO,
+            broken: false,
+            pacer: qos.rate.map(Pacer::new),
+            retransmitted: 0,
+            pdus: 0,
+            marked: 0,
+        }
+    }
+
+    /// Whether there is room for one more SDU.
+    pub(crate) fn has_room(&self) -> bool {
+        self.queue.len() < QUEUE
+    }
+
+    /// An SDU to send.
+    pub(crate) fn push(&mut self, sdu: Vec<u8>) {
+        self.queue.push_back(sdu);
+    }
+
+    /// Whether everything has been sent and acknowledged.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.sent.is_empty()
+    }
+
+    /// Whether the receiver has been silent for too long.
+    pub(crate) fn broken(&self) -> bool {
+        self.broken
+    }
+
+    /// PDUs that may be under way.
+    pub(crate) fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// When [`Sender::poll`] has something to do, if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        let timer = self.waiting_since.map(|since| since + self.timeout);
+        let paced = self.pacer.as_ref().filter(|_| !self.queue.is_empty()).map(|pacer| pacer.due);
+        [timer, paced].into_iter().flatten().min()
+    }
+
+    /// Sends what may be sent, by number and SDU.
+    pub(crate) fn poll(&mut self, now: Duration, send: &mut dyn FnMut(u32, &[u8])) {
+        if !self.reliable {
+            while self.queue.front().is_some_and(|sdu| pace(&mut self.pacer, sdu.len(), now))
+                && let Some(sdu) = self.queue.pop_front()
+            {
+                send(self.next as u32, &sdu);
+                self.next += 1;
+                self.pdus += 1;
+            }
+            return;
+        }
+        if self.waiting_since.is_none() && !self.queue.is_empty() {
+            (self.waiting_since, self.progress) = (Some(now), now);
+        }
+        if let Some(since) = self.waiting_since
+            && now.saturating_sub(since) >= self.timeout
+        {
+            self.time_out(now);
+        }
+        self.send_lost(now, send);
+        while self.may_send() {
+            let Some(sdu) = self.queue.pop_front_if(|sdu| pace(&mut self.pacer, sdu.len(), now)) else { break };
+            send(self.next as u32, &sdu);
+            self.sent.push_back(Sent { number: self.next, sdu, at: now, again: false, arrived: false });
+            self.next += 1;
+            self.pdus += 1;
+        }
+    }
+
+    fn may_send(&self) -> bool {
+        self.next < self.edge && (self.under_way() as f64) < self.window.min(self.most)
+    }
+
+    fn under_way(&self) -> usize {
+        self.sent.iter().filter(|sent| !sent.arrived).count()
+    }
+
+    /// Sends again what others have overtaken.
+    fn send_lost(&mut self, now: Duration, send: &mut dyn FnMut(u32, &[u8])) {
+        let patience = self.rtt.map_or(FIRST_TIMEOUT, |(mean, deviation)| mean + 4 * deviation);
+        let mut lost = false;
+        for sent in &mut self.sent {
+            if sent.number + REORDERING > self.highest {
+                break;
+            }
+            if sent.arrived || sent.again && now.saturating_sub(sent.at) < patience {
+                continue;
+            }
+            (sent.at, sent.again) = (now, true);
+            self.retransmitted += 1;
+            lost = true;
+            send(sent.number as u32, &sent.sdu);
+        }
+        let first = self.sent.front().map_or(self.next, |sent| sent.number);
+        if lost && first >= self.recovery {
+            self.recovery = self.next;
+            self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
+            self.window = self.threshold;
+        }
+    }
+
+    /// The timer has run out: everything counts as lost, beginning with the first.
+    fn time_out(&mut self, now: Duration) {
+        self.waiting_since = Some(now);
+        if now.saturating_sub(self.progress) >= PATIENCE {
+            self.broken = true;
+        }
+        self.timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
+        if self.sent.is_empty() {
+            // No credit: the answer to one more says how much there is.
+            self.edge = self.edge.max(self.next + 1);
+            return;
+        }
+        self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
+        self.window = LEAST_WINDOW;
+        self.recovery = self.next;
+        // What is sent again is limited by the window.
+        let mut few = LEAST_WINDOW as u32;
+        for sent in self.sent.iter_mut().filter(|sent| !sent.arrived) {
+            if few == 0 {
+                break;
+            }
+            few -= 1;
+            // Due at once.
+            (sent.at, sent.again) = (Duration::ZERO, true);
+            self.highest = self.highest.max(sent.number + REORDERING);
+        }
+    }
+
+    /// Takes an acknowledgement.
+    pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Duration) {
+        let first = self.sent.front().map_or(self.next, |sent| sent.number);
+        let next = extend(ack.next, first);
+        if next > self.next || next < first {
+            return;
+        }
+        self.edge = self.edge.max(extend(ack.edge, next));
+        let mut newly = 0;
+        let mut sample = None;
+        while let Some(sent) = self.sent.pop_front_if(|sent| sent.number < next) {
+            newly += u32::from(!sent.arrived);
+            sample = (!sent.again && !sent.arrived).then(|| now.saturating_sub(sent.at)).or(sample);
+        }
+        self.highest = self.highest.max(next);
+        let mut ranges = ack.ranges.iter().map(|(begin, end)| (extend(*begin, next), extend(*end, next)));
+        let mut range = ranges.next();
+        for sent in &mut self.sent {
+            while range.is_some_and(|(_, end)| end <= sent.number) {
+                range = ranges.next();
+            }
+            if !sent.arrived && range.is_some_and(|(begin, end)| (begin..end).contains(&sent.number)) {
+                sent.arrived = true;
+                newly += 1;
+                self.highest = self.highest.max(sent.number + 1);
+            }
+        }
+        if newly > 0 {
+            self.progress = now;
+            self.waiting_since = (!self.is_empty()).then_some(now);
+            if let Some(sample) = sample {
+                self.measure(sample);
+            }
+            self.timeout = self
+                .rtt
+                .map_or(self.timeout, |(mean, deviation)| (mean + 4 * deviation).clamp(LEAST_TIMEOUT, LONGEST_TIMEOUT));
+        } else if self.is_empty() {
+            self.waiting_since = None;
+        }
+        self.adapt(ack, next, f64::from(newly));
+    }
+
+    /// Round-trip times (RFC 6298).
+    fn measure(&mut self, sample: Duration) {
+        self.rtt = Some(match self.rtt {
+            None => (sample, sample / 2),
+            Some((mean, deviation)) => ((7 * mean + sample) / 8, (3 * deviation + mean.abs_diff(sample)) / 4),
+        });
+    }
+
+    /// Adapts the window: to marks once in a round trip, by their share (RFC 8257), and to what arrives.
+    fn adapt(&mut self, ack: &Ack, next: u64, newly: f64) {
+        let marked = ack.marked.wrapping_sub(self.counted.1);
+        let received = ack.received.wrapping_sub(self.counted.0);
+        let sane = received < 1 << 20 && marked <= received;
+        if sane && marked > 0 && self.window < self.threshold {
+            // Slow start ends with the first mark.
+            self.threshold = self.window;
+        }
+        if next >= self.estimate_at && sane && received > 0 {
+            self.counted = (ack.received, ack.marked);
+            self.estimate_at = self.next;
+            self.marked += u64::from(marked);
+            let share = f64::from(marked) / f64::from(received);
+            self.alpha += GAIN * (share - self.alpha);
+            if marked > 0 {
+                self.window = (self.window * (1.0 - self.alpha / 2.0)).max(LEAST_WINDOW);
+                self.threshold = self.window;
+                return;
+            }
+        }
+        if self.window < self.threshold {
+            self.window = (self.window + newly).min(self.most);
+        } else {
+            self.window = (self.window + newly / self.window).min(self.most);
+        }
+    }
+}
+
+fn pace(pacer: &mut Option<Pacer>, bytes: usize, now: Duration) -> bool {
+    pacer.as_mut().is_none_or(|pacer| pacer.take(bytes, now))
+}
+
+/// Keeps a sender to a rate.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    /// Bits a second.
+    rate: u64,
+    /// When the next SDU may leave.
+    due: Duration,
+}
+
+impl Pacer {
+    /// How much a sender that was late may catch up.
+    const BURST: Duration = Duration::from_millis(10);
+
+    pub(crate) fn new(rate: u64) -> Pacer {
+        Pacer { rate: rate.max(1), due: Duration::ZERO }
+    }
+
+    /// Whether so many bytes may leave, which are counted then.
+    fn take(&mut self, bytes: usize, now: Duration) -> bool {
+        if now < self.due {
+            return false;
+        }
+        let time = Duration::from_nanos((bytes as u64).saturating_mul(8_000_000_000) / self.rate);
+        self.due = self.due.max(now.saturating_sub(Pacer::BURST)) + time;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::qos;
+    use super::*;
+
+    #[test]
+    fn a_rate_is_kept() {
+        let mut sender = Sender::new(&Qos { rate: Some(8_000_000), ..qos(false) });
+        let mut bytes = 0;
+        for ms in 0..1000 {
+            while sender.has_room() {
+                sender.push(vec![0; 1000]);
+            }
+            sender.poll(Duration::from_millis(ms), &mut |_, sdu| bytes += sdu.len());
+        }
+        assert!((980_000..1_030_000).contains(&bytes), "{bytes}");
+    }
+
+    #[test]
+    fn a_receiver_without_room_is_probed() {
+        let mut sender = Sender::new(&Qos { window: 1, ..qos(true) });
+        for _ in 0..3 {
+            sender.push(vec![1]);
+        }
+        let mut sent = Vec::new();
+        sender.poll(Duration::ZERO, &mut |number, _| sent.push(number));
+        let ack = Ack { next: 1, edge: 1, received: 1, marked: 0, ranges: vec![] };
+        sender.acknowledge(&ack, Duration::from_millis(1));
+        sender.poll(Duration::from_millis(2), &mut |number, _| sent.push(number));
+        assert_eq!(sent, [0]);
+        sender.poll(Duration::from_secs(1), &mut |number, _| sent.push(number));
+        assert_eq!(sent, [0, 1]);
+    }
+
+    #[test]
+    fn acknowledgements_of_what_was_never_sent_are_ignored() {
+        let mut sender = Sender::new(&qos(true));
+        sender.push(vec![1]);
+        sender.poll(Duration::ZERO, &mut |_, _| {});
+        sender.acknowledge(&Ack { next: 9, edge: 99, received: 9, marked: 0, ranges: vec![] }, Duration::ZERO);
+        assert!(!sender.is_empty());
+    }
+
+    #[test]
+    fn silence_breaks_a_connection() {
+        let mut sender = Sender::new(&qos(true));
+        sender.push(vec![1]);
+        let mut at = Duration::ZERO;
+        while !sender.broken() {
+            at += Duration::from_millis(100);
+            assert!(at < 2 * PATIENCE);
+            sender.poll(at, &mut |_, _| {});
+        }
+        assert!(at > PATIENCE);
+    }
+}

@@ -1,0 +1,584 @@
+//! An IPC process: a member of a DIF, or one that wants to be. A state machine: it is given PDUs, requests of applications
+//! and the time, and gives back PDUs to send and events of flows.
+//!
+//! It composes what the modules beside it do: [`crate::neighbour`] for each link, the [`crate::rib`] that neighbours
+//! share, [`crate::routing`] over it, and the flow allocator ([`crate::flows`]).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use prost::Message as _;
+
+use crate::cdap::{Message, object, op};
+use crate::credential::Credential;
+use crate::efcp::Qos;
+use crate::flows::{FlowEvent, FlowId, Flows, Outgoing};
+use crate::name::Name;
+use crate::neighbour::{LinkCounts, Local, Mac, Neighbour, Told};
+use crate::pdu::{Header, Syntax, kind};
+use crate::rib::{Key, Rib};
+use crate::routing::{self, Path};
+
+/// The egress queue of layer management.
+pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
+/// Addresses that are given to new members.
+const ADDRESSES: std::ops::RangeInclusive<u16> = 1..=0xfffe;
+/// Longest SDU of a flow, in bytes.
+pub const LONGEST_SDU: usize = 1400;
+
+/// What an IPC process is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Its name.
+    pub name: Name,
+    /// Its DIF.
+    pub dif: Name,
+    /// Its address; `None`: the DIF gives it one.
+    pub address: Option<u16>,
+    /// What its members know.
+    pub credential: Credential,
+    /// How its PDUs are written.
+    pub syntax: Syntax,
+    /// Time between two keep-alives.
+    pub keepalive: Duration,
+    /// Silence after which a neighbour is down.
+    pub dead_after: Duration,
+    /// The QoS cubes.
+    pub qos: Vec<Qos>,
+    /// The cost of each link.
+    pub links: Vec<u16>,
+}
+
+/// A PDU to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// By this link.
+    pub link: usize,
+    /// To this station.
+    pub to: Mac,
+    /// In this egress queue.
+    pub priority: u8,
+    /// The bytes.
+    pub pdu: Vec<u8>,
+}
+
+/// What the tables of a router say for an IPC process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Forwarding {
+    /// Its own address; 0: none yet.
+    pub address: u16,
+    /// The stations at the other ends of the links whose neighbours are up.
+    pub neighbours: BTreeMap<usize, Mac>,
+    /// The links of shortest paths, by destination.
+    pub destinations: BTreeMap<u16, BTreeSet<usize>>,
+}
+
+/// Counts of an IPC process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// PDUs that made no sense, were of no flow, or came by a link whose neighbour is not up.
+    pub discarded: u64,
+    /// PDUs that could not be sent because nobody knows the way.
+    pub unreachable: u64,
+    /// Changes of routes.
+    pub route_changes: u64,
+    /// Times that another member had the same address.
+    pub address_conflicts: u64,
+}
+
+/// The IPC process.
+#[derive(Debug)]
+pub struct Ipcp {
+    settings: Arc<Settings>,
+    address: u16,
+    pub(crate) neighbours: Vec<Neighbour>,
+    rib: Rib,
+    paths: BTreeMap<Name, Path>,
+    /// Of which version of the RIB and the neighbours the paths are.
+    routed: Option<(u64, u64)>,
+    neighbours_version: u64,
+    forwarding: Forwarding,
+    flows: Flows,
+    applications: BTreeSet<Name>,
+    transmits: Vec<Transmit>,
+    events: VecDeque<(FlowId, FlowEvent)>,
+    active: BTreeSet<FlowId>,
+    counts: Counts,
+}
+
+impl Ipcp {
+    /// An IPC process that knows nobody. `epoch` is the time of day at time 0, in seconds since 1970.
+    pub fn new(settings: Settings, epoch: u32) -> Ipcp {
+        let mut ipcp = Ipcp {
+            address: 0,
+            neighbours: settings.links.iter().map(|_| Neighbour::default()).collect(),
+            rib: Rib::new(settings.name.clone(), epoch),
+            paths: BTreeMap::new(),
+            routed: None,
+            neighbours_version: 0,
+            forwarding: Forwarding::default(),
+            flows: Flows::default(),
+            applications: BTreeSet::new(),
+            transmits: Vec::new(),
+            events: VecDeque::new(),
+            active: BTreeSet::new(),
+            counts: Counts::default(),
+            settings: Arc::new(settings),
+        };
+        if let Some(address) = ipcp.settings.address {
+            ipcp.set_address(address, Duration::ZERO);
+        }
+        ipcp
+    }
+
+    /// What it is.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Its address; 0: it is no member yet.
+    pub fn address(&self) -> u16 {
+        self.address
+    }
+
+    /// What the tables are to say. Up to date after [`Ipcp::tick`].
+    pub fn forwarding(&self) -> &Forwarding {
+        &self.forwarding
+    }
+
+    /// The counts.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Counts of a link.
+    pub fn link_counts(&self, link: usize) -> LinkCounts {
+        self.neighbours.get(link).map(|neighbour| neighbour.counts).unwrap_or_default()
+    }
+
+    /// The neighbour at a link that is up.
+    pub fn neighbour(&self, link: usize) -> Option<&Name> {
+        self.neighbours.get(link)?.up().map(|(name, _)| name)
+    }
+
+    pub(crate) fn rib(&self) -> &Rib {
+        &self.rib
+    }
+
+    pub(crate) fn paths(&self) -> &BTreeMap<Name, Path> {
+        &self.paths
+    }
+
+    pub(crate) fn flows(&self) -> &Flows {
+        &self.flows
+    }
+
+    /// Takes the PDUs that are to be sent.
+    pub fn take_transmits(&mut self) -> Vec<Transmit> {
+        std::mem::take(&mut self.transmits)
+    }
+
+    /// The next event of a flow.
+    pub fn next_event(&mut self) -> Option<(FlowId, FlowEvent)> {
+        self.events.pop_front()
+    }
+
+    fn set_address(&mut self, address: u16, now: Duration) {
+        self.address = address;
+        let own = Key::Member(self.settings.name.clone());
+        self.rib.set(own, true, address.into(), now);
+        self.neighbours_version += 1;
+    }
+
+    /// A link lost its carrier, or is to begin anew.
+    pub fn link_down(&mut self, link: usize, now: Duration) {
+        let mut told = Vec::new();
+        if let Some(neighbour) = self.neighbours.get_mut(link) {
+            neighbour.end(&mut told);
+        }
+        self.settle(link, told, now);
+    }
+
+    /// Takes a PDU that came by a link from a station.
+    pub fn receive(&mut self, link: usize, from: Mac, pdu: &[u8], now: Duration) {
+        let settings = self.settings.clone();
+        let Ok((header, payload)) = settings.syntax.parse(pdu) else {
+            self.counts.discarded += 1;
+            return;
+        };
+        let Some(neighbour) = self.neighbours.get_mut(link) else { return };
+        let up = neighbour.up().is_some();
+        if header.kind == kind::MANAGEMENT && header.dst == 0 {
+            let local = local(&settings, self.address);
+            let mut told = Vec::new();
+            let (rib, paths, own, address) = (&self.rib, &self.paths, &settings.name, self.address);
+            let mut admit = |name: &Name, asked| admit(rib, paths, own, address, name, asked);
+            neighbour.receive(&local, from, payload, now, &mut admit, &mut told);
+            self.settle(link, told, now);
+            return;
+        }
+        if !up || header.dst != self.address || self.address == 0 {
+            self.counts.discarded += 1;
+            return;
+        }
+        if header.kind != kind::MANAGEMENT {
+            match self.flows.receive_pdu(&header, payload, now) {
+                true => drop(self.active.insert(header.dst_cep)),
+                false => self.counts.discarded += 1,
+            }
+            return;
+        }
+        match Message::parse(payload) {
+            Ok(message) if message.is_about(object::FLOW) => {
+                let qos = |id| settings.qos.iter().find(|cube| cube.id == id).cloned();
+                let listens = |name: &Name| self.applications.contains(name);
+                let mut out = Vec::new();
+                let event = self.flows.receive(&settings.name, &message, qos, listens, now, &mut out);
+                self.events.extend(event);
+                self.send(out);
+            }
+            _ => self.counts.discarded += 1,
+        }
+    }
+
+    /// Does what is due.
+    pub fn tick(&mut self, now: Duration) {
+        let settings = self.settings.clone();
+        for link in 0..self.neighbours.len() {
+            let mut told = Vec::new();
+            self.neighbours[link].tick(&local(&settings, self.address), now, &mut told);
+            self.settle(link, told, now);
+        }
+        self.flood(now);
+        if self.route() {
+            self.resolve_conflict(now);
+        }
+        let paths = &self.paths;
+        let mut out = Vec::new();
+        let reachable = |name: &Name| *name == settings.name || paths.contains_key(name);
+        self.events.extend(self.flows.tick(&settings.name, now, reachable, &mut out));
+        self.send(out);
+        let ids: Vec<FlowId> = self.flows.iter().map(|(id, _)| id).collect();
+        self.active.extend(ids);
+        self.transfer(now);
+    }
+
+    /// Sends what flows have to send.
+    pub fn transfer(&mut self, now: Duration) {
+        let mut out = Vec::new();
+        for id in std::mem::take(&mut self.active) {
+            self.flows.poll(id, now, &mut out);
+        }
+        self.send(out);
+    }
+
+    /// When [`Ipcp::tick`] has something to do for flows, if nothing happens before.
+    pub fn due(&self) -> Option<Duration> {
+        self.flows.due()
+    }
+
+    fn flood(&mut self, now: Duration) {
+        for (link, message) in self.rib.tick(now) {
+            self.tell(link, &message);
+        }
+    }
+
+    /// Sends a message to a neighbour that is up.
+    fn tell(&mut self, link: usize, message: &Message) {
+        if let Some((mac, sdu)) = self.neighbours[link].protect(message) {
+            self.transmit_management(link, mac, &sdu);
+        }
+    }
+
+    fn transmit_management(&mut self, link: usize, to: Mac, sdu: &[u8]) {
+        let header = Header { src: self.address, kind: kind::MANAGEMENT, ..Header::default() };
+        let mut pdu = Vec::new();
+        self.settings.syntax.write(&header, sdu, &mut pdu);
+        self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu });
+    }
+
+    /// Does what a neighbour's state machine wants.
+    fn settle(&mut self, link: usize, told: Vec<Told>, now: Duration) {
+        let settings = self.settings.clone();
+        for one in told {
+            match one {
+                Told::Send(mac, sdu) => self.transmit_management(link, mac, &sdu),
+                Told::Enrolled(address) => {
+                    tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");
+                    self.set_address(address, now);
+                }
+                Told::Up(name) => {
+                    tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour up");
+                    self.neighbours_version += 1;
+                    self.rib.begin(link);
+                    self.announce(&name, now);
+                }
+                Told::Down(name) => {
+                    tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour down");
+                    self.neighbours_version += 1;
+                    self.rib.end(link);
+                    self.announce(&name, now);
+                }
+                Told::Message(message) => match message.op_code {
+                    op::WRITE => match self.rib.receive(link, &message, now) {
+                        Some(answer) => self.tell(link, &answer),
+                        None => self.counts.discarded += 1,
+                    },
+                    op::WRITE_R => self.rib.acknowledged(link, &message),
+                    _ => self.counts.discarded += 1,
+                },
+            }
+        }
+    }
+
+    /// Tells the DIF about the lower flow to a neighbour: the cheapest of the links to it that are up.
+    fn announce(&mut self, name: &Name, now: Duration) {
+        let links = self.neighbours.iter().zip(&self.settings.links);
+        let up = links.filter(|(neighbour, _)| neighbour.up().is_some_and(|(up, _)| up == name));
+        let cost = up.map(|(_, cost)| u32::from(*cost)).min();
+        let key = Key::LowerFlow(self.settings.name.clone(), name.clone());
+        self.rib.set(key, cost.is_some(), cost.unwrap_or(1), now);
+    }
+
+    /// Two members that enrolled at once can have the same address: the one with the greater name takes another, unless
+    /// its configuration gives it this one.
+    fn resolve_conflict(&mut self, now: Duration) {
+        if self.address == 0 {
+            return;
+        }
+        let own = &self.settings.name;
+        let others = self.rib.members_at(self.address).filter(|name| *name != own && self.paths.contains_key(*name));
+        let Some(least) = others.min() else { return };
+        self.counts.address_conflicts += 1;
+        match self.settings.address {
+            Some(address) => {
+                tracing::error!(dif = %self.settings.dif, other = %least, address, "another has this address")
+            }
+            None if least < own => match free_address(&self.rib, own) {
+                Some(address) => {
+                    tracing::warn!(dif = %self.settings.dif, other = %least, address, "new address: another has the old one");
+                    self.set_address(address, now);
+                }
+                None => tracing::error!(dif = %self.settings.dif, "no address is free"),
+            },
+            None => {}
+        }
+    }
+
+    /// Computes paths. False if nothing has changed.
+    fn route(&mut self) -> bool {
+        let version = (self.rib.version(), self.neighbours_version);
+        if self.routed == Some(version) {
+            return false;
+        }
+        self.routed = Some(version);
+        self.paths = routing::paths(&self.rib, &self.settings.name);
+        let mut links: BTreeMap<&Name, BTreeSet<usize>> = BTreeMap::new();
+        let mut neighbours = BTreeMap::new();
+        for (link, neighbour) in self.neighbours.iter().enumerate() {
+            if let Some((name, mac)) = neighbour.up() {
+                neighbours.insert(link, mac);
+                let cheapest = self.rib.iter().any(|(key, object)| {
+                    *key == Key::LowerFlow(self.settings.name.clone(), name.clone())
+                        && object.value == u32::from(self.settings.links[link])
+                });
+                if cheapest {
+                    links.entry(name).or_default().insert(link);
+                }
+            }
+        }
+        let mut destinations: BTreeMap<u16, BTreeSet<usize>> = BTreeMap::new();
+        // Of two members with an address the one with the smaller name keeps it.
+        for (name, path) in self.paths.iter().rev() {
+            let Some(address) = self.rib.address(name).filter(|address| *address != self.address) else { continue };
+            let by: BTreeSet<usize> = path.next.iter().filter_map(|next| links.get(next)).flatten().copied().collect();
+            if !by.is_empty() {
+                destinations.insert(address, by);
+            }
+        }
+        let forwarding = Forwarding { address: self.address, neighbours, destinations };
+        if forwarding != self.forwarding {
+            self.counts.route_changes += 1;
+            self.forwarding = forwarding;
+        }
+        true
+    }
+
+    /// An application is there.
+    pub fn register(&mut self, name: Name, now: Duration) {
+        self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now);
+        self.applications.insert(name);
+    }
+
+    /// It is not there any more.
+    pub fn unregister(&mut self, name: &Name, now: Duration) {
+        self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), false, 0, now);
+        self.applications.remove(name);
+    }
+
+    /// Takes new settings, which have the same names, address, syntax and links as before. With another credential all
+    /// neighbours enrol again.
+    pub fn reconfigure(&mut self, settings: Settings, now: Duration) {
+        let other_credential = settings.credential != self.settings.credential;
+        self.settings = Arc::new(settings);
+        for link in 0..self.neighbours.len() {
+            if other_credential {
+                self.link_down(link, now);
+            } else if let Some(name) = self.neighbour(link).cloned() {
+                self.announce(&name, now);
+            }
+        }
+        self.neighbours_version += 1;
+    }
+
+    /// Asks for a flow from an application here to another, of a QoS cube.
+    ///
+    /// # Errors
+    /// The application, the cube or an address is not known, or there are too many flows.
+    pub fn request_flow(&mut self, from: Name, to: Name, cube: &str, now: Duration) -> Result<FlowId, String> {
+        if self.address == 0 {
+            return Err("this IPC process is not enrolled in the DIF yet".into());
+        }
+        let names = || self.settings.qos.iter().map(|cube| cube.name.as_str()).collect::<Vec<_>>().join(", ");
+        let Some(qos) = self.settings.qos.iter().find(|qos| qos.name == cube) else {
+            return Err(format!("the DIF has no QoS cube {cube}; it has {}", names()));
+        };
+        let there = self.rib.hosts_of(&to).find(|host| self.paths.contains_key(*host) || **host == self.settings.name);
+        let Some(peer) = there.cloned() else {
+            return Err(format!("the directory of DIF {} has no application {to}", self.settings.dif));
+        };
+        if peer == self.settings.name {
+            return Err(format!("{to} is at this IPC process: flows go to others"));
+        }
+        let names = [from, to, peer];
+        let id = self.flows.request(names, qos, now).ok_or("too many flows")?;
+        Ok(id)
+    }
+
+    /// Accepts a flow that was requested, or refuses it.
+    pub fn answer(&mut self, id: FlowId, accept: bool, now: Duration) {
+        let mut out = Vec::new();
+        self.flows.answer(&self.settings.name, id, accept, now, &mut out);
+        self.send(out);
+    }
+
+    /// Whether a flow was requested that no application has accepted or refused.
+    pub fn is_unanswered(&mut self, id: FlowId) -> bool {
+        self.flows.get_mut(id).is_some_and(|flow| flow.is_unanswered())
+    }
+
+    /// The name of a flow's QoS cube.
+    pub fn flow_qos(&mut self, id: FlowId) -> Option<String> {
+        self.flows.get_mut(id).map(|flow| flow.qos.name.clone())
+    }
+
+    /// Ends a flow.
+    pub fn end_flow(&mut self, id: FlowId, now: Duration) {
+        let mut out = Vec::new();
+        self.flows.end(&self.settings.name, id, now, &mut out);
+        self.send(out);
+    }
+
+    /// Whether a flow takes one more SDU.
+    pub fn has_room(&mut self, id: FlowId) -> bool {
+        self.flows.get_mut(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
+    }
+
+    /// Sends an SDU of at most [`LONGEST_SDU`] bytes.
+    pub fn write(&mut self, id: FlowId, sdu: &[u8]) {
+        if let Some(flow) = self.flows.get_mut(id).filter(|flow| flow.is_open() && sdu.len() <= LONGEST_SDU) {
+            flow.sender.push(sdu.to_vec());
+            self.active.insert(id);
+        }
+    }
+
+    /// The next SDU that has come for an application.
+    pub fn read(&mut self, id: FlowId) -> Option<Vec<u8>> {
+        let sdu = self.flows.get_mut(id)?.receiver.pop()?;
+        // Room that the other end may be told about.
+        self.active.insert(id);
+        Some(sdu)
+    }
+
+    /// Gives back the SDU that [`Ipcp::read`] returned last.
+    pub fn put_back(&mut self, id: FlowId, sdu: Vec<u8>) {
+        if let Some(flow) = self.flows.get_mut(id) {
+            flow.receiver.put_back(sdu);
+        }
+    }
+
+    fn send(&mut self, out: Vec<Outgoing>) {
+        for outgoing in out {
+            let (peer, header, payload, priority) = match outgoing {
+                Outgoing::Management(peer, message) => {
+                    let header = Header { kind: kind::MANAGEMENT, ..Header::default() };
+                    (peer, header, message.encode_to_vec(), MANAGEMENT_PRIORITY)
+                }
+                Outgoing::Data(peer, header, sdu, priority) => (peer, header, sdu, priority),
+            };
+            let dst = self.rib.address(&peer).unwrap_or_default();
+            let header = Header { dst, src: self.address, ..header };
+            let flow = u32::from(header.src_cep) ^ u32::from(header.dst_cep).rotate_left(3) ^ u32::from(dst);
+            let links = self.forwarding.destinations.get(&dst);
+            let by = links.and_then(|links| links.iter().nth(flow.wrapping_mul(0x9e37_79b9) as usize % links.len()));
+            let Some((link, mac)) = by.and_then(|link| Some((*link, *self.forwarding.neighbours.get(link)?))) else {
+                self.counts.unreachable += 1;
+                continue;
+            };
+            let mut pdu = Vec::with_capacity(payload.len() + 20);
+            self.settings.syntax.write(&header, &payload, &mut pdu);
+            self.transmits.push(Transmit { link, to: mac, priority, pdu });
+        }
+    }
+}
+
+fn local(settings: &Settings, address: u16) -> Local<'_> {
+    Local {
+        dif: &settings.dif,
+        name: &settings.name,
+        address,
+        credential: &settings.credential,
+        keepalive: settings.keepalive,
+        dead_after: settings.dead_after,
+    }
+}
+
+/// The address of a new neighbour: the one it asks for, the one it had, or a free one.
+fn admit(
+    rib: &Rib,
+    paths: &BTreeMap<Name, Path>,
+    own: &Name,
+    own_address: u16,
+    name: &Name,
+    asked: u16,
+) -> Result<u16, &'static str> {
+    if asked != 0 {
+        let mut others = rib.members_at(asked).filter(|other| *other != name && *other != own);
+        let taken = asked == own_address || others.any(|other| paths.contains_key(other));
+        return if taken { Err("another member has this address") } else { Ok(asked) };
+    }
+    rib.address(name).or_else(|| free_address(rib, name)).ok_or("no address is free")
+}
+
+/// A free address, the same for a name wherever possible.
+fn free_address(rib: &Rib, name: &Name) -> Option<u16> {
+    let hash =
+        name.as_str().bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let taken: BTreeSet<u32> = rib
+        .iter()
+        .filter_map(|(key, object)| match key {
+            Key::Member(other) if other != name => Some(object.value),
+            _ => None,
+        })
+        .collect();
+    let count = u32::from(*ADDRESSES.end());
+    (0..count)
+        .map(|step| 1 + (hash % count + step) % count)
+        .find(|address| !taken.contains(address))
+        .and_then(|address| u16::try_from(address).ok())
+}
+
+#[cfg(test)]
+#[path = "ipcp_tests.rs"]
+mod tests;

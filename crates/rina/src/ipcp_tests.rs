@@ -1,0 +1,307 @@
+//! Networks of IPC processes in memory, whose links are queues and whose time is counted.
+
+use super::*;
+
+const STEP: Duration = Duration::from_millis(5);
+
+struct Network {
+    nodes: Vec<Ipcp>,
+    /// Both ends of each link: node and link there.
+    links: Vec<[(usize, usize); 2]>,
+    down: BTreeSet<usize>,
+    dead: BTreeSet<usize>,
+    now: Duration,
+    pdus: usize,
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn settings(own: &str, address: Option<u16>, credential: u8, links: usize) -> Settings {
+    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 256, rate: None, priority: 0 };
+    Settings {
+        name: name(own),
+        dif: name("net"),
+        address,
+        credential: Credential::new(&[credential; 16]).unwrap(),
+        syntax: Syntax::Checksum,
+        keepalive: Duration::from_millis(200),
+        dead_after: Duration::from_millis(600),
+        qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
+        links: vec![1; links],
+    }
+}
+
+impl Network {
+    /// Nodes with these names and addresses (0: none), and links between them.
+    fn new(nodes: &[(&str, u16)], ends: &[(usize, usize)]) -> Network {
+        let mut count = vec![0; nodes.len()];
+        let mut end = |node: usize| {
+            count[node] += 1;
+            (node, count[node] - 1)
+        };
+        let links = ends.iter().map(|(a, b)| [end(*a), end(*b)]).collect();
+        let node = |((own, address), links): (&(&str, u16), &usize)| {
+            Ipcp::new(settings(own, (*address != 0).then_some(*address), 1, *links), 1_000_000)
+        };
+        let nodes = nodes.iter().zip(&count).map(node).collect();
+        Network { nodes, links, down: BTreeSet::new(), dead: BTreeSet::new(), now: Duration::ZERO, pdus: 0 }
+    }
+
+    /// Two spines (0 and 1), leaves, and a host at each leaf.
+    fn leaf_spine(leaves: usize) -> Network {
+        let mut nodes = vec![("spine1".to_string(), 1), ("spine2".to_string(), 0)];
+        nodes.extend((1..=leaves).map(|leaf| (format!("leaf{leaf}"), 0)));
+        nodes.extend((1..=leaves).map(|host| (format!("host{host}"), 0)));
+        let mut ends = Vec::new();
+        for leaf in 0..leaves {
+            ends.extend([(0, 2 + leaf), (1, 2 + leaf), (2 + leaf, 2 + leaves + leaf)]);
+        }
+        let nodes: Vec<(&str, u16)> = nodes.iter().map(|(own, address)| (own.as_str(), *address)).collect();
+        Network::new(&nodes, &ends)
+    }
+
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.now += STEP;
+            for node in 0..self.nodes.len() {
+                if !self.dead.contains(&node) {
+                    self.nodes[node].tick(self.now);
+                }
+            }
+            self.deliver();
+        }
+    }
+
+    /// Moves PDUs as routers do: those to other addresses are relayed by the forwarding of the node they come to.
+    fn deliver(&mut self) {
+        for _ in 0..20 {
+            let mut any = false;
+            for node in 0..self.nodes.len() {
+                for transmit in self.nodes[node].take_transmits() {
+                    any = true;
+                    self.relay(node, transmit.link, &transmit.pdu, 0);
+                }
+                if !self.dead.contains(&node) {
+                    self.nodes[node].transfer(self.now);
+                }
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    fn relay(&mut self, from: usize, link: usize, pdu: &[u8], hops: usize) {
+        self.pdus += 1;
+        let at = self.links.iter().position(|ends| ends.contains(&(from, link))).unwrap();
+        let [one, other] = self.links[at];
+        let (node, link) = if one == (from, link) { other } else { one };
+        if self.down.contains(&at) || self.dead.contains(&node) || self.dead.contains(&from) || hops > 16 {
+            return;
+        }
+        let (header, _) = Syntax::Checksum.parse(pdu).unwrap();
+        let forwarding = self.nodes[node].forwarding();
+        if header.dst == 0 || header.dst == forwarding.address {
+            return self.nodes[node].receive(link, [node as u8; 6], pdu, self.now);
+        }
+        if forwarding.neighbours.contains_key(&link)
+            && let Some(next) = forwarding.destinations.get(&header.dst).and_then(|links| links.first().copied())
+        {
+            self.relay(node, next, pdu, hops + 1);
+        }
+    }
+
+    fn reaches(&self, from: usize, to: usize) -> bool {
+        self.nodes[from].forwarding().destinations.contains_key(&self.nodes[to].address())
+    }
+
+    fn is_connected(&self) -> bool {
+        let alive = || (0..self.nodes.len()).filter(|node| !self.dead.contains(node));
+        alive().all(|from| alive().all(|to| from == to || self.reaches(from, to)))
+    }
+
+    /// Allocates a flow between applications at two nodes.
+    fn flow(&mut self, from: usize, to: usize, cube: &str) -> (FlowId, FlowId) {
+        self.nodes[to].register(name("server"), self.now);
+        self.run(Duration::from_millis(500));
+        let id = self.nodes[from].request_flow(name("client"), name("server"), cube, self.now).unwrap();
+        let mut other = None;
+        for _ in 0..200 {
+            self.run(STEP);
+            if let Some((id, FlowEvent::Requested { .. })) = self.nodes[to].next_event() {
+                self.nodes[to].answer(id, true, self.now);
+                other = Some(id);
+            }
+            if let Some((allocated, FlowEvent::Allocated)) = self.nodes[from].next_event() {
+                assert_eq!(allocated, id);
+                return (id, other.unwrap());
+            }
+        }
+        panic!("no flow");
+    }
+}
+
+#[test]
+fn a_leaf_spine_configures_itself() {
+    let mut network = Network::leaf_spine(4);
+    network.run(Duration::from_secs(5));
+    assert!(network.is_connected());
+    let addresses: BTreeSet<u16> = network.nodes.iter().map(Ipcp::address).collect();
+    assert_eq!(addresses.len(), network.nodes.len(), "each has its own address");
+    // Two spines, two paths.
+    let to = network.nodes[9].address();
+    assert_eq!(network.nodes[2].forwarding().destinations[&to].len(), 2);
+    // When all is known, only keep-alives are left: two and their answers a link and interval.
+    let before = network.pdus;
+    network.run(Duration::from_secs(2));
+    assert!(network.pdus - before <= 12 * 4 * 11, "{} PDUs", network.pdus - before);
+}
+
+#[test]
+fn a_spine_dies_and_returns() {
+    let mut network = Network::leaf_spine(4);
+    network.run(Duration::from_secs(5));
+    // The first, which had the only configured address.
+    network.dead.insert(0);
+    network.run(Duration::from_millis(700));
+    let to = network.nodes[9].address();
+    assert_eq!(network.nodes[2].forwarding().destinations[&to].len(), 1);
+    assert!(network.is_connected());
+    network.nodes[0] = Ipcp::new(settings("spine1", Some(1), 1, 4), 1_000_000);
+    network.dead.clear();
+    network.run(Duration::from_secs(3));
+    assert!(network.is_connected());
+    assert_eq!(network.nodes[2].forwarding().destinations[&to].len(), 2);
+}
+
+#[test]
+fn flows_carry_data_and_survive_a_spine() {
+    let mut network = Network::leaf_spine(2);
+    network.run(Duration::from_secs(4));
+    let (id, other) = network.flow(4, 5, "reliable");
+    let (mut sent, mut received) = (0u32, 0u32);
+    for step in 0..1000 {
+        if step == 200 {
+            network.dead.insert(0);
+        }
+        while sent < 20_000 && network.nodes[4].has_room(id) {
+            network.nodes[4].write(id, &sent.to_be_bytes());
+            sent += 1;
+        }
+        network.run(STEP);
+        while let Some(sdu) = network.nodes[5].read(other) {
+            assert_eq!(sdu, received.to_be_bytes());
+            received += 1;
+        }
+    }
+    assert_eq!(received, 20_000);
+    network.nodes[4].end_flow(id, network.now);
+    network.run(Duration::from_secs(1));
+    assert_eq!(network.nodes[5].next_event(), Some((other, FlowEvent::Ended("closed by the other end"))));
+    assert_eq!(network.nodes[5].flows().iter().count() + network.nodes[4].flows().iter().count(), 0);
+}
+
+#[test]
+fn flows_are_refused_with_a_reason() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    let ask = |network: &mut Network, cube| {
+        let now = network.now;
+        network.nodes[1].request_flow(name("client"), name("server"), cube, now)
+    };
+    assert!(ask(&mut network, "reliable").unwrap_err().contains("not enrolled"));
+    network.run(Duration::from_secs(2));
+    assert!(ask(&mut network, "reliable").unwrap_err().contains("no application server"));
+    assert!(ask(&mut network, "golden").unwrap_err().contains("it has unreliable, reliable"));
+    network.nodes[0].register(name("server"), network.now);
+    network.run(Duration::from_secs(1));
+    let id = ask(&mut network, "reliable").unwrap();
+    network.run(Duration::from_millis(100));
+    let Some((asked, FlowEvent::Requested { to, from })) = network.nodes[0].next_event() else { panic!("no request") };
+    assert_eq!((to, from), (name("server"), name("client")));
+    network.nodes[0].answer(asked, false, network.now);
+    network.run(Duration::from_millis(100));
+    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended("refused"))));
+    // An application that does not answer.
+    let id = ask(&mut network, "reliable").unwrap();
+    network.run(Duration::from_secs(8));
+    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended("refused"))));
+}
+
+#[test]
+fn a_cut_link_is_noticed() {
+    let mut network = Network::new(&[("a", 1), ("b", 0), ("c", 0)], &[(0, 1), (1, 2), (2, 0)]);
+    network.run(Duration::from_secs(3));
+    assert!(network.is_connected());
+    network.down.insert(0);
+    network.run(Duration::from_secs(1));
+    assert!(network.is_connected(), "by the other way");
+    network.down.insert(1);
+    network.run(Duration::from_secs(1));
+    assert!(!network.reaches(0, 1));
+}
+
+#[test]
+fn parts_with_equal_addresses_come_together() {
+    // Two members whose names lead to the same address enrol in parts that do not know each other.
+    let mut network = Network::new(&[("m1", 1), ("m2", 2), ("a", 0), ("b", 0)], &[(0, 2), (1, 3), (0, 1)]);
+    network.down.insert(2);
+    network.run(Duration::from_secs(3));
+    let taken = network.nodes[2].address();
+    network.nodes[3].set_address(taken, network.now);
+    network.run(Duration::from_secs(1));
+    network.down.clear();
+    network.run(Duration::from_secs(4));
+    assert_eq!(network.nodes[2].address(), taken);
+    assert_ne!(network.nodes[3].address(), taken);
+    assert!(network.is_connected());
+}
+
+/// Without the credential nothing but answers to M_CONNECT can be had, and nothing grows.
+#[test]
+fn an_outsider_gets_nowhere() {
+    let mut network = Network::new(&[("a", 1), ("b", 0), ("evil", 0)], &[(0, 1), (0, 2)]);
+    network.nodes[2] = Ipcp::new(settings("evil", Some(66), 9, 1), 1);
+    network.run(Duration::from_secs(5));
+    assert!(network.reaches(1, 0) && !network.reaches(0, 2) && !network.reaches(2, 0));
+    assert!(network.nodes[0].link_counts(1).refused > 0);
+    let objects = network.nodes[0].rib().iter().count();
+    // It sends what members send.
+    let mut inside = settings("evil", Some(66), 1, 1);
+    inside.links = vec![1];
+    let flow = crate::cdap::FlowRequest { src_ipcp: "b".into(), dst_ipcp: "a".into(), ..Default::default() };
+    for number in 0..1000u32 {
+        for (dst, class, op_code) in [(0, object::NEIGHBOURS, op::WRITE), (1, object::FLOW, op::CREATE)] {
+            let message = Message::about(op_code, class, format!("/{number}")).with_value(&flow);
+            let header = Header { dst, src: 66, kind: kind::MANAGEMENT, ..Header::default() };
+            let mut pdu = Vec::new();
+            Syntax::Checksum.write(&header, &message.encode_to_vec(), &mut pdu);
+            let now = network.now;
+            network.nodes[0].receive(1, [9; 6], &pdu, now);
+        }
+        let connect = Message {
+            auth_mech: Some(crate::cdap::AUTH_HMAC),
+            auth_value: Some(crate::cdap::AuthValue { other: Some(vec![number as u8; 16]) }),
+            dest_ap_name: Some("net".into()),
+            src_ap_name: Some(format!("evil{number}")),
+            ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)
+        }
+        .with_value(&crate::cdap::EnrollmentInfo { address: Some(66) });
+        let mut pdu = Vec::new();
+        Syntax::Checksum.write(
+            &Header { kind: kind::MANAGEMENT, ..Header::default() },
+            &connect.encode_to_vec(),
+            &mut pdu,
+        );
+        let now = network.now;
+        network.nodes[0].receive(1, [9; 6], &pdu, now);
+    }
+    assert!(network.nodes[0].take_transmits().len() <= 2, "answers to M_CONNECT are limited");
+    assert_eq!(network.nodes[0].rib().iter().count(), objects);
+    assert_eq!(network.nodes[0].flows().iter().count(), 0);
+    assert_eq!(network.nodes[0].next_event(), None);
+    network.run(Duration::from_secs(1));
+    assert!(network.reaches(1, 0));
+}

@@ -1,0 +1,45 @@
+//! The agent of the RINA router: IPC processes over `p4/rina/interior.p4`.
+//!
+//! - [`run`] is a router or host: devices, program, IPC processes, applications' socket, metrics. [`Config`] is `rina.toml`.
+//! - [`ipcp::Ipcp`] is an IPC process as a state machine without I/O. It composes the modules below; nothing else is
+//!   shared between them.
+//! - [`client`] is what applications use.
+//!
+//! | module | owns |
+//! | --- | --- |
+//! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
+//! | `rib` | the DIF's objects, and which neighbours lack which of them |
+//! | `routing` | nothing: shortest paths over the RIB |
+//! | `flows` | flows and their state, each with its `efcp` sender and receiver |
+//! | `tables` | the program's tables: whatever is written there |
+//! | `applications` | the socket and its connections |
+//! | `agent` | threads, timers, CPU queues, frames |
+//! | `cdap`, `pdu` | message formats |
+
+mod agent;
+mod applications;
+mod cdap;
+pub mod client;
+mod config;
+mod credential;
+mod efcp;
+mod flows;
+pub mod ipcp;
+mod name;
+mod neighbour;
+mod pdu;
+pub mod program;
+mod rib;
+mod routing;
+mod status;
+mod tables;
+
+pub use agent::{AgentError, Orders, Router, run};
+pub use applications::{Answer, Request};
+pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, SAMPLE};
+pub use credential::{Credential, CredentialError};
+pub use efcp::Qos;
+pub use flows::{FlowEvent, FlowId};
+pub use name::{Name, NotAName};
+pub use neighbour::{LinkCounts, Mac};
+pub use pdu::Syntax;

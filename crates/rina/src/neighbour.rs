@@ -1,0 +1,586 @@
+//! The neighbour at the other end of a link: enrollment, authentication and keep-alive, as a state machine.
+//!
+//! ```text
+//! initiator                                 responder, a member of the DIF
+//!   M_CONNECT (name, DIF, nonce, address) →
+//!                                          ← M_CONNECT_R (name, both nonces)
+//!   protected from here on (credential.rs)
+//!   M_START enrollment (address or 0)     →
+//!                                          ← M_START_R enrollment (address)
+//! ```
+//!
+//! Whoever has no neighbour sends M_CONNECT again and again. Only members respond; of two members that try at once the one with
+//! the greater name responds. An IPC process without address gets one from the responder and is a member then. A
+//! neighbour is up from M_START or M_START_R on, and down when nothing is heard from it for some time. The state is of
+//! constant size, whatever the neighbour sends: one session, one attempt as initiator, one as responder. An attempt
+//! replaces the session when it has succeeded, and not before.
+
+use std::time::Duration;
+
+use prost::Message as _;
+
+use crate::cdap::{self, AUTH_HMAC, AuthValue, EnrollmentInfo, LONGEST, Message, object, op};
+use crate::credential::{self, Credential, Handshake, NONCE, Protection};
+use crate::name::Name;
+
+/// An Ethernet address.
+pub type Mac = [u8; 6];
+pub(crate) const BROADCAST: Mac = [0xff; 6];
+
+/// Time between two attempts.
+const ATTEMPT: Duration = Duration::from_millis(500);
+/// Time between two M_STARTs of an attempt, and their number.
+const START: Duration = Duration::from_millis(200);
+const STARTS: u32 = 5;
+/// Shortest time between two responses to M_CONNECT.
+const RESPONSE: Duration = Duration::from_millis(20);
+/// Time without attempts after a response.
+const COURTESY: Duration = Duration::from_secs(1);
+/// Time without attempts after a refusal.
+const REFUSED: Duration = Duration::from_secs(2);
+const FAILED: i32 = -1;
+
+/// How an IPC process presents itself.
+pub(crate) struct Local<'a> {
+    pub dif: &'a Name,
+    pub name: &'a Name,
+    /// 0: not a member yet.
+    pub address: u16,
+    pub credential: &'a Credential,
+    /// Time between two keep-alives, and silence after which a neighbour is down.
+    pub keepalive: Duration,
+    pub dead_after: Duration,
+}
+
+/// What the state machine wants done.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Told {
+    /// Send a management SDU to this station.
+    Send(Mac, Vec<u8>),
+    /// This IPC process has been given an address.
+    Enrolled(u16),
+    /// The neighbour is up.
+    Up(Name),
+    /// It is down.
+    Down(Name),
+    /// It says this.
+    Message(Message),
+}
+
+/// Gives an IPC process its address, or confirms the one it has.
+pub(crate) type Admit<'a> = &'a mut dyn FnMut(&Name, u16) -> Result<u16, &'static str>;
+
+/// Counts of a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Neighbours that came up.
+    pub ups: u64,
+    /// Neighbours that went down.
+    pub downs: u64,
+    /// Enrollments that failed for a wrong credential, here or there.
+    pub refused: u64,
+    /// Management SDUs that were no message, or had a wrong tag.
+    pub discarded: u64,
+}
+
+#[derive(Debug)]
+struct Session {
+    name: Name,
+    mac: Mac,
+    protection: Protection,
+    heard: Duration,
+    kept_alive: Duration,
+}
+
+#[derive(Debug)]
+struct Attempt {
+    nonce: [u8; NONCE],
+    sent: Duration,
+    tries: u32,
+    /// Since M_CONNECT_R.
+    started: Option<(Name, Mac, Protection)>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    name: Name,
+    initiator_nonce: [u8; NONCE],
+    protection: Protection,
+}
+
+/// The state of a link's other end.
+#[derive(Debug, Default)]
+pub(crate) struct Neighbour {
+    session: Option<Session>,
+    attempt: Option<Attempt>,
+    candidate: Option<Candidate>,
+    next_attempt: Duration,
+    next_response: Duration,
+    invoke_id: i32,
+    pub counts: LinkCounts,
+}
+
+impl Neighbour {
+    /// The neighbour that is up, and its station.
+    pub(crate) fn up(&self) -> Option<(&Name, Mac)> {
+        self.session.as_ref().map(|session| (&session.name, session.mac))
+    }
+
+    /// A number for a request.
+    pub(crate) fn invoke_id(&mut self) -> i32 {
+        self.invoke_id = self.invoke_id.checked_add(1).unwrap_or(1);
+        self.invoke_id
+    }
+
+    /// A message, protected. None while the neighbour is not up.
+    pub(crate) fn protect(&mut self, message: &Message) -> Option<(Mac, Vec<u8>)> {
+        let session = self.session.as_mut()?;
+        Some((session.mac, session.protection.protect(&message.encode_to_vec())))
+    }
+
+    /// Ends the session, because the link is down or the DIF has another configuration.
+    pub(crate) fn end(&mut self, out: &mut Vec<Told>) {
+        (self.attempt, self.candidate) = (None, None);
+        if let Some(session) = self.session.take() {
+            self.counts.downs += 1;
+            out.push(Told::Down(session.name));
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Told>) {
+        if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
+            self.end(out);
+        }
+        if let Some(session) = &mut self.session {
+            if now.saturating_sub(session.kept_alive) >= local.keepalive {
+                session.kept_alive = now;
+                let mut message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
+                message.invoke_id = Some(self.invoke_id());
+                out.extend(self.protect(&message).map(|(mac, sdu)| Told::Send(mac, sdu)));
+            }
+            return;
+        }
+        if let Some(attempt) = &mut self.attempt
+            && let Some((_, mac, protection)) = &mut attempt.started
+        {
+            if now.saturating_sub(attempt.sent) < START {
+                return;
+            }
+            if attempt.tries < STARTS {
+                attempt.tries += 1;
+                attempt.sent = now;
+                out.push(Told::Send(*mac, protection.protect(&start(local).encode_to_vec())));
+                return;
+            }
+            self.attempt = None;
+            self.next_attempt = now + ATTEMPT;
+        }
+        if now < self.next_attempt {
+            return;
+        }
+        self.next_attempt = now + ATTEMPT;
+        let attempt = Attempt { nonce: credential::nonce(), sent: now, tries: 1, started: None };
+        let info = EnrollmentInfo { address: Some(local.address.into()) };
+        let message = Message {
+            invoke_id: Some(self.invoke_id()),
+            auth_mech: Some(AUTH_HMAC),
+            auth_value: Some(AuthValue { other: Some(attempt.nonce.into()) }),
+            dest_ap_name: Some(local.dif.to_string()),
+            src_ap_name: Some(local.name.to_string()),
+            ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info)
+        };
+        self.attempt = Some(attempt);
+        out.push(Told::Send(BROADCAST, message.encode_to_vec()));
+    }
+
+    /// Takes a management SDU that came from a station.
+    pub(crate) fn receive(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        sdu: &[u8],
+        now: Duration,
+        admit: Admit<'_>,
+        out: &mut Vec<Told>,
+    ) {
+        let taken = match credential::is_protected(sdu) {
+            true => self.receive_protected(local, from, sdu, now, admit, out),
+            false => match Message::parse(sdu) {
+                Ok(message) if message.op_code == op::CONNECT => self.connect(local, from, &message, now, out),
+                Ok(message) if message.op_code == op::CONNECT_R => self.connected(local, from, &message, now, out),
+                _ => None,
+            },
+        };
+        if taken.is_none() {
+            self.counts.discarded += 1;
+        }
+    }
+
+    /// M_CONNECT. None if it makes no sense.
+    fn connect(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        message: &Message,
+        now: Duration,
+        out: &mut Vec<Told>,
+    ) -> Option<()> {
+        let initiator: Name = message.src_ap_name.as_deref()?.parse().ok()?;
+        let initiator_nonce: [u8; NONCE] = auth(message)?.try_into().ok()?;
+        let info: EnrollmentInfo = message.value().ok()?;
+        let other = message.auth_mech != Some(AUTH_HMAC) || message.dest_ap_name.as_deref() != Some(local.dif.as_str());
+        if other || initiator == *local.name {
+            return None;
+        }
+        let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
+        if local.address == 0 || mine || now < self.next_response {
+            return Some(());
+        }
+        self.next_response = now + RESPONSE;
+        self.attempt = None;
+        self.next_attempt = now + COURTESY;
+        let responder_nonce = credential::nonce();
+        let handshake = Handshake {
+            dif: local.dif,
+            initiator: &initiator,
+            responder: local.name,
+            initiator_nonce,
+            responder_nonce,
+        };
+        let protection = handshake.responder(local.credential);
+        self.candidate = Some(Candidate { name: initiator, initiator_nonce, protection });
+        out.push(Told::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
+        Some(())
+    }
+
+    /// M_CONNECT_R.
+    fn connected(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        message: &Message,
+        now: Duration,
+        out: &mut Vec<Told>,
+    ) -> Option<()> {
+        let attempt = self.attempt.as_mut()?;
+        let (mine, theirs) = auth(message)?.split_first_chunk::<NONCE>()?;
+        if *mine != attempt.nonce {
+            return None;
+        }
+        if message.result.unwrap_or_default() != 0 {
+            let reason = message.result_reason.as_deref().unwrap_or_default();
+            tracing::warn!(dif = %local.dif, "the neighbour refuses enrollment: {}", printable(reason));
+            self.counts.refused += 1;
+            self.attempt = None;
+            self.next_attempt = now + REFUSED;
+            return Some(());
+        }
+        let responder: Name = message.src_ap_name.as_deref()?.parse().ok()?;
+        if attempt.started.is_some() || responder == *local.name {
+            return Some(());
+        }
+        let handshake = Handshake {
+            dif: local.dif,
+            initiator: local.name,
+            responder: &responder,
+            initiator_nonce: *mine,
+            responder_nonce: theirs.try_into().ok()?,
+        };
+        let mut protection = handshake.initiator(local.credential);
+        out.push(Told::Send(from, protection.protect(&start(local).encode_to_vec())));
+        (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some((responder, from, protection)));
+        Some(())
+    }
+
+    fn receive_protected(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        sdu: &[u8],
+        now: Duration,
+        admit: Admit<'_>,
+        out: &mut Vec<Told>,
+    ) -> Option<()> {
+        if let Some(session) = &mut self.session
+            && let Some(message) = session.protection.open(sdu)
+        {
+            (session.heard, session.mac) = (now, from);
+            let message = Message::parse(message).ok()?;
+            self.hear(local, message, admit, out);
+            return Some(());
+        }
+        if let Some(candidate) = &mut self.candidate {
+            if let Some(message) = candidate.protection.open(sdu) {
+                let message = Message::parse(message).ok().filter(|message| message.op_code == op::START)?;
+                let Candidate { name, protection, .. } = self.candidate.take()?;
+                self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
+                self.hear(local, message, admit, out);
+                return Some(());
+            }
+            // Its first SDUs: not one of a session before.
+            if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
+                tracing::warn!(dif = %local.dif, neighbour = %candidate.name, "enrollment refused: it has another credential");
+                self.counts.refused += 1;
+                let refusal = response(local, &candidate.initiator_nonce, &[0; NONCE], Some("another credential"));
+                self.candidate = None;
+                out.push(Told::Send(from, refusal.encode_to_vec()));
+                return Some(());
+            }
+        }
+        let attempt = self.attempt.as_mut()?;
+        let (_, _, protection) = attempt.started.as_mut()?;
+        let message = protection.open(sdu).map(Message::parse)?.ok()?;
+        if message.op_code != op::START_R {
+            return None;
+        }
+        if message.result.unwrap_or_default() != 0 {
+            let reason = message.result_reason.as_deref().unwrap_or_default();
+            tracing::warn!(dif = %local.dif, "enrollment refused: {}", printable(reason));
+            self.attempt = None;
+            self.next_attempt = now + REFUSED;
+            return Some(());
+        }
+        let info: EnrollmentInfo = message.value().ok()?;
+        let address = info.address.and_then(|address| u16::try_from(address).ok()).filter(|address| *address != 0)?;
+        let (name, _, protection) = self.attempt.take()?.started?;
+        if address != local.address {
+            out.push(Told::Enrolled(address));
+        }
+        self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
+        Some(())
+    }
+
+    fn establish(&mut self, session: Session, out: &mut Vec<Told>) {
+        self.end(out);
+        self.counts.ups += 1;
+        out.push(Told::Up(session.name.clone()));
+        self.session = Some(session);
+    }
+
+    /// Takes a message of the neighbour that is up.
+    fn hear(&mut self, local: &Local<'_>, message: Message, admit: Admit<'_>, out: &mut Vec<Told>) {
+        let answer = match message.op_code {
+            op::READ if message.is_about(object::KEEPALIVE) => Message {
+                invoke_id: message.invoke_id,
+                ..Message::about(op::READ_R, object::KEEPALIVE, object::KEEPALIVE_NAME)
+            },
+            op::READ_R => return,
+            op::START => {
+                let Some(name) = self.session.as_ref().map(|session| session.name.clone()) else { return };
+                let asked = message.value::<EnrollmentInfo>().ok().and_then(|info| info.address).unwrap_or_default();
+                let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
+                let answer = Message { invoke_id: message.invoke_id, ..about };
+                match u16::try_from(asked).map_err(|_| "not an address").and_then(|asked| admit(&name, asked)) {
+                    Ok(address) => answer.with_value(&EnrollmentInfo { address: Some(address.into()) }),
+                    Err(reason) => {
+                        tracing::warn!(dif = %local.dif, neighbour = %name, "enrollment refused: {reason}");
+                        let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
+                        out.extend(self.protect(&refusal).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                        self.end(out);
+                        return;
+                    }
+                }
+            }
+            _ => return out.push(Told::Message(message)),
+        };
+        out.extend(self.protect(&answer).map(|(mac, sdu)| Told::Send(mac, sdu)));
+    }
+}
+
+fn auth(message: &Message) -> Option<&[u8]> {
+    message.auth_value.as_ref()?.other.as_deref()
+}
+
+fn start(local: &Local<'_>) -> Message {
+    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME)
+        .with_value(&EnrollmentInfo { address: Some(local.address.into()) })
+}
+
+fn response(
+    local: &Local<'_>,
+    initiator_nonce: &[u8; NONCE],
+    responder_nonce: &[u8; NONCE],
+    refused: Option<&str>,
+) -> Message {
+    Message {
+        result: refused.map(|_| FAILED),
+        result_reason: refused.map(Into::into),
+        auth_mech: Some(AUTH_HMAC),
+        auth_value: Some(AuthValue { other: Some([*initiator_nonce, *responder_nonce].concat()) }),
+        src_ap_name: Some(local.name.to_string()),
+        ..Message::about(op::CONNECT_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
+    }
+}
+
+/// What others wrote, for the log.
+fn printable(text: &str) -> String {
+    text.chars().take(80).flat_map(char::escape_default).collect()
+}
+
+/// Bytes of a management SDU, at most.
+pub(crate) const LONGEST_SDU: usize = credential::OVERHEAD + cdap::LONGEST;
+const _: () = assert!(LONGEST_SDU + 20 < 1500 && LONGEST < 1400);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct End {
+        name: Name,
+        dif: Name,
+        address: u16,
+        credential: Credential,
+        neighbour: Neighbour,
+        told: Vec<Told>,
+    }
+
+    impl End {
+        fn new(name: &str, address: u16, credential: u8) -> End {
+            End {
+                name: name.parse().unwrap(),
+                dif: "net".parse().unwrap(),
+                address,
+                credential: Credential::new(&[credential; 16]).unwrap(),
+                neighbour: Neighbour::default(),
+                told: Vec::new(),
+            }
+        }
+
+        fn with<T>(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Told>) -> T) -> Vec<Told> {
+            let local = Local {
+                dif: &self.dif,
+                name: &self.name,
+                address: self.address,
+                credential: &self.credential,
+                keepalive: Duration::from_millis(200),
+                dead_after: Duration::from_millis(600),
+            };
+            let mut out = Vec::new();
+            work(&mut self.neighbour, &local, &mut out);
+            out
+        }
+
+        fn take(&mut self, told: Vec<Told>) -> Vec<Vec<u8>> {
+            let mut sent = Vec::new();
+            for one in told {
+                match one {
+                    Told::Send(_, sdu) => sent.push(sdu),
+                    Told::Enrolled(address) => self.address = address,
+                    other => self.told.push(other),
+                }
+            }
+            sent
+        }
+
+        fn tick(&mut self, now: Duration) -> Vec<Vec<u8>> {
+            let told = self.with(|neighbour, local, out| neighbour.tick(local, now, out));
+            self.take(told)
+        }
+
+        fn receive(&mut self, sdu: &[u8], now: Duration) -> Vec<Vec<u8>> {
+            let told = self.with(|neighbour, local, out| {
+                let mut admit = |_: &Name, asked| Ok(if asked == 0 { 77 } else { asked });
+                neighbour.receive(local, [2; 6], sdu, now, &mut admit, out);
+            });
+            self.take(told)
+        }
+
+        fn is_up(&self) -> bool {
+            self.neighbour.up().is_some()
+        }
+    }
+
+    /// Runs both ends until a time, with a link that loses every `lost`th SDU.
+    fn run(a: &mut End, b: &mut End, from: u64, to: u64, lost: usize) {
+        let mut count = 0;
+        for ms in (from..to).step_by(10) {
+            let now = Duration::from_millis(ms);
+            let mut way: Vec<(bool, Vec<u8>)> = a.tick(now).into_iter().map(|sdu| (true, sdu)).collect();
+            way.extend(b.tick(now).into_iter().map(|sdu| (false, sdu)));
+            while let Some((to_b, sdu)) = way.pop() {
+                count += 1;
+                if lost > 0 && count % lost == 0 {
+                    continue;
+                }
+                let answers = if to_b { b.receive(&sdu, now) } else { a.receive(&sdu, now) };
+                way.extend(answers.into_iter().map(|sdu| (!to_b, sdu)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_process_enrols_and_gets_an_address() {
+        for lost in [0, 3, 4, 7] {
+            let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+            run(&mut a, &mut b, 0, 6000, lost);
+            assert_eq!(a.address, 77, "one of {lost} lost");
+            assert!(a.told.contains(&Told::Up("b".parse().unwrap())));
+            assert!(b.told.contains(&Told::Up("a".parse().unwrap())));
+        }
+    }
+
+    #[test]
+    fn members_come_together_whoever_begins() {
+        for (one, other) in [("a", "b"), ("b", "a")] {
+            let (mut a, mut b) = (End::new(one, 1, 1), End::new(other, 2, 1));
+            run(&mut a, &mut b, 0, 3000, 0);
+            assert!(a.is_up() && b.is_up());
+            assert_eq!((a.neighbour.counts.ups, b.neighbour.counts.ups), (1, 1), "and stay so");
+        }
+    }
+
+    #[test]
+    fn two_that_are_no_members_wait() {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 0, 1));
+        run(&mut a, &mut b, 0, 3000, 0);
+        assert!(!a.is_up() && !b.is_up());
+    }
+
+    #[test]
+    fn silence_is_noticed_and_a_restart_survived() {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        run(&mut a, &mut b, 0, 2000, 0);
+        for ms in (2000..2700).step_by(10) {
+            b.tick(Duration::from_millis(ms));
+        }
+        assert!(b.told.contains(&Told::Down("a".parse().unwrap())));
+        let mut again = End::new("a", 0, 1);
+        run(&mut again, &mut b, 2700, 5000, 0);
+        assert!(again.is_up() && b.is_up());
+        // Restarted, and the other end has not noticed.
+        let mut again = End::new("a", 0, 1);
+        run(&mut again, &mut b, 5000, 7000, 0);
+        assert!(again.is_up() && b.is_up());
+    }
+
+    #[test]
+    fn another_credential_is_refused() {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 2));
+        run(&mut a, &mut b, 0, 10_000, 0);
+        assert!(!a.is_up() && !b.is_up());
+        assert_eq!(a.address, 0);
+        assert!(a.neighbour.counts.refused >= 2 && b.neighbour.counts.refused >= 2);
+        assert!(a.told.is_empty() && b.told.is_empty());
+    }
+
+    #[test]
+    fn somebody_without_credential_disturbs_no_session() {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        run(&mut a, &mut b, 0, 2000, 0);
+        let mut hostile = End::new("a", 0, 9);
+        for ms in (2000..4000).step_by(10) {
+            let now = Duration::from_millis(ms);
+            for sdu in hostile.tick(now) {
+                for answer in b.receive(&sdu, now) {
+                    for start in hostile.receive(&answer, now) {
+                        b.receive(&start, now);
+                    }
+                }
+            }
+            run(&mut a, &mut b, ms, ms + 10, 0);
+        }
+        assert!(b.neighbour.counts.refused > 0);
+        assert_eq!((a.neighbour.counts.downs, b.neighbour.counts.downs), (0, 0));
+    }
+}

@@ -1,0 +1,80 @@
+//! The program that is built in, and its tables.
+
+use std::sync::Arc;
+
+use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
+use hopwright_driver::{Compiled, Options, compile_text};
+
+/// Port by which the program punts, and by which it takes what the control plane sends.
+pub const CPU_PORT: u32 = 510;
+/// Port by which it punts layer management to the router.
+pub const URGENT_CPU_PORT: u32 = 508;
+/// Bytes of `packet_in_t`, in front of a punted frame.
+pub(crate) const PACKET_IN_BYTES: usize = 3;
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../p4/rina/", $name)))),*]
+    };
+}
+
+/// The program and its parts, by the names they include each other by.
+const SOURCES: &[(&str, &str)] = files![
+    "interior.p4",
+    "reasons.p4",
+    "headers.p4",
+    "parser.p4",
+    "../router/route_ipv4.p4",
+    "crc.p4",
+    "relay.p4",
+    "next_hops.p4",
+    "congestion.p4",
+];
+
+/// Numbers and names of `Reason` in `reasons.p4`: the indices of the counter `reasons`.
+pub fn reasons() -> Vec<(u8, &'static str)> {
+    let text = SOURCES.iter().find(|(name, _)| *name == "reasons.p4").map_or("", |(_, text)| text);
+    let value = |line: &'static str| {
+        let (name, rest) = line.split_once('=')?;
+        let digits = rest.trim_start();
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let name = name.trim();
+        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        Some((digits[..end].parse().ok()?, name)).filter(|_| upper)
+    };
+    text.lines().filter_map(value).collect()
+}
+
+/// Compiles `p4/rina/interior.p4`; with `separate` layer management has a CPU port of its own.
+pub fn compile(separate: bool) -> Compiled {
+    let (name, text) = SOURCES[0];
+    let mut options = Options {
+        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        no_disk: true,
+        ..Options::default()
+    };
+    if separate {
+        options.define("SEPARATE_MANAGEMENT");
+    }
+    compile_text(name, text, &options, true)
+}
+
+/// The program that is built in, ready to run, with a CPU port for layer management.
+pub fn data_plane() -> Result<Arc<VirtualDataPlane>, BuildError> {
+    let compiled = compile(true);
+    let report = compiled.report(false);
+    let pipeline = compiled.pipeline.ok_or(BuildError::Program(report))?;
+    VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reasons_are_those_of_the_program() {
+        let reasons = reasons();
+        assert_eq!(reasons[0], (0, "FORWARDED"));
+        assert!(reasons.contains(&(32, "MANAGEMENT")) && reasons.contains(&(44, "TOO_BIG")));
+    }
+}

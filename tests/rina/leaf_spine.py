@@ -1,0 +1,169 @@
+"""A leaf-spine in network namespaces: two spines, four leaves, two hosts at each, an IPC process in each.
+
+     spine1        spine2
+       |  \\ \\ \\ / / /  |
+     leaf1  leaf2  leaf3  leaf4
+      / \\    / \\    / \\    / \\
+     h1 h2  h3 h4  h5 h6  h7 h8
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+PREFIX = f"hwrina{os.getpid()}-"
+PATIENCE = 60.0
+SPINES = ["spine1", "spine2"]
+LEAVES = [f"leaf{n}" for n in range(1, 5)]
+HOSTS = [f"h{n}" for n in range(1, 9)]
+LINKS = [(spine, leaf) for spine in SPINES for leaf in LEAVES] + [(LEAVES[n // 2], host) for n, host in enumerate(HOSTS)]
+# The first member's; the others are given theirs.
+ADDRESSES = {"spine1": 1}
+
+
+class Failed(Exception):
+    pass
+
+
+def run(*command, check=True, timeout=60):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=timeout)
+    if check and done.returncode:
+        raise Failed(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def wait_for(what, condition, patience=PATIENCE):
+    """Waits until a condition holds; returns how long that took, in seconds."""
+    begin = time.monotonic()
+    while True:
+        try:
+            found = condition()
+        except (Failed, json.JSONDecodeError) as error:
+            found, why = False, error
+        else:
+            why = found
+        if found:
+            return time.monotonic() - begin
+        if time.monotonic() - begin > patience:
+            raise Failed(f"{what}: not within {patience:.0f} s ({why})")
+        time.sleep(0.1)
+
+
+class Node:
+    """A namespace with a process of `hopwright rina`, and applications."""
+
+    def __init__(self, name, folder):
+        self.name, self.net, self.folder = name, PREFIX + name, folder
+        self.socket = folder / f"{name}.sock"
+        self.config = folder / f"{name}.toml"
+        self.devices = []
+        self.process = None
+        self.applications = []
+
+    def write_config(self, credential, vlan=0):
+        address = f"address = {ADDRESSES[self.name]}\n" if self.name in ADDRESSES else ""
+        links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\n' for device in self.devices)
+        self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
+                               f'{address}credential = "{credential}"\nkeepalive_ms = 150\ndead_after_ms = 500\n\n{links}')
+
+    def exec(self, *command):
+        return ["ip", "netns", "exec", self.net, *map(str, command)]
+
+    def start(self):
+        log = open(self.folder / f"{self.name}.log", "a")
+        self.process = subprocess.Popen(self.exec(HOPWRIGHT, "rina", "--config", self.config), stdout=log,
+                                        stderr=subprocess.STDOUT)
+
+    def kill(self):
+        """As a power cut does."""
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def serve(self, command, name):
+        log = open(self.folder / f"{self.name}-{name}.log", "a")
+        process = subprocess.Popen([HOPWRIGHT, "rina", command, "--server", name, "--socket", self.socket], stdout=log,
+                                   stderr=subprocess.STDOUT)
+        self.applications.append(process)
+        return process
+
+    def use(self, command, *args, background=False):
+        """An application's results."""
+        words = [str(HOPWRIGHT), "rina", command, "--socket", str(self.socket), "--json", *map(str, args)]
+        if background:
+            return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return json.loads(run(*words))
+
+    def show(self):
+        return self.use("show")[0]
+
+    def stop(self):
+        for process in [*self.applications, *([self.process] if self.process else [])]:
+            if process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+        for process in [*self.applications, *([self.process] if self.process else [])]:
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+class Fabric:
+    def __init__(self, folder):
+        self.folder = folder
+        self.nodes = {name: Node(name, folder) for name in SPINES + LEAVES + HOSTS}
+        self.made = []
+
+    def __getitem__(self, name):
+        return self.nodes[name]
+
+    def add_node(self, name):
+        node = self.nodes[name] = self.nodes.get(name) or Node(name, self.folder)
+        run("ip", "netns", "add", node.net)
+        self.made.append(node)
+        run("ip", "-n", node.net, "link", "set", "lo", "up")
+
+    def add_link(self, one, other):
+        a, b = self.nodes[one], self.nodes[other]
+        run("ip", "-n", a.net, "link", "add", other, "type", "veth", "peer", "name", one, "netns", b.net)
+        for node, device in (a, other), (b, one):
+            run("ip", "netns", "exec", node.net, "sh", "-c",
+                f"echo 1 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6")
+            run("ip", "-n", node.net, "link", "set", device, "up")
+            node.devices.append(device)
+
+    def make(self):
+        (self.folder / "fabric.key").write_text("a credential that all members have\n")
+        (self.folder / "other.key").write_text("a credential that nobody else has\n")
+        for name in list(self.nodes):
+            self.add_node(name)
+        for one, other in LINKS:
+            self.add_link(one, other)
+        for node in self.nodes.values():
+            node.write_config("fabric.key")
+
+    def start(self):
+        for node in self.nodes.values():
+            node.start()
+
+    def all_reached(self, names=None):
+        """Whether each sees all others, and says who is missing if not."""
+        names = names or [name for name, node in self.nodes.items() if node.process]
+        for name in names:
+            routes = {route["member"] for route in self.nodes[name].show()["routes"] if route["links"]}
+            if missing := set(names) - routes - {name}:
+                raise Failed(f"{name} does not reach {', '.join(sorted(missing))}")
+        return True
+
+    def remove(self):
+        for node in self.nodes.values():
+            node.stop()
+        for node in self.made:
+            run("ip", "netns", "delete", node.net, check=False)

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""A leaf-spine of RINA routers and hosts that configures itself: enrollment, routes, flows, a spine that dies, an outsider.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+from leaf_spine import HOSTS, LEAVES, Fabric, Failed, wait_for
+
+# Between two hosts of different leaves.
+PAIRS = [("h1", "h8"), ("h2", "h3"), ("h5", "h4"), ("h7", "h6"), ("h8", "h1")]
+
+
+def report(text):
+    print(f"  {text}", flush=True)
+
+
+def check(condition, text):
+    if not condition:
+        raise Failed(text)
+    report(text)
+
+
+def network(fabric):
+    fabric.start()
+    took = wait_for("all reach all", fabric.all_reached)
+    addresses = {node.show()["address"] for node in fabric.nodes.values()}
+    check(len(addresses) == len(fabric.nodes) and 0 not in addresses,
+          f"{len(addresses)} IPC processes enrolled, with an address each; all reach all after {took:.1f} s")
+    routes = {route["member"]: route["links"] for route in fabric["leaf1"].show()["routes"]}
+    check(all(len(routes[host]) == 2 for host in HOSTS[2:]), "leaf1 has two equal paths to every host of another leaf")
+
+
+def applications(fabric):
+    for host in HOSTS:
+        fabric[host].serve("echo", f"echo-{host}")
+        fabric[host].serve("perf", f"perf-{host}")
+    wait_for("the directory", lambda: all(len(fabric[host].use("list")) == 2 * len(HOSTS) for host in HOSTS))
+    report(f"{2 * len(HOSTS)} applications are in everybody's directory")
+    for client in HOSTS:
+        for server in HOSTS:
+            if client != server:
+                fabric[client].use("echo", f"echo-{server}", "--count", 3, "--interval", 0.002)
+    report(f"echo between all {len(HOSTS) * (len(HOSTS) - 1)} pairs of hosts")
+    for client, server in PAIRS:
+        for qos in "reliable", "unreliable":
+            got = fabric[client].use("perf", f"perf-{server}", "--seconds", 1, "--qos", qos)
+            check(got["received"] > 1000 if qos == "reliable" else got["received"] > 0,
+                  f"perf {client} to {server}, {qos}: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
+            if qos == "reliable" and got["received"] != got["sent"]:
+                raise Failed("a reliable flow has lost SDUs")
+    try:
+        fabric["h1"].use("echo", "echo-nobody", "--wait", 0)
+    except Failed as error:
+        check("no application echo-nobody" in str(error), "an unknown application is refused with a reason")
+    else:
+        raise Failed("echo to an unknown application")
+
+
+def spine(fabric):
+    """A spine dies under flows, and returns."""
+    clients = [
+        fabric[client].use("echo", f"echo-{server}", "--count", 400, "--interval", 0.02, "--timeout", 5, background=True)
+        for client, server in PAIRS + [("h3", "h7"), ("h6", "h2")]
+    ]
+    transfer = fabric["h1"].use("perf", "perf-h5", "--seconds", 8, background=True)
+    time.sleep(2)
+    begin = time.monotonic()
+    fabric["spine1"].kill()
+    wait_for("routes without the spine", lambda: all(
+        len(route["links"]) == 1
+        for leaf in LEAVES for route in fabric[leaf].show()["routes"] if route["member"] not in fabric[leaf].devices))
+    report(f"no route leads over the dead spine after {time.monotonic() - begin:.2f} s")
+    gaps = []
+    for process in clients + [transfer]:
+        out, err = process.communicate(timeout=60)
+        if process.returncode:
+            raise Failed(f"a flow did not survive: {out}{err}")
+        gaps.append(json.loads(out)["longest_gap_ms"])
+    check(max(gaps) < 1000, f"{len(gaps)} flows went on; the longest silence was {max(gaps):.0f} ms")
+    fabric["spine1"].start()
+    took = wait_for("the spine returns", fabric.all_reached)
+    wait_for("two paths", lambda: all(
+        len(route["links"]) == 2 for route in fabric["leaf1"].show()["routes"] if route["member"] in HOSTS[2:]))
+    report(f"the spine is back after {took:.1f} s, and used again")
+
+
+def outsider(fabric):
+    """Somebody with another credential at a port of a leaf, and somebody with the right one."""
+    fabric.add_node("guest")
+    fabric["leaf2"].stop()
+    fabric.add_link("leaf2", "guest")
+    guest = fabric["guest"]
+    guest.write_config("other.key")
+    fabric["leaf2"].write_config("fabric.key")
+    fabric["leaf2"].start()
+    guest.start()
+    refused = lambda node: sum(link["refused"] for link in node.show()["links"])
+    wait_for("the refusal", lambda: refused(guest) > 0 and refused(fabric["leaf2"]) > 0)
+    check(guest.show()["address"] == 0 and not guest.show()["routes"], "a wrong credential is refused, at both ends")
+    wait_for("the others", lambda: fabric.all_reached(list(set(fabric.nodes) - {"guest"})))
+    members = {route["member"] for route in fabric["leaf2"].show()["routes"]}
+    check("guest" not in members, "and the others do not know of it")
+    guest.write_config("fabric.key")
+    guest.process.send_signal(1)
+    wait_for("enrollment", fabric.all_reached)
+    got = guest.use("echo", "echo-h8", "--count", 3, "--interval", 0.01)
+    check(got["received"] == 3, "with the right one, after SIGHUP, it enrols and reaches hosts")
+
+
+def main():
+    if os.geteuid():
+        print("needs root: network namespaces", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as name:
+        fabric = Fabric(pathlib.Path(name))
+        try:
+            fabric.make()
+            for part in network, applications, spine, outsider:
+                print(f"RINA network: {part.__name__}", flush=True)
+                begin = time.monotonic()
+                part(fabric)
+                report(f"({time.monotonic() - begin:.1f} s)")
+        except Failed as error:
+            print(f"FAILED: {error}", file=sys.stderr)
+            for log in sorted(pathlib.Path(name).glob("*.log")):
+                text = log.read_text()
+                print(f"--- {log.name}\n{text[-1500:]}", file=sys.stderr)
+            return 1
+        finally:
+            fabric.remove()
+    print("RINA network: passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
