@@ -41,6 +41,12 @@ pub(crate) enum Command {
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
     Graph(GraphArgs),
+    /// Estimate whether a program fits the match-action stages of a switch chip
+    ///
+    /// Prints what would lie in which stage, the longest chain of dependencies with its P4 lines, and what does not fit and why. It is
+    /// an estimate: the chip's compiler may need fewer stages or more. Exit status: 0 it fits, 1 it does not, or the program has
+    /// errors.
+    Fit(FitArgs),
     /// Compile a program to SystemVerilog for an FPGA
     ///
     /// Writes the top module, the pipeline, its engines and the register map (JSON), and prints the number of stages. What
@@ -244,6 +250,21 @@ pub(crate) enum GraphFormat {
     Svg,
     Dot,
     Both,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FitArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// The chip: tofino or tofino2
+    #[arg(long, value_name = "TARGET", default_value = "tofino2")]
+    pub target: String,
+    /// Print the estimate as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Also draw the stages, as SVG
+    #[arg(long, value_name = "FILE.svg")]
+    pub svg: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod epic;
 pub(crate) mod explain;
+pub(crate) mod fit;
 pub(crate) mod graph;
 pub(crate) mod interfaces;
 pub(crate) mod ip;

@@ -1,5 +1,6 @@
 //! Target-neutral analyses of a pipeline, for passes and executors.
 
+pub mod dependencies;
 pub mod effects;
 pub mod field_list_shadows;
 pub mod in_place_suffix;

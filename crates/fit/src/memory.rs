@@ -1,0 +1,171 @@
+//! Memory and crossbars that tables and extern objects take.
+
+use hopwright_ir::{Action, ExternId, ExternKind, MatchForm, Pipeline, TableId, Unit};
+
+use crate::resources::Resources;
+use crate::target::Target;
+
+/// A table, as its memory sees it.
+pub(crate) struct TableShape<'a> {
+    target: &'a Target,
+    /// Entries that it is to hold.
+    pub(crate) entries: u64,
+    kind: Kind,
+    key_bits: u32,
+    key_bytes: u32,
+    /// Bits beside the key: action and immediate data.
+    result_bits: u32,
+    /// Bits of an entry's action data in memory of their own.
+    data_bits: u32,
+    /// Members of an action profile, which have the action data.
+    members: Option<u64>,
+    /// Bits of each entry's direct counter and meter.
+    counter_bits: u32,
+    meter_bits: u32,
+    idle_timeout: bool,
+    selector: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Keyless,
+    Exact,
+    Ternary,
+}
+
+fn blocks(bits: u64, target: &Target) -> u32 {
+    let block = u64::from(target.memory.sram_words * target.memory.sram_bits);
+    u32::try_from(bits.div_ceil(block)).unwrap_or(u32::MAX)
+}
+
+impl<'a> TableShape<'a> {
+    pub(crate) fn of(pipeline: &Pipeline, table: TableId, target: &'a Target) -> TableShape<'a> {
+        let table = &pipeline[table];
+        let forms = |form: fn(MatchForm) -> bool| table.match_keys().any(|k| form(k.kind.form()));
+        let kind = match table.match_keys().next() {
+            None => Kind::Keyless,
+            Some(_) if forms(|f| f != MatchForm::Value) => Kind::Ternary,
+            Some(_) => Kind::Exact,
+        };
+        // A range is matched by nibbles of twice the width.
+        let bits = |key: &hopwright_ir::Key| match key.kind.form() {
+            MatchForm::Range => 2 * key.expr.ty.width(),
+            _ => key.expr.ty.width(),
+        };
+        let parameters = |action: &Action| action.params.iter().map(|p| p.ty.width()).sum::<u32>();
+        let data = table.actions.iter().map(|a| parameters(&pipeline[a.action])).max().unwrap_or(0);
+        let actions = (table.actions.len() as u32).next_power_of_two().ilog2();
+        let profile = table.implementation.map(|id| &pipeline[id].kind);
+        let members = match profile {
+            Some(ExternKind::ActionProfile { size } | ExternKind::ActionSelector { size, .. }) => Some(*size),
+            _ => None,
+        };
+        let pointer = 19;
+        let in_memory = data > target.memory.immediate_bits || members.is_some();
+        let entries = if table.const_entries { table.entries.len() as u64 } else { table.size };
+        TableShape {
+            target,
+            entries: entries.max(1),
+            kind,
+            key_bits: table.match_keys().map(bits).sum(),
+            key_bytes: table.keys.iter().map(|k| k.expr.ty.width().div_ceil(8)).sum(),
+            result_bits: actions + if in_memory { pointer } else { data },
+            data_bits: if in_memory { data.max(1).next_power_of_two() } else { 0 },
+            members,
+            counter_bits: table.direct_counter.map_or(0, |c| counter_bits(&pipeline[c].kind)),
+            meter_bits: table.direct_meter.map_or(0, |_| target.memory.sram_bits),
+            idle_timeout: table.idle_timeout,
+            selector: matches!(profile, Some(ExternKind::ActionSelector { .. })),
+        }
+    }
+
+    /// What a part of the table with so many entries takes of a stage.
+    pub(crate) fn resources(&self, entries: u64) -> Resources {
+        let memory = &self.target.memory;
+        let mut used = Resources { logical_tables: 1, ..Resources::default() };
+        match self.kind {
+            Kind::Keyless => {}
+            Kind::Exact => {
+                used.exact_crossbar_bytes = self.key_bytes;
+                if self.key_bits <= memory.word_index_bits {
+                    // The key is the index.
+                    used.sram_blocks = blocks((self.result_bits.max(1) as u64) << self.key_bits, self.target);
+                    used.hash_bits = memory.word_index_bits;
+                } else {
+                    // A version, key and result; as many entries as go into up to four words side by side.
+                    let entry = 4 + self.key_bits + self.result_bits;
+                    let widths = entry.div_ceil(memory.sram_bits)..=entry.div_ceil(memory.sram_bits).max(4);
+                    let packed = widths.map(|words| {
+                        let together = u64::from((words * memory.sram_bits / entry).clamp(1, 9));
+                        let rows = entries.div_ceil(together * u64::from(memory.sram_words));
+                        rows.max(u64::from(memory.exact_ways)).saturating_mul(u64::from(words))
+                    });
+                    let least = packed.min().unwrap_or(u64::MAX);
+                    used.sram_blocks = u32::try_from(least).unwrap_or(u32::MAX);
+                    let index = memory.exact_ways * memory.word_index_bits;
+                    used.hash_bits = index + used.sram_blocks.max(1).ilog2().min(12);
+                }
+            }
+            Kind::Ternary => {
+                used.ternary_crossbar_bytes = self.key_bytes;
+                let wide = u64::from(self.key_bits.div_ceil(memory.tcam_bits));
+                let deep = entries.div_ceil(u64::from(memory.tcam_words));
+                used.tcam_blocks = u32::try_from(wide * deep).unwrap_or(u32::MAX);
+                used.sram_blocks =
+                    blocks(u64::from(self.result_bits.max(1).next_power_of_two()) * entries, self.target);
+            }
+        }
+        let data = self.members.unwrap_or(entries).saturating_mul(u64::from(self.data_bits));
+        used.sram_blocks = used.sram_blocks.saturating_add(blocks(data, self.target));
+        for (bits, alus) in [(self.counter_bits, &mut used.statistics_alus), (self.meter_bits, &mut used.stateful_alus)]
+        {
+            if bits > 0 {
+                let blocks = blocks(entries.saturating_mul(u64::from(bits)), self.target) + 1;
+                *alus += 1;
+                used.sram_blocks += blocks;
+                used.map_rams += blocks;
+            }
+        }
+        if self.idle_timeout {
+            used.map_rams += blocks(entries * 8, self.target);
+        }
+        if self.selector {
+            used.stateful_alus += 1;
+            used.hash_bits += 51;
+        }
+        used
+    }
+}
+
+fn counter_bits(kind: &ExternKind) -> u32 {
+    match kind {
+        ExternKind::Counter { unit, .. } | ExternKind::DirectCounter { unit, .. } => match unit {
+            Unit::Both => 64,
+            Unit::Packets | Unit::Bytes => 32,
+        },
+        _ => 0,
+    }
+}
+
+/// What an extern object takes of the stage in which it is accessed.
+pub(crate) fn object(pipeline: &Pipeline, object: ExternId, target: &Target) -> Resources {
+    let kind = &pipeline[object].kind;
+    let (size, bits, counts) = match kind {
+        ExternKind::Counter { size, .. } => (*size, counter_bits(kind), true),
+        ExternKind::Meter { size, .. } => (*size, target.memory.sram_bits, false),
+        ExternKind::Register { size, ty } => (*size, ty.width().max(8).next_power_of_two(), false),
+        _ => return Resources::default(),
+    };
+    // One block more, so that the control plane can read while packets write.
+    let blocks = blocks(size.saturating_mul(u64::from(bits)), target).saturating_add(1);
+    let index = u64::BITS - size.saturating_sub(1).leading_zeros();
+    Resources {
+        sram_blocks: blocks,
+        map_rams: blocks,
+        statistics_alus: u32::from(counts),
+        stateful_alus: u32::from(!counts),
+        hash_bits: index,
+        hash_distribution_bits: index.next_multiple_of(16),
+        ..Resources::default()
+    }
+}

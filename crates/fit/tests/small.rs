@@ -1,0 +1,185 @@
+//! Small programs for which the number of stages is known by hand.
+
+use hopwright_driver::compile_text;
+use hopwright_fit::{Estimate, Target, estimate};
+
+/// A program with these declarations and this body of ingress. Fields `a` to `f` have 16 bits.
+fn program(declarations: &str, apply: &str) -> String {
+    format!(
+        r#"#include <v1model.p4>
+header h_t {{ bit<16> a; bit<16> b; bit<16> c; bit<16> d; bit<16> e; bit<16> f; bit<128> w; bit<128> k; }}
+struct headers {{ h_t h; }}
+struct meta {{ }}
+parser P(packet_in p, out headers hdr, inout meta m, inout standard_metadata_t sm) {{
+    state start {{ p.extract(hdr.h); transition accept; }}
+}}
+control V(inout headers hdr, inout meta m) {{ apply {{}} }}
+control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {{
+    action set_a(bit<16> x) {{ hdr.h.a = x; }}
+    action set_b(bit<16> x) {{ hdr.h.b = x; }}
+    action set_c(bit<16> x) {{ hdr.h.c = x; }}
+    action set_d(bit<16> x) {{ hdr.h.d = x; }}
+    table a_to_b {{ key = {{ hdr.h.a: exact; }} actions = {{ set_b; }} }}
+    table b_to_c {{ key = {{ hdr.h.b: exact; }} actions = {{ set_c; }} }}
+    table c_to_d {{ key = {{ hdr.h.c: exact; }} actions = {{ set_d; }} }}
+    table e_to_b {{ key = {{ hdr.h.e: exact; }} actions = {{ set_b; }} }}
+    table e_to_d {{ key = {{ hdr.h.e: exact; }} actions = {{ set_d; }} }}
+    table e_to_a {{ key = {{ hdr.h.e: exact; }} actions = {{ set_a; }} }}
+    {declarations}
+    apply {{ sm.egress_spec = 1; {apply} }}
+}}
+control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) {{ apply {{}} }}
+control C(inout headers hdr, inout meta m) {{ apply {{}} }}
+control D(packet_out p, in headers hdr) {{ apply {{ p.emit(hdr); }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#
+    )
+}
+
+fn on(target: &str, declarations: &str, apply: &str) -> Estimate {
+    let compiled = compile_text("small.p4", &program(declarations, apply), &Default::default(), true);
+    let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("{:#?}", compiled.diagnostics));
+    estimate(&pipeline, &Target::by_name(target).expect("a target"))
+}
+
+/// The number of stages on Tofino.
+#[track_caller]
+fn stages(declarations: &str, apply: &str, expected: usize) -> Estimate {
+    let estimate = on("tofino", declarations, apply);
+    assert_eq!(estimate.stages.len(), expected, "{}", estimate.to_text());
+    estimate
+}
+
+#[test]
+fn what_matches_on_a_result_is_in_a_later_stage() {
+    let estimate = stages("", "a_to_b.apply(); b_to_c.apply(); c_to_d.apply();", 3);
+    let kinds: Vec<_> = estimate.chain.iter().map(|link| link.dependency).collect();
+    assert_eq!(kinds, [None, Some("match"), Some("match")]);
+    assert_eq!(estimate.chain[1].variable.as_deref(), Some("hdr.h.b"));
+    assert!(estimate.fits());
+}
+
+#[test]
+fn what_is_independent_shares_a_stage() {
+    stages("", "a_to_b.apply(); e_to_d.apply();", 1);
+}
+
+#[test]
+fn two_writers_of_a_field_follow_each_other() {
+    let estimate = stages("", "a_to_b.apply(); e_to_b.apply();", 2);
+    assert_eq!(estimate.chain[1].dependency, Some("action"));
+}
+
+#[test]
+fn writers_on_paths_that_exclude_each_other_share_a_stage() {
+    stages("", "if (hdr.h.f == 1) { a_to_b.apply(); } else { e_to_b.apply(); }", 1);
+    stages("", "if (hdr.h.f == 1) { a_to_b.apply(); return; } e_to_b.apply();", 1);
+}
+
+#[test]
+fn a_table_after_a_hit_shares_the_stage() {
+    stages("", "if (a_to_b.apply().hit) { e_to_d.apply(); }", 1);
+}
+
+#[test]
+fn what_is_read_first_may_be_overwritten_in_the_same_stage() {
+    stages("", "a_to_b.apply(); e_to_a.apply();", 1);
+}
+
+#[test]
+fn a_condition_waits_for_what_it_looks_at() {
+    stages("", "a_to_b.apply(); if (hdr.h.b == 7) { e_to_d.apply(); }", 2);
+}
+
+#[test]
+fn each_operator_takes_a_stage_and_wires_none() {
+    stages("", "hdr.h.a = hdr.h.b ^ hdr.h.c;", 1);
+    stages("", "hdr.h.a = hdr.h.b ^ hdr.h.c ^ hdr.h.d ^ hdr.h.e;", 2);
+    stages("", "hdr.h.a = hdr.h.b[7:0] ++ hdr.h.c[15:8];", 1);
+    stages("", "bit<16> x = hdr.h.b[7:0] ++ hdr.h.c[15:8]; hdr.h.a = x + 1;", 1);
+    stages("", "hdr.h.a = (hdr.h.b + hdr.h.c) ^ hdr.h.d;", 2);
+}
+
+#[test]
+fn a_stage_has_sixteen_tables() {
+    let tables = |n: usize| {
+        let declared: String = (0..n)
+            .map(|i| format!("table t{i} {{ actions = {{ NoAction; }} default_action = NoAction(); }}"))
+            .collect();
+        let applied: String = (0..n).map(|i| format!("t{i}.apply();")).collect();
+        (declared, applied)
+    };
+    // The assignment of the egress port is one of the sixteen.
+    let (declared, applied) = tables(15);
+    stages(&declared, &applied, 1);
+    let (declared, applied) = tables(16);
+    stages(&declared, &applied, 2);
+}
+
+#[test]
+fn a_large_table_is_divided_between_stages() {
+    // An entry has 32 bits of key, 32 of data and 4 of version: 7 go into 4 words, 70 x 4 = 280 blocks, and a stage has 80.
+    let table = "action set_w(bit<32> x) { hdr.h.w[31:0] = x; }
+                 table large { key = { hdr.h.w[31:0]: exact; } actions = { set_w; } size = 500000;
+                               const default_action = set_w(0); }";
+    let estimate = stages(table, "large.apply();", 4);
+    let blocks: u32 = estimate.stages.iter().map(|s| s.used.sram_blocks).sum();
+    assert!((280..=300).contains(&blocks), "{blocks}");
+}
+
+#[test]
+fn a_register_is_read_and_written_in_one_stage() {
+    let register = "register<bit<16>>(1024) r;";
+    stages(register, "bit<16> x; r.read(x, (bit<32>) hdr.h.a); r.write((bit<32>) hdr.h.a, x + 1);", 1);
+    let estimate = on(
+        "tofino",
+        register,
+        "r.read(hdr.h.b, (bit<32>) hdr.h.a); b_to_c.apply(); r.write((bit<32>) hdr.h.a, hdr.h.c);",
+    );
+    assert!(estimate.problems.iter().any(|p| p.message.contains("cannot share a stage")), "{}", estimate.to_text());
+}
+
+#[test]
+fn ingress_and_egress_share_stages() {
+    let text = program("", "a_to_b.apply();").replace(
+        "control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) { apply {}",
+        "control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
+             action g(bit<16> x) { hdr.h.f = x; }
+             table out_t { key = { hdr.h.d: exact; } actions = { g; } }
+             apply { out_t.apply(); }",
+    );
+    let compiled = compile_text("small.p4", &text, &Default::default(), true);
+    let pipeline = compiled.pipeline.expect("a pipeline");
+    let estimate = estimate(&pipeline, &Target::by_name("tofino2").expect("a target"));
+    let threads: Vec<_> = estimate.stages[0].items.iter().filter(|i| i.table).map(|i| i.thread).collect();
+    assert_eq!((estimate.stages.len(), threads), (1, vec!["egress", "ingress"]));
+}
+
+#[test]
+fn what_the_target_cannot_do_is_named_with_its_line() {
+    let estimate = on("tofino", "", "hdr.h.a = hdr.h.b * hdr.h.c;\nhdr.h.d = hdr.h.e / 3;");
+    let problems: Vec<_> = estimate.problems.iter().filter(|p| p.place.is_some()).map(|p| p.message.as_str()).collect();
+    assert!(problems.iter().any(|m| m.contains("multiplication")), "{problems:?}");
+    assert!(problems.iter().any(|m| m.contains("division")), "{problems:?}");
+    assert!(!estimate.fits());
+}
+
+#[test]
+fn thirteen_stages_fit_tofino_2_only() {
+    let chain: String = (0..13).map(|_| "hdr.h.a = hdr.h.a + hdr.h.b; hdr.h.b = hdr.h.a ^ hdr.h.c; ").collect();
+    let one = on("tofino", "", &chain);
+    assert!(!one.fits() && one.to_text().contains("stages; the target has 12"), "{}", one.to_text());
+    let chain: String = (0..13).map(|_| "hdr.h.a = hdr.h.a - hdr.h.b; ").collect();
+    assert_eq!(on("tofino2", "", &chain).stages.len(), 13);
+    assert!(on("tofino2", "", &chain).fits());
+    assert!(!on("tofino", "", &chain).fits());
+}
+
+#[test]
+fn pictures_and_json_name_what_the_text_names() {
+    let estimate = on("tofino", "", "a_to_b.apply(); b_to_c.apply();");
+    for name in ["I.a_to_b", "I.b_to_c"] {
+        assert!(estimate.to_text().contains(name) && estimate.to_svg().contains(name), "{name}");
+    }
+    assert!(estimate.to_svg().ends_with("</svg>\n"));
+}

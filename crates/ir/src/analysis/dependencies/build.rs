@@ -1,0 +1,485 @@
+//! Walks a control and drafts its operations.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
+
+use num_bigint::BigUint;
+
+use super::edges;
+use super::flow::{DefId, Entry, Flow, Masks, Segment, Source, Value, concat, constant, slice};
+use super::{DependencyGraph, OperationKind};
+use crate::analysis::effects::SlotSet;
+use crate::{
+    ActionId, Block, Control, Effect, Expr, ExternArg, ExternCall, ExternFn, ExternId, MatchKind, Pipeline, SlotId,
+    Span, StackId, Stmt, StmtKind, Table, TableId, walk,
+};
+
+/// A value that an operation writes, or that several write on different paths.
+#[derive(Clone, Debug)]
+pub(super) struct Def {
+    pub(super) slot: Option<SlotId>,
+    /// None for what a variable is at the beginning.
+    pub(super) producers: Vec<usize>,
+    /// It says which outcome a table had.
+    pub(super) outcome: bool,
+}
+
+/// An operation, live or not.
+#[derive(Clone, Debug)]
+pub(super) struct Draft<'p> {
+    pub(super) kind: OperationKind<'p>,
+    pub(super) matched: Value,
+    pub(super) operands: Value,
+    pub(super) writes: Vec<SlotId>,
+    pub(super) bits: u32,
+    pub(super) depth: u32,
+    pub(super) guards: Vec<(usize, u64)>,
+    pub(super) masks: Masks,
+    pub(super) objects: Vec<ExternId>,
+    pub(super) span: Span,
+    /// Operations of one statement do not overwrite each other.
+    pub(super) statement: u32,
+    /// It has an effect besides what it writes.
+    pub(super) effect: bool,
+}
+
+pub(super) struct BranchDraft {
+    pub(super) condition: Value,
+    arms: usize,
+    /// The branch's own guards.
+    guards: BTreeMap<usize, u64>,
+    /// It depends on nothing that is computed or matched: it costs nothing.
+    free: bool,
+    pub(super) span: Span,
+}
+
+pub(super) struct Builder<'p> {
+    pub(super) pipeline: &'p Pipeline,
+    given: SlotSet,
+    pub(super) has_given: bool,
+    pub(super) operations: Vec<Draft<'p>>,
+    pub(super) defs: Vec<Def>,
+    pub(super) branches: Vec<BranchDraft>,
+    pub(super) places: Places,
+    /// Enclosing scopes with what leaves them.
+    scopes: Vec<(u32, Option<Flow>)>,
+    exits: Option<Flow>,
+    statement: u32,
+}
+
+/// Which operations write the same place: the values of a variable that meet.
+#[derive(Default)]
+pub(super) struct Places {
+    parents: HashMap<(usize, SlotId), (usize, SlotId)>,
+}
+
+impl Places {
+    pub(super) fn find(&mut self, of: (usize, SlotId)) -> (usize, SlotId) {
+        let mut root = of;
+        while let Some(parent) = self.parents.get(&root) {
+            root = *parent;
+        }
+        if root != of {
+            self.parents.insert(of, root);
+        }
+        root
+    }
+
+    fn join(&mut self, slot: SlotId, operations: &[usize]) {
+        for pair in operations.windows(2) {
+            let (a, b) = (self.find((pair[0], slot)), self.find((pair[1], slot)));
+            if a != b {
+                self.parents.insert(a.max(b), a.min(b));
+            }
+        }
+    }
+}
+
+/// The actions that a table can run. Entries that nobody can change say so, and leave nothing to the default action if there is
+/// one for each value of the key.
+fn possible_actions(table: &Table) -> BTreeSet<ActionId> {
+    let default = table.default_action.action;
+    if !table.const_entries || table.implementation.is_some() {
+        return table.actions.iter().map(|a| a.action).chain([default]).collect();
+    }
+    let mut actions: BTreeSet<ActionId> = table.entries.iter().map(|e| e.action.action).collect();
+    let values = match table.keys.as_slice() {
+        [key] if key.kind == MatchKind::Exact && key.expr.ty.width() < 32 => Some(1 << key.expr.ty.width()),
+        _ => None,
+    };
+    if values != Some(table.entries.len()) {
+        actions.insert(default);
+    }
+    actions
+}
+
+impl<'p> Builder<'p> {
+    pub(super) fn new(pipeline: &'p Pipeline, given: &SlotSet) -> Builder<'p> {
+        let has_given = *given != SlotSet::empty(pipeline);
+        let defs = (0..pipeline.slots.len() as u32)
+            .map(|slot| Def { slot: Some(SlotId(slot)), producers: Vec::new(), outcome: false })
+            .collect();
+        Builder {
+            pipeline,
+            given: given.clone(),
+            has_given,
+            operations: Vec::new(),
+            defs,
+            branches: Vec::new(),
+            places: Places::default(),
+            scopes: Vec::new(),
+            exits: None,
+            statement: 0,
+        }
+    }
+
+    pub(super) fn build(mut self, control: &'p Control, live: &SlotSet) -> DependencyGraph<'p> {
+        let variables = (self.pipeline.slots.iter().enumerate())
+            .map(|(i, slot)| Entry {
+                value: Rc::new(self.whole(DefId(i), slot.ty.width())),
+                stored: Rc::new(Vec::new()),
+            })
+            .collect();
+        let end = self.block(&control.body, Some(Flow { variables, masks: Masks::default() }));
+        let exits = self.exits.take();
+        let mut roots: Vec<usize> =
+            self.operations.iter().enumerate().filter(|(_, op)| op.effect).map(|(i, _)| i).collect();
+        if let Some(end) = self.join(end, exits) {
+            for (i, entry) in end.variables.iter().enumerate() {
+                if live.contains(SlotId(i as u32)) {
+                    roots.extend(entry.stored.iter());
+                }
+            }
+        }
+        edges::finish(self, roots)
+    }
+
+    fn whole(&self, def: DefId, width: u32) -> Value {
+        vec![Segment { source: Source::Def(def, 0), width }]
+    }
+
+    fn block(&mut self, block: &'p Block, mut flow: Option<Flow>) -> Option<Flow> {
+        for stmt in block {
+            flow = self.stmt(stmt, flow?);
+            self.statement += 1;
+        }
+        flow
+    }
+
+    /// Where paths meet. Variables that differ are read from their places.
+    fn join(&mut self, a: Option<Flow>, b: Option<Flow>) -> Option<Flow> {
+        let (Some(mut a), Some(b)) = (a.clone(), b.clone()) else { return a.or(b) };
+        a.masks = a.masks.join(&b.masks);
+        for (i, (x, y)) in a.variables.iter_mut().zip(&b.variables).enumerate() {
+            if Rc::ptr_eq(&x.value, &y.value) && Rc::ptr_eq(&x.stored, &y.stored) {
+                continue;
+            }
+            let slot = SlotId(i as u32);
+            if x.stored != y.stored {
+                let mut stored = x.stored.to_vec();
+                stored.extend(y.stored.iter());
+                stored.sort_unstable();
+                stored.dedup();
+                x.stored = Rc::new(stored);
+            }
+            if x.value != y.value {
+                self.places.join(slot, &x.stored);
+                let def = self.def(Some(slot), x.stored.to_vec());
+                x.value = Rc::new(self.whole(def, self.pipeline[slot].ty.width()));
+            }
+        }
+        Some(a)
+    }
+
+    pub(super) fn def(&mut self, slot: Option<SlotId>, producers: Vec<usize>) -> DefId {
+        self.defs.push(Def { slot, producers, outcome: false });
+        DefId(self.defs.len() - 1)
+    }
+
+    /// The guards of a point.
+    fn guards(&self, masks: &Masks) -> BTreeMap<usize, u64> {
+        let mut guards = BTreeMap::new();
+        for (branch, arms) in masks.deciding(|b| Masks::all(self.branches[b].arms)) {
+            let draft = &self.branches[branch];
+            guards.extend(draft.guards.iter().filter(|g| !guards.contains_key(g.0)).collect::<Vec<_>>());
+            if !draft.free {
+                guards.insert(branch, arms);
+            }
+        }
+        guards
+    }
+
+    /// Drafts an operation.
+    pub(super) fn operation(&mut self, flow: &Flow, kind: OperationKind<'p>, span: Span) -> usize {
+        self.operations.push(Draft {
+            kind,
+            matched: Value::new(),
+            operands: Value::new(),
+            writes: Vec::new(),
+            bits: 0,
+            depth: 1,
+            guards: self.guards(&flow.masks).into_iter().collect(),
+            masks: flow.masks.clone(),
+            objects: Vec::new(),
+            span,
+            statement: self.statement,
+            effect: false,
+        });
+        self.operations.len() - 1
+    }
+
+    fn stmt(&mut self, stmt: &'p Stmt, mut flow: Flow) -> Option<Flow> {
+        match &stmt.kind {
+            StmtKind::Assign(slot, value) => self.assign(&mut flow, *slot, None, value, stmt.span),
+            StmtKind::AssignSlice { slot, hi, lo, value } => {
+                self.assign(&mut flow, *slot, Some((*hi, *lo)), value, stmt.span);
+            }
+            StmtKind::SetValid(h) => self.set(&mut flow, self.pipeline[*h].valid, constant(1u32.into(), 1), stmt.span),
+            StmtKind::SetInvalid(h) => {
+                self.set(&mut flow, self.pipeline[*h].valid, constant(BigUint::ZERO, 1), stmt.span);
+            }
+            StmtKind::CopyHeader { dst, src } => {
+                let pipeline = self.pipeline;
+                let values: Vec<Value> =
+                    walk::header_slots(pipeline, *src).map(|s| flow.variables[s.index()].value.to_vec()).collect();
+                for (slot, value) in walk::header_slots(pipeline, *dst).zip(values) {
+                    self.set(&mut flow, slot, value, stmt.span);
+                }
+            }
+            StmtKind::PushFront(stack, count) => self.shift(&mut flow, *stack, -i64::from(*count), stmt.span),
+            StmtKind::PopFront(stack, count) => self.shift(&mut flow, *stack, i64::from(*count), stmt.span),
+            StmtKind::If { cond, then, otherwise } => {
+                let condition = self.condition(&mut flow, cond);
+                return self.branch(condition, cond.span, &[then, otherwise], flow);
+            }
+            StmtKind::Switch { value, cases, default } => {
+                let condition = self.condition(&mut flow, value);
+                let arms: Vec<&Block> = cases.iter().map(|c| &c.1).chain([default]).collect();
+                return self.branch(condition, value.span, &arms, flow);
+            }
+            StmtKind::Scope { label, body } => {
+                self.scopes.push((*label, None));
+                let end = self.block(body, Some(flow));
+                let left = self.scopes.pop().and_then(|s| s.1);
+                return self.join(end, left);
+            }
+            StmtKind::Leave(label) => {
+                if let Some(at) = self.scopes.iter().rposition(|s| s.0 == *label) {
+                    let left = self.scopes[at].1.take();
+                    self.scopes[at].1 = self.join(left, Some(flow));
+                }
+                return None;
+            }
+            StmtKind::Exit => {
+                let exits = self.exits.take();
+                self.exits = self.join(exits, Some(flow));
+                return None;
+            }
+            StmtKind::Loop { body, .. } => return self.block(body, Some(flow)),
+            StmtKind::Apply { table, hit, action_run } => {
+                self.apply(&mut flow, *table, [*hit, *action_run], stmt.span);
+            }
+            StmtKind::Extern(call) => self.call(&mut flow, call),
+            StmtKind::Extract { .. }
+            | StmtKind::ExtractNext { .. }
+            | StmtKind::Advance { .. }
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Verify(..)
+            | StmtKind::Emit(_) => {}
+        }
+        Some(flow)
+    }
+
+    fn branch(&mut self, condition: Value, span: Span, arms: &[&'p Block], flow: Flow) -> Option<Flow> {
+        let index = self.branches.len();
+        let given = |segment: &Segment| match &segment.source {
+            Source::Constant(_) => true,
+            Source::Def(def, _) => self.defs[def.0].slot.is_some_and(|s| self.given.contains(s)),
+        };
+        let free = condition.iter().all(given);
+        let guards = self.guards(&flow.masks);
+        self.branches.push(BranchDraft { condition, arms: arms.len(), guards, free, span });
+        let mut end = None;
+        for (arm, block) in arms.iter().enumerate() {
+            let taken = Flow { variables: flow.variables.clone(), masks: flow.masks.taking(index, arm) };
+            let after = self.block(block, Some(taken));
+            end = self.join(end, after);
+        }
+        end
+    }
+
+    /// Assigns an expression to a variable or to some bits of it.
+    fn assign(&mut self, flow: &mut Flow, slot: SlotId, bits: Option<(u32, u32)>, value: &'p Expr, span: Span) {
+        if self.given.contains(slot) {
+            return;
+        }
+        let first = self.operations.len();
+        let value = self.eval(flow, value);
+        let mut stored = Vec::new();
+        let mut moved = Value::new();
+        for segment in &value {
+            // The last operators of the expression write the variable themselves.
+            let producer = match segment.source {
+                Source::Def(DefId(def), _) if self.defs[def].slot.is_none_or(|s| s == slot) => {
+                    let producers = self.defs[def].producers.as_slice();
+                    let only = (producers.len() == 1 && producers[0] >= first).then(|| producers[0]);
+                    if only.is_some() {
+                        self.defs[def].slot = Some(slot);
+                    }
+                    only
+                }
+                _ => None,
+            };
+            match producer {
+                Some(op) if stored.contains(&op) => {}
+                Some(op) => {
+                    self.operations[op].writes = vec![slot];
+                    stored.push(op);
+                }
+                None => moved.push(segment.clone()),
+            }
+        }
+        if !moved.is_empty() {
+            stored.push(self.mover(flow, slot, moved, span));
+        }
+        self.store(flow, slot, bits, value, stored);
+    }
+
+    /// Sets a variable to wires.
+    fn set(&mut self, flow: &mut Flow, slot: SlotId, value: Value, span: Span) {
+        if *flow.variables[slot.index()].value != value {
+            let op = self.mover(flow, slot, value.clone(), span);
+            self.store(flow, slot, None, value, vec![op]);
+        }
+    }
+
+    fn mover(&mut self, flow: &Flow, slot: SlotId, operands: Value, span: Span) -> usize {
+        let op = self.operation(flow, OperationKind::Move, span);
+        self.operations[op].operands = operands;
+        self.operations[op].writes = vec![slot];
+        op
+    }
+
+    /// Notes what a variable is, and which operations have put it there.
+    fn store(&mut self, flow: &mut Flow, slot: SlotId, bits: Option<(u32, u32)>, value: Value, mut stored: Vec<usize>) {
+        let entry = &mut flow.variables[slot.index()];
+        let value = match bits {
+            None => value,
+            Some((hi, lo)) => {
+                let width = self.pipeline[slot].ty.width();
+                stored.extend(entry.stored.iter());
+                let below = slice(&entry.value, 0, lo);
+                concat(concat(below, value), slice(&entry.value, hi + 1, width - hi - 1))
+            }
+        };
+        stored.sort_unstable();
+        stored.dedup();
+        self.places.join(slot, &stored);
+        *entry = Entry { value: Rc::new(value), stored: Rc::new(stored) };
+    }
+
+    /// Moves the elements of a stack towards its beginning.
+    fn shift(&mut self, flow: &mut Flow, stack: StackId, by: i64, span: Span) {
+        let pipeline = self.pipeline;
+        let elements = &pipeline[stack].elements;
+        let before = flow.variables.clone();
+        for (i, &element) in elements.iter().enumerate() {
+            let from = usize::try_from(i as i64 + by).ok().and_then(|from| elements.get(from));
+            match from {
+                Some(&from) => {
+                    for (to, from) in walk::header_slots(pipeline, element).zip(walk::header_slots(pipeline, from)) {
+                        self.set(flow, to, before[from.index()].value.to_vec(), span);
+                    }
+                }
+                None => self.set(flow, pipeline[element].valid, constant(BigUint::ZERO, 1), span),
+            }
+        }
+    }
+
+    fn apply(&mut self, flow: &mut Flow, table: TableId, outcomes: [Option<SlotId>; 2], span: Span) {
+        let pipeline = self.pipeline;
+        let declaration = &pipeline[table];
+        let mut matched = Value::new();
+        for key in &declaration.keys {
+            matched.extend(self.eval(flow, &key.expr));
+        }
+        let op = self.operation(flow, OperationKind::Apply(table), span);
+        let actions = possible_actions(declaration);
+        let mut always: BTreeMap<SlotId, usize> = BTreeMap::new();
+        let mut depth = 1;
+        for &action in &actions {
+            let body = self.action(flow, &pipeline[action].body);
+            depth = depth.max(body.depth);
+            let draft = &mut self.operations[op];
+            draft.operands.extend(body.reads);
+            draft.objects.extend(body.objects);
+            for (slot, whole) in body.writes {
+                *always.entry(slot).or_default() += usize::from(whole);
+            }
+        }
+        let draft = &mut self.operations[op];
+        draft.objects.sort_unstable();
+        draft.objects.dedup();
+        draft.matched = matched;
+        draft.depth = depth;
+        draft.effect = true;
+        for (slot, by) in always {
+            if self.given.contains(slot) {
+                continue;
+            }
+            self.operations[op].writes.push(slot);
+            self.write(flow, slot, op, by < actions.len());
+        }
+        for slot in outcomes.into_iter().flatten() {
+            let def = self.write(flow, slot, op, false);
+            self.defs[def.0].outcome = true;
+        }
+    }
+
+    /// An operation writes a variable; with `keep` it may leave it as it is.
+    fn write(&mut self, flow: &mut Flow, slot: SlotId, op: usize, keep: bool) -> DefId {
+        let entry = &mut flow.variables[slot.index()];
+        let mut stored = if keep { entry.stored.to_vec() } else { Vec::new() };
+        stored.push(op);
+        stored.dedup();
+        self.places.join(slot, &stored);
+        let def = self.def(Some(slot), stored.clone());
+        let value = self.whole(def, self.pipeline[slot].ty.width());
+        flow.variables[slot.index()] = Entry { value: Rc::new(value), stored: Rc::new(stored) };
+        def
+    }
+
+    fn call(&mut self, flow: &mut Flow, call: &'p ExternCall) {
+        let info = call.function.info();
+        // Messages to people are not the target's, and in packages of several passes the last decision on a packet is not the
+        // program's.
+        match &call.function {
+            ExternFn::LogMsg(_) | ExternFn::Assert | ExternFn::Assume => return,
+            _ if info.effect == Effect::Packet && self.has_given => return,
+            _ => {}
+        }
+        let mut operands = Value::new();
+        for arg in &call.args {
+            match arg {
+                ExternArg::In(value) => operands.extend(self.eval(flow, value)),
+                ExternArg::List(values) => {
+                    for value in values {
+                        operands.extend(self.eval(flow, value));
+                    }
+                }
+                ExternArg::InOut(slot) => operands.extend(flow.variables[slot.index()].value.to_vec()),
+                ExternArg::Out(_) => {}
+            }
+        }
+        let op = self.operation(flow, OperationKind::Extern(call), call.span);
+        self.operations[op].operands = operands;
+        self.operations[op].objects.extend(call.function.object());
+        self.operations[op].effect = info.effect != Effect::None;
+        for arg in &call.args {
+            if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                self.operations[op].writes.push(*slot);
+                self.write(flow, *slot, op, !info.writes_results);
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Expressions as wires and operations, and what actions read and write.
+
+use std::collections::BTreeMap;
+
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+
+use super::OperationKind;
+use super::build::Builder;
+use super::flow::{Flow, Segment, Source, Value, concat, constant, slice, width};
+use crate::{BinaryOp, Block, Expr, ExprKind, ExternArg, ExternId, SlotId, Stmt, StmtKind, Type, UnaryOp, walk};
+
+/// What an action does.
+pub(super) struct ActionBody {
+    /// What it reads of the state before it.
+    pub(super) reads: Value,
+    /// The variables it writes, and whether it always writes all of them.
+    pub(super) writes: BTreeMap<SlotId, bool>,
+    /// Operations that follow each other, at least 1.
+    pub(super) depth: u32,
+    pub(super) objects: Vec<ExternId>,
+}
+
+/// The amount of a shift by a constant.
+fn constant_shift(by: &Expr) -> Option<u32> {
+    by.as_const().and_then(|v| v.to_u32())
+}
+
+fn is_associative(op: BinaryOp, ty: Type) -> bool {
+    matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor) || op == BinaryOp::Add && matches!(ty, Type::Bits(_))
+}
+
+/// The operands of a chain of one associative operator.
+fn chain<'e>(expr: &'e Expr, op: BinaryOp, out: &mut Vec<&'e Expr>) {
+    match &expr.kind {
+        ExprKind::Binary(inner, a, b) if *inner == op && is_associative(op, expr.ty) => {
+            chain(a, op, out);
+            chain(b, op, out);
+        }
+        _ => out.push(expr),
+    }
+}
+
+impl<'p> Builder<'p> {
+    /// The bits of an expression. What is not wiring becomes operations.
+    pub(super) fn eval(&mut self, flow: &mut Flow, expr: &'p Expr) -> Value {
+        let bits = expr.ty.width();
+        match &expr.kind {
+            ExprKind::Const(value) => constant(value.clone(), bits),
+            ExprKind::Slot(slot) => flow.variables[slot.index()].value.to_vec(),
+            ExprKind::Param(_) | ExprKind::PacketLength => constant(BigUint::ZERO, bits),
+            ExprKind::Slice { arg, hi, lo } => slice(&self.eval(flow, arg), *lo, hi - lo + 1),
+            ExprKind::Cast(arg) if !matches!(arg.ty, Type::Int(_)) || arg.ty.width() >= bits => {
+                slice(&self.eval(flow, arg), 0, bits)
+            }
+            ExprKind::Binary(BinaryOp::Concat, high, low) => {
+                let low = self.eval(flow, low);
+                let high = self.eval(flow, high);
+                concat(low, high)
+            }
+            ExprKind::Binary(BinaryOp::Shl, value, by) if constant_shift(by).is_some() => {
+                let by = constant_shift(by).unwrap_or(0).min(bits);
+                let value = self.eval(flow, value);
+                concat(constant(BigUint::ZERO, by), slice(&value, 0, bits - by))
+            }
+            ExprKind::Binary(BinaryOp::Shr, value, by)
+                if constant_shift(by).is_some() && !matches!(expr.ty, Type::Int(_)) =>
+            {
+                let by = constant_shift(by).unwrap_or(0).min(bits);
+                let value = self.eval(flow, value);
+                concat(slice(&value, by, bits - by), constant(BigUint::ZERO, by))
+            }
+            ExprKind::Mux(..) => {
+                let (mut matched, mut operands) = (Value::new(), Value::new());
+                self.choices(flow, expr, &mut matched, &mut operands);
+                self.compute(flow, expr, matched, operands)
+            }
+            ExprKind::Binary(op, ..) if expr.ty != Type::Bool && is_associative(*op, expr.ty) => {
+                let mut operands = Vec::new();
+                chain(expr, *op, &mut operands);
+                let values = operands.into_iter().map(|e| self.eval(flow, e)).collect();
+                self.reduce(flow, expr, values)
+            }
+            ExprKind::Unary(UnaryOp::Not, _) | ExprKind::Binary(..) if expr.ty == Type::Bool => {
+                let matched = self.condition(flow, expr);
+                self.compute(flow, expr, matched, Value::new())
+            }
+            _ => {
+                let mut operands = Value::new();
+                for operand in walk::operands(expr) {
+                    operands.extend(self.eval(flow, operand));
+                }
+                self.compute(flow, expr, Value::new(), operands)
+            }
+        }
+    }
+
+    /// What a condition matches on: the leaves of its comparisons with constants and of equalities. Other comparisons are
+    /// subtractions.
+    pub(super) fn condition(&mut self, flow: &mut Flow, expr: &'p Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Unary(UnaryOp::Not, a) => self.condition(flow, a),
+            ExprKind::Binary(BinaryOp::LogicalAnd | BinaryOp::LogicalOr | BinaryOp::Eq | BinaryOp::Ne, a, b) => {
+                let mut leaves = self.condition(flow, a);
+                leaves.extend(self.condition(flow, b));
+                leaves
+            }
+            ExprKind::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, a, b) if expr.ty == Type::Bool => {
+                let mut leaves = self.condition(flow, a);
+                leaves.extend(self.condition(flow, b));
+                leaves
+            }
+            ExprKind::Binary(BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge, a, b) => {
+                if a.as_const().is_some() || b.as_const().is_some() {
+                    let mut leaves = self.condition(flow, a);
+                    leaves.extend(self.condition(flow, b));
+                    return leaves;
+                }
+                let mut operands = self.eval(flow, a);
+                operands.extend(self.eval(flow, b));
+                self.compute(flow, expr, Value::new(), operands)
+            }
+            ExprKind::Mux(a, b, c) if expr.ty == Type::Bool => {
+                let mut leaves = self.condition(flow, a);
+                leaves.extend(self.condition(flow, b));
+                leaves.extend(self.condition(flow, c));
+                leaves
+            }
+            ExprKind::Const(_) => Value::new(),
+            _ => self.eval(flow, expr),
+        }
+    }
+
+    /// Conditions and results of a choice between values, and of choices in its results.
+    fn choices(&mut self, flow: &mut Flow, expr: &'p Expr, matched: &mut Value, operands: &mut Value) {
+        match &expr.kind {
+            ExprKind::Mux(cond, a, b) => {
+                matched.extend(self.condition(flow, cond));
+                self.choices(flow, a, matched, operands);
+                self.choices(flow, b, matched, operands);
+            }
+            _ => operands.extend(self.eval(flow, expr)),
+        }
+    }
+
+    fn compute(&mut self, flow: &Flow, expr: &Expr, matched: Value, operands: Value) -> Value {
+        let op = self.operation(flow, OperationKind::Compute, expr.span);
+        let bits = expr.ty.width();
+        let draft = &mut self.operations[op];
+        draft.matched = matched;
+        draft.operands = operands;
+        draft.bits = bits;
+        let def = self.def(None, vec![op]);
+        vec![Segment { source: Source::Def(def, 0), width: bits }]
+    }
+
+    /// Combines the values pairwise, those first that are ready first.
+    fn reduce(&mut self, flow: &Flow, expr: &Expr, values: Vec<Value>) -> Value {
+        let mut values: Vec<(u32, Value)> = values.into_iter().map(|v| (self.level(&v), v)).collect();
+        while values.len() > 1 {
+            values.sort_by_key(|v| std::cmp::Reverse(v.0));
+            let (Some((_, a)), Some((_, b))) = (values.pop(), values.pop()) else { break };
+            let mut operands = a;
+            operands.extend(b);
+            let combined = self.compute(flow, expr, Value::new(), operands);
+            values.push((self.level(&combined), combined));
+        }
+        values.pop().map(|v| v.1).unwrap_or_default()
+    }
+
+    /// Operations of this statement's expressions that come before a value.
+    fn level(&self, value: &Value) -> u32 {
+        let of = |segment: &Segment| match segment.source {
+            Source::Def(def, _) if self.defs[def.0].slot.is_none() => {
+                let op = self.defs[def.0].producers.first().map(|op| &self.operations[*op]);
+                1 + op.map_or(0, |op| self.level(&op.operands).max(self.level(&op.matched)))
+            }
+            _ => 0,
+        };
+        value.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// What an action does that runs at a point.
+    pub(super) fn action(&self, flow: &Flow, block: &Block) -> ActionBody {
+        let mut scan = Scan {
+            flow,
+            body: ActionBody { reads: Value::new(), writes: BTreeMap::new(), depth: 1, objects: Vec::new() },
+            depths: BTreeMap::new(),
+        };
+        scan.block(self, block, 0);
+        scan.body
+    }
+}
+
+/// Goes through an action.
+struct Scan<'a> {
+    flow: &'a Flow,
+    body: ActionBody,
+    /// Operations that come before the values that the action has assigned.
+    depths: BTreeMap<SlotId, u32>,
+}
+
+impl Scan<'_> {
+    /// `guarded`: the operations that decide whether the block runs; 0 if it always does.
+    fn block(&mut self, builder: &Builder, block: &Block, guarded: u32) {
+        block.iter().for_each(|stmt| self.stmt(builder, stmt, guarded));
+    }
+
+    fn stmt(&mut self, builder: &Builder, stmt: &Stmt, guarded: u32) {
+        let pipeline = builder.pipeline;
+        match &stmt.kind {
+            StmtKind::Assign(slot, value) => {
+                let depth = self.expr(value).max(guarded);
+                self.write(*slot, depth, guarded == 0);
+            }
+            StmtKind::AssignSlice { slot, value, .. } => {
+                let depth = self.expr(value).max(guarded);
+                let before = self.depths.get(slot).copied().unwrap_or(0);
+                self.write(*slot, depth.max(before), false);
+            }
+            StmtKind::If { cond, then, otherwise } => {
+                let guarded = self.expr(cond) + 1;
+                self.block(builder, then, guarded);
+                self.block(builder, otherwise, guarded);
+            }
+            StmtKind::Switch { value, cases, default } => {
+                let guarded = self.expr(value) + 1;
+                cases.iter().for_each(|case| self.block(builder, &case.1, guarded));
+                self.block(builder, default, guarded);
+            }
+            StmtKind::Scope { body, .. } | StmtKind::Loop { body, .. } => self.block(builder, body, guarded.max(1)),
+            StmtKind::SetValid(h) | StmtKind::SetInvalid(h) => self.write(pipeline[*h].valid, guarded, guarded == 0),
+            StmtKind::CopyHeader { dst, src } => {
+                for (to, from) in walk::header_slots(pipeline, *dst).zip(walk::header_slots(pipeline, *src)) {
+                    let depth = self.read(from, 0, pipeline[from].ty.width());
+                    self.write(to, depth.max(guarded), guarded == 0);
+                }
+            }
+            StmtKind::PushFront(stack, _) | StmtKind::PopFront(stack, _) => {
+                let slots = pipeline[*stack].elements.iter().flat_map(|h| walk::header_slots(pipeline, *h));
+                for slot in slots {
+                    let depth = self.read(slot, 0, pipeline[slot].ty.width());
+                    self.write(slot, depth.max(guarded), guarded == 0);
+                }
+            }
+            StmtKind::Extern(call) => {
+                self.body.objects.extend(call.function.object());
+                let mut depth = guarded;
+                for arg in &call.args {
+                    depth = depth.max(match arg {
+                        ExternArg::In(value) => self.expr(value),
+                        ExternArg::List(values) => values.iter().map(|v| self.expr(v)).max().unwrap_or(0),
+                        ExternArg::InOut(slot) => self.read(*slot, 0, pipeline[*slot].ty.width()),
+                        ExternArg::Out(_) => 0,
+                    });
+                }
+                let always = guarded == 0 && call.function.info().writes_results;
+                for arg in &call.args {
+                    if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
+                        self.write(*slot, depth, always);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, slot: SlotId, depth: u32, whole: bool) {
+        *self.body.writes.entry(slot).or_insert(false) |= whole;
+        self.depths.insert(slot, depth);
+        self.body.depth = self.body.depth.max(depth);
+    }
+
+    fn read(&mut self, slot: SlotId, low: u32, bits: u32) -> u32 {
+        if self.body.writes.get(&slot) != Some(&true) {
+            let value = slice(&self.flow.variables[slot.index()].value, low, bits);
+            self.body.reads.extend(value);
+        }
+        self.depths.get(&slot).copied().unwrap_or(0)
+    }
+
+    /// Operations that an expression needs after each other.
+    fn expr(&mut self, expr: &Expr) -> u32 {
+        match &expr.kind {
+            ExprKind::Const(_) | ExprKind::Param(_) | ExprKind::PacketLength => 0,
+            ExprKind::Slot(slot) => self.read(*slot, 0, expr.ty.width()),
+            ExprKind::Slice { arg, hi, lo } => match &arg.kind {
+                ExprKind::Slot(slot) => self.read(*slot, *lo, hi - lo + 1),
+                _ => self.expr(arg),
+            },
+            ExprKind::Cast(arg) => self.expr(arg),
+            ExprKind::Binary(BinaryOp::Concat, a, b) => self.expr(a).max(self.expr(b)),
+            ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, by) if constant_shift(by).is_some() => self.expr(a),
+            ExprKind::Binary(op, ..) if is_associative(*op, expr.ty) => {
+                let mut operands = Vec::new();
+                chain(expr, *op, &mut operands);
+                let deepest = operands.iter().map(|e| self.expr(e)).max().unwrap_or(0);
+                deepest + operands.len().next_power_of_two().ilog2()
+            }
+            _ => 1 + walk::operands(expr).into_iter().map(|e| self.expr(e)).max().unwrap_or(0),
+        }
+    }
+}
+
+/// The bits of a value that are not constants.
+pub(super) fn bits_of(value: &Value) -> u32 {
+    let wires: Value = value.iter().filter(|s| matches!(s.source, Source::Def(..))).cloned().collect();
+    width(&wires)
+}
