@@ -1,7 +1,8 @@
-//! Programs and packet tests of a checkout of p4c: how many compile, and how many packet tests pass with both engines.
+//! Programs and packet tests of a checkout such as p4c's: how many compile, and how many packet tests pass with both engines.
 //!
-//! `HOPWRIGHT_SAMPLES` is a folder with `NAME.p4`, and `NAME.stf` beside some. Without it there is nothing to do. Programs whose
-//! name begins with `HOPWRIGHT_SAMPLES_PREFIX` are tried.
+//! `HOPWRIGHT_SAMPLES` is a folder with `NAME.p4`, and `NAME.stf` beside some, in itself and in folders below. Without it there is
+//! nothing to do. Programs whose name begins with `HOPWRIGHT_SAMPLES_PREFIX` are tried, with the macros of
+//! `HOPWRIGHT_SAMPLES_DEFINE` (`NAME=VALUE`, with blanks between).
 
 mod machine;
 
@@ -9,13 +10,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
-use hopwright_driver::compile_file;
+use hopwright_driver::{Options, compile_file};
 use hopwright_ir::Pipeline;
 use hopwright_stf::DataPlaneEngine;
 use machine::{machine, text};
 
 fn compile(program: &Path) -> Result<Arc<Pipeline>, String> {
-    let compiled = compile_file(program, &Default::default(), true);
+    let mut options = Options::default();
+    for define in std::env::var("HOPWRIGHT_SAMPLES_DEFINE").unwrap_or_default().split_whitespace() {
+        options.define(define);
+    }
+    let compiled = compile_file(program, &options, true);
     let first = compiled.diagnostics.has_errors().then(|| compiled.report(false));
     let line = first.iter().flat_map(|r| r.lines()).find(|l| l.starts_with("error")).unwrap_or("no pipeline");
     let pipeline = Arc::new(compiled.pipeline.ok_or_else(|| line.to_string())?);
@@ -37,13 +42,29 @@ fn passes(program: &Path, pipeline: &Arc<Pipeline>) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a file has a `main`: others are included by programs.
+fn is_program(path: &Path) -> bool {
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains("main;"))
+}
+
 #[test]
 fn samples_of_a_checkout() {
     let Some(folder) = std::env::var_os("HOPWRIGHT_SAMPLES") else { return };
     let prefix = std::env::var("HOPWRIGHT_SAMPLES_PREFIX").unwrap_or_default();
     let name = |path: &PathBuf| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let mut programs: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    programs.retain(|path| path.extension().is_some_and(|e| e == "p4") && name(path).starts_with(&prefix));
+    let (mut programs, mut folders) = (Vec::new(), vec![PathBuf::from(folder)]);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "p4")
+                && name(&path).starts_with(&prefix)
+                && is_program(&path)
+            {
+                programs.push(path);
+            }
+        }
+    }
     programs.sort();
     let (mut compiled, mut tests, mut passed) = (0, 0, 0);
     for program in &programs {

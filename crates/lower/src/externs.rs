@@ -26,6 +26,11 @@ impl Lowering<'_> {
     }
 
     fn object_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
+        if self.is_tofino()
+            && let Some(kind) = self.tofino_object(object)
+        {
+            return kind;
+        }
         Ok(match object.type_name.as_str() {
             "counter" | "Counter" => {
                 ExternKind::Counter { size: self.object_number(object, 0)?, unit: self.object_unit(object, 1)? }
@@ -79,7 +84,7 @@ impl Lowering<'_> {
         })
     }
 
-    fn object_number(&mut self, object: &hir::Object, index: usize) -> Result<u64> {
+    pub(crate) fn object_number(&mut self, object: &hir::Object, index: usize) -> Result<u64> {
         let number = match object.args.get(index) {
             Some(e) => self.constant(e)?.to_u64(),
             None => None,
@@ -141,6 +146,11 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let span = call.span;
+        if self.is_tofino()
+            && let Some(done) = self.tofino_function(name, call, ty)
+        {
+            return done;
+        }
         let mut args = Arguments::new(self, call)?;
         let function = match name {
             _ if self.program.architecture().is_some_and(|a| a.drop.as_ref().is_some_and(|d| d.function == name)) => {
@@ -242,6 +252,11 @@ impl Lowering<'_> {
         let id = ExternId(object.0);
         if self.is_psa()
             && let Some(done) = self.psa_method(object, name, call, ty)
+        {
+            return done;
+        }
+        if self.is_tofino()
+            && let Some(done) = self.tofino_method(object, name, call, ty)
         {
             return done;
         }

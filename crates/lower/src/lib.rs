@@ -17,6 +17,7 @@ mod records;
 mod stmt;
 mod storage;
 mod table;
+mod tofino;
 mod two_passes;
 mod value;
 
@@ -137,7 +138,9 @@ struct Lowering<'p> {
     /// Calls of `digest` whose data have an unnamed type.
     nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
-    /// Sums of Internet checksum objects.
+    /// What deparsers of Tofino programs request.
+    requests: Option<tofino::Requests>,
+    /// Sums of Internet checksum objects, and values of parser counters.
     checksums: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.
     names: HashMap<String, u32>,
@@ -198,6 +201,7 @@ impl<'p> Lowering<'p> {
             externs: Vec::new(),
             nameless_digests: Vec::new(),
             field_lists: Vec::new(),
+            requests: None,
             checksums: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),

@@ -18,7 +18,7 @@ impl Lowering<'_> {
     pub(crate) fn program(&mut self, sources: Arc<SourceMap>) -> Result<Pipeline> {
         let program = self.program;
         let main = &program.main;
-        let architecture = program.architecture().filter(|a| a.blocks.len() == main.blocks.len());
+        let architecture = program.architecture().filter(|a| a.takes(main.blocks.len()));
         let Some(architecture) = architecture else {
             return Err(self.unsupported(main.span, format!("the package `{}`", main.type_name)));
         };
@@ -27,6 +27,9 @@ impl Lowering<'_> {
         self.value_sets();
         self.intrinsic_slots();
 
+        if self.is_tofino() {
+            return self.pipes(architecture, sources);
+        }
         if architecture.block(BlockRole::EgressParser).is_some() {
             return self.two_passes(architecture, sources);
         }

@@ -70,7 +70,7 @@ impl Lowering<'_> {
         self.as_scalar(member, e.span)
     }
 
-    fn register_value(
+    pub(crate) fn register_value(
         &mut self,
         object: hir::ObjectId,
         call: &hir::Call,
@@ -118,7 +118,12 @@ impl Lowering<'_> {
         Ok(Some(Value::Scalar(mux(is(self, 0), color(0), other, span))))
     }
 
-    fn hash_value(&mut self, object: hir::ObjectId, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
+    pub(crate) fn hash_value(
+        &mut self,
+        object: hir::ObjectId,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
         let span = call.span;
         let algorithm = match self.program[object].args.first() {
             Some(e) => self.algorithm(e)?,
@@ -166,7 +171,7 @@ impl Lowering<'_> {
         Ok(Some(place(slot)))
     }
 
-    fn pack_digest(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+    pub(crate) fn pack_digest(&mut self, call: &hir::Call) -> Result<Option<Value>> {
         let mut args = Arguments::new(self, call)?;
         args.args.push(ExternArg::In(Expr::constant(0u32, Type::Bits(32), call.span)));
         args.list(self, 0)?;
@@ -226,6 +231,6 @@ impl Lowering<'_> {
     }
 }
 
-fn place(slot: SlotId) -> Value {
+pub(crate) fn place(slot: SlotId) -> Value {
     Value::Loc(Loc::Place(Place::Scalar(slot)))
 }

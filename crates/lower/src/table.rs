@@ -109,7 +109,8 @@ impl Lowering<'_> {
         let mut computed = Vec::new();
         for (index, key) in table.keys.iter().enumerate() {
             let span = key.expr.span;
-            let Some(kind) = MatchKind::by_name(&key.match_kind) else {
+            let Some(kind) = MatchKind::by_name(&key.match_kind).or_else(|| self.other_match_kind(&key.match_kind))
+            else {
                 return Err(self.unsupported(span, format!("the match kind `{}`", key.match_kind)));
             };
             if kind.form() == MatchForm::Prefix && keys.iter().any(|k: &Key| k.kind.form() == MatchForm::Prefix) {

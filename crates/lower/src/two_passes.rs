@@ -194,7 +194,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers a control so that `exit` ends it and nothing behind it.
-    fn contained(&mut self, id: hir::InstanceId) -> Result<Block> {
+    pub(crate) fn contained(&mut self, id: hir::InstanceId) -> Result<Block> {
         let instance = &self.program[id];
         let hir::InstanceBody::Control(stmts) = &instance.body else {
             return Err(self.unsupported(instance.span, "a parser in the place of a control"));
@@ -457,15 +457,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn extern_call(&mut self, function: ExternFn, args: Vec<ExternArg>, span: Span) {
+    pub(crate) fn extern_call(&mut self, function: ExternFn, args: Vec<ExternArg>, span: Span) {
         self.emit(StmtKind::Extern(ExternCall { function, args, span }), span);
     }
 
-    fn branch(&mut self, cond: Expr, then: Block, otherwise: Block, span: Span) {
+    pub(crate) fn branch(&mut self, cond: Expr, then: Block, otherwise: Block, span: Span) {
         self.emit(StmtKind::If { cond, then, otherwise }, span);
     }
 
-    fn is(&self, slot: SlotId, value: u32, span: Span) -> Expr {
+    pub(crate) fn is(&self, slot: SlotId, value: u32, span: Span) -> Expr {
         let slot = self.slot_expr(slot, span);
         let ty = slot.ty;
         compare(slot, Expr::constant(value, ty, span), span)
@@ -536,11 +536,11 @@ impl Lowering<'_> {
     }
 }
 
-fn number(value: u32) -> BigUint {
+pub(crate) fn number(value: u32) -> BigUint {
     value.into()
 }
 
-fn slice(value: Expr, hi: u32, span: Span) -> Expr {
+pub(crate) fn slice(value: Expr, hi: u32, span: Span) -> Expr {
     Expr { kind: ExprKind::Slice { arg: Box::new(value), hi, lo: 0 }, ty: Type::Bits(hi + 1), span }
 }
 

@@ -124,6 +124,7 @@ impl<'a> Analyser<'a> {
                 value_sets: Vec::new(),
                 vars: Vec::new(),
                 main: hir::Package {
+                    architecture: None,
                     type_name: String::new(),
                     blocks: Vec::new(),
                     values: Vec::new(),

@@ -141,10 +141,12 @@ impl<'a> Analyser<'a> {
                 for p in &constructor.params {
                     self.undirected(p, "a package");
                 }
+                let architecture = self.annotations(&d.annotations).iter().find_map(hir::Annotation::architecture);
                 self.defs.packages.push(PackageDef {
                     name: sig.name.name.clone(),
                     type_params: constructor.type_params.clone(),
                     constructor,
+                    architecture,
                     span: sig.name.span,
                 });
                 let id = self.defs.packages.len() - 1;

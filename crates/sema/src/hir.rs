@@ -61,7 +61,7 @@ pub struct SharedName {
 impl TypedProgram {
     /// The architecture whose package `main` instantiates; `None` if it is not described.
     pub fn architecture(&self) -> Option<&'static Architecture> {
-        Architecture::of_package(&self.main.type_name)
+        Architecture::of_package(&self.main.type_name, self.main.architecture.as_deref())
     }
 
     /// Header types with `@controller_header`, and the annotation's text: `packet_in`, `packet_out`.
@@ -130,6 +130,8 @@ ids! {
 pub struct Package {
     /// `V1Switch`.
     pub type_name: String,
+    /// The architecture that its declaration names, if several have a package of this name.
+    pub architecture: Option<String>,
     /// Constructor parameter names with the instances bound to them, in order. Those of a package that is an
     /// argument itself have its parameter's name before them: `ingress.parser`.
     pub blocks: Vec<(String, InstanceId)>,
@@ -268,6 +270,13 @@ impl Annotation {
             Some(AnnotationArg::String(value)) => Some(value.as_str()),
             _ => None,
         })
+    }
+
+    /// The architecture in `@pkginfo(arch="name")`.
+    pub fn architecture(&self) -> Option<String> {
+        let AnnotationForm::Free(words) = &self.form else { return None };
+        let at = words.iter().position(|w| w == "arch").filter(|_| self.name == "pkginfo")?;
+        Some(words.get(at + 2)?.trim_matches('"').to_string())
     }
 
     /// The number in `@id(number)` and where it stands; `None` without `@id`.
@@ -490,8 +499,10 @@ pub struct Object {
     pub type_args: Vec<Type>,
     /// Those of them that `type` declares.
     pub new_types: Vec<Option<NewTypeId>>,
-    /// Constructor arguments, constants (`ExprKind::Int`, `Bool`, `String`, `EnumMember`).
+    /// Constructor arguments, constants (`ExprKind::Int`, `Bool`, `String`, `EnumMember`) and objects.
     pub args: Vec<Expr>,
+    /// Abstract methods by name, with the functions that implement them.
+    pub methods: Vec<(String, FunctionId)>,
     /// Annotations.
     pub annotations: Vec<Annotation>,
     /// Declaration.

@@ -68,18 +68,30 @@ impl Unifier {
         a.len() == b.len() && a.iter().zip(b).all(|(x, y)| self.unify(defs, x, y))
     }
 
-    /// A parser or control fits a parser or control type with the same parameters.
+    /// A parser or control fits a parser or control type with the same parameters. It may leave out those that the type
+    /// declares optional.
     fn unify_blocks(&mut self, defs: &Defs, a: (usize, &[Ty]), b: (usize, &[Ty])) -> bool {
+        let (mut a, mut b) = (a, b);
+        if defs.blocks[a.0].apply.params.len() < defs.blocks[b.0].apply.params.len() {
+            std::mem::swap(&mut a, &mut b);
+        }
         let (da, db) = (&defs.blocks[a.0], &defs.blocks[b.0]);
-        if da.is_parser != db.is_parser || da.apply.params.len() != db.apply.params.len() {
+        if da.is_parser != db.is_parser {
             return false;
         }
         let (sa, sb) = (bind(&da.type_params, a.1), bind(&db.type_params, b.1));
-        da.apply
-            .params
-            .iter()
-            .zip(db.apply.params.iter())
-            .all(|(p, q)| p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb)))
+        let mut given = db.apply.params.iter().peekable();
+        for p in &da.apply.params {
+            let fits = given
+                .peek()
+                .is_some_and(|q| p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb)));
+            if fits {
+                given.next();
+            } else if !p.optional {
+                return false;
+            }
+        }
+        given.next().is_none()
     }
 
     /// Unifies a parameter's type with an argument's. Literals determine only variables that nothing else does.

@@ -31,15 +31,15 @@ pub(crate) struct Named<'n, 'a> {
 impl<'a> Analyser<'a> {
     /// `T(args) name;`: declares the instance.
     pub(crate) fn instance_decl(&mut self, decl: &'a ast::Decl, i: &'a ast::InstanceDecl) {
-        if i.init.is_some() {
-            self.unsupported(decl.span, "an object initialiser (abstract methods) is");
-            self.declare(&i.name, Entity::Broken);
-            return;
-        }
         let mut unifier = Unifier::default();
         let ty = self.ty_with(&i.ty, &mut Some(&mut unifier));
         let named = Named { name: i.name.as_str(), annotations: &decl.annotations, span: decl.span };
-        let entity = self.construct(&ty, unifier, &i.args, named);
+        let mut entity = self.construct(&ty, unifier, &i.args, named);
+        if let Some(made) = &entity
+            && !self.abstract_methods(made, i.init.as_deref(), decl.span)
+        {
+            entity = None;
+        }
         if i.name.as_str() == "main" && self.scopes.is_empty() && !matches!(ty, Ty::Package(..) | Ty::Err) {
             self.error("E0404", i.name.span, "`main` must be an instance of a package", "something else");
         }
@@ -146,10 +146,6 @@ impl<'a> Analyser<'a> {
                 let def = &self.defs.externs[*e];
                 let (name, constructors, declared, params) =
                     (def.name.clone(), def.constructors.clone(), def.span, def.type_params.clone());
-                if def.methods.iter().any(|m| m.is_abstract) {
-                    self.unsupported(span, "an extern object with abstract methods is");
-                    return None;
-                }
                 if constructors.is_empty() {
                     self.report(
                         Diagnostic::error("E0406", format!("`{name}` cannot be instantiated"))
@@ -171,6 +167,7 @@ impl<'a> Analyser<'a> {
                     type_args,
                     new_types,
                     args: checked.args.into_iter().flatten().map(|t| t.hir).collect(),
+                    methods: Vec::new(),
                     annotations,
                     span,
                 };
@@ -225,6 +222,7 @@ impl<'a> Analyser<'a> {
             Ty::Package(p, targs) => {
                 let def = &self.defs.packages[*p];
                 let (sig, name, params) = (def.constructor.clone(), def.name.clone(), def.type_params.clone());
+                let architecture = def.architecture.clone();
                 if self.context.body != Body::None {
                     self.error("E0406", span, "packages are instantiated at the top level", "not possible here");
                     return None;
@@ -264,6 +262,7 @@ impl<'a> Analyser<'a> {
                 let annotations = self.annotations(named.annotations);
                 self.out.main = hir::Package {
                     type_name: name.to_string(),
+                    architecture,
                     blocks: bound.blocks,
                     values,
                     objects: bound.objects,

@@ -2,6 +2,7 @@
 //!
 //! [`analyse`] is the entry point, [`hir`] the typed program, [`architecture`] the descriptions of architectures.
 
+mod abstract_methods;
 mod analyser;
 pub mod architecture;
 mod args;

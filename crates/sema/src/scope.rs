@@ -236,7 +236,9 @@ impl<'a> Analyser<'a> {
     /// The architecture whose package the program declares or includes.
     pub(crate) fn architecture(&self) -> Option<&'static Architecture> {
         let declared = |name: &str| self.globals.symbols.contains_key(name) || self.later.contains_key(name);
-        architecture::ALL.iter().copied().find(|a| declared(a.package))
+        let package = architecture::ALL.iter().find(|a| declared(a.package))?.package;
+        let named = self.defs.packages.iter().find(|p| *p.name == *package).and_then(|p| p.architecture.as_deref());
+        Architecture::of_package(package, named)
     }
 
     fn unresolved(&mut self, path: &ast::Path) -> Diagnostic {

@@ -121,6 +121,8 @@ pub(crate) struct PackageDef {
     pub name: Arc<str>,
     pub type_params: Vec<u32>,
     pub constructor: Rc<Sig>,
+    /// The architecture in `@pkginfo(arch="..")`.
+    pub architecture: Option<String>,
     pub span: Span,
 }
 

@@ -5,6 +5,7 @@
 //! do not depend on any architecture's name. The declarations of types and externs are P4 text (`p4/include`).
 
 mod psa;
+mod tofino;
 mod v1model;
 
 /// What an architecture expects of a program and does with it.
@@ -18,6 +19,10 @@ pub struct Architecture {
     pub package: &'static str,
     /// The package's blocks, in the order of its parameters, which is the order in which a packet passes them.
     pub blocks: &'static [Block],
+    /// What other parameters of blocks stand for, by the names of their types: programs may leave such parameters out.
+    pub by_type: &'static [(&'static str, ParamRole)],
+    /// How many programs the package takes, each with all blocks.
+    pub pipes: usize,
     /// The type of the intrinsic metadata, such as `standard_metadata_t`.
     pub intrinsic_type: &'static str,
     /// Members of the intrinsic metadata that are zero when a packet starts.
@@ -101,6 +106,22 @@ pub enum ParamRole {
     ResubmitMeta,
     /// ... with a packet from egress back to ingress.
     RecirculateMeta,
+    /// Tofino: the header in front of a packet that ingress parses.
+    IngressIntrinsic,
+    /// What the ingress parser tells ingress.
+    IngressFromParser,
+    /// What ingress tells its deparser.
+    IngressForDeparser,
+    /// What ingress tells the traffic manager.
+    IngressForTm,
+    /// The header in front of a packet that egress parses.
+    EgressIntrinsic,
+    /// What the egress parser tells egress.
+    EgressFromParser,
+    /// What egress tells its deparser.
+    EgressForDeparser,
+    /// What egress tells the port.
+    EgressForPort,
 }
 
 /// How a program drops a packet.
@@ -115,12 +136,23 @@ pub struct Drop {
 }
 
 /// All architectures.
-pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA];
+pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA, &tofino::TNA, &tofino::T2NA];
 
 impl Architecture {
-    /// The architecture with a package of this name.
-    pub fn of_package(package: &str) -> Option<&'static Architecture> {
-        ALL.iter().copied().find(|a| a.package == package)
+    /// The architecture with a package of this name. `name` is the architecture's, where the package's declaration says it.
+    pub fn of_package(package: &str, name: Option<&str>) -> Option<&'static Architecture> {
+        let mut all = ALL.iter().copied().filter(|a| a.package == package);
+        match name {
+            Some(name) if all.clone().any(|a| a.name.eq_ignore_ascii_case(name)) => {
+                all.find(|a| a.name.eq_ignore_ascii_case(name))
+            }
+            _ => all.next(),
+        }
+    }
+
+    /// Whether a package may have so many blocks.
+    pub fn takes(&self, blocks: usize) -> bool {
+        blocks.is_multiple_of(self.blocks.len()) && (1..=self.pipes).contains(&(blocks / self.blocks.len()))
     }
 
     /// The block with a role, and its place in the package.

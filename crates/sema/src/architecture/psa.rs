@@ -39,6 +39,8 @@ pub(super) static PSA: Architecture = Architecture {
             ],
         },
     ],
+    by_type: &[],
+    pipes: 1,
     intrinsic_type: "",
     intrinsic_zero: &[],
     drop: None,

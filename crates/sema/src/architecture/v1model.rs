@@ -18,6 +18,8 @@ pub(super) static V1MODEL: Architecture = Architecture {
         Block { role: BlockRole::ComputeChecksum, params: &[Headers, Metadata] },
         Block { role: BlockRole::Deparser, params: &[Packet, Headers] },
     ],
+    by_type: &[],
+    pipes: 1,
     intrinsic_type: "standard_metadata_t",
     intrinsic_zero: &["egress_spec", "mcast_grp"],
     drop: Some(Drop {

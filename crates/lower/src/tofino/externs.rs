@@ -1,0 +1,594 @@
+//! Tofino's extern objects and functions, in the IR's functions, slots and statements.
+
+use hopwright_ir::{
+    BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, MatchKind, SlotId,
+    SlotKind, StmtKind, Type, UnaryOp,
+};
+use hopwright_sema::hir;
+use hopwright_source::Span;
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+
+use crate::externs::Arguments;
+use crate::psa::place;
+use crate::storage::{Loc, Place, Purpose};
+use crate::two_passes::slice;
+use crate::value::{Target, Value, binary, compare, mux, not};
+use crate::{Binding, Lowering, Reported, Result};
+
+/// Values of `MeterColor_t` by the IR's colour: green, yellow, red.
+const COLORS: [u32; 3] = [0, 1, 3];
+/// Types of objects that have no state, or whose state is in slots.
+const STATELESS: &[&str] = &[
+    "Checksum",
+    "ParserCounter",
+    "ParserPriority",
+    "CRCPolynomial",
+    "Hash",
+    "Random",
+    "IdleTimeout",
+    "MathUnit",
+    "RegisterAction",
+    "RegisterParam",
+    "DirectRegisterAction",
+    "SelectorAction",
+    "Mirror",
+    "Resubmit",
+    "Digest",
+    "Pktgen",
+    "Atcam",
+    "Alpm",
+    // Refused where they are used.
+    "DirectRegister",
+    "Lpf",
+    "DirectLpf",
+    "Wred",
+    "DirectWred",
+];
+/// The type of a parser counter: a signed number.
+const COUNTER: Type = Type::Bits(16);
+
+impl Lowering<'_> {
+    /// A match kind that differs from one of the language's for hardware only.
+    pub(crate) fn other_match_kind(&self, name: &str) -> Option<MatchKind> {
+        (self.is_tofino() && matches!(name, "atcam_partition_index" | "dleft_hash")).then_some(MatchKind::Exact)
+    }
+
+    /// The kind of an object; `None` if it is lowered like those of other architectures.
+    pub(crate) fn tofino_object(&mut self, object: &hir::Object) -> Option<Result<ExternKind>> {
+        Some(match object.type_name.as_str() {
+            "Register" => self.register_kind(object),
+            "ActionSelector" => self.selector_kind(object),
+            name if STATELESS.contains(&name) => Ok(ExternKind::Stateless),
+            _ => return None,
+        })
+    }
+
+    fn register_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
+        if let Some(initial) = object.args.get(1) {
+            let mut zero = true;
+            each_constant(initial, &mut |e| {
+                zero &= matches!(&e.kind, hir::ExprKind::Int(n) if *n == 0.into())
+                    || matches!(e.kind, hir::ExprKind::Bool(false))
+            });
+            if !zero {
+                return Err(self.unsupported(initial.span, "a register with an initial value other than zero"));
+            }
+        }
+        let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
+            let what = "a register holds numbers, truth values, and structs and tuples of these";
+            return Err(self.refuse(object.span, "E0457", what.into()));
+        };
+        Ok(ExternKind::Register { size: self.object_number(object, 0)?, ty })
+    }
+
+    fn selector_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
+        let hash = object.args.get(1).and_then(object_of).map(|id| &self.program[id]);
+        let algorithm = hash.and_then(|hash| self.algorithm_of(hash)).unwrap_or(HashAlgorithm::Crc32);
+        let width = hash.and_then(|h| self.scalar_type(h.type_args.first()?)).map_or(32, |ty| ty.width());
+        let size = match object.args.first().and_then(object_of) {
+            Some(profile) => self.object_number(&self.program[profile], 0)?,
+            None => self.object_number(object, 0)?,
+        };
+        Ok(ExternKind::ActionSelector { algorithm, size, output_width: width.min(32) })
+    }
+
+    /// The IR's algorithm of a `Hash` object, if it has it.
+    fn algorithm_of(&self, hash: &hir::Object) -> Option<HashAlgorithm> {
+        Some(match self.member_name(hash.args.first()?)? {
+            "CRC32" => HashAlgorithm::Crc32,
+            "CRC16" => HashAlgorithm::Crc16,
+            "XOR16" => HashAlgorithm::Xor16,
+            "RANDOM" => HashAlgorithm::Random,
+            "IDENTITY" => HashAlgorithm::Identity,
+            _ => return None,
+        })
+    }
+
+    /// Lowers an extern function; `None` if it is lowered like those of other architectures.
+    pub(crate) fn tofino_function(
+        &mut self,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Option<Result<Option<Value>>> {
+        Some(match name {
+            "invalidate" => self.invalidate(call),
+            "max" | "min" => self.extreme(name == "max", call),
+            "funnel_shift_right" => self.funnel_shift(call),
+            "sizeInBits" | "sizeInBytes" => self.size_of(name == "sizeInBytes", call),
+            "port_metadata_unpack" => self.port_metadata(call, ty),
+            _ => return None,
+        })
+    }
+
+    fn invalidate(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+        let args = Arguments::new(self, call)?;
+        let target = self.target(args.at(0)?)?;
+        let Some(place) = target.whole_place().cloned() else {
+            return Err(self.unsupported(call.span, "invalidating this"));
+        };
+        match place {
+            Place::Scalar(slot) if self.requests.as_ref().is_some_and(|r| r.ports.contains(&slot)) => {
+                let none = Expr::constant(hopwright_ir::DROP_PORT, super::PORT, call.span);
+                self.emit(StmtKind::Assign(slot, none), call.span);
+            }
+            Place::Header(header) => self.emit(StmtKind::SetInvalid(header), call.span),
+            place => self.zero(&place, call.span)?,
+        }
+        Ok(None)
+    }
+
+    fn extreme(&mut self, greatest: bool, call: &hir::Call) -> Result<Option<Value>> {
+        let args = Arguments::new(self, call)?;
+        let (a, b) = (self.scalar(args.at(0)?)?, self.scalar(args.at(1)?)?);
+        let op = if greatest { BinaryOp::Ge } else { BinaryOp::Le };
+        let first = binary(op, a.clone(), b.clone(), Type::Bool, call.span);
+        Ok(Some(Value::Scalar(mux(first, a, b, call.span))))
+    }
+
+    fn funnel_shift(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let args = Arguments::new(self, call)?;
+        let target = self.target(args.at(0)?)?;
+        let (high, low) = (self.scalar(args.at(1)?)?, self.scalar(args.at(2)?)?);
+        let width = low.ty.width();
+        let by = self.constant(args.at(3)?)?.to_u32().filter(|by| *by <= width);
+        let Some(by) = by else { return Err(self.unsupported(span, "shifting by so many bits")) };
+        let both = binary(BinaryOp::Concat, high, low, Type::Bits(2 * width), span);
+        let kind = ExprKind::Slice { arg: Box::new(both), hi: by + width - 1, lo: by };
+        self.store(&target, Value::Scalar(Expr { kind, ty: Type::Bits(width), span }), span)?;
+        Ok(None)
+    }
+
+    fn size_of(&mut self, bytes: bool, call: &hir::Call) -> Result<Option<Value>> {
+        let args = Arguments::new(self, call)?;
+        let mut scalars = Vec::new();
+        let value = self.value(args.at(0)?)?;
+        self.flatten(&value, call.span, &mut scalars)?;
+        let bits: u32 = scalars.iter().map(|e| e.ty.width()).sum();
+        let size = if bytes { bits.div_ceil(8) } else { bits };
+        Ok(Some(Value::Scalar(Expr::constant(size, Type::Bits(32), call.span))))
+    }
+
+    /// The metadata of the packet's port, from a register of the control plane.
+    fn port_metadata(&mut self, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
+        let span = call.span;
+        let Some(ty) = call.type_args.first().or(ty) else {
+            return Err(self.unsupported(span, "port metadata of this type"));
+        };
+        let width = if self.is_tofino2() { 192 } else { 64 };
+        if self.requests.as_ref().is_some_and(|r| r.port_metadata.is_none()) {
+            let register = self.concurrent_register("port_metadata", Type::Bits(width), span);
+            let slot = self.new_slot("tofino.port_metadata", Type::Bits(width), SlotKind::Metadata, span);
+            if let Some(requests) = &mut self.requests {
+                requests.port_metadata = Some((register, slot));
+            }
+        }
+        let name = format!("{}.$port", self.scope);
+        let place = self.alloc(ty, &name, Purpose::Local, span)?;
+        let mut slots = Vec::new();
+        self.scalars_in(&place, &mut slots);
+        let mut parts = Vec::new();
+        let mut at = 0;
+        for slot in slots {
+            parts.push((slot, at));
+            at += self.slots[slot.index()].ty.width();
+        }
+        if at > width {
+            return Err(self.unsupported(span, format!("port metadata of more than {width} bits")));
+        }
+        self.emit(StmtKind::Lookahead { total_bits: width, parts }, span);
+        let bits = Expr::constant(width, Type::Bits(32), span);
+        self.emit(StmtKind::Advance { bits, bound: Some(width) }, span);
+        Ok(Some(Value::Loc(Loc::Place(place))))
+    }
+
+    /// Lowers a method of an object; `None` if it is lowered like those of other architectures.
+    pub(crate) fn tofino_method(
+        &mut self,
+        object: hir::ObjectId,
+        name: &str,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Option<Result<Option<Value>>> {
+        let type_name = self.program[object].type_name.clone();
+        Some(match (type_name.as_str(), name) {
+            ("Register", "read") => self.register_value(object, call, ty),
+            ("Register", "write") => return None,
+            ("RegisterAction", "execute") => self.register_action(object, call),
+            ("RegisterParam", "read") => self.register_param(object),
+            ("Meter", "execute") => self.tofino_color(object, call, true),
+            ("DirectMeter", "execute") => self.tofino_color(object, call, false),
+            ("Counter", "count") if call.args.get(1).is_some_and(|a| a.value.is_some()) => {
+                Err(self.unsupported(call.span, "a counter that adjusts the number of bytes"))
+            }
+            ("Counter", "count") => self.count(object, call),
+            ("DirectCounter", "count") if call.args.first().is_some_and(|a| a.value.is_some()) => {
+                Err(self.unsupported(call.span, "a counter that adjusts the number of bytes"))
+            }
+            ("DirectCounter", "count") => {
+                let function = ExternFn::DirectCounterCount(ExternId(object.0));
+                self.extern_call(function, Vec::new(), call.span);
+                Ok(None)
+            }
+            ("Hash", "get") => self.tofino_hash(object, call, ty),
+            ("Random", "get") => self.any_number(object, call),
+            ("Checksum", _) => self.tofino_checksum(object, name, call),
+            ("ParserCounter", _) => self.parser_counter(object, name, call),
+            ("ParserPriority", _) => Ok(None),
+            ("Mirror", "emit") => self.request(true, call),
+            ("Resubmit", "emit") => self.request(false, call),
+            ("Digest", "pack") => self.pack_digest(call),
+            ("MathUnit", "execute") => self.math_unit(object, call),
+            (kind, name) => {
+                let what = format!("`{name}` of `{kind}`");
+                Err(self.unsupported(call.span, what))
+            }
+        })
+    }
+
+    fn count(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let mut args = Arguments::new(self, call)?;
+        args.number(self, 0)?;
+        args.finish(self, ExternFn::CounterCount(ExternId(object.0)), call.span)?;
+        Ok(None)
+    }
+
+    /// Reads a cell, runs the program's method on it, and writes it back.
+    fn register_action(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let program = self.program;
+        let action = &program[object];
+        let register = action.args.first().and_then(object_of).ok_or(Reported)?;
+        let function = action.methods.iter().find(|(name, _)| name == "apply").ok_or(Reported)?.1;
+        let id = ExternId(register.0);
+        let ExternKind::Register { ty: cell, .. } = self.externs[id.index()].kind else { return Err(Reported) };
+        let Some(index) = call.args.first().and_then(|a| a.value.as_ref()) else {
+            return Err(self.unsupported(span, "a register action without an index"));
+        };
+        let index = self.scalar(index)?;
+        let index = self.freeze(index);
+        let slot = self.temp(cell, span);
+        let zero = self.zero_expr(cell, span);
+        self.emit(StmtKind::Assign(slot, zero), span);
+        let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
+        self.extern_call(ExternFn::RegisterRead(id), read, span);
+
+        // The method's parameters: the value, and results.
+        let params = &program[function].params;
+        let mut places = Vec::new();
+        let scope = format!("{}.{}", self.scope, program[object].name.rsplit('.').next().unwrap_or_default());
+        for (at, param) in params.iter().enumerate() {
+            let var = &program[param.var];
+            let scalar = self.scalar_type(&var.ty).is_some();
+            let place = match at {
+                0 if scalar => Place::Scalar(slot),
+                _ => self.alloc(&var.ty, &format!("{scope}.{}", var.name), Purpose::Local, var.span)?,
+            };
+            if at == 0 && !scalar {
+                let mut end = cell.width();
+                let value = self.parted(&var.ty, slot, &mut end, span)?;
+                self.store_loc(&Loc::Place(place.clone()), value, span)?;
+            } else if at > 0 {
+                self.zero(&place, span)?;
+            }
+            self.env.insert(param.var, Binding::Loc(Loc::Place(place.clone())));
+            places.push(place);
+        }
+        self.check_size(span)?;
+        let outer = std::mem::replace(&mut self.scope, scope);
+        let cached = std::mem::replace(&mut self.cached, false);
+        let done = self.body(&program[function].body, Vec::new(), None, span);
+        self.cached = cached;
+        self.scope = outer;
+        done?;
+        let value = match places.first() {
+            Some(Place::Scalar(slot)) => self.slot_expr(*slot, span),
+            Some(place) => self.joined(&Value::Loc(Loc::Place(place.clone())), span)?,
+            None => return Err(Reported),
+        };
+        let write = vec![ExternArg::In(index), ExternArg::In(value)];
+        self.extern_call(ExternFn::RegisterWrite(id), write, span);
+        // Further results are out arguments of the call.
+        for (place, arg) in places.iter().skip(2).zip(call.args.iter().skip(1)) {
+            if let Some(e) = &arg.value {
+                let target: Target = self.target(e)?;
+                self.store(&target, Value::Loc(Loc::Place(place.clone())), span)?;
+            }
+        }
+        match places.get(1) {
+            Some(place) => Ok(Some(Value::Loc(Loc::Place(place.clone())))),
+            None => Ok(action
+                .type_args
+                .last()
+                .and_then(|ty| self.scalar_type(ty))
+                .map(|ty| Value::Scalar(self.zero_expr(ty, span)))),
+        }
+    }
+
+    /// A parameter of register actions is its initial value.
+    fn register_param(&mut self, object: hir::ObjectId) -> Result<Option<Value>> {
+        let program = self.program;
+        let initial = program[object].args.first().ok_or(Reported)?;
+        Ok(Some(self.value(initial)?))
+    }
+
+    fn tofino_color(&mut self, object: hir::ObjectId, call: &hir::Call, indexed: bool) -> Result<Option<Value>> {
+        let (id, span) = (ExternId(object.0), call.span);
+        for arg in call.args.iter().skip(usize::from(indexed)).filter_map(|a| a.value.as_ref()) {
+            let green =
+                self.member_name(arg) == Some("GREEN") || matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into());
+            if !green {
+                return Err(
+                    self.unsupported(arg.span, "a meter that is aware of colours, or adjusts the number of bytes")
+                );
+            }
+        }
+        let slot = self.temp(Type::Bits(32), span);
+        let mut args = Arguments::new(self, call)?;
+        if indexed {
+            args.number(self, 0)?;
+        }
+        args.args.push(ExternArg::Out(slot));
+        let function = if indexed { ExternFn::MeterExecute(id) } else { ExternFn::DirectMeterRead(id) };
+        args.finish(self, function, span)?;
+        let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
+        let is = |this: &Self, n: u32| this.is(slot, n, span);
+        let other = mux(is(self, 1), color(1), color(2), span);
+        Ok(Some(Value::Scalar(mux(is(self, 0), color(0), other, span))))
+    }
+
+    fn tofino_hash(
+        &mut self,
+        object: hir::ObjectId,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = call.span;
+        let hash = &self.program[object];
+        let result = ty.or(hash.type_args.first()).ok_or(Reported)?;
+        let Some(Type::Bits(width)) = self.scalar_type(result) else {
+            return Err(self.unsupported(span, "a hash that is no number"));
+        };
+        let algorithm = hash.args.first().and_then(|e| self.member_name(e)).unwrap_or_default().to_string();
+        let known = self.algorithm_of(hash);
+        let mut args = Arguments::new(self, call)?;
+        if algorithm == "IDENTITY" {
+            // The data's last bits.
+            let value = self.value(args.at(0)?)?;
+            let whole = self.joined(&value, span)?;
+            return Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)));
+        }
+        let Some(algorithm) = known else {
+            return Err(self.unsupported(hash.span, format!("the hash algorithm {algorithm}")));
+        };
+        let slot = self.temp(Type::Bits(width), span);
+        args.args.push(ExternArg::Out(slot));
+        args.args.push(ExternArg::In(Expr::constant(0u32, Type::Bits(width), span)));
+        args.list(self, 0)?;
+        let all = BigUint::from(1u32) << width;
+        args.args.push(ExternArg::In(Expr::constant(all, Type::Bits(width + 1), span)));
+        args.finish(self, ExternFn::Hash(algorithm), span)?;
+        Ok(Some(place(slot)))
+    }
+
+    fn any_number(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let ty = self.program[object].type_args.first().and_then(|ty| self.scalar_type(ty)).ok_or(Reported)?;
+        let slot = self.temp(ty, span);
+        let most = (BigUint::from(1u32) << ty.width()) - 1u32;
+        let args = vec![
+            ExternArg::Out(slot),
+            ExternArg::In(Expr::constant(0u32, ty, span)),
+            ExternArg::In(Expr::constant(most, ty, span)),
+        ];
+        self.emit(StmtKind::Extern(ExternCall { function: ExternFn::Random, args, span }), span);
+        Ok(Some(place(slot)))
+    }
+
+    /// The slot that holds an object's state, zero at first.
+    fn state_of(&mut self, object: hir::ObjectId, ty: Type, span: Span) -> SlotId {
+        match self.checksums.get(&object) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.new_slot(&self.program[object].name.clone(), ty, SlotKind::Local, span);
+                self.checksums.insert(object, slot);
+                slot
+            }
+        }
+    }
+
+    /// The state is the one's complement sum of what was added.
+    fn tofino_checksum(&mut self, object: hir::ObjectId, name: &str, call: &hir::Call) -> Result<Option<Value>> {
+        let (span, word) = (call.span, Type::Bits(16));
+        if name == "update" {
+            return self.checksum_of(call);
+        }
+        let sum = self.state_of(object, word, span);
+        let complement = |e: Expr| Expr { kind: ExprKind::Unary(UnaryOp::BitNot, Box::new(e)), ty: word, span };
+        match name {
+            "add" | "subtract" => {
+                let checksum = self.temp(word, span);
+                let mut args = Arguments::new(self, call)?;
+                args.args.push(ExternArg::InOut(checksum));
+                if name == "add" {
+                    args.args.push(ExternArg::List(Vec::new()));
+                    args.list(self, 0)?;
+                } else {
+                    args.list(self, 0)?;
+                    args.args.push(ExternArg::List(Vec::new()));
+                }
+                let now = complement(self.slot_expr(sum, span));
+                self.emit(StmtKind::Assign(checksum, now), span);
+                args.finish(self, ExternFn::AdjustChecksum, span)?;
+                let now = complement(self.slot_expr(checksum, span));
+                self.emit(StmtKind::Assign(sum, now), span);
+                Ok(None)
+            }
+            // True if the checksum is wrong.
+            "verify" => {
+                let right = self.is(sum, 0xffff, span);
+                Ok(Some(Value::Scalar(self.freeze(not(right, span)))))
+            }
+            "get" => {
+                let now = self.slot_expr(sum, span);
+                Ok(Some(Value::Scalar(self.freeze(now))))
+            }
+            "subtract_all_and_deposit" => {
+                let args = Arguments::new(self, call)?;
+                let target = self.target(args.at(0)?)?;
+                let now = self.slot_expr(sum, span);
+                self.store(&target, Value::Scalar(now), span)?;
+                Ok(None)
+            }
+            _ => Err(self.unsupported(span, format!("the method `{name}`"))),
+        }
+    }
+
+    /// `update`: the checksum of the data alone.
+    fn checksum_of(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+        let (span, word) = (call.span, Type::Bits(16));
+        let slot = self.temp(word, span);
+        let mut args = Arguments::new(self, call)?;
+        let ones = call.args.get(1).and_then(|a| a.value.as_ref());
+        let ones = ones.map(|e| self.scalar(e)).transpose()?;
+        args.args.push(ExternArg::Out(slot));
+        args.args.push(ExternArg::In(Expr::constant(0u32, word, span)));
+        args.list(self, 0)?;
+        args.args.push(ExternArg::In(Expr::constant(1u32 << 16, Type::Bits(32), span)));
+        args.finish(self, ExternFn::Hash(HashAlgorithm::Csum16), span)?;
+        let sum = self.slot_expr(slot, span);
+        let Some(ones) = ones else { return Ok(Some(Value::Scalar(sum))) };
+        let zero = compare(sum.clone(), Expr::constant(0u32, word, span), span);
+        let replaced = binary(BinaryOp::LogicalAnd, zero, ones, Type::Bool, span);
+        Ok(Some(Value::Scalar(mux(replaced, Expr::constant(0xffffu32, word, span), sum, span))))
+    }
+
+    fn parser_counter(&mut self, object: hir::ObjectId, name: &str, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let counter = self.state_of(object, COUNTER, span);
+        let now = self.slot_expr(counter, span);
+        let args = Arguments::new(self, call)?;
+        let value = match name {
+            "is_zero" => return Ok(Some(Value::Scalar(self.is(counter, 0, span)))),
+            "is_negative" => {
+                let least = Expr::constant(1u32 << 15, COUNTER, span);
+                return Ok(Some(Value::Scalar(binary(BinaryOp::Ge, now, least, Type::Bool, span))));
+            }
+            "increment" | "decrement" => {
+                let by = self.scalar(args.at(0)?)?;
+                let by = self.cast(by, COUNTER, span)?;
+                let op = if name == "increment" { BinaryOp::Add } else { BinaryOp::Sub };
+                binary(op, now, by, COUNTER, span)
+            }
+            "set" if call.args.len() == 1 => {
+                let value = self.scalar(args.at(0)?)?;
+                let bits = self.cast(value.clone(), Type::Bits(value.ty.width()), span)?;
+                self.cast(bits, COUNTER, span)?
+            }
+            "set" => {
+                let field = self.scalar(args.at(0)?)?;
+                let field = self.cast(field, Type::Bits(8), span)?;
+                let [most, rotate, mask, add] = [1, 2, 3, 4].map(|at| {
+                    let number = args.at(at).and_then(|e| self.constant(e))?;
+                    number.to_u32().ok_or(Reported)
+                });
+                let (most, rotate, mask, add) = (most?, rotate? % 8, mask?, add?);
+                if let Some(error) = self.program.errors.iter().position(|e| e == "CounterRange") {
+                    let fits = binary(
+                        BinaryOp::Le,
+                        field.clone(),
+                        Expr::constant(most, Type::Bits(8), span),
+                        Type::Bool,
+                        span,
+                    );
+                    self.emit(StmtKind::Verify(fits, Expr::constant(error, Type::Bits(16), span)), span);
+                }
+                let rotated = if rotate == 0 {
+                    field
+                } else {
+                    let high = slice(field.clone(), rotate - 1, span);
+                    let kind = ExprKind::Slice { arg: Box::new(field), hi: 7, lo: rotate };
+                    let low = Expr { kind, ty: Type::Bits(8 - rotate), span };
+                    binary(BinaryOp::Concat, high, low, Type::Bits(8), span)
+                };
+                // Tofino's mask is a number of bits less one.
+                let mask = if self.is_tofino2() { mask } else { (2u32 << mask.min(7)) - 1 };
+                let masked =
+                    binary(BinaryOp::And, rotated, Expr::constant(mask, Type::Bits(8), span), Type::Bits(8), span);
+                let wide = self.cast(masked, COUNTER, span)?;
+                binary(BinaryOp::Add, wide, Expr::constant(add, COUNTER, span), COUNTER, span)
+            }
+            _ => return Err(self.unsupported(span, format!("the method `{name}`"))),
+        };
+        self.emit(StmtKind::Assign(counter, value), span);
+        Ok(None)
+    }
+
+    /// `factor * x` is exact. Other functions are refused: the device approximates them.
+    fn math_unit(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let unit = &self.program[object];
+        let numbers: Vec<_> = unit.args.iter().skip(1).collect();
+        let multiplies = unit.args.first().and_then(|e| self.member_name(e)) == Some("MUL");
+        if !multiplies || numbers.is_empty() {
+            return Err(self.unsupported(unit.span, "a math unit that does not multiply"));
+        }
+        let factor = self.constant(numbers[0])?;
+        let divisor = numbers.get(1).map(|e| self.constant(e)).transpose()?.unwrap_or(1u32.into());
+        let args = Arguments::new(self, call)?;
+        let x = self.scalar(args.at(0)?)?;
+        let (ty, wide) = (x.ty, Type::Bits(x.ty.width() + 32));
+        if factor.bits() > 32 || divisor == BigUint::ZERO || !matches!(ty, Type::Bits(_)) {
+            return Err(self.unsupported(unit.span, "this factor"));
+        }
+        let x = self.cast(x, wide, span)?;
+        let mut product = binary(BinaryOp::Mul, x, Expr::constant(factor, wide, span), wide, span);
+        if divisor != 1u32.into() {
+            if divisor.count_ones() != 1 {
+                return Err(self.unsupported(unit.span, "a divisor that is no power of two"));
+            }
+            let by = Expr::constant(divisor.bits() - 1, wide, span);
+            product = binary(BinaryOp::Shr, product, by, wide, span);
+        }
+        Ok(Some(Value::Scalar(self.cast(product, ty, span)?)))
+    }
+}
+
+/// The object that an argument is.
+fn object_of(e: &hir::Expr) -> Option<hir::ObjectId> {
+    match e.kind {
+        hir::ExprKind::Object(id) => Some(id),
+        _ => None,
+    }
+}
+
+/// Calls `f` for each scalar of a constant.
+fn each_constant(e: &hir::Expr, f: &mut impl FnMut(&hir::Expr)) {
+    match &e.kind {
+        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| each_constant(m, f)),
+        hir::ExprKind::Cast(inner) => each_constant(inner, f),
+        _ => f(e),
+    }
+}

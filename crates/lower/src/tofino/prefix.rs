@@ -1,0 +1,263 @@
+//! Parsers that begin in front of the packet.
+//!
+//! A Tofino parser extracts metadata from bits that the device puts in front of the packet. Here such a *prefix* exists at
+//! compile time only: it is a list of expressions. [`Product`] makes the product of a parser's states and the positions in a
+//! prefix: what a state takes from the prefix becomes assignments, and states behind its end are shared by all prefixes. What
+//! is left of a prefix when parsing ends is skipped.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use hopwright_ir::{
+    BinaryOp, Block, Expr, ExprKind, KeySet, Parser, SelectCase, SlotId, State, StateId, StmtKind, Target, Transition,
+    Type, walk,
+};
+use hopwright_source::Span;
+use num_traits::ToPrimitive;
+
+use crate::parser::targets_mut;
+use crate::value::binary;
+use crate::{Lowering, Result};
+
+/// Bits in front of a packet, the first ones first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Prefix {
+    fields: Vec<Expr>,
+    width: u32,
+}
+
+impl Prefix {
+    pub(super) fn push(&mut self, field: Expr) {
+        self.width += field.ty.width();
+        self.fields.push(field);
+    }
+
+    /// Fills up with zeros to a width.
+    pub(super) fn fill(&mut self, width: u32, span: Span) {
+        if self.width < width {
+            self.push(Expr::constant(0u32, Type::Bits(width - self.width), span));
+        }
+    }
+
+    /// The bits from `from` on.
+    fn read(&self, from: u32, width: u32, span: Span) -> Expr {
+        let (mut at, to) = (0, from + width);
+        let mut whole: Option<Expr> = None;
+        for field in &self.fields {
+            let (start, end) = (at.max(from), (at + field.ty.width()).min(to));
+            if start < end {
+                let (hi, lo) = (at + field.ty.width() - 1 - start, at + field.ty.width() - end);
+                let part = sliced(field.clone(), hi, lo, span);
+                whole = Some(whole.map_or(part.clone(), |high| joined(high, part, span)));
+            }
+            at += field.ty.width();
+        }
+        whole.unwrap_or_else(|| Expr::constant(0u32, Type::Bits(width), span))
+    }
+}
+
+fn sliced(e: Expr, hi: u32, lo: u32, span: Span) -> Expr {
+    if lo == 0 && hi + 1 == e.ty.width() && matches!(e.ty, Type::Bits(_)) {
+        return e;
+    }
+    Expr { kind: ExprKind::Slice { arg: Box::new(e), hi, lo }, ty: Type::Bits(hi + 1 - lo), span }
+}
+
+fn joined(high: Expr, low: Expr, span: Span) -> Expr {
+    let ty = Type::Bits(high.ty.width() + low.ty.width());
+    binary(BinaryOp::Concat, high, low, ty, span)
+}
+
+/// The position in a prefix: its number, and the bits that were taken.
+type Position = Option<(usize, u32)>;
+
+/// The states that parsers with prefixes become.
+pub(super) struct Product {
+    pub(super) states: Vec<State>,
+    /// Where packets go that a parser rejects.
+    rejected: Target,
+}
+
+impl Product {
+    /// Begins with these states. Packets that a parser rejects go to `rejected`.
+    pub(super) fn new(states: Vec<State>, rejected: Target) -> Product {
+        Product { states, rejected }
+    }
+
+    /// Adds a parser; returns its start for each prefix.
+    pub(super) fn add(
+        &mut self,
+        lowering: &mut Lowering<'_>,
+        parser: &Parser,
+        prefixes: &[Rc<Prefix>],
+    ) -> Result<Vec<Target>> {
+        let mut known: HashMap<(StateId, Position), StateId> = HashMap::new();
+        let mut todo = Vec::new();
+        let mut starts = Vec::new();
+        for (number, prefix) in prefixes.iter().enumerate() {
+            let position = (prefix.width > 0).then_some((number, 0));
+            starts.push(Target::State(self.state(parser, parser.start, position, &mut known, &mut todo)));
+        }
+        while let Some((from, position, id)) = todo.pop() {
+            let state = &parser.states[from.0 as usize];
+            let (body, position) = match position {
+                None => (state.body.clone(), None),
+                Some((number, at)) => {
+                    let (body, at) = lowering.behind(&state.body, &prefixes[number], at)?;
+                    (body, (at < prefixes[number].width).then_some((number, at)))
+                }
+            };
+            let mut transition = state.transition.clone();
+            if let Transition::Select { keys, cases } = &mut transition
+                && !cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
+            {
+                let sets = vec![KeySet::Any; keys.len()];
+                cases.push(SelectCase { sets, target: Target::Reject, span: state.span });
+            }
+            for target in targets_mut(&mut transition) {
+                *target = match *target {
+                    Target::State(next) => Target::State(self.state(parser, next, position, &mut known, &mut todo)),
+                    Target::Reject => self.rejected,
+                    Target::Accept => Target::Accept,
+                };
+            }
+            let state = &mut self.states[id.0 as usize];
+            state.body = body;
+            state.transition = transition;
+        }
+        Ok(starts)
+    }
+
+    fn state(
+        &mut self,
+        parser: &Parser,
+        from: StateId,
+        position: Position,
+        known: &mut HashMap<(StateId, Position), StateId>,
+        todo: &mut Vec<(StateId, Position, StateId)>,
+    ) -> StateId {
+        *known.entry((from, position)).or_insert_with(|| {
+            let id = StateId(self.states.len() as u32);
+            let state = &parser.states[from.0 as usize];
+            let name = match position {
+                None => state.name.clone(),
+                Some((number, at)) => format!("{}$prefix{number}_{at}", state.name),
+            };
+            let transition = Transition::Goto(Target::Accept);
+            self.states.push(State { name, body: Vec::new(), transition, span: state.span });
+            todo.push((from, position, id));
+            id
+        })
+    }
+}
+
+impl Lowering<'_> {
+    /// A state's statements when parsing is at bit `at` of a prefix, and where parsing is after them.
+    fn behind(&mut self, body: &Block, prefix: &Prefix, mut at: u32) -> Result<(Block, u32)> {
+        let mut refused = false;
+        let block = self.nested(|this| {
+            for stmt in body {
+                let left = prefix.width - at;
+                if left == 0 {
+                    this.block.push(stmt.clone());
+                    continue;
+                }
+                let span = stmt.span;
+                match &stmt.kind {
+                    StmtKind::Extract { header, varbit_bits: None } => {
+                        let header = *header;
+                        let fields: Vec<(SlotId, u32)> =
+                            this.headers[header.index()].fields.iter().map(|f| (f.slot, f.offset_bits)).collect();
+                        let width = this.headers[header.index()].fixed_bits;
+                        // The rest must be there before the header becomes valid.
+                        if width > left {
+                            let total_bits = width - left;
+                            this.emit(StmtKind::Lookahead { total_bits, parts: Vec::new() }, span);
+                        }
+                        this.emit(StmtKind::SetValid(header), span);
+                        this.take(prefix, at, width, &fields, span);
+                        if width > left {
+                            let bits = Expr::constant(width - left, Type::Bits(32), span);
+                            this.emit(StmtKind::Advance { bits, bound: Some(width - left) }, span);
+                        }
+                        at += width.min(left);
+                    }
+                    StmtKind::Lookahead { total_bits, parts } => this.take(prefix, at, *total_bits, parts, span),
+                    StmtKind::Advance { bits, .. } => match bits.as_const().and_then(|b| b.to_u32()) {
+                        Some(bits) if bits <= left => at += bits,
+                        Some(bits) => {
+                            let rest = Expr::constant(bits - left, Type::Bits(32), span);
+                            this.emit(StmtKind::Advance { bits: rest, bound: Some(bits - left) }, span);
+                            at = prefix.width;
+                        }
+                        None => {
+                            this.unsupported(span, "skipping a computed number of bits of the intrinsic metadata");
+                            refused = true;
+                        }
+                    },
+                    _ => {
+                        let whole = [stmt.clone()].to_vec();
+                        let mut moves = false;
+                        walk::stmts(&whole, &mut |s| {
+                            moves |= matches!(
+                                s.kind,
+                                StmtKind::Extract { .. }
+                                    | StmtKind::ExtractNext { .. }
+                                    | StmtKind::Advance { .. }
+                                    | StmtKind::Lookahead { .. }
+                            );
+                        });
+                        if moves {
+                            this.unsupported(span, "extracting the intrinsic metadata in this way");
+                            refused = true;
+                        }
+                        this.block.push(stmt.clone());
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        if refused { Err(crate::Reported) } else { Ok((block, at)) }
+    }
+
+    /// Assigns parts of `total` bits, of which the prefix has the first ones.
+    fn take(&mut self, prefix: &Prefix, at: u32, total: u32, parts: &[(SlotId, u32)], span: Span) {
+        let left = prefix.width - at;
+        let mut ahead = Vec::new();
+        let mut joins = Vec::new();
+        for &(slot, offset) in parts {
+            let ty = self.slots[slot.index()].ty;
+            let width = ty.width();
+            if offset + width <= left {
+                let value = of_type(prefix.read(at + offset, width, span), ty, span);
+                self.emit(StmtKind::Assign(slot, value), span);
+            } else if offset >= left {
+                ahead.push((slot, offset - left));
+            } else {
+                let rest = self.temp(Type::Bits(offset + width - left), span);
+                ahead.push((rest, 0));
+                joins.push((slot, prefix.read(at + offset, left - offset, span), rest));
+            }
+        }
+        if total > left {
+            self.emit(StmtKind::Lookahead { total_bits: total - left, parts: ahead }, span);
+        }
+        for (slot, high, rest) in joins {
+            let ty = self.slots[slot.index()].ty;
+            let low = self.slot_expr(rest, span);
+            self.emit(StmtKind::Assign(slot, of_type(joined(high, low, span), ty, span)), span);
+        }
+    }
+}
+
+/// Bits as a value of a type of the same width.
+fn of_type(bits: Expr, ty: Type, span: Span) -> Expr {
+    match ty {
+        Type::Bits(_) => bits,
+        Type::Bool => {
+            let one = Expr::constant(1u32, bits.ty, span);
+            crate::value::compare(bits, one, span)
+        }
+        _ => Expr { kind: ExprKind::Cast(Box::new(bits)), ty, span },
+    }
+}
