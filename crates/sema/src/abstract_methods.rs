@@ -56,7 +56,7 @@ impl<'a> Analyser<'a> {
             good &= self.implements(&sig, declared, &expected);
             methods.push((name.to_string(), self.method_body(decl, function, &sig)));
         }
-        for method in wanted.iter().filter(|w| !methods.iter().any(|(name, _)| **name == *w.name)) {
+        for method in wanted.iter().filter(|w| !w.is_optional && !methods.iter().any(|(name, _)| **name == *w.name)) {
             self.report(
                 Diagnostic::error("E0307", format!("the abstract method `{}` is not implemented", method.name))
                     .at(span, "this object needs it")

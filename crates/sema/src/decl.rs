@@ -233,6 +233,7 @@ impl<'a> Analyser<'a> {
             params,
             ret,
             is_abstract: false,
+            is_optional: ast::find_annotation(annotations, "optional").is_some(),
             deprecated,
             no_side_effects: ["noSideEffects", "pure"].iter().any(|a| ast::find_annotation(annotations, a).is_some()),
             span: name.span,

@@ -522,7 +522,9 @@ impl<'a> Analyser<'a> {
             self.not_optional(p);
             if p.direction == Direction::None {
                 let inner = self.defs.underlying(&self.defs.strip_newtype(&p.ty));
-                if inner.width().is_none() && !matches!(inner, Ty::Bool | Ty::Err | Ty::Param(_)) {
+                // Controls can give structs and headers; lowering refuses them in tables.
+                let given = matches!(inner, Ty::Struct(..));
+                if inner.width().is_none() && !given && !matches!(inner, Ty::Bool | Ty::Err | Ty::Param(_)) {
                     let shown = self.show(&p.ty);
                     self.error(
                         "E0308",

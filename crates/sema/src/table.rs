@@ -350,6 +350,7 @@ impl<'a> Analyser<'a> {
             params: directed,
             ret: Ty::Void,
             is_abstract: false,
+            is_optional: false,
             deprecated: None,
             no_side_effects: false,
             span: full.span,

@@ -137,6 +137,8 @@ pub(crate) struct Sig {
     pub params: Vec<ParamSig>,
     pub ret: Ty,
     pub is_abstract: bool,
+    /// An abstract method that objects may leave out.
+    pub is_optional: bool,
     pub deprecated: Option<Arc<str>>,
     /// `@noSideEffects` or `@pure`: a call changes nothing but its out arguments and result.
     pub no_side_effects: bool,
