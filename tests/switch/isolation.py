@@ -301,10 +301,14 @@ CONTROLLERS = {f.__name__: f for f in (churn, reads, junk, packets_out, pipeline
 
 
 def control(name):
-    """Runs a controller until it is told to stop; then prints how much it did."""
-    done = 0
+    """Runs a controller until it is told to stop; then prints how much it did since it said that it had begun."""
+    done = None
     for count in CONTROLLERS[name]():
-        done += count
+        if done is None:
+            # What is prepared needs no patience; the attack does not keep the generator from sending.
+            os.nice(19)
+            print("begun", flush=True)
+        done = 0 if done is None else done + count
         if select.select([sys.stdin], [], [], 0)[0]:
             break
     print(done, flush=True)
@@ -315,11 +319,17 @@ class Control:
     """A running controller."""
 
     def __init__(self, name):
-        command = ["taskset", "-c", str(LOAD_CPU), "nice", "-n", "19", sys.executable, __file__, "--control", name]
+        command = ["taskset", "-c", str(LOAD_CPU), sys.executable, __file__, "--control", name]
         self.name = name
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
+    def wait(self):
+        """Until it is at work."""
+        begun = self.process.stdout.readline()
+        assert begun == "begun\n", f"controller {self.name} ended: {self.process.wait()}"
+
     def end(self):
+        """How much it did."""
         try:
             done, _ = self.process.communicate("\n", 3)
         except subprocess.TimeoutExpired:
@@ -414,8 +424,8 @@ class Ledger:
         flows = [probe(name, self.rate) for name in VICTIMS]
         flows += [load(attack.rate * self.capacity) for load in attack.loads]
         controls = [Control(name) for name in attack.controllers]
-        if controls:
-            time.sleep(1.5)  # they connect
+        for control in controls:
+            control.wait()
         counts, cpu = self.bed.counts(), self.bed.cpu()
         begun = time.monotonic()
         traffic = self.bed.traffic(flows, self.seconds)
@@ -428,7 +438,7 @@ class Ledger:
         result = result_of(traffic)
         delta = difference(self.bed.counts(), counts)
         seconds = time.monotonic() - begun
-        did = [f"{name} {c.end()}" for name, c in zip(attack.controllers, controls)] + ([f"reloads {reloads}"] if reloads else [])
+        did = {name: c.end() for name, c in zip(attack.controllers, controls)} | ({"reloads": reloads} if attack.reload else {})
         cpu = {name: t / seconds for name, t in difference(self.bed.cpu(), cpu).items() if t / seconds > 0.01}
         return result, delta, cpu, did
 
@@ -466,11 +476,13 @@ class Ledger:
         sent = sum(f["sent"] for name, f in flows.items() if name not in VICTIMS)
         busy = delta['hopwright_tenant_busy_seconds_total{tenant="black"}'] / self.seconds
         print(f"  black  frames {sent:,}, received {of_black('received'):,}, processed {of_black('processed'):,}, copies {of_black('copied'):,}, "
-              f"sent {of_black('sent'):,}, punted {of_black('punted'):,}; {busy:.0%} of the CPU; {', '.join(did)} {where.get('black', {})}")
+              f"sent {of_black('sent'):,}, punted {of_black('punted'):,}; {busy:.0%} of the CPU; {', '.join(f'{name} {count:,}' for name, count in did.items())} {where.get('black', {})}")
         devices = {name: reasons for name, reasons in where.items() if name.startswith("sw")}
         print(f"  CPU " + ", ".join(f"{name} {part:.0%}" for name, part in sorted(cpu.items(), key=lambda item: -item[1]))
               + f"; stood still {result['switch_cpu_lost']:.3f} s, generator's {result['load_cpu_lost']:.3f} s"
               + (f"; devices {devices}" if devices else "") + (f"; receivers lost {result['receivers_lost']}" if result["receivers_lost"] else ""), flush=True)
+        # An attack that did not take place has shown nothing.
+        failures += [f"{attack.name}: {name} did nothing" for name, count in did.items() if count == 0]
         return failures, certain
 
     def measure_quiet(self, times):
