@@ -407,6 +407,26 @@ fn a_switch_with_one_program_takes_more() {
     }
 }
 
+/// A switch that goes takes its tenants along, whether its worker had taken them up or given them up, or not.
+#[test]
+fn tenants_go_with_their_switch() {
+    for (takes_up, removes) in [(false, false), (true, false), (true, true)] {
+        let (switch, mut worker) = switch(&[Wire::default(), Wire::default()]);
+        let spec = tenant(EngineKind::Interp, 1, vec![by_mac(1)]);
+        let red = Arc::downgrade(&switch.add_tenant(&spec).unwrap());
+        if takes_up {
+            worker.step();
+        }
+        if removes {
+            // The worker does not run, and gives it up in its next round.
+            let _ = switch.remove_tenant(&spec.name);
+            worker.step();
+        }
+        drop((switch, worker));
+        assert!(red.upgrade().is_none(), "taken up: {takes_up}, removed: {removes}");
+    }
+}
+
 /// Tenants are added, replaced, limited, paused and removed while others forward: no packet of these is lost.
 #[test]
 fn life_goes_on_for_the_others() {

@@ -162,6 +162,12 @@ impl Mailbox {
         !self.changes.is_empty()
     }
 
+    /// Drops changes that were not taken up, and what was retired: lanes among these have tenants, which have the mailbox.
+    pub(crate) fn clear(&self) {
+        while self.changes.pop().is_some() {}
+        while self.retired.pop().is_some() {}
+    }
+
     /// Worker side: gives back a port that is no longer used.
     pub(crate) fn give_back(&self, queue: PortQueue) {
         // There is room: the control side takes what came back before it sends a change.

@@ -12,7 +12,7 @@ use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
 use crate::worker::handover::{WorkerBusy, wait_until};
 use crate::worker::lane::Lane;
-use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, PortQueue, Ports, Retired, Workers};
+use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, Mailbox, PortQueue, Ports, Retired, Workers};
 use crate::worker::round::Worker;
 use crate::worker::schedule::MAX_WEIGHT;
 use crate::worker::tenant::{Tenant, TenantSpec};
@@ -259,6 +259,13 @@ pub struct Switch {
     cells: Vec<Arc<WorkerCells>>,
     frame_size: FrameSize,
     started: Instant,
+}
+
+impl Drop for Switch {
+    /// No worker is left: each has the switch.
+    fn drop(&mut self) {
+        self.workers.mailboxes().iter().for_each(Mailbox::clear);
+    }
 }
 
 /// The tenants as the control plane sees them.

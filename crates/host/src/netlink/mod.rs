@@ -644,7 +644,7 @@ fn read_neighbour(message: &NeighbourMessage) -> Option<((u32, IpAddr), Option<N
         match attribute {
             NeighbourAttribute::Destination(NeighbourAddress::Inet(ip)) => address = Some(IpAddr::V4(*ip)),
             NeighbourAttribute::Destination(NeighbourAddress::Inet6(ip)) => address = Some(IpAddr::V6(*ip)),
-            NeighbourAttribute::LinkLocalAddress(bytes) => mac = mac_of(bytes),
+            NeighbourAttribute::LinkLayerAddress(bytes) => mac = mac_of(bytes),
             _ => {}
         }
     }
@@ -759,7 +759,7 @@ mod tests {
         message.header.state = NeighbourState::Stale;
         message.attributes = vec![
             NeighbourAttribute::Destination(NeighbourAddress::Inet([10, 0, 0, 1].into())),
-            NeighbourAttribute::LinkLocalAddress(vec![1, 2, 3, 4, 5, 6]),
+            NeighbourAttribute::LinkLayerAddress(vec![1, 2, 3, 4, 5, 6]),
         ];
         let key = (3, "10.0.0.1".parse().unwrap());
         let mac = [1, 2, 3, 4, 5, 6];
