@@ -105,6 +105,7 @@ test-rina: hopwright
 	tests/rina/setup.sh
 	tests/rina/run.sh
 	tests/rina/network_test.py
+	bench/congestion.py --seconds 3 --warm-up 2 --check
 
 # Tenants on one switch, and docs/switch.md typed.
 test-switch: hopwright p4runtime-clients

@@ -204,8 +204,21 @@ def table_updates(directory: Path, name: str, figures: dict, busy: str | None) -
         axes.bar_label(bars, labels=lost, fontsize=8)
 
 
+def congestion(directory: Path, name: str, result: dict, busy: str | None) -> None:
+    """The queue over time, with and without marks."""
+    title = f"Eight senders into a port of {result['rate']}bit/s, 1,000-byte PDUs"
+    with Drawing(directory, name, title, "seconds", "PDUs in the queue", busy) as axes:
+        for row, colour_of in zip(result["rows"], ("#c0392b", "#888888")):
+            what = "marks" if row["marks"] else "no marks"
+            label = f"{what}: {row['lost']} lost, goodput {row['goodput']:.1%}, fairness {row['fairness']:.3f}"
+            axes.plot(*zip(*row["queue"]), linewidth=0.8, color=colour_of, label=label)
+        axes.axhline(result["threshold"], linestyle="--", linewidth=0.8, color="black", label="threshold of marks")
+        axes.set_ylim(0)
+
+
 DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load,
-         "forwarding": forwarding, "tenants": tenants, "openflow_setup": openflow_setup, "table_updates": table_updates}
+         "forwarding": forwarding, "tenants": tenants, "openflow_setup": openflow_setup, "table_updates": table_updates,
+         "congestion": congestion}
 
 
 def main() -> int:

@@ -12,7 +12,8 @@ packets take while routers keep up, by each kind of port (latency.py); with
 router and OpenFlow switch beside the Linux kernel, XDP and Open vSwitch
 (forwarding.py), how flows are set up by an OpenFlow controller
 (openflow_setup.py), and how fast the tables of four tenants are flushed and
-rewritten while they forward (table_updates.py). The results go
+rewritten while they forward (table_updates.py), and what congestion marks do
+to the queue of a slow port (congestion.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -31,6 +32,7 @@ import sys
 import time
 from pathlib import Path
 
+import congestion
 import forwarding
 import latency
 import overload
@@ -122,6 +124,7 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
         all_parts["start"] = ["bench/start.py", "--json"]
         all_parts["forwarding"] = ["bench/forwarding.py", "--json"]
         all_parts["openflow_setup"] = ["bench/openflow_setup.py", "--json"]
+        all_parts["congestion"] = ["bench/congestion.py", "--json"]
         all_parts["table_updates"] = ["bench/table_updates.py", "--device-ids", "1,2,3,4", "--json"]
     if os.geteuid() != 0:
         unprivileged = ("scion", "programs", "tenants", "updates", "workers")
@@ -146,6 +149,8 @@ def summary(name: str, result: object) -> list[str]:
         return overload.summary([overload.Point(**p) for p in result["points"]], result["stages"])
     if name == "forwarding":
         return forwarding.summary([forwarding.Point(**p) for p in result])
+    if name == "congestion":
+        return congestion.summary(result["rows"])
     if name == "table_updates":
         return table_updates.summary(result)
     if name == "tenants":
@@ -183,7 +188,7 @@ def draw(directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (thirty minutes)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, tenants, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup, table_updates")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, tenants, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup, table_updates, congestion")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",
