@@ -12,6 +12,11 @@ ROOT := $(filter 0,$(shell id -u))
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
 
+# A leaf-spine of RINA routers and hosts: enrollment, routes, flows, and a spine that dies.
+.PHONY: demo-rina
+demo-rina: hopwright
+	demo/rina.py
+
 # Everything CI checks. Everything is built first, what Cargo builds beside the rest. Tests that compute come next. Those
 # that mostly wait, with networks of namespaces, run side by side, each printing its output when it ends. Tests that count
 # every packet at a given rate have the machine to themselves.
@@ -106,6 +111,7 @@ test-rina: hopwright
 	tests/rina/run.sh
 	tests/rina/network_test.py
 	bench/congestion.py --seconds 3 --warm-up 2 --check
+	tests/tutorial/run.sh docs/rina.md
 
 # Tenants on one switch, and docs/switch.md typed.
 test-switch: hopwright p4runtime-clients

@@ -23,6 +23,7 @@
 
 #include "reasons.p4"
 #include "headers.p4"
+#include "packet.p4"
 #include "parser.p4"
 #include "../router/route_ipv4.p4"
 #include "crc.p4"

@@ -21,6 +21,7 @@ enum bit<8> Reason {
     MARTIAN_SOURCE       = 15,   // IPv4: RFC 1812, section 5.3.7; RFC 6890
     MARTIAN_DESTINATION  = 16,
     BLACKHOLE            = 17,   // the IPv4 route says so
+    SHIM                 = 18,   // border router: UDP datagram between addresses and ports that are no link
 
     // Punted: to the CPU port, unmodified.
     MANAGEMENT           = 32,   // layer-management PDU to address 0, which is whoever receives it, or to the router

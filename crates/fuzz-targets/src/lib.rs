@@ -18,6 +18,7 @@ mod slow_path;
 
 pub use bfd::{Heard, bfd};
 pub use hopwright_openflow::fuzz::Controllers;
+pub use hopwright_rina::fuzz::management as rina_management;
 pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};
 pub use netlink::netlink;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};

@@ -61,6 +61,19 @@ fn openflow() {
 }
 
 #[test]
+fn rina_management() {
+    let (mut pdus, mut discarded, mut objects, mut flows) = (0, 0, 0, 0);
+    replay("rina_management", |data| {
+        let heard = targets::rina_management(data);
+        pdus += heard.pdus;
+        discarded += heard.discarded;
+        objects += heard.objects;
+        flows += heard.flows;
+    });
+    assert!(pdus > discarded && discarded > 0 && objects > 0 && flows > 0, "{pdus} {discarded} {objects} {flows}");
+}
+
+#[test]
 fn stf() {
     replay("stf", targets::stf);
 }

@@ -103,6 +103,8 @@ enum Role {
     New,
     /// At these IPC processes.
     Listener(Name, Vec<usize>),
+    /// It is shown this text, from a place on.
+    Shown(Vec<u8>, usize),
     /// The flow is not there yet.
     Waiting(Place),
     Flow(Place),
@@ -168,7 +170,7 @@ impl Applications {
         let readable = self.connections.values().filter(|connection| match connection.role {
             Role::Waiting(_) => true,
             Role::Flow((ipcp, flow)) => ipcps[ipcp].has_room(flow),
-            Role::New | Role::Listener(..) => true,
+            Role::New | Role::Listener(..) | Role::Shown(..) => true,
         });
         let all = readable.map(|connection| connection.fd.as_raw_fd());
         all.chain([self.listener.as_fd().as_raw_fd()]).collect()
@@ -247,14 +249,8 @@ impl Applications {
         };
         match request {
             Request::Show => {
-                let text = show(ipcps).to_string();
-                if let Some(connection) = self.connections.get(&id) {
-                    // It reads at once, or not at all: nobody waits for it.
-                    for part in text.as_bytes().chunks(LONGEST_PACKET) {
-                        let _ = rustix::net::send(&connection.fd, part, SendFlags::NOSIGNAL);
-                    }
-                }
-                false
+                self.set_role(id, Role::Shown(show(ipcps).to_string().into_bytes(), 0));
+                true
             }
             Request::Register { name, dif } => {
                 let at = chosen(&dif, ipcps);
@@ -326,7 +322,7 @@ impl Applications {
     fn close(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration) {
         let Some(connection) = self.connections.remove(&id) else { return };
         match connection.role {
-            Role::New => {}
+            Role::New | Role::Shown(..) => {}
             Role::Listener(name, at) => at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now)),
             Role::Waiting(place) | Role::Flow(place) => {
                 self.by_flow.remove(&place);
@@ -343,6 +339,7 @@ impl Applications {
             }
         }
         self.blocked = false;
+        self.show();
         for (place, id) in &self.by_flow {
             let (Some(connection), ipcp) = (self.connections.get(id), &mut ipcps[place.0]) else { continue };
             if matches!(connection.role, Role::Waiting(_)) {
@@ -362,6 +359,26 @@ impl Applications {
                 }
             }
         }
+    }
+
+    /// Sends what has been asked to be shown as fast as it is read.
+    fn show(&mut self) {
+        let blocked = &mut self.blocked;
+        self.connections.retain(|_, connection| {
+            let Role::Shown(text, at) = &mut connection.role else { return true };
+            while *at < text.len() {
+                let part = &text[*at..text.len().min(*at + LONGEST_PACKET)];
+                match rustix::net::send(&connection.fd, part, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                    Ok(_) => *at += part.len(),
+                    Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
+                        *blocked = true;
+                        return true;
+                    }
+                    Err(_) => return false,
+                }
+            }
+            false
+        });
     }
 
     fn event(&mut self, place: Place, event: FlowEvent, ipcps: &mut [Ipcp], now: Duration) {

@@ -164,6 +164,11 @@ pub(crate) fn nonce() -> [u8; NONCE] {
     nonce
 }
 
+/// A number that differs from process to process.
+pub(crate) fn number() -> u16 {
+    u16::from_be_bytes([nonce()[0], nonce()[1]])
+}
+
 fn hmac(key: &[u8]) -> Hmac<Sha256> {
     Hmac::new_from_slice(key).expect("keys of any length are keys of HMAC")
 }

@@ -18,6 +18,8 @@ use crate::pdu::{CONGESTION, Header, kind};
 const MOST: usize = 1024;
 /// Requests of others that no application has answered.
 const MOST_UNANSWERED: usize = 64;
+/// From one CEP id to the next: odd, so that all come.
+const STRIDE: u16 = 40_503;
 /// Time between two requests, and their number.
 const AGAIN: Duration = Duration::from_millis(300);
 const TRIES: u32 = 20;
@@ -105,7 +107,7 @@ pub(crate) enum Outgoing {
 }
 
 /// The flows of an IPC process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Flows {
     flows: BTreeMap<FlowId, Flow>,
     last: FlowId,
@@ -116,6 +118,11 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// None yet. The first CEP id is that behind `last`.
+    pub(crate) fn new(last: FlowId) -> Flows {
+        Flows { flows: BTreeMap::new(), last, refused: 0, allocated: 0 }
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
         self.flows.iter().map(|(id, flow)| (*id, flow))
     }
@@ -130,8 +137,9 @@ impl Flows {
             return None;
         }
         loop {
-            self.last = self.last.checked_add(1).unwrap_or(1);
-            if !self.flows.contains_key(&self.last) {
+            // Scattered, so that routers spread flows over equal paths.
+            self.last = self.last.wrapping_add(STRIDE);
+            if self.last != 0 && !self.flows.contains_key(&self.last) {
                 break;
             }
         }

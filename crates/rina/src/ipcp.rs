@@ -11,7 +11,7 @@ use std::time::Duration;
 use prost::Message as _;
 
 use crate::cdap::{Message, object, op};
-use crate::credential::Credential;
+use crate::credential::{self, Credential};
 use crate::efcp::Qos;
 use crate::flows::{FlowEvent, FlowId, Flows, Outgoing};
 use crate::name::Name;
@@ -118,7 +118,7 @@ impl Ipcp {
             routed: None,
             neighbours_version: 0,
             forwarding: Forwarding::default(),
-            flows: Flows::default(),
+            flows: Flows::new(credential::number()),
             applications: BTreeSet::new(),
             transmits: Vec::new(),
             events: VecDeque::new(),

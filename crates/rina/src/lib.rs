@@ -24,6 +24,8 @@ mod config;
 mod credential;
 mod efcp;
 mod flows;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod ipcp;
 mod name;
 mod neighbour;

@@ -138,6 +138,11 @@ impl Neighbour {
         Some((session.mac, session.protection.protect(&message.encode_to_vec())))
     }
 
+    /// Any bytes in the place of a message, protected.
+    pub(crate) fn protect_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        Some(self.session.as_mut()?.protection.protect(bytes))
+    }
+
     /// Ends the session, because the link is down or the DIF has another configuration.
     pub(crate) fn end(&mut self, out: &mut Vec<Told>) {
         (self.attempt, self.candidate) = (None, None);

@@ -23,6 +23,7 @@ const SOURCES: &[(&str, &str)] = files![
     "interior.p4",
     "reasons.p4",
     "headers.p4",
+    "packet.p4",
     "parser.p4",
     "../router/route_ipv4.p4",
     "crc.p4",

@@ -53,12 +53,12 @@ impl Receiver {
         self.marked = self.marked.wrapping_add(marked.into());
         let number = extend(number, self.next);
         if !self.reliable {
-            // What comes late comes in vain.
-            if number < self.next || self.ready.len() as u64 >= self.window {
+            // In the order in which they come.
+            if self.ready.len() as u64 >= self.window {
                 self.discarded += 1;
                 return;
             }
-            self.next = number + 1;
+            self.next = self.next.max(number + 1);
             self.ready.push_back(sdu.to_vec());
             return;
         }
