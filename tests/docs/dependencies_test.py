@@ -30,6 +30,17 @@ def manifests():
     return edges
 
 
+def outdated(lock, manifests):
+    """The crates of the workspace whose dependencies in a lock file are not those of their manifests."""
+    for package in tomllib.loads(lock)["package"]:
+        crate = short(package["name"])
+        if "source" not in package and crate in manifests:
+            locked = {short(name.split()[0]) for name in package.get("dependencies", ())}
+            needs = {short(name) for name in manifests[crate]}
+            if locked != needs:
+                yield f"{crate}: {' '.join(sorted(locked ^ needs))}"
+
+
 def drawing(page):
     """The same from the block of ARCHITECTURE.md whose language is `dependencies`: `crate → crates`, a line each."""
     block = re.search(r"^```dependencies\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
@@ -54,6 +65,30 @@ def differences(drawn, actual):
                 yield f"{crate} → {needs} is drawn, but not in the manifest"
             for needs in sorted(actual[crate] - drawn[crate]):
                 yield f"{crate} → {needs} is in the manifest, but not drawn"
+
+
+class FuzzTargets(unittest.TestCase):
+    def test_their_lock_file_is_up_to_date(self):
+        """Otherwise `cargo fuzz` resolves anew, or fails with --locked: run `cargo metadata --manifest-path fuzz/Cargo.toml`."""
+        found = subprocess.run(["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"], cwd=ROOT,
+                               capture_output=True, text=True, check=True).stdout
+        needs = {short(p["name"]): {d["name"] for d in p["dependencies"] if d["kind"] != "dev"}
+                 for p in json.loads(found)["packages"]}
+        lock = (ROOT / "fuzz/Cargo.lock").read_text()
+        self.assertEqual(list(outdated(lock, needs)), [])
+        # A crate less, or one more, is found.
+        broken = lock.replace(' "hopwright-syntax",\n', "", 1)
+        self.assertEqual(len(list(outdated(broken, needs))), 1)
+
+    def test_each_target_is_in_the_manifest_and_what_it_calls_exists(self):
+        manifest = tomllib.loads((ROOT / "fuzz/Cargo.toml").read_text())
+        names = {target["name"] for target in manifest["bin"]}
+        self.assertEqual({path.stem for path in (ROOT / "fuzz/fuzz_targets").glob("*.rs")}, names)
+        library = "".join(path.read_text() for path in (ROOT / "crates/fuzz-targets/src").rglob("*.rs"))
+        for name in names:
+            text = (ROOT / f"fuzz/fuzz_targets/{name}.rs").read_text()
+            called = re.search(r"hopwright_fuzz_targets::(?:\w+::)*(\w+)", text)[1]
+            self.assertTrue(re.search(rf"pub (fn|struct) {called}\b", library), f"{name}: {called}")
 
 
 class Dependencies(unittest.TestCase):

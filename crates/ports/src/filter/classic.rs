@@ -166,11 +166,11 @@ impl Which<'_> {
             Which::Matching(pattern) => (pattern, true),
             Which::Others(pattern) => (pattern, false),
         };
-        let ways_out = if want { [op(JUMP, 1), op(RETURN, 0)] } else { [op(RETURN, 0), op(JUMP, 0)] };
+        let exits = if want { [op(JUMP, 1), op(RETURN, 0)] } else { [op(RETURN, 0), op(JUMP, 0)] };
         let (load, length) = (LOAD_BYTE_INDEXED, [op(LOAD_LENGTH, 0), op(SUBTRACT_INDEX, 0)]);
         let mut block = length.to_vec();
-        block.extend(pattern.test(load, NETWORK + UDP_HEADER, &ways_out[..1]));
-        block.push(ways_out[1]);
+        block.extend(pattern.test(load, NETWORK + UDP_HEADER, &exits[..1]));
+        block.push(exits[1]);
         block
     }
 }
