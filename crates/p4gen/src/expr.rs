@@ -86,7 +86,10 @@ impl Generator {
 
     fn number(&mut self, ty: Ty, depth: usize) -> String {
         let width = ty.width();
-        match self.random.below(16) {
+        match self.random.below(17) {
+            16 if self.config.extensions && matches!(ty, Ty::Bits(_)) => {
+                format!("population_count({})", self.expr(ty, depth))
+            }
             0..=4 => {
                 let op = *self.random.pick(&["+", "-", "*", "&", "|", "^", "|+|", "|-|"]);
                 format!("({} {op} {})", self.expr(ty, depth), self.expr(ty, depth))

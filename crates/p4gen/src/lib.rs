@@ -71,6 +71,8 @@ pub struct Config {
     pub objects: bool,
     /// Deparsers with loops and headers of their own.
     pub deparser_code: bool,
+    /// What `bits.p4` and `internet_checksum.p4` declare, and masked keys.
+    pub extensions: bool,
     /// Clones, multicast, resubmit, recirculate, truncate and digests.
     pub traffic: bool,
 }
@@ -103,6 +105,7 @@ impl Default for Config {
             value_sets: true,
             objects: true,
             deparser_code: true,
+            extensions: true,
             traffic: false,
         }
     }
@@ -291,6 +294,11 @@ impl Generator {
         self.types = (0..6).map(|_| self.any_type()).collect();
         self.line("#include <core.p4>");
         self.line("#include <v1model.p4>");
+        if self.config.extensions {
+            self.line("#include <bits.p4>");
+            self.line("#include <internet_checksum.p4>");
+            self.line("match_kind { masked }");
+        }
         self.declare_headers();
         if self.config.calls {
             for _ in 0..self.random.below(3) {

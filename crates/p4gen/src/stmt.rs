@@ -32,6 +32,7 @@ impl Generator {
                 return self.any_loop(budget);
             }
             10 if self.call() => {}
+            11 if self.random.one_in(3) && self.adjust_checksum() => {}
             11 if self.hash() => {}
             12 if self.leave() => {}
             15 if self.varbit_statement() => {}
@@ -341,6 +342,20 @@ impl Generator {
         } else {
             return false;
         }
+        true
+    }
+
+    fn adjust_checksum(&mut self) -> bool {
+        if !self.config.extensions || !matches!(self.place, Place::Control | Place::Action) {
+            return false;
+        }
+        let Some((target, _)) = self.target(|t| t == Ty::Bits(16)) else { return false };
+        let mut list = || {
+            let words: Vec<String> = (0..self.random.between(1, 3)).map(|_| self.leaf(Ty::Bits(16))).collect();
+            format!("{{ {} }}", words.join(", "))
+        };
+        let (removed, added) = (list(), list());
+        self.line(format!("adjust_checksum({target}, {removed}, {added});"));
         true
     }
 

@@ -172,7 +172,7 @@ impl Generator {
 
     /// Text, width and match kind of each key. Keys are narrow or their entries' values likely, so that some hit.
     fn keys(&mut self) -> Vec<(String, u32, &'static str)> {
-        let shape = self.random.below(4);
+        let shape = self.random.below(if self.config.extensions { 5 } else { 4 });
         let lpm_at = self.random.below(3);
         (0..self.random.between(1, 3))
             .map(|i| {
@@ -180,6 +180,7 @@ impl Generator {
                     0 => "exact",
                     1 => ["exact", "lpm"][usize::from(i == lpm_at)],
                     2 => *self.random.pick(&["ternary", "ternary", "exact"]),
+                    4 => ["masked", "masked", "exact"][(i + lpm_at) % 3],
                     _ if self.config.range_and_optional => {
                         *self.random.pick(&["range", "optional", "ternary", "exact"])
                     }
@@ -267,7 +268,7 @@ impl Generator {
                     format!("{width}w{:#x} &&& {width}w{mask:#x}", value & mask)
                 }
             }
-            ("ternary", _) => {
+            ("ternary" | "masked", _) => {
                 let mask = self.random.value(width);
                 if stf {
                     let digit = |i: u32| match (mask >> i & 1, value >> i & 1) {
