@@ -40,8 +40,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
 
 unit:
-	$(CARGO) test --workspace --profile bench --no-fail-fast
-	$(CARGO) test --workspace --profile bench --test simulation -- --ignored
+	tests/rust_tests.py --ignored simulation
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
 	p4/epic/sem_tables.py --check

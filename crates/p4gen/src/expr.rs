@@ -86,8 +86,8 @@ impl Generator {
 
     fn number(&mut self, ty: Ty, depth: usize) -> String {
         let width = ty.width();
-        match self.random.below(17) {
-            16 if self.config.extensions && matches!(ty, Ty::Bits(_)) => {
+        match self.random.below(if self.config.extensions { 17 } else { 16 }) {
+            16 if matches!(ty, Ty::Bits(_)) => {
                 format!("population_count({})", self.expr(ty, depth))
             }
             0..=4 => {

@@ -32,7 +32,7 @@ impl Generator {
                 return self.any_loop(budget);
             }
             10 if self.call() => {}
-            11 if self.random.one_in(3) && self.adjust_checksum() => {}
+            11 if self.config.extensions && self.random.one_in(3) && self.adjust_checksum() => {}
             11 if self.hash() => {}
             12 if self.leave() => {}
             15 if self.varbit_statement() => {}
@@ -346,7 +346,7 @@ impl Generator {
     }
 
     fn adjust_checksum(&mut self) -> bool {
-        if !self.config.extensions || !matches!(self.place, Place::Control | Place::Action) {
+        if !matches!(self.place, Place::Control | Place::Action) {
             return false;
         }
         let Some((target, _)) = self.target(|t| t == Ty::Bits(16)) else { return false };

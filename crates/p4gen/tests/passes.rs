@@ -98,7 +98,7 @@ fn passes_keep_the_meaning_of_programs_with_copies_and_repetitions() {
 fn programs_use_what_is_beyond_v1model() {
     let config = Config::default();
     let programs: Vec<String> = (0..200).map(|seed| generate(seed, &config).program).collect();
-    for used in [": masked;", "population_count(", "adjust_checksum("] {
+    for used in [": masked ", "population_count(", "adjust_checksum("] {
         let count = programs.iter().filter(|program| program.contains(used)).count();
         assert!(count > 20, "{count} of 200 use {used}");
     }
