@@ -13,13 +13,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use hopwright_abi::Verdict;
-use hopwright_dataplane::{Digest, Packet};
+use hopwright_dataplane::{Digest, Packet, TracePass};
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
 use hopwright_p4gen::{Case, Config, generate};
-use hopwright_stf::DataPlaneEngine;
 use hopwright_stf::script::Command;
+use hopwright_stf::{DataPlaneEngine, Engine};
 use machine::machine;
 
 const NOW_US: u64 = 1_234_567;
@@ -99,7 +99,9 @@ fn differ(case: &Case, batch: usize, seen: &mut Seen) -> Result<(), String> {
     let mut before = (0, 0);
     for again in [false, true] {
         if again {
-            machine.vdp.respecialise().map_err(|e| e.to_string())?;
+            // Code without a pass computes the same.
+            let left_out = TracePass::ALL.get(case.program.len() % (2 * TracePass::ALL.len())).copied();
+            machine.vdp.respecialise_without(left_out.as_slice()).map_err(|e| e.to_string())?;
             before = machine.vdp.traces().counts();
         } else {
             machine.vdp.start_profiling(case.packets.len().div_ceil(2)).map_err(|e| e.to_string())?;
@@ -242,6 +244,57 @@ fn generated_programs_of_machine_words() {
 fn generated_programs_that_copy_and_repeat_packets() {
     let config = Config { traffic: true, ..Config::default() };
     check(seeds(9000..9060), &config);
+}
+
+/// The tree of a profile has a line for each place and a branch for each decision, and says where packets leave.
+#[test]
+fn a_profile_shows_where_packets_leave_the_traces() {
+    let text = r#"#include <v1model.p4>
+header h_t { bit<8> a; }
+struct headers { h_t h; }
+struct meta { }
+parser P(packet_in p, out headers hdr, inout meta m, inout standard_metadata_t sm) {
+    state start { p.extract(hdr.h); transition accept; }
+}
+control V(inout headers hdr, inout meta m) { apply { } }
+control I(inout headers hdr, inout meta m, inout standard_metadata_t sm) {
+    apply {
+        if (hdr.h.a == 1) {
+            sm.egress_spec = 1;
+        } else if (hdr.h.a == 2) {
+            sm.egress_spec = 2;
+        } else {
+            mark_to_drop(sm);
+        }
+    }
+}
+control E(inout headers hdr, inout meta m, inout standard_metadata_t sm) { apply { } }
+control C(inout headers hdr, inout meta m) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;
+    let pipeline = compile(text).unwrap();
+    let mut machine = machine(pipeline.clone()).unwrap();
+    let mut profile = |values: &[u8]| {
+        machine.vdp.start_profiling(values.len()).unwrap();
+        values.iter().for_each(|value| drop(machine.process(0, &[*value], NOW_US).unwrap()));
+        (machine.vdp.take_profile().unwrap(), machine.vdp.clone())
+    };
+    let (learned, vdp) = profile(&[1, 1, 1, 2]);
+    assert_eq!((learned.packets(), learned.paths()), (4, 2));
+    let code = vdp.compile_traces(&learned, &[]).unwrap().unwrap();
+    assert_eq!(learned.covered(&code), 4);
+    let (others, _) = profile(&[1, 2, 2, 3, 7]);
+    assert_eq!(others.covered(&code), 3);
+    let tree = others.tree(&pipeline, Some(&code));
+    let lines: Vec<&str> = tree.lines().map(str::trim).collect();
+    assert!(lines.iter().any(|l| l.starts_with("5  generated.p4:5  state")), "{tree}");
+    assert!(
+        lines.iter().any(|l| l.starts_with("1  ") && l.ends_with("generated.p4:12  sm.egress_spec = 1;")),
+        "{tree}"
+    );
+    let leaves: Vec<&&str> = lines.iter().filter(|l| l.contains("side exit")).collect();
+    assert!(matches!(leaves[..], [line] if line.starts_with("2  ") && line.contains("generated.p4:16")), "{tree}");
 }
 
 #[test]

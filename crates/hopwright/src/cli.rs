@@ -7,6 +7,7 @@ pub(crate) mod switch;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use hopwright_dataplane::TracePass;
 use hopwright_ports::PortChoice;
 
 use crate::commands::interfaces::{Interface, PortQueues};
@@ -37,6 +38,11 @@ pub(crate) enum Command {
     Ir(IrArgs),
     /// Print the machine code of a program, each part below the line it was generated for
     Asm(AsmArgs),
+    /// Print the paths of packets through a program, as the code for the most frequent ones is generated from them
+    ///
+    /// Runs the packets of a capture, and prints the tree of their paths with the number of packets and the P4 lines: what was
+    /// learned, and where packets leave that have no trace.
+    TraceIr(TraceIrArgs),
     /// Draw the parser and the controls of a program
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
@@ -231,6 +237,44 @@ pub(crate) struct AsmArgs {
     /// Print the code generator's intermediate representation (Cranelift IR) instead
     #[arg(long)]
     pub clif: bool,
+    /// Print the code of the traces that the packets of this capture lead to, instead of the code for all packets
+    #[arg(long, value_name = "FILE.pcap", conflicts_with = "clif")]
+    pub packets: Option<PathBuf>,
+    #[command(flatten)]
+    pub learning: Learning,
+}
+
+/// How packets run that paths are learned from.
+#[derive(Args, Debug)]
+pub(crate) struct Learning {
+    /// Table entries: the `add` and `setdefault` lines of an STF file
+    #[arg(long, value_name = "FILE.stf")]
+    pub entries: Option<PathBuf>,
+    /// Port the packets arrive at
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub port: u16,
+    /// Leave these passes over traces out
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    pub without: Vec<TracePass>,
+}
+
+/// A pass over traces.
+fn trace_pass(text: &str) -> Result<TracePass, String> {
+    TracePass::by_name(text).ok_or_else(|| {
+        let names: Vec<&str> = TracePass::ALL.into_iter().map(TracePass::name).collect();
+        format!("no such pass; there are {}", names.join(", "))
+    })
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceIrArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// The capture
+    #[arg(long, value_name = "FILE.pcap")]
+    pub packets: PathBuf,
+    #[command(flatten)]
+    pub learning: Learning,
 }
 
 #[derive(Args, Debug)]
@@ -677,6 +721,12 @@ pub(crate) struct BenchScionArgs {
     /// Working set of packets: `l2` fits the second-level cache, `memory` does not
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
     pub working_set: Vec<WorkingSet>,
+    /// Leave these passes over traces out, to see what they gain
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    pub without: Vec<TracePass>,
+    /// Count instructions by running a batch step by step, on machines without counters
+    #[arg(long)]
+    pub single_step: bool,
     /// Number of simultaneous workers, each on a CPU of its own
     #[arg(long, value_name = "NUMBER", value_delimiter = ',', default_values_t = [1])]
     pub workers: Vec<usize>,
@@ -715,6 +765,12 @@ pub(crate) struct BenchProgramsArgs {
     /// Entries of the tables; default: 10, 100, … up to what suits the program's kind of table
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub entries: Vec<usize>,
+    /// Leave these passes over traces out, to see what they gain
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    pub without: Vec<TracePass>,
+    /// Count instructions by running a batch step by step, on machines without counters
+    #[arg(long)]
+    pub single_step: bool,
     /// Only two table sizes: 1,000 and 1,000,000
     #[arg(long)]
     pub short: bool,

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Ir(args) => commands::ir::run(&args),
         Command::Asm(args) => commands::asm::run(&args),
         Command::Fit(args) => commands::fit::run(&args),
+        Command::TraceIr(args) => commands::trace_ir::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         Command::Rtl(args) => commands::rtl::run(&args),
         Command::P4info(args) => commands::p4info::run(&args),

@@ -22,6 +22,8 @@ use crate::emit::memory::disagreement;
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::{EntryPoint, SuspensionPlan, layout_of};
 use crate::emit::{Emitter, Job, Linkage, Output};
+use crate::trace::passes::TracePass;
+use crate::trace::tree::PointPlace;
 use crate::trace::{Mode, batch_splitting, guard_coalescing, guard_elimination, guard_hoisting};
 use crate::{CompiledPipeline, KeyPrefetcher, Options, Suspension, Unsupported, key_prefetch};
 
@@ -68,7 +70,7 @@ pub(crate) struct Generated {
     pub code: Relocatable,
     pub text: Text,
     /// The points of a path profiler, by number.
-    pub points: Vec<PointId>,
+    pub points: Vec<(PointId, PointPlace)>,
     /// Indices of the paths whose end a trace reaches.
     pub completed: Vec<usize>,
 }
@@ -220,9 +222,14 @@ impl Compiler {
         let failed = |e: CodegenError| unsupported(format!("the code generator failed: {e:?}"));
         debug_assert_eq!(disagreement(&function), None);
         dead_code::run(&mut function);
+        let has = |pass| output.passes.has(pass);
         if !output.completed.is_empty() {
-            byte_order::run(&mut function, &output.bounds);
-            demanded_bits::run(&mut function, &output.bounds);
+            if has(TracePass::ByteOrder) {
+                byte_order::run(&mut function, &output.bounds);
+            }
+            if has(TracePass::DemandedBits) {
+                demanded_bits::run(&mut function, &output.bounds);
+            }
             dead_code::run(&mut function);
         }
         let clif = keep_text.then(|| function.display().to_string());
@@ -230,17 +237,31 @@ impl Compiler {
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             dead_code::run(&mut context.func);
-            load_coalescing::run(&mut context.func, shape.flags.packet);
-            dead_code::run(&mut context.func);
-            if let Some(exit) = shape.exit {
-                guard_elimination::run(&mut context.func, exit, &shape.flags);
-                guard_hoisting::run(&mut context.func, exit, shape);
-                guard_coalescing::entry::run(&mut context.func, exit, &shape.flags);
+            if has(TracePass::LoadCoalescing) {
+                load_coalescing::run(&mut context.func, shape.flags.packet);
+                dead_code::run(&mut context.func);
             }
-            let split = shape.splittable.then(|| batch_splitting::split(&context.func, shape)).flatten();
+            if let Some(exit) = shape.exit {
+                if has(TracePass::GuardElimination) {
+                    guard_elimination::run(&mut context.func, exit, &shape.flags);
+                }
+                if has(TracePass::GuardHoisting) {
+                    guard_hoisting::run(&mut context.func, exit, shape);
+                }
+                if has(TracePass::EntryGuardCoalescing) {
+                    guard_coalescing::entry::run(&mut context.func, exit, &shape.flags);
+                }
+            }
+            let split = (shape.splittable && has(TracePass::BatchSplitting))
+                .then(|| batch_splitting::split(&context.func, shape))
+                .flatten();
             function = split.unwrap_or(context.func);
-            redundant_loads::run(&mut function);
-            extending_loads::run(&mut function);
+            if has(TracePass::RedundantLoads) {
+                redundant_loads::run(&mut function);
+            }
+            if has(TracePass::ExtendingLoads) {
+                extending_loads::run(&mut function);
+            }
             dead_code::run(&mut function);
         }
         debug_assert_eq!(disagreement(&function), None);

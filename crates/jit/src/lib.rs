@@ -31,6 +31,7 @@ pub use compiler::compile;
 pub use key_prefetch::{KeyPrefetcher, PrefetchedTable};
 pub use trace::Path;
 pub use trace::code::{PathProfiler, TraceCode};
+pub use trace::passes::TracePass;
 
 /// A part of a program that the code generator does not support.
 #[derive(Clone, Debug, PartialEq, Eq)]

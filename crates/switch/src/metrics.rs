@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hopwright_dataplane::{PortStats, Switch, SwitchStats, TenantStats, VirtualDataPlane};
+use hopwright_dataplane::{PortStats, Switch, SwitchStats, TenantStats, Traces, VirtualDataPlane};
 use hopwright_host::http::axum::http::header;
 use hopwright_host::http::axum::{Router, routing};
 use hopwright_host::metrics::{CONTENT_TYPE, Text, write_process_metrics};
@@ -69,12 +69,28 @@ fn page(switch: &SwitchStats, tenants: &[Shown]) -> String {
     }
     text.counter("hopwright_tenant_busy_seconds_total", "Time spent in a tenant's program.");
     stats.iter().for_each(|(tenant, s)| text.sample(&[("tenant", tenant)], s.busy_ns as f64 / 1e9));
+    traces(&mut text, tenants);
     resources(&mut text, tenants);
     p4runtime(&mut text, tenants);
     agent::write_metrics(&mut text, tenants.iter().map(|t| (t.tenant.name(), t.agent.clone())));
     devices(&mut text, switch);
     write_process_metrics(&mut text);
     text.finish()
+}
+
+/// How much of the programs' work traces do.
+fn traces(text: &mut Text, tenants: &[Shown]) {
+    let families: [(&str, &str, fn(&Traces) -> u64); 3] = [
+        ("hopwright_tenant_trace_candidates_total", "Packets run by a tenant's current workers.", |t| t.counts().0),
+        ("hopwright_tenant_side_exits_total", "Those of them that left the traces.", |t| t.counts().1),
+        ("hopwright_tenant_respecialisations_total", "Compilations of traces.", Traces::respecialisations),
+    ];
+    for (name, help, of) in families {
+        text.counter(name, help);
+        tenants.iter().for_each(|t| text.sample(&[("tenant", t.tenant.name())], of(t.tenant.vdp().traces())));
+    }
+    text.gauge("hopwright_tenant_traces", "Paths of a tenant's program that have a trace.");
+    tenants.iter().for_each(|t| text.sample(&[("tenant", t.tenant.name())], t.tenant.vdp().traces().paths()));
 }
 
 /// What tenants hold, and may have.

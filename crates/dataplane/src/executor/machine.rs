@@ -10,7 +10,7 @@ use hopwright_abi::ExternAttributes;
 use hopwright_abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
-use hopwright_jit::{CompiledPipeline, Path, TraceCode, Unsupported};
+use hopwright_jit::{CompiledPipeline, Path, TraceCode, TracePass, Unsupported};
 
 use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
@@ -113,8 +113,13 @@ impl MachineProgram {
 
 impl MachineProgram {
     /// Compiles traces of these paths. The traces must not be used after the program is dropped.
-    pub(crate) fn specialise(&self, pipeline: &Pipeline, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
-        TraceCode::new(pipeline, &self.compiled, paths, &self.natives)
+    pub(crate) fn specialise(
+        &self,
+        pipeline: &Pipeline,
+        paths: &[Path],
+        without: &[TracePass],
+    ) -> Result<Option<TraceCode>, Unsupported> {
+        TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without)
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use hopwright_abi::{MAX_PROFILE_POINTS, RunBatch};
-use hopwright_jit::{Path, PathProfiler, Unsupported};
+use hopwright_ir::Pipeline;
+use hopwright_jit::{Path, PathProfiler, TraceCode, TracePass, Unsupported};
 
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Guard};
@@ -38,7 +39,10 @@ pub(crate) struct Tally {
 
 /// The traces of a data plane.
 pub struct Traces {
-    code: Published<Option<hopwright_jit::TraceCode>>,
+    code: Published<Option<TraceCode>>,
+    /// The number of paths that have code.
+    paths: AtomicU64,
+    respecialisations: AtomicU64,
     /// Set while executors should profile packets.
     profiling: AtomicBool,
     profile: Mutex<PathProfile>,
@@ -84,6 +88,8 @@ impl Traces {
     pub(crate) fn new(domain: &Arc<Domain>) -> Traces {
         Traces {
             code: Published::new(None, domain),
+            paths: AtomicU64::new(0),
+            respecialisations: AtomicU64::new(0),
             profiling: AtomicBool::new(false),
             profile: Mutex::default(),
             tallies: Mutex::default(),
@@ -93,7 +99,7 @@ impl Traces {
     /// Returns the current trace function, if there is one.
     #[inline]
     pub(crate) fn run(&self, guard: &Guard<'_>) -> Option<RunBatch> {
-        self.code.get(guard).as_ref().map(hopwright_jit::TraceCode::run)
+        self.code.get(guard).as_ref().map(TraceCode::run)
     }
 
     /// Returns counts for a new executor.
@@ -119,6 +125,16 @@ impl Traces {
     /// Ends profiling.
     pub(crate) fn stop_profiling(&self) {
         self.profiling.store(false, Ordering::Release);
+    }
+
+    /// Returns the number of paths that have a trace.
+    pub fn paths(&self) -> u64 {
+        self.paths.load(Ordering::Relaxed)
+    }
+
+    /// Returns how often traces have been compiled.
+    pub fn respecialisations(&self) -> u64 {
+        self.respecialisations.load(Ordering::Relaxed)
     }
 
     /// Returns how many packets the current executors have run, and how many of these took a side exit.
@@ -175,7 +191,36 @@ impl VirtualDataPlane {
     /// # Errors
     /// The traces cannot be compiled. The current traces stay in use.
     pub fn respecialise(&self) -> Result<Option<Specialisation>, Unsupported> {
-        let Engine::Jit(program) = self.engine() else { return Ok(None) };
+        self.respecialise_without(&[])
+    }
+
+    /// As [`VirtualDataPlane::respecialise`], but without some passes: the same results, and code that shows what they gain.
+    ///
+    /// # Errors
+    /// As [`VirtualDataPlane::respecialise`].
+    pub fn respecialise_without(&self, without: &[TracePass]) -> Result<Option<Specialisation>, Unsupported> {
+        let Some(profile) = self.take_profile() else { return Ok(None) };
+        let code = self.compile_traces(&profile, without)?;
+        let mut done = Specialisation {
+            packets: profile.packets,
+            paths: profile.different,
+            covered: 0,
+            compile_time: Duration::ZERO,
+            code_bytes: 0,
+        };
+        if let Some(code) = &code {
+            let (covered, compile_time, code_bytes) = (profile.covered(code), code.compile_time(), code.code().len());
+            done = Specialisation { covered, compile_time, code_bytes, ..done };
+        }
+        let traces = self.traces();
+        traces.paths.store(code.as_ref().map_or(0, |code| code.paths().len() as u64), Ordering::Relaxed);
+        traces.code.set(code);
+        traces.respecialisations.fetch_add(1, Ordering::Relaxed);
+        Ok(Some(done))
+    }
+
+    /// Ends profiling and returns the profile, if packets were profiled.
+    pub fn take_profile(&self) -> Option<Profile> {
         let traces = self.traces();
         traces.stop_profiling();
         let (words, packets, profiler) = {
@@ -183,7 +228,7 @@ impl VirtualDataPlane {
             let packets = std::mem::take(&mut profile.packets);
             (std::mem::take(&mut profile.words), packets, profile.profiler.clone())
         };
-        let Some(profiler) = profiler.filter(|_| packets > 0) else { return Ok(None) };
+        let profiler = profiler.filter(|_| packets > 0)?;
         let mut found: HashMap<&[u32], usize> = HashMap::new();
         for words in words.chunks_exact(WORDS).take(packets) {
             let points = (words[0] as usize).min(MAX_PROFILE_POINTS);
@@ -192,24 +237,53 @@ impl VirtualDataPlane {
         let different = found.len();
         let mut found: Vec<(&[u32], usize)> = found.into_iter().collect();
         found.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-        found.truncate(MAX_PATHS);
-        let frequent: Vec<(Path, usize)> =
-            found.iter().map(|(numbers, packets)| (profiler.path(numbers), *packets)).collect();
-        let of = |code: &hopwright_jit::TraceCode| {
-            frequent.iter().filter(|(path, _)| code.paths().contains(path)).map(|(_, packets)| packets).sum::<usize>()
-        };
-        let paths: Vec<Path> = frequent.iter().map(|(path, _)| path.clone()).collect();
+        let paths = found.iter().map(|(numbers, packets)| (profiler.path(numbers), *packets)).collect();
+        Some(Profile { profiler, packets, different, paths })
+    }
+
+    /// Compiles traces of the most frequent paths of a profile, without some passes, and does not publish them. The code must not
+    /// run after the data plane is dropped. `None` if fewer than half of the packets would complete a trace.
+    ///
+    /// # Errors
+    /// The traces cannot be compiled.
+    pub fn compile_traces(&self, profile: &Profile, without: &[TracePass]) -> Result<Option<TraceCode>, Unsupported> {
+        let Engine::Jit(program) = self.engine() else { return Ok(None) };
+        let paths: Vec<Path> = profile.paths.iter().take(MAX_PATHS).map(|(path, _)| path.clone()).collect();
         // A packet that takes a side exit has run part of the trace in vain, so at least half of the packets must
         // complete one.
-        let code = program.specialise(self.pipeline(), &paths)?.filter(|code| of(code) * 2 >= packets);
-        let mut done =
-            Specialisation { packets, paths: different, covered: 0, compile_time: Duration::ZERO, code_bytes: 0 };
-        if let Some(code) = &code {
-            let (covered, compile_time, code_bytes) = (of(code), code.compile_time(), code.code().len());
-            done = Specialisation { covered, compile_time, code_bytes, ..done };
-        }
-        traces.code.set(code);
-        Ok(Some(done))
+        let code = program.specialise(self.pipeline(), &paths, without)?;
+        Ok(code.filter(|code| profile.covered(code) * 2 >= profile.packets))
+    }
+}
+
+/// The paths of some packets.
+pub struct Profile {
+    profiler: Arc<PathProfiler>,
+    packets: usize,
+    different: usize,
+    /// Paths and the number of packets on them, most packets first.
+    paths: Vec<(Path, usize)>,
+}
+
+impl Profile {
+    /// The number of packets.
+    pub fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// The number of different paths.
+    pub fn paths(&self) -> usize {
+        self.different
+    }
+
+    /// The number of packets whose paths have a trace in this code.
+    pub fn covered(&self, code: &TraceCode) -> usize {
+        self.paths.iter().filter(|(path, _)| code.paths().contains(path)).map(|(_, packets)| packets).sum()
+    }
+
+    /// The tree of the paths as text, and where packets leave it whose paths have no trace in the code.
+    pub fn tree(&self, pipeline: &Pipeline, code: Option<&TraceCode>) -> String {
+        self.profiler.tree(pipeline, &self.paths, code.map_or(&[], TraceCode::paths))
     }
 }
 

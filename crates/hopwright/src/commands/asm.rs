@@ -2,24 +2,34 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::ops::Range;
 
 use hopwright_dataplane::BuildError;
 use hopwright_ir::{Pipeline, Span};
-use hopwright_jit::CompiledPipeline;
 
 use crate::cli::AsmArgs;
+use crate::commands::trace_ir;
 use crate::compile;
 use crate::failure::Failure;
 
 /// Prints the code.
 pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
+    if let Some(capture) = &args.packets {
+        let learned = trace_ir::learn(&pipeline, capture, &args.learning)?;
+        let Some(code) = &learned.code else {
+            return Err(Failure::message("no traces: too few packets would complete one"));
+        };
+        let text = annotated(&pipeline, code.code(), code.lines())?;
+        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        return Ok(());
+    }
     let options = hopwright_jit::Options { keep_text: args.clif };
     let compiled = hopwright_jit::compile(&pipeline, &options)
         .map_err(|e| compile::refused(&pipeline, &BuildError::Unsupported { span: e.span, message: e.message }))?;
     let text = match compiled.clif() {
         Some(clif) => clif.to_string(),
-        None => annotated(&pipeline, &compiled)?,
+        None => annotated(&pipeline, compiled.code(), compiled.lines())?,
     };
     // A reader such as `head` may close the pipe early; that is no error.
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
@@ -27,14 +37,13 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn annotated(pipeline: &Pipeline, compiled: &CompiledPipeline) -> Result<String, Failure> {
+fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> Result<String, Failure> {
     use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
-    let code = compiled.code();
     let mut out = String::new();
     let mut formatter = GasFormatter::new();
     formatter.options_mut().set_branch_leading_zeros(false);
     formatter.options_mut().set_gas_show_mnemonic_size_suffix(false);
-    let mut lines = compiled.lines().iter().peekable();
+    let mut lines = lines.iter().peekable();
     let mut shown: Option<Span> = None;
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
@@ -58,7 +67,7 @@ fn annotated(pipeline: &Pipeline, compiled: &CompiledPipeline) -> Result<String,
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn annotated(_: &Pipeline, _: &CompiledPipeline) -> Result<String, Failure> {
+fn annotated(_: &Pipeline, _: &[u8], _: &[(Range<u32>, Span)]) -> Result<String, Failure> {
     Err(Failure::message("code of this machine cannot be shown yet: --clif shows the code generator's own form"))
 }
 

@@ -21,3 +21,4 @@ pub(crate) mod scion;
 pub(crate) mod stf;
 pub(crate) mod switch;
 pub(crate) mod tenant;
+pub(crate) mod trace_ir;

@@ -49,6 +49,8 @@ use crate::trace::Mode;
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::batch_splitting::TraceShape;
 use crate::trace::condition_numbering::ValueNumbering;
+use crate::trace::passes::TracePasses;
+use crate::trace::tree::PointPlace;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -94,7 +96,9 @@ pub(crate) struct Output {
     /// The uses of the header table, if they differ from those assumed: emission must be repeated.
     pub missing: Option<HeaderUses>,
     /// The points of a path profiler, by number.
-    pub points: Vec<PointId>,
+    pub points: Vec<(PointId, PointPlace)>,
+    /// The passes of a trace; all, otherwise.
+    pub passes: TracePasses,
     /// Indices of the paths whose end a trace reaches.
     pub completed: Vec<usize>,
     /// The structure of a trace function.
@@ -306,12 +310,16 @@ impl<'a> Emitter<'a> {
         b.switch_to_block(out);
         let none = b.ins().iconst(types::I64, 0);
         b.ins().return_(&[none]);
+        let passes = match &mode {
+            Mode::Trace(build) => build.passes,
+            _ => TracePasses::without(&[]),
+        };
         let (points, completed) = match mode {
             Mode::Generic => Default::default(),
             Mode::Profile(points) => (points.list(), Vec::new()),
             Mode::Trace(build) => (Vec::new(), Vec::from_iter(build.completed)),
         };
-        Ok((b, Output { places, missing: headers.missing(), points, completed, shape, bounds }))
+        Ok((b, Output { places, missing: headers.missing(), points, passes, completed, shape, bounds }))
     }
 
     /// The structure of a trace function.

@@ -16,6 +16,8 @@ use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::flow_state::FlowState;
 use crate::emit::table::ActionContext;
+use crate::trace::Mode;
+use crate::trace::tree::PointPlace;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -168,6 +170,11 @@ fn next(point_id: &PointId) -> PointId {
         *last += 1;
     }
     point_id
+}
+
+/// What is at the beginning of a loop.
+fn loop_place(body: &[Stmt]) -> PointPlace {
+    PointPlace { what: "loop".into(), span: body.first().map(|s| s.span) }
 }
 
 /// Whether a body only assigns constants and leaves, as code that handles faulty packets does.
@@ -340,6 +347,7 @@ impl<'a> Emitter<'a> {
     fn exec(&mut self, point: &Point<'a>) -> Result<()> {
         self.context = point.0.context.clone();
         let point_id = &point.0.point_id;
+        self.describe_point(point);
         match &point.0.what {
             PointKind::Stmts(body, then) => self.stmts(body, point_id, then),
             PointKind::Test { cond, yes, no } => self.test(cond, point_id, yes, no),
@@ -355,6 +363,24 @@ impl<'a> Emitter<'a> {
             }
             PointKind::Stage => self.stage(point_id[0]),
         }
+    }
+
+    /// In a path profiler, notes what is at a point.
+    fn describe_point(&mut self, point: &Point<'a>) {
+        let Mode::Profile(points) = &mut self.mode else { return };
+        let states = &self.p.parser.states;
+        points.describe(&point.0.point_id, || {
+            let (what, span) = match &point.0.what {
+                PointKind::Stmts(body, _) => ("", body[0].span),
+                PointKind::Test { cond, .. } => ("condition", cond.span),
+                PointKind::Loop(body) => return loop_place(body),
+                PointKind::State(s) => ("state", states[*s].span),
+                PointKind::Transition(s) => ("transition of", states[*s].span),
+                PointKind::Fail(error) => ("parser error", error.span),
+                PointKind::Stage => return PointPlace::of_stage(point.0.point_id[0]),
+            };
+            PointPlace { what: what.into(), span: Some(span) }
+        });
     }
 
     /// Emits statements, then continues at a point. The id is that of the first statement.

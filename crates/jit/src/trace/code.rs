@@ -1,5 +1,6 @@
 //! The path profiler and the code of traces, as the data plane uses them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,8 @@ use crate::code::target::TargetMachine;
 use crate::compiler::{Compiler, Generated, Text};
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::EntryPoint;
+use crate::trace::passes::{TracePass, TracePasses};
+use crate::trace::tree::{self, PointPlace};
 use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
 use crate::{CompiledPipeline, Unsupported};
 
@@ -18,7 +21,7 @@ use crate::{CompiledPipeline, Unsupported};
 pub struct PathProfiler {
     code: Code,
     _zeros: Box<[u64]>,
-    points: Vec<PointId>,
+    points: Vec<(PointId, PointPlace)>,
 }
 
 impl PathProfiler {
@@ -42,7 +45,22 @@ impl PathProfiler {
 
     /// The path with the point numbers that the function recorded.
     pub fn path(&self, numbers: &[u32]) -> Path {
-        Path(numbers.iter().map_while(|n| self.points.get(*n as usize).cloned()).collect())
+        Path(numbers.iter().map_while(|n| self.points.get(*n as usize)).map(|(point, _)| point.clone()).collect())
+    }
+}
+
+impl PathProfiler {
+    /// The tree of paths and the number of packets on each of them, as text: where packets go, with P4 lines, and where those
+    /// leave whose path is not among the `learned` ones.
+    pub fn tree(&self, pipeline: &Pipeline, profile: &[(Path, usize)], learned: &[Path]) -> String {
+        let places: HashMap<&PointId, &PointPlace> = self.points.iter().map(|(point, place)| (point, place)).collect();
+        let profiled = |(path, packets): &'_ (Path, usize)| tree::Profiled {
+            places: path.0.iter().map(|point| places[point]).collect(),
+            learned: learned.contains(path),
+            path: path.clone(),
+            packets: *packets,
+        };
+        tree::text(pipeline, &profile.iter().map(profiled).collect::<Vec<_>>())
     }
 }
 
@@ -58,7 +76,8 @@ pub struct TraceCode {
 }
 
 impl TraceCode {
-    /// Compiles traces for paths of a pipeline. `attributes` describe the pipeline's extern objects.
+    /// Compiles traces for paths of a pipeline. `attributes` describe the pipeline's extern objects. The passes
+    /// in `without` are left out.
     ///
     /// Paths with effects that cannot be deferred to their end get no code. Returns `None` if no path is left.
     ///
@@ -69,11 +88,13 @@ impl TraceCode {
         compiled: &CompiledPipeline,
         paths: &[Path],
         attributes: &[ExternAttributes],
+        without: &[TracePass],
     ) -> Result<Option<TraceCode>, Unsupported> {
         let begin = Instant::now();
+        let passes = TracePasses::without(without);
         let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
         let generate = |paths: &[Path]| {
-            let mode = || Mode::Trace(TraceBuild::new(paths, compiled.run(), attributes));
+            let mode = || Mode::Trace(TraceBuild::new(paths, compiled.run(), attributes, passes));
             compiler.generate(EntryPoint::Whole, &mode, false)
         };
         let mut paths = paths.to_vec();

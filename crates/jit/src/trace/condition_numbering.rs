@@ -8,6 +8,7 @@ use cranelift_codegen::ir::{InstructionData, Opcode, Type, Value, ValueDef, type
 
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::Emitter;
+use crate::trace::passes::TracePass;
 
 /// The computation of a value: opcode, type, constant or offset, comparison, and operands.
 type Definition = (Opcode, Type, i64, Option<IntCC>, Vec<Value>);
@@ -33,7 +34,7 @@ impl Emitter<'_> {
         if let Some(always) = self.always(condition) {
             return Some(always);
         }
-        if !self.is_trace() {
+        if !self.has_pass(TracePass::ConditionNumbering) {
             return None;
         }
         let (c, truth) = self.plain(condition);

@@ -8,6 +8,7 @@ use num_traits::ToPrimitive;
 use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::parser::has;
+use crate::trace::passes::TracePass;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -33,7 +34,7 @@ impl<'a> Emitter<'a> {
     /// Whether a select is emitted as a tree.
     pub(crate) fn is_tree(&self, select: Select<'a, '_>) -> bool {
         let sets = select.cases.iter().flat_map(|case| &case.sets);
-        self.is_trace()
+        self.has_pass(TracePass::GuardTree)
             && select.keys.len() > 1
             && select.keys.len() * select.cases.len() <= MOST_SETS
             && !sets.clone().any(|set| matches!(set, KeySet::ValueSet(_)))

@@ -19,6 +19,8 @@ pub(crate) mod guard_coalescing;
 pub(crate) mod guard_elimination;
 pub(crate) mod guard_hoisting;
 pub(crate) mod guard_tree;
+pub(crate) mod passes;
+pub(crate) mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::offset_of;
@@ -35,6 +37,8 @@ use crate::emit::schedule::{Point, PointId};
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::condition_numbering::KnownConditions;
 use crate::trace::guard_coalescing::packet::PendingGuards;
+use crate::trace::passes::{TracePass, TracePasses};
+use crate::trace::tree::PointPlace;
 use hopwright_abi::{self as abi, ExternAttributes};
 
 /// The maximum number of blocks in a trace function, whose size grows with the number of paths.
@@ -58,6 +62,8 @@ pub(crate) enum Mode<'a> {
 #[derive(Default)]
 pub(crate) struct PointNumbers {
     numbers: BTreeMap<PointId, u32>,
+    /// What is at the points.
+    places: BTreeMap<PointId, PointPlace>,
 }
 
 impl PointNumbers {
@@ -67,11 +73,19 @@ impl PointNumbers {
         *self.numbers.entry(point_id.clone()).or_insert(next)
     }
 
-    /// The points, indexed by number.
-    pub(crate) fn list(self) -> Vec<PointId> {
-        let mut list = vec![PointId::new(); self.numbers.len()];
+    /// Notes what is at a point.
+    pub(crate) fn describe(&mut self, point_id: &PointId, place: impl FnOnce() -> PointPlace) {
+        if !self.places.contains_key(point_id) {
+            self.places.insert(point_id.clone(), place());
+        }
+    }
+
+    /// The points and what is there, indexed by number.
+    pub(crate) fn list(mut self) -> Vec<(PointId, PointPlace)> {
+        let mut list = vec![(PointId::new(), PointPlace::of_stage(u32::MAX)); self.numbers.len()];
         for (point_id, number) in self.numbers {
-            list[number as usize] = point_id;
+            let place = self.places.remove(&point_id);
+            list[number as usize] = (point_id, place.unwrap_or_else(|| PointPlace::of_stage(u32::MAX)));
         }
         list
     }
@@ -84,6 +98,8 @@ pub(crate) struct TraceBuild<'a> {
     pub all: abi::RunBatch,
     /// Attributes of the extern objects.
     pub attributes: &'a [ExternAttributes],
+    /// The passes that the trace gets.
+    pub passes: TracePasses,
     /// The block that packets take side exits to.
     pub exit: Option<Block>,
     /// The values of roots, by number.
@@ -97,11 +113,17 @@ pub(crate) struct TraceBuild<'a> {
 }
 
 impl<'a> TraceBuild<'a> {
-    pub(crate) fn new(paths: &'a [Path], all: abi::RunBatch, attributes: &'a [ExternAttributes]) -> TraceBuild<'a> {
+    pub(crate) fn new(
+        paths: &'a [Path],
+        all: abi::RunBatch,
+        attributes: &'a [ExternAttributes],
+        passes: TracePasses,
+    ) -> TraceBuild<'a> {
         TraceBuild {
             paths,
             all,
             attributes,
+            passes,
             exit: None,
             roots: Vec::new(),
             completed: BTreeSet::new(),
@@ -160,6 +182,11 @@ impl<'a> Emitter<'a> {
     /// Whether a trace is emitted.
     pub(crate) fn is_trace(&self) -> bool {
         matches!(self.mode, Mode::Trace(_))
+    }
+
+    /// Whether a trace is emitted that gets this pass.
+    pub(crate) fn has_pass(&self, pass: TracePass) -> bool {
+        matches!(&self.mode, Mode::Trace(build) if build.passes.has(pass))
     }
 
     /// In a path profiler, records that the packet passes a point.

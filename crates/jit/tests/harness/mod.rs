@@ -274,7 +274,7 @@ impl Machine {
     /// Traces for these paths.
     pub(crate) fn traces(&self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
-        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes)
+        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, &[])
     }
 
     /// Runs packets as one batch of traces, and says how many took a side exit.

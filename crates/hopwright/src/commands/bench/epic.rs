@@ -198,7 +198,7 @@ fn measure(executor: &mut Executor, case: &Case, duration: f64) -> Result<Record
         Ok(())
     };
     renew(&mut packets)?;
-    compile_traces(executor, &mut packets, now_us)?;
+    compile_traces(executor, &mut packets, now_us, &[])?;
     // One pass whose results are checked.
     renew(&mut packets)?;
     run(executor, &mut packets, now_us);
@@ -207,7 +207,7 @@ fn measure(executor: &mut Executor, case: &Case, duration: f64) -> Result<Record
     if count != packets.len() {
         return Err(Failure::message(format!("{count} of {} packets were forwarded", packets.len())));
     }
-    let timing = passes(executor, &mut packets, now_us, duration, &mut renew)?;
+    let timing = passes(executor, &mut packets, now_us, duration, false, &mut renew)?;
     for packet in packets {
         pool.give(packet);
     }

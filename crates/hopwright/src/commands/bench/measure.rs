@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Executor, Packet};
+use hopwright_dataplane::{Executor, Packet, TracePass};
 use perf_event::events::Hardware;
 use perf_event::{Builder, Counter, Group};
 
+use super::single_step;
 use crate::failure::Failure;
 
 /// Packets of a batch.
@@ -33,12 +34,13 @@ pub(super) struct Timing {
 const FEWEST: usize = 8;
 
 /// Runs passes over the packets for `seconds`, a few at least, after one pass that does not count. `renew` restores the
-/// packets' frames and ports.
+/// packets' frames and ports. `single_step` counts instructions without counters.
 pub(super) fn passes(
     executor: &mut Executor,
     packets: &mut [Packet],
     now_us: u64,
     seconds: f64,
+    single_step: bool,
     mut renew: impl FnMut(&mut [Packet]) -> Result<(), Failure>,
 ) -> Result<Timing, Failure> {
     let mut counters = Counters::open();
@@ -65,14 +67,20 @@ pub(super) fn passes(
     }
     passes.sort_by(f64::total_cmp);
     let count = passes.len() as u64 * packets.len() as u64;
-    let (cycles, instructions) = counters.read();
+    let (cycles, counted) = counters.read();
+    let mut instructions = counted.map(|i| i as f64 / count as f64);
+    if single_step {
+        renew(packets)?;
+        let batch = packets.len().min(BATCH);
+        instructions = Some(single_step::count(|| run(executor, &mut packets[..batch], now_us))? as f64 / batch as f64);
+    }
     Ok(Timing {
         packets: count,
         ns_mean: total.as_nanos() as f64 / count as f64,
         ns_median: passes[passes.len() / 2],
         ns_best: passes[0],
         cycles: cycles.map(|c| c as f64 / count as f64),
-        instructions: instructions.map(|i| i as f64 / count as f64),
+        instructions,
     })
 }
 
@@ -80,11 +88,16 @@ pub(super) fn passes(
 const PROFILED: usize = 1024;
 
 /// Compiles traces for the paths of these packets, as a running switch does within seconds; the measurement is of that code.
-pub(super) fn compile_traces(executor: &mut Executor, packets: &mut [Packet], now_us: u64) -> Result<(), Failure> {
+pub(super) fn compile_traces(
+    executor: &mut Executor,
+    packets: &mut [Packet],
+    now_us: u64,
+    without: &[TracePass],
+) -> Result<(), Failure> {
     let vdp = executor.vdp().clone();
     vdp.start_profiling(packets.len().min(PROFILED)).map_err(Failure::message)?;
     run(executor, packets, now_us);
-    vdp.respecialise().map_err(Failure::message)?;
+    vdp.respecialise_without(without).map_err(Failure::message)?;
     Ok(())
 }
 

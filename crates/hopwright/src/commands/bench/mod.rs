@@ -9,6 +9,7 @@ pub(crate) mod forwarder;
 mod measure;
 pub(crate) mod programs;
 pub(crate) mod scion;
+mod single_step;
 pub(crate) mod tenants;
 pub(crate) mod updates;
 mod workload;

@@ -232,8 +232,8 @@ fn measure(workload: &Workload, entries: usize, args: &BenchProgramsArgs) -> Res
             Ok(())
         };
         renew(&mut packets)?;
-        compile_traces(&mut executor, &mut packets, now_us)?;
-        let timing: Timing = passes(&mut executor, &mut packets, now_us, args.duration, &mut renew)?;
+        compile_traces(&mut executor, &mut packets, now_us, &args.without)?;
+        let timing: Timing = passes(&mut executor, &mut packets, now_us, args.duration, args.single_step, &mut renew)?;
         renew(&mut packets)?;
         let floor_ns = floor::measure(&mut packets, 0, Duration::from_secs_f64(args.duration.max(0.0) / 8.0));
         records.push(Record {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopwright_abi::Verdict;
-use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane, wait, wall_clock_us};
+use hopwright_dataplane::{
+    EngineKind, Executor, FrameSize, Packet, Pool, TracePass, VirtualDataPlane, wait, wall_clock_us,
+};
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
@@ -99,10 +101,10 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
-    compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs)?;
+    compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs, &args.without)?;
     for ((case, size, working_set), workers) in runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)))
     {
-        let record = several(&vdp, workers, case, *size, *working_set, args.duration)?;
+        let record = several(&vdp, workers, case, *size, *working_set, (args.duration, args.single_step))?;
         if !args.json {
             println!(
                 "{:>7} {:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
@@ -136,17 +138,17 @@ fn several(
     case: &Case,
     size: usize,
     working_set: WorkingSet,
-    duration: f64,
+    (duration, single_step): (f64, bool),
 ) -> Result<Record, Failure> {
     if workers == 1 {
-        return measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration);
+        return measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration, single_step);
     }
     let records: Vec<Record> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers)
             .map(|cpu| {
                 scope.spawn(move || {
                     wait::pin_to(cpu)?;
-                    measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration)
+                    measure(&mut Executor::new(vdp.clone()), case, size, working_set, duration, false)
                 })
             })
             .collect();
@@ -185,7 +187,11 @@ fn templates(case: &Case, size: usize, flows: usize, now_us: u64) -> Result<Vec<
 
 /// Compiles traces for the paths of these packets, as a running router does within seconds; here for the packets of all runs
 /// together.
-fn compile_traces(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -> Result<(), Failure> {
+fn compile_traces(
+    executor: &mut Executor,
+    runs: &[(Case, usize, WorkingSet)],
+    without: &[TracePass],
+) -> Result<(), Failure> {
     let now_us = wall_clock_us();
     let vdp = Arc::clone(executor.vdp());
     vdp.start_profiling(runs.len() * BATCH).map_err(Failure::message)?;
@@ -198,7 +204,7 @@ fn compile_traces(executor: &mut Executor, runs: &[(Case, usize, WorkingSet)]) -
         }
         run(executor, &mut packets, now_us);
     }
-    vdp.respecialise().map_err(Failure::message)?;
+    vdp.respecialise_without(without).map_err(Failure::message)?;
     Ok(())
 }
 
@@ -208,6 +214,7 @@ fn measure(
     size: usize,
     working_set: WorkingSet,
     duration: f64,
+    single_step: bool,
 ) -> Result<Record, Failure> {
     let (name, frames) = match working_set {
         WorkingSet::L2 => ("L2", L2_FRAMES),
@@ -242,7 +249,7 @@ fn measure(
         )));
     }
 
-    let timing = passes(executor, &mut packets, now_us, duration, renew)?;
+    let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
     renew(&mut packets)?;
     let floor_ns = floor::measure(&mut packets, case.macs, Duration::from_secs_f64(duration.max(0.0) / 4.0));
     for packet in packets {

@@ -11,6 +11,7 @@ use crate::clif::known_bits::most_of;
 use crate::emit::Emitter;
 use crate::emit::bytes::int;
 use crate::trace::Mode;
+use crate::trace::passes::TracePass;
 
 /// Delayed guards: for each byte relative to an address, the mask of tested bits and their values.
 pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8)>;
@@ -35,7 +36,7 @@ impl Emitter<'_> {
         if self.known_truth(condition) == Some(holds) {
             return;
         }
-        if !self.defer_guard(condition, holds) {
+        if !self.has_pass(TracePass::PacketGuardCoalescing) || !self.defer_guard(condition, holds) {
             self.branch_guard(condition, holds);
         }
         self.record_truth(condition, holds);

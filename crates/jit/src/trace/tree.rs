@@ -1,0 +1,121 @@
+//! The tree of the paths in a profile, for people: where packets go, how many, and where they leave the traces.
+
+use std::fmt::Write;
+
+use hopwright_ir::{Pipeline, Span};
+
+use crate::emit::schedule::stage;
+use crate::trace::Path;
+
+/// What is at a point of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PointPlace {
+    /// `state start`, `select`, `condition`, `ingress`; empty for statements.
+    pub what: String,
+    /// The P4 text, if the point has any.
+    pub span: Option<Span>,
+}
+
+impl PointPlace {
+    /// A point between the program's blocks.
+    pub(crate) fn of_stage(number: u32) -> PointPlace {
+        let what = match number {
+            stage::PARSED => "end of parser",
+            stage::VERIFIED => "checksums verified",
+            stage::ADMITTED => "end of ingress",
+            stage::ENTERING => "egress",
+            stage::LEAVING | stage::LEFT => "end of egress",
+            stage::COMPUTED => "checksums computed",
+            stage::ASSEMBLE => "headers assembled",
+            stage::REBUILD => "headers rebuilt",
+            stage::DROPPED => "dropped",
+            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE => "requests to the traffic manager",
+            _ => "",
+        };
+        PointPlace { what: what.into(), span: None }
+    }
+}
+
+/// A path, the number of packets on it, and whether it has a trace.
+pub(crate) struct Profiled<'a> {
+    pub path: Path,
+    pub places: Vec<&'a PointPlace>,
+    pub packets: usize,
+    pub learned: bool,
+}
+
+/// Writes the tree. Points on one line of the program are one line of the text; a branch of paths without a trace is one line, too.
+pub(crate) fn text(pipeline: &Pipeline, paths: &[Profiled<'_>]) -> String {
+    let mut writer = Writer { pipeline, out: String::new() };
+    let all: Vec<&Profiled<'_>> = paths.iter().collect();
+    writer.run(&all, 0, 0);
+    writer.out
+}
+
+struct Writer<'a> {
+    pipeline: &'a Pipeline,
+    out: String,
+}
+
+impl Writer<'_> {
+    /// Writes what the paths have in common from a point on, then the branches.
+    fn run(&mut self, paths: &[&Profiled<'_>], from: usize, depth: usize) {
+        let Some(first) = paths.first() else { return };
+        let mut at = from;
+        let mut shown = String::new();
+        while let Some(point) = first.path.0.get(at) {
+            if paths.iter().any(|p| p.path.0.get(at) != Some(point)) {
+                break;
+            }
+            self.line(paths, at, depth, &mut shown);
+            at += 1;
+        }
+        let (ended, on): (Vec<_>, Vec<_>) = paths.iter().copied().partition(|p| p.path.0.len() <= at);
+        for path in ended {
+            let end = if path.learned { "trace ends" } else { "no trace" };
+            self.write(path.packets, depth, end);
+        }
+        let mut rest = on;
+        while let Some(first) = rest.first() {
+            let next = first.path.0[at].clone();
+            let (here, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|p| p.path.0[at] == next);
+            if here.iter().any(|p| p.learned) || !paths.iter().any(|p| p.learned) {
+                self.run(&here, at, depth + 1);
+            } else {
+                let packets = here.iter().map(|p| p.packets).sum();
+                let place = self.describe(here[0].places[at]);
+                self.write(packets, depth + 1, &format!("side exit: goes on at {place}"));
+            }
+            rest = others;
+        }
+    }
+
+    /// Writes a point, unless it is on the line that was written last.
+    fn line(&mut self, paths: &[&Profiled<'_>], at: usize, depth: usize, shown: &mut String) {
+        let text = self.describe(paths[0].places[at]);
+        if text.is_empty() || *shown == text {
+            return;
+        }
+        self.write(paths.iter().map(|p| p.packets).sum(), depth, &text);
+        *shown = text;
+    }
+
+    fn write(&mut self, packets: usize, depth: usize, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.out, "{packets:>8}  {:indent$}{text}", "", indent = 2 * depth);
+    }
+
+    /// File, line and the line's text.
+    fn describe(&self, place: &PointPlace) -> String {
+        let Some(span) = place.span else { return place.what.clone() };
+        let sources = &self.pipeline.sources;
+        let location = sources.location(span);
+        let name = location.file.rsplit('/').next().unwrap_or_default();
+        let line = sources.get(span.file).map_or("", |file| {
+            let line = file.line_range(file.line_index(span.start));
+            file.text().get(line).unwrap_or_default().trim()
+        });
+        let what = if place.what.is_empty() { String::new() } else { format!("{}: ", place.what) };
+        format!("{name}:{}  {what}{line}", location.line)
+    }
+}
