@@ -46,7 +46,7 @@ pub(crate) struct Nodes<'p> {
 /// The variables that say in which pass a packet is, in a program whose packets pass the pipeline for ingress and for egress.
 fn given(pipeline: &Pipeline) -> SlotSet {
     let mut given = SlotSet::empty(pipeline);
-    let of_passes = |name: &str| ["psa.", "tna."].iter().any(|prefix| name.starts_with(prefix));
+    let of_passes = |name: &str| ["psa.", "tofino."].iter().any(|prefix| name.starts_with(prefix));
     let mut any = false;
     for (i, slot) in pipeline.slots.iter().enumerate().filter(|(_, s)| of_passes(&s.name)) {
         any |= slot.name.ends_with(".pass");
