@@ -288,7 +288,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     assert_eq!(others.covered(&code), 3);
     let tree = others.tree(&pipeline, Some(&code));
     let lines: Vec<&str> = tree.lines().map(str::trim).collect();
-    assert!(lines.iter().any(|l| l.starts_with("5  generated.p4:5  state")), "{tree}");
+    assert!(lines.iter().any(|l| l.starts_with("5  generated.p4:6  state")), "{tree}");
     assert!(
         lines.iter().any(|l| l.starts_with("1  ") && l.ends_with("generated.p4:12  sm.egress_spec = 1;")),
         "{tree}"
