@@ -80,7 +80,7 @@ fn page(switch: &SwitchStats, tenants: &[Shown]) -> String {
 
 /// How much of the programs' work traces do.
 fn traces(text: &mut Text, tenants: &[Shown]) {
-    let families: [(&str, &str, fn(&Traces) -> u64); 3] = [
+    let families: [Family<Traces>; 3] = [
         ("hopwright_tenant_trace_candidates_total", "Packets run by a tenant's current workers.", |t| t.counts().0),
         ("hopwright_tenant_side_exits_total", "Those of them that left the traces.", |t| t.counts().1),
         ("hopwright_tenant_respecialisations_total", "Compilations of traces.", Traces::respecialisations),
