@@ -165,6 +165,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             0x0d: { hdr.data.result = max(hdr.data.a, hdr.data.b) ++ min(hdr.data.a, hdr.data.b); }
             0x0e: { funnel_shift_right(hdr.data.a, hdr.data.a, hdr.data.b, 4); }
             0x0f: { hdr.data.result = sizeInBytes(hdr.data); }
+            0x11: { hdr.data.result = (bit<32>) meter.execute(hdr.data.index, (MeterColor_t) (bit<8>) hdr.data.a); }
             0x10: { ig_dprsr_md.digest_type = 1; }
         }
         if (hdr.summed.isValid()) {

@@ -2,7 +2,7 @@
 //!
 //! `HOPWRIGHT_SAMPLES` is a folder with `NAME.p4`, and `NAME.stf` beside some, in itself and in folders below. Without it there is
 //! nothing to do. Programs whose name begins with `HOPWRIGHT_SAMPLES_PREFIX` are tried, with the macros of
-//! `HOPWRIGHT_SAMPLES_DEFINE` (`NAME=VALUE`, with blanks between).
+//! `HOPWRIGHT_SAMPLES_DEFINE` (`NAME=VALUE`, with blanks between) and includes from `HOPWRIGHT_SAMPLES_INCLUDE`.
 
 mod machine;
 
@@ -20,6 +20,7 @@ fn compile(program: &Path) -> Result<Arc<Pipeline>, String> {
     for define in std::env::var("HOPWRIGHT_SAMPLES_DEFINE").unwrap_or_default().split_whitespace() {
         options.define(define);
     }
+    options.include_paths.extend(std::env::var_os("HOPWRIGHT_SAMPLES_INCLUDE").map(PathBuf::from));
     let compiled = compile_file(program, &options, true);
     let first = compiled.diagnostics.has_errors().then(|| compiled.report(false));
     let line = first.iter().flat_map(|r| r.lines()).find(|l| l.starts_with("error")).unwrap_or("no pipeline");
@@ -44,7 +45,7 @@ fn passes(program: &Path, pipeline: &Arc<Pipeline>) -> Result<(), String> {
 
 /// Whether a file has a `main`: others are included by programs.
 fn is_program(path: &Path) -> bool {
-    std::fs::read_to_string(path).is_ok_and(|text| text.contains("main;"))
+    std::fs::read_to_string(path).is_ok_and(|text| text.contains(") main;"))
 }
 
 #[test]

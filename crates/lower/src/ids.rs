@@ -141,6 +141,12 @@ impl Objects {
                 objects.add(kind, &object.name, &object.annotations)?;
             }
         }
+        // Those that the architecture has, not the program.
+        for instance in pipeline.externs.iter().skip(program.objects.len()) {
+            if let Some(kind) = instance.kind.p4_kind() {
+                objects.add(kind, &instance.name, &[])?;
+            }
+        }
         let mut digests = BTreeSet::new();
         walk::all_stmts(pipeline, &mut |stmt| {
             if let StmtKind::Extern(call) = &stmt.kind

@@ -209,6 +209,11 @@ impl Lowering<'_> {
         let places: Result<Vec<Place>> =
             program[ty].fields.iter().map(|f| self.alloc_field(&mut wire, &f.ty, &f.name, f.span)).collect();
         self.header_places[id.index()] = places?.into();
+        let short = wire.bits % 8;
+        if short != 0 && self.is_tofino() && self.is_flexible(ty) {
+            // Only programs of one compiler exchange such headers.
+            self.alloc_field(&mut wire, &hir::Type::Bits(8 - short), "padding", span)?;
+        }
         let Wire { fields, bits, varbit, .. } = wire;
         if !bits.is_multiple_of(8) {
             let message = format!("this header has {bits} bits: headers take whole bytes");
@@ -219,6 +224,16 @@ impl Lowering<'_> {
         header.fixed_bits = bits;
         header.varbit = varbit;
         Ok(id)
+    }
+
+    /// Whether the layout of a struct or header is left to the compiler: a member has `@flexible`.
+    fn is_flexible(&self, ty: hir::StructId) -> bool {
+        let flexible = |annotations: &[hir::Annotation]| annotations.iter().any(|a| a.name == "flexible");
+        let declared = &self.program[ty];
+        flexible(&declared.annotations)
+            || declared.fields.iter().any(|f| {
+                flexible(&f.annotations) || matches!(f.ty, hir::Type::Struct(inner) if self.is_flexible(inner))
+            })
     }
 
     /// Lays out a header member after the previous ones. A struct member is replaced by its own members.

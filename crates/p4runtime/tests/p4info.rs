@@ -261,3 +261,28 @@ fn p4info_of_p4c_is_accepted_on_push() {
         ForwardingPipelineConfig { p4info: Some(p4c), p4_device_config: source.into_bytes().into(), cookie: None };
     assert!(Program::from_config(&config).is_ok());
 }
+
+/// Objects of the other architectures are described as v1model's are.
+#[test]
+fn other_architectures() {
+    fn described(file: &str) -> P4Info {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/stf");
+        of(&std::fs::read_to_string(folder.join(file)).unwrap()).unwrap()
+    }
+    fn names(preambles: Vec<&Option<hopwright_p4runtime::proto::config::Preamble>>) -> Vec<&str> {
+        preambles.into_iter().map(|p| p.as_ref().unwrap().alias.as_str()).collect()
+    }
+    let tofino = described("tna_externs.p4");
+    assert_eq!(tofino.pkg_info.as_ref().unwrap().arch, "tna");
+    assert_eq!(names(tofino.tables.iter().map(|t| &t.preamble).collect()), ["adds", "counted"]);
+    assert_eq!(names(tofino.registers.iter().map(|r| &r.preamble).collect()), ["numbers", "pairs", "loopback"]);
+    assert_eq!(names(tofino.counters.iter().map(|c| &c.preamble).collect()), ["counts"]);
+    assert_eq!(names(tofino.direct_counters.iter().map(|c| &c.preamble).collect()), ["direct"]);
+    assert_eq!(tofino.direct_counters[0].direct_table_id, tofino.tables[1].preamble.as_ref().unwrap().id);
+    assert_eq!(names(tofino.meters.iter().map(|m| &m.preamble).collect()), ["meter"]);
+    assert_eq!(names(tofino.digests.iter().map(|d| &d.preamble).collect()), ["digest_t"]);
+
+    let portable = described("psa_externs.p4");
+    assert_eq!(portable.pkg_info.as_ref().unwrap().arch, "psa");
+    assert!(!portable.registers.is_empty() && !portable.counters.is_empty() && !portable.digests.is_empty());
+}

@@ -153,6 +153,11 @@ impl<'p> Reached<'p> {
                 let data = call.args.get(1).and_then(|a| a.value.as_ref());
                 self.digests.extend(call.type_args.first().or(data.map(|d| &d.ty)).map(|ty| (call.span, ty)));
             }
+            Callee::Method(object, name) if name == "pack" && program[*object].type_name == "Digest" => {
+                let data = call.args.first().and_then(|a| a.value.as_ref());
+                let declared = program[*object].type_args.first();
+                self.digests.extend(declared.or(data.map(|d| &d.ty)).map(|ty| (call.span, ty)));
+            }
             _ => {}
         }
     }

@@ -59,9 +59,18 @@ impl Lowering<'_> {
         Some(match object.type_name.as_str() {
             "Register" => self.register_kind(object),
             "ActionSelector" => self.selector_kind(object),
+            // The selector that has it stands for both.
+            "ActionProfile" if self.selected(object) => Ok(ExternKind::Stateless),
             name if STATELESS.contains(&name) => Ok(ExternKind::Stateless),
             _ => return None,
         })
+    }
+
+    /// Whether an action selector has this action profile.
+    fn selected(&self, profile: &hir::Object) -> bool {
+        let selectors = self.program.objects.iter().filter(|o| o.type_name == "ActionSelector");
+        let mut profiles = selectors.filter_map(|o| o.args.first().and_then(object_of));
+        profiles.any(|id| std::ptr::eq(&self.program[id], profile))
     }
 
     fn register_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
@@ -334,17 +343,21 @@ impl Lowering<'_> {
         Ok(Some(self.value(initial)?))
     }
 
+    /// The colour of a packet: the worse of what the meter says and of the colour that it has. Red packets are not measured.
     fn tofino_color(&mut self, object: hir::ObjectId, call: &hir::Call, indexed: bool) -> Result<Option<Value>> {
         let (id, span) = (ExternId(object.0), call.span);
+        let mut before = None;
         for arg in call.args.iter().skip(usize::from(indexed)).filter_map(|a| a.value.as_ref()) {
-            let green =
-                self.member_name(arg) == Some("GREEN") || matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into());
-            if !green {
-                return Err(
-                    self.unsupported(arg.span, "a meter that is aware of colours, or adjusts the number of bytes")
-                );
+            if matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) && !matches!(arg.ty, hir::Type::Enum(_)) {
+                continue; // an adjustment by nothing
             }
+            if !matches!(arg.ty, hir::Type::Enum(_)) {
+                return Err(self.unsupported(arg.span, "a meter that adjusts the number of bytes"));
+            }
+            let color = self.scalar(arg)?;
+            before = Some(self.freeze(color));
         }
+        let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
         let slot = self.temp(Type::Bits(32), span);
         let mut args = Arguments::new(self, call)?;
         if indexed {
@@ -352,11 +365,23 @@ impl Lowering<'_> {
         }
         args.args.push(ExternArg::Out(slot));
         let function = if indexed { ExternFn::MeterExecute(id) } else { ExternFn::DirectMeterRead(id) };
-        args.finish(self, function, span)?;
+        let measure = self.nested(|this| args.finish(this, function, span))?;
+        let Some(before) = before else {
+            self.block.extend(measure);
+            return Ok(Some(Value::Scalar(self.measured(slot, span))));
+        };
+        let red = compare(before.clone(), color(2), span);
+        self.branch(not(red.clone(), span), measure, Vec::new(), span);
+        let now = self.measured(slot, span);
+        let worse = binary(BinaryOp::Ge, before.clone(), now.clone(), Type::Bool, span);
+        Ok(Some(Value::Scalar(mux(worse, before, now, span))))
+    }
+
+    /// The IR's colour as `MeterColor_t`.
+    fn measured(&self, slot: SlotId, span: Span) -> Expr {
         let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
-        let is = |this: &Self, n: u32| this.is(slot, n, span);
-        let other = mux(is(self, 1), color(1), color(2), span);
-        Ok(Some(Value::Scalar(mux(is(self, 0), color(0), other, span))))
+        let other = mux(self.is(slot, 1, span), color(1), color(2), span);
+        mux(self.is(slot, 0, span), color(0), other, span)
     }
 
     fn tofino_hash(

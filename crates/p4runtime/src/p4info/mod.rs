@@ -135,9 +135,9 @@ impl<'p> Builder<'p> {
         for (header, _) in self.program.controller_headers() {
             names.add(Kind::ControllerHeader, &header.control_plane_name)?;
         }
-        for object in &self.program.objects {
-            if let Some(kind) = object_kind(&object.type_name) {
-                names.add(kind, &object.name)?;
+        for instance in &self.pipeline.externs {
+            if let Some(kind) = object_kind(&instance.kind) {
+                names.add(kind, &instance.name)?;
             }
         }
         for digest in self.digests.keys() {
@@ -173,6 +173,17 @@ impl<'p> Builder<'p> {
         for (object, instance) in self.program.objects.iter().zip(&self.pipeline.externs) {
             if !is_hidden(&object.annotations) {
                 self.object(object, instance, &mut info)?;
+            }
+        }
+        // Registers that the architecture has, not the program.
+        for instance in self.pipeline.externs.iter().skip(self.program.objects.len()) {
+            if let ExternKind::Register { size, ty } = instance.kind {
+                info.registers.push(p4::Register {
+                    preamble: Some(self.preamble(Kind::Register, &instance.name, &[], &[])),
+                    type_spec: Some(types::scalar(ty)),
+                    size: i32::try_from(size).unwrap_or(i32::MAX),
+                    index_type_name: None,
+                });
             }
         }
         for (header, name) in self.program.controller_headers() {
@@ -370,7 +381,7 @@ impl<'p> Builder<'p> {
     }
 
     fn object(&mut self, object: &hir::Object, instance: &ir::ExternInstance, info: &mut p4::P4Info) -> Result<()> {
-        let Some(kind) = object_kind(&object.type_name) else { return Ok(()) };
+        let Some(kind) = object_kind(&instance.kind) else { return Ok(()) };
         let silent: &[&str] = if kind == Kind::ActionProfile { &SELECTOR } else { &[] };
         let preamble = Some(self.preamble(kind, &object.name, &object.annotations, silent));
         let table_id =
@@ -530,15 +541,15 @@ fn meter_spec(unit: Unit) -> p4::MeterSpec {
     p4::MeterSpec { unit: unit.into(), r#type: p4::meter_spec::Type::TwoRateThreeColor.into() }
 }
 
-fn object_kind(type_name: &str) -> Option<Kind> {
-    Some(match type_name {
-        "counter" => Kind::Counter,
-        "direct_counter" => Kind::DirectCounter,
-        "meter" => Kind::Meter,
-        "direct_meter" => Kind::DirectMeter,
-        "register" => Kind::Register,
-        "action_profile" | "action_selector" => Kind::ActionProfile,
-        _ => return None,
+fn object_kind(kind: &ExternKind) -> Option<Kind> {
+    Some(match kind {
+        ExternKind::Counter { .. } => Kind::Counter,
+        ExternKind::DirectCounter { .. } => Kind::DirectCounter,
+        ExternKind::Meter { .. } => Kind::Meter,
+        ExternKind::DirectMeter { .. } => Kind::DirectMeter,
+        ExternKind::Register { .. } => Kind::Register,
+        ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => Kind::ActionProfile,
+        ExternKind::Stateless | ExternKind::Named { .. } => return None,
     })
 }
 
