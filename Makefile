@@ -40,7 +40,7 @@ lint:
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
 
 unit:
-	tests/rust_tests.py --ignored simulation
+	tests/rust_tests.py
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
 	p4/epic/sem_tables.py --check
@@ -63,6 +63,11 @@ fpga-tools:
 .PHONY: test-rtl
 test-rtl:
 	tests/rtl/run.sh
+
+# Simulated designs against the interpreter, with random initial values, gaps and back-pressure.
+.PHONY: test-rtl-simulation
+test-rtl-simulation: fpga-tools
+	$(CARGO) test --workspace --profile bench --test simulation -- --ignored
 
 # Proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing.
 .PHONY: formal-rtl
@@ -261,6 +266,7 @@ test-long: hopwright interop-tools
 	tests/ip/network_test.py --only many_routes --routes 1000000
 	tests/p4runtime/setup.sh
 	tests/switch/isolation.sh
+	$(MAKE) test-rtl-simulation
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and
