@@ -53,7 +53,7 @@ control c(inout bit<8> b, inout Fixed h, in bit<8> ro, packet_in pk) {
     action a(bit<8> data) { b = data; }
     action dir(inout bit<8> x, bit<8> data) { x = data; }
     action wrong(bit<8> data, inout bit<8> x) { } //~ E0317
-    action st(Fixed x) { }      //~ E0308
+    action st(Fixed x) { }
     apply {
         two(1, b);
         two(b = b, a = 1);

@@ -21,8 +21,8 @@ parser p(packet_in pk, out H h) {
 }
 
 control c(inout H[4] hs, in bit<64> i, inout bit<8> b) {
-    Virtual() v = { bit<8> f(in bit<8> x) { return x; } }; //~ E0500
-    Virtual() w;                //~ E0500
+    Virtual() v = { bit<8> f(in bit<8> x) { return x; } };
+    Virtual() w;                //~ E0307
     Obj() o;
     apply {
         b = hs[o.wide()].a;     //~ E0500
