@@ -114,6 +114,7 @@ test-rina: hopwright
 	tests/rina/setup.sh
 	tests/rina/run.sh
 	tests/rina/network_test.py
+	tests/rina/border_test.py
 	bench/congestion.py --seconds 3 --warm-up 2 --check
 	tests/tutorial/run.sh docs/rina.md
 

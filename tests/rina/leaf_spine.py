@@ -75,9 +75,9 @@ class Node:
     def exec(self, *command):
         return ["ip", "netns", "exec", self.net, *map(str, command)]
 
-    def start(self):
+    def start(self, *args):
         log = open(self.folder / f"{self.name}.log", "a")
-        self.process = subprocess.Popen(self.exec(HOPWRIGHT, "rina", "--config", self.config), stdout=log,
+        self.process = subprocess.Popen(self.exec(HOPWRIGHT, "rina", "--config", self.config, *args), stdout=log,
                                         stderr=subprocess.STDOUT)
 
     def kill(self):

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,23 +16,26 @@ use hopwright_dataplane::{
     BuildError, ControlError, CpuQueue, Injector, Switch, SwitchBuilder, SwitchError, VirtualDataPlane, Worker,
 };
 use hopwright_host::http::{self, Listener, LogLevel, Server};
-use hopwright_host::netlink::Netlink;
+use hopwright_host::netlink::{Neighbour, Netlink};
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::opener::OpenerError;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::applications::Applications;
-use crate::config::{Config, ConfigError};
+use crate::border_tables::BorderTables;
+use crate::config::{Config, ConfigError, Link};
+use crate::frames::{self, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, Transmit};
-use crate::program::{CPU_PORT, PACKET_IN_BYTES, URGENT_CPU_PORT};
+use crate::lower_flows::{LowerFlows, STATION};
+use crate::neighbour::{BROADCAST, Mac};
+use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
 use crate::status::{self, Status};
-use crate::tables::{RouterLink, Tables};
+use crate::tables::{LinkKind, RouterLink, Tables};
 
-/// EtherType of the shim DIF over Ethernet.
-const ETHER_TYPE: u16 = 0xd1f0;
-const VLAN_TYPE: u16 = 0x8100;
 /// Bytes of the largest PDU with its VLAN tag.
 const MTU: u32 = 1504;
+/// Time between two questions of the kernel for a neighbour's station.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time between two looks at what is due.
 const TICK: Duration = Duration::from_millis(10);
 /// The same while an application reads slowly.
@@ -52,6 +56,8 @@ pub enum AgentError {
     Tables(#[from] ControlError),
     #[error("netlink: {0}")]
     Netlink(#[source] io::Error),
+    #[error("{0} has links over Ethernet and over UDP: a device has one kind")]
+    MixedDevice(String),
     #[error("there is no device {0} with an Ethernet address")]
     UnknownDevice(String),
     #[error("{device} has an MTU of {mtu}: 1,500 at least are needed")]
@@ -116,10 +122,20 @@ impl Router {
         })?;
         let mut builder = SwitchBuilder::new(vdp).cpu_port(CPU_PORT).urgent_cpu_port(URGENT_CPU_PORT).pools(pools);
         for (port, device) in config.devices.iter().enumerate() {
-            let tagged = links.iter().any(|link| link.port == port as u32 && link.vlan != 0);
-            let frames = match everything || tagged {
-                true => FrameMatch::Everything,
-                false => FrameMatch::EtherTypes(vec![ETHER_TYPE]),
+            let here = || links.iter().filter(|link| link.port == port as u32);
+            let datagrams = here().filter_map(|link| match &link.kind {
+                LinkKind::Udp(shim) => Some(((*shim.local.ip()).into(), shim.local.port())),
+                _ => None,
+            });
+            let datagrams: Vec<_> = datagrams.collect();
+            let frames = if everything || here().any(|link| link.vlan != 0) {
+                FrameMatch::Everything
+            } else if datagrams.is_empty() {
+                FrameMatch::EtherTypes(vec![RINA_TYPE])
+            } else if datagrams.len() == here().count() {
+                FrameMatch::UdpDestinations(datagrams)
+            } else {
+                return Err(AgentError::MixedDevice(device.clone()));
             };
             let opened = opener.open(device, &frames)?;
             tracing::info!("port {port} is {device}, {}", opened.how);
@@ -146,17 +162,31 @@ impl Router {
 fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentError> {
     let mut links = Vec::new();
     for (at, ipcp) in config.ipcps.iter().enumerate() {
-        for (link, (name, vlan)) in ipcp.links.iter().enumerate() {
+        for (link, place) in ipcp.links.iter().enumerate() {
+            let (kind, vlan) = match place {
+                Link::Ethernet(_, vlan) => (LinkKind::Ethernet, *vlan),
+                Link::Udp(_, shim, _) => (LinkKind::Udp(*shim), 0),
+                Link::Flow(dif, to, qos) => {
+                    let below = config.ipcps.iter().position(|other| other.settings.dif == *dif);
+                    let lower = below.unwrap_or_default();
+                    (LinkKind::Flow { lower, to: to.clone(), qos: qos.clone() }, 0)
+                }
+            };
+            let Some(name) = place.device().map(str::to_string) else {
+                links.push(RouterLink { ipcp: at, link, kind, port: u32::MAX, vlan, mac: [0; 6], mtu: 0 });
+                continue;
+            };
             let unknown = || AgentError::UnknownDevice(name.clone());
-            let device = netlink.devices().values().find(|device| device.name == *name).ok_or_else(unknown)?;
+            let device = netlink.devices().values().find(|device| device.name == name).ok_or_else(unknown)?;
             if device.mtu < 1500 {
                 return Err(AgentError::SmallMtu { device: name.clone(), mtu: device.mtu });
             }
             links.push(RouterLink {
                 ipcp: at,
                 link,
-                port: config.devices.iter().position(|device| device == name).unwrap_or_default() as u32,
-                vlan: *vlan,
+                kind,
+                port: config.devices.iter().position(|device| *device == name).unwrap_or_default() as u32,
+                vlan,
                 mac: device.mac.ok_or_else(unknown)?,
                 mtu: device.mtu.min(u16::MAX.into()) as u16,
             });
@@ -170,22 +200,31 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
 /// # Errors
 /// It cannot start, or a worker has died.
 pub fn run(config: Config, level: Arc<dyn LogLevel>, orders: &Orders) -> Result<(), AgentError> {
-    let vdp = crate::program::data_plane()?;
+    let vdp = crate::program::data_plane(config.program())?;
     let control = vdp.control().clone();
     let mut router = Router::open(&config, vdp, false)?;
     let applications = Applications::listen(&config.socket)
         .map_err(|source| AgentError::Socket { path: config.socket.clone(), source })?;
     let switch = router.switch.clone();
-    let status = Status::new(switch.clone(), switch.default_tenant().clone());
+    let flows = router.links.iter().enumerate().filter(|(_, link)| matches!(link.kind, LinkKind::Flow { .. }));
+    let flows = flows.map(|(at, link)| (at as u64 + 1, config.ipcps[link.ipcp].links[link.link].to_string())).collect();
+    let status = Status::new(switch.clone(), flows);
     let server = serve(&config, status.clone(), level)?;
     let threads = router.forward()?;
     let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
-    let ipcps: Vec<Ipcp> = config.ipcps.iter().map(|ipcp| Ipcp::new(ipcp.settings.clone(), epoch as u32)).collect();
+    let mut ipcps: Vec<Ipcp> = config.ipcps.iter().map(|ipcp| Ipcp::new(ipcp.settings.clone(), epoch as u32)).collect();
     let seed = config.ipcps.iter().flat_map(|ipcp| ipcp.settings.name.as_str().bytes());
     let seed = seed.fold(17u32, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
-    let tables = Tables::new(control, seed)?;
-    tables.set_syntaxes(&router.links, &ipcps)?;
-    let mut agent = Agent::new(config, router, ipcps, tables, applications, status);
+    let tables = match config.program() {
+        Kind::Interior => {
+            let tables = Tables::new(control, seed)?;
+            tables.set_syntaxes(&router.links, &ipcps)?;
+            Program::Interior(tables)
+        }
+        Kind::Border => Program::Border(BorderTables::new(control)),
+    };
+    let lower_flows = LowerFlows::new(&router.links, &mut ipcps);
+    let mut agent = Agent::new(config, router, (ipcps, lower_flows), tables, applications, status);
     wait::give_way();
     let result = agent.work(orders, &threads);
     drop(server);
@@ -204,17 +243,30 @@ fn serve(config: &Config, status: Arc<Status>, level: Arc<dyn LogLevel>) -> Resu
     http::serve(vec![(listener, status::pages(status, level))]).map(Some).map_err(failed)
 }
 
+/// The tables of the program that runs.
+enum Program {
+    Interior(Tables),
+    Border(BorderTables),
+}
+
+/// What tables were written from: the forwarding of each IPC process, which (N-1) flows there were, and where neighbours
+/// of links over UDP were.
+type Written = (Vec<crate::ipcp::Forwarding>, u64, BTreeMap<usize, Mac>);
+
 struct Agent {
     config: Config,
     switch: Arc<Switch>,
     links: Vec<RouterLink>,
-    /// Index into `links` by port and VLAN.
-    by_place: BTreeMap<(u32, u16), usize>,
+    /// Index into `links` by port, VLAN and datagram addresses.
+    by_place: BTreeMap<(u32, u16, Option<Shim>), usize>,
+    /// Stations of neighbours of links over UDP, as the kernel knows them.
+    stations: BTreeMap<usize, Mac>,
+    next_probe: Duration,
+    lower_flows: LowerFlows,
     netlink: Netlink,
     ipcps: Vec<Ipcp>,
-    tables: Tables,
-    /// What the tables say.
-    written: Vec<crate::ipcp::Forwarding>,
+    tables: Program,
+    written: Option<Written>,
     applications: Applications,
     queues: [CpuQueue; 2],
     injector: Injector,
@@ -227,15 +279,18 @@ impl Agent {
     fn new(
         config: Config,
         router: Router,
-        ipcps: Vec<Ipcp>,
-        tables: Tables,
+        (ipcps, lower_flows): (Vec<Ipcp>, LowerFlows),
+        tables: Program,
         applications: Applications,
         status: Arc<Status>,
     ) -> Agent {
         let Router { switch, links, netlink, .. } = router;
         let tenant = switch.default_tenant();
         Agent {
-            by_place: links.iter().enumerate().map(|(at, link)| ((link.port, link.vlan), at)).collect(),
+            by_place: links.iter().enumerate().filter_map(|(at, link)| Some((place(link)?, at))).collect(),
+            stations: BTreeMap::new(),
+            next_probe: Duration::ZERO,
+            lower_flows,
             queues: [tenant.urgent_cpu(), tenant.cpu()],
             injector: tenant.injector(),
             switch,
@@ -244,7 +299,7 @@ impl Agent {
             netlink,
             ipcps,
             tables,
-            written: Vec::new(),
+            written: None,
             applications,
             status,
             counts: AgentCounts::default(),
@@ -285,19 +340,24 @@ impl Agent {
             let now = self.begin.elapsed();
             let (management, rest) = self.receive(now);
             more = rest;
-            let (links, devices) = (&self.links, &self.config.devices);
-            let show = |ipcps: &[Ipcp]| status::describe(ipcps, links, devices);
+            let config = &self.config;
+            let show = |ipcps: &[Ipcp]| status::describe(ipcps, config);
             more |= self.applications.serve(&mut self.ipcps, now, &show);
-            self.applications.deliver(&mut self.ipcps, now);
-            if management || now >= next_tick {
+            let carried = self.lower_flows.deliver(&self.links, &mut self.ipcps, now);
+            self.applications.deliver(&mut self.ipcps);
+            if management || carried || now >= next_tick {
                 next_tick = now + TICK;
                 self.look_at_links(now)?;
+                self.lower_flows.tick(&self.links, &mut self.ipcps, now);
                 self.ipcps.iter_mut().for_each(|ipcp| ipcp.tick(now));
                 self.write_tables()?;
-                self.applications.deliver(&mut self.ipcps, now);
             }
-            self.ipcps.iter_mut().for_each(|ipcp| ipcp.transfer(now));
-            self.transmit();
+            self.events(now);
+            // The DIFs above send by those below, which come before them.
+            for at in (0..self.ipcps.len()).rev() {
+                self.ipcps[at].transfer(now);
+                self.transmit(at);
+            }
             if now >= next_status {
                 next_status = now + STATUS_INTERVAL;
                 manager.keep_alive(self.switch.rounds(), Instant::now());
@@ -310,7 +370,7 @@ impl Agent {
     }
 
     fn publish(&self, orders: &Orders) {
-        self.status.publish(status::describe(&self.ipcps, &self.links, &self.config.devices), self.counts);
+        self.status.publish(status::describe(&self.ipcps, &self.config), self.counts);
         if let Some(path) = &orders.stats {
             let new = path.with_extension("new");
             let text = self.status.json().to_string();
@@ -331,10 +391,10 @@ impl Agent {
                 *taken += 1;
                 let Some(([high, low, _], frame)) = packet.split_first_chunk::<PACKET_IN_BYTES>() else { continue };
                 let port = u32::from(u16::from_be_bytes([*high, *low]));
-                let Some((vlan, from, pdu)) = pdu(frame) else { continue };
-                if let Some(at) = self.by_place.get(&(port, vlan)) {
+                let Some(received) = frames::parse(frame) else { continue };
+                if let Some(at) = self.by_place.get(&(port, received.vlan, received.shim)) {
                     let link = &self.links[*at];
-                    self.ipcps[link.ipcp].receive(link.link, from, pdu, now);
+                    self.ipcps[link.ipcp].receive(link.link, received.from, received.pdu, now);
                 }
             }
         }
@@ -345,51 +405,98 @@ impl Agent {
     fn look_at_links(&mut self, now: Duration) -> Result<(), AgentError> {
         self.netlink.update().map_err(AgentError::Netlink)?;
         for link in &self.links {
-            let name = &self.config.devices[link.port as usize];
+            let Some(name) = self.config.devices.get(link.port as usize) else { continue };
             let device = self.netlink.devices().values().find(|device| device.name == *name);
             let up = device.is_some_and(|device| device.up && device.running);
             if !up && self.ipcps[link.ipcp].neighbour(link.link).is_some() {
                 self.ipcps[link.ipcp].link_down(link.link, now);
             }
         }
+        self.find_stations(now);
         Ok(())
     }
 
+    /// Asks the kernel where the neighbours of links over UDP are.
+    fn find_stations(&mut self, now: Duration) {
+        let probe = now >= self.next_probe;
+        if probe {
+            self.next_probe = now + PROBE_INTERVAL;
+        }
+        for (at, link) in self.links.iter().enumerate() {
+            let Link::Udp(name, _, next) = &self.config.ipcps[link.ipcp].links[link.link] else { continue };
+            let device = self.netlink.devices().values().find(|device| device.name == *name);
+            let Some(index) = device.map(|device| device.index) else { continue };
+            let next = IpAddr::from(*next);
+            match self.netlink.neighbour(index, next) {
+                Some(Neighbour::Known { mac, .. }) => drop(self.stations.insert(at, mac)),
+                _ if probe => {
+                    if let Err(error) = self.netlink.probe(index, next) {
+                        tracing::debug!(%next, "cannot ask for the neighbour: {error}");
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Tells those whose flows they are what has become of them.
+    fn events(&mut self, now: Duration) {
+        for at in 0..self.ipcps.len() {
+            while let Some((flow, event)) = self.ipcps[at].next_event() {
+                if !self.lower_flows.event(at, flow, &event, &self.links, &mut self.ipcps, now) {
+                    self.applications.event((at, flow), event, &mut self.ipcps, now);
+                }
+            }
+        }
+    }
+
     fn write_tables(&mut self) -> Result<(), AgentError> {
-        if self.written.len() == self.ipcps.len()
-            && self.ipcps.iter().zip(&self.written).all(|(ipcp, written)| ipcp.forwarding() == written)
-        {
+        let unchanged = |(forwarding, flows, stations): &Written| {
+            *flows == self.lower_flows.version()
+                && *stations == self.stations
+                && self.ipcps.iter().zip(forwarding).all(|(ipcp, written)| ipcp.forwarding() == written)
+        };
+        if self.written.as_ref().is_some_and(unchanged) {
             return Ok(());
         }
         let port = |name: &String| self.config.devices.iter().position(|device| device == name);
         let thresholds =
             self.config.mark_from.iter().filter_map(|(name, from)| Some((port(name)? as u32, *from))).collect();
-        self.tables.write(&self.links, &self.ipcps, &thresholds)?;
-        self.written = self.ipcps.iter().map(|ipcp| ipcp.forwarding().clone()).collect();
+        match &mut self.tables {
+            Program::Interior(tables) => tables.write(&self.links, &self.ipcps, &thresholds)?,
+            Program::Border(tables) => tables.write(&self.links, &self.ipcps, &self.lower_flows, &self.stations)?,
+        }
+        let forwarding = self.ipcps.iter().map(|ipcp| ipcp.forwarding().clone()).collect();
+        self.written = Some((forwarding, self.lower_flows.version(), self.stations.clone()));
         self.counts.table_writes += 1;
         Ok(())
     }
 
-    fn transmit(&mut self) {
-        for at in 0..self.ipcps.len() {
-            for Transmit { link, to, priority, pdu } in self.ipcps[at].take_transmits() {
-                let Some(place) = self.links.iter().find(|l| (l.ipcp, l.link) == (at, link)) else { continue };
-                let mut frame = Vec::with_capacity(pdu.len() + 24);
-                frame.extend((place.port as u16).to_be_bytes());
-                frame.push(priority);
-                frame.extend(to);
-                frame.extend(place.mac);
-                if place.vlan != 0 {
-                    frame.extend(VLAN_TYPE.to_be_bytes());
-                    frame.extend(place.vlan.to_be_bytes());
+    /// Sends what an IPC process has to send.
+    fn transmit(&mut self, at: usize) {
+        for Transmit { link, to, priority, pdu } in self.ipcps[at].take_transmits() {
+            let Some(number) = self.links.iter().position(|l| (l.ipcp, l.link) == (at, link)) else { continue };
+            let place = &self.links[number];
+            let (to, shim) = match &place.kind {
+                LinkKind::Ethernet => (to, None),
+                LinkKind::Udp(shim) => match self.stations.get(&number) {
+                    Some(station) => (*station, Some(*shim)),
+                    // A neighbour that was heard before the kernel knows it.
+                    None if to != BROADCAST && to != STATION => (to, Some(*shim)),
+                    None => continue,
+                },
+                LinkKind::Flow { lower, .. } => {
+                    let sent = self.lower_flows.send(number, *lower, &pdu, &mut self.ipcps);
+                    self.counts.not_injected += u64::from(!sent && self.lower_flows.open(number).is_some());
+                    continue;
                 }
-                frame.extend(ETHER_TYPE.to_be_bytes());
-                frame.extend(pdu);
-                // A frame on Ethernet has 60 bytes at least.
-                frame.resize(frame.len().max(PACKET_IN_BYTES + 60), 0);
-                if self.injector.packet_out(CPU_PORT, &frame).is_err() {
-                    self.counts.not_injected += 1;
-                }
+            };
+            let mut frame = Vec::with_capacity(pdu.len() + 64);
+            frame.extend((place.port as u16).to_be_bytes());
+            frame.push(priority);
+            frames::write(to, place.mac, place.vlan, shim, &pdu, &mut frame);
+            if self.injector.packet_out(CPU_PORT, &frame).is_err() {
+                self.counts.not_injected += 1;
             }
         }
     }
@@ -421,19 +528,17 @@ impl Agent {
             ipcp.reconfigure(new.settings.clone(), now);
         }
         self.config = config;
-        self.written.clear();
+        self.written = None;
         self.counts.reloads += 1;
         tracing::info!("reloaded");
     }
 }
 
-/// VLAN, sender and PDU of a frame.
-fn pdu(frame: &[u8]) -> Option<(u16, [u8; 6], &[u8])> {
-    let from = *frame.get(6..)?.first_chunk::<6>()?;
-    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
-    let (vlan, kind, pdu) = match word(12)? {
-        VLAN_TYPE => (word(14)? & 0xfff, word(16)?, frame.get(18..)?),
-        kind => (0, kind, frame.get(14..)?),
-    };
-    (kind == ETHER_TYPE).then_some((vlan, from, pdu))
+/// Where the PDUs of a link come in; nowhere if it is an (N-1) flow.
+fn place(link: &RouterLink) -> Option<(u32, u16, Option<Shim>)> {
+    match &link.kind {
+        LinkKind::Ethernet => Some((link.port, link.vlan, None)),
+        LinkKind::Udp(shim) => Some((link.port, link.vlan, Some(*shim))),
+        LinkKind::Flow { .. } => None,
+    }
 }

@@ -331,13 +331,8 @@ impl Applications {
         }
     }
 
-    /// Hands events and SDUs of flows to applications.
-    pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp], now: Duration) {
-        for at in 0..ipcps.len() {
-            while let Some((flow, event)) = ipcps[at].next_event() {
-                self.event((at, flow), event, ipcps, now);
-            }
-        }
+    /// Hands SDUs of flows to applications.
+    pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp]) {
         self.blocked = false;
         self.show();
         for (place, id) in &self.by_flow {
@@ -381,7 +376,8 @@ impl Applications {
         });
     }
 
-    fn event(&mut self, place: Place, event: FlowEvent, ipcps: &mut [Ipcp], now: Duration) {
+    /// Tells an application about a flow.
+    pub(crate) fn event(&mut self, place: Place, event: FlowEvent, ipcps: &mut [Ipcp], now: Duration) {
         match event {
             FlowEvent::Requested { to, from } => {
                 let listens = |connection: &Connection| matches!(&connection.role, Role::Listener(name, at) if *name == to && at.contains(&place.0));

@@ -1,6 +1,8 @@
 //! `rina.toml`: the IPC processes of a router or host, their links, and where applications and people reach them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,9 +13,11 @@ use serde::Deserialize;
 
 use crate::credential::{Credential, CredentialError};
 use crate::efcp::Qos;
+use crate::frames::Shim;
 use crate::ipcp::Settings;
 use crate::name::Name;
 use crate::pdu::Syntax;
+use crate::program;
 
 /// Longest `rina.toml`, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -112,11 +116,28 @@ fn keepalive() -> u64 {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LinkTable {
-    device: String,
+    device: Option<String>,
     #[serde(default)]
     vlan: u16,
     #[serde(default = "one")]
     cost: u16,
+    udp: Option<UdpTable>,
+    dif: Option<Name>,
+    to: Option<Name>,
+    #[serde(default = "relay")]
+    qos: String,
+}
+
+fn relay() -> String {
+    "unreliable".into()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UdpTable {
+    local: SocketAddrV4,
+    remote: SocketAddrV4,
+    gateway: Option<Ipv4Addr>,
 }
 
 fn one() -> u16 {
@@ -167,8 +188,40 @@ pub struct Config {
 pub struct IpcpConfig {
     /// What it is.
     pub settings: Settings,
-    /// Device and VLAN of each of its links.
-    pub links: Vec<(String, u16)>,
+    /// Its links.
+    pub links: Vec<Link>,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Link {
+    /// A device, or a VLAN at a device (0: untagged).
+    Ethernet(String, u16),
+    /// Datagrams by a device, to a neighbour at this address of its network.
+    Udp(String, Shim, Ipv4Addr),
+    /// A flow of the DIF, to a neighbour, of a QoS cube.
+    Flow(Name, Name, String),
+}
+
+impl Link {
+    /// Its device.
+    pub fn device(&self) -> Option<&str> {
+        match self {
+            Link::Ethernet(device, _) | Link::Udp(device, ..) => Some(device),
+            Link::Flow(..) => None,
+        }
+    }
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::Ethernet(device, 0) => f.write_str(device),
+            Link::Ethernet(device, vlan) => write!(f, "{device}.{vlan}"),
+            Link::Udp(_, shim, _) => write!(f, "udp:{}", shim.remote),
+            Link::Flow(dif, to, _) => write!(f, "{dif}:{to}"),
+        }
+    }
 }
 
 impl Config {
@@ -193,7 +246,7 @@ impl Config {
             return Err(problem(format!("expected 1 to {MOST_IPCPS} tables [[ipcp]]")));
         }
         let mut devices: Vec<String> = Vec::new();
-        let mut used = BTreeSet::new();
+        let mut used: BTreeSet<Link> = BTreeSet::new();
         let mut ipcps = Vec::new();
         for ipcp in table.ipcp {
             let at = |what: String| problem(format!("[[ipcp]] {} in {}: {what}", ipcp.name, ipcp.dif));
@@ -212,19 +265,32 @@ impl Config {
             }
             let mut links = Vec::new();
             for link in &ipcp.link {
-                if link.vlan > 4094 {
-                    return Err(at(format!("link {}: vlan: expected 1 to 4094, or 0 for untagged", link.device)));
-                }
                 if link.cost == 0 {
-                    return Err(at(format!("link {}: cost: expected 1 to 65535", link.device)));
+                    return Err(at("link: cost: expected 1 to 65535".into()));
                 }
-                if !used.insert((link.device.clone(), link.vlan)) {
-                    return Err(at(format!("link {} with VLAN {} is given twice", link.device, link.vlan)));
+                let link = kind(link).map_err(at)?;
+                if !used.insert(link.clone()) {
+                    return Err(at(format!("link {link} is given twice")));
                 }
-                if !devices.contains(&link.device) {
-                    devices.push(link.device.clone());
+                if let Link::Flow(dif, to, _) = &link {
+                    let below = ipcps.iter().find(|other| other.settings.dif == *dif);
+                    let Some(below) = below else {
+                        return Err(at(format!("link {link}: no [[ipcp]] before it is in DIF {dif}")));
+                    };
+                    let nested = below.links.iter().any(|link| matches!(link, Link::Flow(..)));
+                    if nested || ipcp.syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
+                        return Err(at(format!("link {link}: there are two levels of DIFs, with the syntax checksum")));
+                    }
+                    if *to == ipcp.name {
+                        return Err(at(format!("link {link} leads to itself")));
+                    }
                 }
-                links.push((link.device.clone(), link.vlan));
+                if let Some(device) = link.device()
+                    && !devices.iter().any(|other| other == device)
+                {
+                    devices.push(device.into());
+                }
+                links.push(link);
             }
             let qos = cubes(&ipcp.qos, ipcp.syntax).map_err(at)?;
             let credential = Credential::read(&folder.join(&ipcp.credential))?;
@@ -278,6 +344,15 @@ impl Config {
         })
     }
 
+    /// The program that forwards: the border router if there are links over UDP or (N-1) flows.
+    pub fn program(&self) -> program::Kind {
+        let mut links = self.ipcps.iter().flat_map(|ipcp| &ipcp.links);
+        match links.all(|link| matches!(link, Link::Ethernet(..))) {
+            true => program::Kind::Interior,
+            false => program::Kind::Border,
+        }
+    }
+
     /// What it is, in a line for each IPC process.
     pub fn summary(&self) -> Vec<String> {
         let line = |ipcp: &IpcpConfig| {
@@ -285,13 +360,26 @@ impl Config {
             let address =
                 settings.address.map_or("an address of the DIF's".into(), |address| format!("address {address}"));
             let (name, dif) = (&settings.name, &settings.dif);
-            let links = ipcp.links.iter().map(|(device, vlan)| match vlan {
-                0 => device.clone(),
-                vlan => format!("{device}.{vlan}"),
-            });
-            format!("{name} in DIF {dif}, {address}, links: {}", links.collect::<Vec<_>>().join(", "))
+            let links: Vec<String> = ipcp.links.iter().map(Link::to_string).collect();
+            format!("{name} in DIF {dif}, {address}, links: {}", links.join(", "))
         };
         self.ipcps.iter().map(line).collect()
+    }
+}
+
+/// A link of the file: Ethernet, UDP or an (N-1) flow.
+fn kind(link: &LinkTable) -> Result<Link, String> {
+    match (&link.device, &link.udp, &link.dif, &link.to) {
+        (Some(device), None, None, None) if link.vlan <= 4094 => Ok(Link::Ethernet(device.clone(), link.vlan)),
+        (Some(device), None, None, None) => Err(format!("link {device}: vlan: expected 1 to 4094, or 0 for untagged")),
+        (Some(device), Some(udp), None, None) if link.vlan == 0 => {
+            let shim = Shim { local: udp.local, remote: udp.remote };
+            Ok(Link::Udp(device.clone(), shim, udp.gateway.unwrap_or(*udp.remote.ip())))
+        }
+        (None, None, Some(dif), Some(to)) if link.vlan == 0 => {
+            Ok(Link::Flow(dif.clone(), to.clone(), link.qos.clone()))
+        }
+        _ => Err("link: expected `device` and perhaps `vlan`, `device` and `udp`, or `dif` and `to`".into()),
     }
 }
 

@@ -87,6 +87,11 @@ impl Flow {
         self.state == State::Unanswered
     }
 
+    /// Its endpoint at the peer.
+    pub(crate) fn remote_cep(&self) -> u16 {
+        self.remote_cep
+    }
+
     /// Its state, for people.
     pub(crate) fn state(&self) -> &'static str {
         match self.state {

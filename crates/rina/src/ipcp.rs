@@ -24,8 +24,10 @@ use crate::routing::{self, Path};
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
 /// Addresses that are given to new members.
 const ADDRESSES: std::ops::RangeInclusive<u16> = 1..=0xfffe;
-/// Longest SDU of a flow, in bytes.
+/// Longest SDU of an application, in bytes.
 pub const LONGEST_SDU: usize = 1400;
+/// Longest SDU of a flow: a PDU of the DIF above.
+const LONGEST_CARRIED: usize = 1432;
 
 /// What an IPC process is.
 #[derive(Clone, Debug)]
@@ -72,6 +74,16 @@ pub struct Forwarding {
     pub neighbours: BTreeMap<usize, Mac>,
     /// The links of shortest paths, by destination.
     pub destinations: BTreeMap<u16, BTreeSet<usize>>,
+}
+
+/// How the PDUs of a flow are addressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connection {
+    /// Of the IPC process at the other end.
+    pub address: u16,
+    pub qos_id: u16,
+    pub local_cep: u16,
+    pub remote_cep: u16,
 }
 
 /// Counts of an IPC process.
@@ -463,6 +475,13 @@ impl Ipcp {
         self.send(out);
     }
 
+    /// How the PDUs of a flow that is open are addressed.
+    pub(crate) fn connection(&self, id: FlowId) -> Option<Connection> {
+        let (_, flow) = self.flows.iter().find(|(other, flow)| *other == id && flow.is_open())?;
+        let address = self.rib.address(&flow.peer)?;
+        Some(Connection { address, qos_id: flow.qos.id, local_cep: id, remote_cep: flow.remote_cep() })
+    }
+
     /// Whether a flow was requested that no application has accepted or refused.
     pub fn is_unanswered(&mut self, id: FlowId) -> bool {
         self.flows.get_mut(id).is_some_and(|flow| flow.is_unanswered())
@@ -485,9 +504,9 @@ impl Ipcp {
         self.flows.get_mut(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
     }
 
-    /// Sends an SDU of at most [`LONGEST_SDU`] bytes.
+    /// Sends an SDU; those of applications have at most [`LONGEST_SDU`] bytes.
     pub fn write(&mut self, id: FlowId, sdu: &[u8]) {
-        if let Some(flow) = self.flows.get_mut(id).filter(|flow| flow.is_open() && sdu.len() <= LONGEST_SDU) {
+        if let Some(flow) = self.flows.get_mut(id).filter(|flow| flow.is_open() && sdu.len() <= LONGEST_CARRIED) {
             flow.sender.push(sdu.to_vec());
             self.active.insert(id);
         }

@@ -18,15 +18,18 @@
 
 mod agent;
 mod applications;
+mod border_tables;
 mod cdap;
 pub mod client;
 mod config;
 mod credential;
 mod efcp;
 mod flows;
+mod frames;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod ipcp;
+mod lower_flows;
 mod name;
 mod neighbour;
 mod pdu;
@@ -38,10 +41,11 @@ mod tables;
 
 pub use agent::{AgentError, Orders, Router, run};
 pub use applications::{Answer, Request};
-pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, SAMPLE};
+pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE};
 pub use credential::{Credential, CredentialError};
 pub use efcp::Qos;
 pub use flows::{FlowEvent, FlowId};
+pub use frames::Shim;
 pub use name::{Name, NotAName};
 pub use neighbour::{LinkCounts, Mac};
 pub use pdu::Syntax;

@@ -32,6 +32,19 @@ const SOURCES: &[(&str, &str)] = files![
     "congestion.p4",
 ];
 
+/// The same of the border router.
+const BORDER_SOURCES: &[(&str, &str)] =
+    files!["border.p4", "reasons.p4", "headers.p4", "border_packet.p4", "border_parser.p4"];
+
+/// A program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `p4/rina/interior.p4`
+    Interior,
+    /// `p4/rina/border.p4`
+    Border,
+}
+
 /// Numbers and names of `Reason` in `reasons.p4`: the indices of the counter `reasons`.
 pub fn reasons() -> Vec<(u8, &'static str)> {
     let text = SOURCES.iter().find(|(name, _)| *name == "reasons.p4").map_or("", |(_, text)| text);
@@ -46,11 +59,15 @@ pub fn reasons() -> Vec<(u8, &'static str)> {
     text.lines().filter_map(value).collect()
 }
 
-/// Compiles `p4/rina/interior.p4`; with `separate` layer management has a CPU port of its own.
-pub fn compile(separate: bool) -> Compiled {
-    let (name, text) = SOURCES[0];
+/// Compiles a program; with `separate` layer management has a CPU port of its own.
+pub fn compile(kind: Kind, separate: bool) -> Compiled {
+    let sources = match kind {
+        Kind::Interior => SOURCES,
+        Kind::Border => BORDER_SOURCES,
+    };
+    let (name, text) = sources[0];
     let mut options = Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
+        embedded: sources[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
         no_disk: true,
         ..Options::default()
     };
@@ -60,9 +77,9 @@ pub fn compile(separate: bool) -> Compiled {
     compile_text(name, text, &options, true)
 }
 
-/// The program that is built in, ready to run, with a CPU port for layer management.
-pub fn data_plane() -> Result<Arc<VirtualDataPlane>, BuildError> {
-    let compiled = compile(true);
+/// A program, ready to run, with a CPU port for layer management.
+pub fn data_plane(kind: Kind) -> Result<Arc<VirtualDataPlane>, BuildError> {
+    let compiled = compile(kind, true);
     let report = compiled.report(false);
     let pipeline = compiled.pipeline.ok_or(BuildError::Program(report))?;
     VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit)

@@ -14,19 +14,16 @@ use hopwright_host::metrics::{CONTENT_TYPE, Text, write_process_metrics};
 use serde_json::{Value, json};
 
 use crate::agent::AgentCounts;
+use crate::config::Config;
 use crate::ipcp::Ipcp;
 use crate::program;
 use crate::rib::Key;
-use crate::tables::RouterLink;
 
 /// The IPC processes as JSON: addresses, neighbours, routes, directory, flows. No keys.
-pub(crate) fn describe(ipcps: &[Ipcp], links: &[RouterLink], devices: &[String]) -> Value {
+pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
     let device = |ipcp: usize, link: usize| {
-        let found = links.iter().find(|l| (l.ipcp, l.link) == (ipcp, link));
-        found.map_or_else(String::new, |link| match link.vlan {
-            0 => devices[link.port as usize].clone(),
-            vlan => format!("{}.{vlan}", devices[link.port as usize]),
-        })
+        let found = config.ipcps.get(ipcp).and_then(|ipcp| ipcp.links.get(link));
+        found.map_or_else(String::new, ToString::to_string)
     };
     let one = |(at, ipcp): (usize, &Ipcp)| {
         let settings = ipcp.settings();
@@ -83,12 +80,26 @@ pub(crate) fn describe(ipcps: &[Ipcp], links: &[RouterLink], devices: &[String])
 pub(crate) struct Status {
     switch: Arc<Switch>,
     tenant: Arc<Tenant>,
+    /// Numbers and names of links that are (N-1) flows.
+    lower_flows: Vec<(u64, String)>,
     published: Mutex<Arc<(Value, AgentCounts)>>,
 }
 
 impl Status {
-    pub(crate) fn new(switch: Arc<Switch>, tenant: Arc<Tenant>) -> Arc<Status> {
-        Arc::new(Status { switch, tenant, published: Mutex::default() })
+    pub(crate) fn new(switch: Arc<Switch>, lower_flows: Vec<(u64, String)>) -> Arc<Status> {
+        let tenant = switch.default_tenant().clone();
+        Arc::new(Status { switch, tenant, lower_flows, published: Mutex::default() })
+    }
+
+    /// PDUs that entered and left (N-1) flows, by link.
+    fn carried(&self) -> Vec<(&str, u64, u64)> {
+        let vdp = self.tenant.vdp();
+        let count = |counter: &str, number: u64| {
+            let read = vdp.control().counter(counter).and_then(|counter| counter.read(number));
+            read.map_or(0, |count| count.packets)
+        };
+        let flows = self.lower_flows.iter();
+        flows.map(|(n, name)| (name.as_str(), count("encapsulated", *n), count("decapsulated", *n))).collect()
     }
 
     pub(crate) fn publish(&self, state: Value, counts: AgentCounts) {
@@ -114,11 +125,17 @@ impl Status {
                 })
             })
             .collect();
+        let lower_flows: Vec<Value> = self
+            .carried()
+            .into_iter()
+            .map(|(link, into, out)| json!({ "link": link, "encapsulated": into, "decapsulated": out }))
+            .collect();
         let reasons: serde_json::Map<String, Value> =
             self.reasons().into_iter().map(|(name, count)| (name, count.into())).collect();
         json!({
             "ipcps": last.0, "packets": stats.total.packets, "cpu_queue_lost": stats.total.punt_lost,
             "not_injected": last.1.not_injected, "table_writes": last.1.table_writes, "reasons": reasons, "ports": ports,
+            "lower_flows": lower_flows,
         })
     }
 
@@ -141,6 +158,11 @@ impl Status {
         let length = |value: &Value| value.as_array().map_or(0, Vec::len);
         page.counter("hopwright_rina_pdus_total", "Frames by what became of them.");
         self.reasons().iter().for_each(|(name, count)| page.sample(&[("reason", name)], count));
+        page.counter("hopwright_rina_carried_pdus_total", "PDUs that entered and left (N-1) flows.");
+        for (link, into, out) in self.carried() {
+            page.sample(&[("link", link), ("what", "encapsulated")], into);
+            page.sample(&[("link", link), ("what", "decapsulated")], out);
+        }
         page.gauge("hopwright_rina_address", "The IPC process's address; 0: not enrolled.");
         for ipcp in ipcps {
             page.sample(&[("dif", &text(&ipcp["dif"])), ("ipcp", &text(&ipcp["name"]))], &ipcp["address"]);

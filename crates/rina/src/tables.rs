@@ -11,7 +11,9 @@ use hopwright_dataplane::{Control, ControlError, Difference, EntrySpec, EntryTar
 use hopwright_ir::{ActionCall, MatchValue, TableId};
 use num_bigint::BigUint;
 
+use crate::frames::Shim;
 use crate::ipcp::Ipcp;
+use crate::name::Name;
 use crate::neighbour::Mac;
 use crate::pdu::Syntax;
 
@@ -19,12 +21,25 @@ const TABLES: [&str; 5] = ["links", "next_hops", "destinations", "qos_queues", "
 /// Numbers of groups.
 const GROUPS: u16 = 4095;
 
+/// What carries the PDUs of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LinkKind {
+    /// Ethernet, or a VLAN.
+    Ethernet,
+    /// Datagrams.
+    Udp(Shim),
+    /// A flow of the DIF that another IPC process of this system is in, to a neighbour.
+    Flow { lower: usize, to: Name, qos: String },
+}
+
 /// A link of the router: an IPC process and its place at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouterLink {
     /// Which IPC process, and which of its links.
     pub ipcp: usize,
     pub link: usize,
+    pub kind: LinkKind,
+    /// Of a link that is a flow: none.
     pub port: u32,
     /// 0: untagged.
     pub vlan: u16,
@@ -163,6 +178,6 @@ fn key(group: u16) -> Vec<MatchValue> {
     vec![MatchValue::Exact(group.into()), MatchValue::Optional(None)]
 }
 
-fn mac(address: Mac) -> u64 {
+pub(crate) fn mac(address: Mac) -> u64 {
     address.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
 
 /// Runs the program for a controller, which fills the tables.
 fn with_controller(config: &Config, address: SocketAddr, stop: &AtomicBool) -> Result<(), Failure> {
-    let compiled = hopwright_rina::program::compile(false);
+    let compiled = hopwright_rina::program::compile(config.program(), false);
     let bundle = Bundle::of(&compiled, Path::new("interior.p4"), &[], &[]);
     let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
     let policy = EnginePolicy::Auto;

@@ -1,0 +1,122 @@
+//! Frames: Ethernet, perhaps with a VLAN tag, and the shim over UDP and IPv4.
+
+use std::net::SocketAddrV4;
+
+use hopwright_ports::checksum;
+
+use crate::neighbour::Mac;
+
+/// EtherType of the shim DIF over Ethernet.
+pub(crate) const RINA_TYPE: u16 = 0xd1f0;
+const VLAN_TYPE: u16 = 0x8100;
+const IPV4_TYPE: u16 = 0x0800;
+const IPV4_BYTES: usize = 20;
+const UDP_BYTES: usize = 8;
+const UDP: u8 = 17;
+/// Least bytes of a frame.
+const LEAST: usize = 60;
+
+/// Source and destination of a datagram that carries PDUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Shim {
+    /// This system.
+    pub local: SocketAddrV4,
+    /// The neighbour.
+    pub remote: SocketAddrV4,
+}
+
+/// A frame that carries a PDU.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Received<'a> {
+    pub from: Mac,
+    pub vlan: u16,
+    pub shim: Option<Shim>,
+    pub pdu: &'a [u8],
+}
+
+/// Reads a frame.
+pub(crate) fn parse(frame: &[u8]) -> Option<Received<'_>> {
+    let from = *frame.get(6..)?.first_chunk::<6>()?;
+    let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
+    let (vlan, kind, rest) = match word(12)? {
+        VLAN_TYPE => (word(14)? & 0xfff, word(16)?, frame.get(18..)?),
+        kind => (0, kind, frame.get(14..)?),
+    };
+    match kind {
+        RINA_TYPE => Some(Received { from, vlan, shim: None, pdu: rest }),
+        IPV4_TYPE => {
+            let (head, pdu) = rest.split_first_chunk::<{ IPV4_BYTES + UDP_BYTES }>()?;
+            let address = |at: usize| Some(std::net::Ipv4Addr::from(*head.get(at..)?.first_chunk::<4>()?));
+            let port = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+            if head[0] != 0x45 || head[9] != UDP {
+                return None;
+            }
+            let shim = Shim {
+                remote: SocketAddrV4::new(address(12)?, port(20)),
+                local: SocketAddrV4::new(address(16)?, port(22)),
+            };
+            Some(Received { from, vlan, shim: Some(shim), pdu })
+        }
+        _ => None,
+    }
+}
+
+/// Appends a frame.
+pub(crate) fn write(to: Mac, from: Mac, vlan: u16, shim: Option<Shim>, pdu: &[u8], out: &mut Vec<u8>) {
+    let begin = out.len();
+    out.extend(to);
+    out.extend(from);
+    if vlan != 0 {
+        out.extend(VLAN_TYPE.to_be_bytes());
+        out.extend(vlan.to_be_bytes());
+    }
+    match shim {
+        None => out.extend(RINA_TYPE.to_be_bytes()),
+        Some(Shim { local, remote }) => {
+            out.extend(IPV4_TYPE.to_be_bytes());
+            let ip = out.len();
+            let length = (UDP_BYTES + pdu.len()) as u16;
+            out.extend([0x45, 0]);
+            out.extend((length + IPV4_BYTES as u16).to_be_bytes());
+            // Not to be fragmented.
+            out.extend([0, 0, 0x40, 0, 64, UDP, 0, 0]);
+            out.extend(local.ip().octets());
+            out.extend(remote.ip().octets());
+            let sum = !checksum::ones_sum(&out[ip..]);
+            out[ip + 10..ip + 12].copy_from_slice(&sum.to_be_bytes());
+            out.extend(local.port().to_be_bytes());
+            out.extend(remote.port().to_be_bytes());
+            out.extend(length.to_be_bytes());
+            // No checksum: EFCP's header has one.
+            out.extend([0, 0]);
+        }
+    }
+    out.extend(pdu);
+    out.resize(out.len().max(begin + LEAST), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_read_as_written() {
+        let shim = Shim { local: "192.0.2.1:3359".parse().unwrap(), remote: "192.0.2.2:3360".parse().unwrap() };
+        let other = Shim { local: shim.remote, remote: shim.local };
+        for (vlan, sent, seen) in [(0, None, None), (30, None, None), (0, Some(shim), Some(other))] {
+            let mut frame = Vec::new();
+            write([1; 6], [2; 6], vlan, sent, &[7; 100], &mut frame);
+            let received = parse(&frame).unwrap();
+            assert_eq!(
+                (received.from, received.vlan, received.shim, received.pdu),
+                ([2; 6], vlan, seen, &[7; 100][..])
+            );
+            for cut in 0..frame.len() - 100 {
+                assert!(parse(&frame[..cut]).is_none(), "{cut}");
+            }
+        }
+        let mut short = Vec::new();
+        write([1; 6], [2; 6], 0, None, &[7; 5], &mut short);
+        assert_eq!(short.len(), LEAST);
+    }
+}
