@@ -74,10 +74,12 @@ test-rtl-simulation: fpga-tools
 formal-rtl: fpga-tools
 	tests/rtl/.venv/bin/python tests/rtl/formal.py
 
-# What the hardware engines take and reach on an ECP5: the table of docs/fpga.md, with three seeds. Takes long.
+# What the hardware engines and whole designs take and reach on an ECP5: the tables of docs/fpga.md. Takes hours.
 .PHONY: synthesis-rtl
 synthesis-rtl: fpga-tools
 	tests/rtl/.venv/bin/python tests/rtl/synthesis.py
+	$(CARGO) build --release -p hopwright
+	tests/rtl/.venv/bin/python tests/rtl/programs.py
 
 ifneq ($(ROOT),)
 # Four routers on one switch: who talks to whom, what happens when one changes, figures by tenant.
@@ -257,8 +259,20 @@ test-local-topology: hopwright interop-tools
 test-underlay: hopwright interop-tools
 	tests/interop/underlay_test.py --short --router "$(ROUTER)"
 
-# What takes longer than CI has time for: about an hour.
+# Simulated hardware at length: all packet tests, a million SCION packets, and the border router in a network. Some hours.
+.PHONY: test-rtl-long braccept-rtl
+test-rtl-long: braccept-rtl
+	HOPWRIGHT_STF=all HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test simulation -- --ignored
+
+# The reference's acceptance tool with our router's data plane in simulated hardware, which is built first.
+braccept-rtl: hopwright interop-tools
+	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
+	tests/interop/braccept.py --plain --router "hopwright+engine=rtl"
+	tests/interop/network_test.py --hardware br111
+
+# What takes longer than CI has time for: about an hour, and simulated hardware.
 test-long: hopwright interop-tools
+	$(MAKE) test-rtl-long
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
 	tests/openflow/setup.sh

@@ -9,7 +9,7 @@ control CheckBfd(inout metadata_t meta, in standard_metadata_t std) {
     // By link, as the agent numbers them: when a packet was let through, in microseconds. The clock may be set back.
     // Two packets at the same moment may both pass.
     @concurrent
-    register<bit<48>>(4096) bfd_heard;
+    register<bit<48>>(LINK_COUNT) bfd_heard;
     bit<48> heard = 0;
 
     apply {

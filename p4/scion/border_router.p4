@@ -12,7 +12,7 @@
 //   bfd.p4        what the agent hears of the routers at the other ends of its links
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
-//   counters.p4   what is counted
+//   counters.p4   what is counted                       features.p4  sizes, and what may be left out
 //   reasons.p4    why a packet is dropped or goes to the CPU port
 //
 // Every packet ends in one of three ways. It is forwarded, if each check has passed. It is dropped, if it makes
@@ -29,6 +29,7 @@
 
 #include "reasons.p4"
 #include "headers.p4"
+#include "features.p4"
 #include "parser.p4"
 #include "checksum.p4"
 #include "links.p4"
@@ -90,7 +91,9 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
     CheckLengths() check_lengths;
     CheckIngressHop() check_ingress_hop;
     CheckBfd() check_bfd;
+#ifndef NO_ONE_HOP
     CheckOneHop() check_one_hop;
+#endif
     CheckMacs() check_macs;
     CheckEgressHop() check_egress_hop;
     Deliver() deliver;
@@ -106,8 +109,12 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
             check_ingress_hop.apply(hdr, meta);
         } else if (meta.bfd == 1) {
             check_bfd.apply(meta, std);
+#ifndef NO_ONE_HOP
         } else if (hdr.scion.path_type == PATH_ONE_HOP) {
             check_one_hop.apply(hdr, meta);
+#endif
+        } else if (is_left_out(hdr.scion.path_type)) {
+            meta.reason = Reason.FEATURE_LEFT_OUT;
         } else {
             meta.reason = Reason.UNSUPPORTED_PATH_TYPE;
         }
@@ -139,9 +146,13 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     FindSource() find_source;
     Decide() decide;
     AdvancePath() advance_path;
+#ifndef NO_ONE_HOP
     AdvanceOneHop() advance_one_hop;
+#endif
     WriteUnderlay() write_underlay;
+#ifndef NO_EPIC
     CheckEpic() check_epic;
+#endif
     CountReceived() count_received;
     CountForwarded() count_forwarded;
     CountRefused() count_refused;
@@ -179,10 +190,13 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         if (meta.reason == Reason.NONE) {
             if (hdr.path.isValid()) {
                 advance_path.apply(hdr, meta);
+#ifndef NO_ONE_HOP
             } else {
                 advance_one_hop.apply(hdr, meta);
+#endif
             }
             write_underlay.apply(hdr, meta, std);
+#ifndef NO_EPIC
             if (hdr.epic.isValid()) {
                 // Last, because here it costs the other packets nothing. What it finds wrong is dropped: that the
                 // packet is no longer as it came does not matter.
@@ -194,6 +208,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                     return;
                 }
             }
+#endif
             count_forwarded.apply(hdr, meta);
         } else if ((bit<8>) meta.reason < PUNT_FIRST) {
             mark_to_drop(std);

@@ -47,14 +47,14 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         key = { meta.target.dst4: exact @name("address"); }
         actions = { next_hop; @defaultonly unresolved; }
         default_action = unresolved();
-        size = 65536;
+        size = HOST_COUNT_IPV4;
     }
 
     table hosts_ipv6 {
         key = { meta.target.dst6: exact @name("address"); }
         actions = { next_hop; @defaultonly unresolved; }
         default_action = unresolved();
-        size = 65536;
+        size = HOST_COUNT_IPV6;
     }
 
     apply {

@@ -19,7 +19,9 @@ const bit<64> EPIC_SKEW_US     = 1000000;
 // not looked at: that is how the reference does it.
 control CheckEpic(in headers_t hdr, inout metadata_t meta) {
     Aes128WithKey() hop_cipher;
+#ifndef NO_OTHER_KEYS
     UseOtherKeys() use_other_keys;
+#endif
     bit<8> hops_left = 0;
     bit<32> timestamp = 0;
     bit<64> sent = 0;
@@ -51,10 +53,12 @@ control CheckEpic(in headers_t hdr, inout metadata_t meta) {
         block = mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
                           hdr.hop.cons_ingress, hdr.hop.cons_egress);
         hop_key.mac(0, block, hop_tag);
+#ifndef NO_OTHER_KEYS
         if (hop_tag[127:80] != hdr.hop.mac) {
             // The hop is good, so it is one of another key.
             use_other_keys.apply(block, hdr.hop.mac, hop_tag);
         }
+#endif
         block = 6w0 ++ hdr.scion.src_len ++ timestamp ++ hdr.epic.timestamp ++ hdr.epic.counter
               ++ hdr.scion.src_ia[63:40];
         hop_cipher.encrypt(hop_tag, block, chain);

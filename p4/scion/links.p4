@@ -59,7 +59,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         }
         actions = { external; sibling; @defaultonly NoAction; }
         default_action = NoAction();
-        size = 4096;
+        size = LINK_COUNT;
     }
 
     table links_ipv6 {
@@ -71,7 +71,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         }
         actions = { external; sibling; @defaultonly NoAction; }
         default_action = NoAction();
-        size = 4096;
+        size = LINK_COUNT;
     }
 
     apply {
@@ -164,7 +164,7 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         key = { interface: exact @name("interface"); }
         actions = { over_ipv4; over_ipv6; @defaultonly unknown; }
         default_action = unknown();
-        size = 4096;
+        size = LINK_COUNT;
     }
 
     apply {

@@ -42,6 +42,25 @@ control UseOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
     }
 }
 
+#ifdef NO_OTHER_KEYS
+// A packet whose MAC is not one of the first key may have one of another, if there are others: the CPU port gets it.
+control LeaveOtherKeys(inout metadata_t meta) {
+    action one_key() { }
+
+    action several_keys() {
+        meta.reason = Reason.FEATURE_LEFT_OUT;
+    }
+
+    table other_keys {
+        actions = { one_key; several_keys; }
+        default_action = one_key();
+    }
+
+    apply {
+        other_keys.apply();
+    }
+}
+#else
 // The same, if there are other keys at all.
 control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
     UseOtherKeys() use_other_keys;
@@ -65,6 +84,8 @@ control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
         }
     }
 }
+
+#endif
 
 // The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
 // one-hop path, the MAC of the hop to be added. They are computed before anything is checked, and one right after the
@@ -104,7 +125,11 @@ control ComputeMacs(in headers_t hdr, inout metadata_t meta) {
 
 // Are they those of the packet?
 control CheckMacs(in headers_t hdr, inout metadata_t meta) {
+#ifdef NO_OTHER_KEYS
+    LeaveOtherKeys() leave_other_keys;
+#else
     TryOtherKeys() try_other_keys;
+#endif
     bit<1> alert = 0;
 
     apply {
@@ -114,8 +139,15 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
         }
 
         if (meta.tag[127:80] != hdr.hop.mac) {
+#ifdef NO_OTHER_KEYS
+            leave_other_keys.apply(meta);
+            if (meta.reason != Reason.NONE) {
+                return;
+            }
+#else
             try_other_keys.apply(mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
                                            hdr.hop.cons_ingress, hdr.hop.cons_egress), hdr.hop.mac, meta.tag);
+#endif
             if (meta.tag[127:80] != hdr.hop.mac) {
                 meta.reason = hdr.scion.path_type == PATH_ONE_HOP ? Reason.ONE_HOP_MAC : Reason.INVALID_HOP_MAC;
                 return;
@@ -137,9 +169,16 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
             if (meta.tag_next[127:80] != hdr.hop_next.mac) {
+#ifdef NO_OTHER_KEYS
+                leave_other_keys.apply(meta);
+                if (meta.reason != Reason.NONE) {
+                    return;
+                }
+#else
                 try_other_keys.apply(mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
                                                hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress),
                                      hdr.hop_next.mac, meta.tag_next);
+#endif
                 if (meta.tag_next[127:80] != hdr.hop_next.mac) {
                     meta.reason = Reason.INVALID_HOP_MAC;
                 }

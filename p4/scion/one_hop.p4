@@ -17,7 +17,7 @@ control CheckOneHop(in headers_t hdr, inout metadata_t meta) {
         key = { interface: exact @name("interface"); }
         actions = { is_at; @defaultonly NoAction; }
         default_action = NoAction();
-        size = 4096;
+        size = LINK_COUNT;
     }
 
     apply {

@@ -115,21 +115,27 @@ parser BorderRouterParser(packet_in packet,
     state path {
         transition select(hdr.scion.path_type) {
             PATH_SCION: scion_path;
+#ifndef NO_ONE_HOP
             PATH_ONE_HOP: one_hop_path;
+#endif
             PATH_EMPTY: empty_path;
+#ifndef NO_EPIC
             PATH_EPIC: epic_path;
+#endif
             default: accept;
         }
     }
 
     // ---- Path types SCION and EPIC-HP ---------------------------------------------------------------
 
+#ifndef NO_EPIC
     // A SCION path with something in front of it.
     state epic_path {
         packet.extract(hdr.epic);
         epic_words = EPIC_WORDS;
         transition scion_path;
     }
+#endif
 
     // The info fields, named by their place relative to the current one.
     state scion_path {
@@ -301,6 +307,7 @@ parser BorderRouterParser(packet_in packet,
 
     // ---- Other path types ---------------------------------------------------------------------------
 
+#ifndef NO_ONE_HOP
     state one_hop_path {
         packet.extract(hdr.info);
         packet.extract(hdr.hop);
@@ -310,6 +317,7 @@ parser BorderRouterParser(packet_in packet,
         verify(meta.path_words <= hdr.scion.hdr_len, error.ScionHeaderTooShort);
         transition behind_path;
     }
+#endif
 
     state empty_path {
         meta.path_words = 7 + ((bit<8>) hdr.scion.dst_len + 1) + ((bit<8>) hdr.scion.src_len + 1);

@@ -29,7 +29,7 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { NoAction; }
         const default_action = NoAction();
-        size = 4096;
+        size = LINK_COUNT;
     }
 
     apply {

@@ -55,7 +55,8 @@ enum bit<8> Reason {
     NEXT_HOP_UNRESOLVED        = 82,  // no link-layer address yet
     SCMP_ERROR                 = 83,  // error message for a host of ours: the port is in the quoted packet
     NO_UDP_CHECKSUM            = 84,  // must go out over IPv6, which wants a checksum, and came without
-    PACKET_TOO_BIG             = 85   // longer than the MTU of the link it would leave by
+    PACKET_TOO_BIG             = 85,  // longer than the MTU of the link it would leave by
+    FEATURE_LEFT_OUT           = 86   // of a feature that this program was compiled without (features.p4)
 }
 
 const bit<8> PUNT_FIRST = 64;

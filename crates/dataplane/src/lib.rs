@@ -59,6 +59,7 @@ pub mod egress_queues;
 mod executor;
 pub mod externs;
 mod observe;
+pub mod offload;
 pub mod packet;
 pub mod port;
 mod state;

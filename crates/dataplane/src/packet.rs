@@ -161,6 +161,17 @@ impl Packet {
         fits
     }
 
+    /// Replaces the packet's bytes, keeping its end: headers grow into the headroom. False (and no change) if there is not enough.
+    pub(crate) fn replace(&mut self, bytes: &[u8]) -> bool {
+        let end = self.0.end;
+        let start = end.checked_sub(bytes.len() as u32);
+        let fits = start.is_some_and(|start| self.set_bounds(start, end));
+        if fits {
+            self.bytes_mut().copy_from_slice(bytes);
+        }
+        fits
+    }
+
     /// Replaces the packet's bytes, keeping its start. False (and no change) if they do not fit.
     #[inline]
     pub fn fill(&mut self, bytes: &[u8]) -> bool {

@@ -11,6 +11,7 @@ use crate::control::Control;
 use crate::executor::live_store::LiveStore;
 use crate::executor::machine::MachineProgram;
 use crate::externs::ExternTypes;
+use crate::offload::{Device, Offload};
 use crate::state::digest::Digests;
 use crate::state::models_of;
 use crate::trace::respecialise::Traces;
@@ -23,6 +24,8 @@ pub enum EngineKind {
     Jit,
     /// The reference interpreter: slow, complete.
     Interp,
+    /// A device: see [`VirtualDataPlane::offloaded`].
+    Offload,
 }
 
 /// Why a program cannot run.
@@ -53,6 +56,7 @@ pub(crate) enum Engine {
     Jit(Box<MachineProgram>),
     /// The lock makes it the one writer of counters, meters and registers.
     Interp(Box<Mutex<Interp<LiveStore>>>),
+    Offload(Arc<Device>),
 }
 
 fn compile(pipeline: &Pipeline) -> Result<CompiledPipeline, Unsupported> {
@@ -89,6 +93,16 @@ impl VirtualDataPlane {
         VirtualDataPlane::build(pipeline, engine, types, compile)
     }
 
+    /// A program that a device runs, which has it as it starts.
+    pub fn offloaded(pipeline: Arc<Pipeline>, offload: Box<dyn Offload>) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        let types = ExternTypes::standard();
+        let control = Control::new(&pipeline, &types, BuildError::Program, || Ok(Digests::interpreted()))?;
+        let device = Device::new(offload);
+        control.attach(&device).map_err(BuildError::Program)?;
+        let traces = Traces::new(control.domain());
+        Ok(Arc::new(VirtualDataPlane { engine: Engine::Offload(device), control: Arc::new(control), traces }))
+    }
+
     fn build(
         pipeline: Arc<Pipeline>,
         engine: EngineKind,
@@ -96,6 +110,7 @@ impl VirtualDataPlane {
         compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, Unsupported>,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
         let (engine, control) = match engine {
+            EngineKind::Offload => return Err(BuildError::Program("no device is given".into())),
             EngineKind::Interp => {
                 let control = Control::new(&pipeline, types, BuildError::Program, || Ok(Digests::interpreted()))?;
                 let control = Arc::new(control);
@@ -141,6 +156,7 @@ impl VirtualDataPlane {
         match self.engine {
             Engine::Jit(_) => EngineKind::Jit,
             Engine::Interp(_) => EngineKind::Interp,
+            Engine::Offload(_) => EngineKind::Offload,
         }
     }
 
@@ -148,7 +164,7 @@ impl VirtualDataPlane {
     /// meters and counters of table entries, they would corrupt: then the error names it. Registers of at most 64 bits
     /// that the program says it shares (`@concurrent`) are no obstacle.
     pub fn shareable(&self) -> Result<(), BuildError> {
-        if self.engine_kind() == EngineKind::Interp {
+        if self.engine_kind() != EngineKind::Jit {
             return Ok(());
         }
         let taken_in_turn = |object: &&hopwright_ir::ExternInstance| match &object.kind {

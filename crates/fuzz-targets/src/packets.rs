@@ -81,7 +81,7 @@ impl Routers {
                 // The built-in machine code.
                 let vdp = match kind {
                     EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
-                    EngineKind::Jit => program::BuiltIn::read().run(kind),
+                    _ => program::BuiltIn::read().run(kind),
                 };
                 let vdp = vdp.expect("the router runs");
                 let (links, hosts) = (synthetic::rich_links(v6), synthetic::rich_hosts(v6));

@@ -56,7 +56,9 @@ pub(crate) enum Command {
     /// Compile a program to SystemVerilog for an FPGA
     ///
     /// Writes the top module, the pipeline, its engines and the register map (JSON), and prints the number of stages. What
-    /// the hardware cannot do is an error at its place in the program.
+    /// the hardware cannot do is an error at its place in the program. `--engine rtl` of stf, replay, run and scion simulates the
+    /// design; that needs verilator, g++ and make. `--report` tells which lines of the program cost most, and what makes latency and
+    /// clock what they are.
     Rtl(RtlArgs),
     /// Print the P4Info of a program
     ///
@@ -324,6 +326,23 @@ pub(crate) struct RtlArgs {
     /// Print the hardware IR instead, and write nothing
     #[arg(long)]
     pub ir: bool,
+    /// Print what the design costs and why instead, and write nothing
+    #[arg(long, value_enum, value_name = "FORMAT", require_equals = true, num_args = 0..=1, default_missing_value = "text")]
+    pub report: Option<ReportFormat>,
+    /// Only build the simulation that `--engine rtl` of other commands runs, and print where it is. Takes minutes for a large program
+    #[arg(long, conflicts_with = "ir")]
+    pub simulation: bool,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A page with a picture of the pipeline
+    Html,
 }
 
 #[derive(Args, Debug)]
@@ -364,6 +383,8 @@ pub(crate) enum EngineChoice {
     Interp,
     /// Machine code
     Jit,
+    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
+    Rtl,
 }
 
 /// The engine of a switch.
@@ -375,6 +396,8 @@ pub(crate) enum RunEngine {
     Interp,
     /// Machine code
     Jit,
+    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
+    Rtl,
 }
 
 #[derive(Args, Debug)]
@@ -617,6 +640,9 @@ pub(crate) struct ScionArgs {
     /// The router's configuration
     #[arg(long, value_name = "router.toml", required = true)]
     pub config: Option<PathBuf>,
+    /// What runs the program. Simulated hardware takes minutes to be built the first time
+    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
+    pub engine: EngineChoice,
     /// Write counters as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

@@ -7,6 +7,7 @@ use hopwright_dataplane::BuildError;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_driver::{Compiled, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
+use hopwright_offload::OffloadError;
 use hopwright_rtl::Refusal;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
@@ -121,6 +122,15 @@ pub(crate) fn refused_by_hardware(pipeline: &Pipeline, refusals: &[Refusal]) -> 
         eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
     }
     Failure::Reported
+}
+
+/// Says why a program does not run as simulated hardware.
+pub(crate) fn not_offloaded(pipeline: &Pipeline, error: &OffloadError) -> Failure {
+    match error {
+        OffloadError::Refused(refusals) => refused_by_hardware(pipeline, refusals),
+        OffloadError::Build(error) => refused(pipeline, error),
+        other => Failure::message(other),
+    }
 }
 
 /// Whether to colour standard error.

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::packet::PoolError;
-use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
+use hopwright_dataplane::{BuildError, EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_ir::Pipeline;
+use hopwright_offload::OffloadError;
+use hopwright_rtl::Target;
 use hopwright_stf::DataPlaneEngine;
 
 use crate::cli::EngineChoice;
@@ -16,8 +18,27 @@ pub(crate) fn data_plane(pipeline: &Arc<Pipeline>, engine: EngineChoice) -> Resu
     let kind = match engine {
         EngineChoice::Interp => EngineKind::Interp,
         EngineChoice::Jit => EngineKind::Jit,
+        EngineChoice::Rtl => return simulated(pipeline).map_err(|error| compile::not_offloaded(pipeline, &error)),
     };
     VirtualDataPlane::new(pipeline.clone(), kind).map_err(|error| compile::refused(pipeline, &error))
+}
+
+/// A data plane whose program runs as simulated hardware.
+pub(crate) fn simulated(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, OffloadError> {
+    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
+    hopwright_offload::simulated(pipeline, &target)
+}
+
+/// The same; what is refused is one error.
+pub(crate) fn hardware(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> {
+    simulated(pipeline).map_err(|error| match error {
+        OffloadError::Build(error) => error,
+        OffloadError::Refused(refusals) => {
+            let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();
+            BuildError::Program(reports.join("\n"))
+        }
+        other => BuildError::Program(other.to_string()),
+    })
 }
 
 /// A data plane that takes one packet at a time.

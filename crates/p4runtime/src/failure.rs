@@ -96,6 +96,7 @@ impl From<ControlError> for Failure {
             | ControlError::NoDirectCounter(_)
             | ControlError::NoDirectMeter(_)
             | ControlError::Interpreter(_) => Code::InvalidArgument,
+            ControlError::Device { .. } => Code::ResourceExhausted,
         };
         Failure { code, message: error.to_string() }
     }

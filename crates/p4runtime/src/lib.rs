@@ -38,5 +38,5 @@ mod uploads;
 pub use access::{Access, Client};
 pub use device::{Counts, Device};
 pub use failure::Failure;
-pub use program::{Bundle, EnginePolicy, Program};
+pub use program::{Bundle, EnginePolicy, Maker, Program};
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};

@@ -36,7 +36,21 @@ pub enum EnginePolicy {
     Jit,
     /// The interpreter only.
     Interp,
+    /// What this makes of the program.
+    Other(Maker),
 }
+
+/// Makes a data plane of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct Maker(pub fn(&Arc<Pipeline>) -> std::result::Result<Arc<VirtualDataPlane>, BuildError>);
+
+impl PartialEq for Maker {
+    fn eq(&self, other: &Maker) -> bool {
+        std::ptr::fn_addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Maker {}
 
 /// Several source files as one device config.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +131,7 @@ impl Program {
         let built = match policy {
             EnginePolicy::Jit => build(EngineKind::Jit),
             EnginePolicy::Interp => build(EngineKind::Interp),
+            EnginePolicy::Other(Maker(make)) => make(&self.pipeline),
             EnginePolicy::Auto => build(EngineKind::Jit).or_else(|error| {
                 let vdp = build(EngineKind::Interp)?;
                 tracing::warn!("{}: {}; the interpreter runs it, slowly", self.pipeline.name, self.words(&error));

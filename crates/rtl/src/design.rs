@@ -12,6 +12,8 @@ use crate::target::Target;
 /// A program for a target.
 #[derive(Clone, Debug)]
 pub struct Hardware {
+    /// The target.
+    pub target: Target,
     /// The operations.
     pub core: Core,
     /// Their stages.
@@ -29,5 +31,5 @@ pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Ref
     let core = Core::of(pipeline, &design, target)?;
     let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
     let verilog = sv::emit(pipeline, &core, &schedule, target)?;
-    Ok(Hardware { core, schedule, verilog })
+    Ok(Hardware { target: target.clone(), core, schedule, verilog })
 }

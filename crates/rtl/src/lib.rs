@@ -16,6 +16,7 @@ mod keys;
 pub mod map;
 pub mod offsets;
 mod refusal;
+pub mod report;
 pub mod schedule;
 pub mod simulation;
 pub mod sv;

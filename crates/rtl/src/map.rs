@@ -5,7 +5,7 @@
 //! | address | write | read |
 //! | --- | --- | --- |
 //! | `0x0000` + 4 × i | word i of the data of the next write, lowest first | word i of the last answer |
-//! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | |
+//! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | 1 while the memory must not be written |
 //! | `0x2000` + 4 × object | accesses the cell of this index: reads it and, with bit 31 set, writes the data | 1 while an access runs |
 
 use std::fmt::Write;
@@ -51,6 +51,13 @@ pub enum MemoryKind {
         /// Chunks of the key.
         chunks: u32,
     },
+}
+
+impl MemoryKind {
+    /// Whether writes fill one part of the memory while lookups use another one, so that they have to wait after a change.
+    pub(crate) fn has_banks(self) -> bool {
+        matches!(self, MemoryKind::Lpm { .. })
+    }
 }
 
 /// A memory that a driver writes.
@@ -130,8 +137,9 @@ impl Map {
         )
     }
 
-    /// The logic between the bus and the engines.
-    pub(crate) fn logic(&self) -> String {
+    /// The logic between the bus and the engines. `switching` are signals of engines that are high while a memory, by number, must
+    /// not be written.
+    pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
         let (words, memories, objects) = (self.words(), self.memories.len().max(1), self.objects.len().max(1));
         let bits = 32 * words;
         let mut out = String::new();
@@ -139,12 +147,22 @@ impl Map {
             out,
             "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
              logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_ready, \
-             object_done;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    assign bus_wr_ready = \
+             object_done;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    assign bus_wr_ready = \
              1'b1;\n    assign mem_wr_data = bus_data;\n",
             bits - 1,
             memories - 1,
             objects - 1
         );
+        for (_, signal) in switching {
+            let _ = writeln!(out, "    logic {signal};");
+        }
+        for number in 0..memories {
+            let signals = switching.iter().filter(|(memory, _)| *memory == number).map(|(_, signal)| signal.as_str());
+            let signals = signals.collect::<Vec<_>>().join(" || ");
+            // A write that is on its way makes them high two cycles later.
+            let busy = if signals.is_empty() { "1'b0".into() } else { format!("mem_wr_en[{number}] || {signals}") };
+            let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
+        }
         out.push_str(
             "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        if (bus_wr_en && bus_wr_addr[15:12] == 4'd0) \
              begin\n",
@@ -180,7 +198,8 @@ impl Map {
         out.push_str(
             "        if (rst) begin\n            object_valid <= '0;\n            object_busy <= 1'b0;\n        end\n        \
              bus_rd_valid <= bus_rd_en && !bus_rd_valid;\n        bus_rd_data <= bus_rd_addr[15:12] == 4'd0 ? \
-             32'(bus_answer >> {bus_rd_addr[11:2], 5'd0}) : {31'd0, object_busy};\n    end\n",
+             32'(bus_answer >> {bus_rd_addr[11:2], 5'd0}) : {31'd0, bus_rd_addr[15:12] == 4'd1 ? 1'(mem_busy >> \
+             bus_rd_addr[11:2]) : object_busy};\n    end\n",
         );
         for (number, object) in self.objects.iter().enumerate() {
             let _ = writeln!(out, "    logic [{}:0] object_{number};", object.bits - 1);

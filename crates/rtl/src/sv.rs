@@ -24,7 +24,7 @@ const MAX_TERNARY_ENTRIES: u32 = 1024;
 const MAX_KEYS: u32 = 256;
 
 /// Stages between two uses of a value from which on a delay line carries it.
-const DELAY_LINE: u32 = 6;
+pub(crate) const DELAY_LINE: u32 = 6;
 
 /// The top module, with names in `@`.
 const TOP: &str = include_str!("top.sv");
@@ -42,6 +42,8 @@ pub struct Verilog {
     pub map: Map,
     /// Names of the engines that are used.
     pub engines: BTreeSet<&'static str>,
+    /// Cycles at least between two packets in the pipeline.
+    pub gap: u32,
 }
 
 /// Writes a scheduled core.
@@ -64,13 +66,21 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         window_stages: 0,
         start_stages: BTreeSet::new(),
         declarations: String::new(),
+        switching: Vec::new(),
     };
     let module = writer.module();
     if !writer.refusals.is_empty() {
         return Err(writer.refusals);
     }
     let top = writer.top();
-    Ok(Verilog { name: identifier(&pipeline.name), pipeline: module, top, map: writer.map, engines: writer.engines })
+    Ok(Verilog {
+        name: identifier(&pipeline.name),
+        pipeline: module,
+        top,
+        map: writer.map,
+        engines: writer.engines,
+        gap: writer.gap,
+    })
 }
 
 struct Writer<'a> {
@@ -94,6 +104,8 @@ struct Writer<'a> {
     start_stages: BTreeSet<u32>,
     /// Signals that are driven at another place than they are used.
     declarations: String,
+    /// Memories that must not be written while a signal is high.
+    switching: Vec<(usize, String)>,
 }
 
 impl Writer<'_> {
@@ -177,7 +189,7 @@ impl Writer<'_> {
             Map::ports(),
         );
         out.push_str(&valid);
-        out.push_str(&self.map.logic());
+        out.push_str(&self.map.logic(&self.switching));
         out.push_str(&self.declarations);
         out.push_str(&self.starts(addr));
         for stage in 1..=self.window_stages {
@@ -775,7 +787,11 @@ impl Writer<'_> {
         let memory = Memory { name: table.name.clone(), kind, addr_bits, data_bits: write_bits, key_bits };
         let number = self.map.memory(memory);
         let hit = format!("hit{n}");
-        let extra = if matches!(engine, TableEngine::Lpm(_)) { ", .switching()" } else { "" };
+        let mut extra = String::new();
+        if kind.has_banks() {
+            extra = format!(", .switching(switching{n})");
+            self.switching.push((number, format!("switching{n}")));
+        }
         let stored_part = if data_bits > 0 { format!(", data{n}") } else { String::new() };
         let _ = writeln!(
             self.body,

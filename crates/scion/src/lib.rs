@@ -21,4 +21,4 @@ pub mod tap;
 pub mod underlay;
 
 pub use agent::tenant::TenantAgent;
-pub use agent::{AgentError, Options, Setup, run};
+pub use agent::{AgentError, MakeDataPlane, Options, Setup, run};

@@ -29,7 +29,7 @@ impl Router {
         // Machine code is that which is built in.
         let vdp = match kind {
             EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
-            EngineKind::Jit => program::BuiltIn::read().run(kind),
+            _ => program::BuiltIn::read().run(kind),
         };
         let vdp = vdp.unwrap();
         synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();

@@ -6,8 +6,9 @@ mod damage;
 use std::sync::Arc;
 
 use damage::Damaged;
-use hopwright_dataplane::{EngineKind, ExternTypes, VirtualDataPlane};
-use hopwright_ir::interp::Interp;
+use hopwright_dataplane::{Control, EngineKind, ExternTypes, VirtualDataPlane};
+use hopwright_ir::interp::{Interp, LinearStore};
+use hopwright_ir::{Pipeline, TableId};
 use hopwright_rtl::{Evaluator, convert};
 use hopwright_scion::control::program::{self, Reason};
 use hopwright_scion::synthetic::{self, rich_hosts, rich_links};
@@ -17,13 +18,28 @@ const NOW: u32 = 1_790_000_000;
 const CELLS: u64 = 16 << 10;
 const COUNTERS: [&str; 5] = ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"];
 
+/// A store with the entries of a data plane.
+fn store(pipeline: &Arc<Pipeline>, control: &Control) -> LinearStore {
+    let mut store = LinearStore::new(pipeline).unwrap();
+    for table in (0..pipeline.tables.len() as u32).map(TableId) {
+        let default = control[table].default_action();
+        if default != pipeline[table].default_action {
+            store.set_default(table, Some(default)).unwrap();
+        }
+        for entry in control[table].entries() {
+            store.insert(table, entry).unwrap();
+        }
+    }
+    store
+}
+
 fn compare(seed: u64, v6: bool, packets: usize) {
     let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
     let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp).unwrap();
     synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();
     let design = Arc::new(convert(&pipeline).expect("hardware can run the program"));
     let registry = ExternTypes::standard().for_interpreter();
-    let store = || damage::store(&pipeline, vdp.control());
+    let store = || store(&pipeline, vdp.control());
     let mut interp = Interp::with_store(pipeline.clone(), &registry, store()).unwrap();
     let mut hardware = Evaluator::with_store(pipeline.clone(), design, &registry, store()).unwrap();
     let key = pipeline.extern_by_name("hop_key").unwrap();

@@ -110,9 +110,12 @@ class RouterKind:
             self._template = [hopwright_binary(), "switch", "--config", "{switch}"]
         elif choice.split("+")[0] == "hopwright":
             self.name = choice.replace('"', "")
-            self._settings = [_setting(text) for text in choice.split("+")[1:]]
+            words = choice.split("+")[1:]
+            # An option of the command, not a setting.
+            engines = [word for word in words if word.startswith("engine=")]
+            self._settings = [_setting(word) for word in words if word not in engines]
             self._template = [hopwright_binary(), "scion", "--config", "{config}",
-                              "--stats", "{stats}"]
+                              "--stats", "{stats}", *(f"--{engine}" for engine in engines)]
         else:
             self._template = shlex.split(choice)
             if not any("{config}" in word for word in self._template):

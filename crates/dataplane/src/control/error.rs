@@ -43,6 +43,8 @@ pub enum ControlError {
     FullValueSet { name: String, size: u64 },
     #[error("value set `{name}`: {reason}")]
     Member { name: String, reason: EntryError },
+    #[error("`{name}`: the hardware refuses: {reason}")]
+    Device { name: String, reason: String },
     #[error("the interpreter cannot run this program: {0}")]
     Interpreter(String),
 }

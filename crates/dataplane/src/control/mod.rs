@@ -20,6 +20,7 @@ use num_bigint::BigUint;
 
 use crate::executor::traffic::Destinations;
 use crate::externs::{ExternTypes, KeyTable, NativeExtern};
+use crate::offload::Device;
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::state::digest::Digests;
@@ -293,6 +294,26 @@ impl Control {
 
     pub(crate) fn digests(&self) -> &Digests {
         &self.digests
+    }
+
+    /// Lets a device have the state from now on. Nothing has run yet.
+    ///
+    /// # Errors
+    /// It does not take the entries that the program starts with.
+    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), String> {
+        self.tables.iter().try_for_each(|table| table.attach(device))?;
+        for (at, object) in self.externs.iter().enumerate() {
+            let id = ExternId(at as u32);
+            match object {
+                ExternObject::Counters(counters) => counters.device.attach(device, id),
+                ExternObject::Registers { values, .. } => values.device.attach(device, id),
+                ExternObject::Named(object) => {
+                    object.key_table().map_or(Ok(()), |keys| keys.attach(device, id))?;
+                }
+                ExternObject::Meters(_) | ExternObject::Profile(_) | ExternObject::Stateless => {}
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn domain(&self) -> &Arc<Domain> {

@@ -19,6 +19,10 @@ fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError
     at.ok_or_else(|| ControlError::Index { name: name.into(), index, size: size as u64 })
 }
 
+fn refused(name: &str, reason: String) -> ControlError {
+    ControlError::Device { name: name.into(), reason }
+}
+
 /// The cells of a counter array.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterArray<'a> {
@@ -29,7 +33,9 @@ pub struct CounterArray<'a> {
 impl CounterArray<'_> {
     /// Reads one cell.
     pub fn read(&self, index: u64) -> Result<Count, ControlError> {
-        Ok(self.cells.read(cell_index(self.name, index, self.cells.len())?))
+        let at = cell_index(self.name, index, self.cells.len())?;
+        self.fetch(index..index + 1);
+        Ok(self.cells.read(at))
     }
 
     /// Reads all cells.
@@ -40,12 +46,24 @@ impl CounterArray<'_> {
     /// Reads the cells in a range, which is clipped to the array.
     pub fn read_range(&self, range: Range<u64>) -> Vec<Count> {
         let end = range.end.min(self.cells.len() as u64);
+        self.fetch(range.start..end);
         (range.start..end).map(|i| self.cells.read(i as usize)).collect()
+    }
+
+    /// Brings cells up to date that a device counts. If it does not answer they stay as they were when last read.
+    fn fetch(&self, range: Range<u64>) {
+        let Some((mut device, counter)) = self.cells.device.get() else { return };
+        let counts = device.counts(counter, range.clone()).unwrap_or_default();
+        range.zip(counts).for_each(|(index, count)| self.cells.write(index as usize, count));
     }
 
     /// Sets one cell. Packets that a worker counts concurrently may be lost.
     pub fn write(&self, index: u64, count: Count) -> Result<(), ControlError> {
-        self.cells.write(cell_index(self.name, index, self.cells.len())?, count);
+        let at = cell_index(self.name, index, self.cells.len())?;
+        if let Some((mut device, counter)) = self.cells.device.get() {
+            device.set_count(counter, index, count).map_err(|reason| refused(self.name, reason))?;
+        }
+        self.cells.write(at, count);
         Ok(())
     }
 }
@@ -61,7 +79,13 @@ pub struct RegisterArray<'a> {
 impl RegisterArray<'_> {
     /// Reads one value.
     pub fn read(&self, index: u64) -> Result<BigUint, ControlError> {
-        Ok(from_limbs(&self.values.read(cell_index(self.name, index, self.values.len())?)))
+        let at = cell_index(self.name, index, self.values.len())?;
+        match self.values.device.get() {
+            Some((mut device, register)) => {
+                device.register(register, index).map_err(|reason| refused(self.name, reason))
+            }
+            None => Ok(from_limbs(&self.values.read(at))),
+        }
     }
 
     /// Writes one value.
@@ -70,6 +94,9 @@ impl RegisterArray<'_> {
         let value = value.into();
         if !bits::fits(&value, self.width) {
             return Err(ControlError::ValueWidth { name: self.name.into(), width: self.width });
+        }
+        if let Some((mut device, register)) = self.values.device.get() {
+            return device.set_register(register, index, &value).map_err(|reason| refused(self.name, reason));
         }
         let mut limbs = Vec::new();
         push_limbs(&mut limbs, &value, limbs_of(self.width));

@@ -17,6 +17,7 @@ use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::interp::{self, QueueDepths};
 
 use crate::executor::machine::Machine;
+use crate::offload::{Forwarded, Offload};
 use crate::packet::{Packet, Pool};
 use crate::sync::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
@@ -51,7 +52,7 @@ impl Executor {
                 let tally = vdp.traces().tally();
                 Some(Machine::new(program, vdp.pipeline(), vdp.control().join_counters(), tally, &depths))
             }
-            Engine::Interp(_) => None,
+            Engine::Interp(_) | Engine::Offload(_) => None,
         };
         let (standard, usage) = (vdp.pipeline().standard, Usage::of(vdp.pipeline()));
         let reads_depths = [standard.enq_qdepth, standard.deq_qdepth].iter().any(|s| usage.slots[s.index()].read);
@@ -113,7 +114,12 @@ impl Executor {
     }
 
     fn run_with(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
-        let Some(machine) = &mut self.machine else { return self.interpret(packets, now_us, pool) };
+        let Some(machine) = &mut self.machine else {
+            return match self.vdp.engine() {
+                Engine::Offload(device) => offload(&mut **device.lock(), packets, now_us),
+                _ => self.interpret(packets, now_us, pool),
+            };
+        };
         let guard = self.reader.enter();
         let destinations = self.vdp.control().destinations().get(&guard);
         let traces = self.vdp.traces();
@@ -187,16 +193,11 @@ impl Executor {
             let error = output.parser_error;
             match (sent.next(), output.verdict) {
                 (Some(first), _) => {
-                    // As in generated code, the payload stays in place and headers grow into the headroom.
-                    let end = packet.raw().end;
-                    match end.checked_sub(first.bytes.len() as u32) {
-                        Some(start) => {
-                            packet.set_priority(priorities.next().unwrap_or(0));
-                            packet.set_bounds(start, end);
-                            packet.bytes_mut().copy_from_slice(&first.bytes);
-                            packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
-                        }
-                        None => packet.decide(abi::Verdict::NoHeadroom, 0, error),
+                    if packet.replace(&first.bytes) {
+                        packet.set_priority(priorities.next().unwrap_or(0));
+                        packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
+                    } else {
+                        packet.decide(abi::Verdict::NoHeadroom, 0, error);
                     }
                 }
                 (None, interp::Verdict::Fault) => packet.decide(abi::Verdict::Fault, 0, error),
@@ -227,6 +228,23 @@ impl Executor {
         }
         packets.len()
     }
+}
+
+/// Lets a device process packets. If it does not answer, that is a fault of each.
+fn offload(device: &mut dyn Offload, packets: &mut [Packet], now_us: u64) -> usize {
+    let bytes: Vec<(u32, &[u8])> = packets.iter().map(|packet| (packet.ingress_port(), packet.bytes())).collect();
+    let processed = device.process(&bytes, now_us).unwrap_or_default();
+    for (packet, forwarded) in packets.iter_mut().zip(processed.into_iter().map(Some).chain(std::iter::repeat(None))) {
+        match forwarded {
+            Some(Some(Forwarded { port, bytes })) => {
+                let placed = packet.replace(&bytes);
+                packet.decide(if placed { abi::Verdict::Forward } else { abi::Verdict::NoHeadroom }, port, 0);
+            }
+            Some(None) => packet.decide(abi::Verdict::Drop, 0, 0),
+            None => packet.decide(abi::Verdict::Fault, 0, 0),
+        }
+    }
+    packets.len()
 }
 
 impl fmt::Debug for Executor {

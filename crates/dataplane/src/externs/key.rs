@@ -10,12 +10,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hopwright_ir::ExternId;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 use zeroize::Zeroize;
 
 use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
+use crate::offload::{Device, OnDevice};
 use crate::sync::quiescence::Domain;
 
 /// The maximum number of keys of one object.
@@ -31,6 +33,8 @@ pub struct KeyTable {
     unset: *mut Aes128Key,
     writer: Mutex<()>,
     domain: Arc<Domain>,
+    /// What uses the keys instead, if the program does not run here.
+    device: OnDevice,
 }
 
 // SAFETY: the table owns the keys that the pointers refer to; keys are Send and Sync.
@@ -63,7 +67,16 @@ impl KeyTable {
             unset,
             writer: Mutex::new(()),
             domain: domain.clone(),
+            device: OnDevice::default(),
         })
+    }
+
+    /// From now on packets use keys on a device, where none is set yet.
+    pub(crate) fn attach(&self, device: &Arc<Device>, object: ExternId) -> Result<(), String> {
+        let mut offload = device.lock();
+        (0..self.size()).try_for_each(|index| offload.set_key(object, index, None))?;
+        self.device.attach(device, object);
+        Ok(())
     }
 
     /// The number of keys, set or not.
@@ -74,12 +87,21 @@ impl KeyTable {
     /// Sets a key. Packets use it from the next batch at the latest. The old key is wiped once no packet can be using
     /// it.
     pub fn set_key(&self, index: u64, key: &[u8; 16]) -> Result<(), NoSuchKey> {
+        self.set_on_device(index, Some(key));
         self.swap(index, Some(Box::new(Aes128Key::new(key))))
     }
 
     /// Removes a key: nothing verifies with it afterwards.
     pub fn clear_key(&self, index: u64) -> Result<(), NoSuchKey> {
+        self.set_on_device(index, None);
         self.swap(index, None)
+    }
+
+    /// A device that does not answer processes no packets either.
+    fn set_on_device(&self, index: u64, key: Option<&[u8; 16]>) {
+        if let Some((mut device, object)) = self.device.get().filter(|_| index < self.size()) {
+            let _ = device.set_key(object, index, key);
+        }
     }
 
     fn swap(&self, index: u64, key: Option<Box<Aes128Key>>) -> Result<(), NoSuchKey> {

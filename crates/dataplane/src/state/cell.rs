@@ -10,6 +10,8 @@ use hopwright_abi::CounterCell;
 
 pub use hopwright_ir::interp::Count;
 
+use crate::offload::OnDevice;
+
 /// Words that generated code writes directly.
 #[derive(Debug)]
 struct Words(Box<[AtomicU64]>);
@@ -70,11 +72,13 @@ impl Cells {
 pub(crate) struct Counters {
     size: usize,
     copies: Mutex<Vec<Arc<Cells>>>,
+    /// Where packets are counted instead, if they are.
+    pub(crate) device: OnDevice,
 }
 
 impl Counters {
     pub(crate) fn new(size: usize) -> Counters {
-        Counters { size, copies: Mutex::default() }
+        Counters { size, copies: Mutex::default(), device: OnDevice::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -122,11 +126,13 @@ impl Counters {
 pub(crate) struct Registers {
     words: Words,
     limbs: usize,
+    /// Where the values are instead, if they are.
+    pub(crate) device: OnDevice,
 }
 
 impl Registers {
     pub(crate) fn new(count: usize, limbs: usize) -> Registers {
-        Registers { words: Words::new(count * limbs), limbs }
+        Registers { words: Words::new(count * limbs), limbs, device: OnDevice::default() }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -13,6 +13,7 @@ mod bits;
 mod block;
 mod indirect;
 mod lookup;
+mod offloaded;
 mod pages;
 mod prefetch;
 mod profile;
@@ -22,7 +23,7 @@ mod stored;
 mod trie;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopwright_abi::DataLayout;
 use hopwright_abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
@@ -32,6 +33,7 @@ use hopwright_ir::interp::Entry;
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
 use crate::control::ControlError;
+use crate::offload::Device;
 use crate::state::cell::{Cells, Count};
 use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
@@ -73,6 +75,8 @@ pub struct Table {
     reader: Reader,
     /// Estimated bytes that lookups touch in total; the key prefetcher compares it with the caches.
     bytes: AtomicUsize,
+    /// What runs the program, if that is not here.
+    device: OnceLock<Arc<Device>>,
 }
 
 enum Reader {
@@ -232,6 +236,7 @@ impl Table {
             }),
             reader,
             bytes: AtomicUsize::new(0),
+            device: OnceLock::new(),
         };
         for entry in &model.entries {
             check_entry(pipeline, id, entry).map_err(|e| format!("table `{}`: {e}", model.name))?;
@@ -316,8 +321,8 @@ impl Table {
         self.len() == 0
     }
 
-    /// Adds an entry. Fails if it is malformed, a duplicate, or the table is full.
-    pub fn insert(&self, entry: TableEntry) -> Result<(), ControlError> {
+    /// Adds an entry on this side.
+    fn insert_here(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
         let (key, action) = split(entry);
         let mut writer = self.lock();
@@ -355,8 +360,8 @@ impl Table {
         Ok(())
     }
 
-    /// Changes the action of an entry. Its direct counter keeps counting.
-    pub fn modify(&self, entry: TableEntry) -> Result<(), ControlError> {
+    /// Changes the action of an entry on this side.
+    fn modify_here(&self, entry: TableEntry) -> Result<(), ControlError> {
         self.check(&entry)?;
         let mut writer = self.lock();
         let (key, action) = split(entry);
@@ -414,8 +419,8 @@ impl Table {
         Ok(())
     }
 
-    /// Removes the entry with this match and priority.
-    pub fn delete(&self, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
+    /// Removes an entry on this side.
+    fn delete_here(&self, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
         let hash = writer.records.hash(matches, priority);
@@ -425,8 +430,8 @@ impl Table {
         Ok(())
     }
 
-    /// Removes all entries.
-    pub fn clear(&self) -> Result<(), ControlError> {
+    /// Removes all entries on this side.
+    fn clear_here(&self) -> Result<(), ControlError> {
         self.check_entries_changeable()?;
         let mut writer = self.lock();
         for (key, record) in writer.records.take() {
@@ -435,8 +440,21 @@ impl Table {
         Ok(())
     }
 
-    /// Sets the default action; `None` restores the program's.
-    pub fn set_default(&self, call: Option<ActionCall>) -> Result<(), ControlError> {
+    /// Makes all further changes on a device, too. It starts with the entries that are here.
+    ///
+    /// # Errors
+    /// It does not take them.
+    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), String> {
+        let mut offload = device.lock();
+        offload.set_default(self.id, &self.default_action())?;
+        self.entries().iter().try_for_each(|entry| offload.put(self.id, entry))?;
+        // A table is attached when its data plane is built.
+        let _ = self.device.set(device.clone());
+        Ok(())
+    }
+
+    /// Sets the default action on this side; `None` restores the program's.
+    fn set_default_here(&self, call: Option<ActionCall>) -> Result<(), ControlError> {
         let model = &self.pipeline[self.id];
         if model.const_default_action {
             return Err(ControlError::ConstDefault(self.name()));

@@ -61,7 +61,7 @@ fn data_plane(cipher: Cipher, engine: EngineKind) -> Arc<VirtualDataPlane> {
     match engine {
         // SAFETY: the code was generated from this pipeline by this compiler.
         EngineKind::Jit => unsafe { VirtualDataPlane::with_code(pipeline.clone(), code.clone()) }.unwrap(),
-        EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), engine).unwrap(),
+        _ => VirtualDataPlane::new(pipeline.clone(), engine).unwrap(),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use hopwright_rtl::Target;
+use hopwright_rtl::report::Report;
+use hopwright_rtl::{Target, simulation};
 
-use crate::cli::RtlArgs;
+use crate::cli::{ReportFormat, RtlArgs};
 use crate::compile;
 use crate::failure::Failure;
 
@@ -21,6 +22,20 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
     })?;
     let hardware = hopwright_rtl::compile(&pipeline, &target).map_err(refused)?;
+    if let Some(format) = args.report {
+        let report = Report::of(&pipeline, &hardware);
+        match format {
+            ReportFormat::Text => print!("{}", report.text()),
+            ReportFormat::Json => println!("{}", serde_json::to_string_pretty(&report).map_err(Failure::message)?),
+            ReportFormat::Html => print!("{}", report.html()),
+        }
+        return Ok(());
+    }
+    if args.simulation {
+        let program = simulation::build(&hardware, &simulation::cache(), None).map_err(Failure::message)?;
+        println!("{}", program.display());
+        return Ok(());
+    }
     std::fs::create_dir_all(&args.output).map_err(|e| Failure::message(format!("{}: {e}", args.output.display())))?;
     let name = &pipeline.name;
     write(&args.output.join(format!("{name}.sv")), &hardware.verilog.top)?;

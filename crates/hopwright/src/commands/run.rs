@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
-use hopwright_p4runtime::{Access, Bundle, Counts, Device, EnginePolicy, Options, Program, ServeError, Server, Tls};
+use hopwright_p4runtime::{
+    Access, Bundle, Counts, Device, EnginePolicy, Maker, Options, Program, ServeError, Server, Tls,
+};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::interfaces::{self, Interface};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::{data_plane, one_by_one};
+use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
 use crate::signals;
 
@@ -42,13 +44,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         }
         RunEngine::Jit => (data_plane(&program.pipeline, EngineChoice::Jit)?, EnginePolicy::Jit),
         RunEngine::Interp => (data_plane(&program.pipeline, EngineChoice::Interp)?, EnginePolicy::Interp),
+        RunEngine::Rtl => {
+            (data_plane(&program.pipeline, EngineChoice::Rtl)?, EnginePolicy::Other(Maker(engine::hardware)))
+        }
     };
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
     }
-    let engine = match vdp.engine_kind() {
+    let runs = match vdp.engine_kind() {
         EngineKind::Jit => "machine code",
         EngineKind::Interp => "the interpreter",
+        EngineKind::Offload => "simulated hardware",
     };
     let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port)).batch(args.batch.into());
     let (opener, pools) = Opener::new(&Wanted {
@@ -80,7 +86,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         }
     }
     let server = if args.no_p4runtime { None } else { Some(serve(args, switch.default_tenant(), policy, program)?) };
-    tracing::info!("running {} with {engine}; stop with Ctrl-C", args.source.file.display());
+    tracing::info!("running {} with {runs}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;

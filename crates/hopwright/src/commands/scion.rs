@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hopwright_dataplane::wait::Wakeup;
+use hopwright_dataplane::{EngineKind, VirtualDataPlane};
 use hopwright_scion::config::{Config, Console};
 use hopwright_scion::privileges::{self, Phase};
 use hopwright_scion::{Options, Setup, config};
 
-use crate::cli::{SampleCommand, ScionArgs, ScionCommand};
+use crate::cli::{EngineChoice, SampleCommand, ScionArgs, ScionCommand};
+use crate::engine;
 use crate::failure::Failure;
 use crate::logging::Logging;
 use crate::signals;
@@ -50,6 +52,11 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         stats: args.stats.clone(),
         log_level: Some(Arc::new(logging)),
         told: Some(told.clone()),
+        data_plane: match args.engine {
+            EngineChoice::Jit => None,
+            EngineChoice::Interp => Some(|pipeline| VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp)),
+            EngineChoice::Rtl => Some(engine::hardware),
+        },
         ..Options::default()
     };
     let tell = |what: &Arc<AtomicBool>| {

@@ -3,11 +3,13 @@
 //
 //   'p' port u16, time u64, length u32, bytes   a packet, which waits for its turn
 //   'w' address u32, data u32                   a write to the register bus, beside whatever packets are under way
-//   'r' address u32, index u32, words u32       when all packets are through, reads a cell of an object: words × u32
-//   's'                                         when all packets are through: for each that was sent since the last 's'
-//                                               1, port u16, length u32, bytes, and at the end 0 and the cycles so far, u64
+//   'i' address u32                             reads the register bus until the word is zero, beside packets
+//   'r' address u32, first u32, count u32, words u32   when all packets are through, reads cells of an object: words × u32 each
+//   's'                                         when all packets are through: for each since the last 's' 0 if it was dropped, or
+//                                               1, port u16, length u32, bytes; at the end 2 and the cycles so far, u64
 //
-// The argument is the seed of initial values, gaps and back-pressure; without it there are neither gaps nor back-pressure.
+// The argument is the seed of initial values, gaps and back-pressure; without it there are neither gaps nor back-pressure. MAX_BYTES
+// is the length of the longest packet.
 
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +36,7 @@ static std::deque<Packet> waiting;
 static size_t sent;  // Bytes of the first of them.
 static bool offering;
 static uint64_t entered, decided, forwarded;  // Packets that are in, have a verdict, are to be sent.
+static std::vector<bool> verdicts;            // In order, whether a packet is sent.
 static std::deque<Packet> done;
 static std::vector<uint8_t> coming;
 static uint64_t left;  // Packets that have been sent.
@@ -69,9 +72,9 @@ static void cycle() {
             entered++;
         }
     }
-    if (dut->in_dropped) decided++;
     if (dut->verdict) {
         decided++;
+        verdicts.push_back(dut->verdict_sends);
         if (dut->verdict_sends) forwarded++;
     }
     if (dut->out_valid && dut->out_ready) {
@@ -151,7 +154,9 @@ int main(int argc, char **argv) {
             packet.now = number<uint64_t>();
             packet.bytes.resize(number<uint32_t>());
             take(packet.bytes.data(), packet.bytes.size());
-            if (!packet.bytes.empty()) waiting.push_back(std::move(packet));
+            // The store drops what is longer before it has a verdict.
+            if (packet.bytes.empty() || packet.bytes.size() > MAX_BYTES) return 1;
+            waiting.push_back(std::move(packet));
             break;
         }
         case 'w': {
@@ -159,28 +164,40 @@ int main(int argc, char **argv) {
             bus_write(address, number<uint32_t>());
             break;
         }
+        case 'i': {
+            auto address = number<uint32_t>();
+            while (bus_read(address) & 1) {
+            }
+            break;
+        }
         case 'r': {
-            auto address = number<uint32_t>(), index = number<uint32_t>(), words = number<uint32_t>();
+            auto address = number<uint32_t>(), first = number<uint32_t>(), count = number<uint32_t>();
+            auto words = number<uint32_t>();
             settle();
             // Counters need some cycles behind the verdict.
             for (int i = 0; i < 16; i++) cycle();
-            bus_write(address, index);
-            while (bus_read(address) & 1) {
+            for (uint32_t index = first; index < first + count; index++) {
+                bus_write(address, index);
+                while (bus_read(address) & 1) {
+                }
+                for (uint32_t i = 0; i < words; i++) give(bus_read(4 * i));
             }
-            for (uint32_t i = 0; i < words; i++) give(bus_read(4 * i));
             std::fflush(stdout);
             break;
         }
         case 's':
             settle();
-            for (const Packet &packet : done) {
-                give(uint8_t(1));
+            for (bool sends : verdicts) {
+                give(uint8_t(sends));
+                if (!sends) continue;
+                const Packet &packet = done.front();
                 give(uint16_t(packet.port));
                 give(uint32_t(packet.bytes.size()));
                 std::fwrite(packet.bytes.data(), 1, packet.bytes.size(), stdout);
+                done.pop_front();
             }
-            done.clear();
-            give(uint8_t(0));
+            verdicts.clear();
+            give(uint8_t(2));
             give(cycles);
             std::fflush(stdout);
             break;

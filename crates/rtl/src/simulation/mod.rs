@@ -4,11 +4,16 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use num_bigint::BigUint;
+
 use crate::design::Hardware;
+use crate::driver::{self, Access};
 use crate::engines;
+use crate::map::Map;
 
 /// What drives a design in the simulation.
 const MAIN: &str = include_str!("main.cpp");
@@ -46,21 +51,27 @@ pub fn cache() -> PathBuf {
     base.unwrap_or_else(std::env::temp_dir).join("hopwright/rtl")
 }
 
-/// Compiles a design to a program below a folder, with more arguments for verilator; returns the program. Takes minutes for a
-/// large design the first time.
+/// Compiles a design to a program below a folder; returns the program. Takes minutes for a large design the first time. With a
+/// file of waivers, warnings that it does not waive are errors.
 ///
 /// # Errors
 /// A tool is missing or fails.
-pub fn build(hardware: &Hardware, folder: &Path, arguments: &[&str]) -> Result<PathBuf, SimulationError> {
+pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Result<PathBuf, SimulationError> {
     let verilog = &hardware.verilog;
+    // Comments name places in the program. A program without its text is simulated by the same process.
+    let without_comment = |line: &str| match line.split_once("//") {
+        Some((code, comment)) if !comment.contains("verilator") => format!("{code}\n"),
+        _ => format!("{line}\n"),
+    };
+    let pipeline: String = verilog.pipeline.lines().map(without_comment).collect();
     let mut files = vec![
         (format!("{}.sv", verilog.name), verilog.top.as_str()),
-        (format!("{}_pipeline.sv", verilog.name), verilog.pipeline.as_str()),
+        (format!("{}_pipeline.sv", verilog.name), pipeline.as_str()),
         ("main.cpp".to_string(), MAIN),
     ];
     files.extend(engines::with_parts(&verilog.engines).into_iter().map(|(name, text)| (format!("{name}.sv"), text)));
     let mut hasher = DefaultHasher::new();
-    (&files, arguments).hash(&mut hasher);
+    (&files, waivers, hardware.target.max_packet_bytes).hash(&mut hasher);
     let folder = folder.join(format!("{}-{:016x}", verilog.name, hasher.finish()));
     let program = folder.join("simulation");
     if program.exists() {
@@ -83,10 +94,16 @@ pub fn build(hardware: &Hardware, folder: &Path, arguments: &[&str]) -> Result<P
         let path = work.join(name);
         std::fs::write(&path, text).map_err(failed(&path))?;
     }
-    let output = Command::new("verilator")
-        .args(["--cc", "--exe", "--build", "-sv", "-O3", "-Wno-fatal", "--prefix", "Vdut", "-o", "simulation"])
-        .args(["--x-assign", "unique", "--x-initial", "unique", "--output-split", "40000", "-CFLAGS", "-O1", "-j", "2"])
-        .args(arguments)
+    let mut verilator = Command::new("verilator");
+    match waivers {
+        Some(file) => verilator.args(["-Wall", "-Wno-WIDTHCONCAT"]).arg(file),
+        None => verilator.arg("-Wno-fatal"),
+    };
+    let output = verilator
+        .args(["--cc", "--exe", "--build", "-sv", "-O3", "--prefix", "Vdut", "-o", "simulation"])
+        .args(["--x-assign", "unique", "--x-initial", "unique", "--output-split", "40000", "-CFLAGS", "-O1", "-CFLAGS"])
+        .arg(format!("-DMAX_BYTES={}", hardware.target.max_packet_bytes))
+        .args(["-j", "2"])
         .args(["--top-module", &verilog.name, "-y", "."])
         .arg("-Mdir")
         .arg("build")
@@ -158,7 +175,8 @@ impl Simulation {
         Ok(bytes)
     }
 
-    /// Lets a packet in by a port, at a time in microseconds. Packets enter in order; one without bytes does not exist.
+    /// Lets a packet in by a port, at a time in microseconds. Packets enter in order. One that has no bytes, or more than the target's
+    /// longest packet, ends the simulation.
     ///
     /// # Errors
     /// The process is gone.
@@ -170,46 +188,69 @@ impl Simulation {
         self.put(packet)
     }
 
-    /// Writes to the register bus, while packets are under way.
+    /// Accesses the register bus in order, while packets are under way.
     ///
     /// # Errors
     /// The process is gone.
-    pub fn write(&mut self, address: u32, data: u32) -> io::Result<()> {
-        self.put(b"w")?;
-        self.put(&address.to_le_bytes())?;
-        self.put(&data.to_le_bytes())
+    pub fn access(&mut self, accesses: &[Access]) -> io::Result<()> {
+        for access in accesses {
+            match access {
+                Access::Write { address, data } => {
+                    self.put(b"w")?;
+                    self.put(&address.to_le_bytes())?;
+                    self.put(&data.to_le_bytes())?;
+                }
+                Access::Wait { address } => {
+                    self.put(b"i")?;
+                    self.put(&address.to_le_bytes())?;
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Waits until all packets are through; returns those that were sent since the last call.
+    /// Waits until all packets are through; returns what became of each that was let in since the last call. `None`: it was dropped.
     ///
     /// # Errors
     /// The process is gone.
-    pub fn settle(&mut self) -> io::Result<Vec<Sent>> {
+    pub fn settle(&mut self) -> io::Result<Vec<Option<Sent>>> {
         self.put(b"s")?;
         self.flush()?;
-        let mut sent = Vec::new();
-        while self.number::<1>()? == [1] {
-            let port = u16::from_le_bytes(self.number()?);
-            let mut bytes = vec![0; u32::from_le_bytes(self.number()?) as usize];
-            self.output.read_exact(&mut bytes)?;
-            sent.push(Sent { port, bytes });
+        let mut packets = Vec::new();
+        loop {
+            match self.number::<1>()? {
+                [0] => packets.push(None),
+                [1] => {
+                    let port = u16::from_le_bytes(self.number()?);
+                    let mut bytes = vec![0; u32::from_le_bytes(self.number()?) as usize];
+                    self.output.read_exact(&mut bytes)?;
+                    packets.push(Some(Sent { port, bytes }));
+                }
+                _ => break,
+            }
         }
         self.cycles = u64::from_le_bytes(self.number()?);
-        Ok(sent)
+        Ok(packets)
     }
 
-    /// When all packets are through, accesses a cell of an object (see [`crate::driver::read_object`]); returns words of the
-    /// answer, lowest first.
+    /// When all packets are through, reads cells of an object of the map.
     ///
     /// # Errors
     /// The process is gone.
-    pub fn access(&mut self, (address, request): (u32, u32), words: u32) -> io::Result<Vec<u32>> {
+    pub fn cells(&mut self, map: &Map, object: usize, cells: Range<u64>) -> io::Result<Vec<BigUint>> {
+        let words = map.objects[object].bits.div_ceil(32);
+        let (address, first) = driver::read_object(object, cells.start as u32);
         self.put(b"r")?;
-        self.put(&address.to_le_bytes())?;
-        self.put(&request.to_le_bytes())?;
-        self.put(&words.to_le_bytes())?;
+        for number in [address, first, (cells.end - cells.start) as u32, words] {
+            self.put(&number.to_le_bytes())?;
+        }
         self.flush()?;
-        (0..words).map(|_| self.number().map(u32::from_le_bytes)).collect()
+        let mut values = Vec::new();
+        for _ in cells {
+            let words: io::Result<Vec<u32>> = (0..words).map(|_| self.number().map(u32::from_le_bytes)).collect();
+            values.push(BigUint::from_slice(&words?));
+        }
+        Ok(values)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -18,6 +18,7 @@ use hopwright_host::capabilities::PrivilegeError;
 use hopwright_host::http::LogLevel;
 use hopwright_host::netlink::{Netlink, Route};
 use hopwright_host::next_hop::{Changes, HostCache};
+use hopwright_ir::Pipeline;
 
 use crate::bfd::{self, Bfd};
 use crate::config::change::NeedsRestart;
@@ -55,13 +56,16 @@ const POST_TIME: Duration = Duration::from_millis(200);
 /// The maximum number of hosts with table entries, somewhat below the size of the tables.
 const HOSTS: usize = 60_000;
 
+/// Builds a data plane for the program.
+pub type MakeDataPlane = fn(&Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError>;
+
 /// Options of [`run`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The file for statistics, written every second and at the end.
     pub stats: Option<PathBuf>,
-    /// Interpret the program instead of running machine code.
-    pub interpret: bool,
+    /// What builds the data plane. Without it the program's machine code runs.
+    pub data_plane: Option<MakeDataPlane>,
     /// Set by the caller to end the run.
     pub stop: Arc<AtomicBool>,
     /// The log level, which can be read and changed over HTTP.

@@ -27,11 +27,14 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 /// Runs the router until `options.stop` is set. Returns the final statistics.
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
-    let kind = if options.interpret { EngineKind::Interp } else { EngineKind::Jit };
+    let make = options.data_plane;
     // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())
-        .spawn(move || BuiltIn::read().run(kind))
+        .spawn(move || match make {
+            Some(make) => make(&Arc::new(BuiltIn::read().pipeline().clone())),
+            None => BuiltIn::read().run(EngineKind::Jit),
+        })
         .map_err(|e| AgentError::Program(e.to_string()))?;
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;

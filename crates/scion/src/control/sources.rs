@@ -16,6 +16,7 @@ pub const SOURCES: &[(&str, &str)] = files![
     "counters.p4",
     "delivery.p4",
     "epic.p4",
+    "features.p4",
     "headers.p4",
     "links.p4",
     "mac.p4",

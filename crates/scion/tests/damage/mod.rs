@@ -1,26 +1,6 @@
-//! Random SCION packets of which some are cut off or have a wrong byte, and the state of a router for them.
+//! Random SCION packets of which some are cut off or have a wrong byte.
 
-use std::sync::Arc;
-
-use hopwright_dataplane::Control;
-use hopwright_ir::interp::LinearStore;
-use hopwright_ir::{Pipeline, TableId};
 use hopwright_scion::synthetic::Traffic;
-
-/// A store with the entries of a data plane.
-pub(crate) fn store(pipeline: &Arc<Pipeline>, control: &Control) -> LinearStore {
-    let mut store = LinearStore::new(pipeline).unwrap();
-    for table in (0..pipeline.tables.len() as u32).map(TableId) {
-        let default = control[table].default_action();
-        if default != pipeline[table].default_action {
-            store.set_default(table, Some(default)).unwrap();
-        }
-        for entry in control[table].entries() {
-            store.insert(table, entry).unwrap();
-        }
-    }
-    store
-}
 
 /// Packets of which every eighth is cut off, and every eighth has a wrong byte.
 pub(crate) struct Damaged {

@@ -1,0 +1,122 @@
+//! Programs that run outside of this process, such as in an FPGA.
+//!
+//! The control interface of such a data plane is the ordinary one. Tables keep their entries here, too, and change them in the
+//! [`Offload`] at the same time. Counters and registers are those of the [`Offload`].
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId};
+use num_bigint::BigUint;
+
+use crate::state::cell::Count;
+
+/// A packet that was processed: where it goes, and its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarded {
+    /// The egress port.
+    pub port: u32,
+    /// The packet.
+    pub bytes: Vec<u8>,
+}
+
+/// What runs a program elsewhere, and the changes of its state. A program starts with empty tables, its default actions, zero in
+/// counters and registers, and keys that nobody knows. What is asked of it has been checked against the program.
+pub trait Offload: Send {
+    /// Adds an entry to a table, or changes the action of the one with the same match and priority. Packets meet the table as it was
+    /// or as it is.
+    ///
+    /// # Errors
+    /// There is no room, or the device does not answer. Nothing has changed then.
+    fn put(&mut self, table: TableId, entry: &TableEntry) -> Result<(), String>;
+
+    /// Removes an entry.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), String>;
+
+    /// Removes all entries.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn clear(&mut self, table: TableId) -> Result<(), String>;
+
+    /// Sets the default action.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn set_default(&mut self, table: TableId, action: &ActionCall) -> Result<(), String>;
+
+    /// Sets a key of an object that holds keys. `None`: one that nobody knows.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn set_key(&mut self, object: ExternId, index: u64, key: Option<&[u8; 16]>) -> Result<(), String>;
+
+    /// Reads cells of a counter.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String>;
+
+    /// Sets a cell of a counter.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn set_count(&mut self, counter: ExternId, index: u64, count: Count) -> Result<(), String>;
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String>;
+
+    /// Sets a register.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), String>;
+
+    /// Processes packets with their ingress ports, in order, at a time in microseconds. Returns what became of each; `None`: it was
+    /// dropped.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String>;
+}
+
+/// An [`Offload`] that several threads use.
+pub(crate) struct Device(Mutex<Box<dyn Offload>>);
+
+impl Device {
+    pub(crate) fn new(offload: Box<dyn Offload>) -> Arc<Device> {
+        Arc::new(Device(Mutex::new(offload)))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Offload>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The device that has an object's state, if there is one.
+#[derive(Default)]
+pub(crate) struct OnDevice(OnceLock<(Arc<Device>, ExternId)>);
+
+impl OnDevice {
+    /// From now on the object's state is there.
+    pub(crate) fn attach(&self, device: &Arc<Device>, object: ExternId) {
+        // An object is attached when its data plane is built.
+        let _ = self.0.set((device.clone(), object));
+    }
+
+    pub(crate) fn get(&self) -> Option<(MutexGuard<'_, Box<dyn Offload>>, ExternId)> {
+        self.0.get().map(|(device, object)| (device.lock(), *object))
+    }
+}
+
+impl std::fmt::Debug for OnDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("OnDevice").field(&self.0.get().map(|(_, object)| object)).finish()
+    }
+}

@@ -1,0 +1,81 @@
+//! What a driver writes to the registers of a design: entries of tables, keys, cells of counters and registers.
+//!
+//! The words are those of the engines' contract (`lib/README.md`).
+
+mod cuckoo;
+mod lpm;
+mod table;
+mod ternary;
+
+use num_bigint::BigUint;
+
+use crate::keys;
+use crate::map::{DATA, MEMORIES, Map, MemoryKind, OBJECTS};
+
+pub use table::{Change, Full, TableDriver};
+
+/// An access to the register bus. Addresses are of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Writes 32 bits.
+    Write {
+        /// The address.
+        address: u32,
+        /// The word.
+        data: u32,
+    },
+    /// Reads until the word is zero.
+    Wait {
+        /// The address.
+        address: u32,
+    },
+}
+
+/// A word for a memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Write {
+    /// The address in the memory.
+    addr: u32,
+    /// The word.
+    data: BigUint,
+}
+
+/// The accesses that write words to a memory in order, when it may be written.
+fn accesses(map: &Map, memory: usize, writes: &[Write]) -> Vec<Access> {
+    let (words, address) = (map.memories[memory].data_bits.div_ceil(32), MEMORIES + 4 * memory as u32);
+    let wait = (!writes.is_empty() && map.memories[memory].kind.has_banks()).then_some(Access::Wait { address });
+    let write = |write: &Write| {
+        let digits = write.data.to_u32_digits();
+        let word = move |i: u32| digits.get(i as usize).copied().unwrap_or(0);
+        let words = (0..words).map(move |i| Access::Write { address: DATA + 4 * i, data: word(i) });
+        words.chain([Access::Write { address, data: write.addr }])
+    };
+    wait.into_iter().chain(writes.iter().flat_map(write)).collect()
+}
+
+/// The accesses that give an object of `crypto.p4` a key. What has no key should have one that nobody knows, and so should the
+/// slot behind the last. While they are written, what the key computes is wrong.
+pub fn set_key(map: &Map, object: &str, index: u32, key: &[u8; 16]) -> Vec<Access> {
+    let memory = map.memories.iter().position(|m| matches!(m.kind, MemoryKind::Keys { .. }) && m.name == object);
+    let Some(memory) = memory else { return Vec::new() };
+    let rounds = keys::rounds(key).into_iter().enumerate();
+    let write = |(round, bits): (usize, [u8; 16])| Write {
+        addr: index << 4 | round as u32,
+        data: BigUint::from_bytes_be(&bits),
+    };
+    accesses(map, memory, &rounds.map(write).collect::<Vec<_>>())
+}
+
+/// The write to the register bus that starts a read of an object's cell.
+pub fn read_object(number: usize, index: u32) -> (u32, u32) {
+    (OBJECTS + 4 * number as u32, index)
+}
+
+/// The accesses that set an object's cell.
+pub fn write_object(map: &Map, number: usize, index: u32, value: &BigUint) -> Vec<Access> {
+    let (words, address) = (map.objects[number].bits.div_ceil(32), OBJECTS + 4 * number as u32);
+    let digits = value.to_u32_digits();
+    let word = |i: u32| digits.get(i as usize).copied().unwrap_or(0);
+    let data = (0..words).map(|i| Access::Write { address: DATA + 4 * i, data: word(i) });
+    data.chain([Access::Write { address, data: 1 << 31 | index }, Access::Wait { address }]).collect()
+}

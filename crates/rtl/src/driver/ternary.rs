@@ -1,0 +1,260 @@
+//! The rows of `hw_ternary`: values with masks, the first that matches wins. Rows move to make room for others in between, one at
+//! a time, and all rows of an entry become valid in one write.
+
+use std::cmp::Reverse;
+
+use hopwright_ir::{MatchValue, bits};
+use num_bigint::BigUint;
+use num_traits::{One, ToPrimitive, Zero};
+
+use super::Write;
+use super::table::Full;
+use crate::schedule::TERNARY_CHUNK_BITS as CHUNK;
+
+/// What decides between rows that match: the least wins.
+pub(super) type Order = (Reverse<i64>, u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    order: Order,
+    /// Whether it is in force.
+    valid: bool,
+    value: BigUint,
+    mask: BigUint,
+    data: BigUint,
+}
+
+/// The rows of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    chunks: u32,
+    low_bits: u32,
+    rows: Vec<Option<Row>>,
+    /// Words of the chunks' memories: a bit for each row.
+    accepting: Vec<BigUint>,
+    writes: Vec<Write>,
+}
+
+impl Rows {
+    pub(super) fn new(entries: u32, chunks: u32) -> Rows {
+        Rows {
+            chunks,
+            low_bits: (chunks.next_power_of_two().ilog2() + CHUNK).max(entries.ilog2()),
+            rows: vec![None; entries as usize],
+            accepting: vec![BigUint::zero(); (chunks << CHUNK) as usize],
+            writes: Vec::new(),
+        }
+    }
+
+    /// Replaces the rows of this order, of which there may be none, by values with masks. Returns what is to be written.
+    pub(super) fn set(&mut self, order: Order, new: &[(BigUint, BigUint)], data: &BigUint) -> Result<Vec<Write>, Full> {
+        let of_order = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.order == order);
+        let old = self.rows.iter().filter(|row| of_order(row)).count();
+        let free = self.rows.iter().filter(|row| row.is_none()).count();
+        if new.len() > free + old {
+            let most = self.rows.len();
+            return Err(Full(format!("its entries take {} rows, of at most {most}", most - free - old + new.len())));
+        }
+        if new.len() > free {
+            // No room for both: the old rows go first.
+            self.rows.iter_mut().filter(|row| of_order(row)).for_each(|row| *row = None);
+            self.write_valid();
+        }
+        for (value, mask) in new {
+            let row = Row { order, valid: false, value: value.clone(), mask: mask.clone(), data: data.clone() };
+            let at = self.make_room(order);
+            self.write_row(at, row);
+        }
+        for row in &mut self.rows {
+            match row {
+                Some(old) if old.order == order && old.valid => *row = None,
+                Some(new) => new.valid = true,
+                None => {}
+            }
+        }
+        self.write_valid();
+        Ok(std::mem::take(&mut self.writes))
+    }
+
+    /// Removes all rows. Returns what is to be written.
+    pub(super) fn clear(&mut self) -> Vec<Write> {
+        self.rows.fill(None);
+        self.write_valid();
+        std::mem::take(&mut self.writes)
+    }
+
+    /// A free row between those that win against an order and those that do not. There is a free row.
+    fn make_room(&mut self, order: Order) -> usize {
+        let taken = |row: &Option<Row>| row.is_some();
+        let before = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.order <= order);
+        let first = self.rows.iter().rposition(before).map_or(0, |at| at + 1);
+        let end = self.rows[first..].iter().position(taken).map_or(self.rows.len(), |at| first + at);
+        if first < end {
+            // In the middle, for those that come later; at the end of all, behind the last.
+            return if end == self.rows.len() { first } else { (first + end) / 2 };
+        }
+        let below = self.rows[end..].iter().position(|row| row.is_none()).map(|at| end + at);
+        let above = self.rows[..first].iter().rposition(|row| row.is_none());
+        let (free, step) = match (below, above) {
+            (Some(below), Some(above)) if below - end > first - 1 - above => (above, 1),
+            (Some(below), _) => (below, -1),
+            (None, Some(above)) => (above, 1),
+            (None, None) => unreachable!("there is a free row"),
+        };
+        let last = if step > 0 { first - 1 } else { end };
+        let mut to = free;
+        while to != last {
+            let from = to.checked_add_signed(step).expect("rows up to the last are in the table");
+            let row = self.rows[from].clone().expect("rows between are taken");
+            self.write_row(to, row);
+            self.rows[from] = None;
+            self.write_valid();
+            to = from;
+        }
+        last
+    }
+
+    /// Fills a row that is not valid.
+    fn write_row(&mut self, at: usize, row: Row) {
+        for chunk in 0..self.chunks {
+            let part = |bits: &BigUint| ((bits >> (chunk * CHUNK)) & bits::mask(CHUNK)).to_u32().unwrap_or(0);
+            for value in 0..1u32 << CHUNK {
+                let addr = (chunk << CHUNK) | value;
+                let word = &mut self.accepting[addr as usize];
+                word.set_bit(at as u64, value & part(&row.mask) == part(&row.value));
+                self.writes.push(Write { addr, data: word.clone() });
+            }
+        }
+        self.writes.push(Write { addr: (1 << self.low_bits) | at as u32, data: row.data.clone() });
+        self.rows[at] = Some(row);
+    }
+
+    fn write_valid(&mut self) {
+        let mut valid = BigUint::zero();
+        for (at, row) in self.rows.iter().enumerate() {
+            valid.set_bit(at as u64, row.as_ref().is_some_and(|row| row.valid));
+        }
+        self.writes.push(Write { addr: 2 << self.low_bits, data: valid });
+    }
+}
+
+/// Values and masks over the whole key that together match what an entry matches.
+pub(super) fn values_and_masks(matches: &[MatchValue], width: &dyn Fn(usize) -> u32) -> Vec<(BigUint, BigUint)> {
+    let mut rows = vec![(BigUint::zero(), BigUint::zero())];
+    for (i, one) in matches.iter().enumerate() {
+        let width = width(i);
+        let parts = match one {
+            MatchValue::Range { lo, hi } => prefixes_of(lo, hi, width),
+            other => vec![other.value_and_mask(width).unwrap_or_default()],
+        };
+        let shifted = |(value, mask): &(BigUint, BigUint)| (value << width, mask << width);
+        rows = rows
+            .iter()
+            .map(shifted)
+            .flat_map(|(value, mask)| parts.iter().map(move |(v, m)| (&value + v, &mask + m)))
+            .collect();
+    }
+    rows
+}
+
+/// The prefixes that a range consists of.
+fn prefixes_of(lo: &BigUint, hi: &BigUint, width: u32) -> Vec<(BigUint, BigUint)> {
+    let mut rows = Vec::new();
+    let mut at = lo.clone();
+    while at <= *hi {
+        // The largest aligned block that begins here and does not end behind the range.
+        let mut free = at.trailing_zeros().unwrap_or(u64::from(width)).min(u64::from(width)) as u32;
+        while &at + bits::mask(free) > *hi {
+            free -= 1;
+        }
+        rows.push((at.clone(), bits::mask(width) - bits::mask(free)));
+        at += BigUint::one() << free;
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The memories, as lookups see them.
+    struct Memory {
+        words: std::collections::HashMap<u32, BigUint>,
+        low_bits: u32,
+    }
+
+    impl Memory {
+        /// The data that an 8-bit key finds.
+        fn lookup(&self, key: u32) -> Option<BigUint> {
+            let word = |addr: u32| self.words.get(&addr).cloned().unwrap_or_default();
+            let accepting = word(key & 15) & word(1 << CHUNK | key >> CHUNK) & word(2 << self.low_bits);
+            accepting.trailing_zeros().map(|row| word(1 << self.low_bits | row as u32))
+        }
+    }
+
+    #[test]
+    fn lookups_find_what_was_or_what_is_while_rows_move() {
+        let mut rows = Rows::new(16, 2);
+        let mut memory = Memory { words: Default::default(), low_bits: rows.low_bits };
+        // Entries by order, with the data that they give; the first that matches wins.
+        let mut entries: std::collections::BTreeMap<Order, (u32, u32, u32)> = Default::default();
+        let mut random = 0x2545_f491_4f6c_dd1d_u64;
+        let mut below = |n: u32| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 33) as u32 % n
+        };
+        let find = |entries: &std::collections::BTreeMap<Order, (u32, u32, u32)>, key: u32| {
+            entries.values().find(|(value, mask, _)| key & mask == *value).map(|(_, _, data)| BigUint::from(*data))
+        };
+        let mut full = 0;
+        for step in 0..300 {
+            let before = entries.clone();
+            let order = (Reverse(i64::from(below(6))), u64::from(below(4)));
+            let writes = if below(3) == 0 {
+                entries.remove(&order);
+                rows.set(order, &[], &BigUint::zero()).unwrap()
+            } else {
+                let mask = below(256);
+                let (value, data) = (below(256) & mask, step + 1);
+                match rows.set(order, &[(value.into(), mask.into())], &data.into()) {
+                    Ok(writes) => {
+                        entries.insert(order, (value, mask, data));
+                        writes
+                    }
+                    Err(_) => {
+                        full += 1;
+                        continue;
+                    }
+                }
+            };
+            let no_room = before.len() == 16 && entries.len() == 16;
+            for write in writes {
+                memory.words.insert(write.addr, write.data);
+                for key in (step % 7..256).step_by(7) {
+                    let found = memory.lookup(key);
+                    let either = found == find(&before, key) || found == find(&entries, key);
+                    assert!(either || no_room, "step {step}: {key} finds {found:?}");
+                }
+            }
+            for key in 0..256 {
+                assert_eq!(memory.lookup(key), find(&entries, key), "step {step}, key {key}");
+            }
+        }
+        assert!(full > 3);
+    }
+
+    #[test]
+    fn a_range_is_its_prefixes() {
+        for lo in 0u32..16 {
+            for hi in lo..16 {
+                let rows = prefixes_of(&lo.into(), &hi.into(), 4);
+                for key in 0u32..16 {
+                    let hits = rows.iter().filter(|(v, m)| BigUint::from(key) & m == *v).count();
+                    assert_eq!(hits, usize::from((lo..=hi).contains(&key)), "{key} in {lo}..{hi}");
+                }
+            }
+        }
+    }
+}

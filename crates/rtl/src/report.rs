@@ -1,0 +1,429 @@
+//! What a design costs and why: estimates by P4 line and by engine, the longest way through the pipeline, the stages that limit the
+//! clock.
+//!
+//! Figures of engines are measured by place and route (`docs/fpga.md`); those of gates and registers are counted. The estimate is for a
+//! LUT with four inputs; one with six needs about half.
+
+mod html;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use hopwright_ir::{ExternKind, Pipeline};
+use hopwright_source::{SourceMap, Span};
+use serde::Serialize;
+
+use crate::design::Hardware;
+use crate::hir::{Binary, LookupLayout, Node, Op, Value};
+use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::sv::DELAY_LINE;
+
+/// Lines of the text form.
+const LINES: usize = 20;
+
+/// What something takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// LUTs with four inputs.
+    pub luts: u64,
+    /// Flip-flops.
+    pub registers: u64,
+    /// Bits of memory: tables, counters, S-boxes, delay lines.
+    pub memory_bits: u64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.luts += other.luts;
+        self.registers += other.registers;
+        self.memory_bits += other.memory_bits;
+    }
+}
+
+/// A line of the program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// Its text.
+    pub text: String,
+    /// What it takes; computation and what carries its results.
+    pub cost: Cost,
+    /// The part of the cost that carries results to later stages.
+    pub carried: Cost,
+}
+
+/// An engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EngineUse {
+    /// What it is: table, cipher, counter.
+    pub name: String,
+    /// The place in the program.
+    pub place: String,
+    /// The first stage.
+    pub first: u32,
+    /// The stage in which its result is there.
+    pub ready: u32,
+    /// What it takes.
+    pub cost: Cost,
+}
+
+/// Stages in which one line of the program is on the longest way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The place in the program.
+    pub place: String,
+    /// Its text.
+    pub text: String,
+    /// What is done.
+    pub what: String,
+    /// The first stage.
+    pub first: u32,
+    /// The last stage.
+    pub last: u32,
+}
+
+/// A stage that limits the clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlowStage {
+    /// Its number.
+    pub stage: u32,
+    /// Its delay in hundredths of a LUT level with its routing.
+    pub delay: u32,
+    /// What is in a row there, with places in the program.
+    pub chain: Vec<String>,
+}
+
+/// The report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The program.
+    pub program: String,
+    /// The target.
+    pub target: String,
+    /// Stages of the pipeline.
+    pub stages: u32,
+    /// Cycles at least between two packets.
+    pub gap: u32,
+    /// The clock that the target aims at.
+    pub clock_mhz: u32,
+    /// Nanoseconds in the pipeline at that clock.
+    pub latency_ns: u32,
+    /// Gigabits a second that the bus carries at that clock.
+    pub bus_gbps: u32,
+    /// Millions of packets a second at that clock.
+    pub mpps: u32,
+    /// What the pipeline takes.
+    pub total: Cost,
+    /// What carries values from stage to stage.
+    pub carried: Cost,
+    /// Lines, the most expensive first.
+    pub lines: Vec<Line>,
+    /// Engines, in order of their first stages.
+    pub engines: Vec<EngineUse>,
+    /// Why the latency is what it is.
+    pub longest: Vec<Step>,
+    /// Why the clock is what it is: the slowest stages.
+    pub slowest: Vec<SlowStage>,
+    /// Bits that are carried, by stage.
+    pub bits_by_stage: Vec<u64>,
+}
+
+impl Report {
+    /// Reports on a program that has been compiled.
+    pub fn of(pipeline: &Pipeline, hardware: &Hardware) -> Report {
+        Reporter { p: pipeline, hardware }.report()
+    }
+
+    /// The report as text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        let ns = |stages: u32| f64::from(stages) * 1000.0 / f64::from(self.clock_mhz);
+        let _ = writeln!(
+            out,
+            "{} for {}: {} stages, {} ns in the pipeline at {} MHz; {} Gbit/s on the bus, {} million packets a second, one every {} cycles\n",
+            self.program, self.target, self.stages, self.latency_ns, self.clock_mhz, self.bus_gbps, self.mpps, self.gap
+        );
+        let _ = writeln!(out, "{:>8} {:>8} {:>10}   estimated without the packet store", "LUT", "FF", "RAM kbit");
+        let row =
+            |cost: &Cost| format!("{:>8} {:>8} {:>10}", cost.luts, cost.registers, cost.memory_bits.div_ceil(1000));
+        let _ = writeln!(
+            out,
+            "{}   in all\n{}   of these carry values to later stages\n",
+            row(&self.total),
+            row(&self.carried)
+        );
+        let _ = writeln!(out, "Lines that take most:");
+        for line in self.lines.iter().take(LINES) {
+            let _ = writeln!(out, "{}   {}:{}  {}", row(&line.cost), line.file, line.line, line.text);
+        }
+        let _ = writeln!(out, "\nEngines, and the stages in which they work:");
+        for engine in &self.engines {
+            let stages = format!("{}-{}", engine.first, engine.ready);
+            let _ = writeln!(out, "{}   {stages:>9}  {} ({})", row(&engine.cost), engine.name, engine.place);
+        }
+        let _ = writeln!(out, "\nThe longest way, which makes the latency:");
+        for Step { place, text, what, first, last } in &self.longest {
+            let stages = last - first;
+            let _ = writeln!(
+                out,
+                "{stages:>4} stages {:>5.0} ns  {first:>4}-{last:<4} {what}: {place}  {text}",
+                ns(stages)
+            );
+        }
+        let _ = writeln!(out, "\nThe slowest stages, which make the clock (LUT levels with their routing):");
+        for SlowStage { stage, delay, chain } in &self.slowest {
+            let _ = writeln!(out, "  stage {stage}: {}.{:02} levels: {}", delay / 100, delay % 100, chain.join(" → "));
+        }
+        out
+    }
+}
+
+struct Reporter<'a> {
+    p: &'a Pipeline,
+    hardware: &'a Hardware,
+}
+
+impl Reporter<'_> {
+    fn report(&self) -> Report {
+        let Hardware { target, core, schedule, verilog } = self.hardware;
+        let design = &core.design;
+        let (mut total, mut carried) = (Cost::default(), Cost::default());
+        let mut lines: BTreeMap<(String, u32), Line> = BTreeMap::new();
+        let mut engines = Vec::new();
+        let mut bits_by_stage = vec![0u64; schedule.stages as usize];
+        for (i, node) in design.nodes.iter().enumerate() {
+            let (ready, last) = (schedule.ready[i].stage, schedule.last_use[i]);
+            let own = self.own(node);
+            let mut way = Cost::default();
+            if !matches!(node.op, Op::Const(_) | Op::Concat(_)) && last > ready {
+                let bits = u64::from(node.width) * u64::from(last - ready);
+                match last - ready >= DELAY_LINE {
+                    true => way.memory_bits += bits,
+                    false => way.registers += bits,
+                }
+                (ready..last).for_each(|stage| bits_by_stage[stage as usize] += u64::from(node.width));
+            }
+            total += own;
+            total += way;
+            carried += way;
+            if let Some(name) = self.engine(node) {
+                let (place, first) = (self.place(node.span), schedule.start[i]);
+                engines.push(EngineUse { name, place, first, ready, cost: own });
+            }
+            let place = self.p.sources.location(node.span);
+            let key = (place.file.to_string(), place.line);
+            let line = lines.entry(key).or_insert_with_key(|(file, line)| Line {
+                file: file.clone(),
+                line: *line,
+                text: text_of(&self.p.sources, node.span),
+                cost: Cost::default(),
+                carried: Cost::default(),
+            });
+            line.cost += own;
+            line.cost += way;
+            line.carried += way;
+        }
+        engines.sort_by_key(|engine| engine.first);
+        let mut lines: Vec<Line> = lines.into_values().collect();
+        let weight = |cost: &Cost| cost.luts + cost.registers + cost.memory_bits / 64;
+        lines.sort_by_key(|line| std::cmp::Reverse(weight(&line.cost)));
+        lines.retain(|line| line.cost != Cost::default());
+        let gap = verilog.gap;
+        Report {
+            program: self.p.name.clone(),
+            target: target.name.clone(),
+            stages: schedule.stages,
+            gap,
+            clock_mhz: target.clock_mhz,
+            latency_ns: schedule.stages * 1000 / target.clock_mhz,
+            bus_gbps: 8 * target.bus_bytes * target.clock_mhz / 1000,
+            mpps: target.clock_mhz / gap,
+            total,
+            carried,
+            lines,
+            engines,
+            longest: self.longest(),
+            slowest: self.slowest(),
+            bits_by_stage,
+        }
+    }
+
+    /// What an operation takes itself.
+    fn own(&self, node: &Node) -> Cost {
+        let design = &self.hardware.core.design;
+        let width = |v: &Value| u64::from(design[*v].width);
+        let (w, p) = (u64::from(node.width), self.p);
+        let luts = |luts: u64| Cost { luts, ..Cost::default() };
+        match &node.op {
+            Op::Binary(op, a, b) => luts(match op {
+                Binary::Eq if matches!(design[*b].op, Op::Const(_)) => width(a).div_ceil(3),
+                Binary::Eq => width(a) * 2 / 3,
+                Binary::Less | Binary::LessSigned => width(a),
+                Binary::Mul => 0,
+                Binary::Shl | Binary::Shr | Binary::ShrSigned => w * u64::from(node.width.next_power_of_two().ilog2()),
+                _ => w,
+            }),
+            Op::Mux { .. } => luts(w),
+            Op::OneHot(cases) => luts(w * (cases.len() as u64).div_ceil(2)),
+            Op::Ones(a) => luts(width(a)),
+            Op::Lookup { table, .. } => {
+                let layout = LookupLayout::of(p, *table);
+                let data = u64::from((layout.action_bits + layout.data_bits).max(1));
+                let key: u64 = p[*table].keys.iter().map(|k| u64::from(k.expr.ty.width())).sum();
+                let size = p[*table].size;
+                match TableEngine::of(p, *table) {
+                    TableEngine::Default => Cost { registers: data, ..Cost::default() },
+                    TableEngine::Index => {
+                        Cost { luts: data + 50, registers: data + 20, memory_bits: (data + 1) << key }
+                    }
+                    TableEngine::Exact => {
+                        let buckets = (size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
+                        let slots = 8 * buckets;
+                        Cost {
+                            luts: 6 * key + 3 * data + 400,
+                            registers: 6 * key + 3 * data,
+                            memory_bits: slots * (1 + key + data),
+                        }
+                    }
+                    TableEngine::Lpm(levels) => Cost {
+                        luts: u64::from(levels) * key,
+                        registers: u64::from(levels) * 4 * key,
+                        memory_bits: (key + data + 1) << (levels + 1),
+                    },
+                    TableEngine::Ternary => {
+                        let rows = u64::from(ternary_entries(size));
+                        let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
+                        Cost {
+                            luts: rows * (chunks + 4),
+                            registers: rows * (chunks / 3 + 4),
+                            memory_bits: rows * (chunks << TERNARY_CHUNK_BITS) + rows * data,
+                        }
+                    }
+                }
+            }
+            Op::Count { counter, .. } => {
+                let ExternKind::Counter { size, .. } = p[*counter].kind else { return Cost::default() };
+                Cost { luts: 800, registers: 350, memory_bits: 128 * size }
+            }
+            Op::RegisterRead { register, .. } => {
+                let ExternKind::Register { size, ty } = p[*register].kind else { return Cost::default() };
+                let bits = u64::from(ty.width());
+                Cost { luts: 2 * bits, registers: 4 * bits, memory_bits: bits * size }
+            }
+            Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, memory_bits: 0 },
+            Op::Fetch { .. } => {
+                // A copy of the packet store, and a shifter of four to one.
+                let target = &self.hardware.target;
+                let store = u64::from(target.store_words()) * 8 * u64::from(target.bus_bytes);
+                Cost { luts: 3 * w * 2, registers: 3 * w * 2, memory_bits: store }
+            }
+            Op::Hash(_, data) => luts(width(data) * 4),
+            // Twenty S-boxes a round, each a block of 18 kbit for two.
+            Op::Extern { .. } => Cost { luts: 6000, registers: 4400, memory_bits: 80 * 18_432 },
+            _ => Cost::default(),
+        }
+    }
+
+    /// What an engine is; nothing for gates.
+    fn engine(&self, node: &Node) -> Option<String> {
+        Some(match &node.op {
+            Op::Lookup { table, .. } => format!("table {}", self.p[*table].name),
+            Op::Count { counter, .. } => format!("counter {}", self.p[*counter].name),
+            Op::RegisterRead { register, .. } => format!("register {}", self.p[*register].name),
+            Op::Measure { meter, .. } => format!("meter {}", self.p[*meter].name),
+            Op::Fetch { .. } => format!("fetch of {} bytes of the packet", node.width / 8),
+            Op::Hash(algorithm, _) => format!("hash {algorithm:?}").to_lowercase(),
+            Op::Extern { instance, method, .. } => match instance {
+                Some(id) => format!("{}.{method}", self.p[*id].name),
+                None => method.clone(),
+            },
+            _ => return None,
+        })
+    }
+
+    fn place(&self, span: Span) -> String {
+        let place = self.p.sources.location(span);
+        format!("{}:{}", place.file, place.line)
+    }
+
+    /// What is done, in a word.
+    fn word(&self, node: &Node) -> String {
+        let word = match &node.op {
+            Op::Binary(op, ..) => return format!("{op:?}").to_lowercase(),
+            Op::Mux { .. } | Op::OneHot(_) => "choice",
+            Op::Window { .. } => "field",
+            Op::Ones(_) => "ones",
+            _ => return self.engine(node).unwrap_or_else(|| "wiring".into()),
+        };
+        word.to_string()
+    }
+
+    /// The operand that is there last.
+    fn latest(&self, value: Value) -> Option<Value> {
+        let operands = self.hardware.core.design[value].op.operands();
+        operands.into_iter().max_by_key(|v| self.hardware.schedule.ready[v.index()])
+    }
+
+    fn longest(&self) -> Vec<Step> {
+        let Hardware { core, schedule, .. } = self.hardware;
+        let last = (0..core.design.nodes.len() as u32).map(Value).max_by_key(|v| schedule.ready[v.index()]);
+        let mut steps: Vec<Step> = Vec::new();
+        let mut at = last;
+        while let Some(value) = at {
+            let node = &core.design[value];
+            let (first, ready) = (schedule.start[value.index()], schedule.ready[value.index()].stage);
+            let before = self.latest(value);
+            // Stages between the operand and the operation are the operation's.
+            let first = before.map_or(first, |v| schedule.ready[v.index()].stage.min(first));
+            let (place, what) = (self.place(node.span), self.word(node));
+            match steps.last_mut() {
+                // Gates of one line are one step.
+                Some(step) if step.place == place && self.engine(node).is_none() && step.what == "logic" => {
+                    step.first = step.first.min(first);
+                }
+                _ if ready > first => {
+                    let what = if self.engine(node).is_some() { what } else { "logic".to_string() };
+                    let text = text_of(&self.p.sources, node.span);
+                    steps.push(Step { place, text, what, first, last: ready });
+                }
+                _ => {}
+            }
+            at = before;
+        }
+        steps.reverse();
+        steps
+    }
+
+    fn slowest(&self) -> Vec<SlowStage> {
+        let Hardware { core, schedule, .. } = self.hardware;
+        let mut stages: Vec<u32> = (0..schedule.stages).collect();
+        stages.sort_by_key(|stage| std::cmp::Reverse(schedule.delays[*stage as usize]));
+        let slow = |stage: u32| {
+            let nodes = (0..core.design.nodes.len() as u32).map(Value);
+            let mut at =
+                nodes.filter(|v| schedule.ready[v.index()].stage == stage).max_by_key(|v| schedule.ready[v.index()]);
+            let mut chain = Vec::new();
+            while let Some(value) = at.filter(|v| schedule.ready[v.index()].stage == stage) {
+                let node = &core.design[value];
+                let word = self.word(node);
+                if word != "wiring" {
+                    chain.push(format!("{word} ({})", self.place(node.span)));
+                }
+                at = self.latest(value);
+            }
+            chain.reverse();
+            SlowStage { stage, delay: schedule.delays[stage as usize], chain }
+        };
+        stages.into_iter().take(5).filter(|s| schedule.delays[*s as usize] > 0).map(slow).collect()
+    }
+}
+
+/// The line of the program, without blanks around it; nothing if there is no text.
+fn text_of(sources: &SourceMap, span: Span) -> String {
+    let Some(file) = sources.get(span.file) else { return String::new() };
+    let index = file.line_index(span.start);
+    file.text().get(file.line_range(index)).unwrap_or("").trim().to_string()
+}

@@ -1,0 +1,121 @@
+//! The report as a page with a picture of the pipeline.
+
+use std::fmt::Write;
+
+use super::{Cost, Report};
+
+/// Pixels of the picture.
+const WIDTH: f64 = 1100.0;
+const ROW: f64 = 16.0;
+const LEFT: f64 = 260.0;
+const AREA: f64 = 120.0;
+
+impl Report {
+    /// The report as HTML.
+    pub fn html(&self) -> String {
+        let mut out = String::new();
+        let title = escaped(&format!("{} for {}", self.program, self.target));
+        let _ = write!(
+            out,
+            "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font:14px sans-serif;max-width:\
+             1140px;margin:2em auto}}td,th{{padding:1px 8px;text-align:right}}td.t,th.t{{text-align:left}}code{{font-size:12px}}</style>\n\
+             <h1>{title}</h1>\n<p>{} stages, {} ns in the pipeline at {} MHz. The bus carries {} Gbit/s; {} million packets a second, \
+             one every {} cycles.</p>\n<h2>The pipeline</h2>\n<p>Engines by stage, and below the bits that each stage hands to the next.</p>\n{}",
+            self.stages,
+            self.latency_ns,
+            self.clock_mhz,
+            self.bus_gbps,
+            self.mpps,
+            self.gap,
+            self.picture()
+        );
+        let head = "<tr><th>LUT<th>FF<th>RAM kbit";
+        let row =
+            |cost: &Cost| format!("<tr><td>{}<td>{}<td>{}", cost.luts, cost.registers, cost.memory_bits.div_ceil(1000));
+        let _ = write!(
+            out,
+            "<h2>What it takes</h2>\n<p>An estimate, without the packet store.</p>\n<table>{head}<th class=\"t\">\n{}<td class=\"t\">in all\n\
+             {}<td class=\"t\">of these carry values to later stages\n</table>\n<h2>By line of the program</h2>\n<table>{head}\
+             <th class=\"t\">line<th class=\"t\">text\n",
+            row(&self.total),
+            row(&self.carried)
+        );
+        for line in &self.lines {
+            let (place, text) = (escaped(&format!("{}:{}", line.file, line.line)), escaped(&line.text));
+            let _ = writeln!(out, "{}<td class=\"t\">{place}<td class=\"t\"><code>{text}</code>", row(&line.cost));
+        }
+        out.push_str("</table>\n<h2>Why the latency is what it is</h2>\n<table><tr><th>stages<th>from<th>to<th class=\"t\">what<th class=\"t\">\
+                      line<th class=\"t\">text\n");
+        for step in &self.longest {
+            let _ = writeln!(
+                out,
+                "<tr><td>{}<td>{}<td>{}<td class=\"t\">{}<td class=\"t\">{}<td class=\"t\"><code>{}</code>",
+                step.last - step.first,
+                step.first,
+                step.last,
+                escaped(&step.what),
+                escaped(&step.place),
+                escaped(&step.text)
+            );
+        }
+        out.push_str("</table>\n<h2>Why the clock is what it is</h2>\n<table><tr><th>stage<th>LUT levels<th class=\"t\">what is in a row\n");
+        for slow in &self.slowest {
+            let chain = escaped(&slow.chain.join(" → "));
+            let _ =
+                writeln!(out, "<tr><td>{}<td>{:.2}<td class=\"t\">{chain}", slow.stage, f64::from(slow.delay) / 100.0);
+        }
+        out.push_str("</table>\n</html>\n");
+        out
+    }
+
+    /// Engines as bars over the stages, and the bits between them.
+    fn picture(&self) -> String {
+        let scale = (WIDTH - LEFT) / f64::from(self.stages.max(1));
+        let x = |stage: u32| LEFT + f64::from(stage) * scale;
+        let rows = self.engines.len() as f64 * ROW;
+        let (mut out, height) = (String::new(), rows + AREA + 2.0 * ROW);
+        let _ = writeln!(
+            out,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" font-size=\"11\">"
+        );
+        for (row, engine) in self.engines.iter().enumerate() {
+            let y = row as f64 * ROW;
+            let width = (x(engine.ready) - x(engine.first)).max(2.0);
+            let name = escaped(&format!("{} ({})", engine.name, engine.place));
+            let _ = writeln!(
+                out,
+                "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{}\" \
+                 fill=\"#4878a8\"><title>{name}: stages {}-{}</title></rect>",
+                LEFT - 6.0,
+                y + 12.0,
+                escaped(engine.name.rsplit('.').next().unwrap_or_default()),
+                x(engine.first),
+                y + 2.0,
+                ROW - 4.0,
+                engine.first,
+                engine.ready
+            );
+        }
+        let most = self.bits_by_stage.iter().copied().max().unwrap_or(1).max(1) as f64;
+        let bottom = rows + AREA + ROW;
+        let mut points = format!("{LEFT:.1},{bottom:.1}");
+        for (stage, bits) in self.bits_by_stage.iter().enumerate() {
+            let _ = write!(points, " {:.1},{:.1}", x(stage as u32), bottom - *bits as f64 / most * AREA);
+        }
+        let _ = writeln!(
+            out,
+            "<polygon points=\"{points} {WIDTH:.1},{bottom:.1}\" fill=\"#a8c0d8\"/><text x=\"{}\" y=\"{}\" text-anchor=\"end\">up to {most} \
+             bits</text><text x=\"{LEFT}\" y=\"{}\">stage 0</text><text x=\"{WIDTH}\" y=\"{}\" text-anchor=\"end\">{}</text>\n</svg>",
+            LEFT - 6.0,
+            bottom - AREA / 2.0,
+            bottom + 12.0,
+            bottom + 12.0,
+            self.stages
+        );
+        out
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

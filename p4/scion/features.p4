@@ -1,0 +1,47 @@
+// What a chip may be too small for: features that can be left out, and the sizes of tables and counters.
+//
+// Features, with the macro that leaves each out. Their packets go to the CPU port with reason FEATURE_LEFT_OUT, all others are
+// served as with the whole program. What each costs: `hopwright rtl p4/scion/border_router.p4 --report`, with and without `-D MACRO`.
+//
+//   NO_EPIC          path type EPIC-HP (epic.p4)
+//   NO_ONE_HOP       one-hop paths (one_hop.p4)
+//   NO_OTHER_KEYS    further keys to try while keys are being changed (mac.p4)
+//   NO_SIZE_CLASSES  the counters tell packets apart by size (counters.p4); nothing is punted, sizes are not told apart
+//
+// A profile chooses the sizes. Without one they are those of software; the agent knows these only. What does not fit a table
+// is left to the CPU port.
+//
+//   PROFILE_ECP5        an LFE5UM5G-85F, whose block RAM holds 3.7 Mbit; implies NO_SIZE_CLASSES
+//   PROFILE_ULTRASCALE  an UltraScale+
+
+#ifdef PROFILE_ECP5
+#define NO_SIZE_CLASSES
+const bit<32> LINK_COUNT = 32;       // links and interfaces, those of sibling routers too
+const bit<32> HOST_COUNT_IPV4 = 256; // hosts of this AS
+const bit<32> HOST_COUNT_IPV6 = 64;
+#else
+#ifdef PROFILE_ULTRASCALE
+const bit<32> LINK_COUNT = 1024;
+const bit<32> HOST_COUNT_IPV4 = 16384;
+const bit<32> HOST_COUNT_IPV6 = 16384;
+#else
+const bit<32> LINK_COUNT = 4096;
+const bit<32> HOST_COUNT_IPV4 = 65536;
+const bit<32> HOST_COUNT_IPV6 = 65536;
+#endif
+#endif
+
+// The path types that the program was made for and that have been left out.
+bool is_left_out(in bit<8> path_type) {
+#ifdef NO_EPIC
+    if (path_type == PATH_EPIC) {
+        return true;
+    }
+#endif
+#ifdef NO_ONE_HOP
+    if (path_type == PATH_ONE_HOP) {
+        return true;
+    }
+#endif
+    return false;
+}
