@@ -141,10 +141,16 @@ int main(int argc, char **argv) {
     Verilated::randReset(stress ? 2 : 0);
     Verilated::randSeed(static_cast<int>(seed));
     dut = new Vdut;
+    // Inputs, too, are random at first.
+    dut->in_bad = dut->bus_wr_en = dut->bus_rd_en = 0;
     dut->rst = 1;
     for (int i = 0; i < 8; i++) cycle();
     dut->rst = 0;
     for (int i = 0; i < 8; i++) cycle();
+    // What left before the reset took effect is nothing.
+    coming.clear();
+    done.clear();
+    verdicts.clear();
     entered = decided = forwarded = left = cycles = 0;
     for (;;) {
         switch (number<uint8_t>()) {

@@ -196,7 +196,8 @@ fn changes_are_atomic(pipeline: Pipeline, table: &str, matches: impl Fn(u32) -> 
     let zeros = pipeline[action].params.len() - 1;
     let entry = |key: u32, port: u16| TableEntry {
         matches: matches(key),
-        priority: if pipeline[table].has_priority() { 1 + (key % 5) as i32 } else { 0 },
+        // P4Runtime leaves open which of two matching entries with the same priority wins.
+        priority: if pipeline[table].has_priority() { 1 + (7 * key % KEYS) as i32 } else { 0 },
         action: ActionCall { action, args: [vec![port.into()], vec![BigUint::ZERO; zeros]].concat() },
     };
     let (hardware, program) = verilate(&pipeline, &Target::by_name("ecp5-85-512").unwrap());
