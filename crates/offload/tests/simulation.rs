@@ -16,8 +16,7 @@ use hopwright_rtl::Target;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 /// What `make unit` runs: kinds of tables and objects, headers added and removed, arithmetic, a checksum.
-const SOME: &str =
-    "changing_entries checksum16 counters emit lpm_ipv6 mixed_keys program_vlan registers stack_shift table_range wide";
+const SOME: &str = "changing_entries checksum16 counter_write emit lpm_ipv6 mixed_keys program_vlan registers stack_shift table_range wide";
 /// The number of tests of `tests/stf` that must pass, if all are run.
 const PASSING: usize = 200;
 
@@ -157,7 +156,7 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
 #[test]
 #[ignore = "needs verilator"]
 fn simulations_of_generated_programs_agree() {
-    let seeds = std::env::var("HOPWRIGHT_SEEDS").unwrap_or_else(|_| "0..8".to_string());
+    let seeds = std::env::var("HOPWRIGHT_SEEDS").unwrap_or_else(|_| "0..16".to_string());
     let (first, end) = seeds.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
     let seeds: Vec<u64> = (first.parse().expect("a number")..end.parse().expect("a number")).collect();
     let results = each(seeds, |seed| agrees(*seed));
@@ -170,5 +169,5 @@ fn simulations_of_generated_programs_agree() {
         results.len(),
         sent.iter().sum::<usize>()
     );
-    assert!(sent.len() * 3 > results.len() && sent.iter().any(|sent| *sent > 0));
+    assert!(sent.len() * 6 > results.len() && sent.iter().any(|sent| *sent > 0));
 }

@@ -159,7 +159,9 @@ impl Scheduler<'_> {
             if let Some(object) = object_of(&node.op) {
                 match self.state.iter_mut().find(|(id, _)| *id == object) {
                     Some((_, last)) => {
-                        stage = stage.max(*last + 1);
+                        // A read gives what was written up to one cycle behind it: the packet's own write comes later.
+                        let apart = if matches!(node.op, Op::RegisterWrite { .. }) { 2 } else { 1 };
+                        stage = stage.max(*last + apart);
                         *last = stage;
                     }
                     None => self.state.push((object, stage)),
