@@ -145,6 +145,11 @@ impl Engine for Interp {
         self.store.set_register(register, index, value).map_err(|e| e.to_string())
     }
 
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+        let model = self.named_extern(object).map_err(|e| e.to_string())?;
+        model.control(&format!("key/{slot}"), key)
+    }
+
     fn insert_target(
         &mut self,
         table: TableId,

@@ -141,6 +141,11 @@ impl Engine for Hardware {
         Engine::set_register(&mut self.control, register, index, value)
     }
 
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+        let model = self.evaluator.named_extern(object).ok_or("the object has no keys")?;
+        model.control(&format!("key/{slot}"), key)
+    }
+
     fn insert_target(
         &mut self,
         table: TableId,
