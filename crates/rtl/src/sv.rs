@@ -663,9 +663,11 @@ impl Writer<'_> {
                 let Some(read) = read else {
                     return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
                 };
-                // The next packet reads what this one writes.
-                let distance = start - self.start(read);
-                self.gap = self.gap.max(distance.saturating_sub(1));
+                // A read gives what was written up to one cycle behind it: what this packet writes is there for the next one's
+                // read, and what the next one writes is not there for this one's.
+                let read = self.start(read);
+                let gap = if start > read { start - read - 1 } else { read - start + 2 };
+                self.gap = self.gap.max(gap);
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
                 let index_bits = self.node(*index).width;
                 let (enable, index, new) = (self.at(*enable, start), self.at(*index, start), self.at(*new, start));
