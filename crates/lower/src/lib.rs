@@ -141,7 +141,7 @@ struct Lowering<'p> {
     /// What deparsers of Tofino programs request.
     requests: Option<tofino::Requests>,
     /// Sums of Internet checksum objects, and values of parser counters.
-    checksums: HashMap<hir::ObjectId, SlotId>,
+    object_states: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.
     names: HashMap<String, u32>,
     empty_varbits: HashMap<u32, SlotId>,
@@ -202,7 +202,7 @@ impl<'p> Lowering<'p> {
             nameless_digests: Vec::new(),
             field_lists: Vec::new(),
             requests: None,
-            checksums: HashMap::new(),
+            object_states: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),
             standard: HashMap::new(),

@@ -10,8 +10,21 @@ use hopwright_source::SourceMap;
 use crate::storage::{Loc, Place, Purpose};
 use crate::{Binding, Exit, Lowering, Reported, Result};
 use hopwright_ir::{
-    Block, Control, ExternKind, FieldList, HeaderId, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind, Type, walk,
+    Block, Control, ExternKind, FieldList, HeaderId, Parser, Pipeline, SlotId, SlotKind, StandardMetadata, StmtKind,
+    Type, walk,
 };
+
+/// The lowered blocks of a pipeline, and the headers of the CPU port.
+pub(crate) struct Parts {
+    pub parser: Parser,
+    pub verify_checksum: Control,
+    pub ingress: Control,
+    pub egress: Control,
+    pub compute_checksum: Control,
+    pub deparser: Control,
+    pub packet_in: Option<HeaderId>,
+    pub packet_out: Option<HeaderId>,
+}
 
 impl Lowering<'_> {
     /// Lowers the whole program.
@@ -57,15 +70,31 @@ impl Lowering<'_> {
         self.unapplied_tables();
         let packet_in = self.controller_header("packet_in", headers);
         let packet_out = self.controller_header("packet_out", headers);
-        let standard = self.standard_metadata();
-        let mut pipeline = Pipeline {
-            name: program.name.clone(),
+        let parts = Parts {
             parser: parser.ok_or(Reported)??,
             verify_checksum: control(BlockRole::VerifyChecksum)?,
             ingress: control(BlockRole::Ingress)?,
             egress: control(BlockRole::Egress)?,
             compute_checksum: control(BlockRole::ComputeChecksum)?,
             deparser: control(BlockRole::Deparser)?,
+            packet_in,
+            packet_out,
+        };
+        Ok(self.assemble(parts, sources))
+    }
+
+    /// Makes the pipeline of its lowered blocks and of the storage, tables and objects that they use.
+    pub(crate) fn assemble(&mut self, parts: Parts, sources: Arc<SourceMap>) -> Pipeline {
+        let program = self.program;
+        let standard = self.standard_metadata();
+        let mut pipeline = Pipeline {
+            name: program.name.clone(),
+            parser: parts.parser,
+            verify_checksum: parts.verify_checksum,
+            ingress: parts.ingress,
+            egress: parts.egress,
+            compute_checksum: parts.compute_checksum,
+            deparser: parts.deparser,
             standard,
             slots: std::mem::take(&mut self.slots),
             headers: std::mem::take(&mut self.headers),
@@ -77,15 +106,15 @@ impl Lowering<'_> {
             value_sets: std::mem::take(&mut self.value_sets),
             externs: std::mem::take(&mut self.externs),
             field_lists: std::mem::take(&mut self.field_lists),
-            packet_in,
-            packet_out,
+            packet_in: parts.packet_in,
+            packet_out: parts.packet_out,
             control_plane_objects: Vec::new(),
             sources,
         };
         ignore_lonely(&mut pipeline);
         distinct_names(&mut pipeline);
         self.assign_ids(&mut pipeline);
-        Ok(pipeline)
+        pipeline
     }
 
     pub(crate) fn control(&mut self, id: hir::InstanceId) -> Result<Control> {
@@ -217,7 +246,7 @@ impl Lowering<'_> {
 }
 
 /// Removes calls of direct counters and meters that belong to no table.
-pub(crate) fn ignore_lonely(pipeline: &mut Pipeline) {
+fn ignore_lonely(pipeline: &mut Pipeline) {
     let lonely: Vec<bool> = (pipeline.externs.iter())
         .map(|o| {
             matches!(
@@ -242,7 +271,7 @@ fn without(block: &mut Block, lonely: &[bool]) {
 }
 
 /// Makes the names of objects of each kind unique.
-pub(crate) fn distinct_names(pipeline: &mut Pipeline) {
+fn distinct_names(pipeline: &mut Pipeline) {
     fn tell_apart<'p>(names: impl Iterator<Item = &'p mut String>) {
         let mut seen = HashSet::new();
         for name in names {

@@ -5,6 +5,7 @@ use hopwright_ir::{
     UnaryOp,
 };
 use hopwright_sema::hir;
+use hopwright_source::Span;
 
 use crate::externs::Arguments;
 use crate::storage::{Loc, Place};
@@ -183,34 +184,10 @@ impl Lowering<'_> {
     /// The state is a slot: the one's complement sum of what was added, zero at first.
     fn internet_checksum(&mut self, object: hir::ObjectId, name: &str, call: &hir::Call) -> Result<Option<Value>> {
         let (span, word) = (call.span, Type::Bits(16));
-        let sum = match self.checksums.get(&object) {
-            Some(slot) => *slot,
-            None => {
-                let slot = self.new_slot(&self.program[object].name.clone(), word, SlotKind::Local, span);
-                self.checksums.insert(object, slot);
-                slot
-            }
-        };
-        let complement = |e: Expr| Expr { kind: ExprKind::Unary(UnaryOp::BitNot, Box::new(e)), ty: word, span };
+        let sum = self.state_of(object, word, span);
         match name {
             "clear" => self.emit(StmtKind::Assign(sum, Expr::constant(0u32, word, span)), span),
-            "add" | "subtract" => {
-                let checksum = self.temp(word, span);
-                let mut args = Arguments::new(self, call)?;
-                args.args.push(ExternArg::InOut(checksum));
-                if name == "add" {
-                    args.args.push(ExternArg::List(Vec::new()));
-                    args.list(self, 0)?;
-                } else {
-                    args.list(self, 0)?;
-                    args.args.push(ExternArg::List(Vec::new()));
-                }
-                let now = complement(self.slot_expr(sum, span));
-                self.emit(StmtKind::Assign(checksum, now), span);
-                args.finish(self, ExternFn::AdjustChecksum, span)?;
-                let now = complement(self.slot_expr(checksum, span));
-                self.emit(StmtKind::Assign(sum, now), span);
-            }
+            "add" | "subtract" => self.adjust_sum(sum, name == "add", call)?,
             // What is added afterwards does not change the result.
             "get" => {
                 let now = complement(self.slot_expr(sum, span));
@@ -229,6 +206,44 @@ impl Lowering<'_> {
         }
         Ok(None)
     }
+
+    /// The slot that holds an object's state, zero at first.
+    pub(crate) fn state_of(&mut self, object: hir::ObjectId, ty: Type, span: Span) -> SlotId {
+        match self.object_states.get(&object) {
+            Some(slot) => *slot,
+            None => {
+                let slot = self.new_slot(&self.program[object].name.clone(), ty, SlotKind::Local, span);
+                self.object_states.insert(object, slot);
+                slot
+            }
+        }
+    }
+
+    /// Adds the call's data to a one's complement sum, or subtracts them.
+    pub(crate) fn adjust_sum(&mut self, sum: SlotId, add: bool, call: &hir::Call) -> Result<()> {
+        let span = call.span;
+        let checksum = self.temp(Type::Bits(16), span);
+        let mut args = Arguments::new(self, call)?;
+        args.args.push(ExternArg::InOut(checksum));
+        if add {
+            args.args.push(ExternArg::List(Vec::new()));
+            args.list(self, 0)?;
+        } else {
+            args.list(self, 0)?;
+            args.args.push(ExternArg::List(Vec::new()));
+        }
+        let now = complement(self.slot_expr(sum, span));
+        self.emit(StmtKind::Assign(checksum, now), span);
+        args.finish(self, ExternFn::AdjustChecksum, span)?;
+        let now = complement(self.slot_expr(checksum, span));
+        self.emit(StmtKind::Assign(sum, now), span);
+        Ok(())
+    }
+}
+
+fn complement(e: Expr) -> Expr {
+    let (ty, span) = (e.ty, e.span);
+    Expr { kind: ExprKind::Unary(UnaryOp::BitNot, Box::new(e)), ty, span }
 }
 
 pub(crate) fn place(slot: SlotId) -> Value {

@@ -26,7 +26,7 @@ use hopwright_source::{SourceMap, Span};
 use num_bigint::BigUint;
 
 use crate::parser::targets_mut;
-use crate::program::{distinct_names, ignore_lonely};
+use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
 use crate::value::{binary, compare, mux, not};
 use crate::{Binding, Exit, Lowering, Reported, Result};
@@ -117,35 +117,17 @@ impl Lowering<'_> {
         let packet_in = storage.get(&ParamRole::EgressHeaders).and_then(|h| self.controller_header("packet_in", h));
         let packet_out = storage.get(&ParamRole::Headers).and_then(|h| self.controller_header("packet_out", h));
         let nothing = Control { name: String::new(), body: Vec::new(), span };
-        let standard = self.standard_metadata();
-        let mut pipeline = Pipeline {
-            name: program.name.clone(),
+        let parts = Parts {
             parser,
             verify_checksum: nothing.clone(),
             ingress,
             egress,
             compute_checksum: nothing,
             deparser,
-            standard,
-            slots: std::mem::take(&mut self.slots),
-            headers: std::mem::take(&mut self.headers),
-            stacks: std::mem::take(&mut self.stacks),
-            unions: std::mem::take(&mut self.unions),
-            errors: program.errors.clone(),
-            actions: std::mem::take(&mut self.actions),
-            tables: std::mem::take(&mut self.tables),
-            value_sets: std::mem::take(&mut self.value_sets),
-            externs: std::mem::take(&mut self.externs),
-            field_lists: std::mem::take(&mut self.field_lists),
             packet_in,
             packet_out,
-            control_plane_objects: Vec::new(),
-            sources,
         };
-        ignore_lonely(&mut pipeline);
-        distinct_names(&mut pipeline);
-        self.assign_ids(&mut pipeline);
-        Ok(pipeline)
+        Ok(self.assemble(parts, sources))
     }
 
     /// Allocates the storage of each role, and binds the blocks' parameters to it.

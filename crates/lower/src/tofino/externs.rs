@@ -2,7 +2,7 @@
 
 use hopwright_ir::{
     BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, MatchKind, SlotId,
-    SlotKind, StmtKind, Type, UnaryOp,
+    SlotKind, StmtKind, Type,
 };
 use hopwright_sema::hir;
 use hopwright_source::Span;
@@ -432,18 +432,6 @@ impl Lowering<'_> {
         Ok(Some(place(slot)))
     }
 
-    /// The slot that holds an object's state, zero at first.
-    fn state_of(&mut self, object: hir::ObjectId, ty: Type, span: Span) -> SlotId {
-        match self.checksums.get(&object) {
-            Some(slot) => *slot,
-            None => {
-                let slot = self.new_slot(&self.program[object].name.clone(), ty, SlotKind::Local, span);
-                self.checksums.insert(object, slot);
-                slot
-            }
-        }
-    }
-
     /// The state is the one's complement sum of what was added.
     fn tofino_checksum(&mut self, object: hir::ObjectId, name: &str, call: &hir::Call) -> Result<Option<Value>> {
         let (span, word) = (call.span, Type::Bits(16));
@@ -451,24 +439,9 @@ impl Lowering<'_> {
             return self.checksum_of(call);
         }
         let sum = self.state_of(object, word, span);
-        let complement = |e: Expr| Expr { kind: ExprKind::Unary(UnaryOp::BitNot, Box::new(e)), ty: word, span };
         match name {
             "add" | "subtract" => {
-                let checksum = self.temp(word, span);
-                let mut args = Arguments::new(self, call)?;
-                args.args.push(ExternArg::InOut(checksum));
-                if name == "add" {
-                    args.args.push(ExternArg::List(Vec::new()));
-                    args.list(self, 0)?;
-                } else {
-                    args.list(self, 0)?;
-                    args.args.push(ExternArg::List(Vec::new()));
-                }
-                let now = complement(self.slot_expr(sum, span));
-                self.emit(StmtKind::Assign(checksum, now), span);
-                args.finish(self, ExternFn::AdjustChecksum, span)?;
-                let now = complement(self.slot_expr(checksum, span));
-                self.emit(StmtKind::Assign(sum, now), span);
+                self.adjust_sum(sum, name == "add", call)?;
                 Ok(None)
             }
             // True if the checksum is wrong.

@@ -35,7 +35,7 @@ use hopwright_source::{SourceMap, Span};
 
 use self::prefix::{Prefix, Product};
 pub(crate) use self::request::Requests;
-use crate::program::{distinct_names, ignore_lonely};
+use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
 use crate::two_passes::{number, slice};
 use crate::value::{binary, compare, mux, not};
@@ -148,35 +148,17 @@ impl Lowering<'_> {
         let packet_out =
             pipes.iter().find_map(|p| self.controller_header("packet_out", p.storage.get(&ParamRole::Headers)?));
         let nothing = Control { name: String::new(), body: Vec::new(), span };
-        let standard = self.standard_metadata();
-        let mut pipeline = Pipeline {
-            name: program.name.clone(),
+        let parts = Parts {
             parser,
             verify_checksum: nothing.clone(),
             ingress: Control { name: name(BlockRole::Ingress), body: ingress, span },
             egress: Control { name: name(BlockRole::Egress), body: egress, span },
             compute_checksum: nothing,
             deparser: Control { name: name(BlockRole::Deparser), body: deparser, span },
-            standard,
-            slots: std::mem::take(&mut self.slots),
-            headers: std::mem::take(&mut self.headers),
-            stacks: std::mem::take(&mut self.stacks),
-            unions: std::mem::take(&mut self.unions),
-            errors: program.errors.clone(),
-            actions: std::mem::take(&mut self.actions),
-            tables: std::mem::take(&mut self.tables),
-            value_sets: std::mem::take(&mut self.value_sets),
-            externs: std::mem::take(&mut self.externs),
-            field_lists: std::mem::take(&mut self.field_lists),
             packet_in,
             packet_out,
-            control_plane_objects: Vec::new(),
-            sources,
         };
-        ignore_lonely(&mut pipeline);
-        distinct_names(&mut pipeline);
-        self.assign_ids(&mut pipeline);
-        Ok(pipeline)
+        Ok(self.assemble(parts, sources))
     }
 
     /// Adds a register that several workers read.
