@@ -21,7 +21,7 @@ pub struct Forwarded {
 }
 
 /// What runs a program elsewhere, and the changes of its state. A program starts with empty tables, its default actions, zero in
-/// counters and registers, and keys that nobody knows. What is asked of it has been checked against the program.
+/// counters and registers, and keys that nobody knows. The caller has checked arguments against the program.
 pub trait Offload: Send {
     /// Adds an entry to a table, or changes the action of the one with the same match and priority. Packets meet the table as it was
     /// or as it is.

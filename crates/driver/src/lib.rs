@@ -84,3 +84,16 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
     }
     Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
 }
+
+/// Numbers and names of constants in a text with lines `NAME = NUMBER`, in which programs list why they drop or punt packets.
+pub fn numbered_names(text: &'static str) -> Vec<(u8, &'static str)> {
+    let value = |line: &'static str| {
+        let (name, rest) = line.split_once('=')?;
+        let digits = rest.trim_start();
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let name = name.trim();
+        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        Some((digits[..end].parse().ok()?, name)).filter(|_| upper)
+    };
+    text.lines().filter_map(value).collect()
+}

@@ -53,15 +53,7 @@ pub enum ProgramError {
 /// Numbers and names of `Reason` in `reasons.p4`: what becomes of packets, and the indices of the counter `reasons`.
 pub fn reasons() -> Vec<(u8, &'static str)> {
     let text = SOURCES.iter().find(|(name, _)| *name == "reasons.p4").map_or("", |(_, text)| text);
-    let value = |line: &'static str| {
-        let (name, rest) = line.split_once('=')?;
-        let digits = rest.trim_start();
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-        let name = name.trim();
-        let upper = name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
-        Some((digits[..end].parse().ok()?, name)).filter(|_| upper)
-    };
-    text.lines().filter_map(value).collect()
+    hopwright_driver::numbered_names(text)
 }
 
 /// Compiles `p4/router/ip.p4`.

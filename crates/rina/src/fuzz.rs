@@ -94,7 +94,7 @@ pub fn management(data: &[u8]) -> Heard {
         let mut pdu = Vec::new();
         Syntax::Checksum.write(&header, &sdu, &mut pdu);
         a.receive(link, [2; 6], &pdu, now);
-        // An application that takes what is asked for.
+        // An application that accepts every flow.
         while let Some((flow, _)) = a.next_event() {
             a.answer(flow, true, now);
         }
