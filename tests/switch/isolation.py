@@ -16,6 +16,7 @@ priority, and black's controllers with a low one, so that these do not keep the 
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import os
@@ -228,12 +229,18 @@ class Controller:
 
 def churn():
     """Fills and empties a table as fast as the switch takes it."""
+    import grpc
+
     controller = Controller()
     kinds = controller.p4r.Update
     parts = [range(at, at + 1000) for at in range(0, 50_000, 1000)]
-    requests = [controller.updates(kind, part) for kind in (kinds.INSERT, kinds.DELETE) for part in parts]
+    inserts, deletes = ([controller.updates(kind, part) for part in parts] for kind in (kinds.INSERT, kinds.DELETE))
+    # A churning controller before this one may have ended with the table half full.
+    for request in deletes:
+        with contextlib.suppress(grpc.RpcError):
+            controller.write(request)
     while True:
-        for request in requests:
+        for request in inserts + deletes:
             controller.write(request)
             yield 1000
 
