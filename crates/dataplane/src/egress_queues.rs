@@ -4,7 +4,7 @@
 //! as it polls. Nothing here allocates after construction.
 
 use std::collections::VecDeque;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -252,11 +252,11 @@ impl Port for QueuedPort {
         self.inner.discard(pool);
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.poll_fd()
     }
 
-    fn urgent_poll_fd(&self) -> Option<RawFd> {
+    fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.urgent_poll_fd()
     }
 

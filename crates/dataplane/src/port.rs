@@ -1,6 +1,6 @@
 //! Packet I/O as a worker sees it: the [`Port`] trait.
 
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 use crate::egress_queues::QUEUES;
 use crate::packet::{Packet, Pool};
@@ -47,12 +47,12 @@ pub trait Port: Send {
     fn discard(&mut self, _pool: &mut Pool) {}
 
     /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
     /// A second descriptor to poll, if the port receives something apart from the rest.
-    fn urgent_poll_fd(&self) -> Option<RawFd> {
+    fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 

@@ -13,7 +13,7 @@ use hopwright_ir::analysis::suspension_points::{self, RequestSlots};
 use hopwright_ir::{Pipeline, Span};
 use hopwright_source::stack;
 
-use crate::clif::{byte_order, dead_code, demanded_bits, extending_loads, load_coalescing, redundant_loads};
+use crate::clif::{byte_order, dead_code, demanded_bits, extending_loads, redundant_loads};
 use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
 use crate::code::target::{TargetMachine, isa_for};
@@ -237,10 +237,6 @@ impl Compiler {
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             dead_code::run(&mut context.func);
-            if has(TracePass::LoadCoalescing) {
-                load_coalescing::run(&mut context.func, shape.flags.packet);
-                dead_code::run(&mut context.func);
-            }
             if let Some(exit) = shape.exit {
                 if has(TracePass::GuardElimination) {
                     guard_elimination::run(&mut context.func, exit, &shape.flags);

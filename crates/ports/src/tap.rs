@@ -5,7 +5,7 @@
 //! are up to the administrator.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
@@ -137,8 +137,8 @@ impl Port for Tap {
         sent
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
-        Some(self.fd())
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.device.as_fd())
     }
 
     fn stats(&self) -> DeviceStats {

@@ -3,6 +3,7 @@
 mod devices;
 
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use devices::{MAC_B, ip, with_devices};
@@ -17,7 +18,7 @@ fn pool() -> Pool {
 /// Receives until there are so many packets, or nothing has come for a while.
 fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
     let mut poll = PollSet::new();
-    poll.add(port.poll_fd().unwrap());
+    poll.add(port.poll_fd().unwrap().as_raw_fd());
     let mut batch: Vec<Packet> = Vec::with_capacity(256);
     let mut got = Vec::new();
     let mut last = Instant::now();
@@ -76,7 +77,7 @@ fn a_lone_frame_is_there_at_once() {
         let mut b = AfPacket::open("vb", None).unwrap();
         let (mut pool, mut batch) = (pool(), Vec::with_capacity(256));
         let mut poll = PollSet::new();
-        poll.add(b.poll_fd().unwrap());
+        poll.add(b.poll_fd().unwrap().as_raw_fd());
         for length in [60, 9014, 60, 3000] {
             assert!(!poll.wait(Duration::ZERO));
             // A veth's peer has received when sending ends.
@@ -198,7 +199,7 @@ fn a_device_may_go_down_and_come_back() {
         let mut b = AfPacket::open("vb", None).unwrap();
         let mut pool = pool();
         let mut poll = PollSet::new();
-        poll.add(b.poll_fd().unwrap());
+        poll.add(b.poll_fd().unwrap().as_raw_fd());
         ip("link set vb down");
         assert!(poll.wait(Duration::from_millis(100)), "an error is pending");
         assert_eq!(transmit(&mut a, &mut pool, &[frame(100, 1), frame(100, 2)]), 0);

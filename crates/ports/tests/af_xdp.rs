@@ -4,6 +4,7 @@
 mod devices;
 
 use std::net::{IpAddr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use devices::{MAC_B, ip, with_devices};
@@ -308,7 +309,7 @@ fn a_device_that_came_back_while_nobody_sent_is_sent_on() {
             ip("link set vb up");
             // A worker that waits for packets makes the kernel send what is in the ring.
             let mut poll = PollSet::with_capacity(1);
-            poll.add(port.poll_fd().unwrap());
+            poll.add(port.poll_fd().unwrap().as_raw_fd());
             poll.wait(Duration::from_millis(20));
             assert_eq!(transmit(&mut port, &mut shared.pool, &[frame(100, 3)]), 1, "{mode:?}");
             assert_eq!(receive(&mut plain, &mut plain_pool, 2), [frame(100, 1), frame(100, 3)], "{mode:?}");

@@ -2,6 +2,7 @@
 
 mod devices;
 
+use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -48,16 +49,17 @@ fn frames_go_in_and_out_of_a_tap_device() {
         for length in [60, 1514, 9014] {
             let sent = frame(length);
             tap.deliver(&sent).unwrap();
-            let fd = host.poll_fd().unwrap();
+            let fd = host.poll_fd().unwrap().as_raw_fd();
             wait(fd, || (host.receive(&mut pool, &mut batch, 16) > 0).then_some(())).unwrap();
             assert_eq!(batch[0].bytes(), sent);
             // And back, as a port.
             assert_eq!(host.transmit(&mut pool, &mut batch), 1);
-            let fd = tap.poll_fd().unwrap();
+            let fd = tap.poll_fd().unwrap().as_raw_fd();
             wait(fd, || (tap.receive(&mut pool, &mut batch, 16) > 0).then_some(())).unwrap();
             assert_eq!(batch[0].bytes(), sent);
             assert_eq!(tap.transmit(&mut pool, &mut batch), 1);
-            wait(host.poll_fd().unwrap(), || (host.receive(&mut pool, &mut batch, 16) > 0).then_some(())).unwrap();
+            wait(host.poll_fd().unwrap().as_raw_fd(), || (host.receive(&mut pool, &mut batch, 16) > 0).then_some(()))
+                .unwrap();
             batch.drain(..).for_each(|p| pool.give(p));
         }
     });

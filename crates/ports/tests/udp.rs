@@ -4,7 +4,7 @@ mod devices;
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use devices::{ip, skips};
@@ -276,8 +276,8 @@ fn nothing_comes(socket: &UdpSocket) {
 }
 
 /// Whether there is something to wait for.
-fn is_ready(fd: RawFd) -> bool {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+fn is_ready(fd: BorrowedFd<'_>) -> bool {
+    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one live pollfd.
     unsafe { libc::poll(&raw mut poll, 1, 1000) == 1 }
 }

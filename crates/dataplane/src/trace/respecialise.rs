@@ -375,8 +375,8 @@ pub(crate) fn start_respecialiser(switch: &Arc<Switch>) {
     let switch = Arc::downgrade(switch);
     let _ = std::thread::Builder::new().name("respecialiser".into()).spawn(move || {
         // At this priority, a worker on the same CPU gets three quarters of it.
-        // SAFETY: the call only lowers the priority of this thread.
-        unsafe { libc::nice(5) };
+        // Failure leaves the thread's priority as it is.
+        let _ = rustix::process::nice(5);
         adapt(&switch);
     });
 }

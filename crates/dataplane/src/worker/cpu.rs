@@ -6,7 +6,7 @@
 use std::fmt;
 use std::io;
 use std::ops::Deref;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -63,8 +63,8 @@ impl Queue {
         true
     }
 
-    pub(crate) fn wake_fd(&self) -> RawFd {
-        self.wakeup.as_raw_fd()
+    pub(crate) fn wake_fd(&self) -> BorrowedFd<'_> {
+        self.wakeup.as_fd()
     }
 
     pub(crate) fn clear_wakeup(&self) {
@@ -113,7 +113,7 @@ impl CpuQueue {
     pub fn receive(&self, timeout: Duration) -> Option<PuntedPacket> {
         let deadline = Instant::now() + timeout;
         let mut poll = PollSet::new();
-        poll.add(self.0.wake_fd());
+        poll.add(self.0.wake_fd().as_raw_fd());
         loop {
             // Cleared before looking: what is pushed later signals again.
             self.0.clear_wakeup();

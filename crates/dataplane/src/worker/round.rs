@@ -6,7 +6,7 @@
 //! logs nor blocks.
 
 use std::fmt;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -574,7 +574,7 @@ impl Worker {
 
     fn sleeper(&self) -> Option<Sleeper> {
         let sleeper = Sleeper::new(NAP).ok()?;
-        sleeper.add(self.mailbox().wakeup().as_raw_fd(), MAILBOX).ok()?;
+        sleeper.add(self.mailbox().wakeup().as_fd(), MAILBOX).ok()?;
         if self.index == 0 {
             for lane in &self.lanes {
                 sleeper.add(lane.tenant.injection_queues().normal.wake_fd(), INJECTED).ok()?;

@@ -2,12 +2,19 @@
 //! (`poll(2)`, `epoll(7)`, `eventfd(2)`); its CPU.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rustix::event::{EventfdFlags, epoll, eventfd};
+use rustix::process::{getpriority_process, setpriority_process};
+use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime};
+use rustix::time::{timerfd_create, timerfd_settime};
+
 /// How much lower the priority of control planes is than that of workers, as by `nice(1)`.
-const CONTROL_NICENESS: libc::c_int = 10;
+const CONTROL_NICENESS: i32 = 10;
 
 /// Wakes whoever polls its descriptor. It stays signalled until cleared.
 #[derive(Debug)]
@@ -16,27 +23,19 @@ pub struct Wakeup(OwnedFd);
 impl Wakeup {
     /// Not signalled. Fails if the process has no descriptors left.
     pub fn new() -> io::Result<Wakeup> {
-        // SAFETY: plain system call; the result is checked.
-        let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a new descriptor without another owner.
-        Ok(Wakeup(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Ok(Wakeup(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?))
     }
 
     /// Signals.
     pub fn notify(&self) {
-        let one = 1u64;
-        // SAFETY: writes 8 bytes from a local. It fails only if the counter is full: then it is signalled anyway.
-        unsafe { libc::write(self.0.as_raw_fd(), (&raw const one).cast(), 8) };
+        // Fails only if the counter is full: then it is signalled anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
     /// Takes the signal back.
     pub fn clear(&self) {
-        let mut count = 0u64;
-        // SAFETY: reads 8 bytes into a local; the descriptor does not block.
-        unsafe { libc::read(self.0.as_raw_fd(), (&raw mut count).cast(), 8) };
+        // Fails only if it is not signalled.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
 
@@ -98,51 +97,34 @@ impl Sleeper {
 
     /// Wakes at such intervals.
     pub(crate) fn new(interval: Duration) -> io::Result<Sleeper> {
-        let check = |result| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) };
-        // SAFETY: plain system calls with checked results; new descriptors without another owner.
-        let (epoll, timer) = unsafe {
-            let epoll = OwnedFd::from_raw_fd(check(libc::epoll_create1(libc::EPOLL_CLOEXEC))?);
-            let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
-            (epoll, OwnedFd::from_raw_fd(check(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?))
-        };
-        let time = libc::timespec {
-            tv_sec: interval.as_secs() as libc::time_t,
-            tv_nsec: interval.subsec_nanos() as libc::c_long,
-        };
-        let times = libc::itimerspec { it_interval: time, it_value: time };
-        // SAFETY: the kernel reads a live value.
-        check(unsafe { libc::timerfd_settime(timer.as_raw_fd(), 0, &raw const times, std::ptr::null_mut()) })?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+        let time = Timespec::try_from(interval).map_err(io::Error::other)?;
+        timerfd_settime(&timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: time, it_value: time })?;
         let sleeper = Sleeper { epoll, timer };
-        sleeper.add(sleeper.timer.as_raw_fd(), Self::TIMER)?;
+        sleeper.add(sleeper.timer.as_fd(), Self::TIMER)?;
         Ok(sleeper)
     }
 
     /// Input or an error of this descriptor wakes, too; [`Sleeper::sleep`] then returns its bits. Once it is closed it
     /// does not.
-    pub(crate) fn add(&self, fd: RawFd, bits: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: bits };
-        // SAFETY: the kernel reads a live value.
-        let result = unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, fd, &raw mut event) };
-        match (result, io::Error::last_os_error()) {
+    pub(crate) fn add(&self, fd: BorrowedFd<'_>, bits: u64) -> io::Result<()> {
+        match epoll::add(&self.epoll, fd, epoll::EventData::new_u64(bits), epoll::EventFlags::IN) {
             // It wakes already.
-            (-1, error) if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
-            (-1, error) => Err(error),
-            _ => Ok(()),
+            Err(rustix::io::Errno::EXIST) => Ok(()),
+            result => Ok(result?),
         }
     }
 
     /// Sleeps until something wakes it. The result is the bits of what did, though not always of all.
     pub(crate) fn sleep(&self) -> u64 {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 8];
-        // SAFETY: the kernel writes as many events as there is room for.
-        let count =
-            unsafe { libc::epoll_wait(self.epoll.as_raw_fd(), events.as_mut_ptr(), events.len() as libc::c_int, -1) };
-        let events = &events[..usize::try_from(count).unwrap_or(0)];
-        let bits = events.iter().fold(0, |bits, event| bits | event.u64);
+        let none = epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) };
+        let mut events = [none; 8];
+        let count = epoll::wait(&self.epoll, &mut events, None).unwrap_or(0);
+        let bits = events[..count].iter().fold(0, |bits, event| bits | event.data.u64());
         if bits & Self::TIMER != 0 {
-            let mut count = 0u64;
-            // SAFETY: reads 8 bytes into a local; the descriptor does not block.
-            unsafe { libc::read(self.timer.as_raw_fd(), (&raw mut count).cast(), 8) };
+            // Fails only if the timer has been read already.
+            let _ = rustix::io::read(&self.timer, &mut [0; 8]);
         }
         bits
     }
@@ -155,20 +137,18 @@ pub(crate) fn rest(time: Duration) {
 
 /// Makes short sleeps of the calling thread end when they should rather than up to 50 µs later.
 pub(crate) fn sharpen_timers() {
-    // SAFETY: plain system call; it changes nothing but this thread's timers, and failure leaves these as they are.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1000 as libc::c_ulong) };
+    // Failure leaves the timers as they are.
+    let _ = set_current_timer_slack(NonZeroU64::new(1000));
 }
 
 /// Makes the calling thread, and those that it starts, give way to workers on the same CPU: for control planes. It then runs in
 /// time that they leave, and on other CPUs as ever. Workers are started by threads that have not called it.
 pub fn give_way() {
-    static WORKERS: OnceLock<libc::c_int> = OnceLock::new();
-    // SAFETY: plain system calls, which concern this thread only ("C library/kernel differences", setpriority(2)). Failure leaves its
-    // priority as it is.
-    unsafe {
-        let of_workers = *WORKERS.get_or_init(|| libc::getpriority(libc::PRIO_PROCESS, 0));
-        libc::setpriority(libc::PRIO_PROCESS, 0, of_workers + CONTROL_NICENESS);
-    }
+    static WORKERS: OnceLock<i32> = OnceLock::new();
+    let of_workers = *WORKERS.get_or_init(|| getpriority_process(None).unwrap_or(0));
+    // On Linux this concerns the calling thread only ("C library/kernel differences", setpriority(2)). Failure leaves its priority as
+    // it is.
+    let _ = setpriority_process(None, of_workers + CONTROL_NICENESS);
 }
 
 /// Measures time in which the calling thread was ready and did not run, because the operating system ran others.
@@ -196,24 +176,18 @@ impl LostTime {
 
 /// Nanoseconds for which the calling thread has run.
 fn thread_cpu_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes a live value; it has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Keeps the calling thread on one CPU.
 pub fn pin_to(cpu: usize) -> io::Result<()> {
-    // SAFETY: all-zero is a valid, empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if cpu >= libc::CPU_SETSIZE as usize {
+    if cpu >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: the CPU is within the set.
-    unsafe { libc::CPU_SET(cpu, &mut set) };
-    // SAFETY: pointer and size are those of a live set.
-    let result = unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 #[cfg(test)]
@@ -237,13 +211,11 @@ mod tests {
     fn a_thread_gives_way_once() {
         let niceness = || {
             give_way();
-            // SAFETY: plain system call.
-            unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) }
+            getpriority_process(None).unwrap()
         };
         let found = std::thread::spawn(move || [niceness(), niceness(), std::thread::spawn(niceness).join().unwrap()]);
         let found = found.join().unwrap();
-        // SAFETY: plain system call.
-        let own = unsafe { libc::getpriority(libc::PRIO_PROCESS, 0) };
+        let own = getpriority_process(None).unwrap();
         assert_eq!(found, [(own + CONTROL_NICENESS).min(19); 3]);
     }
 
@@ -252,8 +224,8 @@ mod tests {
         let sleeper = Sleeper::new(Duration::from_millis(30)).unwrap();
         let wakeups: Vec<_> = (0..3).map(|_| Wakeup::new().unwrap()).collect();
         for (i, wakeup) in wakeups.iter().enumerate() {
-            sleeper.add(wakeup.as_raw_fd(), 1 << i).unwrap();
-            sleeper.add(wakeup.as_raw_fd(), 1 << i).unwrap();
+            sleeper.add(wakeup.as_fd(), 1 << i).unwrap();
+            sleeper.add(wakeup.as_fd(), 1 << i).unwrap();
         }
         let start = Instant::now();
         for _ in 0..3 {

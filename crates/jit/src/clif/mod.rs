@@ -6,5 +6,4 @@ pub(crate) mod dead_code;
 pub(crate) mod demanded_bits;
 pub(crate) mod extending_loads;
 pub(crate) mod known_bits;
-pub(crate) mod load_coalescing;
 pub(crate) mod redundant_loads;

@@ -13,8 +13,6 @@ pub enum TracePass {
     ByteOrder,
     /// Masks and truncations of bits that nobody reads are removed.
     DemandedBits,
-    /// Loads of adjacent bytes become one.
-    LoadCoalescing,
     /// Guards that earlier guards imply are removed.
     GuardElimination,
     /// Guards that are the same for a batch are tested once.
@@ -31,7 +29,7 @@ pub enum TracePass {
 
 impl TracePass {
     /// All passes, in the order in which they run.
-    pub const ALL: [TracePass; 12] = {
+    pub const ALL: [TracePass; 11] = {
         use TracePass::*;
         [
             ConditionNumbering,
@@ -39,7 +37,6 @@ impl TracePass {
             PacketGuardCoalescing,
             ByteOrder,
             DemandedBits,
-            LoadCoalescing,
             GuardElimination,
             GuardHoisting,
             EntryGuardCoalescing,
@@ -57,7 +54,6 @@ impl TracePass {
             TracePass::PacketGuardCoalescing => "packet-guard-coalescing",
             TracePass::ByteOrder => "byte-order",
             TracePass::DemandedBits => "demanded-bits",
-            TracePass::LoadCoalescing => "load-coalescing",
             TracePass::GuardElimination => "guard-elimination",
             TracePass::GuardHoisting => "guard-hoisting",
             TracePass::EntryGuardCoalescing => "entry-guard-coalescing",

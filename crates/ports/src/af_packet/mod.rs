@@ -19,7 +19,7 @@ mod send;
 mod send_ring;
 
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -388,13 +388,13 @@ impl Port for AfPacket {
         result.sent
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         // A port that only sends is woken by errors of its device.
-        Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_raw_fd())
+        Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_fd())
     }
 
-    fn urgent_poll_fd(&self) -> Option<RawFd> {
-        self.urgent.as_ref().map(|urgent| urgent.socket.as_raw_fd())
+    fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.urgent.as_ref().map(|urgent| urgent.socket.as_fd())
     }
 
     fn stats(&self) -> DeviceStats {

@@ -28,7 +28,7 @@ mod shared;
 mod socket;
 
 use std::fmt;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
@@ -558,14 +558,14 @@ impl Port for AfXdp {
         self.queues.iter_mut().map(|q| q.rings.transmit.outstanding()).sum()
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         match (&self.group, self.queues.first()) {
-            (Some(group), _) => Some(group.as_raw_fd()),
-            (None, queue) => queue.map(|queue| queue.socket.as_raw_fd()),
+            (Some(group), _) => Some(group.as_fd()),
+            (None, queue) => queue.map(|queue| queue.socket.as_fd()),
         }
     }
 
-    fn urgent_poll_fd(&self) -> Option<RawFd> {
+    fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.urgent.as_ref().and_then(|urgent| urgent.poll_fd())
     }
 

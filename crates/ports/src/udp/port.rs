@@ -1,6 +1,6 @@
 //! The switch port of the UDP sockets.
 
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -212,8 +212,8 @@ impl Port for UdpPort {
         !self.joined.is_empty()
     }
 
-    fn poll_fd(&self) -> Option<RawFd> {
-        Some(self.worker.ready.as_raw_fd())
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.worker.ready.as_fd())
     }
 
     fn stats(&self) -> DeviceStats {

@@ -1,6 +1,7 @@
 //! `hopwright bench forwarder`: moves frames between two devices and only swaps their Ethernet addresses, which is the floor
 //! for a forwarder with the same kind of port. Runs until it is killed.
 
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use hopwright_dataplane::wait::PollSet;
@@ -27,7 +28,7 @@ pub(crate) fn run_benchmark(args: &BenchForwarderArgs) -> Result<(), Failure> {
     let mut batch: Vec<Packet> = Vec::with_capacity(MAX_BATCH);
     let mut poll = PollSet::with_capacity(ports.len());
     for fd in ports.iter().filter_map(|port| port.poll_fd()) {
-        poll.add(fd);
+        poll.add(fd.as_raw_fd());
     }
     let mut idle = 0;
     loop {
