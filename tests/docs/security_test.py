@@ -29,6 +29,16 @@ class Security(unittest.TestCase):
                     found += 1
         self.assertGreater(found, 25)
 
+    def test_unsafe_code_is_where_the_table_says(self):
+        text = (ROOT / "docs" / "security.md").read_text()
+        section = text.split("## Unsafe code\n")[1].split("\n## ")[0]
+        places = {place for row in section.splitlines() if row.startswith("| `") for place in re.findall(r"`([^`]+)`", row.split("|")[1])}
+        unsafe = {str(f.relative_to(ROOT)) for f in ROOT.glob("crates/*/src/**/*.rs")
+                  if re.search(r"\bunsafe (\{|fn|impl|extern)", f.read_text())}
+        within = lambda file, place: file == place or file.startswith(f"{place}/")
+        self.assertEqual([f for f in sorted(unsafe) if not any(within(f, place) for place in places)], [])
+        self.assertEqual([p for p in sorted(places) if not any(within(f, p) for f in unsafe)], [])
+
 
 if __name__ == "__main__":
     unittest.main()
