@@ -6,10 +6,10 @@
 control CountReceived(in headers_t hdr, inout metadata_t meta) {
 #ifdef NO_SIZE_CLASSES
     // By link, and whether there is a packet_out_t in front.
-    counter(LINK_COUNT << 1, CounterType.packets_and_bytes) link_in;
+    TRAFFIC_COUNTER(LINK_COUNT << 1) link_in;
 #else
     // By link, whether there is a packet_out_t in front, and size.
-    counter(LINK_COUNT << 6, CounterType.packets_and_bytes) link_in;
+    TRAFFIC_COUNTER(LINK_COUNT << 6) link_in;
     bit<16> size = 0;
 #endif
 
@@ -42,10 +42,10 @@ control CountReceived(in headers_t hdr, inout metadata_t meta) {
 control CountForwarded(in headers_t hdr, inout metadata_t meta) {
 #ifdef NO_SIZE_CLASSES
     // By link, kind of traffic, and what is in front of the SCION packet.
-    counter(LINK_COUNT << 5, CounterType.packets_and_bytes) link_out;
+    TRAFFIC_COUNTER(LINK_COUNT << 5) link_out;
 #else
     // By link, kind of traffic, what is in front of the SCION packet, and size.
-    counter(LINK_COUNT << 10, CounterType.packets_and_bytes) link_out;
+    TRAFFIC_COUNTER(LINK_COUNT << 10) link_out;
 #endif
     Traffic traffic = Traffic.OTHER;
 
@@ -74,13 +74,13 @@ control CountForwarded(in headers_t hdr, inout metadata_t meta) {
 // Of packets whose link is known.
 control CountRefused(inout metadata_t meta) {
     // By link and reason.
-    counter(LINK_COUNT << 7, CounterType.packets) link_reasons;
+    PACKET_COUNTER(LINK_COUNT << 7) link_reasons;
 #ifdef NO_SIZE_CLASSES
     // Dropped ones by link.
-    counter(LINK_COUNT, CounterType.packets) link_dropped;
+    PACKET_COUNTER(LINK_COUNT) link_dropped;
 #else
     // Dropped ones by link and size.
-    counter(LINK_COUNT << 5, CounterType.packets) link_dropped;
+    PACKET_COUNTER(LINK_COUNT << 5) link_dropped;
 #endif
 
     apply {

@@ -1,6 +1,9 @@
 // Delivery inside the AS: the host, or the instance of a service, and how to reach it.
 
 control Deliver(in headers_t hdr, inout metadata_t meta) {
+#ifdef TOFINO
+    Hash<bit<6>>(HashAlgorithm_t.CRC16) bucket_of;
+#endif
     bit<6> bucket = 0;
     bit<16> service = 0;
 
@@ -64,7 +67,11 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
             // Service number, without the bit that asks for all instances; one is what everybody gets. The
             // same sender keeps the same instance for a flow.
             service = hdr.dst4.addr[31:16] & 0x7fff;
+#ifdef TOFINO
+            bucket = bucket_of.get({ hdr.scion.version_class_flow, hdr.scion.src_ia });
+#else
             hash(bucket, HashAlgorithm.crc16, 6w0, { hdr.scion.version_class_flow, hdr.scion.src_ia }, 7w64);
+#endif
             services.apply();
             if (meta.reason != Reason.NONE) {
                 return;

@@ -19,7 +19,7 @@ const bit<64> EPIC_SKEW_US     = 1000000;
 // not looked at: that is how the reference does it.
 control CheckEpic(in headers_t hdr, inout metadata_t meta) {
     Aes128WithKey() hop_cipher;
-#ifndef NO_OTHER_KEYS
+#if !AES_PIPES && !defined(NO_OTHER_KEYS)
     UseOtherKeys() use_other_keys;
 #endif
     bit<8> hops_left = 0;
@@ -50,6 +50,9 @@ control CheckEpic(in headers_t hdr, inout metadata_t meta) {
             return;
         }
 
+#if AES_PIPES
+        hop_tag = meta.tag;
+#else
         block = mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
                           hdr.hop.cons_ingress, hdr.hop.cons_egress);
         hop_key.mac(0, block, hop_tag);
@@ -58,6 +61,7 @@ control CheckEpic(in headers_t hdr, inout metadata_t meta) {
             // The hop is good, so it is one of another key.
             use_other_keys.apply(block, hdr.hop.mac, hop_tag);
         }
+#endif
 #endif
         block = 6w0 ++ hdr.scion.src_len ++ timestamp ++ hdr.epic.timestamp ++ hdr.epic.counter
               ++ hdr.scion.src_ia[63:40];

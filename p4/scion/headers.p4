@@ -189,6 +189,9 @@ header extension_t {
 }
 
 struct headers_t {
+#ifdef TOFINO
+    bridge_t     bridge;
+#endif
     packet_in_t  packet_in;
     packet_out_t packet_out;
 

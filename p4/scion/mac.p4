@@ -19,12 +19,27 @@ bool is_expired(in bit<32> timestamp, in bit<8> exp_time, in bit<64> now) {
     return (bit<64>) timestamp * 1000000 + ((bit<64>) exp_time + 1) * 337500000 < now;
 }
 
+// With AES pipes (../tofino) the program computes MACs itself, and ComputeMacs yields the messages.
+#if AES_PIPES
+#define CMAC_KEY AesCmacRoundKeys
+#define HOP_MAC(message, tag) tag = message
+#else
+#define CMAC_KEY AesCmac
+#define HOP_MAC(message, tag) hop_key.mac(0, message, tag)
+#endif
+
 // The AS's key.
-AesCmac(1) hop_key;
+CMAC_KEY(1) hop_key;
 
 // The one before it, and the next one. The control plane sets them for as long as their hops are accepted, too.
-AesCmac(2) other_key;
+CMAC_KEY(2) other_key;
 
+#if AES_PIPES
+// The packet has been in the pipes with all of them.
+control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
+    apply { }
+}
+#else
 // Makes `tag` that of the first of the other keys that fits, if one does.
 control UseOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
     bit<128> other_tag = 0;
@@ -86,6 +101,7 @@ control TryOtherKeys(in bit<128> message, in bit<48> mac, inout bit<128> tag) {
 }
 
 #endif
+#endif
 
 // The MAC of the current hop, at a segment change that of the next one, too; and for a packet that comes over a
 // one-hop path, the MAC of the hop to be added. They are computed before anything is checked, and one right after the
@@ -110,15 +126,15 @@ control ComputeMacs(in headers_t hdr, inout metadata_t meta) {
                 meta.segment_change = 1;
             }
         } else if (meta.source.scope == LinkScope.EXTERNAL) {
-            hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
-                                     meta.source.interface, 0), meta.tag);
+            HOP_MAC(mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                              meta.source.interface, 0), meta.tag);
             return;
         }
-        hop_key.mac(0, mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
-                                 hdr.hop.cons_ingress, hdr.hop.cons_egress), meta.tag);
+        HOP_MAC(mac_input(meta.seg_id, hdr.info.timestamp, hdr.hop.exp_time,
+                          hdr.hop.cons_ingress, hdr.hop.cons_egress), meta.tag);
         if (meta.segment_change == 1 && hdr.hop_next.isValid()) {
-            hop_key.mac(0, mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
-                                     hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress), meta.tag_next);
+            HOP_MAC(mac_input(hdr.info_next.seg_id, hdr.info_next.timestamp, hdr.hop_next.exp_time,
+                              hdr.hop_next.cons_ingress, hdr.hop_next.cons_egress), meta.tag_next);
         }
     }
 }

@@ -24,6 +24,9 @@ parser BorderRouterParser(packet_in packet,
                           out headers_t hdr,
                           inout metadata_t meta,
                           inout standard_metadata_t std) {
+#ifdef TOFINO
+    Checksum() ipv4_checksum;
+#endif
     // In hops, counted from the start of the path.
     bit<8> current = 0;
     bit<8> segment_start = 0;
@@ -62,6 +65,10 @@ parser BorderRouterParser(packet_in packet,
 
     state ipv4 {
         packet.extract(hdr.ipv4);
+#ifdef TOFINO
+        ipv4_checksum.add(hdr.ipv4);
+        std.checksum_error = (bit<1>) ipv4_checksum.verify();
+#endif
         transition select(hdr.ipv4.version_ihl, hdr.ipv4.fragment, hdr.ipv4.protocol) {
             (0x45, 0 &&& 0x3fff, PROTO_UDP): udp;  // no options, no fragment
             default: accept;

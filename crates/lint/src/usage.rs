@@ -77,6 +77,11 @@ impl<'p> Used<'p> {
         }
         for (i, o) in program.objects.iter().enumerate() {
             let id = ObjectId(i as u32);
+            // A register action's register, for example.
+            self.objects.extend(o.args.iter().filter_map(|arg| match arg.kind {
+                ExprKind::Object(part) => Some(part),
+                _ => None,
+            }));
             let direct = matches!(o.type_name.as_str(), "direct_counter" | "direct_meter");
             if direct && self.objects.contains(&id) && !measuring.contains(&id) {
                 let property = if o.type_name == "direct_counter" { "counters" } else { "meters" };

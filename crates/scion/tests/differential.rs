@@ -1,9 +1,11 @@
-//! Interpreter and machine code agree on random SCION packets: verdicts, ports, bytes, parser errors and counters.
+//! Interpreter and machine code agree on random SCION packets: verdicts, ports, bytes, parser errors and counters. So do the program
+//! and its layouts of pipes.
 
 use std::sync::Arc;
 
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
-use hopwright_scion::control::program;
+use hopwright_scion::control::layout::Layout;
+use hopwright_scion::control::{program, tables};
 use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
@@ -31,8 +33,12 @@ impl Router {
             EngineKind::Interp => VirtualDataPlane::new(pipeline.clone(), kind),
             _ => program::BuiltIn::read().run(kind),
         };
-        let vdp = vdp.unwrap();
+        Router::of(vdp.unwrap(), v6)
+    }
+
+    fn of(vdp: Arc<VirtualDataPlane>, v6: bool) -> Router {
         synthetic::program(&vdp, &rich_links(v6), &rich_hosts(v6)).unwrap();
+        tables::set_clock(&vdp, &rich_links(v6), u64::from(NOW) * 1_000_000).unwrap();
         let executor = Executor::new(vdp.clone());
         Router { vdp, executor, pool: Pool::new(BATCH as u32, FrameSize::JUMBO).unwrap() }
     }
@@ -129,4 +135,50 @@ fn ipv4_inside() {
 #[test]
 fn ipv6_inside() {
     compare(2, true, 60_000);
+}
+
+/// Compares a layout with the plain program. From the second half on, hops have to be of the next key.
+fn compare_layout(layout: Layout, kind: EngineKind, v6: bool, packets: usize) {
+    let mut plain = Router::of(program::BuiltIn::read().run(EngineKind::Jit).unwrap(), v6);
+    let mut piped = Router::of(layout.run(kind).unwrap(), v6);
+    let mut traffic = Traffic::new(3, v6, NOW);
+    let batches = packets.div_ceil(BATCH);
+    for batch in 0..batches {
+        if batch == batches / 2 {
+            for control in [plain.vdp.control(), piped.vdp.control()] {
+                control.key_table("hop_key").unwrap().set_key(0, &[1; 16]).unwrap();
+                control.key_table("other_key").unwrap().set_key(1, synthetic::key().bytes()).unwrap();
+                control.set_default("other_keys", "several_keys", &[]).unwrap();
+            }
+        }
+        let frames: Vec<_> = (0..BATCH).map(|_| traffic.next_frame()).collect();
+        let (a, b) = (plain.process(&frames), piped.process(&frames));
+        for (i, (a, b)) in a.iter().zip(&b).enumerate() {
+            let place = || format!("{layout}, packet {}, port {}: {}", batch * BATCH + i, frames[i].0, hex(&frames[i].1));
+            assert_eq!(a.verdict(), b.verdict(), "{}", place());
+            if a.verdict() == hopwright_dataplane::Verdict::Forward {
+                assert_eq!(a.egress_port(), b.egress_port(), "{}", place());
+                assert_eq!(hex(a.bytes()), hex(b.bytes()), "{}", place());
+            }
+        }
+        a.into_iter().for_each(|p| plain.pool.give(p));
+        b.into_iter().for_each(|p| piped.pool.give(p));
+    }
+    for counter in ["reasons", "link_in", "link_out", "link_reasons", "link_dropped"] {
+        let of = |router: &Router| -> Vec<u64> {
+            let cells = router.vdp.control().counter(counter).map(|c| c.read_range(0..CELLS)).unwrap();
+            cells.iter().map(|count| count.packets).collect()
+        };
+        assert_eq!(of(&plain), of(&piped), "{layout}: {counter}");
+    }
+    let reasons = plain.vdp.control().counter("reasons").map(|c| c.read_all()).unwrap();
+    assert!(reasons[0].packets as usize > packets / 8, "{}", reasons[0].packets);
+}
+
+#[test]
+fn layouts_forward_as_the_plain_program() {
+    for (layout, v6) in [(Layout::OneBr, true), (Layout::OneBrOneAes, false), (Layout::OneBrTwoAes, true)] {
+        compare_layout(layout, EngineKind::Jit, v6, 100_000);
+    }
+    compare_layout(Layout::OneBrOneAes, EngineKind::Interp, true, 500);
 }

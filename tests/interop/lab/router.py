@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -39,7 +40,8 @@ def _setting(text: str) -> str:
     key, equals, value = text.partition("=")
     if not equals:
         raise LabError(f"{text}: expected KEY=VALUE")
-    return f'{key} = "{value}"' if value.replace("_", "").isalpha() else f"{key} = {value}"
+    is_word = re.fullmatch(r"[\w+]*[a-z][\w+]*", value)
+    return f'{key} = "{value}"' if is_word else f"{key} = {value}"
 
 
 # A border router, and a layer-2 switch for the frames of a VLAN on the same devices.
@@ -110,7 +112,8 @@ class RouterKind:
             self._template = [hopwright_binary(), "switch", "--config", "{switch}"]
         elif choice.split("+")[0] == "hopwright":
             self.name = choice.replace('"', "")
-            words = choice.split("+")[1:]
+            # Not at the plus within a value, as in `layout=1br+1aes`.
+            words = re.split(r"\+(?=\w+=)", choice)[1:]
             # An option of the command, not a setting.
             engines = [word for word in words if word.startswith("engine=")]
             self._settings = [_setting(word) for word in words if word not in engines]

@@ -12,6 +12,8 @@ use std::fmt;
 use hopwright_abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::round_keys;
+
 /// An expanded AES-128 key. It cannot be read back, and is wiped when dropped.
 pub struct Aes128Key(Schedule);
 
@@ -24,12 +26,14 @@ enum Schedule {
 struct Portable {
     cipher: aes::Aes128,
     subkey: [u8; 16],
+    rounds: [[u8; 16]; 11],
 }
 
 impl Drop for Portable {
     fn drop(&mut self) {
         // The cipher wipes its own memory.
         self.subkey.zeroize();
+        self.rounds.zeroize();
     }
 }
 
@@ -61,7 +65,7 @@ impl Aes128Key {
         cipher.encrypt_block(&mut zero);
         let subkey = double(zero.into());
         zero.as_mut_slice().zeroize();
-        Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey })))
+        Aes128Key(Schedule::Portable(Box::new(Portable { cipher, subkey, rounds: round_keys::expand(key) })))
     }
 
     /// Encrypts one block, given as a big-endian number.
@@ -73,6 +77,20 @@ impl Aes128Key {
             Schedule::Hardware(keys) => unsafe { keys.encrypt(block) },
             Schedule::Portable(keys) => keys.encrypt(block),
         }
+    }
+
+    /// The key of a round of AES-CMAC of a message of exactly one block: that of round 0 includes the subkey. 0 beyond round 10.
+    pub(super) fn cmac_round_key(&self, round: usize) -> u128 {
+        let key = match &self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Schedule::Hardware(keys) => keys.cmac_round(round),
+            Schedule::Portable(keys) => keys.rounds.get(round),
+        };
+        let subkey = match &self.0 {
+            Schedule::Portable(keys) if round == 0 => u128::from_be_bytes(keys.subkey),
+            _ => 0,
+        };
+        key.map_or(0, |key| u128::from_be_bytes(*key)) ^ subkey
     }
 
     /// Computes the AES-CMAC of a message of exactly one block, given as a big-endian number.
@@ -289,6 +307,11 @@ mod x86 {
     }
 
     impl RoundKeys {
+        /// The round key, the first one XOR K1.
+        pub(super) fn cmac_round(&self, round: usize) -> Option<&[u8; 16]> {
+            if round == 0 { Some(&self.cmac_first) } else { self.rounds.get(round) }
+        }
+
         fn first<const CMAC: bool>(&self) -> &[u8; 16] {
             if CMAC { &self.cmac_first } else { &self.rounds[0] }
         }

@@ -97,6 +97,14 @@ impl KeyTable {
         self.swap(index, None)
     }
 
+    /// Applies the setting `key/<index>` of an object that has this table.
+    pub(super) fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+        let index = setting.strip_prefix("key/").and_then(|i| i.parse().ok());
+        let index = index.ok_or_else(|| format!("no setting `{setting}`; there is `key/<index>`"))?;
+        let key = data.try_into().map_err(|_| format!("a key has 16 bytes, not {}", data.len()))?;
+        self.set_key(index, key).map_err(|e| e.to_string())
+    }
+
     /// A device that does not answer processes no packets either.
     fn set_on_device(&self, index: u64, key: Option<&[u8; 16]>) {
         if let Some((mut device, object)) = self.device.get().filter(|_| index < self.size()) {
@@ -120,7 +128,7 @@ impl KeyTable {
     /// # Safety
     /// The caller is inside the table's domain for as long as it uses the key.
     #[inline(always)]
-    unsafe fn key(&self, index: u64) -> &Aes128Key {
+    pub(super) unsafe fn key(&self, index: u64) -> &Aes128Key {
         let mut key = self.unset;
         if let Some(slot) = self.keys.get(index as usize) {
             key = slot.load(Ordering::Acquire);
@@ -202,10 +210,7 @@ impl NativeExtern for KeyedAes {
     }
 
     fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
-        let index = setting.strip_prefix("key/").and_then(|i| i.parse().ok());
-        let index = index.ok_or_else(|| format!("no setting `{setting}`; there is `key/<index>`"))?;
-        let key = data.try_into().map_err(|_| format!("a key has 16 bytes, not {}", data.len()))?;
-        self.table.set_key(index, key).map_err(|e| e.to_string())
+        self.table.control(setting, data)
     }
 }
 

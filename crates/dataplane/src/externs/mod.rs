@@ -6,6 +6,7 @@
 
 mod aes;
 mod key;
+mod round_keys;
 mod with_key;
 
 use std::collections::BTreeMap;
@@ -77,6 +78,7 @@ impl ExternTypes {
         let mut types = ExternTypes(BTreeMap::new());
         types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
         types.add("Aes128", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Encrypt, args, domain)?)));
+        types.add("AesCmacRoundKeys", |args, domain| Ok(Arc::new(round_keys::RoundKeys::new(args, domain)?)));
         types.add("Aes128WithKey", |args, _| Ok(Arc::new(with_key::WithKey::new(args)?)));
         types
     }

@@ -250,11 +250,17 @@ impl Lowering<'_> {
             ("Resubmit", "emit") => self.request(false, call),
             ("Digest", "pack") => self.pack_digest(call),
             ("MathUnit", "execute") => self.math_unit(object, call),
+            // Not of the architecture.
+            (kind, _) if !STATELESS.contains(&kind) && self.is_named(object) => return None,
             (kind, name) => {
                 let what = format!("`{name}` of `{kind}`");
                 Err(self.unsupported(call.span, what))
             }
         })
+    }
+
+    fn is_named(&self, object: hir::ObjectId) -> bool {
+        matches!(self.externs[object.0 as usize].kind, ExternKind::Named { .. })
     }
 
     fn count(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {

@@ -32,6 +32,7 @@ use hopwright_ir::{
 use hopwright_sema::architecture::{Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
 use hopwright_source::{SourceMap, Span};
+use num_bigint::BigUint;
 
 use self::prefix::{Prefix, Product};
 pub(crate) use self::request::Requests;
@@ -76,8 +77,10 @@ struct Slots {
     depth: SlotId,
 }
 
-/// A pipe's blocks, lowered, and its storage.
+/// The blocks of a pipeline, lowered, and its storage.
 struct Pipe {
+    /// The numbers of the pipes that run it; empty if all do.
+    numbers: Vec<u32>,
     storage: HashMap<ParamRole, Place>,
     /// The types of the architecture's metadata.
     types: HashMap<ParamRole, hir::StructId>,
@@ -121,13 +124,24 @@ impl Lowering<'_> {
         self.requests = Some(requests);
         let loopback = self.concurrent_register(LOOPBACK_REGISTER, Type::Bits(16), span);
 
-        let mut pipes = Vec::new();
+        let mut pipes: Vec<Pipe> = Vec::new();
         let mut failed = false;
-        for blocks in program.main.blocks.chunks(architecture.blocks.len()) {
+        let all: Vec<_> = program.main.blocks.chunks(architecture.blocks.len()).collect();
+        for (number, blocks) in (0..).zip(&all) {
+            // A pipeline may be in several pipes: `Switch(a, b, a)`.
+            let known = |other: &&[(String, hir::InstanceId)]| other.iter().map(|b| b.1).eq(blocks.iter().map(|b| b.1));
+            let first = all.iter().position(known).unwrap_or_default();
+            if first < number as usize {
+                pipes.iter_mut().filter(|p| p.numbers.contains(&(first as u32))).for_each(|p| p.numbers.push(number));
+                continue;
+            }
             match self.pipe(architecture, blocks) {
-                Ok(pipe) => pipes.push(pipe),
+                Ok(pipe) => pipes.push(Pipe { numbers: vec![number], ..pipe }),
                 Err(Reported) => failed = true,
             }
+        }
+        if all.len() == 1 {
+            pipes.iter_mut().for_each(|pipe| pipe.numbers.clear());
         }
         self.unapplied_tables();
         if failed {
@@ -221,6 +235,7 @@ impl Lowering<'_> {
         self.requesting(false);
         let [ingress_parser, egress_parser] = parsers;
         Ok(Pipe {
+            numbers: Vec::new(),
             storage,
             types,
             parsers: [ingress_parser?, egress_parser?],
@@ -281,7 +296,7 @@ impl Lowering<'_> {
                 let args = vec![ExternArg::Out(slot), ExternArg::In(port)];
                 this.extern_call(ExternFn::RegisterRead(register), args, span);
             }
-            if pipes.len() > 1 {
+            if pipes.iter().any(|pipe| !pipe.numbers.is_empty()) {
                 let port = Box::new(this.slot_expr(slots.port, span));
                 let pipe = Expr { kind: ExprKind::Slice { arg: port, hi: 8, lo: 7 }, ty: Type::Bits(2), span };
                 this.emit(StmtKind::Assign(slots.pipe, pipe), span);
@@ -308,8 +323,11 @@ impl Lowering<'_> {
         let case = |sets, target| SelectCase { sets, target, span };
         // A copy that goes to egress as it was received.
         let mut cases = vec![case(vec![clone, any(), any(), any()], Target::Accept)];
-        for (at, pipe) in pipes.iter().enumerate() {
-            let which = || if pipes.len() > 1 { value(at) } else { any() };
+        for pipe in pipes {
+            let which = match pipe.numbers.as_slice() {
+                [] => vec![any()],
+                numbers => numbers.iter().map(|n| value(*n as usize)).collect(),
+            };
             for (phase, parser, prefixes) in [(0, &pipe.parsers[0], &ingress), (1, &pipe.parsers[1], &egress)] {
                 let starts = product.add(self, parser, prefixes)?;
                 let setup = self.nested(|this| {
@@ -320,7 +338,9 @@ impl Lowering<'_> {
                     let id = StateId(product.states.len() as u32);
                     let name = self.unique(&format!("{}$start", parser.name));
                     product.states.push(state(name, setup.clone(), Transition::Goto(start)));
-                    cases.push(case(vec![any(), value(phase), which(), value(number)], Target::State(id)));
+                    for pipe in &which {
+                        cases.push(case(vec![any(), value(phase), pipe.clone(), value(number)], Target::State(id)));
+                    }
                 }
             }
         }
@@ -448,7 +468,7 @@ impl Lowering<'_> {
         for pipe in pipes {
             passes.push(self.nested(|this| this.ingress_of(slots, pipe, span))?);
         }
-        let first = self.by_pipe(slots, passes, span)?;
+        let first = self.by_pipe(slots, pipes, passes, span)?;
         let second = self.nested(|this| {
             let port = this.slot_expr(slots.port, span);
             this.emit(StmtKind::Assign(standard.egress_spec, port), span);
@@ -462,8 +482,8 @@ impl Lowering<'_> {
     }
 
     /// The block of the pipe that the packet is in. Packets of pipes without a program are dropped.
-    fn by_pipe(&mut self, slots: &Slots, mut passes: Vec<Block>, span: Span) -> Result<Block> {
-        if passes.len() == 1 {
+    fn by_pipe(&mut self, slots: &Slots, pipes: &[Pipe], mut passes: Vec<Block>, span: Span) -> Result<Block> {
+        if pipes.iter().all(|pipe| pipe.numbers.is_empty()) {
             return Ok(passes.remove(0));
         }
         let spec = self.standard_metadata().egress_spec;
@@ -473,9 +493,8 @@ impl Lowering<'_> {
             Ok(())
         })?;
         self.nested(|this| {
-            let cases = passes.into_iter().enumerate().map(|(at, body)| (vec![number(at as u32)], body)).collect();
             let value = this.slot_expr(slots.pipe, span);
-            this.emit(StmtKind::Switch { value, cases, default }, span);
+            this.emit(StmtKind::Switch { value, cases: cases_of(pipes, passes), default }, span);
             Ok(())
         })
     }
@@ -654,7 +673,7 @@ impl Lowering<'_> {
         for pipe in pipes {
             passes.push(self.nested(|this| this.egress_of(slots, pipe, loopback, span))?);
         }
-        let second = self.by_pipe(slots, passes, span)?;
+        let second = self.by_pipe(slots, pipes, passes, span)?;
         self.nested(|this| {
             let first_pass = this.is(slots.pass, 0, span);
             let whole = this.nested(|this| {
@@ -728,8 +747,8 @@ impl Lowering<'_> {
         let as_received = self.is(standard.instance_type, InstanceType::IngressClone as u32, span);
         let ingress = pipes.iter().map(|p| request::late(&p.ingress_deparser)).collect();
         let egress = pipes.iter().map(|p| request::late(&p.egress_deparser)).collect();
-        let ingress = self.deparser_by_pipe(slots, ingress, span)?;
-        let egress = self.deparser_by_pipe(slots, egress, span)?;
+        let ingress = self.deparser_by_pipe(slots, pipes, ingress, span)?;
+        let egress = self.deparser_by_pipe(slots, pipes, egress, span)?;
         let ingress = self.nested(|this| {
             this.branch(not(as_received, span), ingress, Vec::new(), span);
             Ok(())
@@ -738,13 +757,19 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn deparser_by_pipe(&mut self, slots: &Slots, mut blocks: Vec<Block>, span: Span) -> Result<Block> {
-        if blocks.len() == 1 {
+    fn deparser_by_pipe(
+        &mut self,
+        slots: &Slots,
+        pipes: &[Pipe],
+        mut blocks: Vec<Block>,
+        span: Span,
+    ) -> Result<Block> {
+        if pipes.len() == 1 {
             return Ok(blocks.remove(0));
         }
         self.nested(|this| {
-            let cases = blocks.into_iter().enumerate().map(|(at, body)| (vec![number(at as u32)], body)).collect();
             let value = this.slot_expr(slots.pipe, span);
+            let cases = cases_of(pipes, blocks);
             this.emit(StmtKind::Switch { value, cases, default: Vec::new() }, span);
             Ok(())
         })
@@ -763,6 +788,12 @@ impl Lowering<'_> {
             self.emit(StmtKind::Assign(slot, value), span);
         }
     }
+}
+
+/// The cases of a switch by pipe.
+fn cases_of(pipes: &[Pipe], bodies: Vec<Block>) -> Vec<(Vec<BigUint>, Block)> {
+    let numbers = |pipe: &Pipe| pipe.numbers.iter().map(|n| number(*n)).collect();
+    pipes.iter().zip(bodies).map(|(pipe, body)| (numbers(pipe), body)).collect()
 }
 
 fn member_of(

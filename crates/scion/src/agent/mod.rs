@@ -47,6 +47,8 @@ pub use standalone::run;
 
 /// The longest pause between two iterations of the loop.
 const TICK: Duration = Duration::from_millis(250);
+/// The clock is programmed again when its bits from here on change: after 71 minutes.
+const CLOCK_BITS: u32 = 32;
 /// The longest pause while a change is in progress.
 const SHORT_TICK: Duration = Duration::from_millis(20);
 /// The longest pause while workers take up new ports.
@@ -395,8 +397,8 @@ impl Agent {
             self.log_link_ports();
         }
         let now_us = wall_clock_us();
-        if now_us >> 48 != self.clock_epoch {
-            self.clock_epoch = now_us >> 48;
+        if now_us >> CLOCK_BITS != self.clock_epoch {
+            self.clock_epoch = now_us >> CLOCK_BITS;
             tables::set_clock(&self.vdp, &self.setup.links, now_us)?;
         }
         Ok(())

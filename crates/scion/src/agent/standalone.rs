@@ -12,7 +12,7 @@ use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
 use super::{Agent, AgentError, Options, Place, Setup};
-use crate::control::program::{BuiltIn, CPU_PORT, URGENT_CPU_PORT};
+use crate::control::program::{CPU_PORT, URGENT_CPU_PORT};
 use crate::privileges::{self, Phase};
 use crate::status::http::Listeners;
 use crate::status::stats::{Stats, StatsFile, WriteChange};
@@ -27,13 +27,13 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 /// Runs the router until `options.stop` is set. Returns the final statistics.
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
-    let make = options.data_plane;
+    let (make, layout) = (options.data_plane, setup.config.hopwright.layout);
     // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())
         .spawn(move || match make {
-            Some(make) => make(&Arc::new(BuiltIn::read().pipeline().clone())),
-            None => BuiltIn::read().run(EngineKind::Jit),
+            Some(make) => make(&layout.pipeline()),
+            None => layout.run(EngineKind::Jit),
         })
         .map_err(|e| AgentError::Program(e.to_string()))?;
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;

@@ -60,6 +60,7 @@ fn refused(settings: &Hopwright) -> Option<(&'static str, &'static str)> {
         ("cpus", settings.cpus != default.cpus, of_switch),
         ("rest_us", settings.rest_us != default.rest_us, of_switch),
         ("batch", settings.batch != default.batch, of_switch),
+        ("layout", settings.layout != default.layout, of_switch),
         ("slow_path", settings.slow_path != default.slow_path, own),
         ("slow_path_netns", settings.slow_path_netns != default.slow_path_netns, own),
     ]
@@ -252,6 +253,7 @@ mod tests {
             "cpus = [0]",
             "rest_us = 0",
             "batch = 32",
+            "layout = \"1br\"",
             "slow_path = \"tap\"",
             "slow_path_netns = \"x\"",
         ] {

@@ -105,6 +105,7 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     let rest = |rest: &Option<u32>| rest.map_or_else(|| "as it likes".into(), |rest| shown(&rest));
     same("hopwright.rest_us", &a.hopwright.rest_us, &b.hopwright.rest_us, rest)?;
     same("hopwright.batch", &a.hopwright.batch, &b.hopwright.batch, shown)?;
+    same("hopwright.layout", &a.hopwright.layout, &b.hopwright.layout, shown)?;
     Ok(())
 }
 
@@ -215,7 +216,14 @@ mod tests {
         let running = setup("");
         let same = setup("[hopwright]\nbatch = 256\n[router]\nnum_processors = 3\n");
         assert_eq!(check(&running, &same), Ok(()));
-        for setting in ["ports = \"af_packet\"", "busy_poll_us = 20", "cpus = [0]", "rest_us = 0", "batch = 32"] {
+        for setting in [
+            "ports = \"af_packet\"",
+            "busy_poll_us = 20",
+            "cpus = [0]",
+            "rest_us = 0",
+            "batch = 32",
+            "layout = \"2br+2aes\"",
+        ] {
             let refused = check(&running, &setup(&format!("[hopwright]\n{setting}\n"))).unwrap_err();
             let (name, value) = setting.split_once(" = ").unwrap();
             assert_eq!(refused.field, format!("hopwright.{name}"));

@@ -22,6 +22,8 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use crate::control::layout::Layout;
+
 /// Longest `router.toml` or `hopwright.toml`, in bytes.
 const LONGEST_TOML: usize = 1 << 20;
 
@@ -107,6 +109,8 @@ pub struct Hopwright {
     pub rest_us: Option<u32>,
     /// Packets a worker takes from a device at a time, at most: 1 to [`MAX_BATCH`].
     pub batch: usize,
+    /// The pipes that the program runs in.
+    pub layout: Layout,
     /// Packets to an address of the router must come by the device that has it.
     pub strict_arrival: bool,
     /// Who answers for punted packets.
@@ -127,6 +131,7 @@ impl Default for Hopwright {
             cpus: Vec::new(),
             rest_us: None,
             batch: MAX_BATCH,
+            layout: Layout::default(),
             strict_arrival: false,
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),

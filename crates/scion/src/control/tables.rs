@@ -9,6 +9,7 @@ use num_bigint::BigUint;
 use crate::config::keys::HopKey;
 use crate::config::links::{External, INTERNAL_INDEX, Links, Sibling};
 use crate::config::topology::{Relation, Underlay};
+use crate::control::layout;
 use crate::control::program::{self, LOCAL_PORT, LinkScope, action, object, table};
 use crate::underlay::next_hop::{LinkEnd, NextHop, Target};
 
@@ -136,7 +137,7 @@ fn arrival(links: &Links, address: IpAddr) -> u16 {
 }
 
 /// Sets the router's identity and clock. Must be repeated whenever the clock's upper bits change: the program's own
-/// clock has only 48 bits of microseconds since 1970, about nine years.
+/// clock has only 48 bits of microseconds since 1970, about nine years, or in pipes 48 bits of nanoseconds, about three days.
 pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
     let internal = links.internal;
     let offset = now_us >> 48 << 48;
@@ -144,7 +145,13 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
     let arrival = arrival(links, internal.ip());
     let args: [BigUint; 5] =
         [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
-    vdp.control().set_default(table::ROUTER, name, &args)
+    vdp.control().set_default(table::ROUTER, name, &args)?;
+    if vdp.control().table(layout::CLOCK).is_ok() {
+        let nanoseconds = now_us.wrapping_mul(1000) & (1 << 48) - 1;
+        let args = [nanoseconds.into(), (now_us & (1 << 48) - 1).into()];
+        vdp.control().set_default(layout::CLOCK, layout::SINCE, &args)?;
+    }
+    Ok(())
 }
 
 /// The entry of a link to another AS.

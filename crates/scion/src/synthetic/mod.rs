@@ -109,7 +109,7 @@ pub fn rich_links(v6: bool) -> Links {
             external(3, 0x103, Relation::Child, "[fd00:3::1]:50000", "[fd00:3::2]:50000"),
             external(4, 0x104, Relation::Parent, "10.4.0.1:50000", "10.4.0.2:50000"),
             external(5, 0x105, Relation::Peer, "10.5.0.1:50000", "10.5.0.2:50000"),
-            external(6, 0x106, Relation::Parent, "[fd00:6::1]:50000", "[fd00:6::2]:50000"),
+            external(8, 0x108, Relation::Parent, "[fd00:8::1]:50000", "[fd00:8::2]:50000"),
             external(DOWN, 0x198, Relation::Child, "10.98.0.1:50000", "10.98.0.2:50000"),
             external(UNRESOLVED, 0x199, Relation::Child, "10.99.0.1:50000", "10.99.0.2:50000"),
         ],

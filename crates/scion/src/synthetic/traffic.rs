@@ -332,7 +332,7 @@ impl Traffic {
     fn one_hop(&mut self, entry: Entry) -> (Path, u16) {
         let mut info = self.info(false);
         info.cons_dir = !self.one_in(10);
-        let exit = self.pick(&[1, 2, 3, 4, 5, 6, 11]);
+        let exit = self.pick(&[1, 2, 3, 4, 5, 8, 11]);
         let first = self.hop(0, if entry.outside { 9 } else { exit });
         let first = if self.one_in(10) { first } else { first.signed(self.key.bytes(), info.seg_id, info.timestamp) };
         let second = if self.one_in(2) { Hop::default() } else { self.hop(1, 2) };

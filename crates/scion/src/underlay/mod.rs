@@ -20,7 +20,8 @@ use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, PortChoice, UdpSocket
 
 use crate::agent::{AgentError, Setup};
 use crate::config::links::Links;
-use crate::control::program::{LOCAL_PORT, MAX_DEVICE_PORT};
+use crate::control::layout::Layout;
+use crate::control::program::LOCAL_PORT;
 use crate::packet;
 use crate::underlay::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
 
@@ -61,6 +62,8 @@ pub struct Underlay {
     /// The largest device MTU whose packets fit a packet buffer.
     longest_mtu: u32,
     workers: usize,
+    /// Which numbers ports may have.
+    layout: Layout,
 }
 
 /// Who opens raw ports.
@@ -129,6 +132,7 @@ impl Underlay {
             numbers: HashMap::new(),
             longest_mtu,
             workers,
+            layout: settings.layout,
         })
     }
 
@@ -146,6 +150,7 @@ impl Underlay {
             numbers: HashMap::new(),
             longest_mtu: u32::MAX,
             workers: 1,
+            layout: Layout::Plain,
         })
     }
 
@@ -315,8 +320,8 @@ impl Underlay {
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
         let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
         let number = before
-            .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n) && !reserved(n)))
-            .or_else(|| (1..=MAX_DEVICE_PORT).find(|n| !taken(n)))
+            .or_else(|| self.layout.device_ports().find(|n| !taken(n) && !reserved(n)))
+            .or_else(|| self.layout.device_ports().find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
         if let Err(error) = opener.set_match(&device.name, &FrameMatch::UdpDestinations(addresses.clone())) {
             let _ = opener.close(&device.name);

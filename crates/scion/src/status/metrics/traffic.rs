@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
 
+use crate::control::layout::bridge_bytes;
 use crate::control::program::{PacketOut, Reason, Traffic, object};
 
 /// Size classes of SCION packets: powers of two in bytes, with the reference's names.
@@ -110,6 +111,8 @@ impl LinkTraffic {
     /// Reads the counters of the link with this index. `ipv6` is true if the link's underlay is IPv6.
     pub fn read(vdp: &VirtualDataPlane, index: u16, ipv6: bool, own: &OwnPackets) -> Result<LinkTraffic, ControlError> {
         let mut traffic = LinkTraffic::default();
+        let bridge = bridge_bytes(vdp.pipeline());
+        let add = |sum: &mut Count, frames: Count, front: usize| add(sum, frames, IN_FRONT[front] + bridge);
         let cells = |name: &str, bits: u64| {
             let start = u64::from(index) << bits;
             vdp.control().counter(name).map(|c| c.read_range(start..start + (1 << bits)))
@@ -141,9 +144,9 @@ impl LinkTraffic {
 }
 
 /// Adds counts of frames, converted to SCION bytes: each frame has `front` bytes in front of its SCION packet.
-fn add(sum: &mut Count, frames: Count, front: usize) {
+fn add(sum: &mut Count, frames: Count, front: u64) {
     sum.packets += frames.packets;
-    sum.bytes += frames.bytes.saturating_sub(frames.packets * IN_FRONT[front]);
+    sum.bytes += frames.bytes.saturating_sub(frames.packets * front);
 }
 
 #[cfg(test)]
