@@ -21,7 +21,11 @@ const bit<8> SCMP_TRACEROUTE_REQUEST = 130;
 const bit<8> SCMP_TRACEROUTE_REPLY   = 131;
 
 parser BorderRouterParser(packet_in packet,
+#ifdef TOFINO
+                          inout headers_t hdr,
+#else
                           out headers_t hdr,
+#endif
                           inout metadata_t meta,
                           inout standard_metadata_t std) {
 #ifdef TOFINO
