@@ -13,7 +13,7 @@ use hopwright_abi as abi;
 pub const MAX_BATCH: usize = 256;
 
 /// Room that a pool leaves before each packet by default, so that headers can grow.
-pub const DEFAULT_HEADROOM: u32 = 128;
+pub const DEFAULT_HEADROOM: u32 = 192;
 
 /// Room before each packet that an AF_XDP socket receives (the kernel's `XDP_PACKET_HEADROOM`).
 pub const SHARED_HEADROOM: u32 = 256;

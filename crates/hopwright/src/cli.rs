@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopwright_dataplane::TracePass;
 use hopwright_ports::PortChoice;
+use hopwright_scion::control::layout::Layout;
 
 use crate::commands::interfaces::{Interface, PortQueues};
 
@@ -261,6 +262,11 @@ pub(crate) struct Learning {
 }
 
 /// A pass over traces.
+fn layout(name: &str) -> Result<Layout, String> {
+    let known = Layout::ALL.into_iter().find(|layout| layout.name() == name);
+    known.ok_or_else(|| format!("there are {}", Layout::ALL.map(Layout::name).join(", ")))
+}
+
 fn trace_pass(text: &str) -> Result<TracePass, String> {
     TracePass::by_name(text).ok_or_else(|| {
         let names: Vec<&str> = TracePass::ALL.into_iter().map(TracePass::name).collect();
@@ -747,6 +753,9 @@ pub(crate) struct BenchScionArgs {
     /// Working set of packets: `l2` fits the second-level cache, `memory` does not
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [WorkingSet::L2, WorkingSet::Memory])]
     pub working_set: Vec<WorkingSet>,
+    /// Layouts of the program in pipes of a switch chip: plain, 1br, 1br+1aes, 1br+2aes, 2br+2aes
+    #[arg(long, value_name = "LAYOUT", value_delimiter = ',', value_parser = layout, default_values_t = [Layout::Plain])]
+    pub layout: Vec<Layout>,
     /// Leave these passes over traces out, to see what they gain
     #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
     pub without: Vec<TracePass>,

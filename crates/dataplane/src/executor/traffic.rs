@@ -5,12 +5,14 @@
 //! as the reference interpreter: packets wait in an ingress and an egress queue, and the egress queue is served first.
 //! Records and queues are preallocated, and frames come from the pool. Copies that find no room are lost and counted.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
-use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
+use hopwright_ir::{
+    DROP_PORT, FieldList, HeaderId, Pipeline, SlotId, StandardMetadata, StmtKind, Type, walk,
+};
 use hopwright_jit::Suspension;
 
 use crate::packet::{Packet, Pool};
@@ -113,9 +115,31 @@ struct Shape {
     recirculate: Option<SlotId>,
     truncate: Option<SlotId>,
     whole_original: bool,
+    /// Bytes by which a pass can make a packet longer at its front, at most.
+    growth: u32,
     record: PauseLayout,
     standard: StandardMetadata,
     lists: Vec<FieldList>,
+}
+
+/// The bytes that a pass can add to a packet, at most: the headers that it emits and that did not have to be extracted.
+fn growth(pipeline: &Pipeline) -> u32 {
+    let (mut made, mut emitted) = (HashSet::new(), HashSet::new());
+    let mut unbounded = false;
+    walk::all_stmts(pipeline, &mut |stmt| match &stmt.kind {
+        StmtKind::SetValid(header) | StmtKind::CopyHeader { to: header, .. } => drop(made.insert(*header)),
+        StmtKind::PushFront(..) | StmtKind::PopFront(..) => unbounded = true,
+        StmtKind::Assign(slot, _) => unbounded |= matches!(pipeline[*slot].ty, Type::Varbit(_)),
+        StmtKind::Emit(header) => unbounded |= !emitted.insert(*header),
+        _ => {}
+    });
+    walk::stmts(&pipeline.deparser.body, &mut |stmt| unbounded |= matches!(stmt.kind, StmtKind::Loop { .. }));
+    let bytes = |header: &HeaderId| {
+        let header = &pipeline[*header];
+        let varbit = header.varbit.map_or(0, |at| header.fields[at as usize].width);
+        (header.fixed_bits + varbit).div_ceil(8)
+    };
+    if unbounded { u32::MAX } else { made.intersection(&emitted).map(bytes).sum() }
 }
 
 impl Traffic {
@@ -134,6 +158,7 @@ impl Traffic {
                 recirculate: requests.recirculate,
                 truncate: requests.truncate,
                 whole_original: requests.whole_original,
+                growth: growth(pipeline),
                 record: requests.record.clone(),
                 standard: pipeline.standard,
                 lists: requests.lists.clone(),
@@ -445,9 +470,12 @@ impl Traffic {
     fn queue_ingress(&mut self, mut packet: Packet, record: Option<RecordIndex>, worker: &mut WorkerContext<'_>) {
         match record {
             Some(record) if self.ingress.len() < WAITING / 2 => {
-                // Restore the headroom, however often the packet starts over.
+                // Restore the headroom, however often the packet starts over; a copy only if the next pass might need it.
                 if let Some(pool) = &worker.pool {
-                    packet.start_at(pool.frame_size().headroom);
+                    let headroom = pool.frame_size().headroom;
+                    if packet.raw().start < headroom.min(self.shape.growth) {
+                        packet.start_at(headroom);
+                    }
                 }
                 self.ingress.push_back(ToIngress { packet, record });
             }

@@ -10,6 +10,7 @@ use hopwright_abi::Verdict;
 use hopwright_dataplane::{
     EngineKind, Executor, FrameSize, Packet, Pool, TracePass, VirtualDataPlane, wait, wall_clock_us,
 };
+use hopwright_ir::interp::MAX_PASSES;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
@@ -32,10 +33,13 @@ const FLOWS: usize = 256;
 /// One measurement.
 #[derive(Debug, Serialize)]
 struct Record {
+    layout: &'static str,
     case: &'static str,
     size: usize,
     hops: u32,
     macs: u32,
+    /// Passes of ingress and egress; 1 without pipes.
+    passes: u32,
     working_set: &'static str,
     /// Workers that run at the same time, each on a CPU of its own with packets of its own. Figures are means per worker,
     /// except millions of packets per second, which are a sum.
@@ -60,9 +64,6 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
     }
-    let pipeline = compile::printed(hopwright_scion::control::program::compile(true))?;
-    let vdp = VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
-    synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if let Some(too_many) = args.workers.iter().find(|count| **count == 0 || **count > cpus) {
         return Err(Failure::message(format!("{too_many} workers on {cpus} CPUs")));
@@ -71,12 +72,14 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if !args.json {
         println!("SCION border router in memory, whole frame to whole frame, batches of {BATCH}");
         println!(
-            "{:>7} {:<12} {:>5} {:>5} {:>5} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+            "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10} {:>8} {:>8} {:>8} {:>6} {:>7} {:>6}",
+            "layout",
             "workers",
             "case",
             "bytes",
             "hops",
             "MACs",
+            "passes",
             "set",
             "ns/packet",
             "best ns",
@@ -101,29 +104,38 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
-    compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs, &args.without)?;
-    for ((case, size, working_set), workers) in runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)))
-    {
-        let record = several(&vdp, workers, case, *size, *working_set, (args.duration, args.single_step))?;
-        if !args.json {
-            println!(
-                "{:>7} {:<12} {:>5} {:>5} {:>5} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
-                record.workers,
-                record.case,
-                record.size,
-                record.hops,
-                record.macs,
-                record.working_set,
-                record.ns_median,
-                record.ns_best,
-                or_dash(record.cycles_per_packet),
-                or_dash(record.instructions_per_packet),
-                record.mpps,
-                record.floor_ns,
-                record.times_floor
-            );
+    for &layout in &args.layout {
+        let pipeline = compile::printed(layout.compile(true))?;
+        let vdp =
+            VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
+        synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
+        compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs, &args.without)?;
+        let all = runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)));
+        for ((case, size, working_set), workers) in all {
+            let record = several(&vdp, workers, case, *size, *working_set, (args.duration, args.single_step))?;
+            let record = Record { layout: layout.name(), ..record };
+            if !args.json {
+                println!(
+                    "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
+                    record.layout,
+                    record.workers,
+                    record.case,
+                    record.size,
+                    record.hops,
+                    record.macs,
+                    record.passes,
+                    record.working_set,
+                    record.ns_median,
+                    record.ns_best,
+                    or_dash(record.cycles_per_packet),
+                    or_dash(record.instructions_per_packet),
+                    record.mpps,
+                    record.floor_ns,
+                    record.times_floor
+                );
+            }
+            records.push(record);
         }
-        records.push(record);
     }
     if args.json {
         println!("{}", serde_json::to_string_pretty(&records)?);
@@ -249,6 +261,20 @@ fn measure(
         )));
     }
 
+    // The fewest passes with which a packet gets through. One of a pipe is two of the executor's.
+    let mut most = 0;
+    loop {
+        most += 1;
+        executor.set_max_passes(most);
+        renew(&mut packets[..1])?;
+        run(executor, &mut packets[..1], now_us);
+        if packets[0].verdict() == Verdict::Forward {
+            break;
+        }
+    }
+    executor.set_max_passes(MAX_PASSES);
+    let pipe_passes = most.div_ceil(2);
+
     let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
     renew(&mut packets)?;
     let floor_ns = floor::measure(&mut packets, case.macs, Duration::from_secs_f64(duration.max(0.0) / 4.0));
@@ -256,10 +282,12 @@ fn measure(
         pool.give(packet);
     }
     Ok(Record {
+        layout: "",
         case: case.name,
         size,
         hops: case.hops,
         macs: case.macs,
+        passes: pipe_passes,
         working_set: name,
         workers: 1,
         mpps: 1000.0 / timing.ns_median,
