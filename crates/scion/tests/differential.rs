@@ -175,10 +175,20 @@ fn compare_layout(layout: Layout, kind: EngineKind, v6: bool, packets: usize) {
     assert!(reasons[0].packets as usize > packets / 8, "{}", reasons[0].packets);
 }
 
+const LAYOUTS: [(Layout, bool); 3] = [(Layout::OneBr, true), (Layout::OneBrOneAes, false), (Layout::OneBrTwoAes, true)];
+
 #[test]
 fn layouts_forward_as_the_plain_program() {
-    for (layout, v6) in [(Layout::OneBr, true), (Layout::OneBrOneAes, false), (Layout::OneBrTwoAes, true)] {
+    for (layout, v6) in LAYOUTS {
+        compare_layout(layout, EngineKind::Jit, v6, 5_000);
+    }
+    compare_layout(Layout::OneBrOneAes, EngineKind::Interp, true, 200);
+}
+
+#[test]
+#[ignore = "takes long"]
+fn layouts_forward_many_packets_as_the_plain_program() {
+    for (layout, v6) in LAYOUTS {
         compare_layout(layout, EngineKind::Jit, v6, 100_000);
     }
-    compare_layout(Layout::OneBrOneAes, EngineKind::Interp, true, 500);
 }

@@ -127,7 +127,7 @@ fn growth(pipeline: &Pipeline) -> u32 {
     let (mut made, mut emitted) = (HashSet::new(), HashSet::new());
     let mut unbounded = false;
     walk::all_stmts(pipeline, &mut |stmt| match &stmt.kind {
-        StmtKind::SetValid(header) | StmtKind::CopyHeader { to: header, .. } => drop(made.insert(*header)),
+        StmtKind::SetValid(header) | StmtKind::CopyHeader { dst: header, .. } => drop(made.insert(*header)),
         StmtKind::PushFront(..) | StmtKind::PopFront(..) => unbounded = true,
         StmtKind::Assign(slot, _) => unbounded |= matches!(pipeline[*slot].ty, Type::Varbit(_)),
         StmtKind::Emit(header) => unbounded |= !emitted.insert(*header),

@@ -12,6 +12,7 @@ use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
 use super::{Agent, AgentError, Options, Place, Setup};
+use crate::control::layout::Layout;
 use crate::control::program::{CPU_PORT, URGENT_CPU_PORT};
 use crate::privileges::{self, Phase};
 use crate::status::http::Listeners;
@@ -28,13 +29,16 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let (make, layout) = (options.data_plane, setup.config.hopwright.layout);
+    let build = move || match make {
+        Some(make) => make(&layout.pipeline()),
+        None => layout.run(EngineKind::Jit),
+    };
+    // Compiling takes long, and an open port takes frames from the kernel.
+    let compiled = (layout != Layout::Plain).then(build).transpose()?;
     // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())
-        .spawn(move || match make {
-            Some(make) => make(&layout.pipeline()),
-            None => layout.run(EngineKind::Jit),
-        })
+        .spawn(move || compiled.map_or_else(build, Ok))
         .map_err(|e| AgentError::Program(e.to_string()))?;
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
