@@ -286,7 +286,7 @@ fn wrong_mac_and_expiry_behind_a_segment_change() {
     let f = frame(CHILD, (FAR, IsdAs(5)), expired);
     expect(2, &f, Reason::PathExpired, &problem(52, INFOS + 16 + 24), before, reverse);
 
-    let f = changing(6);
+    let f = changing(8);
     expect(2, &f, Reason::InvalidSegmentChange, &problem(53, INFOS + 8), before, reverse);
     let f = changing(77);
     expect(2, &f, Reason::UnknownEgress, &problem(50, INFOS + 16 + 24), before, reverse);
@@ -379,7 +379,7 @@ fn where_to() {
     expect(4, &to(77), Reason::UnknownEgress, &problem(50, hop), nothing, to_outside);
     expect(4, &to(0), Reason::UnknownEgress, &problem(48, hop), nothing, to_outside);
     // From parent to parent, and to a parent by a sibling.
-    expect(4, &to(6), Reason::InvalidPath, &problem(48, hop), nothing, to_outside);
+    expect(4, &to(8), Reason::InvalidPath, &problem(48, hop), nothing, to_outside);
     expect(4, &to(13), Reason::InvalidPath, &problem(48, hop), nothing, to_outside);
     // Against construction direction it is the ingress of the hop field.
     let path = ScionPath::at(1, vec![segment(info(false, 0x111), &[(0, 9), (77, 2), (1, 0)])]);
