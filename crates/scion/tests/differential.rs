@@ -154,7 +154,8 @@ fn compare_layout(layout: Layout, kind: EngineKind, v6: bool, packets: usize) {
         let frames: Vec<_> = (0..BATCH).map(|_| traffic.next_frame()).collect();
         let (a, b) = (plain.process(&frames), piped.process(&frames));
         for (i, (a, b)) in a.iter().zip(&b).enumerate() {
-            let place = || format!("{layout}, packet {}, port {}: {}", batch * BATCH + i, frames[i].0, hex(&frames[i].1));
+            let place =
+                || format!("{layout}, packet {}, port {}: {}", batch * BATCH + i, frames[i].0, hex(&frames[i].1));
             assert_eq!(a.verdict(), b.verdict(), "{}", place());
             if a.verdict() == hopwright_dataplane::Verdict::Forward {
                 assert_eq!(a.egress_port(), b.egress_port(), "{}", place());

@@ -10,9 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
-use hopwright_ir::{
-    DROP_PORT, FieldList, HeaderId, Pipeline, SlotId, StandardMetadata, StmtKind, Type, walk,
-};
+use hopwright_ir::{DROP_PORT, FieldList, HeaderId, Pipeline, SlotId, StandardMetadata, StmtKind, Type, walk};
 use hopwright_jit::Suspension;
 
 use crate::packet::{Packet, Pool};

@@ -97,12 +97,7 @@ fn substitute(x: u8) -> u8 {
         inverse = times(inverse, inverse);
         inverse = times(inverse, if 254 >> bit & 1 == 1 { x } else { 1 });
     }
-    inverse
-        ^ inverse.rotate_left(1)
-        ^ inverse.rotate_left(2)
-        ^ inverse.rotate_left(3)
-        ^ inverse.rotate_left(4)
-        ^ 0x63
+    inverse ^ inverse.rotate_left(1) ^ inverse.rotate_left(2) ^ inverse.rotate_left(3) ^ inverse.rotate_left(4) ^ 0x63
 }
 
 #[cfg(test)]

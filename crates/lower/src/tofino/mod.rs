@@ -757,13 +757,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn deparser_by_pipe(
-        &mut self,
-        slots: &Slots,
-        pipes: &[Pipe],
-        mut blocks: Vec<Block>,
-        span: Span,
-    ) -> Result<Block> {
+    fn deparser_by_pipe(&mut self, slots: &Slots, pipes: &[Pipe], mut blocks: Vec<Block>, span: Span) -> Result<Block> {
         if pipes.len() == 1 {
             return Ok(blocks.remove(0));
         }
