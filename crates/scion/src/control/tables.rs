@@ -147,8 +147,9 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
         [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
     vdp.control().set_default(table::ROUTER, name, &args)?;
     if vdp.control().table(layout::CLOCK).is_ok() {
-        let nanoseconds = now_us.wrapping_mul(1000) & (1 << 48) - 1;
-        let args = [nanoseconds.into(), (now_us & (1 << 48) - 1).into()];
+        // Of 48 bits each.
+        let low = |time: u64| BigUint::from(time << 16 >> 16);
+        let args = [low(now_us.wrapping_mul(1000)), low(now_us)];
         vdp.control().set_default(layout::CLOCK, layout::SINCE, &args)?;
     }
     Ok(())
