@@ -19,7 +19,7 @@ class Security(unittest.TestCase):
             here: list[str] = []
             for name in re.findall(r"`([^`]+)`", shown):
                 name = name.split()[0]
-                if name.endswith((".rs", ".py")):
+                if name.endswith((".rs", ".py", ".stf")):
                     here = [f for f in files if f.endswith(f"/{name}") or f == name]
                     self.assertTrue(here, f"{name}: no such file: {line}")
                 elif here and re.fullmatch(r"[a-z0-9_*]+", name) and name not in fuzzed | {"braccept"}:

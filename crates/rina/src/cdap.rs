@@ -106,6 +106,9 @@ pub(crate) struct NeighborCandidate {
     pub seqnum: Option<u32>,
     #[prost(uint32, optional, tag = "102")]
     pub age: Option<u32>,
+    /// A nonce of 16 bytes, drawn when the IPC process began.
+    #[prost(bytes = "vec", optional, tag = "103")]
+    pub incarnation: Option<Vec<u8>>,
 }
 
 /// `LowerFlow`: a flow state object.

@@ -10,6 +10,15 @@
 //! with a length in front of each part. Every further management SDU on the link is `1 ‖ number ‖ tag ‖ CDAP message`:
 //! a number of 8 bytes that increases, and the first 16 bytes of HMAC-SHA-256(key, number ‖ message). The first byte of
 //! a CDAP message without protection is never 1. Who sends a right tag knows the credential.
+//!
+//! Management between members that are not neighbours has the same form, under keys of its own:
+//!
+//! ```text
+//! HMAC-SHA-256(credential, "member" ‖ DIF ‖ sender ‖ receiver ‖ incarnation of the sender ‖ incarnation of the receiver)
+//! ```
+//!
+//! An incarnation is a nonce that a member draws when it begins and publishes in the RIB. So SDUs of an earlier life of either
+//! end have another key.
 
 use std::fmt;
 use std::path::Path;
@@ -77,22 +86,8 @@ pub(crate) struct Handshake<'a> {
 impl Handshake<'_> {
     /// The keys of the initiator's and the responder's SDUs.
     fn keys(&self, credential: &Credential) -> [Key; 2] {
-        ["initiator", "responder"].map(|direction| {
-            let mut hmac = hmac(&credential.0);
-            let parts: [&[u8]; 6] = [
-                direction.as_bytes(),
-                self.dif.as_str().as_bytes(),
-                self.initiator.as_str().as_bytes(),
-                self.responder.as_str().as_bytes(),
-                &self.initiator_nonce,
-                &self.responder_nonce,
-            ];
-            for part in parts {
-                hmac.update(&(part.len() as u32).to_be_bytes());
-                hmac.update(part);
-            }
-            Key(Zeroizing::new(hmac.finalize().into_bytes().into()))
-        })
+        let (one, other) = ((self.initiator, &self.initiator_nonce), (self.responder, &self.responder_nonce));
+        ["initiator", "responder"].map(|direction| Key::derive(credential, direction, self.dif, one, other))
     }
 
     /// The protection at the initiator's end.
@@ -108,7 +103,22 @@ impl Handshake<'_> {
     }
 }
 
+/// A name, and the nonce that was drawn under it.
+type Party<'a> = (&'a Name, &'a [u8; NONCE]);
+
 struct Key(Zeroizing<[u8; 32]>);
+
+impl Key {
+    fn derive(credential: &Credential, purpose: &str, dif: &Name, one: Party<'_>, other: Party<'_>) -> Key {
+        let mut hmac = hmac(&credential.0);
+        let names = [purpose, dif.as_str(), one.0.as_str(), other.0.as_str()].map(str::as_bytes);
+        for part in names.into_iter().chain([&one.1[..], &other.1[..]]) {
+            hmac.update(&(part.len() as u32).to_be_bytes());
+            hmac.update(part);
+        }
+        Key(Zeroizing::new(hmac.finalize().into_bytes().into()))
+    }
+}
 
 /// Keys and numbers of one end of a link.
 pub(crate) struct Protection {
@@ -119,6 +129,12 @@ pub(crate) struct Protection {
 }
 
 impl Protection {
+    /// The protection of management between two members, at the end of `own`. Each has its incarnation.
+    pub(crate) fn between_members(credential: &Credential, dif: &Name, own: Party<'_>, peer: Party<'_>) -> Protection {
+        let key = |sender, receiver| Key::derive(credential, "member", dif, sender, receiver);
+        Protection { sent: key(own, peer), received: key(peer, own), next: 1, last: 0 }
+    }
+
     /// Protects a message.
     pub(crate) fn protect(&mut self, message: &[u8]) -> Vec<u8> {
         let number = self.next.to_be_bytes();
@@ -207,6 +223,26 @@ mod tests {
         }
         assert_eq!(a.open(&second), None, "reflected");
         assert_eq!(b.open(&second), Some(&b"second"[..]));
+    }
+
+    #[test]
+    fn members_open_what_the_other_sent_in_this_life() {
+        let (dif, a, b) = ("dif".parse().unwrap(), "a".parse().unwrap(), "b".parse().unwrap());
+        let credential = Credential::new(&[7; 16]).unwrap();
+        let ends = |one, other| {
+            let [one, other] = [[one; NONCE], [other; NONCE]];
+            let at_a = Protection::between_members(&credential, &dif, (&a, &one), (&b, &other));
+            (at_a, Protection::between_members(&credential, &dif, (&b, &other), (&a, &one)))
+        };
+        let (mut at_a, mut at_b) = ends(1, 2);
+        let sdu = at_a.protect(b"hello");
+        assert_eq!(at_b.open(&sdu), Some(&b"hello"[..]));
+        assert_eq!(at_b.open(&sdu), None, "replayed");
+        assert_eq!(at_a.open(&sdu), None, "reflected");
+        for (mut at_a, mut at_b) in [ends(1, 3), ends(3, 2)] {
+            assert_eq!(at_b.open(&sdu), None, "of an earlier life");
+            assert_eq!(at_b.open(&at_a.protect(b"again")), Some(&b"again"[..]));
+        }
     }
 
     #[test]

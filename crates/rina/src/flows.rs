@@ -201,7 +201,7 @@ impl Flows {
     pub(crate) fn receive(
         &mut self,
         own: &Name,
-        message: &Message,
+        (peer, message): (&Name, &Message),
         qos: impl Fn(u16) -> Option<Qos>,
         listens: impl Fn(&Name) -> bool,
         now: Duration,
@@ -210,7 +210,7 @@ impl Flows {
         let request: FlowRequest = message.value().ok()?;
         let connection = request.connections.first()?;
         let cep = |cep: Option<u32>| u16::try_from(cep?).ok();
-        let peer: Name = request.src_ipcp.parse().ok()?;
+        let peer = peer.clone();
         match message.op_code {
             op::CREATE => {
                 let (from, to): (Name, Name) =

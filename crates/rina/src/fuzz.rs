@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::cdap::Message;
 use crate::credential::Credential;
 use crate::efcp::Qos;
 use crate::ipcp::{Ipcp, Settings};
@@ -38,7 +39,7 @@ fn member(name: &str, address: u16, links: usize) -> Ipcp {
 
 /// An IPC process with a neighbour at its first link, and nobody who has the credential at its second. The bytes are
 /// chunks, each with its kind and length in front: PDUs and management SDUs by either link, with and without the neighbour's protection,
-/// messages of members, and data of a flow.
+/// messages of members, with and without theirs, and data of a flow.
 ///
 /// What it sends is well formed, and memory is bounded by what is configured.
 pub fn management(data: &[u8]) -> Heard {
@@ -59,6 +60,7 @@ pub fn management(data: &[u8]) -> Heard {
         }
     }
     assert!(a.neighbour(0).is_some() && b.neighbour(0).is_some(), "they do not come together");
+    let own = a.settings().name.clone();
     let before = (a.rib().iter().count(), discarded(&a));
     let mut heard = Heard::default();
     let mut rest = data;
@@ -70,7 +72,7 @@ pub fn management(data: &[u8]) -> Heard {
         heard.pdus += 1;
         let dst_cep = a.flows().iter().next().map_or(1, |(id, _)| id);
         let header = |dst, kind| Header { dst, src: 2, kind, dst_cep, src_cep: 1, ..Header::default() };
-        let (link, header, sdu) = match what % 7 {
+        let (link, header, sdu) = match what % 8 {
             0 => {
                 a.receive(0, [2; 6], bytes, now);
                 continue;
@@ -85,11 +87,15 @@ pub fn management(data: &[u8]) -> Heard {
                 Some(sdu) => (0, header(0, kind::MANAGEMENT), sdu),
                 None => continue,
             },
-            5 => (0, header(1, kind::MANAGEMENT), bytes.to_vec()),
-            _ => {
+            5 => match Message::parse(bytes).ok().and_then(|message| b.protect_for(&own, message)) {
+                Some(sdu) => (0, header(1, kind::MANAGEMENT), sdu),
+                None => continue,
+            },
+            6 => {
                 let (kind, sequence) = (bytes.first().copied().unwrap_or_default(), u32::from(*low));
                 (0, Header { sequence, ..header(1, kind) }, bytes.to_vec())
             }
+            _ => (0, header(1, kind::MANAGEMENT), bytes.to_vec()),
         };
         let mut pdu = Vec::new();
         Syntax::Checksum.write(&header, &sdu, &mut pdu);
@@ -112,7 +118,10 @@ pub fn management(data: &[u8]) -> Heard {
 }
 
 fn discarded(ipcp: &Ipcp) -> u64 {
-    ipcp.counts().discarded + ipcp.link_counts(0).discarded + ipcp.link_counts(1).discarded
+    ipcp.counts().discarded
+        + ipcp.counts().unauthenticated
+        + ipcp.link_counts(0).discarded
+        + ipcp.link_counts(1).discarded
 }
 
 /// A chunk of [`management`]'s input.
@@ -127,11 +136,17 @@ pub fn chunk(kind: u8, bytes: &[u8]) -> Vec<u8> {
 pub fn seeds() -> Vec<(String, Vec<u8>)> {
     use prost::Message as _;
 
-    use crate::cdap::{self, ApName, ConnId, FlowRequest, LowerFlow, Message, NeighborCandidate, object, op};
+    use crate::cdap::{self, ApName, ConnId, FlowRequest, LowerFlow, NeighborCandidate, object, op};
     let mut seeds = Vec::new();
     let mut add =
         |name: &str, kind: u8, message: Message| seeds.push((name.to_string(), chunk(kind, &message.encode_to_vec())));
-    let member = NeighborCandidate { ap_name: Some("c".into()), address: Some(3), seqnum: Some(5), age: Some(1) };
+    let member = NeighborCandidate {
+        ap_name: Some("c".into()),
+        address: Some(3),
+        seqnum: Some(5),
+        age: Some(1),
+        incarnation: None,
+    };
     add("member", 4, Message::about(op::WRITE, object::NEIGHBOURS, "/mgmt/neighbors/entries/c").with_value(&member));
     let flow = LowerFlow {
         local_node: Some("b".into()),
@@ -179,7 +194,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     seeds.push(("flow_with_data".into(), all));
     let mut pdu = Vec::new();
     Syntax::Checksum.write(&Header { kind: kind::MANAGEMENT, ..Header::default() }, &[0x10, 0], &mut pdu);
-    seeds.push(("pdus".into(), [chunk(0, &pdu), chunk(1, &pdu), chunk(3, &[1; 40])].concat()));
+    seeds.push(("pdus".into(), [chunk(0, &pdu), chunk(1, &pdu), chunk(3, &[1; 40]), chunk(7, &[1; 40])].concat()));
     seeds
 }
 

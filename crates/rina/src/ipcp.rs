@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost::Message as _;
-
 use crate::cdap::{Message, object, op};
 use crate::credential::{self, Credential};
 use crate::efcp::Qos;
 use crate::flows::{FlowEvent, FlowId, Flows, Outgoing};
+use crate::members::{Members, Own};
 use crate::name::Name;
 use crate::neighbour::{LinkCounts, Local, Mac, Neighbour, Told};
 use crate::pdu::{Header, Syntax, kind};
@@ -91,6 +90,8 @@ pub(crate) struct Connection {
 pub struct Counts {
     /// PDUs that made no sense, were of no flow, or came by a link whose neighbour is not up.
     pub discarded: u64,
+    /// Management PDUs of members with a wrong tag, or sent again.
+    pub unauthenticated: u64,
     /// PDUs that could not be sent because nobody knows the way.
     pub unreachable: u64,
     /// Changes of routes.
@@ -106,6 +107,7 @@ pub struct Ipcp {
     address: u16,
     pub(crate) neighbours: Vec<Neighbour>,
     rib: Rib,
+    members: Members,
     paths: BTreeMap<Name, Path>,
     /// Of which version of the RIB and the neighbours the paths are.
     routed: Option<(u64, u64)>,
@@ -126,6 +128,7 @@ impl Ipcp {
             address: 0,
             neighbours: settings.links.iter().map(|_| Neighbour::default()).collect(),
             rib: Rib::new(settings.name.clone(), epoch),
+            members: Members::default(),
             paths: BTreeMap::new(),
             routed: None,
             neighbours_version: 0,
@@ -241,16 +244,17 @@ impl Ipcp {
             }
             return;
         }
-        match Message::parse(payload) {
-            Ok(message) if message.is_about(object::FLOW) => {
+        match self.members.open(&own(&settings, &self.rib), payload) {
+            Some((from, message)) if message.is_about(object::FLOW) => {
                 let qos = |id| settings.qos.iter().find(|cube| cube.id == id).cloned();
                 let listens = |name: &Name| self.applications.contains(name);
                 let mut out = Vec::new();
-                let event = self.flows.receive(&settings.name, &message, qos, listens, now, &mut out);
+                let event = self.flows.receive(&settings.name, (&from, &message), qos, listens, now, &mut out);
                 self.events.extend(event);
                 self.send(out);
             }
-            _ => self.counts.discarded += 1,
+            Some(_) => self.counts.discarded += 1,
+            None => self.counts.unauthenticated += 1,
         }
     }
 
@@ -386,6 +390,7 @@ impl Ipcp {
         }
         self.routed = Some(version);
         self.paths = routing::paths(&self.rib, &self.settings.name);
+        self.members.retain(&self.rib);
         let mut links: BTreeMap<&Name, BTreeSet<usize>> = BTreeMap::new();
         let mut neighbours = BTreeMap::new();
         for (link, neighbour) in self.neighbours.iter().enumerate() {
@@ -434,6 +439,9 @@ impl Ipcp {
     pub fn reconfigure(&mut self, settings: Settings, now: Duration) {
         let other_credential = settings.credential != self.settings.credential;
         self.settings = Arc::new(settings);
+        if other_credential {
+            self.rib.reincarnate(now);
+        }
         for link in 0..self.neighbours.len() {
             if other_credential {
                 self.link_down(link, now);
@@ -527,12 +535,22 @@ impl Ipcp {
         }
     }
 
+    /// The management SDU of a message to another member. None if the RIB does not have it.
+    pub(crate) fn protect_for(&mut self, member: &Name, message: Message) -> Option<Vec<u8>> {
+        let settings = self.settings.clone();
+        self.members.protect(&own(&settings, &self.rib), member, message)
+    }
+
     fn send(&mut self, out: Vec<Outgoing>) {
         for outgoing in out {
             let (peer, header, payload, priority) = match outgoing {
                 Outgoing::Management(peer, message) => {
+                    let Some(sdu) = self.protect_for(&peer, message) else {
+                        self.counts.unreachable += 1;
+                        continue;
+                    };
                     let header = Header { kind: kind::MANAGEMENT, ..Header::default() };
-                    (peer, header, message.encode_to_vec(), MANAGEMENT_PRIORITY)
+                    (peer, header, sdu, MANAGEMENT_PRIORITY)
                 }
                 Outgoing::Data(peer, header, sdu, priority) => (peer, header, sdu, priority),
             };
@@ -550,6 +568,10 @@ impl Ipcp {
             self.transmits.push(Transmit { link, to: mac, priority, pdu });
         }
     }
+}
+
+fn own<'a>(settings: &'a Settings, rib: &'a Rib) -> Own<'a> {
+    Own { dif: &settings.dif, name: &settings.name, credential: &settings.credential, rib }
 }
 
 fn local(settings: &Settings, address: u16) -> Local<'_> {

@@ -1,5 +1,7 @@
 //! Networks of IPC processes in memory, whose links are queues and whose time is counted.
 
+use prost::Message as _;
+
 use super::*;
 
 const STEP: Duration = Duration::from_millis(5);
@@ -304,4 +306,63 @@ fn an_outsider_gets_nowhere() {
     assert_eq!(network.nodes[0].next_event(), None);
     network.run(Duration::from_secs(1));
     assert!(network.reaches(1, 0));
+}
+
+/// Somebody on a link between members, without the credential, forges management of members and sends again what it saw.
+#[test]
+fn management_between_members_is_authenticated() {
+    let mut network = Network::new(&[("a", 1), ("b", 0), ("c", 0)], &[(0, 1), (1, 2)]);
+    network.run(Duration::from_secs(3));
+    let (id, other) = network.flow(0, 2, "reliable");
+    let flows = |network: &Network| network.nodes[2].flows().iter().count();
+    let request = |op_code, src_cep: FlowId| {
+        let app = |text: &str| crate::cdap::ApName { ap_name: text.into() };
+        let (src_cep, dst_cep) = (Some(src_cep.into()), Some(other.into()));
+        let value = crate::cdap::FlowRequest {
+            src_app: app("client"),
+            dst_app: app("server"),
+            src_ipcp: "a".into(),
+            dst_ipcp: "c".into(),
+            connections: vec![crate::cdap::ConnId { qosid: Some(2), src_cep, dst_cep }],
+            ..Default::default()
+        };
+        let message = Message::about(op_code, object::FLOW, "/mgmt/flowalloc/flows/a/1").with_value(&value);
+        Message { src_ap_name: Some("a".into()), ..message }
+    };
+    let receive = |network: &mut Network, sdu: &[u8]| {
+        let (dst, src) = (network.nodes[2].address(), network.nodes[0].address());
+        let mut pdu = Vec::new();
+        Syntax::Checksum.write(&Header { dst, src, kind: kind::MANAGEMENT, ..Header::default() }, sdu, &mut pdu);
+        let now = network.now;
+        network.nodes[2].receive(0, [1; 6], &pdu, now);
+    };
+    // Without protection, and with that of another credential.
+    let (dif, a, c) = (name("net"), name("a"), name("c"));
+    let incarnation = |network: &Network, member| network.nodes[1].rib().incarnation(member).unwrap();
+    let lives = (incarnation(&network, &a), incarnation(&network, &c));
+    let wrong = Credential::new(&[9; 16]).unwrap();
+    let mut protection = credential::Protection::between_members(&wrong, &dif, (&a, &lives.0), (&c, &lives.1));
+    for op_code in [op::CREATE, op::CREATE_R, op::DELETE] {
+        let message = request(op_code, id).encode_to_vec();
+        receive(&mut network, &message);
+        receive(&mut network, &protection.protect(&message));
+    }
+    assert_eq!((flows(&network), network.nodes[2].counts().unauthenticated), (1, 6));
+    // A request that it saw: it makes no second flow, and none after the server has restarted.
+    let seen = network.nodes[0].protect_for(&c, request(op::CREATE, id.wrapping_add(1))).unwrap();
+    receive(&mut network, &seen);
+    assert_eq!(flows(&network), 2, "the request itself");
+    let second = network.nodes[2].flows().iter().map(|(id, _)| id).find(|id| *id != other).unwrap();
+    let now = network.now;
+    network.nodes[2].answer(second, false, now);
+    receive(&mut network, &seen);
+    assert_eq!(flows(&network), 1);
+    network.nodes[2] = Ipcp::new(settings("c", None, 1, 1), 1_000_000);
+    network.run(Duration::from_secs(3));
+    assert!(network.reaches(0, 2));
+    let now = network.now;
+    network.nodes[2].register(name("server"), now);
+    receive(&mut network, &seen);
+    assert_eq!(flows(&network), 0);
+    network.flow(0, 2, "reliable");
 }

@@ -8,6 +8,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
+//! | `members` | the keys of management between members that are not neighbours |
 //! | `rib` | the DIF's objects, and which neighbours lack which of them |
 //! | `routing` | nothing: shortest paths over the RIB |
 //! | `flows` | flows and their state, each with its `efcp` sender and receiver |
@@ -30,6 +31,7 @@ mod frames;
 pub mod fuzz;
 pub mod ipcp;
 mod lower_flows;
+mod members;
 mod name;
 mod neighbour;
 mod pdu;

@@ -6,11 +6,14 @@
 //! waits for a neighbour is a set of keys, no longer than the RIB. A new neighbour is sent everything. Sequence numbers
 //! begin at the time of day, so that a process that restarts goes on above its old ones; where the clock is wrong the
 //! neighbours' objects tell. Objects that their origin has not renewed for [`MAX_AGE`] are removed.
+//!
+//! A member's object also tells its incarnation, from which keys are derived ([`crate::credential`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::cdap::{ApName, DirectoryEntry, LowerFlow, Message, NeighborCandidate, object, op};
+use crate::credential::{self, NONCE};
 use crate::name::Name;
 
 /// Objects there can be, and objects of one origin.
@@ -51,8 +54,16 @@ pub(crate) struct Object {
     /// False: it was, and is no more.
     pub present: bool,
     pub value: u32,
+    /// Of a member; zeros of other objects.
+    incarnation: [u8; NONCE],
     /// When its origin made it.
     born: Duration,
+}
+
+impl Object {
+    fn same(&self, other: &Object) -> bool {
+        (self.present, self.value, self.incarnation) == (other.present, other.value, other.incarnation)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -66,6 +77,7 @@ struct Sync {
 #[derive(Debug)]
 pub(crate) struct Rib {
     own: Name,
+    incarnation: [u8; NONCE],
     objects: BTreeMap<Key, Object>,
     /// By link, for neighbours that are up.
     syncs: BTreeMap<usize, Sync>,
@@ -77,7 +89,8 @@ pub(crate) struct Rib {
 
 impl Rib {
     pub(crate) fn new(own: Name, epoch: u32) -> Rib {
-        Rib { own, objects: BTreeMap::new(), syncs: BTreeMap::new(), epoch, version: 0, refused: 0 }
+        let (objects, syncs, incarnation) = (BTreeMap::new(), BTreeMap::new(), credential::nonce());
+        Rib { own, incarnation, objects, syncs, epoch, version: 0, refused: 0 }
     }
 
     /// Changes whenever the objects do.
@@ -99,6 +112,21 @@ impl Rib {
     pub(crate) fn address(&self, name: &Name) -> Option<u16> {
         let object = self.objects.get(&Key::Member(name.clone())).filter(|object| object.present)?;
         u16::try_from(object.value).ok().filter(|address| *address != 0)
+    }
+
+    /// The incarnation of a member.
+    pub(crate) fn incarnation(&self, name: &Name) -> Option<[u8; NONCE]> {
+        let object = self.objects.get(&Key::Member(name.clone())).filter(|object| object.present)?;
+        Some(object.incarnation)
+    }
+
+    /// Draws another incarnation of this process.
+    pub(crate) fn reincarnate(&mut self, now: Duration) {
+        self.incarnation = credential::nonce();
+        let own = Key::Member(self.own.clone());
+        if let Some(Object { seq, present, value, .. }) = self.objects.get(&own).cloned() {
+            self.issue(own, present, value, seq, now);
+        }
     }
 
     /// Who has an address, or says so.
@@ -130,7 +158,8 @@ impl Rib {
 
     fn issue(&mut self, key: Key, present: bool, value: u32, above: u32, now: Duration) {
         let seq = self.epoch.saturating_add(now.as_secs() as u32).max(above.saturating_add(1));
-        self.store(key, Object { seq, present, value, born: now }, None);
+        let incarnation = if matches!(key, Key::Member(_)) { self.incarnation } else { Default::default() };
+        self.store(key, Object { seq, present, value, incarnation, born: now }, None);
     }
 
     fn store(&mut self, key: Key, object: Object, from: Option<usize>) {
@@ -142,8 +171,7 @@ impl Rib {
             }
         }
         let before = self.objects.insert(key, object.clone());
-        let same = before.is_some_and(|before| (before.present, before.value) == (object.present, object.value));
-        self.version += u64::from(!same);
+        self.version += u64::from(!before.is_some_and(|before| before.same(&object)));
     }
 
     /// A neighbour is up: it is sent everything.
@@ -168,8 +196,8 @@ impl Rib {
         let before = self.objects.get(&key);
         let newer = before.is_none_or(|before| before.seq < object.seq);
         if *key.origin() == self.own {
-            // From a life before this one, or a copy.
-            if newer {
+            // From a life before this one, which may have begun in the same second, or a copy.
+            if newer || before.is_some_and(|before| before.seq == object.seq && !before.same(&object)) {
                 let (present, value) = before.map_or((false, object.value), |b| (b.present, b.value));
                 self.issue(key, present, value, object.seq, now);
             }
@@ -264,6 +292,7 @@ fn write(key: &Key, object: &Object, now: Duration) -> Message {
             address: Some(object.value.into()),
             seqnum: Some(object.seq),
             age,
+            incarnation: Some(object.incarnation.into()),
         }),
         Key::LowerFlow(local, remote) => message(object::LOWER_FLOWS).with_value(&LowerFlow {
             local_node: Some(local.to_string()),
@@ -286,10 +315,12 @@ fn write(key: &Key, object: &Object, now: Duration) -> Message {
 /// The object of M_WRITE. None if it is none, or older than objects get.
 fn read(message: &Message, now: Duration) -> Option<(Key, Object)> {
     let name = |text: Option<String>| text?.parse::<Name>().ok();
+    let mut incarnation = [0; NONCE];
     let (key, seq, present, value, age) = match message.obj_class.as_deref()? {
         object::NEIGHBOURS => {
             let it: NeighborCandidate = message.value().ok()?;
             let address = u16::try_from(it.address?).ok()?;
+            incarnation = it.incarnation.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default();
             (Key::Member(name(it.ap_name)?), it.seqnum?, address != 0, address.into(), it.age)
         }
         object::LOWER_FLOWS => {
@@ -306,7 +337,8 @@ fn read(message: &Message, now: Duration) -> Option<(Key, Object)> {
     };
     let age = Duration::from_secs(age.unwrap_or_default().into());
     // Time 0 is when this process began: what is older counts from then.
-    (age < MAX_AGE).then(|| (key, Object { seq, present, value, born: now.saturating_sub(age) }))
+    let born = now.saturating_sub(age);
+    (age < MAX_AGE).then_some((key, Object { seq, present, value, incarnation, born }))
 }
 
 #[cfg(test)]
@@ -386,6 +418,28 @@ mod tests {
         exchange(&mut again, &mut b, &mut now, 0);
         assert_eq!(b.address(&name("a")), Some(6));
         assert_eq!(b.hosts_of(&name("gone")).count(), 0, "what it does not have any more is taken back");
+    }
+
+    #[test]
+    fn a_restart_within_a_second_is_noticed() {
+        let mut now = Duration::ZERO;
+        let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 1000));
+        a.set(member("a"), true, 5, now);
+        a.begin(0);
+        b.begin(0);
+        exchange(&mut a, &mut b, &mut now, 0);
+        assert_eq!(b.incarnation(&name("a")), a.incarnation(&name("a")));
+        let mut again = Rib::new(name("a"), 1000);
+        again.set(member("a"), true, 5, Duration::ZERO);
+        assert_ne!(again.incarnation(&name("a")), a.incarnation(&name("a")));
+        for _ in 0..2 {
+            again.begin(0);
+            b.end(0);
+            b.begin(0);
+            exchange(&mut again, &mut b, &mut now, 0);
+            assert_eq!(b.incarnation(&name("a")), again.incarnation(&name("a")));
+            again.reincarnate(now);
+        }
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
             "applications": applications.collect::<Vec<_>>(), "flows": flows.collect::<Vec<_>>(),
             "in_sync": ipcp.rib().in_sync(),
             "counts": {
-                "discarded": counts.discarded, "unreachable": counts.unreachable,
+                "discarded": counts.discarded, "unauthenticated": counts.unauthenticated, "unreachable": counts.unreachable,
                 "route_changes": counts.route_changes, "address_conflicts": counts.address_conflicts,
                 "flows_allocated": ipcp.flows().allocated, "flows_refused": ipcp.flows().refused,
                 "objects_refused": ipcp.rib().refused(),
@@ -134,7 +134,8 @@ impl Status {
             self.reasons().into_iter().map(|(name, count)| (name, count.into())).collect();
         json!({
             "ipcps": last.0, "packets": stats.total.packets, "cpu_queue_lost": stats.total.punt_lost,
-            "not_injected": last.1.not_injected, "table_writes": last.1.table_writes, "reasons": reasons, "ports": ports,
+            "not_injected": last.1.not_injected, "table_writes": last.1.table_writes, "reloads": last.1.reloads,
+            "reasons": reasons, "ports": ports,
             "lower_flows": lower_flows,
         })
     }
@@ -197,6 +198,8 @@ impl Status {
         page.sample(&[], last.1.not_injected);
         page.counter("hopwright_rina_table_writes_total", "How often the tables were written.");
         page.sample(&[], last.1.table_writes);
+        page.counter("hopwright_rina_reloads_total", "How often the configuration was read again.");
+        page.sample(&[], last.1.reloads);
         write_process_metrics(&mut page);
         page.finish()
     }
