@@ -7,6 +7,9 @@
 //
 // IPv4 is that of the IP router: ../router/route_ipv4.p4.
 //
+// Macros leave out what hardware does not have: NO_IRATI the syntax of IRATI with its protection, which needs parser value sets and a CRC
+// over the SDU; NO_SELECTOR the action selector of equal-cost paths, in whose place a group has entries by hash value.
+//
 // A link is a port, or a VLAN at a port; for EFCP it is a flow of the shim DIF below. A packet is forwarded from any link to
 // any other if all checks pass. It is dropped if it makes no sense and nobody should be told. Layer management to the router,
 // PDUs to its own addresses, ARP, and IPv4 packets that somebody must be told about by ICMP are punted unmodified to the CPU

@@ -7,9 +7,14 @@
 // Next hops in all groups together.
 #define MEMBERS 65536
 
+// Fibonacci hashing: 2^32 divided by the golden ratio, odd.
+const bit<32> SPREAD = 0x9e3779b1;
+
 control NextHops(in headers_t hdr, inout meta_t meta) {
+#ifndef NO_SELECTOR
     // The control plane gives each next hop a member of the same number; the flow's hash picks one of the group, by weight.
     action_selector(HashAlgorithm.identity, MEMBERS, 16) members;
+#endif
 
     // By next hop.
     counter(NEXT_HOPS, CounterType.packets_and_bytes) next_hop_packets;
@@ -25,12 +30,21 @@ control NextHops(in headers_t hdr, inout meta_t meta) {
     table groups {
         key = {
             meta.group: exact @name("group");
+#ifdef NO_SELECTOR
+            // A group is an entry for each of 64 hash values.
+            meta.flow[5:0]: exact @name("slot");
+#else
             meta.flow: selector @name("flow");
+#endif
         }
         actions = { use; @defaultonly unreachable; }
         default_action = unreachable();
+#ifdef NO_SELECTOR
+        size = MEMBERS;
+#else
         implementation = members;
         size = GROUPS;
+#endif
     }
 
     // vlan 0: untagged. ttl and crc: whether PDUs in IRATI's syntax have them on this link. mtu: bytes behind the Ethernet
@@ -58,6 +72,10 @@ control NextHops(in headers_t hdr, inout meta_t meta) {
 
     apply {
         if (meta.group != 0) {
+            // A CRC is linear: another seed changes it by the same bits for all flows, and routers in a row would decide alike.
+            // The upper half of a product is not.
+            bit<32> product = (bit<32>) meta.flow * SPREAD;
+            meta.flow = product[31:16];
             groups.apply();
         }
         if (meta.reason == Reason.FORWARDED) {

@@ -17,11 +17,13 @@ bit<16> from_little_endian(in bit<16> number) {
 }
 
 parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
+#ifndef NO_IRATI
     // Links whose PDUs have IRATI's syntax; those of all others have that of efcp_t. Of these, those whose PDUs have a TTL,
     // and those whose PDUs have a CRC.
     value_set<link_t>(LINKS) irati_links;
     value_set<link_t>(LINKS) ttl_links;
     value_set<link_t>(LINKS) crc_links;
+#endif
 
     state start {
         transition select(std.ingress_port) {
@@ -57,7 +59,9 @@ parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, in
 
     state rina {
         transition select(std.ingress_port, meta.vlan) {
+#ifndef NO_IRATI
             irati_links: irati;
+#endif
             default: efcp;
         }
     }
@@ -67,6 +71,7 @@ parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, in
         transition accept;
     }
 
+#ifndef NO_IRATI
     state irati {
         transition select(std.ingress_port, meta.vlan) {
             ttl_links: ttl;
@@ -95,6 +100,7 @@ parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, in
         packet.extract(hdr.crc);
         transition accept;
     }
+#endif
 
     // Fragments have no ports: all of a packet's must take the same path.
     state ipv4 {

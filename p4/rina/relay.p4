@@ -15,7 +15,8 @@ control VerifyEfcp(inout headers_t hdr, inout meta_t meta) {
 
 control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std) {
     ComputeCrc() compute_crc;
-    bit<16> cep_ids = 0;
+    bit<16> dst_cep = 0;
+    bit<16> src_cep = 0;
     bit<16> header_bytes = EFCP_BYTES;
     bit<32> overhead = 0;    // bytes beside the PDU
     bit<8> version = 0;
@@ -96,7 +97,8 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             meta.qos_id = (bit<16>) hdr.efcp.qos_id;
             meta.pdu_type = hdr.efcp.type;
             meta.pdu_bytes = hdr.efcp.length;
-            cep_ids = hdr.efcp.dst_cep ^ hdr.efcp.src_cep;
+            dst_cep = hdr.efcp.dst_cep;
+            src_cep = hdr.efcp.src_cep;
         } else {
             header_bytes = IRATI_BYTES;
             version = hdr.irati.version;
@@ -105,7 +107,8 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             meta.qos_id = from_little_endian(hdr.irati.qos_id);
             meta.pdu_type = hdr.irati.type;
             meta.pdu_bytes = from_little_endian(hdr.irati.length);
-            cep_ids = hdr.irati.dst_cep ^ hdr.irati.src_cep;
+            dst_cep = hdr.irati.dst_cep;
+            src_cep = hdr.irati.src_cep;
             overhead = (bit<32>) (bit<1>) hdr.ttl.isValid() + ((bit<32>) (bit<1>) hdr.crc.isValid() << 2);
         }
         if (hdr.vlan.isValid()) {
@@ -150,8 +153,8 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             meta.reason = Reason.LIFETIME;
         }
         if (meta.group != 0) {
-            hash(meta.flow, HashAlgorithm.crc32, 16w0, { meta.hash_seed, meta.src, meta.dst, cep_ids, meta.qos_id },
-                 32w0x10000);
+            hash(meta.flow, HashAlgorithm.crc32, 16w0,
+                 { meta.hash_seed, meta.src, meta.dst, dst_cep, src_cep, meta.qos_id }, 32w0x10000);
         }
     }
 }

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The interpreter and machine code do the same with 100,000 generated frames: PDUs of all syntaxes, right and wrong, and IPv4."""
+"""The interpreter and machine code do the same with 100,000 generated frames for each router: PDUs of all syntaxes, right and wrong, and
+IPv4; PDUs in (N-1) flows, over Ethernet, in VLANs and by UDP. Equal paths share flows evenly."""
 
+import json
 import os
 import pathlib
 import random
@@ -113,31 +115,146 @@ def frame(r):
     return data
 
 
-class Engines(unittest.TestCase):
-    def test_both_engines_do_the_same(self):
+# The border router of tests/stf/rina_border.stf.
+BORDER_ENTRIES = "".join(line for line in (ROOT / "tests/stf/rina_border.stf").read_text().splitlines(True)
+                         if line.startswith(("add ", "value_set_write ")))
+# Destination, its endpoint, source and its endpoint of the (N-1) flows that end at the border router.
+FLOW_ENDS = {1: (10, 0x51, 20, 0x61), 2: (100, 0x52, 200, 0x62)}
+
+
+def border_pdu(r, dst, dst_cep, src, src_cep, sdu):
+    rarely = lambda value, odd: value if r.random() < 0.98 else odd
+    type = rarely(r.choice((0x80, 0x80, 0x80) + TYPES), r.randrange(256))
+    header = struct.pack("!BHHBHHBBHI", rarely(1, r.randrange(256)), dst, src, r.randrange(4), dst_cep, src_cep, type, r.randrange(256),
+                         rarely(20 + len(sdu), r.randrange(65536)), r.randrange(1 << 32))
+    return header + struct.pack("!H", rarely(checksum(header), r.randrange(65536))) + sdu
+
+
+def border_frame(r, port):
+    rarely = lambda value, odd: value if r.random() < 0.97 else odd
+    sdu = r.randbytes(r.choice((0, 1, 40, 100, 133, 134, 300, 1000)))
+    slice_dst = rarely(r.choice((0, 1, 2, 4, 7, 8)), r.randrange(65536))
+    if port == 4:
+        content = border_pdu(r, slice_dst, r.randrange(65536), r.randrange(16), r.randrange(65536), sdu)
+    elif r.random() < 0.7:
+        inner = border_pdu(r, slice_dst, r.randrange(65536), r.randrange(16), r.randrange(65536), sdu)
+        ends = FLOW_ENDS[1 if port == 1 else 2]
+        content = border_pdu(r, *(rarely(number, r.randrange(65536)) for number in ends), inner)
+    else:
+        dst = rarely(r.choice((0, 10, 21, 100, 201, 202)), r.randrange(65536))
+        content = border_pdu(r, dst, r.choice((1, 0x51, 0x52)), r.randrange(256), r.randrange(256), sdu)
+    type, tag = 0xD1F0, b""
+    if port == 2 and r.random() < 0.95:
+        head = struct.pack("!BBHHHBBH", rarely(0x45, r.choice((0x46, 0x55, 0x44))), r.randrange(256), rarely(28 + len(content), r.randrange(65536)),
+                           1, rarely(0x4000, 0x2000), 64, rarely(17, 6), 0)
+        head += bytes([192, 0, 2, rarely(2, 9), 192, 0, 2, 1])
+        head = head[:10] + struct.pack("!H", rarely(checksum(head), 7)) + head[12:]
+        datagram = struct.pack("!HHHH", 3360, rarely(3359, 3358), rarely(8 + len(content), r.randrange(65536)), 0)
+        type, content = 0x0800, head + datagram + content
+    if port == 3:
+        tag = struct.pack("!HH", 0x8100, r.randrange(8) << 13 | rarely(30, 31))
+    mac = rarely(bytes.fromhex("0200000001") + bytes([port]), r.choice((b"\xff" * 6, PEER)))
+    data = mac + PEER + tag + struct.pack("!H", rarely(type, r.choice((0x0806, 0x86DD)))) + content
+    if r.random() < 0.03:
+        data = data[:r.randrange(1, len(data) + 1)]
+    elif r.random() < 0.5:
+        data = data.ljust(60, b"\0")
+    if r.random() < 0.03:
+        at = r.randrange(len(data))
+        data = data[:at] + bytes([data[at] ^ 1 << r.randrange(8)]) + data[at + 1:]
+    return data
+
+
+def write_pcap(file, frames):
+    with open(file, "wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
+        for number, data in enumerate(frames):
+            out.write(struct.pack("<IIII", number // 1000, number % 1000, len(data), len(data)) + data)
+
+
+class Replay(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def replay(self, program, entries, frames, engine, *options):
+        """What becomes of each frame, a line each, and the bytes that leave."""
+        write_pcap(self.folder / "in.pcap", frames)
+        (self.folder / "entries.stf").write_text(entries)
+        command = [HOPWRIGHT, "replay", str(ROOT / "p4/rina" / program), "--in", str(self.folder / "in.pcap"), "--json",
+                   "--out", str(self.folder / "out.pcap"), "--entries", str(self.folder / "entries.stf"), "--engine", engine, *options]
+        lines = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines()
+        return lines, (self.folder / "out.pcap").read_bytes()
+
+
+class Engines(Replay):
+    def compare(self, program, entries, frames, *options):
+        """Returns how many bytes left."""
+        interpreted = self.replay(program, entries, frames, "interp", *options)
+        compiled = self.replay(program, entries, frames, "jit", *options)
+        # A line for each frame, and their sum.
+        self.assertEqual(len(interpreted[0]), len(frames) + 1)
+        for number, (one, other) in enumerate(zip(interpreted[0], compiled[0], strict=True)):
+            self.assertEqual(one, other, f"frame {number}")
+        self.assertEqual(interpreted[1], compiled[1])
+        print(f"{program}: {len(frames)} frames, {len(interpreted[1])} bytes came out")
+        return len(interpreted[1])
+
+    def test_interior_router(self):
         r = random.Random(20201105)
-        with tempfile.TemporaryDirectory() as folder:
-            folder = pathlib.Path(folder)
-            (folder / "entries.stf").write_text(ENTRIES)
-            with open(folder / "in.pcap", "wb") as file:
-                file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1))
-                for number in range(FRAMES):
-                    data = frame(r)
-                    file.write(struct.pack("<IIII", number // 1000, number % 1000, len(data), len(data)) + data)
-            results = {}
-            for engine in ("interp", "jit"):
-                command = [HOPWRIGHT, "replay", str(ROOT / "p4/rina/interior.p4"), "--in", str(folder / "in.pcap"), "--json",
-                           "--out", str(folder / f"{engine}.pcap"), "--entries", str(folder / "entries.stf"), "--engine", engine]
-                results[engine] = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines()
-            # A line for each frame, and their sum.
-            self.assertEqual(len(results["interp"]), FRAMES + 1)
-            for number, (one, other) in enumerate(zip(results["interp"], results["jit"], strict=True)):
-                self.assertEqual(one, other, f"frame {number}")
-            written = (folder / "interp.pcap").read_bytes()
-            self.assertEqual(written, (folder / "jit.pcap").read_bytes())
-            # Not only drops.
-            self.assertGreater(len(written), FRAMES * 100)
-            print(f"{FRAMES} frames, {len(written)} bytes came out")
+        # Not only drops.
+        self.assertGreater(self.compare("interior.p4", ENTRIES, [frame(r) for _ in range(FRAMES)]), FRAMES * 100)
+
+    def test_border_router(self):
+        r = random.Random(20201106)
+        left = [self.compare("border.p4", BORDER_ENTRIES, [border_frame(r, port) for _ in range(FRAMES // 4)], "--port", str(port))
+                for port in (1, 2, 3, 4)]
+        for port, bytes_ in zip((1, 2, 3, 4), left):
+            self.assertGreater(bytes_, FRAMES // 4 * 60, f"frames of port {port}")
+
+
+class EqualPaths(Replay):
+    """Which of three paths flows take, at routers in a row: by their hash seeds."""
+
+    PORTS = (1, 2, 3)
+
+    def ports(self, frames, seed, paths):
+        """The egress port of each frame at a router with so many equal paths."""
+        entries = [f"add links port:0 vlan:0 receive(mac:0x{MAC.hex()}, dif:1, hash_seed:{seed})",
+                   f"group_add members 1 {' '.join(map(str, self.PORTS[:paths]))}", "add groups group:1 -> group 1",
+                   "add destinations dif:1 dst:5 multipath(group:1)"]
+        for port in self.PORTS:
+            entries[:0] = [f"add next_hops next_hop:{port} forward(port:{port}, vlan:0, src:0x{MAC.hex()}, dst:0x{PEER.hex()}, mtu:1500, ttl:0, crc:0)",
+                           f"member_add members {port} use(next_hop:{port})"]
+        lines, _ = self.replay("interior.p4", "\n".join(entries) + "\n", frames, "jit")
+        return [json.loads(line)["sent"][0]["port"] for line in lines[:len(frames)]]
+
+    def shares(self, ports, paths):
+        return [ports.count(port) / len(ports) for port in self.PORTS[:paths]]
+
+    def flow(self, src_cep, dst_cep):
+        header = struct.pack("!BHHBHHBBHI", 1, 5, 9, 1, dst_cep, src_cep, 0x80, 0, 20, 0)
+        return MAC + PEER + struct.pack("!H", 0xD1F0) + header + struct.pack("!H", checksum(header)) + bytes(26)
+
+    def test_flows_spread_evenly(self):
+        """Endpoints that are equal at both ends, count up together or against each other, or are those of IPC processes."""
+        patterns = {
+            "equal": lambda n: (n, n),
+            "with each other": lambda n: (n, n + 1),
+            "against each other": lambda n: (n, 4000 - n),
+            "one": lambda n: (n, 7),
+            "ours": lambda n: (n * 40_503 & 0xFFFF, n * 40_503 + 99 & 0xFFFF),
+        }
+        for name, pattern in patterns.items():
+            for paths in (2, 3):
+                found = self.shares(self.ports([self.flow(*pattern(n)) for n in range(2000)], 0x5EED1235, paths), paths)
+                self.assertTrue(all(abs(share - 1 / paths) < 0.06 for share in found), (name, found))
+
+    def test_routers_in_a_row_decide_differently(self):
+        frames = [self.flow(n * 40_503 & 0xFFFF, n) for n in range(4000)]
+        first = self.ports(frames, 0x5EED1235, 2)
+        for seed in (0x5EED1237, 0xC0FFEE01, 3, 0x80000001):
+            there = self.ports([frame for frame, port in zip(frames, first) if port == 1], seed, 2)
+            self.assertTrue(all(abs(share - 1 / 2) < 0.1 for share in self.shares(there, 2)), (hex(seed), self.shares(there, 2)))
 
 
 if __name__ == "__main__":
