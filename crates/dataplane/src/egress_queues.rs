@@ -20,8 +20,9 @@ pub const QUEUES: usize = QueueDepths::PRIORITIES;
 /// The largest number of packets that a queue may be made for.
 pub const MOST_PACKETS: usize = 65_536;
 
-/// How long a port that was not polled in time may send faster than its rate, to make up for it.
-const CATCH_UP: Duration = Duration::from_micros(500);
+/// How long a port that was not polled in time may send faster than its rate, to make up for it. Only packets that have waited
+/// meanwhile make up for it: a link saves nothing while nothing waits.
+const CATCH_UP: Duration = Duration::from_millis(10);
 
 /// Bytes that a queue of weight 1 may send when it is its turn. No less than the longest packets' part of a turn: a turn of
 /// fewer bytes than a packet sends nothing, and counts for the next.
@@ -79,10 +80,10 @@ impl Link {
         self.free_at.load(Ordering::Relaxed) <= now
     }
 
-    /// Sends a packet from `now` on, or since it could have been sent.
-    fn send(&self, now: u64, bytes: usize) {
+    /// Sends a packet that waits since `since`, at `now` or when it could have been sent.
+    fn send(&self, now: u64, since: u64, bytes: usize) {
         let takes = (bytes as u64 * 8).saturating_mul(TICKS * 1_000_000_000) / self.rate;
-        let earliest = now.saturating_sub(CATCH_UP.as_nanos() as u64 * TICKS);
+        let earliest = now.saturating_sub(CATCH_UP.as_nanos() as u64 * TICKS).max(since);
         let next = |free_at: u64| Some(free_at.max(earliest).saturating_add(takes));
         // A closure that never gives up always succeeds.
         let _ = self.free_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -91,7 +92,8 @@ impl Link {
 
 /// The queues of one worker, and which of them is next: strict priorities first, deficit round robin among the others.
 struct Queues {
-    queues: [VecDeque<Packet>; QUEUES],
+    /// With the time, in ticks, since which each packet waits.
+    queues: [VecDeque<(Packet, u64)>; QUEUES],
     weights: [u16; QUEUES],
     /// Packets in all queues.
     waiting: usize,
@@ -112,23 +114,24 @@ impl Queues {
         }
     }
 
-    fn push(&mut self, packet: Packet) {
-        self.queues[usize::from(packet.priority())].push_back(packet);
+    fn push(&mut self, packet: Packet, now: u64) {
+        self.queues[usize::from(packet.priority())].push_back((packet, now));
         self.waiting += 1;
     }
 
-    fn pop(&mut self) -> Option<Packet> {
+    /// The next packet, and since when it waits.
+    fn pop(&mut self) -> Option<(Packet, u64)> {
         if self.waiting == 0 {
             return None;
         }
         let strict = (0..QUEUES).rev().find(|&queue| self.weights[queue] == 0 && !self.queues[queue].is_empty());
         let queue = strict.unwrap_or_else(|| self.next_weighted());
-        let packet = self.queues[queue].pop_front()?;
+        let (packet, since) = self.queues[queue].pop_front()?;
         self.waiting -= 1;
         if strict.is_none() {
             self.credit[queue] = self.credit[queue].saturating_sub(packet.len() as u64);
         }
-        Some(packet)
+        Some((packet, since))
     }
 
     /// The queue whose turn it is. One of those with a weight is not empty.
@@ -136,7 +139,7 @@ impl Queues {
         loop {
             let queue = self.turn;
             match self.queues[queue].front() {
-                Some(packet) if self.weights[queue] > 0 => {
+                Some((packet, _)) if self.weights[queue] > 0 => {
                     if self.credit[queue] >= packet.len() as u64 {
                         return queue;
                     }
@@ -184,8 +187,8 @@ impl QueuedPort {
         }
         let now = self.link.ticks(Instant::now());
         while self.link.is_free(now) && self.due.len() < MAX_BATCH {
-            let Some(packet) = self.queues.pop() else { break };
-            self.link.send(now, packet.len());
+            let Some((packet, since)) = self.queues.pop() else { break };
+            self.link.send(now, since, packet.len());
             self.due.push(packet);
         }
         if !self.due.is_empty() {
@@ -210,6 +213,7 @@ impl Port for QueuedPort {
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
         let before = self.full;
         let count = packets.len() as u64;
+        let now = self.link.ticks(Instant::now());
         for packet in packets.drain(..) {
             let length = self.queues.queues[usize::from(packet.priority())].len();
             // What waits must not take the last frames: nothing could be received.
@@ -219,7 +223,7 @@ impl Port for QueuedPort {
                 continue;
             }
             self.longest = self.longest.max(length as u64 + 1);
-            self.queues.push(packet);
+            self.queues.push(packet, now);
         }
         self.send_due(pool);
         (count - (self.full - before)) as usize
@@ -246,7 +250,7 @@ impl Port for QueuedPort {
     }
 
     fn discard(&mut self, pool: &mut Pool) {
-        while let Some(packet) = self.queues.pop() {
+        while let Some((packet, _)) = self.queues.pop() {
             pool.give(packet);
         }
         self.inner.discard(pool);
@@ -294,14 +298,14 @@ mod tests {
         for _ in 0..count {
             let mut packet = pool.take_filled(&vec![priority; bytes]).unwrap();
             packet.set_priority(priority);
-            queues.push(packet);
+            queues.push(packet, 0);
         }
     }
 
     fn take(queues: &mut Queues, pool: &mut Pool, count: usize) -> [usize; QUEUES] {
         let mut bytes = [0; QUEUES];
         for _ in 0..count {
-            let packet = queues.pop().unwrap();
+            let (packet, _) = queues.pop().unwrap();
             bytes[usize::from(packet.priority())] += packet.len();
             pool.give(packet);
         }
@@ -342,11 +346,16 @@ mod tests {
         let link = Link::new(8_000_000);
         let us = |us: u64| us * 1000 * TICKS;
         // 1,000 bytes take 1 ms.
-        assert!(link.is_free(us(10_000)));
-        link.send(us(10_000), 1000);
-        assert!(!link.is_free(us(10_499)) && link.is_free(us(10_500)));
-        link.send(us(10_500), 1000);
-        assert!(!link.is_free(us(11_499)) && link.is_free(us(11_500)));
-        assert!(link.is_free(us(20_000)));
+        assert!(link.is_free(us(50_000)));
+        link.send(us(50_000), us(50_000), 1000);
+        assert!(!link.is_free(us(50_999)) && link.is_free(us(51_000)));
+        // One that waited while nobody looked, and one that has come meanwhile.
+        link.send(us(53_500), us(50_000), 1000);
+        assert!(!link.is_free(us(51_999)) && link.is_free(us(52_000)));
+        link.send(us(53_500), us(53_000), 1000);
+        assert!(!link.is_free(us(53_999)) && link.is_free(us(54_000)));
+        // Nobody looked for too long.
+        link.send(us(90_000), us(53_500), 1000);
+        assert!(!link.is_free(us(80_999)) && link.is_free(us(81_000)));
     }
 }
