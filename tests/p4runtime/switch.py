@@ -45,8 +45,7 @@ class Switch:
             self.sockets.append(s)
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]
         self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
-        command = [HOPWRIGHT, "run", str(HERE / self.program), *interfaces, "--p4runtime", self.address, *self.options]
-        self.process = subprocess.Popen(command, stderr=self.log, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command(interfaces), stderr=self.log, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -56,6 +55,9 @@ class Switch:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"the switch does not answer:\n{self.output()}") from None
                 time.sleep(0.05)
+
+    def command(self, interfaces):
+        return [HOPWRIGHT, "run", str(HERE / self.program), *interfaces, "--p4runtime", self.address, *self.options]
 
     def __exit__(self, *_):
         self.process.terminate()

@@ -19,6 +19,8 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwrina{os.getpid()}-"
 PATIENCE = 60.0
+# In each namespace.
+METRICS = "127.0.0.1:9402"
 SPINES = ["spine1", "spine2"]
 LEAVES = [f"leaf{n}" for n in range(1, 5)]
 HOSTS = [f"h{n}" for n in range(1, 9)]
@@ -66,10 +68,10 @@ class Node:
         self.process = None
         self.applications = []
 
-    def write_config(self, credential, vlan=0):
+    def write_config(self, credential, vlan=0, costs={}):
         address = f"address = {ADDRESSES[self.name]}\n" if self.name in ADDRESSES else ""
-        links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\n' for device in self.devices)
-        self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
+        links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\ncost = {costs.get(device, 1)}\n' for device in self.devices)
+        self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[metrics]\naddress = "{METRICS}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
                                f'{address}credential = "{credential}"\nkeepalive_ms = 150\ndead_after_ms = 500\n\n{links}')
 
     def exec(self, *command):
@@ -102,6 +104,13 @@ class Node:
 
     def show(self):
         return self.use("show")[0]
+
+    def page(self, path, *options):
+        """What the metrics server says."""
+        return run(*self.exec("curl", "--silent", "--show-error", "--fail", *options, f"http://{METRICS}/{path}"))
+
+    def reload(self):
+        self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
         for process in [*self.applications, *([self.process] if self.process else [])]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A leaf-spine of RINA routers and hosts that configures itself: enrollment, routes, flows, a spine that dies, an outsider.
+"""A leaf-spine of RINA routers and hosts that configures itself: enrollment, routes, flows, operation, a spine that dies, an outsider.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
@@ -63,6 +63,40 @@ def applications(fabric):
         raise Failed("echo to an unknown application")
 
 
+def operation(fabric):
+    """Metrics, the status page, the log's level, and SIGHUP."""
+    leaf = fabric["leaf1"]
+    lines = dict(line.rsplit(" ", 1) for line in leaf.page("metrics").splitlines() if not line.startswith("#"))
+    up = {key: value for key, value in lines.items() if key.startswith("hopwright_rina_neighbour_up")}
+    check(len(up) == 4 and set(up.values()) == {"1"} and lines['hopwright_rina_members{dif="fabric"}'] == "13",
+          "metrics: four neighbours are up, thirteen members reached")
+    check(int(lines['hopwright_rina_pdus_total{reason="forwarded"}']) > 1000 and lines["hopwright_rina_reloads_total"] == "0",
+          "PDUs are counted")
+    state = json.loads(leaf.page("status"))
+    check(state["ipcps"][0]["name"] == "leaf1" and state["reasons"]["bad_checksum"] == 0, "the status page says what `show` says")
+    check("credential" not in leaf.page("status") and 'href="status"' in leaf.page(""), "without keys, and the first page leads there")
+    leaf.page("log/level", "--request", "PUT", "--data", '{"level":"debug"}', "--header", "content-type: application/json")
+    check("debug" in leaf.page("log/level"), "the log's level is changed while it runs")
+    leaf.page("log/level", "--request", "PUT", "--data", '{"level":"info"}', "--header", "content-type: application/json")
+
+    log = fabric.folder / "leaf1.log"
+    by_spine2 = lambda: all(route["links"] == ["spine2"] for route in leaf.show()["routes"] if route["member"] in HOSTS[2:])
+    leaf.write_config("fabric.key", costs={"spine1": 5})
+    leaf.reload()
+    took = wait_for("the new cost", by_spine2)
+    check(leaf.show()["address"] and not leaf.show()["links"][0]["downs"], f"SIGHUP: another cost, other paths after {took:.1f} s, no link was down")
+    good = leaf.config.read_text()
+    for text, reason in (good.replace("cost = 5", 'cost = "many"'), "invalid type"), (good.replace('name = "leaf1"', 'name = "leaf9"'), "need a restart"):
+        leaf.config.write_text(text)
+        leaf.reload()
+        wait_for(f"'{reason}' in the log", lambda: "not reloaded" in log.read_text() and reason in log.read_text())
+    check(by_spine2(), "files with errors, and changes that need a restart, are refused with a reason and change nothing")
+    leaf.write_config("fabric.key")
+    leaf.reload()
+    wait_for("both paths", lambda: not by_spine2() and fabric.all_reached())
+    check("hopwright_rina_reloads_total 2" in leaf.page("metrics"), "and it is as it was")
+
+
 def spine(fabric):
     """A spine dies under flows, and returns."""
     clients = [
@@ -122,7 +156,7 @@ def main():
         fabric = Fabric(pathlib.Path(name))
         try:
             fabric.make()
-            for part in network, applications, spine, outsider:
+            for part in network, applications, operation, spine, outsider:
                 print(f"RINA network: {part.__name__}", flush=True)
                 begin = time.monotonic()
                 part(fabric)

@@ -64,14 +64,25 @@ def add_links(value_set, links):
     sh.client.stub.Write(request)
 
 
+class RinaRouter(Switch):
+    """`hopwright rina` without IPC processes: the program is there, a controller fills the tables."""
+
+    def command(self, _):
+        (TMP / "lab.key").write_text("a credential that nobody needs here\n")
+        links = "".join(f'[[ipcp.link]]\ndevice = "sw{port}"\n' for port in range(4))
+        (TMP / "rina.toml").write_text(f'[[ipcp]]\nname = "r"\ndif = "lab"\naddress = 1\ncredential = "lab.key"\n{links}')
+        return [HOPWRIGHT, "rina", "--config", str(TMP / "rina.toml"), "--p4runtime", self.address]
+
+
 class Router(unittest.TestCase):
     """Ports 0 and 1 carry PDUs with a header checksum, ports 2 and 3 in IRATI's syntax. All have a VLAN 10, too, and IPv4."""
 
     protected = False
+    switch_class, config = Switch, CONFIG
 
     def setUp(self):
-        self.switch = self.enterContext(Switch(PROGRAM, *self.options()))
-        sh.setup(device_id=1, grpc_addr=self.switch.address, election_id=(0, 1), config=CONFIG, verbose=False)
+        self.switch = self.enterContext(self.switch_class(PROGRAM, *self.options()))
+        sh.setup(device_id=1, grpc_addr=self.switch.address, election_id=(0, 1), config=self.config, verbose=False)
         self.addCleanup(sh.teardown)
         links = list(itertools.product(range(4), (0, 10)))
         irati = [link for link in links if link[0] in IRATI_PORTS]
@@ -119,22 +130,32 @@ class Router(unittest.TestCase):
 
 class Plain(Router):
     def test_every_combination(self):
-        """EFCP with checksum, EFCP of IRATI, IPv4 between ports of either: in and out each untagged and tagged."""
-        combinations = 0
-        for (left, right), vlan_in, vlan_out in itertools.product(((0, 1), (2, 3)), (0, 10), (0, 10)):
-            hop = HOPS[right, vlan_out]
-            pdu = (Irati if left in IRATI_PORTS else Efcp)(dst=hop, src=5, dst_cep=3, src_cep=4, sequence=9) / SDU
-            with self.subTest(protocol=pdu.name, vlan_in=vlan_in, vlan_out=vlan_out):
-                self.passes((left, self.frame(left, vlan_in, RINA, pdu)), (right, self.expected(right, vlan_out, RINA, pdu)))
-            combinations += 1
-            packet = IP(src="10.200.0.1", dst=f"10.{right}.{vlan_out}.1", ttl=9) / UDP(sport=1, dport=2) / SDU
-            aged = IP(src="10.200.0.1", dst=f"10.{right}.{vlan_out}.1", ttl=8) / UDP(sport=1, dport=2) / SDU
-            with self.subTest(protocol="IP", ports=(left, right), vlan_in=vlan_in, vlan_out=vlan_out):
-                self.passes((left, self.frame(left, vlan_in, 0x800, packet)),
-                            (right, self.expected(right, vlan_out, 0x800, aged)))
-            combinations += 1
-        self.assertEqual(combinations, 16)
-        self.assertEqual(self.count(0), 16)
+        """EFCP and IPv4, each untagged and in a VLAN, in and out: sixteen pairs of a packet there and another kind back.
+
+        The pair of ports that has the paper's syntax, then the one that has IRATI's.
+        """
+        kinds = list(itertools.product(("EFCP", "IP"), (0, 10)))
+        for left, right in ((0, 1), (2, 3)):
+            combinations = set()
+            for (there, vlan_in), (back, vlan_out) in itertools.product(kinds, repeat=2):
+                with self.subTest(ports=(left, right), there=there, vlan_in=vlan_in, back=back, vlan_out=vlan_out):
+                    self.crosses(there, (left, vlan_in), (right, vlan_out))
+                    self.crosses(back, (right, vlan_out), (left, vlan_in))
+                combinations.add((there, vlan_in, back, vlan_out))
+            self.assertEqual(len(combinations), 16)
+        self.assertEqual(self.count(0), 2 * 2 * 16)
+
+    def crosses(self, protocol, came, left):
+        """A PDU or an IPv4 packet, from a link (port and VLAN) to another."""
+        (from_port, vlan_in), (to_port, vlan_out) = came, left
+        if protocol == "EFCP":
+            syntax = Irati if from_port in IRATI_PORTS else Efcp
+            pdu = syntax(dst=HOPS[to_port, vlan_out], src=5, dst_cep=3, src_cep=4, sequence=9) / SDU
+            sent, wanted, type = pdu, pdu, RINA
+        else:
+            packet = lambda ttl: IP(src="10.200.0.1", dst=f"10.{to_port}.{vlan_out}.1", ttl=ttl) / UDP(sport=1, dport=2) / SDU
+            sent, wanted, type = packet(9), packet(8), 0x800
+        self.passes((from_port, self.frame(from_port, vlan_in, type, sent)), (to_port, self.expected(to_port, vlan_out, type, wanted)))
 
     def test_types_and_checksums(self):
         hop = HOPS[1, 0]
@@ -176,6 +197,12 @@ class Plain(Router):
         out.metadata["priority"] = "7"
         out.send()
         self.assertEqual(self.switch.receive(1), answer)
+
+
+class OfTheAgent(Plain):
+    """The same with `hopwright rina --p4runtime`. The controller finds the program there."""
+
+    switch_class, config = RinaRouter, None
 
 
 class UnderProtection(Router):
