@@ -278,6 +278,8 @@ test-long: hopwright interop-tools
 	tests/ip/network_test.py --only many_routes --routes 1000000
 	tests/p4runtime/setup.sh
 	tests/switch/isolation.sh
+	bench/congestion.py --check --goodput 0.95
+	bench/rina.py --check
 	$(MAKE) soak
 
 # A router under load, floods, flapping links and changes of its configuration, and

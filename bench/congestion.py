@@ -6,9 +6,11 @@ acknowledged PDUs makes an estimate of that share, and a window with a mark shri
 one PDU. A lost PDU halves it. Without marks only losses tell of congestion. Acknowledgements are immediate and cost nothing, so
 that what is on the way is what waits in the router's egress queue.
 
-Reported: goodput as a part of the port's rate, PDUs lost, the queue (median, 99 %, longest), and Jain's index of fairness, 1 if all senders got
-the same. --plot draws the queue over time. --check fails if marks did not keep the queue below twice the threshold without a loss, or
-if it did not fill without them; on a busy machine, too, where goodput says little.
+Reported: goodput as a part of the port's rate, PDUs lost of those sent, the queue (median, 99 %, longest), and Jain's index of fairness, 1
+if all senders got the same. The port's rate is that of frames without preamble, check sequence and gap, and goodput counts the
+same bytes. --plot draws the queue over time. --check fails if marks did not keep the queue below twice the threshold without a loss, or if
+it did not fill without them; on a busy machine, too, where goodput says little: there senders do not run in time. --goodput says
+how much of the rate must be used with marks.
 """
 
 from __future__ import annotations
@@ -191,9 +193,10 @@ def bits(rate: str) -> float:
 
 def summary(rows: list[dict]) -> list[str]:
     """A table for people."""
-    lines = [f"{'':<14}{'goodput':>9}{'lost':>8}{'arrived':>9}{'queue':>7}{'p99':>6}{'longest':>9}{'fairness':>10}"]
+    lines = [f"{'':<14}{'goodput':>9}{'lost':>8}{'of sent':>9}{'arrived':>9}{'queue':>7}{'p99':>6}{'longest':>9}{'fairness':>10}"]
     for r in rows:
-        lines.append(f"{'with marks' if r['marks'] else 'without marks':<14}{r['goodput']:>9.1%}{r['lost']:>8}{r['arrived']:>9}{r['queue_median']:>7.0f}"
+        of_sent = r["lost"] / max(r["lost"] + r["arrived"], 1)
+        lines.append(f"{'with marks' if r['marks'] else 'without marks':<14}{r['goodput']:>9.1%}{r['lost']:>8}{of_sent:>9.2%}{r['arrived']:>9}{r['queue_median']:>7.0f}"
                      f"{r['queue_p99']:>6}{r['queue_longest']:>9}{r['fairness']:>10.3f}")
     return lines
 
@@ -207,6 +210,7 @@ def main() -> int:
     parser.add_argument("--warm-up", type=float, default=3)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--check", action="store_true", help="fail if marks do not do what they are for")
+    parser.add_argument("--goodput", type=float, default=0.0, metavar="SHARE", help="with --check: of the port's rate, with marks, at least")
     parser.add_argument("--plot", type=Path, metavar="FOLDER", help="draw the queue over time, by the Python of bench/.venv")
     args = parser.parse_args()
     if os.geteuid() != 0:
@@ -232,6 +236,9 @@ def main() -> int:
         marked, unmarked = rows
         if marked["lost"] or marked["queue_p99"] > 2 * args.threshold or unmarked["lost"] == 0 or unmarked["queue_p99"] < args.queue * 0.9:
             print("congestion: marks did not keep the queue short, or it was short without them", file=sys.stderr)
+            return 1
+        if marked["goodput"] < args.goodput:
+            print(f"congestion: only {marked['goodput']:.1%} of the port's rate was used", file=sys.stderr)
             return 1
     return 0
 

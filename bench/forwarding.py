@@ -196,8 +196,8 @@ class Lab:
                             "-o", str(program)], check=True)
         return program
 
-    def load_with(self, flows: int, size: int, rate: float) -> tuple[float, float, float]:
-        """Packets offered and forwarded and busy CPU seconds, each per second."""
+    def frames(self, flows: int, size: int) -> list[bytes]:
+        """One frame for each flow."""
         source = random.Random(flows)
 
         def one(number: int) -> bytes:
@@ -207,9 +207,12 @@ class Lab:
             host = int(entry.network_address) + source.randrange(1, entry.num_addresses - 1)
             return frame(MAC["in"], host, port, size)
 
-        frames = [one(number) for number in range(flows)]
+        return [one(number) for number in range(flows)]
+
+    def load_with(self, flows: int, size: int, rate: float) -> tuple[float, float, float]:
+        """Packets offered and forwarded and busy CPU seconds, each per second."""
         file = self.directory / "frames"
-        file.write_bytes(b"".join(struct.pack("!H", len(f)) + f for f in frames))
+        file.write_bytes(b"".join(struct.pack("!H", len(f)) + f for f in self.frames(flows, size)))
         seconds = self.args.warm_up + self.args.seconds + 1
         command = [sys.executable, str(ROOT / "bench/replay.py"), "send", "from", str(file), str(rate), str(seconds)]
         load = self.spawn("load", command, self.load, self.args.load_cpu)

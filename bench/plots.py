@@ -216,9 +216,42 @@ def congestion(directory: Path, name: str, result: dict, busy: str | None) -> No
         axes.set_ylim(0)
 
 
+def rina(directory: Path, name: str, rows: list[dict], busy: str | None) -> None:
+    """Throughput by length and loss by time between frames, beside what the paper's router did."""
+    labels = {"efcp": "EFCP", "efcp-vlan": "EFCP in a VLAN", "ipv4": "IPv4", "ipv4-vlan": "IPv4 in a VLAN", "linux": "IPv4, Linux kernel"}
+    styles = {"efcp": "-", "efcp-vlan": "--", "ipv4": "-", "ipv4-vlan": "--", "linux": ":"}
+    colours = {"efcp": "#c0392b", "efcp-vlan": "#c0392b", "ipv4": "#2c6fbb", "ipv4-vlan": "#2c6fbb", "linux": "#888888"}
+
+    def lines(axes, way: str, x: str, y, rows: list[dict]) -> None:
+        for kind, label in labels.items():
+            own = [r for r in rows if (r["way"], r["kind"]) == (way, kind)]
+            places = sorted({r[x] for r in own})
+            if places:
+                axes.plot(places, [statistics.median(y(r) for r in own if r[x] == place) for place in places], styles[kind], marker="o",
+                          markersize=3, label=label, color=colours[kind])
+
+    for way, title in (("memory", "in memory, one core"), ("veth", "on veth pairs")):
+        fast = [r for r in rows if r["interval"] == 0]
+        if not any(r["way"] == way for r in rows):
+            continue
+        with Drawing(directory, f"{name}-length-{way}", f"RINA interior router {title}", "bytes of a frame", "Gbit/s", busy) as axes:
+            lines(axes, way, "length", lambda r: r["forwarded"] * r["length"] * 8 / 1e9, fast)
+            for rate, what in ((1.0, "BMv2's best, IPv4"), (0.4, "BMv2's best, EFCP"), (0.06, "BMv2, small machine")):
+                axes.axhline(rate, linewidth=0.8, color="black", linestyle=(0, (1, 1 + 3 * rate)))
+                axes.annotate(what, (250, rate), fontsize=7, va="bottom")
+            axes.set_yscale("log")
+    with Drawing(directory, f"{name}-loss", "RINA interior router on veth pairs, frames of 250 bytes", "µs between two frames (0: as fast as possible)",
+                 "% lost", busy) as axes:
+        lines(axes, "veth", "interval", lambda r: 100 * max(0.0, 1 - r["forwarded"] / max(r["offered"], 1)),
+              [r for r in rows if r["length"] == 250])
+        axes.axvspan(0, 10, color="#eeeeee", label="where BMv2 loses", zorder=0)
+        axes.set_ylim(-1, 100)
+
+
 DRAWN = {"scion": scion, "workers": scion, "programs": programs, "brload": brload, "load": load, "overload": load,
          "forwarding": forwarding, "tenants": tenants, "openflow_setup": openflow_setup, "table_updates": table_updates,
-         "congestion": congestion}
+         "congestion": congestion,
+         "rina": rina}
 
 
 def main() -> int:

@@ -12,8 +12,9 @@ packets take while routers keep up, by each kind of port (latency.py); with
 router and OpenFlow switch beside the Linux kernel, XDP and Open vSwitch
 (forwarding.py), how flows are set up by an OpenFlow controller
 (openflow_setup.py), and how fast the tables of four tenants are flushed and
-rewritten while they forward (table_updates.py), and what congestion marks do
-to the queue of a slow port (congestion.py). The results go
+rewritten while they forward (table_updates.py), what congestion marks do
+to the queue of a slow port (congestion.py), and EFCP beside IPv4 on the RINA
+router (rina.py). The results go
 to bench/results/DATE-TIME/: one JSON file for each, plots of them as SVG and
 PNG, and a summary.txt, which is printed, too.
 
@@ -36,6 +37,7 @@ import congestion
 import forwarding
 import latency
 import overload
+import rina
 import table_updates
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -125,6 +127,7 @@ def parts(args: argparse.Namespace) -> dict[str, list[str]]:
         all_parts["forwarding"] = ["bench/forwarding.py", "--json"]
         all_parts["openflow_setup"] = ["bench/openflow_setup.py", "--json"]
         all_parts["congestion"] = ["bench/congestion.py", "--json"]
+        all_parts["rina"] = ["bench/rina.py", "--json"]
         all_parts["table_updates"] = ["bench/table_updates.py", "--device-ids", "1,2,3,4", "--json"]
     if os.geteuid() != 0:
         unprivileged = ("scion", "programs", "tenants", "updates", "workers")
@@ -151,6 +154,8 @@ def summary(name: str, result: object) -> list[str]:
         return forwarding.summary([forwarding.Point(**p) for p in result])
     if name == "congestion":
         return congestion.summary(result["rows"])
+    if name == "rina":
+        return rina.summary([rina.Point(**p) for p in result])
     if name == "table_updates":
         return table_updates.summary(result)
     if name == "tenants":
@@ -188,7 +193,7 @@ def draw(directory: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--long", action="store_true", help="all cases and sizes, longer (thirty minutes)")
-    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, tenants, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup, table_updates, congestion")
+    parser.add_argument("--only", action="append", metavar="PART", help="scion, programs, tenants, updates, workers, brload, load, overload, latency, start, forwarding, openflow_setup, table_updates, congestion, rina")
     parser.add_argument("--hopwright", type=Path, help="the command; default: the release build",
                         default=Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release/hopwright")
     parser.add_argument("--output", type=Path, help="default: bench/results/DATE-TIME",

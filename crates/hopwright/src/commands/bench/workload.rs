@@ -10,6 +10,7 @@ use hopwright_ir::MatchValue;
 use hopwright_syntax::Options;
 
 mod frames;
+mod rina;
 
 pub(super) use frames::Frame;
 use frames::{eth, ipv4_udp, mac, mpls, telemetry};
@@ -65,16 +66,27 @@ fn entry<const M: usize, const A: usize>(
     Entry { table, matches: matches.into(), priority: 0, action, args: args.into(), group: None }
 }
 
+/// Makes tables with so many entries.
+type Fill = fn(usize) -> Box<dyn Tables>;
+
 /// A program and its measurements.
 pub(super) struct Workload {
     /// The name of the record.
     pub name: &'static str,
-    /// The program's file in p4/bench.
-    pub file: &'static str,
+    /// The program.
+    pub program: Program,
     /// Table sizes that make sense.
     pub sizes: Range<usize>,
     /// Makes tables of this size.
-    pub fill: fn(usize) -> Box<dyn Tables>,
+    pub fill: Fill,
+}
+
+/// Which program a workload runs.
+pub(super) enum Program {
+    /// A file of p4/bench.
+    Bench(&'static str),
+    /// The RINA interior router.
+    Rina,
 }
 
 /// The groups of an action selector.
@@ -127,29 +139,42 @@ const TERNARY: Range<usize> = 1..10_001;
 
 /// All programs.
 pub(super) const WORKLOADS: &[Workload] = &[
-    Workload { name: "l2", file: "l2.p4", sizes: ANY, fill: |n| Box::new(L2(n)) },
-    Workload { name: "l3", file: "l3.p4", sizes: ANY, fill: |n| Box::new(L3(prefixes(n))) },
-    Workload { name: "acl", file: "acl.p4", sizes: TERNARY, fill: |n| Box::new(Acl(rules(n))) },
-    Workload { name: "ecmp", file: "ecmp.p4", sizes: ANY, fill: |n| Box::new(Ecmp(prefixes(n))) },
-    Workload { name: "vxlan-wrap", file: "vxlan.p4", sizes: ANY, fill: |n| Box::new(VxlanWrap(n)) },
-    Workload { name: "vxlan-unwrap", file: "vxlan.p4", sizes: ANY, fill: |n| Box::new(VxlanUnwrap(n)) },
-    Workload { name: "mpls-push", file: "mpls.p4", sizes: ANY, fill: |n| Box::new(MplsPush(prefixes(n))) },
-    Workload { name: "mpls-swap", file: "mpls.p4", sizes: LABELS, fill: |n| Box::new(MplsSwap(n)) },
-    Workload { name: "telemetry", file: "telemetry.p4", sizes: ANY, fill: |n| Box::new(Telemetry(n)) },
-    Workload { name: "metering", file: "metering.p4", sizes: ANY, fill: |n| Box::new(Metering(n)) },
-    Workload { name: "firewall", file: "firewall.p4", sizes: ANY, fill: |n| Box::new(Firewall(n)) },
+    bench("l2", "l2.p4", ANY, |n| Box::new(L2(n))),
+    bench("l3", "l3.p4", ANY, |n| Box::new(L3(prefixes(n)))),
+    bench("acl", "acl.p4", TERNARY, |n| Box::new(Acl(rules(n)))),
+    bench("ecmp", "ecmp.p4", ANY, |n| Box::new(Ecmp(prefixes(n)))),
+    bench("vxlan-wrap", "vxlan.p4", ANY, |n| Box::new(VxlanWrap(n))),
+    bench("vxlan-unwrap", "vxlan.p4", ANY, |n| Box::new(VxlanUnwrap(n))),
+    bench("mpls-push", "mpls.p4", ANY, |n| Box::new(MplsPush(prefixes(n)))),
+    bench("mpls-swap", "mpls.p4", LABELS, |n| Box::new(MplsSwap(n))),
+    bench("telemetry", "telemetry.p4", ANY, |n| Box::new(Telemetry(n))),
+    bench("metering", "metering.p4", ANY, |n| Box::new(Metering(n))),
+    bench("firewall", "firewall.p4", ANY, |n| Box::new(Firewall(n))),
+    rina("rina-efcp", |n| Box::new(rina::Rina { addresses: n, efcp: true, vlan: 0 })),
+    rina("rina-efcp-vlan", |n| Box::new(rina::Rina { addresses: n, efcp: true, vlan: 10 })),
+    rina("rina-ipv4", |n| Box::new(rina::Rina { addresses: n, efcp: false, vlan: 0 })),
+    rina("rina-ipv4-vlan", |n| Box::new(rina::Rina { addresses: n, efcp: false, vlan: 10 })),
 ];
+
+const fn bench(name: &'static str, file: &'static str, sizes: Range<usize>, fill: Fill) -> Workload {
+    Workload { name, program: Program::Bench(file), sizes, fill }
+}
+
+const fn rina(name: &'static str, fill: Fill) -> Workload {
+    Workload { name, program: Program::Rina, sizes: rina::ADDRESSES, fill }
+}
 
 impl Workload {
     /// Compiles the program.
     pub(super) fn compile(&self) -> Compiled {
-        let text = SOURCES.iter().find(|(name, _)| *name == self.file).map_or("", |(_, text)| text);
+        let Program::Bench(file) = self.program else { return rina::compile() };
+        let text = SOURCES.iter().find(|(name, _)| *name == file).map_or("", |(_, text)| text);
         let options = Options {
             embedded: SOURCES.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
             no_disk: true,
             ..Options::default()
         };
-        compile_text(self.file, text, &options, true)
+        compile_text(file, text, &options, true)
     }
 }
 

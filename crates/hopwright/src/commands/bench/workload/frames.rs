@@ -1,5 +1,7 @@
 //! Frames for the benchmark's programs: headers in network order, padded to a size.
 
+use hopwright_ports::checksum;
+
 /// A frame and the port it arrives at.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
@@ -48,12 +50,15 @@ fn ipv4(frame: &mut Vec<u8>, src: u32, dst: u32, protocol: u8, length: u16) {
     frame.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
     frame.extend(src.to_be_bytes());
     frame.extend(dst.to_be_bytes());
-    let words = frame[at..].chunks_exact(2).map(|b| u32::from(u16::from_be_bytes([b[0], b[1]])));
-    let mut sum: u32 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    frame[at + 10..at + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let sum = !checksum::ones_sum(&frame[at..]);
+    frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// The frame in a VLAN.
+pub(super) fn tagged(mut frame: Vec<u8>, vlan: u16) -> Vec<u8> {
+    let [high, low] = vlan.to_be_bytes();
+    frame.splice(12..12, [0x81, 0, high, low]);
+    frame
 }
 
 /// Ethernet, two labels and IPv4.
