@@ -64,7 +64,7 @@ fpga-tools:
 .PHONY: test-rtl
 test-rtl:
 	tests/rtl/run.sh
-	$(CARGO) test --workspace --profile bench --test simulation -- --ignored _agrees _atomic
+	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic
 
 # Proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing.
 .PHONY: formal-rtl
@@ -259,7 +259,7 @@ test-underlay: hopwright interop-tools
 # Simulated hardware at length: all packet tests, a million SCION packets, and the border router in a network. Some hours.
 .PHONY: test-rtl-long braccept-rtl
 test-rtl-long: braccept-rtl
-	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test simulation -- --ignored
+	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 
 # The reference's acceptance tool with our router's data plane in simulated hardware, which is built first.
 braccept-rtl: hopwright interop-tools

@@ -50,12 +50,8 @@ def run(command: list[str], folder: Path) -> tuple[int, str, float]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="test programs at a time (default: one for each CPU)")
-    parser.add_argument("--ignored", action="append", default=[], metavar="NAME",
-                        help="also run the ignored tests of the programs with this name")
     options = parser.parse_args()
     todo = programs()
-    todo += [(f"{name}, ignored tests", [*command, "--ignored"], folder) for name, command, folder in todo
-             if name.split()[1] in options.ignored]
     todo.append(("documentation", [CARGO, "test", *SELECTION, "--doc"], ROOT))
     todo.sort(key=lambda program: next((i for i, long in enumerate(LONG) if long in program[0]), len(LONG)))
     failed, tests, show = [], 0, threading.Lock()

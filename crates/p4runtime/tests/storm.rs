@@ -1,4 +1,4 @@
-//! What controllers that send much and read nothing cost.
+//! What controllers that send much and read nothing cost. A program of its own, since it measures the memory of its process.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

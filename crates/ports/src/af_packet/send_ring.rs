@@ -130,7 +130,7 @@ impl SendRing {
 }
 
 #[cfg(test)]
-#[path = "../../tests/devices/mod.rs"]
+#[path = "../../tests/it/devices/mod.rs"]
 mod devices;
 
 #[cfg(test)]

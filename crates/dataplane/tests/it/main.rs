@@ -1,0 +1,15 @@
+//! Integration tests of `hopwright-dataplane`, in one program.
+
+#[path = "../../../ir/tests/it/builder/mod.rs"]
+mod builder;
+mod ciphers;
+mod generated;
+mod in_line;
+mod indirect;
+mod key_prefetch;
+mod machine;
+mod packet_tests;
+mod samples;
+mod switch;
+mod tables;
+mod tenants;

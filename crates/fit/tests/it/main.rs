@@ -1,0 +1,4 @@
+//! Integration tests of `hopwright-fit`, in one program.
+
+mod programs;
+mod small;

@@ -1,0 +1,3 @@
+//! Integration tests of `hopwright-graphs`, in one program.
+
+mod graph;

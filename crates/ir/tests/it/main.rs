@@ -1,0 +1,10 @@
+//! Integration tests of `hopwright-ir`, in one program.
+
+mod analysis;
+mod builder;
+mod interp;
+mod passes;
+#[path = "../../../lower/tests/it/programs/mod.rs"]
+mod programs;
+mod text;
+mod verify;

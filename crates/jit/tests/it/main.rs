@@ -1,0 +1,7 @@
+//! Integration tests of `hopwright-jit`, in one program.
+
+mod differential;
+mod expressions;
+mod externs;
+mod harness;
+mod headers;

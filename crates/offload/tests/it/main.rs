@@ -1,0 +1,3 @@
+//! Integration tests of `hopwright-offload`, in one program.
+
+mod simulation;

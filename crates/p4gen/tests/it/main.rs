@@ -1,0 +1,3 @@
+//! Integration tests of `hopwright-p4gen`, in one program.
+
+mod passes;

@@ -1,0 +1,6 @@
+//! Integration tests of `hopwright-p4runtime`, in one program.
+
+mod access;
+mod client;
+mod ids;
+mod p4info;

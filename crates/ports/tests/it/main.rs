@@ -1,0 +1,15 @@
+//! Integration tests of `hopwright-ports`, in one program.
+
+mod af_packet;
+mod af_xdp;
+#[path = "../../../ir/tests/it/builder/mod.rs"]
+mod builder;
+mod devices;
+mod frame_match;
+mod queues;
+mod reception;
+mod segmentation;
+mod switch;
+mod tap;
+mod udp;
+mod workers;

@@ -1,0 +1,7 @@
+//! Integration tests of `hopwright-rtl`, in one program.
+
+mod generated;
+mod harness;
+mod packet_tests;
+mod simulation;
+mod verilog;

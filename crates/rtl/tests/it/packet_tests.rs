@@ -1,0 +1,109 @@
+//! Packet tests of `tests/stf` and the examples pass with the hardware IR, or are refused for a capability. The test prints
+//! how many of each. `HOPWRIGHT_STF` selects some by name, with blanks between.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::harness::*;
+use hopwright_ir::interp::Interp;
+use hopwright_rtl::Capability;
+use hopwright_rtl::hir::Op;
+use hopwright_stf::script::Command;
+
+/// The number of tests of `tests/stf` that must not be refused.
+const CONVERTED: usize = 250;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// Runs a test; `Ok(Some)` says why it is refused.
+fn passes(program: &Path) -> Result<Option<Vec<Capability>>, String> {
+    let pipeline = compile(program);
+    let script = std::fs::read_to_string(program.with_extension("stf")).map_err(|e| e.to_string())?;
+    let script = hopwright_stf::parse("script", &script).map_err(|e| format!("{e:?}"))?;
+    let mut hardware = match Hardware::new(&pipeline) {
+        Ok(hardware) => hardware,
+        Err(refusals) => {
+            let mut found: Vec<Capability> = refusals.iter().map(|r| r.capability).collect();
+            found.sort();
+            found.dedup();
+            return Ok(Some(found));
+        }
+    };
+    let report = hopwright_stf::run(&script, &mut hardware).map_err(|e| format!("{e:?}"))?;
+    if !report.passed() {
+        return Err(format!("{report:?}"));
+    }
+    // What the test does not expect must be the same, too.
+    let (mut interp, mut hardware): (Interp, _) = (interpreter(&pipeline), Hardware::new(&pipeline).unwrap());
+    hopwright_stf::configure(&script, &mut interp).map_err(|e| format!("{e:?}"))?;
+    hopwright_stf::configure(&script, &mut hardware).map_err(|e| format!("{e:?}"))?;
+    for (number, (_, command)) in script.commands.iter().enumerate() {
+        let Command::Packet { port, bytes } = command else { continue };
+        let now = number as u64 * 1000;
+        let (expected, found) = (interp.process(bytes, *port, now), hardware.run(bytes, *port, now));
+        if expected != found {
+            return Err(format!("command {number}\ninterpreter: {expected:?}\nhardware: {found:?}"));
+        }
+    }
+    let entries = entries(&pipeline, &interp);
+    same_state(&pipeline, &mut interp, &mut hardware, &entries)?;
+    Ok(None)
+}
+
+#[test]
+fn packet_tests_pass_or_are_refused_for_a_capability() {
+    let folder = folder("tests/stf");
+    let mut names: Vec<String> = match std::env::var("HOPWRIGHT_STF") {
+        Ok(names) => names.split_whitespace().map(str::to_string).collect(),
+        Err(_) => std::fs::read_dir(&folder)
+            .unwrap()
+            .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".stf").map(str::to_string))
+            .collect(),
+    };
+    names.sort();
+    let (mut passed, mut failed) = (0, Vec::new());
+    let mut refused: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for name in &names {
+        match passes(&folder.join(format!("{name}.p4"))) {
+            Ok(None) => passed += 1,
+            Ok(Some(capabilities)) => {
+                let names: Vec<&str> = capabilities.iter().map(|c| c.name()).collect();
+                refused.entry(names.join(" ")).or_default().push(name);
+            }
+            Err(message) => failed.push(format!("{name}: {message}")),
+        }
+    }
+    println!("{passed} of {} packet tests pass", names.len());
+    for (capabilities, tests) in refused {
+        println!("{:4} refused for {capabilities}: {}", tests.len(), tests.join(" "));
+    }
+    assert!(failed.is_empty(), "{} failed\n{}", failed.len(), failed.join("\n\n"));
+    assert!(passed >= CONVERTED || std::env::var("HOPWRIGHT_STF").is_ok());
+}
+
+#[test]
+fn examples_pass() {
+    for name in ["l2", "l3"] {
+        assert_eq!(passes(&folder("examples").join(format!("{name}.p4"))), Ok(None), "{name}");
+    }
+}
+
+#[test]
+fn the_scion_router_converts() {
+    let pipeline = compile(&folder("p4/scion/border_router.p4"));
+    let design = match hopwright_rtl::convert(&pipeline) {
+        Ok(design) => design,
+        Err(refusals) => {
+            let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();
+            panic!("{}", reports.join("\n"))
+        }
+    };
+    assert_eq!(hopwright_rtl::hir::verify(&pipeline, &design), Ok(()));
+    println!("{} operations", design.nodes.len());
+    // The lookups of links, hosts and keys' users, and the two MACs of a segment change.
+    let lookups = design.nodes.iter().filter(|node| matches!(node.op, Op::Lookup { .. })).count();
+    let macs = design.nodes.iter().filter(|node| matches!(node.op, Op::Extern { .. })).count();
+    assert!(lookups >= 5 && macs >= 2, "{lookups} lookups, {macs} MACs");
+}

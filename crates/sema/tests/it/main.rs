@@ -1,0 +1,5 @@
+//! Integration tests of `hopwright-sema`, in one program.
+
+mod diagnostics;
+mod robustness;
+mod typed_program;

@@ -1,0 +1,4 @@
+//! Integration tests of `hopwright-stf`, in one program.
+
+mod robust;
+mod runner;
