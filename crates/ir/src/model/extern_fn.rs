@@ -126,6 +126,8 @@ pub enum TypeRule {
     Width(u32),
     /// The type of the register's values.
     Cell,
+    /// `bit<W>`, the same as the argument at this place has.
+    SameAs(usize),
 }
 
 /// What a call changes, other than its out arguments.
@@ -181,7 +183,7 @@ pub enum ExternConstant {
 }
 
 use ParamShape::{In, InOut, List, Out};
-use TypeRule::{Bits, Bool, Cell, Width};
+use TypeRule::{Bits, Bool, Cell, SameAs, Width};
 
 /// The two software executors.
 const SOFTWARE: &[ExternTarget] = &[ExternTarget::Interpreter, ExternTarget::MachineCode];
@@ -252,7 +254,7 @@ mod table {
         };
     RANDOM, |_, c| c.is_empty().then_some(ExternFn::Random),
         ExternInfo {
-            name: "random", params: Some(&[Out(Bits), In(Bits), In(Bits)]),
+            name: "random", params: Some(&[Out(Bits), In(SameAs(0)), In(SameAs(0))]),
             writes_results: false, effect: Effect::State, latency: Latency::Pipeline, ..PLAIN
         };
     DIGEST, |_, c| match c { [Word(name) | Text(name)] => Some(ExternFn::Digest(name.clone())), _ => None },

@@ -280,14 +280,26 @@ impl Checker<'_> {
             (Some(kind), None) => matches!(kind, ExternKind::Named { .. }),
             (None, method_of) => method_of.is_none(),
         };
-        let ty = |slot: SlotId| p[slot].ty;
+        let type_of = |arg: &ExternArg| match arg {
+            ExternArg::In(e) => Some(e.ty),
+            ExternArg::Out(slot) | ExternArg::InOut(slot) => Some(p[*slot].ty),
+            ExternArg::List(_) => None,
+        };
+        let allows = |rule: &TypeRule, arg: &ExternArg| {
+            type_of(arg).is_some_and(|ty| match *rule {
+                TypeRule::Bool => ty == Type::Bool,
+                TypeRule::Bits => matches!(ty, Type::Bits(_)),
+                TypeRule::Width(width) => ty == Type::Bits(width),
+                TypeRule::Cell => matches!(kind, Some(ExternKind::Register { ty: cell, .. }) if *cell == ty),
+                TypeRule::SameAs(at) => matches!(ty, Type::Bits(_)) && call.args.get(at).and_then(type_of) == Some(ty),
+            })
+        };
         let fits = |(arg, shape): (&ExternArg, &ParamShape)| match (arg, shape) {
-            (ExternArg::In(e), ParamShape::In(rule)) => allows(*rule, e.ty, kind),
+            (ExternArg::In(_), ParamShape::In(rule))
+            | (ExternArg::Out(_), ParamShape::Out(rule))
+            | (ExternArg::InOut(_), ParamShape::InOut(rule)) => allows(rule, arg),
+            (ExternArg::Out(_), ParamShape::InOut(rule)) => !info.writes_results && allows(rule, arg),
             (ExternArg::List(_), ParamShape::List) => true,
-            (ExternArg::Out(slot), ParamShape::Out(rule)) | (ExternArg::InOut(slot), ParamShape::InOut(rule)) => {
-                allows(*rule, ty(*slot), kind)
-            }
-            (ExternArg::Out(slot), ParamShape::InOut(rule)) => !info.writes_results && allows(*rule, ty(*slot), kind),
             _ => false,
         };
         let args = match info.params {
@@ -295,15 +307,5 @@ impl Checker<'_> {
             None => !call.args.iter().any(|a| matches!(a, ExternArg::List(_))),
         };
         self.require(object && args, || format!("malformed call of {:?}", call.function));
-    }
-}
-
-/// Whether an argument may have this type; `kind`: the object's.
-fn allows(rule: TypeRule, ty: Type, kind: Option<&ExternKind>) -> bool {
-    match rule {
-        TypeRule::Bool => ty == Type::Bool,
-        TypeRule::Bits => matches!(ty, Type::Bits(_)),
-        TypeRule::Width(width) => ty == Type::Bits(width),
-        TypeRule::Cell => matches!(kind, Some(ExternKind::Register { ty: cell, .. }) if *cell == ty),
     }
 }

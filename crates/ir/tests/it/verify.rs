@@ -141,6 +141,10 @@ fn every_broken_invariant_is_found() {
             let index = || ExternArg::In(konst(0, 32));
             p.ingress.body.push(call(ExternFn::RegisterWrite(ExternId(0)), vec![index(), index()]));
         }),
+        ("malformed call of Random", |p| {
+            let (result, bound) = (ExternArg::Out(p.standard.egress_spec), |width| ExternArg::In(konst(0, width)));
+            p.ingress.body.push(call(ExternFn::Random, vec![result, bound(9), bound(8)]));
+        }),
         ("malformed call of CounterCount", |p| {
             p.ingress.body.push(call(ExternFn::CounterCount(ExternId(0)), vec![ExternArg::In(konst(0, 32))]));
         }),
