@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 CARGO = os.environ.get("CARGO", "cargo")
 SELECTION = ["--workspace", "--profile", "bench"]
 # They take longest and therefore start first.
-LONG = ("generated", "differential", "packet_tests", "syntax", "tenants", "udp", "tables", "headers", "hardware", "text", "batches")
+LONG = ("dataplane it", "scion it", "rtl it", "jit it", "ports it", "ports hopwright_ports", "fuzz-targets it", "epic it", "syntax it",
+        "ir it")
 
 
 def programs() -> list[tuple[str, list[str], Path]]:
@@ -53,7 +54,7 @@ def main() -> int:
     options = parser.parse_args()
     todo = programs()
     todo.append(("documentation", [CARGO, "test", *SELECTION, "--doc"], ROOT))
-    todo.sort(key=lambda program: next((i for i, long in enumerate(LONG) if long in program[0]), len(LONG)))
+    todo.sort(key=lambda program: LONG.index(program[0]) if program[0] in LONG else len(LONG))
     failed, tests, show = [], 0, threading.Lock()
 
     def one(name: str, command: list[str], folder: Path) -> None:
