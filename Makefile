@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo demo-switch test prepare compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo demo-switch test prepare checks compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -17,23 +17,29 @@ demo: hopwright interop-tools
 demo-rina: hopwright
 	demo/rina.py
 
-# Everything CI checks. Everything is built first, what Cargo builds beside the rest. Tests that compute come next. Those
-# that mostly wait, with networks of namespaces, run side by side, each printing its output when it ends. Tests that count
-# every packet at a given rate have the machine to themselves.
+# Everything CI checks. The command is built first, while packages are installed. Tests with networks of namespaces mostly
+# wait: four run side by side, each printing its output when it ends, and what is left to compile is compiled in the time
+# that they leave. Tests that compute come next. A router under load has the machine to itself.
 test:
 	$(MAKE) --jobs=2 --output-sync=line prepare
+	$(MAKE) --jobs=5 --output-sync=target checks waiting
 	$(MAKE) --jobs=2 --output-sync=target computing
-	$(MAKE) --jobs=3 --output-sync=target waiting
 	$(MAKE) alone
 
-prepare: compile tools
+prepare: hopwright tools
 
 computing: unit docs stf test-dist test-rtl
 
+# Runs a command only while a CPU has nothing else to do.
+IDLE := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0)
+
+# What Cargo checks and compiles beside networks; not while it builds the command for them.
+checks: | hopwright interop-tools
+	$(IDLE) $(MAKE) compile
+
 # Cargo's commands in one row: side by side they would wait for each other.
-compile: lint
+compile: | lint
 	$(CARGO) test --workspace --profile bench --no-run
-	$(CARGO) build --release -p hopwright
 
 lint:
 	$(CARGO) fmt --all --check
@@ -84,7 +90,7 @@ demo-switch: hopwright four-routers-clients
 	tests/switch/four_routers.py demo
 
 # One after the other: packages are installed by one at a time.
-tools: interop-tools
+tools:
 	tests/tutorial/setup.sh
 	tests/p4runtime/setup.sh
 	tests/ip/setup.sh
@@ -92,9 +98,10 @@ tools: interop-tools
 	tests/rina/setup.sh
 	tests/rtl/setup.sh
 
-waiting: network-mixes braccept p4runtime test-ip test-epic test-openflow test-switch test-four-routers test-switchblade test-rina tutorial side-by-side
+# Those that take longest start first.
+waiting: network-mixes test-underlay p4runtime test-switchblade test-rina test-ip test-epic test-openflow test-switch test-four-routers tutorial side-by-side
 
-alone: test-reload test-tenant test-hosts test-underlay soak-short
+alone: soak-short
 
 # P4Runtime as finsy and p4runtime-shell see it.
 p4runtime: hopwright p4runtime-clients
@@ -157,7 +164,7 @@ test-ip: hopwright
 	tests/tutorial/run.sh docs/ip-router.md
 
 interop:
-	$(MAKE) --jobs=3 --output-sync=target side-by-side
+	$(MAKE) --jobs=4 --output-sync=target side-by-side
 	$(MAKE) alone
 else
 # Rust tests that open packet sockets or network namespaces fail without root, unless they are told to be skipped.
@@ -199,7 +206,7 @@ test-dist: hopwright
 # The reference's tools, from the Go module pinned in tests/interop/go.mod.
 interop-tools:
 	tests/interop/setup.sh
-	tests/interop/tools.sh
+	$(IDLE) tests/interop/tools.sh
 
 # The reference's acceptance tool.
 braccept: hopwright interop-tools
@@ -230,7 +237,7 @@ network-mixes:
 network-workers:
 	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"
 
-side-by-side: network-mixes braccept test-migrate test-pages test-local-topology $(filter-out network-mixes,$(NETWORKS))
+side-by-side: network-mixes test-underlay braccept test-reload test-hosts test-tenant test-migrate test-pages test-local-topology $(filter-out network-mixes,$(NETWORKS))
 
 # One router becomes ours and the reference's again, as docs/migrate.md has it.
 test-migrate: hopwright interop-tools

@@ -8,7 +8,7 @@ cd "$(dirname "$0")"
 if ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
     rm -rf .venv-topogen
     python3 -m venv .venv-topogen
-    .venv-topogen/bin/pip install --quiet --disable-pip-version-check -r requirements-topogen.txt
+    .venv-topogen/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements-topogen.txt
     cp requirements-topogen.txt .venv-topogen/requirements
 fi
 
@@ -19,5 +19,6 @@ if [[ -f $stamp && $(<"$stamp") == "$want" ]]; then
 fi
 echo "Building the reference SCION tools (once; a minute or two)…" >&2
 mkdir -p bin
-go build -buildvcs=false -o bin/ tool ./cmd/...
+# Without debug information, which nothing here reads.
+go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false -o bin/ tool ./cmd/...
 printf '%s\n' "$want" >"$stamp"

@@ -8,6 +8,6 @@ for client in finsy shell; do
     cmp -s "requirements-$client.txt" "$stamp" && continue
     rm -rf ".venv-$client"
     python3 -m venv ".venv-$client"
-    ".venv-$client/bin/pip" install --quiet --disable-pip-version-check -r "requirements-$client.txt"
+    ".venv-$client/bin/pip" install --quiet --no-compile --disable-pip-version-check -r "requirements-$client.txt"
     cp "requirements-$client.txt" "$stamp"
 done

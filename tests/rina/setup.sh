@@ -5,5 +5,5 @@ cd "$(dirname "$0")"
 cmp -s requirements.txt .venv/requirements && exit 0
 rm -rf .venv
 python3 -m venv .venv
-.venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+.venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
 cp requirements.txt .venv/requirements

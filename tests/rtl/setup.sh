@@ -14,6 +14,6 @@ stamp=.venv/requirements
 if ! cmp -s requirements.txt "$stamp"; then
     rm -rf .venv
     python3 -m venv .venv
-    .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+    .venv/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements.txt
     cp requirements.txt "$stamp"
 fi
