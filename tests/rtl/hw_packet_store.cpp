@@ -1,5 +1,6 @@
 // config: BUS_BYTES=4 WINDOW_BYTES=8 DEPTH=64 MAX_BYTES=61 PACKETS=4 META_BITS=5 GAP=1
 // config: BUS_BYTES=32 WINDOW_BYTES=64 DEPTH=64 MAX_BYTES=1000 PACKETS=64 META_BITS=8 GAP=3
+// config: BUS_BYTES=16 WINDOW_BYTES=64 DEPTH=128 MAX_BYTES=1000 PACKETS=32 META_BITS=8 GAP=4 ALIGNED=1
 // config: BUS_BYTES=64 WINDOW_BYTES=64 DEPTH=128 MAX_BYTES=1600 PACKETS=16 META_BITS=8 GAP=1
 #include "bench.h"
 
@@ -79,6 +80,9 @@ int main(int argc, char** argv) {
             window.resize(std::min<size_t>(WINDOW_BYTES, p.bytes.size()));
             CHECK(window == Bytes(p.bytes.begin(), p.bytes.begin() + window.size()));
             CHECK(last_window == 0 || cycle - last_window >= GAP);
+#ifdef ALIGNED
+            CHECK(last_window == 0 || (cycle - last_window) % GAP == 0);
+#endif
             last_window = cycle;
             flying.push_back(p);
             complete.pop_front();

@@ -326,6 +326,10 @@ pub(crate) struct RtlArgs {
     /// Chip and bus width: ecp5-85-256, ecp5-85-512 or xcup-512
     #[arg(long, value_name = "TARGET", default_value = "ecp5-85-512")]
     pub target: String,
+    /// Cycles at least between two packets. The more there are, the more engines are shared: the design is smaller and takes fewer packets a
+    /// second
+    #[arg(long, value_name = "CYCLES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub gap: u32,
     /// Directory to write to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub output: PathBuf,

@@ -4,7 +4,8 @@
 //
 // A packet that is bad (`in_bad` with the last word) or longer than `MAX_BYTES` is dropped, and `dropped` is high for a cycle.
 // While there is no room `in_ready` is low. The memory has `DEPTH` words (a power of two), more than the longest packet has.
-// Windows leave at least `GAP` cycles apart. At most `PACKETS` (a power of two) windows have left of packets that are not yet
+// Windows leave at least `GAP` cycles apart, with `ALIGNED` at multiples of `GAP` cycles from the first one on. If it is more than one
+// cycle, a window waits for its turn while the next one fills. At most `PACKETS` (a power of two) windows have left of packets that are not yet
 // freed: a FIFO of that depth behind the pipeline holds all verdicts.
 //
 // `put` and `put_addr` say which word is being written, and `win_start` where a window's packet starts, for copies of the memory.
@@ -22,6 +23,7 @@ module hw_packet_store #(
     parameter int PACKETS = 16,
     parameter int META_BITS = 8,
     parameter int GAP = 1,
+    parameter bit ALIGNED = 0,
     parameter int EDITS = 0,
     parameter SIZES = 8'd1,
     localparam int EDITS_1 = EDITS > 0 ? EDITS : 1,
@@ -89,11 +91,40 @@ module hw_packet_store #(
         end
     end
 
-    // The window, which fills while its packet comes, and waits here until it may leave.
-    logic complete, may_leave;
-    logic [WORD_BITS-1:0] window_words;  // Of the whole packet.
-    assign win_valid = complete && may_leave;
-    assign in_ready  = !full && !(complete && !may_leave);
+    // The window, which fills while its packet comes, and waits until it may move on.
+    logic complete, moves;
+    logic [8*WINDOW_BYTES-1:0] window;
+    logic [LENGTH_BITS-1:0]    window_length;
+    logic [META_BITS-1:0]      window_meta;
+    logic [B-1:0]              window_start;
+    logic [WORD_BITS-1:0]      window_words;  // Of the whole packet.
+
+    // The window that leaves.
+    logic may_leave, crowded;
+    logic [WORD_BITS-1:0] win_words;
+    generate
+        if (GAP == 1) begin : directly
+            assign moves     = may_leave;
+            assign win_valid = complete && may_leave;
+            assign in_ready  = !full && !(complete && !may_leave);
+            assign {win_window, win_length, win_meta, win_start, win_words} =
+                {window, window_length, window_meta, window_start, window_words};
+        end else begin : waiting
+            // While no window may leave for long, nothing comes: copies of the memory keep what is needed for waiting windows.
+            localparam int WINDOW_BITS = 8 * WINDOW_BYTES + LENGTH_BITS + META_BITS + B + WORD_BITS;
+            logic waits;
+            logic [WINDOW_BITS-1:0] next;
+            assign moves     = !waits || may_leave;
+            assign win_valid = waits && may_leave;
+            assign in_ready  = !full && !crowded && !(complete && !moves);
+            assign {win_window, win_length, win_meta, win_start, win_words} = next;
+            always_ff @(posedge clk) begin
+                if (moves) next <= {window, window_length, window_meta, window_start, window_words};
+                if (rst) waits <= 1'b0;
+                else if (moves) waits <= complete;
+            end
+        end
+    endgenerate
 
     always_ff @(posedge clk) begin
         dropped <= put && in_last && bad;
@@ -114,23 +145,23 @@ module hw_packet_store #(
                 too_long <= !in_last && (too_long || words >= WORD_BITS'(MAX_WORDS - 1));
             end
             if (put && in_last && !bad) complete <= 1'b1;
-            else if (may_leave) complete <= 1'b0;
+            else if (moves) complete <= 1'b0;
         end
         if (put) begin
             if (words == '0) begin
-                win_meta  <= in_meta;
-                win_start <= wr_ptr[B-1:0];
+                window_meta  <= in_meta;
+                window_start <= wr_ptr[B-1:0];
             end
-            win_length   <= LENGTH_BITS'(words) * LENGTH_BITS'(BUS_BYTES) + LENGTH_BITS'(in_bytes);
-            window_words <= words + 1'b1;
+            window_length <= LENGTH_BITS'(words) * LENGTH_BITS'(BUS_BYTES) + LENGTH_BITS'(in_bytes);
+            window_words  <= words + 1'b1;
         end
     end
     generate
-        for (genvar w = 0; w < WINDOW_WORDS; w++) begin : window
+        for (genvar w = 0; w < WINDOW_WORDS; w++) begin : fill
             for (genvar i = 0; i < BUS_BYTES; i++) begin : bytes
                 always_ff @(posedge clk)
                     if (put && words == WORD_BITS'(w))
-                        win_window[8*(WINDOW_BYTES-1-w*BUS_BYTES-i)+:8] <= in_data[8*i+:8];
+                        window[8*(WINDOW_BYTES-1-w*BUS_BYTES-i)+:8] <= in_data[8*i+:8];
             end
         end
     endgenerate
@@ -142,15 +173,17 @@ module hw_packet_store #(
     logic [GAP_BITS-1:0]   gap, gap_next;
     logic accept;  // A read command.
     assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(accept && rd_free);
-    assign gap_next = win_valid ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
+    assign gap_next = win_valid || (ALIGNED && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
     always_ff @(posedge clk) begin
         if (rst) begin
             flying    <= '0;
             gap       <= '0;
             may_leave <= 1'b0;
+            crowded   <= 1'b0;
         end else begin
             flying    <= flying_next;
             gap       <= gap_next;
+            crowded   <= flying_next == COUNT_BITS'(PACKETS);
             may_leave <= flying_next != COUNT_BITS'(PACKETS) && gap_next == '0;
         end
     end
@@ -166,7 +199,7 @@ module hw_packet_store #(
         .rst,
         .in_valid(win_valid),
         .in_ready(length_ready),
-        .in_data(window_words),
+        .in_data(win_words),
         .out_valid(length_valid),
         .out_ready(accept && rd_free),
         .out_data(length)
@@ -287,5 +320,5 @@ module hw_packet_store #(
 
     // Both are never full.
     logic unused;
-    assign unused = &{1'b0, length_ready, read_ready};
+    assign unused = &{1'b0, length_ready, read_ready, crowded};
 endmodule

@@ -17,6 +17,9 @@ use crate::windows;
 /// The most bytes of an edit.
 const MAX_EDIT: u32 = 16;
 
+/// How often it is looked into whether a header can be at an offset at all. That takes long.
+const MAX_CHECKS: u32 = 64;
+
 /// A design as one pipeline.
 #[derive(Clone, Debug)]
 pub struct Core {
@@ -176,18 +179,21 @@ impl Core {
 
 /// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be.
 fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) {
-    let capacity = headers.iter().map(|(_, bits)| b.width(*bits) / 8).sum::<u32>().max(1);
     // For each offset at which the next header can be, the condition that it is there.
     let mut places: BTreeMap<u32, Value> = BTreeMap::from([(0, b.boolean(true))]);
     // Headers by offset, with conditions. Those at one offset exclude each other.
     let mut parts: BTreeMap<(u32, u32), Vec<(Value, Value)>> = BTreeMap::new();
+    let mut checks = 0;
     for (enable, bits) in headers {
         let size = b.width(*bits) / 8;
         let not = b.not(*enable);
         let mut next: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
         for (offset, here) in places {
-            let sent = b.and(here, *enable);
-            let skipped = b.and(here, not);
+            let mut both = |a: Value, c: Value| {
+                checks += 1;
+                if checks <= MAX_CHECKS && exclusive::exclude(&b.design, a, c) { b.boolean(false) } else { b.and(a, c) }
+            };
+            let (sent, skipped) = (both(here, *enable), both(here, not));
             if b.as_const(sent).is_none_or(|c| c.bits() > 0) {
                 parts.entry((offset, size)).or_default().push((sent, *bits));
                 next.entry(offset + size).or_default().push(sent);
@@ -197,6 +203,7 @@ fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) 
         places = next.into_iter().map(|(offset, conds)| (offset, b.any(&conds))).collect();
         places.retain(|_, cond| b.as_const(*cond).is_none_or(|c| c.bits() > 0));
     }
+    let capacity = parts.keys().map(|(offset, size)| offset + size).max().unwrap_or(0).max(1);
     // Between two ends of parts, the bytes are those of the part that is there, if any.
     let mut ends: Vec<u32> = parts.keys().flat_map(|(offset, size)| [*offset, offset + size]).collect();
     ends.extend([0, capacity]);

@@ -66,10 +66,7 @@ fn groups(design: &Design) -> Vec<Vec<Value>> {
         let joins = |members: &[Value]| {
             members.iter().all(|member| {
                 let other = enable(&design[*member].op).unwrap_or_default();
-                let first = enabled.min(other).index();
-                let exclude =
-                    |depth: usize| Conditions::new(design, first.saturating_sub(depth)).exclude(enabled, other);
-                !depends(design, value, *member) && DEPTHS.into_iter().any(exclude)
+                !depends(design, value, *member) && exclude(design, enabled, other)
             })
         };
         match groups.iter_mut().find(|(o, members)| *o == object && joins(members)) {
@@ -78,6 +75,12 @@ fn groups(design: &Design) -> Vec<Vec<Value>> {
         }
     }
     groups.into_iter().map(|(_, members)| members).filter(|members| members.len() > 1).collect()
+}
+
+/// Whether two conditions are never true together, as far as that can be found out.
+pub(crate) fn exclude(design: &Design, a: Value, b: Value) -> bool {
+    let first = a.min(b).index();
+    DEPTHS.into_iter().any(|depth| Conditions::new(design, first.saturating_sub(depth)).exclude(a, b))
 }
 
 /// Whether a value is computed from another one.

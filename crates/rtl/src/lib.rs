@@ -18,6 +18,7 @@ pub mod offsets;
 mod refusal;
 pub mod report;
 pub mod schedule;
+pub mod sharing;
 pub mod simulation;
 pub mod sv;
 mod target;

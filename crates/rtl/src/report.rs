@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::design::Hardware;
 use crate::hir::{Binary, LookupLayout, Node, Op, Value};
 use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::sharing::Engine;
 use crate::sv::DELAY_LINE;
 
 /// Lines of the text form.
@@ -196,7 +197,7 @@ impl Reporter<'_> {
         let mut bits_by_stage = vec![0u64; schedule.stages as usize];
         for (i, node) in design.nodes.iter().enumerate() {
             let (ready, last) = (schedule.ready[i].stage, schedule.last_use[i]);
-            let own = self.own(node);
+            let own = self.own(Value(i as u32));
             let mut way = Cost::default();
             if !matches!(node.op, Op::Const(_) | Op::Concat(_)) && last > ready {
                 let bits = u64::from(node.width) * u64::from(last - ready);
@@ -209,7 +210,10 @@ impl Reporter<'_> {
             total += own;
             total += way;
             carried += way;
-            if let Some(name) = self.engine(node) {
+            if let Some(mut name) = self.engine(node) {
+                if let Some((number, shared)) = schedule.engines.of(Value(i as u32)).filter(|(_, e)| e.uses.len() > 1) {
+                    let _ = write!(name, ", engine {number} of {} uses", shared.uses.len());
+                }
                 let (place, first) = (self.place(node.span), schedule.start[i]);
                 engines.push(EngineUse { name, place, first, ready, cost: own });
             }
@@ -252,8 +256,13 @@ impl Reporter<'_> {
     }
 
     /// What an operation takes itself.
-    fn own(&self, node: &Node) -> Cost {
+    fn own(&self, value: Value) -> Cost {
         let design = &self.hardware.core.design;
+        let node = &design[value];
+        // A shared engine is paid for where it is used first.
+        if self.engine_of(value).is_some_and(|engine| engine.uses[0].0 != value) {
+            return Cost::default();
+        }
         let width = |v: &Value| u64::from(design[*v].width);
         let (w, p) = (u64::from(node.width), self.p);
         let luts = |luts: u64| Cost { luts, ..Cost::default() };
@@ -315,16 +324,24 @@ impl Reporter<'_> {
             }
             Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, memory_bits: 0 },
             Op::Fetch { .. } => {
-                // A copy of the packet store, and a shifter of four to one.
-                let target = &self.hardware.target;
-                let store = u64::from(target.store_words()) * 8 * u64::from(target.bus_bytes);
-                Cost { luts: 3 * w * 2, registers: 3 * w * 2, memory_bits: store }
+                // A copy of the last words of the packet store, and a shifter of four to one.
+                let Hardware { target, schedule, .. } = self.hardware;
+                let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
+                let words = target.fetch_words(node.width / 8);
+                let copy = target.copy_words(last.unwrap_or(0), words, schedule.engines.gap);
+                let copy = u64::from(copy) * 8 * u64::from(target.bus_bytes);
+                Cost { luts: 3 * w * 2, registers: 3 * w * 2, memory_bits: copy }
             }
             Op::Hash(_, data) => luts(width(data) * 4),
             // Twenty S-boxes a round, each a block of 18 kbit for two.
             Op::Extern { .. } => Cost { luts: 6000, registers: 4400, memory_bits: 80 * 18_432 },
             _ => Cost::default(),
         }
+    }
+
+    /// The engine of an operation, if it can be shared.
+    fn engine_of(&self, value: Value) -> Option<&Engine> {
+        self.hardware.schedule.engines.of(value).map(|(_, engine)| engine)
     }
 
     /// What an engine is; nothing for gates.

@@ -6,6 +6,7 @@
 use hopwright_ir::{ExternId, ExternKind, MatchKind, Pipeline, TableId};
 
 use crate::hir::{Binary, Design, Node, Op, Value};
+use crate::sharing::{EngineKind, Engines};
 use crate::target::Target;
 
 /// When a value is there: a stage, and the delay within it in hundredths of a LUT level.
@@ -30,6 +31,8 @@ pub struct Schedule {
     pub stages: u32,
     /// The delay of each stage.
     pub delays: Vec<u32>,
+    /// The engines that operations share, and the cycles between two packets.
+    pub engines: Engines,
 }
 
 /// The engine of a table.
@@ -100,14 +103,46 @@ pub(crate) fn log4(n: u32) -> u32 {
 }
 
 impl Schedule {
-    /// Schedules a design with these results.
+    /// Schedules a design with these results. Packets follow each other as closely as its registers and fetches allow, and not more
+    /// closely than the target says.
     pub fn of(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target) -> Schedule {
-        let mut scheduler = Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new() };
+        let words = |node: &Node| match node.op {
+            Op::Fetch { .. } => target.fetch_words(node.width / 8),
+            _ => 1,
+        };
+        let mut gap = design.nodes.iter().map(words).fold(target.gap, u32::max);
+        loop {
+            let schedule = Schedule::with_gap(pipeline, design, outputs, target, gap);
+            let needed = schedule.register_gap(design);
+            if needed <= gap {
+                return schedule;
+            }
+            gap = needed;
+        }
+    }
+
+    /// The cycles between two packets that registers need. A read gives what was written up to one cycle behind it: what a packet writes is
+    /// there for the next one's read, and what the next one writes is not there for this one's.
+    fn register_gap(&self, design: &Design) -> u32 {
+        let mut gap = 1;
+        for (i, node) in design.nodes.iter().enumerate() {
+            let Op::RegisterWrite { register, .. } = node.op else { continue };
+            let reads = |node: &Node| matches!(node.op, Op::RegisterRead { register: r, .. } if r == register);
+            let Some(read) = design.nodes.iter().position(reads) else { continue };
+            let (read, write) = (self.start[read], self.start[i]);
+            gap = gap.max(if write > read { write - read - 1 } else { read - write + 2 });
+        }
+        gap
+    }
+
+    fn with_gap(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target, gap: u32) -> Schedule {
+        let engines = Engines::new(gap);
+        let mut scheduler = Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), engines };
         let mut last_use = vec![0; design.nodes.len()];
         let mut delays: Vec<u32> = Vec::new();
         let mut starts = Vec::with_capacity(design.nodes.len());
         for (i, node) in design.nodes.iter().enumerate() {
-            let (start, ready) = scheduler.place(node);
+            let (start, ready) = scheduler.place(Value(i as u32), node);
             for operand in node.op.operands() {
                 let last: &mut u32 = &mut last_use[operand.index()];
                 *last = (*last).max(start.stage);
@@ -121,13 +156,13 @@ impl Schedule {
             scheduler.ready.push(ready);
             last_use[i] = ready.stage;
         }
-        let ready = scheduler.ready;
+        let Scheduler { ready, engines, .. } = scheduler;
         let last = ready.iter().map(|t| t.stage).max().unwrap_or(0);
         for output in outputs {
             last_use[output.index()] = last;
         }
         delays.resize(last as usize + 1, 0);
-        Schedule { start: starts, ready, last_use, stages: last + 1, delays }
+        Schedule { start: starts, ready, last_use, stages: last + 1, delays, engines }
     }
 
     /// The register bits that carry values from stage to stage.
@@ -147,11 +182,12 @@ struct Scheduler<'a> {
     ready: Vec<Time>,
     /// Stateful objects, and the stage of the last access to each.
     state: Vec<(ExternId, u32)>,
+    engines: Engines,
 }
 
 impl Scheduler<'_> {
     /// When an operation starts, and when its result is there.
-    fn place(&mut self, node: &Node) -> (Time, Time) {
+    fn place(&mut self, value: Value, node: &Node) -> (Time, Time) {
         let operands = node.op.operands();
         let first = operands.iter().map(|v| self.ready[v.index()]).max().unwrap_or_default();
         if let Some(latency) = self.latency(&node.op, node.width) {
@@ -166,6 +202,9 @@ impl Scheduler<'_> {
                     }
                     None => self.state.push((object, stage)),
                 }
+            }
+            if let Some(kind) = EngineKind::of(self.pipeline, &node.op, self.target.fetch_words(node.width / 8)) {
+                stage = self.engines.reserve(kind, value, stage);
             }
             // Behind a lookup comes the choice of the default action.
             let delay = if matches!(node.op, Op::Lookup { .. }) { 300 / self.target.lut_inputs } else { 0 };

@@ -15,6 +15,7 @@ use crate::hir::{Binary, Input, LookupLayout, Node, Op, Value};
 use crate::map::{Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
 use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::sharing::EngineKind;
 use crate::target::Target;
 
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
@@ -62,7 +63,6 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
         refusals: Vec::new(),
         seen: BTreeSet::new(),
-        gap: 1,
         window_stages: 0,
         start_stages: BTreeSet::new(),
         declarations: String::new(),
@@ -79,7 +79,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         top,
         map: writer.map,
         engines: writer.engines,
-        gap: writer.gap,
+        gap: schedule.engines.gap,
     })
 }
 
@@ -96,8 +96,6 @@ struct Writer<'a> {
     refusals: Vec<Refusal>,
     /// Tables, registers and other objects that have their engine.
     seen: BTreeSet<String>,
-    /// Cycles between two packets.
-    gap: u32,
     /// The last stage in which fields are selected from the window.
     window_stages: u32,
     /// The stages in which the packet's place in the store is used.
@@ -159,7 +157,7 @@ impl Writer<'_> {
         let valid = self.valid(last);
         let target = self.target;
         let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
-        let addr = target.store_words().ilog2();
+        let addr = target.store_words(self.schedule.stages).ilog2();
         let edit_count = self.core.edits.len().max(1);
         let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         let mut out = String::new();
@@ -251,8 +249,9 @@ impl Writer<'_> {
         let Target { bus_bytes, window_bytes, max_packet_bytes, .. } = *self.target;
         let header_bytes = self.core.header_capacity;
         // One verdict for each packet in the pipeline, and some more.
-        let packets = (self.schedule.stages / self.gap + 16).next_power_of_two();
-        let depth = self.target.store_words();
+        let engines = &self.schedule.engines;
+        let packets = (self.schedule.stages / engines.gap + 16).next_power_of_two();
+        let depth = self.target.store_words(self.schedule.stages);
         let sizes = self.edit_sizes();
         // The first edit is in the lowest bits.
         let literal: String = sizes.iter().rev().map(|bytes| format!("{bytes:02x}")).collect();
@@ -265,7 +264,8 @@ impl Writer<'_> {
             .replace("@HEADER@", &header_bytes.to_string())
             .replace("@PACKETS@", &packets.to_string())
             .replace("@DEPTH@", &depth.to_string())
-            .replace("@GAP@", &self.gap.to_string())
+            .replace("@GAP@", &engines.gap.to_string())
+            .replace("@ALIGNED@", if engines.is_aligned() { "1" } else { "0" })
             .replace("@EDITS@", &sizes.len().to_string())
             .replace("@EDITS1@", &sizes.len().max(1).to_string())
             .replace("@EDIT_BITS@", &edit_bits.to_string())
@@ -334,12 +334,13 @@ impl Writer<'_> {
             Op::Measure { .. } => return self.refuse(Capability::Meter, value, "meters are not generated"),
             Op::Color { .. } => return self.refuse(Capability::DirectObject, value, "a direct meter"),
             Op::InSet { .. } => return self.refuse(Capability::ValueSet, value, "value sets are not generated"),
-            Op::Extern { instance, method, enable, args, .. } => {
+            Op::Extern { instance, method, args, .. } => {
                 let _ = writeln!(self.body, "   {comment}");
-                return self.cipher(value, *instance, method, *enable, args, stage);
+                let object = instance.map(|id| format!("{}.", self.p[id].name)).unwrap_or_default();
+                return self.cipher(value, &format!("{object}{method}"), args.len(), stage);
             }
             _ if !used || width == 0 => return,
-            Op::Fetch { offset } => return self.fetch(value, *offset, stage),
+            Op::Fetch { .. } => return self.fetch(value, stage),
             Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
             Op::Const(bits) => format!("{width}'h{bits:x}"),
             Op::Input(input) => match input {
@@ -426,92 +427,158 @@ impl Writer<'_> {
         }
     }
 
-    fn fetch(&mut self, value: Value, offset: Value, stage: u32) {
-        let (n, width, start) = (value.0, self.node(value).width, self.start(value));
-        let offset = self.at(offset, start);
-        self.engines.insert("hw_fetch");
-        self.start_stages.insert(start);
-        self.gap = self.gap.max(self.target.fetch_words(width / 8));
+    fn fetch(&mut self, value: Value, stage: u32) {
+        let (n, width) = (value.0, self.node(value).width);
+        let schedule = self.schedule;
+        let (number, engine) = schedule.engines.of(value).expect("a fetch has its engine");
+        let bits = |v: &Value| self.core.design[*v].width;
+        let most = engine.uses.iter().map(|(user, _)| bits(user)).max().unwrap_or(width);
         let _ = writeln!(
             self.body,
-            "    logic [{}:0] v{n}_{stage};\n    hw_fetch #(.BUS_BYTES({}), .DEPTH({}), .BYTES({})) e{n} (.clk, .wr_en(in_put), \
-             .wr_addr(in_put_addr), .wr_data(in_put_data), .in_valid(valid_{start}), .in_start(start_{start}), \
-             .in_offset({offset}), .out_data(v{n}_{stage}));",
+            "    logic [{}:0] v{n}_{stage};\n    assign v{n}_{stage} = fetched{number}[{}:{}];",
             width - 1,
+            most - 1,
+            most - width
+        );
+        // The engine stands where all operands are there.
+        if engine.uses.iter().any(|(user, _)| *user > value) {
+            return;
+        }
+        self.engines.insert("hw_fetch");
+        let _ = writeln!(self.declarations, "    logic [{}:0] fetched{number};", most - 1);
+        let words = self.target.fetch_words(most / 8);
+        let last = engine.uses.iter().map(|(_, start)| *start).max().unwrap_or(0);
+        let store = self.target.store_words(schedule.stages);
+        let depth = self.target.copy_words(last, words, schedule.engines.gap).min(store);
+        let addr = depth.ilog2();
+        self.start_stages.extend(engine.uses.iter().map(|(_, start)| *start));
+        let offsets = engine.uses.iter().map(|(user, start)| {
+            let Op::Fetch { offset } = self.core.design[*user].op else {
+                unreachable!("a fetch engine serves fetches")
+            };
+            (*start, offset)
+        });
+        let offsets: Vec<(u32, Value)> = offsets.collect();
+        let offset = self.shared(&offsets, 16);
+        let starts: Vec<(u32, String)> =
+            engine.uses.iter().map(|(_, start)| (*start, format!("start_{start}"))).collect();
+        let start = selected(&starts, store.ilog2());
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] start{n};\n    assign start{n} = {start};\n    hw_fetch #(.BUS_BYTES({}), .DEPTH({depth}), .BYTES({})) \
+             e{n} (.clk, .wr_en(in_put), .wr_addr(in_put_addr[{}:0]), .wr_data(in_put_data), .in_valid({}), .in_start(start{n}[{}:0]), \
+             .in_offset({offset}), .out_data(fetched{number}));",
+            store.ilog2() - 1,
             self.target.bus_bytes,
-            self.target.store_words(),
-            width / 8
+            most / 8,
+            addr - 1,
+            any_valid(&starts),
+            addr - 1,
         );
     }
 
+    /// The value of the stage in which there is a packet, of values in several stages.
+    fn shared(&mut self, values: &[(u32, Value)], width: u32) -> String {
+        let cases: Vec<(u32, String)> = values.iter().map(|(stage, value)| (*stage, self.at(*value, *stage))).collect();
+        selected(&cases, width)
+    }
+
     /// A method of an object of `crypto.p4`.
-    fn cipher(
-        &mut self,
-        value: Value,
-        instance: Option<ExternId>,
-        method: &str,
-        enable: Value,
-        args: &[Value],
-        stage: u32,
-    ) {
-        let (n, start) = (value.0, self.start(value));
-        let object = instance.map(|id| &self.p[id]);
-        let (kind, name) = match object.map(|o| (&o.kind, &o.name)) {
-            Some((ExternKind::Named { type_name, args }, name)) => {
-                ((type_name.as_str(), args.as_slice()), name.clone())
-            }
-            _ => return self.refuse(Capability::NamedExtern, value, format!("`{method}`")),
+    fn cipher(&mut self, value: Value, method: &str, args: usize, stage: u32) {
+        let n = value.0;
+        let schedule = self.schedule;
+        let Some((number, engine)) = schedule.engines.of(value).filter(|_| args == 3) else {
+            return self.refuse(Capability::NamedExtern, value, format!("`{method}`"));
         };
-        let [key, block, _] = args else {
-            return self.refuse(Capability::NamedExtern, value, format!("`{name}.{method}`"));
-        };
-        let (key, block) = (*key, *block);
-        let output = format!("    logic [127:0] v{n}_{stage};\n");
-        let keys = match kind {
-            ("AesCmac" | "Aes128", [size]) => size.to_u32().filter(|size| *size < MAX_KEYS),
-            ("Aes128WithKey", []) => {
+        let _ = writeln!(self.body, "    logic [127:0] v{n}_{stage};\n    assign v{n}_{stage} = encrypted{number};");
+        // The engine stands where all operands are there.
+        if engine.uses.iter().any(|(user, _)| *user > value) {
+            return;
+        }
+        let _ = writeln!(self.declarations, "    logic [127:0] encrypted{number};");
+        let (mut calls, mut blocks, mut enables) = (Vec::new(), Vec::new(), Vec::new());
+        for (user, start) in &engine.uses {
+            let Op::Extern { instance: Some(object), enable, args, .. } = &self.core.design[*user].op else { continue };
+            calls.push((*start, *object, args[0]));
+            blocks.push((*start, args[1]));
+            enables.push((*start, *enable));
+        }
+        let block = self.shared(&blocks, 128);
+        let (module, ports) = match engine.kind {
+            EngineKind::AesWithKey => {
                 self.engines.insert("hw_aes128_key");
-                let (key, block) = (self.at(key, start), self.at(block, start));
-                self.body.push_str(&output);
+                let keys: Vec<(u32, Value)> = calls.iter().map(|(start, _, key)| (*start, *key)).collect();
+                let key = self.shared(&keys, 128);
                 let _ = writeln!(
                     self.body,
-                    "    hw_aes128_key e{n} (.clk, .in_key({key}), .in_block({block}), .out_block(v{n}_{stage}));"
+                    "    hw_aes128_key e{n} (.clk, .in_key({key}), .in_block({block}), .out_block(encrypted{number}));"
                 );
                 return;
             }
-            _ => None,
-        };
-        let Some(keys) = keys else {
-            return self.refuse(Capability::NamedExtern, value, format!("`{name}`"));
-        };
-        // What has no key has a random one, behind the others.
-        let slots = (keys + 1).next_power_of_two();
-        let bits = slots.ilog2();
-        let memory = Memory {
-            name,
-            kind: MemoryKind::Keys { keys: keys.into() },
-            addr_bits: bits + 4,
-            data_bits: 128,
-            key_bits: 0,
-        };
-        let number = self.map.memory(memory);
-        let (module, ports) = match kind.0 {
-            "AesCmac" => ("hw_cmac", ["message", "mac"]),
+            EngineKind::Cmac => ("hw_cmac", ["message", "mac"]),
             _ => ("hw_aes128", ["block", "block"]),
         };
         self.engines.insert(module);
-        let (enable, key, block) = (self.at(enable, start), self.at(key, start), self.at(block, start));
-        self.body.push_str(&output);
+        // The keys of all objects behind each other. What has no key has a random one, behind the others of its object.
+        let mut objects: Vec<(ExternId, u32, u32)> = Vec::new();
+        let mut total = 0;
+        for (_, id, _) in &calls {
+            if objects.iter().any(|(object, ..)| object == id) {
+                continue;
+            }
+            let size = match &self.p[*id].kind {
+                ExternKind::Named { args, .. } => args.first().and_then(ToPrimitive::to_u32),
+                _ => None,
+            };
+            let Some(keys) = size.filter(|size| *size < MAX_KEYS) else {
+                return self.refuse(Capability::NamedExtern, value, format!("`{}`", self.p[*id].name));
+            };
+            objects.push((*id, total, keys));
+            total += keys + 1;
+        }
+        let slots = total.next_power_of_two().max(2);
+        let bits = slots.ilog2();
+        let mut writes = Vec::new();
+        for (id, base, keys) in &objects {
+            let memory = self.map.memory(Memory {
+                name: self.p[*id].name.clone(),
+                kind: MemoryKind::Keys { keys: u64::from(*keys) },
+                addr_bits: (keys + 1).next_power_of_two().ilog2() + 4,
+                data_bits: 128,
+                key_bits: 0,
+            });
+            writes.push((memory, base << 4));
+        }
+        let enable: Vec<String> = writes.iter().map(|(memory, _)| format!("mem_wr_en[{memory}]")).collect();
+        let addr: Vec<String> = writes
+            .iter()
+            .zip(&enable)
+            .map(|((_, base), enable)| format!("({{{0}{{{enable}}}}} & ({0}'(mem_wr_addr) + {0}'d{base}))", bits + 4))
+            .collect();
+        let mut indices = Vec::new();
+        for (start, id, slot) in calls {
+            let (_, base, keys) = objects.iter().find(|(object, ..)| *object == id).expect("the object is in the list");
+            let slot = self.at(slot, start);
+            let _ = writeln!(
+                self.body,
+                "    logic [31:0] k{n}_{start};\n    assign k{n}_{start} = {slot};\n    logic [{}:0] x{n}_{start};\n    \
+                 assign x{n}_{start} = k{n}_{start} < 32'd{keys} ? {bits}'(k{n}_{start} + 32'd{base}) : {bits}'d{};",
+                bits - 1,
+                base + keys
+            );
+            indices.push((start, format!("x{n}_{start}")));
+        }
+        let enabled = enables.iter().map(|(start, enable)| format!("(valid_{start} && {})", self.at(*enable, *start)));
+        let enabled = enabled.collect::<Vec<_>>().join(" || ");
         let _ = writeln!(
             self.body,
-            "    logic [31:0] k{n};\n    assign k{n} = {key};\n    {module} #(.KEYS({slots})) e{n} (.clk, .rst, \
-             .in_valid(valid_{start} && {enable}), .in_key_index(k{n} < 32'd{keys} ? k{n}[{}:0] : {bits}'d{keys}), \
-             .in_{}({block}), .out_valid(), .out_{}(v{n}_{stage}), .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), \
-             .wr_data(mem_wr_data[127:0]));",
-            bits - 1,
+            "    {module} #(.KEYS({slots})) e{n} (.clk, .rst, .in_valid({enabled}), .in_key_index({}), .in_{}({block}), \
+             .out_valid(), .out_{}(encrypted{number}), .wr_en({}), .wr_addr({}), .wr_data(mem_wr_data[127:0]));",
+            selected(&indices, bits),
             ports[0],
             ports[1],
-            bits + 3
+            enable.join(" || "),
+            addr.join(" | ")
         );
     }
 
@@ -659,15 +726,9 @@ impl Writer<'_> {
                     return;
                 }
                 let id = register.0;
-                let read = self.read_of(*register);
-                let Some(read) = read else {
+                if !self.is_read(*register) {
                     return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
-                };
-                // A read gives what was written up to one cycle behind it: what this packet writes is there for the next one's
-                // read, and what the next one writes is not there for this one's.
-                let read = self.start(read);
-                let gap = if start > read { start - read - 1 } else { read - start + 2 };
-                self.gap = self.gap.max(gap);
+                }
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
                 let index_bits = self.node(*index).width;
                 let (enable, index, new) = (self.at(*enable, start), self.at(*index, start), self.at(*new, start));
@@ -696,10 +757,9 @@ impl Writer<'_> {
         self.core.design.nodes.iter().any(|node| writes(&node.op))
     }
 
-    fn read_of(&self, register: ExternId) -> Option<Value> {
+    fn is_read(&self, register: ExternId) -> bool {
         let reads = |op: &Op| matches!(op, Op::RegisterRead { register: r, .. } if *r == register);
-        let at = self.core.design.nodes.iter().position(|node| reads(&node.op))?;
-        Some(Value(at as u32))
+        self.core.design.nodes.iter().any(|node| reads(&node.op))
     }
 
     /// An input in a stage.
@@ -812,6 +872,24 @@ impl Writer<'_> {
 
 /// Names of the pipeline's results, edits apart.
 const OUTPUTS: [&str; 6] = ["drop", "port", "header", "header_bytes", "skip", "length"];
+
+/// The value of the stage in which there is a packet; only in one there is.
+fn selected(cases: &[(u32, String)], width: u32) -> String {
+    match cases {
+        [] => "'0".to_string(),
+        [(_, only)] => only.clone(),
+        [(first, a), (_, b)] => format!("valid_{first} ? {a} : {b}"),
+        _ => {
+            let one = |(stage, value): &(u32, String)| format!("({{{width}{{valid_{stage}}}}} & {value})");
+            cases.iter().map(one).collect::<Vec<_>>().join(" | ")
+        }
+    }
+}
+
+/// Whether there is a packet in one of the stages.
+fn any_valid(cases: &[(u32, String)]) -> String {
+    cases.iter().map(|(stage, _)| format!("valid_{stage}")).collect::<Vec<_>>().join(" || ")
+}
 
 /// The default action of the program as action number and data.
 fn initial_default(p: &Pipeline, id: TableId, layout: &LookupLayout) -> num_bigint::BigUint {

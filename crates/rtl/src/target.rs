@@ -16,6 +16,9 @@ pub struct Target {
     pub window_bytes: u32,
     /// The longest packet in bytes.
     pub max_packet_bytes: u32,
+    /// Cycles at least between two packets in the pipeline, whatever the program. Engines can be shared in more of them.
+    #[serde(default = "one")]
+    pub gap: u32,
     /// The longest delay between registers, in hundredths of a LUT level.
     pub stage_delay: u32,
     /// Inputs of a LUT.
@@ -26,10 +29,21 @@ pub struct Target {
     pub multiply: u32,
 }
 
+fn one() -> u32 {
+    1
+}
+
 impl Target {
-    /// Words of the packet store.
-    pub fn store_words(&self) -> u32 {
-        (4 * self.max_packet_bytes / self.bus_bytes).next_power_of_two()
+    /// Words of the packet store for a pipeline of some stages: one packet comes and one leaves, each of the longest, while the pipeline
+    /// is full of others.
+    pub fn store_words(&self, stages: u32) -> u32 {
+        (2 * self.max_packet_bytes.div_ceil(self.bus_bytes) + stages + 32).next_power_of_two()
+    }
+
+    /// Words of a copy of the packet store from which fetches of at most `words` words read that begin in some stage. What comes between
+    /// a packet and its fetch is what the bus brings in the meantime.
+    pub fn copy_words(&self, stage: u32, words: u32, gap: u32) -> u32 {
+        (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + words + 2 * gap + 8).next_power_of_two()
     }
 
     /// Words of the packet store that a fetch of so many bytes reads, one a cycle.

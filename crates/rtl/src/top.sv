@@ -70,6 +70,7 @@ module @NAME@ #(
         .PACKETS(@PACKETS@),
         .META_BITS(57),
         .GAP(@GAP@),
+        .ALIGNED(@ALIGNED@),
         .EDITS(@EDITS@),
         .SIZES(@SIZES@)
     ) store (

@@ -17,10 +17,11 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         print!("{}", hopwright_rtl::convert(&pipeline).map_err(refused)?.text(&pipeline));
         return Ok(());
     }
-    let target = Target::by_name(&args.target).ok_or_else(|| {
+    let mut target = Target::by_name(&args.target).ok_or_else(|| {
         let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
         Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
     })?;
+    target.gap = args.gap;
     let hardware = hopwright_rtl::compile(&pipeline, &target).map_err(refused)?;
     if let Some(format) = args.report {
         let report = Report::of(&pipeline, &hardware);
