@@ -23,7 +23,7 @@ module hw_packet_store #(
     parameter int PACKETS = 16,
     parameter int META_BITS = 8,
     parameter int GAP = 1,
-    parameter bit ALIGNED = 0,
+    parameter int ALIGNED = 0,
     parameter int EDITS = 0,
     parameter SIZES = 8'd1,
     localparam int EDITS_1 = EDITS > 0 ? EDITS : 1,
@@ -173,7 +173,7 @@ module hw_packet_store #(
     logic [GAP_BITS-1:0]   gap, gap_next;
     logic accept;  // A read command.
     assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(accept && rd_free);
-    assign gap_next = win_valid || (ALIGNED && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
+    assign gap_next = win_valid || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
     always_ff @(posedge clk) begin
         if (rst) begin
             flying    <= '0;
