@@ -2,14 +2,12 @@
 //! of the worker's time.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
 use crate::packet::{MAX_BATCH, Packet, Pool};
-use crate::worker::burst::Burst;
-use crate::worker::classifier::Slot;
+use crate::worker::classifier::{MAX_TENANTS, Slot};
 use crate::worker::port_queue::{MAX_PORT, PortQueue};
 use crate::worker::schedule::Account;
 use crate::worker::tenant::{Tenant, Urgency};
@@ -22,6 +20,9 @@ pub(crate) enum Egress {
     Port(u16),
     Cpu(Urgency),
 }
+
+/// Stands for the lane of packets that no tenant gets.
+pub(crate) const NO_LANE: u8 = MAX_TENANTS as u8;
 
 /// Most packets that may wait in a lane between two bursts.
 pub(crate) const MAX_WAITING: usize = 4096;
@@ -38,8 +39,10 @@ pub(crate) struct Lane {
     pub slot: Slot,
     /// Packets that wait for the program, no more than [`Lane::frames`] between two bursts.
     waiting: VecDeque<Packet>,
-    /// The part of the [`Burst`]'s order that comes behind these.
-    fresh: Range<usize>,
+    /// Packets of the last burst, which come behind these.
+    fresh: Vec<Packet>,
+    /// The program's number of the port that the burst came by.
+    ingress_port: u32,
     /// Packet buffers that it may hold.
     pub frames: usize,
     pub account: Account,
@@ -66,7 +69,8 @@ impl Lane {
             numbers: Vec::with_capacity(MAX_PORT as usize + 1),
             slot: tenant.slot(),
             waiting: VecDeque::with_capacity(MAX_WAITING + 2 * MAX_BATCH),
-            fresh: 0..0,
+            fresh: Vec::with_capacity(MAX_BATCH),
+            ingress_port: 0,
             frames: MAX_WAITING,
             account: Account::default(),
             limited: tenant.is_limited(),
@@ -78,17 +82,24 @@ impl Lane {
         })
     }
 
-    /// Takes in packets of the burst: this part of its order.
+    /// Begins with a burst that the port queue of this index received. Nothing is left of the last one.
     #[inline]
-    pub(crate) fn take_in(&mut self, part: Range<usize>) {
-        self.fresh = part;
+    pub(crate) fn begin_burst(&mut self, queue: usize) {
+        self.ingress_port = self.number(queue);
     }
 
-    /// Counts packets that have come.
+    /// Takes in a packet of the burst. One that the policer does not let in comes back.
     #[inline]
-    pub(crate) fn count_received(&mut self, packets: u64, bytes: u64) {
-        self.rx_packets += packets;
-        self.rx_bytes += bytes;
+    pub(crate) fn take_in(&mut self, mut packet: Packet, now_ns: u64) -> Option<Packet> {
+        let bytes = packet.len();
+        self.rx_packets += 1;
+        self.rx_bytes += bytes as u64;
+        if self.limited && !self.admit(bytes, now_ns) {
+            return Some(packet);
+        }
+        packet.set_ingress_port(self.ingress_port);
+        self.fresh.push(packet);
+        None
     }
 
     /// Asks the policer of a limited tenant for a packet, so many nanoseconds after the switch was made. False, and counted, if
@@ -105,7 +116,7 @@ impl Lane {
     /// Takes in a copy of a packet that the port queue of this index received. It waits at once. One that is not let in comes
     /// back.
     pub(crate) fn take_in_copy(&mut self, mut copy: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
-        self.count_received(1, copy.len() as u64);
+        (self.rx_packets, self.rx_bytes) = (self.rx_packets + 1, self.rx_bytes + copy.len() as u64);
         if self.limited && !self.admit(copy.len(), now_ns) {
             return Some(copy);
         }
@@ -132,7 +143,7 @@ impl Lane {
 
     /// Counts a copy that there was no frame for.
     pub(crate) fn lose_copy(&mut self, bytes: usize) {
-        self.count_received(1, bytes as u64);
+        (self.rx_packets, self.rx_bytes) = (self.rx_packets + 1, self.rx_bytes + bytes as u64);
         self.cells.no_frame.add(1);
     }
 
@@ -148,19 +159,17 @@ impl Lane {
 
     /// Moves the packets that have waited longest, so many at most, to a batch, which is empty.
     #[inline]
-    pub(crate) fn next_batch(&mut self, count: usize, burst: &mut Burst, batch: &mut Vec<Packet>) {
+    pub(crate) fn next_batch(&mut self, count: usize, batch: &mut Vec<Packet>) {
         let old = count.min(self.waiting.len());
         if old > 0 {
             batch.extend(self.waiting.drain(..old));
         }
-        let end = self.fresh.end.min(self.fresh.start + count - old);
-        let part = self.fresh.start..end;
-        if part.len() == burst.packets.len() && old == 0 {
-            std::mem::swap(batch, &mut burst.packets);
+        let new = (count - old).min(self.fresh.len());
+        if old == 0 && new == self.fresh.len() {
+            std::mem::swap(batch, &mut self.fresh);
         } else {
-            batch.extend(burst.take(part));
+            batch.extend(self.fresh.drain(..new));
         }
-        self.fresh.start = end;
     }
 
     /// Takes packets back that were not run: they wait before the others. There is room, because they have been here.
@@ -171,13 +180,14 @@ impl Lane {
 
     /// Lets the rest of the burst wait, as far as there is room.
     #[inline]
-    pub(crate) fn keep_rest(&mut self, burst: &mut Burst, pool: &mut Pool) {
-        for packet in burst.take(self.fresh.clone()) {
+    pub(crate) fn keep_rest(&mut self, pool: &mut Pool) {
+        for at in 0..self.fresh.len() {
+            let packet = self.fresh[at].take();
             if let Some(packet) = self.wait(packet) {
                 pool.give(packet);
             }
         }
-        self.fresh = 0..0;
+        self.fresh.clear();
         if self.waiting.is_empty() {
             // Begins at the front again, where memory is in the cache.
             self.waiting.clear();

@@ -1,6 +1,5 @@
 //! The switch, its tenants and its workers: each worker owns its port queues, packet pool and counters and runs to completion.
 
-pub(crate) mod burst;
 pub(crate) mod classifier;
 pub(crate) mod cpu;
 pub(crate) mod handover;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_queue::ArrayQueue;
 
 use crate::observe::stats::{PortCells, PortStats};
-use crate::packet::{MAX_BATCH, Packet};
+use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::port::{DeviceStats, Port};
 use crate::worker::classifier::{Classifier, Slot};
 use crate::worker::lane::Lane;
@@ -34,7 +34,9 @@ pub(crate) struct PortQueue {
     pub out: Vec<Packet>,
     pub cells: Arc<PortCells>,
     /// Whose packets these are, if there are several tenants.
-    pub runs: Vec<Run>,
+    runs: Vec<Run>,
+    /// The number of packets in `runs`.
+    owned: usize,
 }
 
 /// Packets of one tenant that follow each other in a port queue.
@@ -54,20 +56,41 @@ impl PortQueue {
             out: Vec::with_capacity(MAX_BATCH),
             cells: Arc::default(),
             runs: Vec::with_capacity(MAX_BATCH),
+            owned: 0,
         }
     }
 
-    /// Adds a packet to be sent, of this lane if there are several.
+    /// Says that the packets added to `out` since the last call are of this lane.
     #[inline]
-    pub(crate) fn push(&mut self, packet: Packet, owner: Option<u8>) {
-        if let Some(lane) = owner {
-            let bytes = packet.len() as u64;
-            match self.runs.last_mut() {
-                Some(run) if run.lane == lane => (run.packets, run.bytes) = (run.packets + 1, run.bytes + bytes),
-                _ => self.runs.push(Run { lane, packets: 1, bytes }),
-            }
+    pub(crate) fn end_run(&mut self, lane: u8) {
+        let added = self.out.get(self.owned..).unwrap_or_default();
+        if added.is_empty() {
+            return;
         }
-        self.out.push(packet);
+        let (packets, bytes) = (added.len() as u64, added.iter().map(|packet| packet.len() as u64).sum::<u64>());
+        self.owned = self.out.len();
+        match self.runs.last_mut() {
+            Some(run) if run.lane == lane => (run.packets, run.bytes) = (run.packets + packets, run.bytes + bytes),
+            _ => self.runs.push(Run { lane, packets, bytes }),
+        }
+    }
+
+    /// Sends packets of several lanes, of which there are some. `count` gets each run and how many of its packets were
+    /// sent. Returns the number of packets.
+    pub(crate) fn send_runs(&mut self, pool: &mut Pool, mut count: impl FnMut(&Run, u64, u64)) -> u64 {
+        let packets = self.out.len() as u64;
+        let mut left = self.port.transmit(pool, &mut self.out) as u64;
+        self.port.flush();
+        self.owned = 0;
+        for run in self.runs.drain(..) {
+            // Devices take packets in order; what they lose is the rest.
+            let sent = run.packets.min(left);
+            left -= sent;
+            let bytes = if sent == run.packets { run.bytes } else { run.bytes * sent / run.packets };
+            self.cells.count_sent(sent, bytes, run.packets - sent);
+            count(&run, sent, bytes);
+        }
+        packets
     }
 
     /// Looks at the device's own counters.

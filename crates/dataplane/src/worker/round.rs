@@ -18,11 +18,10 @@ use crate::observe::sample::Held;
 use crate::observe::stats::{Stage, Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::trace::respecialise::start_respecialiser;
-use crate::worker::burst::{Burst, NO_LANE};
 use crate::worker::classifier::{Classifier, MAX_TENANTS, PortRules, Slot, Table};
-use crate::worker::lane::{Egress, Lane, MAX_WAITING};
+use crate::worker::lane::{Egress, Lane, MAX_WAITING, NO_LANE};
 use crate::worker::poll_backoff::{Next, PollBackoff};
-use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired, Run};
+use crate::worker::port_queue::{Change, Mailbox, PortQueue, Retired};
 use crate::worker::schedule::{CYCLE, without_lost};
 use crate::worker::switch::Switch;
 use crate::worker::tenant::{Cpu, Urgency};
@@ -90,8 +89,8 @@ pub struct Worker {
     started: Instant,
     pool: Pool,
     batch: Vec<Packet>,
-    /// A burst of several tenants, of which batches are taken.
-    burst: Burst,
+    /// The lanes of a burst's packets.
+    sorted: [u8; MAX_BATCH],
     /// Copies that the program made, and behind which packet of the batch they come.
     made: Vec<(usize, Packet)>,
     sampled: Held,
@@ -130,7 +129,7 @@ impl Worker {
             started: switch.started(),
             pool,
             batch: Vec::with_capacity(MAX_BATCH),
-            burst: Burst::new(),
+            sorted: [NO_LANE; MAX_BATCH],
             made: Vec::with_capacity(MAX_BATCH + MAX_COPIES),
             sampled: Held::new(),
             limit,
@@ -317,53 +316,41 @@ impl Worker {
     /// Sorts a burst by tenant, and runs what there is time for.
     fn classify(&mut self, index: usize) {
         let begun = Instant::now();
-        std::mem::swap(&mut self.batch, &mut self.burst.packets);
-        let Worker { queues, cells, lanes, by_slot, classifier, pool, burst, started, .. } = self;
+        let Worker { queues, cells, lanes, by_slot, classifier, pool, batch, sorted, started, .. } = self;
         let now_ns = begun.duration_since(*started).as_nanos() as u64;
         let queue = &queues[index];
         let lane_of = |slot: Option<Slot>| slot.map_or(NO_LANE, |slot| by_slot[usize::from(slot)]);
-        burst.begin(lanes.iter().map(|lane| lane.number(index)));
+        let sorted = sorted[..batch.len()].iter_mut().zip(&*batch);
         match classifier.port(queue.number) {
             PortRules::One(slot) => {
                 let lane = lane_of(Some(*slot));
-                burst.assign(|_| lane);
+                sorted.for_each(|(found, _)| *found = lane);
             }
-            PortRules::Several(table) if table.copies_groups() => burst.assign(|packet| {
+            PortRules::Several(table) if table.copies_groups() => sorted.for_each(|(found, packet)| {
                 let slot = table.tenant(packet);
                 let to_group = packet.bytes().first().is_some_and(|byte| byte & 1 == 1);
-                lane_of(match to_group {
+                *found = lane_of(match to_group {
                     true => copy_group(packet, slot, table, lanes, lane_of, pool, cells, index, now_ns),
                     false => slot,
-                })
+                });
             }),
-            PortRules::Several(table) => {
-                burst.assign(|packet| lane_of(table.tenant(packet)));
-            }
+            // Nothing else in this loop, so that the processor reads the headers of several packets at the same time.
+            PortRules::Several(table) => sorted.for_each(|(found, packet)| *found = lane_of(table.tenant(packet))),
         }
-        let strays = burst.part(NO_LANE);
-        let mut bytes = u64::from(strays.bytes);
-        cells.no_tenant.add(strays.packets.into());
-        let mut limited = false;
-        for (number, lane) in lanes.iter_mut().enumerate() {
-            let part = burst.part(number as u8);
-            lane.count_received(part.packets.into(), part.bytes.into());
-            bytes += u64::from(part.bytes);
-            limited |= lane.limited;
+        lanes.iter_mut().for_each(|lane| lane.begin_burst(index));
+        let (count, mut bytes, mut strays) = (batch.len(), 0, 0);
+        for (packet, lane) in batch.drain(..).zip(&self.sorted) {
+            bytes += packet.len() as u64;
+            let refused = match lanes.get_mut(usize::from(*lane)) {
+                Some(lane) => lane.take_in(packet, now_ns),
+                None => {
+                    strays += 1;
+                    Some(packet)
+                }
+            };
+            refused.into_iter().for_each(|packet| pool.give(packet));
         }
-        if limited {
-            burst.admit(|lane, bytes| {
-                let lane = &mut lanes[usize::from(lane)];
-                !lane.limited || lane.admit(bytes, now_ns)
-            });
-        }
-        burst.sort(lanes.len());
-        for (number, lane) in lanes.iter_mut().enumerate() {
-            lane.take_in(burst.range(number as u8));
-        }
-        for packet in burst.take(burst.range(NO_LANE)) {
-            pool.give(packet);
-        }
-        let count = burst.packets.len();
+        cells.no_tenant.add(strays);
         queue.cells.rx_packets.add(count as u64);
         queue.cells.rx_bytes.add(bytes);
         self.stopwatch.lap(&self.cells, Stage::Receive, count);
@@ -400,12 +387,11 @@ impl Worker {
         }
         self.next_lane = (self.next_lane + 1) % self.lanes.len().max(1);
         self.transmit_shared(now);
-        let Worker { lanes, pool, burst, .. } = self;
+        let Worker { lanes, pool, .. } = self;
         for lane in lanes {
             lane.count();
-            lane.keep_rest(burst, pool);
+            lane.keep_rest(pool);
         }
-        burst.packets.clear();
     }
 
     /// Lets sweeps go by in which no lane could be served.
@@ -421,10 +407,10 @@ impl Worker {
     /// Runs batches of a lane while its account is in credit. `now`: when the turn begins; gives when it ends.
     fn take_turn(&mut self, at: usize, mut now: Instant, now_us: u64) -> Instant {
         loop {
-            let Worker { lanes, burst, batch, limit, .. } = self;
+            let Worker { lanes, batch, limit, .. } = self;
             let lane = &mut *lanes[at];
             let count = lane.account.affordable(*limit);
-            lane.next_batch(count, burst, batch);
+            lane.next_batch(count, batch);
             if batch.is_empty() {
                 return now;
             }
@@ -447,20 +433,11 @@ impl Worker {
         let Worker { lanes, queues, pool, lost_time, .. } = self;
         let mut packets = 0;
         for queue in queues.iter_mut().filter(|queue| !queue.out.is_empty()) {
-            packets += queue.out.len() as u64;
-            let PortQueue { port, out, runs, cells, .. } = queue;
-            let mut left = port.transmit(pool, out) as u64;
-            port.flush();
-            for Run { lane, packets, bytes } in runs.drain(..) {
-                // Devices take packets in order; what they lose is the rest.
-                let sent = packets.min(left);
-                left -= sent;
-                let bytes = if sent == packets { bytes } else { bytes * sent / packets };
-                cells.count_sent(sent, bytes, packets - sent);
-                let lane = &mut lanes[usize::from(lane)];
-                lane.cells.count_sent(sent, bytes, packets - sent);
-                lane.sent += packets;
-            }
+            packets += queue.send_runs(pool, |run, sent, bytes| {
+                let lane = &mut lanes[usize::from(run.lane)];
+                lane.cells.count_sent(sent, bytes, run.packets - sent);
+                lane.sent += run.packets;
+            });
         }
         if packets == 0 {
             return;
@@ -598,7 +575,6 @@ impl Worker {
         let alone = self.lanes.len() == 1;
         let begun = Instant::now();
         let mut count = 0;
-        let owner = (!alone).then_some(at as u8);
         let Worker { lanes, pool, batch, limit, queues, .. } = self;
         let lane = &mut *lanes[at];
         let most = if alone { *limit } else { lane.room().min(*limit) };
@@ -613,7 +589,7 @@ impl Worker {
                 match (filled, raw, egress.get(port as usize)) {
                     (None, ..) => cells.no_frame.add(1),
                     (Some(p), false, _) => batch.push(p),
-                    (Some(p), true, Some(Egress::Port(at))) => queues[usize::from(*at)].push(p, owner),
+                    (Some(p), true, Some(Egress::Port(at))) => queues[usize::from(*at)].out.push(p),
                     (Some(p), true, _) => {
                         cells.no_such_port.add(1);
                         pool.give(p);
@@ -626,8 +602,9 @@ impl Worker {
             count += 1;
         }
         cells.injected.add(count as u64);
-        if alone {
-            self.transmit();
+        match alone {
+            true => self.transmit(),
+            false => queues.iter_mut().for_each(|queue| queue.end_run(at as u8)),
         }
         if alone && !self.lanes[at].has_packets() && !self.lanes[at].paused {
             if !self.batch.is_empty() {
@@ -649,7 +626,7 @@ impl Worker {
     /// several it waits to be sent with what comes of the others. `start`: the time now, as `now_us` is for programs. Returns how many
     /// packets have run.
     fn process(&mut self, at: usize, start: Instant, now_us: u64) -> usize {
-        let owner = (self.lanes.len() > 1).then_some(at as u8);
+        let alone = self.lanes.len() == 1;
         let lane = &mut *self.lanes[at];
         let sampling = lane.tenant.samples().wanted();
         if sampling {
@@ -672,21 +649,24 @@ impl Worker {
         let count = batch.len();
         lane.cells.batches.add(1);
         lane.cells.packets.add(count as u64);
-        if owner.is_none() {
+        if alone {
             lane.cells.busy_ns.add(start.elapsed().as_nanos() as u64);
         }
         stopwatch.lap(worker_cells, Stage::Program, count);
         let mut made = made.drain(..).peekable();
-        for (at, packet) in batch.drain(..).enumerate() {
-            dispatch(packet, lane, owner, pool, queues, &mut punts);
-            while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == at) {
-                dispatch(copy, lane, owner, pool, queues, &mut punts);
+        for (place, packet) in batch.drain(..).enumerate() {
+            dispatch(packet, lane, pool, queues, &mut punts);
+            while let Some((_, copy)) = made.next_if(|(behind, _)| *behind == place) {
+                dispatch(copy, lane, pool, queues, &mut punts);
             }
         }
         drop(made);
         lane.cells.digests_lost.add(lane.executor.take_lost_digests());
+        if !alone {
+            queues.iter_mut().for_each(|queue| queue.end_run(at as u8));
+        }
         stopwatch.lap(worker_cells, Stage::Sort, count);
-        if owner.is_none() {
+        if alone {
             self.transmit();
             self.stopwatch.lap(&self.cells, Stage::Send, count);
         }
@@ -743,14 +723,15 @@ impl Worker {
             }
             let enough = if alone { MAX_BATCH } else { lane.frames / 2 };
             if self.made.len() > MAX_BATCH.min(enough) || self.pool.available() < kept + enough {
-                let owner = (!alone).then_some(at as u8);
                 for (_, copy) in self.made.drain(..) {
-                    dispatch(copy, lane, owner, &mut self.pool, &mut self.queues, punts);
+                    dispatch(copy, lane, &mut self.pool, &mut self.queues, punts);
                 }
-                match owner {
-                    None => self.transmit(),
+                if alone {
+                    self.transmit();
+                } else {
+                    self.queues.iter_mut().for_each(|queue| queue.end_run(at as u8));
                     // The turn is this tenant's, and what it takes.
-                    Some(_) => self.transmit_shared(Instant::now()),
+                    self.transmit_shared(Instant::now());
                 }
             }
         }
@@ -847,15 +828,7 @@ fn police_copies(lane: &Lane, pool: &mut Pool, made: &mut Vec<(usize, Packet)>, 
 
 /// Brings a packet that the program is done with to where it goes.
 #[inline]
-/// `owner`: the lane, if there are several.
-fn dispatch(
-    packet: Packet,
-    lane: &Lane,
-    owner: Option<u8>,
-    pool: &mut Pool,
-    queues: &mut [PortQueue],
-    punts: &mut Punts,
-) {
+fn dispatch(packet: Packet, lane: &Lane, pool: &mut Pool, queues: &mut [PortQueue], punts: &mut Punts) {
     let cells = &*lane.cells;
     if packet.parser_error() != 0
         && let Some(cell) = cells.parser_errors.get(packet.parser_error() as usize)
@@ -865,7 +838,7 @@ fn dispatch(
     let lost = match packet.verdict() {
         Verdict::Forward => match lane.egress.get(packet.egress_port() as usize) {
             Some(Egress::Port(at)) => {
-                queues[usize::from(*at)].push(packet, owner);
+                queues[usize::from(*at)].out.push(packet);
                 return;
             }
             Some(Egress::Cpu(urgency)) => {
