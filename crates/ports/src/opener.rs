@@ -12,8 +12,8 @@ use std::time::Duration;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
-use crate::af_packet::{AfPacket, FilterSetter, PortSize};
-use crate::af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
+use crate::af_packet::{AfPacket, FilterSetter, Input, PortSize};
+use crate::af_xdp::{AfXdp, Programs, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 use crate::filter::{Filter, FrameMatch, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
@@ -85,6 +85,7 @@ pub struct Opener {
     workers: usize,
     /// The ring sizes of packet sockets.
     size: PortSize,
+    programs: Programs,
     /// Open devices by name, except those whose ports take every frame.
     devices: Mutex<HashMap<String, Device>>,
 }
@@ -113,7 +114,7 @@ impl Device {
     /// Changes the match of its ports. The new match must be of the same kind.
     fn set(&mut self, frames: &FrameMatch, filters: &Filters) -> Result<(), OpenerError> {
         if let Some(program) = self.program.as_ref().and_then(Weak::upgrade) {
-            program.change_match(&self.frames, frames)?;
+            program.change_match(frames)?;
         }
         for (sockets, filter) in self.sockets.iter().zip([&filters.common, &filters.urgent]) {
             let Some(filter) = filter else { continue };
@@ -215,6 +216,7 @@ impl Opener {
             frames: Vec::new(),
             workers: wanted.workers.max(1),
             size: PortSize::among(wanted.devices * wanted.workers.max(1)),
+            programs: Programs::default(),
             devices: Mutex::default(),
         };
         // Sockets may receive datagrams that are longer than any device's frames.
@@ -308,15 +310,22 @@ impl Opener {
             },
         };
         let index = sys::interface_index(device).map_err(failed("find the device"))? as u32;
-        let mut ports = AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size)?;
-        if let Some(urgent) = &filters.urgent
-            && let Some(first) = ports.first_mut()
+        let (ports, urgent) = with_urgent(device, filters, || {
+            AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size)
+        });
+        let (mut ports, urgent) = (ports?, urgent?);
+        let setters = [
+            ports.iter().filter_map(AfPacket::filter_setter).collect(),
+            urgent.iter().map(Input::filter_setter).collect(),
+        ];
+        if let Some(first) = ports.first_mut()
+            && let Some(urgent) = urgent
         {
-            first.receive_apart(urgent)?;
+            first.receive_apart(urgent);
         }
         for port in &mut ports {
             port.fill_checksums(self.fill_checksums);
-            port.cut_padding(matches!(frames, FrameMatch::UdpDestinations(_)));
+            port.take_datagrams(matches!(frames, FrameMatch::UdpDestinations(_)));
             if let Some(fallback) = self.fallback(frames) {
                 port.fall_back(fallback);
             }
@@ -327,10 +336,7 @@ impl Opener {
             facts: ports.iter().map(AfPacket::facts).collect(),
             frames: frames.clone(),
             program: None,
-            sockets: [
-                ports.iter().filter_map(AfPacket::filter_setter).collect(),
-                ports.iter().filter_map(AfPacket::urgent_filter_setter).collect(),
-            ],
+            sockets: setters,
         };
         let segments = segmentation(ports.iter().all(AfPacket::segments_udp));
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
@@ -412,7 +418,9 @@ impl Opener {
         let native = (self.choice == PortChoice::Auto).then_some(XdpMode::Native);
         let options = XdpOptions { mode: self.options.mode.or(native), ..self.options };
         let urgent = self.urgent.as_ref().filter(|_| filters.urgent.is_some());
-        let xdp = XdpDevice::attach_but(device, frames, urgent, options)?;
+        let (xdp, mut urgent) =
+            with_urgent(device, filters, || XdpDevice::attach_but(&self.programs, device, frames, urgent, options));
+        let xdp = xdp?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         if self.choice == PortChoice::Auto && queues.len() < self.workers {
             let (queues, workers) = (queues.len(), self.workers);
@@ -441,10 +449,9 @@ impl Opener {
             if let Some(fallback) = self.fallback(frames) {
                 port.fall_back(fallback);
             }
-            if let Some(filter) = &filters.urgent
-                && ports.is_empty()
-            {
-                setters.push(port.receive_apart(filter)?);
+            if let Some(urgent) = std::mem::replace(&mut urgent, Ok(None))? {
+                setters.push(urgent.filter_setter());
+                port.receive_apart(urgent);
             }
             ports.push(Box::new(port));
         }
@@ -469,6 +476,20 @@ impl Opener {
         };
         Ok(Ok((Opened { ports, kind: "AF_XDP", how }, found)))
     }
+}
+
+/// Opens a device, and the socket for its urgent frames if there is one. Both wait for the kernel, at the same time.
+fn with_urgent<T>(
+    device: &str,
+    filters: &Filters,
+    open: impl FnOnce() -> T,
+) -> (T, Result<Option<Input>, DeviceError>) {
+    std::thread::scope(|scope| {
+        let urgent = filters.urgent.as_ref().map(|filter| scope.spawn(|| Input::small(device, filter)));
+        let opened = open();
+        let died = |_| Err(failed(device, "make a receive ring")(io::ErrorKind::Other.into()));
+        (opened, urgent.map(|thread| thread.join().unwrap_or_else(died)).transpose())
+    })
 }
 
 /// The part of the log message about UDP segmentation.

@@ -10,9 +10,13 @@
 //! device, segments them (`tx-udp-segmentation`). This costs at most a tenth of sending them one by one. Joined frames
 //! from senders on the same machine are segmented on receipt. See [`AfPacket::fill_checksums`].
 //!
+//! IPv6 datagrams in fragments are reassembled by ports that take datagrams ([`AfPacket::take_datagrams`]).
+//!
 //! Frames longer than the pool's frames, and frames longer than the MTU (TCP segments that a sender on the same machine
 //! leaves to the device to segment), are dropped and counted.
 
+mod fragments;
+mod input;
 mod joined;
 mod ring;
 mod send;
@@ -20,14 +24,13 @@ mod send_ring;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, MAX_BATCH, Packet, Pool, Port, PortInfo};
 
+pub use input::{FilterSetter, Input};
 pub(crate) use joined::Joiner;
 pub use ring::RingSize;
-use ring::{Received, Ring};
 use send::Burst;
 use send_ring::SendRing;
 
@@ -36,9 +39,6 @@ use crate::linux::closing::SlowToClose;
 pub use crate::linux::device::DeviceError;
 use crate::linux::device::{Facts, failed};
 use crate::linux::sys;
-use crate::offload::checksum;
-use crate::offload::segmentation;
-use crate::padding;
 use crate::udp::UdpSender;
 
 /// The size of a socket's send buffer in bytes.
@@ -84,17 +84,6 @@ pub struct AfPacket {
     sender: SlowToClose,
     burst: Burst,
     stats: DeviceStats,
-    overrun: AtomicU64,
-}
-
-struct Input {
-    // Declared first: the ring must be unmapped before its socket is closed.
-    ring: Ring,
-    socket: Arc<SlowToClose>,
-    /// Whether stripped VLAN tags are put back into frames. With a filter they are not: it passes only priority tags.
-    tags: bool,
-    /// Whether what follows the IP packet of a frame is cut off.
-    cut_padding: bool,
 }
 
 impl AfPacket {
@@ -105,8 +94,13 @@ impl AfPacket {
 
     /// Like [`AfPacket::open`], with rings of another size.
     pub fn with_size(device: &str, filter: Option<&Filter>, size: PortSize) -> Result<AfPacket, DeviceError> {
-        let mut port = AfPacket::sender(device, size)?;
-        let input = Input::new(device, filter, size.receive)?;
+        // Each ring waits for the kernel's readers; both do so at the same time.
+        let (sender, input) = std::thread::scope(|scope| {
+            let input = scope.spawn(|| Input::new(device, filter, size.receive));
+            (AfPacket::sender(device, size), input.join())
+        });
+        let mut port = sender?;
+        let input = input.map_err(|_| failed(device, "make a receive ring")(io::ErrorKind::Other.into()))??;
         // Started last: from here on, the socket receives.
         input.start(device)?;
         port.input = Some(input);
@@ -160,8 +154,8 @@ impl AfPacket {
         let ring = (facts.is_ethernet() && size.transmit > 0).then(|| send_ring(device, index, size.transmit).ok());
         let ring = ring.flatten();
         let joiner = Joiner::new(device, index)?;
-        let (burst, stats, overrun) = (Burst::new(ring, joiner), DeviceStats::default(), AtomicU64::new(0));
-        Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats, overrun })
+        let (burst, stats) = (Burst::new(ring, joiner), DeviceStats::default());
+        Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats })
     }
 
     /// The port's facts about the device, for refreshing them.
@@ -187,22 +181,15 @@ impl AfPacket {
         self.burst.fall_back(sender);
     }
 
-    /// Sets whether frames end with their IP packet: Ethernet padding and trailers are cut off. For ports that take
-    /// datagrams; by default, frames are whole.
-    pub fn cut_padding(&mut self, yes: bool) {
-        for input in [&mut self.urgent, &mut self.input].into_iter().flatten() {
-            input.cut_padding = yes;
-        }
+    /// Sets whether frames carry one UDP datagram each; see [`Input::take_datagrams`].
+    pub fn take_datagrams(&mut self, yes: bool) {
+        self.input.iter_mut().for_each(|input| input.take_datagrams(yes));
     }
 
-    /// Also receives frames that pass this filter, through a small separate ring that is read first. The port's own
-    /// filter should not pass these frames, or they are received twice.
-    pub fn receive_apart(&mut self, filter: &Filter) -> Result<(), DeviceError> {
-        let device = self.facts.name();
-        let urgent = Input::new(device, Some(filter), RingSize::SMALL)?;
-        urgent.start(device)?;
+    /// Also receives frames from another socket, which is read first. The port's own filter should not pass these
+    /// frames, or they are received twice.
+    pub fn receive_apart(&mut self, urgent: Input) {
         self.urgent = Some(urgent);
-        Ok(())
     }
 }
 
@@ -227,115 +214,11 @@ fn send_ring(device: &str, index: i32, slots: usize) -> Result<SendRing, DeviceE
     Ok(ring)
 }
 
-/// Changes the filter of a port's packet socket. May be used from any thread; has no effect once the port is dropped.
-#[derive(Clone, Debug, Default)]
-pub struct FilterSetter(Weak<SlowToClose>);
-
-impl FilterSetter {
-    /// Sets the filter for packets that arrive from now on.
-    pub fn set(&self, filter: &Filter) -> io::Result<()> {
-        self.0.upgrade().map_or(Ok(()), |socket| sys::attach_filter(&socket, filter))
-    }
-
-    /// Whether the port still exists.
-    pub fn is_alive(&self) -> bool {
-        self.0.strong_count() > 0
-    }
-}
-
 impl AfPacket {
     /// Returns a handle to change the filter while a worker owns the port; `None` if the port only sends.
     pub fn filter_setter(&self) -> Option<FilterSetter> {
         self.input.as_ref().map(Input::filter_setter)
     }
-
-    /// Like [`AfPacket::filter_setter`], for the filter of [`AfPacket::receive_apart`].
-    pub fn urgent_filter_setter(&self) -> Option<FilterSetter> {
-        self.urgent.as_ref().map(Input::filter_setter)
-    }
-}
-
-impl Input {
-    /// Creates a receiving socket, not bound yet.
-    fn new(device: &str, filter: Option<&Filter>, size: RingSize) -> Result<Input, DeviceError> {
-        let failed = |what| failed(device, what);
-        let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
-        sys::set_option(&socket, libc::SOL_PACKET, sys::PACKET_IGNORE_OUTGOING, &(1 as libc::c_int))
-            .map_err(failed("ignore outgoing packets"))?;
-        let ring = Ring::new(&socket, size).map_err(failed("make a receive ring"))?;
-        if let Some(filter) = filter {
-            sys::attach_filter(&socket, filter).map_err(failed("attach the filter"))?;
-        }
-        Ok(Input { ring, socket: Arc::new(socket), tags: filter.is_none(), cut_padding: false })
-    }
-
-    fn filter_setter(&self) -> FilterSetter {
-        FilterSetter(Arc::downgrade(&self.socket))
-    }
-
-    fn start(&self, device: &str) -> Result<(), DeviceError> {
-        let index = sys::interface_index(device).map_err(failed(device, "find the device"))?;
-        sys::bind_packet(&self.socket, index, libc::ETH_P_ALL).map_err(failed(device, "bind"))
-    }
-}
-
-/// The length of a VLAN tag in bytes.
-const TAG: u32 = 4;
-
-/// The result of taking a received frame.
-#[derive(Clone, Copy, Debug, Default)]
-struct Taken {
-    /// The frame, or the next datagram of a joined one, is in the packet.
-    fits: bool,
-    /// The frame is a joined one, and this was not its last datagram.
-    more: bool,
-    /// The ring had no room for the whole frame.
-    cut: bool,
-}
-
-/// Copies a received frame, or the next datagram of a joined one, into a packet. Restores a stripped VLAN tag if
-/// `tags`, and completes the checksum if the sender left it to the device.
-#[inline]
-fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) -> Taken {
-    let tag = received.tag.filter(|_| tags);
-    if received.segment_size > 0
-        && let Some(next) = segmentation::segment(received.bytes, received.segment_size.into(), received.turn)
-    {
-        let length = next.header.len() + next.payload.len();
-        let fits = length <= longest as usize && packet.fill(next.header) && packet.append(next.payload);
-        if fits {
-            segmentation::finish(packet.bytes_mut(), received.turn);
-        }
-        let fits = fits && tag.is_none_or(|tag| insert_tag(packet, tag));
-        return Taken { fits, more: next.more, cut: false };
-    }
-    let cut = (received.bytes.len() as u64) < u64::from(received.length);
-    let fits = !cut
-        && received.length <= longest
-        && packet.fill(received.bytes)
-        && tag.is_none_or(|tag| insert_tag(packet, tag));
-    if fits && received.partial_checksum {
-        checksum::complete(packet.bytes_mut());
-    }
-    Taken { fits, more: false, cut }
-}
-
-/// Restores a VLAN tag that the kernel stripped. The Ethernet addresses move into the headroom. Returns false if the
-/// headroom is too small.
-fn insert_tag(packet: &mut Packet, (tpid, tci): (u16, u16)) -> bool {
-    let (start, end) = (packet.raw().start, packet.raw().end);
-    if packet.len() < 12 {
-        return true;
-    }
-    if !start.checked_sub(TAG).is_some_and(|start| packet.set_bounds(start, end)) {
-        return false;
-    }
-    let bytes = packet.bytes_mut();
-    let tag = TAG as usize;
-    bytes.copy_within(tag..12 + tag, 0);
-    bytes[12..14].copy_from_slice(&tpid.to_be_bytes());
-    bytes[14..16].copy_from_slice(&tci.to_be_bytes());
-    true
 }
 
 impl Port for AfPacket {
@@ -344,35 +227,9 @@ impl Port for AfPacket {
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
-        let longest = self.facts.longest();
         let mut count = 0;
         for input in [&mut self.urgent, &mut self.input].into_iter().flatten() {
-            while count < limit {
-                let Some(mut packet) = pool.take() else { break };
-                let mut taken = Taken::default();
-                let some = input.ring.next(&input.socket, |received| {
-                    taken = take(&mut packet, &received, longest, input.tags);
-                    taken.more
-                });
-                if some && taken.fits {
-                    if input.cut_padding {
-                        padding::cut_off(&mut packet);
-                    }
-                    batch.push(packet);
-                    count += 1;
-                    continue;
-                }
-                pool.give(packet);
-                if !some {
-                    break;
-                }
-                if taken.cut {
-                    self.overrun.fetch_add(1, Ordering::Relaxed);
-                } else {
-                    self.stats.rx_too_long += 1;
-                }
-            }
-            input.ring.release();
+            count += input.receive(&self.facts, pool, batch, limit - count);
         }
         count
     }
@@ -390,26 +247,21 @@ impl Port for AfPacket {
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         // A port that only sends is woken by errors of its device.
-        Some(self.input.as_ref().map_or(&self.sender, |input| &input.socket).as_fd())
+        Some(self.input.as_ref().map_or_else(|| self.sender.as_fd(), Input::fd))
     }
 
     fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.urgent.as_ref().map(|urgent| urgent.socket.as_fd())
+        self.urgent.as_ref().map(Input::fd)
     }
 
     fn stats(&self) -> DeviceStats {
-        for input in [&self.urgent, &self.input].into_iter().flatten() {
-            if let Ok((_, drops)) = sys::packet_statistics(&input.socket) {
-                self.overrun.fetch_add(u64::from(drops), Ordering::Relaxed);
-            }
-            // A device that goes down leaves a pending error. The socket works again when the device comes up.
-            let _ = sys::take_error(&input.socket);
-        }
+        let mut stats = self.stats;
+        [&self.urgent, &self.input].into_iter().flatten().for_each(|input| input.add_to(&mut stats));
         for socket in [Some(&*self.sender), self.burst.ring_socket()].into_iter().flatten() {
             let _ = sys::take_error(socket);
         }
         self.facts.refresh();
-        DeviceStats { rx_overrun: self.overrun.load(Ordering::Relaxed), ..self.stats }
+        stats
     }
 
     fn info(&self) -> PortInfo {
@@ -443,42 +295,5 @@ mod tests {
             assert!(bytes(ports) < 120 << 20, "{ports}");
         }
         assert!(bytes(106) < 90 << 20);
-    }
-
-    #[test]
-    fn a_tag_comes_back_into_each_datagram_of_a_joined_frame() {
-        let mut whole = vec![2, 0, 0, 0, 0, 0x0b, 2, 0, 0, 0, 0, 0x0a, 8, 0, 0x45, 0, 0, 28 + 25, 0, 9, 0, 0, 64, 17];
-        whole.extend([0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x30, 0x39, 0xc3, 0x50, 0, 8 + 25, 0, 0]);
-        whole.extend(0..25);
-        let mut pool = Pool::new(1, FrameSize { headroom: 4, data: 100 }).unwrap();
-        let mut packet = pool.take().unwrap();
-        for tag in [None, Some((0x8100, 5))] {
-            for (turn, length) in [10, 10, 5].into_iter().enumerate() {
-                let start = packet.raw().start;
-                let received = Received {
-                    bytes: &whole,
-                    length: whole.len() as u32,
-                    tag,
-                    partial_checksum: true,
-                    segment_size: 10,
-                    turn,
-                };
-                let taken = take(&mut packet, &received, 60, true);
-                assert_eq!((taken.fits, taken.more), (true, turn < 2));
-                let mut bytes = packet.bytes().to_vec();
-                if tag.is_some() {
-                    assert_eq!(bytes.splice(12..16, []).collect::<Vec<_>>(), [0x81, 0, 0, 5]);
-                    assert!(packet.set_bounds(start, start));
-                }
-                assert_eq!(bytes[42..], whole[42 + 10 * turn..][..length]);
-                assert_eq!(bytes[16..20], [0, 28 + length as u8, 0, 9 + turn as u8]);
-                assert!(checksum::is_right(&bytes) && checksum::ones_sum(&bytes[14..34]) == 0xffff);
-                // Each datagram has to fit.
-                let taken = take(&mut packet, &received, 42 + length as u32 - 1, true);
-                assert_eq!((taken.fits, taken.more), (false, turn < 2));
-                assert!(packet.set_bounds(start, start));
-            }
-        }
-        pool.give(packet);
     }
 }

@@ -22,11 +22,11 @@ pub(super) const R1: Register = Register(1);
 pub(super) const R2: Register = Register(2);
 pub(super) const R3: Register = Register(3);
 pub(super) const R4: Register = Register(4);
-pub(super) const R5: Register = Register(5);
 /// Preserved across calls.
 pub(super) const R6: Register = Register(6);
 pub(super) const R7: Register = Register(7);
 pub(super) const R8: Register = Register(8);
+pub(super) const R9: Register = Register(9);
 /// End of the stack. Read-only.
 pub(super) const STACK: Register = Register(10);
 
@@ -43,21 +43,13 @@ pub(super) enum Width {
 pub(super) enum When {
     Equal = 0x10,
     Greater = 0x20,
+    NotLess = 0x30,
     NotEqual = 0x50,
 }
 
 /// A jump target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Label(usize);
-
-/// How a wide immediate uses a map: the value of its pseudo source register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MapUse {
-    /// The map itself, as an argument of calls.
-    Map = 1,
-    /// The address of an array map's first value.
-    Value = 2,
-}
 
 /// A program being built.
 #[derive(Debug, Default)]
@@ -106,14 +98,19 @@ impl Assembler {
         self.emit(0x07, to, R0, 0, value);
     }
 
+    /// `to += from`
+    pub(super) fn add_register(&mut self, to: Register, from: Register) {
+        self.emit(0x0f, to, from, 0, 0);
+    }
+
     /// `to &= value`
     pub(super) fn and(&mut self, to: Register, value: i32) {
         self.emit(0x57, to, R0, 0, value);
     }
 
-    /// `to` = a map, or the address of its first value.
-    pub(super) fn map(&mut self, to: Register, what: MapUse, map: i32) {
-        self.emit(0x18, to, Register(what as u8), 0, map);
+    /// `to` = a map, as an argument of calls.
+    pub(super) fn map(&mut self, to: Register, map: i32) {
+        self.emit(0x18, to, Register(1), 0, map);
         self.emit(0, R0, R0, 0, 0);
     }
 

@@ -25,7 +25,6 @@ const PROGRAM_HAS_FRAGMENTS: u32 = 1 << 5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MapKind {
     Hash = 1,
-    Array = 2,
     /// AF_XDP sockets, indexed by receive queue.
     Sockets = 17,
 }

@@ -34,12 +34,12 @@ use std::sync::{Arc, Weak};
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
 use redirect::Redirect;
-pub use redirect::XdpMode;
+pub use redirect::{Programs, XdpMode};
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
-use crate::af_packet::{AfPacket, FilterSetter, Joiner, PortSize, RingSize};
-use crate::filter::{Filter, FrameMatch, Pattern};
+use crate::af_packet::{Input, Joiner};
+use crate::filter::{FrameMatch, Pattern};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
@@ -89,11 +89,13 @@ pub struct XdpDevice {
 impl XdpDevice {
     /// Attaches the program to a device. The program takes matching frames and passes all others to the kernel.
     pub fn attach(device: &str, frames: &FrameMatch, options: XdpOptions) -> Result<Arc<XdpDevice>, DeviceError> {
-        XdpDevice::attach_but(device, frames, None, options)
+        XdpDevice::attach_but(&Programs::default(), device, frames, None, options)
     }
 
-    /// Like [`XdpDevice::attach`], but passes datagrams with a pattern to the kernel; see [`AfXdp::receive_apart`].
+    /// Like [`XdpDevice::attach`], with a program that devices share, which passes datagrams with a pattern to the
+    /// kernel; see [`AfXdp::receive_apart`].
     pub fn attach_but(
+        programs: &Programs,
         device: &str,
         frames: &FrameMatch,
         apart: Option<&Pattern>,
@@ -103,7 +105,8 @@ impl XdpDevice {
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
         let facts = Arc::new(Facts::new(device, control).map_err(failed(device, "read the MTU"))?);
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
-        let attach = |mode| Redirect::attach(index, mac, frames, apart, mode);
+        let queues = sys::receive_queues(facts.socket(), device).unwrap_or(1).clamp(1, redirect::MAX_QUEUES);
+        let attach = |mode| Redirect::attach(programs, (index, queues), mac, frames, apart, mode);
         let (redirect, mode, refused) = match options.mode {
             Some(mode) => (attach(mode), mode, None),
             None => match attach(XdpMode::Native) {
@@ -112,7 +115,6 @@ impl XdpDevice {
             },
         };
         let redirect = redirect.map_err(failed(device, "attach the XDP program"))?;
-        let queues = sys::receive_queues(facts.socket(), device).unwrap_or(1).clamp(1, redirect::MAX_QUEUES);
         let driver = sys::driver(facts.socket(), device).unwrap_or_default();
         let mends = mode == XdpMode::Generic || driver == "veth";
         let cut_padding = matches!(frames, FrameMatch::UdpDestinations(_));
@@ -149,9 +151,9 @@ impl XdpDevice {
         self.facts.segments_udp()
     }
 
-    /// Replaces the current match `from` by another of the same kind.
-    pub fn change_match(&self, from: &FrameMatch, to: &FrameMatch) -> Result<(), DeviceError> {
-        self.redirect.change(from, to).map_err(failed(self.facts.name(), "change which frames the XDP program takes"))
+    /// Replaces the current match by another of the same kind.
+    pub fn change_match(&self, to: &FrameMatch) -> Result<(), DeviceError> {
+        self.redirect.change(to).map_err(failed(self.facts.name(), "change which frames the XDP program takes"))
     }
 
     /// Opens a port on some of the device's queues, at least one. Its frames are those of one pool, with which it must
@@ -237,7 +239,7 @@ pub struct AfXdp {
     /// An epoll descriptor of all sockets, if there are several.
     group: Option<OwnedFd>,
     /// Urgent frames, which must not be lost when the rings are full. Read first.
-    urgent: Option<AfPacket>,
+    urgent: Option<Input>,
     /// Sends several datagrams as one frame, in copy mode.
     joiner: Option<Joiner>,
     /// Sends what the device cannot send.
@@ -270,15 +272,11 @@ impl AfXdp {
         self.fallback = Some(sender);
     }
 
-    /// Also receives frames that pass this filter, through a packet socket with a small ring that is read first. The
-    /// device's program should pass these frames to the kernel; see [`XdpDevice::attach_but`].
-    pub fn receive_apart(&mut self, filter: &Filter) -> Result<FilterSetter, DeviceError> {
-        let size = PortSize { receive: RingSize::SMALL, transmit: 0 };
-        let mut urgent = AfPacket::with_size(self.device.facts.name(), Some(filter), size)?;
-        urgent.cut_padding(self.device.cut_padding);
-        let setter = urgent.filter_setter().unwrap_or_default();
+    /// Also receives frames from a packet socket, which is read first. The device's program should pass these frames to
+    /// the kernel; see [`XdpDevice::attach_but`].
+    pub fn receive_apart(&mut self, mut urgent: Input) {
+        urgent.take_datagrams(self.device.cut_padding);
         self.urgent = Some(urgent);
-        Ok(setter)
     }
 }
 
@@ -437,7 +435,8 @@ impl Port for AfXdp {
         let longest = self.device.facts.longest() as usize;
         let stride = self.frames.stride();
         self.frames.collect(pool);
-        let mut count = self.urgent.as_mut().map_or(0, |urgent| urgent.receive(pool, batch, limit));
+        let facts = &self.device.facts;
+        let mut count = self.urgent.as_mut().map_or(0, |urgent| urgent.receive(facts, pool, batch, limit));
         for queue in &mut self.queues {
             queue.reclaim(pool, stride, &mut self.pieces);
             if queue.rings.transmit.outstanding() > 0 {
@@ -566,7 +565,7 @@ impl Port for AfXdp {
     }
 
     fn urgent_poll_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.urgent.as_ref().and_then(|urgent| urgent.poll_fd())
+        self.urgent.as_ref().map(Input::fd)
     }
 
     fn stats(&self) -> DeviceStats {
@@ -586,9 +585,7 @@ impl Port for AfXdp {
             }
         }
         if let Some(urgent) = &self.urgent {
-            let apart = urgent.stats();
-            stats.rx_overrun += apart.rx_overrun;
-            stats.rx_too_long += apart.rx_too_long;
+            urgent.add_to(&mut stats);
         }
         stats
     }

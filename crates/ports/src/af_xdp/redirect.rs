@@ -3,39 +3,67 @@
 //! The program is assembled here, loaded with `bpf(2)` and attached by a link that a descriptor of this process owns.
 //! It is therefore detached when the process ends, however that happens. The match is in a map, so it can change while
 //! frames flow.
+//!
+//! Devices share the program, and the map's keys contain the device. The kernel waits for an RCU grace period, and holds
+//! the lock of all network devices meanwhile, when it attaches a program that no device has, and when it detaches one
+//! from the last device that has it (`bpf_dispatcher_change_prog`). With a program each, a hundred devices would take
+//! seconds to open. Only programs that take every frame have no keys, and are not shared.
 
+use std::collections::HashSet;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::assembler::{Assembler, Instruction, Label, MapUse, R0, R1, R2, R3, R4, R5, R6, R7, R8, STACK, When, Width};
+use super::assembler::{Assembler, Instruction, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, STACK, When, Width};
 use super::bpf::{self, AttachMode, Map, MapKind};
 use crate::filter::{FrameMatch, Pattern};
 use crate::linux::closing::SlowToClose;
 
-/// The maximum number of keys in a match.
-pub const MAX_DESTINATIONS: u32 = 65_536;
+/// The maximum number of keys of all devices that share a program.
+pub const MAX_KEYS: u32 = 1 << 18;
 /// The maximum number of receive queues of a device.
 pub const MAX_QUEUES: u32 = 256;
+/// The maximum number of receive queues of all devices that share a program.
+const MAX_SOCKETS: u32 = 1 << 14;
 
 /// The length of the Ethernet header.
 const ETHERNET: i16 = 14;
 const HELPER_LOOKUP: i32 = 1;
 const HELPER_REDIRECT_MAP: i32 = 51;
+/// Offsets of the device's index and of the receive queue in the program's argument (`struct xdp_md`).
+const DEVICE: i16 = 12;
+const RECEIVE_QUEUE: i16 = 16;
 /// `XDP_PASS`: passes the frame to the kernel.
 const PASS: i32 = 2;
 
-/// Length of a UDP destination's key: the address (IPv4 after twelve zeros), the port, the IP version, a zero byte.
-const KEY: usize = 20;
+/// Length of a UDP destination's key: the address (IPv4 after twelve zeros), the port, the IP version, a zero byte, the
+/// device's index, its Ethernet address, two zero bytes.
+const KEY: usize = 32;
+/// Length of an EtherType's key: the type, two zero bytes, the device's index, its Ethernet address or zeros for frames to
+/// groups, two zero bytes.
+const SHORT_KEY: usize = 16;
+/// Length of a key's value: where the device's sockets begin in their map, and their number.
+const VALUE: u32 = 8;
 
-fn key(address: IpAddr, port: u16) -> [u8; KEY] {
-    let mut key = [0; KEY];
+fn destination_key(device: u32, mac: [u8; 6], address: IpAddr, port: u16) -> Vec<u8> {
+    let mut key = vec![0; KEY];
     match address {
         IpAddr::V4(a) => key[12..16].copy_from_slice(&a.octets()),
         IpAddr::V6(a) => key[..16].copy_from_slice(&a.octets()),
     }
     key[16..18].copy_from_slice(&port.to_be_bytes());
     key[18] = if address.is_ipv4() { 4 } else { 6 };
+    key[20..24].copy_from_slice(&device.to_ne_bytes());
+    key[24..30].copy_from_slice(&mac);
+    key
+}
+
+fn type_key(device: u32, mac: [u8; 6], ether_type: u16) -> Vec<u8> {
+    let mut key = vec![0; SHORT_KEY];
+    key[..2].copy_from_slice(&ether_type.to_be_bytes());
+    key[4..8].copy_from_slice(&device.to_ne_bytes());
+    key[8..14].copy_from_slice(&mac);
     key
 }
 
@@ -44,56 +72,89 @@ fn wire16(value: u16) -> i32 {
     i32::from(u16::from_ne_bytes(value.to_be_bytes()))
 }
 
-/// The maps that frames are compared with.
-#[derive(Debug)]
-struct Matched {
-    /// UDP destinations or EtherTypes whose frames are taken.
-    keys: Map,
-    by: MatchBy,
-    /// The device's Ethernet address. Only frames to this address are taken, and for EtherTypes those to groups, too.
-    mac: Map,
-}
-
 /// What a frame's key consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum MatchBy {
+    Everything,
     EtherType,
     UdpDestination,
 }
 
-/// Returns the map keys of a match.
-fn keys(frames: &FrameMatch) -> Vec<Vec<u8>> {
+impl MatchBy {
+    fn of(frames: &FrameMatch) -> MatchBy {
+        match frames {
+            FrameMatch::Everything => MatchBy::Everything,
+            FrameMatch::EtherTypes(_) => MatchBy::EtherType,
+            FrameMatch::UdpDestinations(_) => MatchBy::UdpDestination,
+        }
+    }
+}
+
+/// Returns the keys of a device's match.
+fn keys(device: u32, mac: [u8; 6], frames: &FrameMatch) -> Vec<Vec<u8>> {
     match frames {
         FrameMatch::Everything => Vec::new(),
-        FrameMatch::EtherTypes(types) => types.iter().map(|t| t.to_be_bytes().to_vec()).collect(),
-        FrameMatch::UdpDestinations(all) => all.iter().map(|(address, port)| key(*address, *port).to_vec()).collect(),
+        FrameMatch::EtherTypes(types) => {
+            types.iter().flat_map(|t| [mac, [0; 6]].map(|to| type_key(device, to, *t))).collect()
+        }
+        FrameMatch::UdpDestinations(all) => {
+            all.iter().map(|(address, port)| destination_key(device, mac, *address, *port)).collect()
+        }
+    }
+}
+
+/// The maps of a program.
+#[derive(Debug)]
+struct Maps {
+    sockets: Map,
+    /// The frames that are taken; `None` for all.
+    keys: Option<Map>,
+}
+
+impl Maps {
+    fn new(by: MatchBy) -> io::Result<Maps> {
+        let keys = |bytes: usize| Map::new(MapKind::Hash, "hw_keys", bytes as u32, VALUE, MAX_KEYS);
+        let (sockets, keys) = match by {
+            MatchBy::Everything => (MAX_QUEUES, None),
+            MatchBy::EtherType => (MAX_SOCKETS, Some(keys(SHORT_KEY)?)),
+            MatchBy::UdpDestination => (MAX_SOCKETS, Some(keys(KEY)?)),
+        };
+        Ok(Maps { sockets: Map::new(MapKind::Sockets, "hw_sockets", 4, 4, sockets)?, keys })
     }
 }
 
 /// Assembles the program. `unserved` is its result for matching frames of a queue without a socket. Frames with the
 /// pattern `apart` are passed to the kernel.
-fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
+fn assemble(maps: &Maps, by: MatchBy, apart: Option<&Pattern>, unserved: i32) -> Vec<Instruction> {
     let mut a = Assembler::new();
     let pass = a.label();
     a.copy(R6, R1);
-    if let Some(ours) = ours {
-        match ours.by {
-            MatchBy::EtherType => match_ether_type(&mut a, ours, pass),
-            MatchBy::UdpDestination => {
-                match_destination(&mut a, ours, pass);
-                if let Some(pattern) = apart {
-                    not_apart(&mut a, pattern, pass);
-                }
-            }
+    if let Some(keys) = &maps.keys {
+        match by {
+            MatchBy::EtherType => ether_type_key(&mut a, pass),
+            _ => destination_key_of(&mut a, pass),
+        }
+        a.map(R1, keys.number());
+        a.call(HELPER_LOOKUP);
+        a.jump_if(R0, When::Equal, 0, pass);
+        a.copy(R9, R0);
+        if let Some(pattern) = apart {
+            not_apart(&mut a, pattern, pass);
         }
     }
-    a.map(R1, MapUse::Map, sockets.number());
-    a.load(Width::Four, R2, R6, 16);
+    a.load(Width::Four, R2, R6, RECEIVE_QUEUE);
+    if maps.keys.is_some() {
+        a.load(Width::Four, R0, R9, 4);
+        a.jump_if_register(R2, When::NotLess, R0, pass);
+        a.load(Width::Four, R0, R9, 0);
+        a.add_register(R2, R0);
+    }
+    a.map(R1, maps.sockets.number());
     a.set(R3, unserved);
     a.call(HELPER_REDIRECT_MAP);
     a.exit();
     // The verifier refuses unreachable code.
-    if ours.is_some() {
+    if maps.keys.is_some() {
         a.place(pass);
         a.set(R0, PASS);
         a.exit();
@@ -101,10 +162,32 @@ fn assemble(sockets: &Map, ours: Option<&Matched>, apart: Option<&Pattern>, unse
     a.finish()
 }
 
-/// Jumps to `pass` unless the frame is untagged, addressed to the device, and carries a UDP datagram to one of the
-/// destinations, over IPv4 (unfragmented, without options) or IPv6 (without extension headers). Leaves the address of
-/// the UDP header minus the length of the Ethernet header in R7, and the frame's end in R8.
-fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
+/// Stores the device's index and the frame's destination address, or zeros for a group if `groups`, at the end of a key
+/// that begins at `key` on the stack. R2 is the frame.
+fn device_and_mac(a: &mut Assembler, key: i16, groups: bool) {
+    let done = a.label();
+    a.load(Width::Four, R0, R6, DEVICE);
+    a.store(Width::Four, STACK, key, R0);
+    if groups {
+        a.store_value(Width::Four, STACK, key + 4, 0);
+        a.store_value(Width::Four, STACK, key + 8, 0);
+        a.load(Width::One, R0, R2, 0);
+        a.and(R0, 1);
+        a.jump_if(R0, When::NotEqual, 0, done);
+    } else {
+        a.store_value(Width::Two, STACK, key + 10, 0);
+    }
+    a.load(Width::Four, R0, R2, 0);
+    a.store(Width::Four, STACK, key + 4, R0);
+    a.load(Width::Two, R0, R2, 4);
+    a.store(Width::Two, STACK, key + 8, R0);
+    a.place(done);
+}
+
+/// Makes the key of an untagged frame that carries a UDP datagram, over IPv4 (unfragmented, without options) or IPv6
+/// (without extension headers), and leaves its address in R2, that of the UDP header minus the length of the Ethernet
+/// header in R7, and the frame's end in R8. Jumps to `pass` for other frames.
+fn destination_key_of(a: &mut Assembler, pass: Label) {
     const STACK_KEY: i16 = -(KEY as i16);
     let (v4, look_up) = (a.label(), a.label());
     // R2: the frame, R3: its end. Frames shorter than Ethernet, IPv4 and UDP headers do not match.
@@ -114,12 +197,6 @@ fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
     a.copy(R4, R2);
     a.add(R4, 42);
     a.jump_if_register(R4, When::Greater, R3, pass);
-    a.map(R5, MapUse::Value, ours.mac.number());
-    for (width, at) in [(Width::Four, 0), (Width::Two, 4)] {
-        a.load(width, R0, R2, at);
-        a.load(width, R7, R5, at);
-        a.jump_if_register(R0, When::NotEqual, R7, pass);
-    }
     a.load(Width::Two, R0, R2, 12);
     a.jump_if(R0, When::Equal, wire16(0x0800), v4);
     a.jump_if(R0, When::NotEqual, wire16(0x86dd), pass);
@@ -160,17 +237,14 @@ fn match_destination(a: &mut Assembler, ours: &Matched, pass: Label) {
 
     a.place(look_up);
     a.store(Width::Two, STACK, STACK_KEY + 16, R0);
-    a.map(R1, MapUse::Map, ours.keys.number());
+    device_and_mac(a, STACK_KEY + 20, false);
     a.copy(R2, STACK);
     a.add(R2, i32::from(STACK_KEY));
-    a.call(HELPER_LOOKUP);
-    a.jump_if(R0, When::Equal, 0, pass);
 }
 
-/// Jumps to `pass` unless the frame has one of the EtherTypes and is addressed to the device or to a group.
-fn match_ether_type(a: &mut Assembler, ours: &Matched, pass: Label) {
-    const STACK_KEY: i16 = -8;
-    let group = a.label();
+/// Makes the key of a frame by its EtherType, and leaves its address in R2. Jumps to `pass` for frames without one.
+fn ether_type_key(a: &mut Assembler, pass: Label) {
+    const STACK_KEY: i16 = -(SHORT_KEY as i16);
     // R2: the frame, R3: its end.
     a.load(Width::Four, R2, R1, 0);
     a.load(Width::Four, R3, R1, 4);
@@ -178,22 +252,11 @@ fn match_ether_type(a: &mut Assembler, ours: &Matched, pass: Label) {
     a.add(R4, i32::from(ETHERNET));
     a.jump_if_register(R4, When::Greater, R3, pass);
     a.load(Width::Two, R0, R2, 12);
+    a.store_value(Width::Four, STACK, STACK_KEY, 0);
     a.store(Width::Two, STACK, STACK_KEY, R0);
-    a.load(Width::One, R0, R2, 0);
-    a.and(R0, 1);
-    a.jump_if(R0, When::NotEqual, 0, group);
-    a.map(R5, MapUse::Value, ours.mac.number());
-    for (width, at) in [(Width::Four, 0), (Width::Two, 4)] {
-        a.load(width, R0, R2, at);
-        a.load(width, R7, R5, at);
-        a.jump_if_register(R0, When::NotEqual, R7, pass);
-    }
-    a.place(group);
-    a.map(R1, MapUse::Map, ours.keys.number());
+    device_and_mac(a, STACK_KEY + 4, true);
     a.copy(R2, STACK);
     a.add(R2, i32::from(STACK_KEY));
-    a.call(HELPER_LOOKUP);
-    a.jump_if(R0, When::Equal, 0, pass);
 }
 
 /// Jumps to `pass` if the datagram has the pattern. Agrees with `Filter::divided`.
@@ -226,95 +289,184 @@ pub enum XdpMode {
     Generic,
 }
 
-/// The program on a device. It is detached when this value is dropped or the process ends.
-#[derive(Debug)]
-pub(super) struct Redirect {
-    sockets: Map,
-    ours: Option<Matched>,
-    /// Detaches the program when closed.
-    _link: SlowToClose,
+/// The programs of devices of one network namespace. Devices share them.
+#[derive(Debug, Default)]
+pub struct Programs(Mutex<Vec<Weak<Program>>>);
+
+impl Programs {
+    /// Returns the program for a match, and loads it if no device has it.
+    fn get(&self, by: MatchBy, apart: Option<&Pattern>) -> io::Result<Arc<Program>> {
+        let mut programs = lock(&self.0);
+        programs.retain(|program| program.strong_count() > 0);
+        let shared = |program: &Arc<Program>| program.by == by && program.apart.as_ref() == apart;
+        if by != MatchBy::Everything
+            && let Some(found) = programs.iter().filter_map(Weak::upgrade).find(shared)
+        {
+            return Ok(found);
+        }
+        let new = Arc::new(Program::load(by, apart)?);
+        programs.push(Arc::downgrade(&new));
+        Ok(new)
+    }
 }
 
-impl Redirect {
-    /// Attaches the program to a device with Ethernet address `mac`. It takes matching frames. If the match is on UDP
-    /// destinations, it passes datagrams with the pattern `apart` to the kernel.
-    pub(super) fn attach(
-        device: u32,
-        mac: [u8; 6],
-        frames: &FrameMatch,
-        apart: Option<&Pattern>,
-        mode: XdpMode,
-    ) -> io::Result<Redirect> {
-        let (sockets, ours) = maps(mac, frames)?;
-        let code = assemble(&sockets, ours.as_ref(), apart, PASS);
+/// A loaded program.
+#[derive(Debug)]
+struct Program {
+    program: OwnedFd,
+    by: MatchBy,
+    apart: Option<Pattern>,
+    maps: Maps,
+    /// The parts of the map of sockets that devices have, each its first place and the number of places, in ascending
+    /// order.
+    parts: Mutex<Vec<(u32, u32)>>,
+}
+
+impl Program {
+    fn load(by: MatchBy, apart: Option<&Pattern>) -> io::Result<Program> {
+        let maps = Maps::new(by)?;
+        let code = assemble(&maps, by, apart, PASS);
         let program = match bpf::load(&code, "hopwright", true) {
             // Kernels before 5.18 do not support packets of several buffers.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => bpf::load(&code, "hopwright", false)?,
             other => other?,
         };
+        Ok(Program { program, by, apart: apart.cloned(), maps, parts: Mutex::default() })
+    }
+
+    /// Reserves the first free part of the map of sockets that is large enough.
+    fn reserve(&self, queues: u32) -> io::Result<u32> {
+        let mut parts = lock(&self.parts);
+        let mut first = 0;
+        let mut at = 0;
+        while let Some((other, count)) = parts.get(at).filter(|(other, _)| first + queues > *other) {
+            (first, at) = (other + count, at + 1);
+        }
+        let places = if self.maps.keys.is_some() { MAX_SOCKETS } else { MAX_QUEUES };
+        if first + queues > places {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        parts.insert(at, (first, queues));
+        Ok(first)
+    }
+
+    fn give_back(&self, first: u32) {
+        lock(&self.parts).retain(|(other, _)| *other != first);
+    }
+}
+
+/// The program on a device. It is detached when this value is dropped or the process ends.
+#[derive(Debug)]
+pub(super) struct Redirect {
+    program: Arc<Program>,
+    device: u32,
+    /// The device's part of the map of sockets.
+    first: u32,
+    queues: u32,
+    matched: Mutex<Matched>,
+    /// Detaches the program when closed.
+    _link: SlowToClose,
+}
+
+/// The frames that a device's sockets take.
+#[derive(Debug)]
+struct Matched {
+    /// The device's Ethernet address. Only frames to this address are taken, and for EtherTypes those to groups, too.
+    mac: [u8; 6],
+    frames: FrameMatch,
+}
+
+impl Redirect {
+    /// Attaches a program to a device with Ethernet address `mac` and `queues` receive queues. It takes matching frames.
+    /// If the match is on UDP destinations, it passes datagrams with the pattern `apart` to the kernel.
+    pub(super) fn attach(
+        programs: &Programs,
+        (device, queues): (u32, u32),
+        mac: [u8; 6],
+        frames: &FrameMatch,
+        apart: Option<&Pattern>,
+        mode: XdpMode,
+    ) -> io::Result<Redirect> {
+        let by = MatchBy::of(frames);
+        let program = programs.get(by, apart.filter(|_| by == MatchBy::UdpDestination))?;
         let mode = match mode {
             XdpMode::Native => AttachMode::Native,
             XdpMode::Generic => AttachMode::Generic,
         };
-        let link = bpf::attach(&program, device, mode)?;
-        Ok(Redirect { sockets, ours, _link: link.into() })
+        let link = bpf::attach(&program.program, device, mode)?.into();
+        let first = program.reserve(queues)?;
+        let matched = Mutex::new(Matched { mac, frames: frames.emptied() });
+        let redirect = Redirect { program, device, first, queues, matched, _link: link };
+        redirect.change(frames)?;
+        Ok(redirect)
     }
 
     /// Redirects a receive queue's matching frames to a socket until the socket is closed.
     pub(super) fn serve(&self, queue: u32, socket: &OwnedFd) -> io::Result<()> {
-        self.sockets.put(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
+        if queue >= self.queues {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.program.maps.sockets.put(&(self.first + queue).to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
     }
 
     /// Passes all frames of a receive queue to the kernel again.
     pub(super) fn unserve(&self, queue: u32) -> io::Result<()> {
-        self.sockets.remove(&queue.to_ne_bytes())
+        self.program.maps.sockets.remove(&(self.first + queue).to_ne_bytes())
     }
 
-    /// Sets the device's Ethernet address, which has changed.
+    /// Sets the device's Ethernet address, which may have changed.
     pub(super) fn set_mac(&self, mac: [u8; 6]) -> io::Result<()> {
-        self.ours.as_ref().map_or(Ok(()), |ours| put_mac(&ours.mac, mac))
+        let mut matched = lock(&self.matched);
+        if matched.mac == mac {
+            return Ok(());
+        }
+        let frames = matched.frames.clone();
+        self.replace(&mut matched, Matched { mac, frames })
     }
 
     /// Changes the match to another one of the same kind. Frames that match both are taken throughout.
     ///
     /// # Errors
     /// The match is of another kind, which needs another program.
-    pub(super) fn change(&self, from: &FrameMatch, to: &FrameMatch) -> io::Result<()> {
-        if std::mem::discriminant(from) != std::mem::discriminant(to) {
+    pub(super) fn change(&self, to: &FrameMatch) -> io::Result<()> {
+        let mut matched = lock(&self.matched);
+        if std::mem::discriminant(&matched.frames) != std::mem::discriminant(to) {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        let Some(ours) = &self.ours else { return Ok(()) };
-        let (before, after) = (keys(from), keys(to));
-        for key in after.iter().filter(|key| !before.contains(key)) {
-            ours.keys.put(key, &[1])?;
+        let mac = matched.mac;
+        self.replace(&mut matched, Matched { mac, frames: to.clone() })
+    }
+
+    fn replace(&self, matched: &mut Matched, new: Matched) -> io::Result<()> {
+        let Some(map) = &self.program.maps.keys else { return Ok(()) };
+        let keys_of = |matched: &Matched| keys(self.device, matched.mac, &matched.frames);
+        let (before, after) = (keys_of(matched), keys_of(&new));
+        *matched = new;
+        let (old, new): (HashSet<_>, HashSet<_>) = (before.iter().collect(), after.iter().collect());
+        let mut value = [0; VALUE as usize];
+        value[..4].copy_from_slice(&self.first.to_ne_bytes());
+        value[4..].copy_from_slice(&self.queues.to_ne_bytes());
+        for key in new.difference(&old) {
+            map.put(key, &value)?;
         }
-        for key in before.iter().filter(|key| !after.contains(key)) {
-            ours.keys.remove(key)?;
+        for key in old.difference(&new) {
+            map.remove(key)?;
         }
         Ok(())
     }
 }
 
-fn put_mac(map: &Map, mac: [u8; 6]) -> io::Result<()> {
-    let mut value = [0; 8];
-    value[..6].copy_from_slice(&mac);
-    map.put(&0u32.to_ne_bytes(), &value)
+impl Drop for Redirect {
+    fn drop(&mut self) {
+        // Frames go to the kernel from now on, also while the program is being detached.
+        let none = lock(&self.matched).frames.emptied();
+        let _ = self.change(&none);
+        self.program.give_back(self.first);
+    }
 }
 
-fn maps(mac: [u8; 6], frames: &FrameMatch) -> io::Result<(Map, Option<Matched>)> {
-    let sockets = Map::new(MapKind::Sockets, "hw_sockets", 4, 4, MAX_QUEUES)?;
-    let (by, bytes) = match frames {
-        FrameMatch::Everything => return Ok((sockets, None)),
-        FrameMatch::EtherTypes(_) => (MatchBy::EtherType, 2),
-        FrameMatch::UdpDestinations(_) => (MatchBy::UdpDestination, KEY as u32),
-    };
-    let map = Map::new(MapKind::Hash, "hw_ours", bytes, 1, MAX_DESTINATIONS)?;
-    for key in keys(frames) {
-        map.put(&key, &[1])?;
-    }
-    let own = Map::new(MapKind::Array, "hw_mac", 4, 8, 1)?;
-    put_mac(&own, mac)?;
-    Ok((sockets, Some(Matched { keys: map, by, mac: own })))
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -327,26 +479,57 @@ mod tests {
     /// `XDP_DROP`, which stands for "taken" in these tests.
     const TAKEN: i32 = 1;
 
-    fn program(frames: &FrameMatch, apart: Option<&Pattern>) -> Option<(OwnedFd, Matched, Map)> {
-        let (sockets, ours) = match maps(OWN, frames) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                crate::skip_without_privileges("XDP programs need CAP_BPF and CAP_NET_ADMIN");
-                return None;
+    /// The device of test runs: the loopback device.
+    const DEVICE: u32 = 1;
+
+    /// A program that is not attached.
+    struct Unattached {
+        program: OwnedFd,
+        maps: Maps,
+    }
+
+    impl Unattached {
+        fn new(frames: &FrameMatch, apart: Option<&Pattern>) -> Option<Unattached> {
+            let by = MatchBy::of(frames);
+            let maps = match Maps::new(by) {
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    crate::skip_without_privileges("XDP programs need CAP_BPF and CAP_NET_ADMIN");
+                    return None;
+                }
+                other => other.unwrap(),
+            };
+            let program = bpf::load(&assemble(&maps, by, apart, TAKEN), "test", true).unwrap();
+            let unattached = Unattached { program, maps };
+            unattached.put(DEVICE, OWN, frames, 1);
+            Some(unattached)
+        }
+
+        /// Adds keys for a device with so many queues.
+        fn put(&self, device: u32, mac: [u8; 6], frames: &FrameMatch, queues: u32) {
+            let value = [0, queues].map(u32::to_ne_bytes).concat();
+            for key in keys(device, mac, frames) {
+                self.maps.keys.as_ref().unwrap().put(&key, &value).unwrap();
             }
-            other => other.unwrap(),
-        };
-        let ours = ours.unwrap();
-        let program = bpf::load(&assemble(&sockets, Some(&ours), apart, TAKEN), "test", true).unwrap();
-        Some((program, ours, sockets))
+        }
+
+        fn remove(&self, frames: &FrameMatch) {
+            for key in keys(DEVICE, OWN, frames) {
+                self.maps.keys.as_ref().unwrap().remove(&key).unwrap();
+            }
+        }
+
+        fn takes(&self, frame: &[u8]) -> bool {
+            bpf::test_run(&self.program, frame).unwrap() == TAKEN as u32
+        }
     }
 
     #[test]
     fn takes_ether_types_to_the_device_and_to_groups() {
         let frames = FrameMatch::EtherTypes(vec![0xd1f0, 0x88b5]);
-        let Some((program, ours, _sockets)) = program(&frames, None) else { return };
+        let Some(program) = Unattached::new(&frames, None) else { return };
         let taken = |to: [u8; 6], ether_type: [u8; 2]| {
             let frame = [&to[..], &[9; 6], &ether_type, &[0; 50]].concat();
-            let by_program = bpf::test_run(&program, &frame).unwrap() == TAKEN as u32;
+            let by_program = program.takes(&frame);
             assert!(!by_program || frames.matches(&frame));
             by_program
         };
@@ -355,8 +538,12 @@ mod tests {
             assert!(!taken(to, [8, 0]) && !taken(to, [0x81, 0]));
         }
         assert!(!taken([2; 6], [0xd1, 0xf0]), "another host's frame");
-        put_mac(&ours.mac, [2; 6]).unwrap();
+        program.put(DEVICE + 1, [2; 6], &frames, 1);
+        assert!(!taken([2; 6], [0xd1, 0xf0]), "another device's frame");
+        program.put(DEVICE, [2; 6], &frames, 1);
         assert!(taken([2; 6], [0xd1, 0xf0]));
+        program.put(DEVICE, [2; 6], &frames, 0);
+        assert!(!taken([2; 6], [0xd1, 0xf0]), "a queue beyond the device's");
     }
 
     fn v4(dst: [u8; 4], port: u16, options: usize) -> Vec<u8> {
@@ -378,8 +565,9 @@ mod tests {
             ("fd00::2".parse().unwrap(), 50001),
         ];
         list.extend((0..3000).map(|i| (IpAddr::from([10, 0, (i >> 8) as u8, i as u8]), 1000 + i)));
-        let Some((program, ours, _sockets)) = program(&FrameMatch::UdpDestinations(list), None) else { return };
-        let taken = |f: &[u8]| bpf::test_run(&program, f).unwrap() == TAKEN as u32;
+        let frames = FrameMatch::UdpDestinations(list);
+        let Some(program) = Unattached::new(&frames, None) else { return };
+        let taken = |f: &[u8]| program.takes(f);
         assert!(taken(&v4([192, 0, 2, 1], 30042, 0)));
         assert!(!taken(&v4([192, 0, 2, 1], 50000, 3)), "with options");
         assert!(taken(&v4([198, 51, 100, 7], 30042, 0)));
@@ -414,24 +602,66 @@ mod tests {
             assert!(!taken(&good[..cut]), "cut to {cut}");
         }
 
-        put_mac(&ours.mac, [9; 6]).unwrap();
-        assert!(!taken(&good), "the device has another address now");
-        put_mac(&ours.mac, OWN).unwrap();
-        ours.keys.remove(&key("192.0.2.1".parse().unwrap(), 30042)).unwrap();
+        let one = FrameMatch::UdpDestinations(vec![("192.0.2.1".parse().unwrap(), 30042)]);
+        program.remove(&one);
         assert!(!taken(&good), "not ours any more");
+        program.put(DEVICE, [9; 6], &one, 1);
+        assert!(!taken(&good), "the device has another address now");
+        program.put(DEVICE, OWN, &one, 1);
+        assert!(taken(&good));
+    }
+
+    #[test]
+    fn devices_have_parts_of_the_map_of_sockets() {
+        let program = match Program::load(MatchBy::EtherType, None) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return crate::skip_without_privileges("XDP programs need CAP_BPF and CAP_NET_ADMIN");
+            }
+            other => other.unwrap(),
+        };
+        assert_eq!([3, 1, 256].map(|queues| program.reserve(queues).unwrap()), [0, 3, 4]);
+        program.give_back(3);
+        assert_eq!([2, 1].map(|queues| program.reserve(queues).unwrap()), [260, 3]);
+        program.give_back(0);
+        assert_eq!([1, 2, 1].map(|queues| program.reserve(queues).unwrap()), [0, 1, 262]);
+        assert!(program.reserve(MAX_SOCKETS).is_err());
+    }
+
+    #[test]
+    fn programs_are_shared_by_kind_and_pattern() {
+        let programs = Programs::default();
+        let pattern = |value| Pattern { bytes: vec![(4, vec![value])] };
+        let get = |by, apart: Option<&Pattern>| programs.get(by, apart).map(|program| program.program.as_raw_fd());
+        let first = match programs.get(MatchBy::UdpDestination, Some(&pattern(1))) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return crate::skip_without_privileges("XDP programs need CAP_BPF and CAP_NET_ADMIN");
+            }
+            other => other.unwrap(),
+        };
+        assert_eq!(get(MatchBy::UdpDestination, Some(&pattern(1))).unwrap(), first.program.as_raw_fd());
+        let types = programs.get(MatchBy::EtherType, None).unwrap();
+        assert_eq!(get(MatchBy::EtherType, None).unwrap(), types.program.as_raw_fd());
+        for (by, apart) in [(MatchBy::UdpDestination, None), (MatchBy::UdpDestination, Some(pattern(2)))] {
+            let other = programs.get(by, apart.as_ref()).unwrap();
+            assert!(!Arc::ptr_eq(&other, &first) && !Arc::ptr_eq(&other, &types));
+        }
+        let all = [(); 2].map(|()| programs.get(MatchBy::Everything, None).unwrap());
+        assert!(!Arc::ptr_eq(&all[0], &all[1]));
     }
 
     #[test]
     fn leaves_what_is_to_come_apart_to_the_kernel() {
         let list = [("192.0.2.1".parse().unwrap(), 30042), ("fd00::1".parse().unwrap(), 30042)];
         let pattern = Pattern { bytes: vec![(4, vec![203]), (8, vec![0, 2])] };
-        let Some((program, ..)) = program(&FrameMatch::UdpDestinations(list.to_vec()), Some(&pattern)) else { return };
+        let Some(program) = Unattached::new(&FrameMatch::UdpDestinations(list.to_vec()), Some(&pattern)) else {
+            return;
+        };
         let with = |mut frame: Vec<u8>, fourth: u8, eighth: u8| {
             // Both parts make the UDP payload at least four bytes long.
             let payload = if frame[12] == 8 { 14 + 4 * usize::from(frame[14] & 15) + 8 } else { 62 };
             frame.resize(payload + 9, 0);
             (frame[payload + 4], frame[payload + 8]) = (fourth, eighth);
-            bpf::test_run(&program, &frame).unwrap() == TAKEN as u32
+            program.takes(&frame)
         };
         for frame in [v4([192, 0, 2, 1], 30042, 0), v6("fd00::1", 30042)] {
             assert!(!with(frame.clone(), 203, 0));
@@ -440,6 +670,6 @@ mod tests {
             assert!(with(frame.clone(), 17, 0));
         }
         let short = v4([192, 0, 2, 1], 30042, 0);
-        assert!(bpf::test_run(&program, &short[..42 + 3]).unwrap() == TAKEN as u32, "too short to have the pattern");
+        assert!(program.takes(&short[..42 + 3]), "too short to have the pattern");
     }
 }

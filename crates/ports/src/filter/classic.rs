@@ -119,6 +119,18 @@ fn whole_udp() -> Vec<Instruction> {
     ]
 }
 
+/// Drops packets that are not UDP over IPv6 without extension headers. With `fragments`, accepts fragments of UDP
+/// datagrams.
+fn udp_over_ipv6(fragments: bool) -> Vec<Instruction> {
+    let mut code = vec![op(LOAD_BYTE, NETWORK + 6)];
+    if fragments {
+        let accept = [op(LOAD_BYTE, NETWORK + 40), jump(JUMP_EQUAL, 17, 0, 1), op(RETURN, WHOLE), op(RETURN, 0)];
+        code.extend(when_equal(44, accept.to_vec()));
+    }
+    code.extend([jump(JUMP_EQUAL, 17, 1, 0), op(RETURN, 0)]);
+    code
+}
+
 /// The maximum number of port ranges that a filter tests.
 const RANGES: usize = 256;
 
@@ -158,6 +170,11 @@ enum Which<'a> {
 }
 
 impl Which<'_> {
+    /// Whether fragments pass. They belong to one filter of those that divide datagrams.
+    fn with_fragments(self) -> bool {
+        !matches!(self, Which::Matching(_))
+    }
+
     /// Continues after the block, or drops the packet. The index register holds the length of the IP header.
     fn block(self) -> Vec<Instruction> {
         // The test continues at the first instruction if the pattern matches, and at the second if not.
@@ -227,7 +244,8 @@ impl Filter {
     /// of these destinations: over IPv4 without options and with the don't-fragment flag, or over IPv6 without
     /// extension headers. Drops all others. [`Filter::but_raw`] is the complement. If there are too many destinations
     /// for the kernel's limit, the filter compares ports only, and also passes datagrams to these ports of other
-    /// addresses.
+    /// addresses. If there are destinations over IPv6, fragments of UDP datagrams over IPv6 pass, whatever their
+    /// destination.
     pub fn udp_destinations(destinations: &[(IpAddr, u16)]) -> Result<Filter, TooLong> {
         Filter::udp(destinations, Which::All)
     }
@@ -271,7 +289,7 @@ impl Filter {
         }
         ipv4.push(reject);
 
-        let mut ipv6 = vec![op(LOAD_BYTE, NETWORK + 6), jump(JUMP_EQUAL, 17, 1, 0), reject];
+        let mut ipv6 = udp_over_ipv6(which.with_fragments() && !v6.is_empty());
         if !block.is_empty() {
             ipv6.push(op(LOAD_INDEX, 40));
             ipv6.extend(&block);
@@ -317,7 +335,9 @@ impl Filter {
         ipv4.extend(&block);
         ipv4.push(op(LOAD_HALF_INDEXED, NETWORK + 2));
         ipv4.extend(ports(true));
-        let mut ipv6 = vec![op(LOAD_BYTE, NETWORK + 6), jump(JUMP_EQUAL, 17, 1, 0), reject, op(LOAD_INDEX, 40)];
+        let any_ipv6 = destinations.iter().any(|(address, _)| address.is_ipv6());
+        let mut ipv6 = udp_over_ipv6(which.with_fragments() && any_ipv6);
+        ipv6.push(op(LOAD_INDEX, 40));
         ipv6.extend(&block);
         ipv6.push(op(LOAD_HALF, NETWORK + 40 + 2));
         ipv6.extend(ports(false));
@@ -330,12 +350,12 @@ impl Filter {
 
     /// Returns the filter of a UDP socket, over IPv4 or IPv6, beside raw ports: it drops the datagrams to the socket
     /// that raw ports take, and passes the rest. `None` if raw ports take nothing. It drops exactly what
-    /// [`Filter::udp_destinations`] passes, with one exception: IPv6 datagrams that arrived in fragments, but are no
-    /// longer than the MTU of the raw ports' device.
+    /// [`Filter::udp_destinations`] passes.
     ///
     /// Packet sockets see the fragments of a datagram, UDP sockets only the reassembled datagram, which carries no
-    /// trace of fragmentation. Over IPv4, only datagrams without the don't-fragment flag can have been fragmented. Over
-    /// IPv6, datagrams longer than the MTU must have been.
+    /// trace of fragmentation. Over IPv4, only datagrams without the don't-fragment flag can have been fragmented; the
+    /// sockets keep these. Over IPv6, datagrams longer than the MTU must have been, and the sockets keep them; packet
+    /// sockets reassemble shorter ones.
     ///
     /// [`Takes::Frames`] drops all but datagrams longer than the MTU, and over IPv6 those with extension headers.
     ///
@@ -569,6 +589,29 @@ mod tests {
         for cut in 0..38 {
             assert!(!pass(&good[..cut]), "cut to {cut}");
         }
+    }
+
+    #[test]
+    fn packet_sockets_see_fragments_over_ipv6() {
+        let fragment = |protocol: u8| {
+            let mut frame = v6("fd00::9", 1);
+            frame[20] = 44;
+            frame[54] = protocol;
+            frame
+        };
+        let few: Vec<(IpAddr, u16)> = vec![("192.0.2.1".parse().unwrap(), 5), ("fd00::1".parse().unwrap(), 5)];
+        // With so many, the filter compares ports only.
+        let many: Vec<(IpAddr, u16)> = (0..4000).map(|i: u16| ([0xfd, 0, 0, 0, 0, 0, 0, i].into(), i)).collect();
+        let pattern = Pattern { bytes: vec![(4, vec![203])] };
+        for destinations in [&few, &many] {
+            let [urgent, others] = Filter::divided(destinations, &pattern).unwrap();
+            for filter in [&Filter::udp_destinations(destinations).unwrap(), &others] {
+                assert!(run(filter, &fragment(17), 0, false) && !run(filter, &fragment(6), 0, false));
+                assert!(!run(filter, &fragment(17), 3, false), "another host's frame");
+            }
+            assert!(!run(&urgent, &fragment(17), 0, false));
+        }
+        assert!(!run(&Filter::udp_destinations(&few[..1]).unwrap(), &fragment(17), 0, false), "only IPv4");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Closes in the background what the kernel is slow to close: packet sockets, AF_XDP sockets, and XDP programs on
-//! devices.
+//! Closes in the background what the kernel is slow to close: packet sockets, AF_XDP sockets, XDP programs on devices,
+//! and what callers give.
 //!
 //! Closing one of them waits for an RCU grace period, some ten milliseconds. In sequence, that takes seconds for a
 //! hundred devices. On a thread each, all wait for the same grace period.
@@ -29,8 +29,8 @@ pub(crate) fn process_ends() -> bool {
     ENDING.load(Ordering::Acquire)
 }
 
-/// Runs `work` on a new thread, or directly if no thread can be started.
-pub(crate) fn in_background(work: impl FnOnce() + Send + 'static) {
+/// Runs `work`, which closes something, on a new thread, or directly if no thread can be started.
+pub fn in_background(work: impl FnOnce() + Send + 'static) {
     // If the thread cannot be started, its closure is dropped; the shared slot keeps `work` for this thread.
     let work = Arc::new(Mutex::new(Some(work)));
     let of_thread = work.clone();

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
+use hopwright_ports::af_packet::Input;
 use hopwright_ports::{AfPacket, Filter, Pattern, PortSize, RingSize, checksum};
 
 fn pool() -> Pool {
@@ -270,7 +271,9 @@ fn what_is_received_apart_survives_a_full_ring() {
         let mut a = AfPacket::open("va", None).unwrap();
         let size = PortSize { receive: RingSize { slot: 2048, slots: 32 }, ..PortSize::default() };
         let mut b = AfPacket::with_size("vb", Some(&common), size).unwrap();
-        b.receive_apart(&urgent).unwrap();
+        let urgent = Input::small("vb", &urgent).unwrap();
+        let set_urgent = urgent.filter_setter();
+        b.receive_apart(urgent);
         let mut pool = pool();
         // Many more than fit the ring, and now and then one that must arrive.
         let apart = |n: u8| datagram(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);
@@ -287,7 +290,7 @@ fn what_is_received_apart_survives_a_full_ring() {
         assert!(others > 0 && b.stats().rx_overrun == 2000 - others as u64, "{others} {:?}", b.stats());
 
         // What is ours may change.
-        let (set_common, set_urgent) = (b.filter_setter().unwrap(), b.urgent_filter_setter().unwrap());
+        let set_common = b.filter_setter().unwrap();
         set_common.set(&Filter::nothing()).unwrap();
         transmit(&mut a, &mut pool, &[datagram(&[0; 200]), apart(7)]);
         assert_eq!(receive(&mut b, &mut pool, 1), [apart(7)]);

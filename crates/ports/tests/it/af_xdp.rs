@@ -9,6 +9,8 @@ use crate::devices::{MAC_B, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
+use hopwright_ports::af_packet::Input;
+use hopwright_ports::af_xdp::Programs;
 use hopwright_ports::{
     AfPacket, AfXdp, Filter, FrameMatch, Pattern, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum, closing,
 };
@@ -339,11 +341,16 @@ fn what_is_received_apart_survives_full_rings() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 1500);
             let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
-            let device =
-                XdpDevice::attach_but("vb", &FrameMatch::UdpDestinations(ours.to_vec()), Some(&pattern), options)
-                    .unwrap();
+            let device = XdpDevice::attach_but(
+                &Programs::default(),
+                "vb",
+                &FrameMatch::UdpDestinations(ours.to_vec()),
+                Some(&pattern),
+                options,
+            )
+            .unwrap();
             let mut port = device.port(&shared.frames, &[0]).unwrap();
-            port.receive_apart(&urgent).unwrap();
+            port.receive_apart(Input::small("vb", &urgent).unwrap());
             port.receive(&mut shared.pool, &mut Vec::with_capacity(1), 0);
             // Many more than fit the rings, and now and then one that must arrive.
             let apart = |n: u8| to_ours(&[n, 0, 0, 0, 203, 0, 0, 0, 2, 0, 0, 0]);

@@ -541,6 +541,17 @@ fn beside_raw_ports(choice: PortChoice) {
                 set(&peer, libc::IPPROTO_IPV6, libc::IPV6_HOPOPTS, &[0, 0, 1, 4, 0, 0, 0, 0]);
                 peer.send_to(b"with an extension header", ours).unwrap();
                 assert_eq!(router.payloads(1, 1), [b"with an extension header"]);
+                // In fragments for a path that is narrower than the device, which the datagrams fit. The packet socket
+                // sees the fragments; AF_XDP leaves them to the kernel.
+                host.run(|| ip("link set h0 mtu 1280"));
+                let peer = host.socket("[fd00::2]:0");
+                for length in [1300, 1452] {
+                    peer.send_to(&bytes(length, 3), ours).unwrap();
+                    assert_eq!(router.payloads(usize::from(xdp), 1), [bytes(length, 3)]);
+                }
+                peer.send_to(&bytes(1453, 3), ours).unwrap();
+                assert_eq!(router.payloads(1, 1), [bytes(1453, 3)]);
+                host.run(|| ip("link set h0 mtu 1500"));
             }
             // With a tag of VLAN id 0, and with another. The router's MAC address is `frame`'s source.
             let mut tagged = frame(sockaddr(theirs), sockaddr(ours), b"with a priority");
