@@ -121,6 +121,20 @@ class Lab:
                 break
         return seen, first
 
+    def move_gateway(self) -> tuple[float, float, float]:
+        """Gives the gateway another Ethernet address. Hosts with entries before and after, and after how long."""
+        def entries() -> float:
+            return total(metrics(self.router, METRICS), "hopwright_host_entries")
+        mac, before = "02:00:00:00:00:fe", entries()
+        self.hosts.ip("link", "set", "in0", "address", mac)
+        self.router.ip("neigh", "replace", "10.0.0.254", "lladdr", mac, "dev", "if0", "nud", "reachable")
+        start = time.monotonic()
+        # The status is published five times a second.
+        time.sleep(0.3)
+        while (after := entries()) < before and time.monotonic() < start + 10:
+            time.sleep(0.1)
+        return before, after, time.monotonic() - start
+
     def cpu(self, seconds: float) -> float:
         """Share of a core that the router uses."""
         def used() -> float:
@@ -176,6 +190,12 @@ def run(lab: Lab, kind: RouterKind, addresses: int) -> int:
         bounded = bounded or metrics(lab.router, METRICS) if ours else None
         now = lab.cpu(2)
         that("idle afterwards", now <= idle + IDLE, f"{now:.1%} of a core, before {idle:.1%}")
+        if ours and behind:
+            before, after, took = lab.move_gateway()
+            that("they keep their entries when the gateway gets another Ethernet address", after >= before,
+                 f"{before:.0f} entries, {after:.0f} after {took:.1f} s")
+            seen, first = lab.reach(lab.new_host(True))
+            that("a new host behind it", seen >= 199, f"{seen} of 200, the first after {first * 1000:.1f} ms")
     if bounded:
         page = bounded
         names = ("entries", "promotions_total", "evictions_total")

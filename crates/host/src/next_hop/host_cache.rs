@@ -120,6 +120,11 @@ impl HostCache {
         devices
     }
 
+    /// Gives suspended hosts their entries back; see [`Resolver::resume_hosts`].
+    pub fn resume<L: Copy + Ord>(&self, resolver: &mut Resolver<L>, network: &mut impl Network, now: Instant) {
+        resolver.resume_hosts(self.limit, network, now);
+    }
+
     fn evict<L: Copy + Ord>(&mut self, resolver: &mut Resolver<L>) {
         // xorshift64
         self.random ^= self.random << 13;

@@ -386,9 +386,10 @@ impl Agent {
         if self.ports_changing && !self.switch.ports_changing() {
             self.ports_changing = false;
             self.underlay.set_ready();
-            self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
+            self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel, now);
             self.hosts.reconsider();
         }
+        self.hosts.resume(&mut self.next_hops, &mut self.kernel, now);
         if self.hosts.is_due(now) {
             self.learn_hosts(now)?;
         }
@@ -425,7 +426,7 @@ impl Agent {
 
     /// Adds new ports to the switch. Removes closed ones once no table entry refers to them.
     fn follow_ports(&mut self, changed: Changed) -> Result<(), AgentError> {
-        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
+        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel, Instant::now());
         self.program_changes()?;
         for number in changed.closed {
             if let Err(error) = self.switch.remove_port(number) {

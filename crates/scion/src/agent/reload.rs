@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{Count, Difference, wall_clock_us};
 use hopwright_host::watch::FileWatch;
+use hopwright_ports::closing;
 
 use super::{Agent, AgentError, Options, Setup};
 use crate::config::change::{self, ReloadCounts};
@@ -57,6 +58,13 @@ impl Reload {
         match FileWatch::new(&change::files(file, &setup.config.general.config_dir)) {
             Ok(watch) => self.watch = Some(watch),
             Err(error) => tracing::warn!(%error, "cannot watch the configuration for changes; SIGHUP works"),
+        }
+    }
+
+    /// Ends watching files. In the background, because the kernel closes the watch slowly.
+    pub(super) fn stop_watching(&mut self) {
+        if let Some(watch) = self.watch.take() {
+            closing::in_background(move || drop(watch));
         }
     }
 
@@ -233,7 +241,7 @@ impl Agent {
         self.setup = setup;
         // Addresses may have moved since everything was opened.
         self.setup.links.arrivals = super::arrivals(&self.setup, &mut self.underlay, &self.kernel);
-        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel);
+        self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel, Instant::now());
         next_hop::add_links(&mut self.next_hops, &self.setup.links, &mut self.kernel);
         let changes = self.next_hops.take_changes();
         // Sessions of unchanged links continue.

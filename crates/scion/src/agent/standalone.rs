@@ -91,6 +91,7 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     manager.stopping();
     closing::end_of_process();
     switch.stop();
+    agent.reload.stop_watching();
     for thread in workers {
         if thread.join().is_err() {
             return Err(AgentError::Worker("it panicked".into()));
@@ -100,6 +101,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     result?;
     let stats = agent.stats()?;
     report.write(&stats, options);
+    // The process ends: nobody needs the memory of the tables again, and freeing it takes time.
+    std::mem::forget(agent.vdp.clone());
     drop((agent, switch));
     if !closing::finish(CLOSING_TIME) {
         tracing::warn!("not all devices are closed");

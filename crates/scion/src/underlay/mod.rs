@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Instant;
 
 use hopwright_dataplane::{Pool, Port};
 use hopwright_host::metrics::CounterFamily;
@@ -646,7 +647,7 @@ pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result
         let device = kernel.devices().get(index)?;
         Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu, carrier: device.running }))
     };
-    next_hops.set_ports(raw.keys().filter_map(port).collect(), kernel);
+    next_hops.set_ports(raw.keys().filter_map(port).collect(), kernel, Instant::now());
     let kind = match choice {
         PortChoice::Auto => "AF_XDP or AF_PACKET",
         PortChoice::AfXdp => "AF_XDP",
