@@ -277,7 +277,6 @@ impl std::fmt::Debug for AfPacket {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     #[test]
