@@ -34,7 +34,7 @@ computing: unit docs stf test-dist test-rtl
 IDLE := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0)
 
 # What Cargo checks and compiles beside networks; not while it builds the command for them.
-checks: | hopwright interop-tools
+checks: | hopwright
 	$(IDLE) $(MAKE) compile
 
 # Cargo's commands in one row: side by side they would wait for each other.
@@ -97,6 +97,9 @@ tools:
 	tests/openflow/setup.sh
 	tests/rina/setup.sh
 	tests/rtl/setup.sh
+
+# Networks wait for the reference's tools, the checks for nothing: the tools come first.
+checks: | interop-tools
 
 # Those that take longest start first.
 waiting: network-mixes test-underlay p4runtime test-switchblade test-rina test-ip test-epic test-openflow test-switch test-four-routers tutorial side-by-side
