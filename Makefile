@@ -270,6 +270,7 @@ test-underlay: hopwright interop-tools
 .PHONY: test-rtl-long braccept-rtl
 test-rtl-long: braccept-rtl
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
+	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
 
 # The reference's acceptance tool with our router's data plane in simulated hardware, which is built first.
 braccept-rtl: hopwright interop-tools

@@ -49,7 +49,9 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         fabric = Fabric(pathlib.Path(name))
         try:
-            say("Fourteen namespaces with an IPC process each. Only spine1 has an address; all know the credential.\n")
+            say("RINA has one kind of layer, the DIF. A system's member of a DIF is an IPC process; applications ask it for flows by name.\n"
+                "Here are fourteen systems, each a network namespace with an IPC process. Their configurations name the DIF, its credential\n"
+                "and their links, and no routes; only spine1's has an address.\n")
             fabric.make()
             fabric.start()
             took = wait_for("all reach all", fabric.all_reached)

@@ -93,10 +93,12 @@ def ipv4(r):
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
 
 
-def frame(r):
+def frame(r, checksums=False):
+    """`checksums`: all links have the paper's syntax."""
     link = r.choice((PAPER, IRATI, TTL, CRC, BOTH))
     # One in ten has the syntax of another link.
-    content = pdu(r, link if r.random() < 0.9 else r.choice((PAPER, IRATI, TTL, CRC, BOTH)))
+    syntax = PAPER if checksums else link
+    content = pdu(r, syntax if r.random() < 0.9 else r.choice((PAPER, IRATI, TTL, CRC, BOTH)))
     type = 0xD1F0
     if r.random() < 0.1:
         type, content = 0x0800, ipv4(r)
@@ -187,16 +189,16 @@ class Replay(unittest.TestCase):
 
 
 class Engines(Replay):
-    def compare(self, program, entries, frames, *options):
+    def compare(self, program, entries, frames, *options, engine="jit"):
         """Returns how many bytes left."""
         interpreted = self.replay(program, entries, frames, "interp", *options)
-        compiled = self.replay(program, entries, frames, "jit", *options)
+        compiled = self.replay(program, entries, frames, engine, *options)
         # A line for each frame, and their sum.
         self.assertEqual(len(interpreted[0]), len(frames) + 1)
         for number, (one, other) in enumerate(zip(interpreted[0], compiled[0], strict=True)):
             self.assertEqual(one, other, f"frame {number}")
         self.assertEqual(interpreted[1], compiled[1])
-        print(f"{program}: {len(frames)} frames, {len(interpreted[1])} bytes came out")
+        print(f"{program}, {engine}: {len(frames)} frames, {len(interpreted[1])} bytes came out")
         return len(interpreted[1])
 
     def test_interior_router(self):
@@ -210,6 +212,17 @@ class Engines(Replay):
                 for port in (1, 2, 3, 4)]
         for port, bytes_ in zip((1, 2, 3, 4), left):
             self.assertGreater(bytes_, FRAMES // 4 * 60, f"frames of port {port}")
+
+    @unittest.skipUnless(os.environ.get("HOPWRIGHT_HARDWARE"), "takes minutes: HOPWRIGHT_HARDWARE=1, and verilator")
+    def test_interior_router_in_simulated_hardware(self):
+        r = random.Random(20201107)
+        entries = [line.replace("ttl:1", "ttl:0").replace("crc:1", "crc:0") for line in ENTRIES.splitlines()
+                   if not line.startswith(("value_set", "member", "group", "add groups"))]
+        entries += [f"add groups group:1 slot:{slot} use(next_hop:{(1, 2, 4)[slot % 3]})" for slot in range(64)]
+        options = ("-D", "NO_IRATI", "-D", "NO_SELECTOR")
+        frames = [frame(r, checksums=True) for _ in range(FRAMES)]
+        left = self.compare("interior.p4", "\n".join(entries) + "\n", frames, *options, engine="rtl")
+        self.assertGreater(left, FRAMES * 100)
 
 
 class EqualPaths(Replay):
