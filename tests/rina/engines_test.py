@@ -219,9 +219,8 @@ class Engines(Replay):
         entries = [line.replace("ttl:1", "ttl:0").replace("crc:1", "crc:0") for line in ENTRIES.splitlines()
                    if not line.startswith(("value_set", "member", "group", "add groups"))]
         entries += [f"add groups group:1 slot:{slot} use(next_hop:{(1, 2, 4)[slot % 3]})" for slot in range(64)]
-        options = ("-D", "NO_IRATI", "-D", "NO_SELECTOR")
         frames = [frame(r, checksums=True) for _ in range(FRAMES)]
-        left = self.compare("interior.p4", "\n".join(entries) + "\n", frames, *options, engine="rtl")
+        left = self.compare("../../tests/stf/rina_hardware.p4", "\n".join(entries) + "\n", frames, engine="rtl")
         self.assertGreater(left, FRAMES * 100)
 
 
