@@ -15,6 +15,8 @@ from engines import BUILD, HERE, run
 
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
+SCION = "p4/scion/border_router.p4"
+SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS"]
 # Program, target, bits of the bus, further arguments.
 DESIGNS = {
     "l2-256": ("examples/l2.p4", "ecp5-85-256", 256, []),
@@ -23,6 +25,8 @@ DESIGNS = {
     "l3-512": ("examples/l3.p4", "ecp5-85-512", 512, []),
     "validator-256": ("p4/validator/validator.p4", "ecp5-85-256", 256, []),
     "validator-512": ("p4/validator/validator.p4", "ecp5-85-512", 512, []),
+    "scion-256": (SCION, "ecp5-85-256", 256, SMALL),
+    "scion-512": (SCION, "ecp5-85-512", 512, SMALL),
 }
 
 

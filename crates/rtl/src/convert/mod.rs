@@ -9,7 +9,7 @@ mod externs;
 mod parser;
 mod stmt;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopwright_ir::analysis::in_place_suffix::InPlaceSuffix;
 use hopwright_ir::interp::InstanceType;
@@ -23,7 +23,7 @@ use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutput
 use crate::refusal::{Capability, Refusal};
 
 /// The maximum number of nodes of a design.
-const MAX_NODES: usize = 400_000;
+const MAX_NODES: usize = 100_000;
 
 /// Converts a pipeline.
 ///
@@ -354,12 +354,14 @@ impl<'p> Convert<'p> {
         let mut unions: BTreeMap<Vec<usize>, Value> = BTreeMap::new();
         for (at, slot) in slots.iter_mut().enumerate() {
             let mut groups: Vec<(Value, Vec<usize>)> = Vec::new();
+            let mut group_of: HashMap<Value, usize> = HashMap::new();
             for (i, path) in paths.iter().enumerate() {
                 let value = path.slots[at];
-                match groups.iter_mut().find(|g| g.0 == value) {
-                    Some(group) => group.1.push(i),
-                    None => groups.push((value, vec![i])),
-                }
+                let group = *group_of.entry(value).or_insert_with(|| {
+                    groups.push((value, Vec::new()));
+                    groups.len() - 1
+                });
+                groups[group].1.push(i);
             }
             match groups.as_slice() {
                 [_] => {}

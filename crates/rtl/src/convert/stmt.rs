@@ -11,6 +11,9 @@ use crate::refusal::Capability;
 /// How often a loop without a known bound is unrolled to find out whether constants end it.
 const TRIES: u32 = 64;
 
+/// The most repetitions of a loop: each is hardware of its own.
+const MAX_ROUNDS: u32 = 1024;
+
 /// The most bytes between two changed fields of a header that one edit covers.
 const EDIT_GAP: u32 = 2;
 
@@ -88,8 +91,13 @@ impl Convert<'_> {
                 return None;
             }
             StmtKind::Loop { body, bound } => {
+                if let Some(rounds) = bound.filter(|rounds| *rounds > MAX_ROUNDS) {
+                    let message = format!("up to {rounds} repetitions, of at most {MAX_ROUNDS}");
+                    self.refuse(Capability::ProgramSize, stmt.span, message);
+                    return None;
+                }
                 let mut path = path;
-                for _ in 0..bound.unwrap_or(TRIES).min(MAX_NODES as u32) {
+                for _ in 0..bound.unwrap_or(TRIES) {
                     path = self.block(body, path)?;
                     if self.b.design.nodes.len() > MAX_NODES {
                         break;

@@ -1,6 +1,6 @@
 //! Builds designs: folds constants, simplifies, and computes nothing twice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
 
 use hopwright_ir::{BinaryOp, Type, bits};
 use hopwright_source::Span;
@@ -17,6 +17,8 @@ pub struct Builder {
     known: HashMap<(Op, u32), Value>,
     /// Conditions of which exactly one is true when the first one is.
     splits: Vec<(Value, Vec<Value>)>,
+    /// The splits by their first part.
+    splits_of: HashMap<Value, Vec<usize>>,
     unions: HashMap<Vec<Value>, Value>,
     /// The P4 text that new nodes come from.
     pub span: Span,
@@ -28,6 +30,7 @@ impl Default for Builder {
             design: Design::default(),
             known: HashMap::new(),
             splits: Vec::new(),
+            splits_of: HashMap::new(),
             unions: HashMap::new(),
             span: Span::none(),
         }
@@ -376,7 +379,8 @@ impl Builder {
     /// Records that exactly one of the conditions is true when `whole` is.
     pub fn split(&mut self, whole: Value, parts: Vec<Value>) {
         let parts: Vec<Value> = parts.into_iter().filter(|p| !self.is(*p, 0)).collect();
-        if parts != [whole] {
+        if let ([first, ..], true) = (parts.as_slice(), parts != [whole]) {
+            self.splits_of.entry(*first).or_default().push(self.splits.len());
             self.splits.push((whole, parts));
         }
     }
@@ -390,19 +394,24 @@ impl Builder {
             return *known;
         }
         let key = conds.clone();
-        // Later splits are of parts of earlier ones.
-        for at in (0..self.splits.len()).rev() {
-            if conds.len() < 2 {
+        // Later splits are of parts of earlier ones: the latest that may be complete comes first.
+        let mut left: BTreeSet<Value> = conds.into_iter().collect();
+        let with_part = |part: &Value| self.splits_of.get(part).into_iter().flatten().copied();
+        let mut next: BinaryHeap<usize> = left.iter().flat_map(with_part).collect();
+        while let Some(at) = next.pop() {
+            if left.len() < 2 {
                 break;
             }
             let (whole, parts) = &self.splits[at];
-            if parts.len() <= conds.len() && parts.iter().all(|p| conds.binary_search(p).is_ok()) {
-                let (whole, parts) = (*whole, parts.clone());
-                conds.retain(|c| !parts.contains(c));
-                conds.push(whole);
-                conds.sort();
+            if parts.len() <= left.len() && parts.iter().all(|part| left.contains(part)) {
+                parts.iter().for_each(|part| {
+                    left.remove(part);
+                });
+                left.insert(*whole);
+                next.extend(with_part(whole).filter(|earlier| *earlier < at));
             }
         }
+        let conds: Vec<Value> = left.into_iter().collect();
         let value = self.any(&conds);
         self.unions.insert(key, value);
         value
