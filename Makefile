@@ -7,7 +7,7 @@ CARGO ?= cargo
 ROUTER ?= hopwright
 ROOT := $(filter 0,$(shell id -u))
 
-.PHONY: demo demo-switch test prepare checks compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
+.PHONY: demo demo-switch test prepare checks compile tools computing waiting alone lint unit docs stf p4runtime p4runtime-clients test-bfruntime test-ip test-epic test-openflow test-switch test-four-routers test-switchblade tutorial interop interop-tools braccept test-pages test-migrate test-network test-reload test-tenant test-hosts test-underlay test-local-topology test-long soak-short soak bench bench-long bench-brload hopwright dist install test-dist
 
 demo: hopwright interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
@@ -93,6 +93,7 @@ demo-switch: hopwright four-routers-clients
 tools:
 	tests/tutorial/setup.sh
 	tests/p4runtime/setup.sh
+	tests/bfruntime/setup.sh
 	tests/ip/setup.sh
 	tests/openflow/setup.sh
 	tests/rina/setup.sh
@@ -102,7 +103,7 @@ tools:
 checks: | interop-tools
 
 # Those that take longest start first.
-waiting: network-mixes test-underlay p4runtime test-switchblade test-rina test-ip test-epic test-openflow test-switch test-four-routers tutorial side-by-side
+waiting: network-mixes test-underlay p4runtime test-bfruntime test-switchblade test-rina test-ip test-epic test-openflow test-switch test-four-routers tutorial side-by-side
 
 alone: soak-short
 
@@ -112,6 +113,11 @@ p4runtime: hopwright p4runtime-clients
 
 p4runtime-clients:
 	tests/p4runtime/setup.sh
+
+# The BfRuntime service as a controller of a Tofino program sees it.
+test-bfruntime: hopwright
+	tests/bfruntime/setup.sh
+	tests/bfruntime/run.sh
 
 # The SwitchBlade platform with real packets: its protocols, and flows that a handler process decides.
 test-switchblade: hopwright p4runtime-clients
@@ -178,9 +184,9 @@ tools:
 demo-switch:
 	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
 
-waiting alone p4runtime test-ip test-epic test-openflow test-switch test-isolation test-four-routers test-switchblade test-rina tutorial interop:
+waiting alone p4runtime test-bfruntime test-ip test-epic test-openflow test-switch test-isolation test-four-routers test-switchblade test-rina tutorial interop:
 	@echo "==================================================================" >&2
-	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-ip, test-epic, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
+	@echo "SKIPPED: Rust tests of packet sockets and devices, p4runtime, test-bfruntime, test-ip, test-epic, test-openflow, test-switch, test-four-routers, test-switchblade, tutorial, braccept, test-pages, test-migrate, test-network, test-local-topology, test-reload, test-tenant, test-hosts, test-underlay and soak-short need root (network namespaces)." >&2
 	@echo "Run \`sudo make test\` to run them." >&2
 	@echo "==================================================================" >&2
 endif

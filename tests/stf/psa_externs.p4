@@ -134,7 +134,12 @@ control In(inout headers_t hdr, inout metadata_t meta, in psa_ingress_input_meta
 
 control InDeparser(packet_out packet, out none_t cloned, out none_t resubmitted, out none_t normal,
                    inout headers_t hdr, in metadata_t meta, in psa_ingress_output_metadata_t istd) {
+    Digest<pair_t>() sent;
+
     apply {
+        if (hdr.data.op == 0x0e) {
+            sent.pack({ hdr.data.x, hdr.data.y });
+        }
         packet.emit(hdr);
     }
 }

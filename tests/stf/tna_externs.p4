@@ -91,12 +91,22 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
            inout ingress_intrinsic_metadata_for_tm_t ig_tm_md) {
     Register<bit<32>, bit<8>>(16) numbers;
     Register<pair_t, bit<8>>(16, {0, 0}) pairs;
+    Register<bit<32>, bit<8>>(16, 77) seventy_seven;
+    Register<pair_t, bit<8>>(16, {1, 2}) one_and_two;
     Counter<bit<32>, bit<8>>(16, CounterType_t.PACKETS) counts;
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) direct;
     Meter<bit<8>>(16, MeterType_t.PACKETS) meter;
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) crc16;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) identity;
+    Hash<bit<8>>(HashAlgorithm_t.CRC8) crc8;
+    Hash<bit<64>>(HashAlgorithm_t.CRC64) crc64;
+    CRCPolynomial<bit<16>>(0x1021, false, false, false, 0xffff, 0) ccitt;
+    Hash<bit<16>>(HashAlgorithm_t.CUSTOM, ccitt) custom;
+    CRCPolynomial<bit<32>>(32w0x04c11db7, true, false, false, 0xffffffff, 0xffffffff) ieee;
+    Hash<bit<32>>(HashAlgorithm_t.CUSTOM, ieee) custom32;
+    Hash<bit<8>>(HashAlgorithm_t.XOR8) xor8;
+    Hash<bit<32>>(HashAlgorithm_t.XOR32) xor32;
     Random<bit<8>>() random;
     MathUnit<bit<32>>(MathOp_t.MUL, 3, 2) half_more;
 
@@ -167,6 +177,15 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             0x0f: { hdr.data.result = sizeInBytes(hdr.data); }
             0x11: { hdr.data.result = (bit<32>) meter.execute(hdr.data.index, (MeterColor_t) (bit<8>) hdr.data.a); }
             0x10: { ig_dprsr_md.digest_type = 1; }
+            0x12: { hdr.data.result = (bit<32>) crc8.get({hdr.data.a, hdr.data.b}); }
+            0x13: { hdr.data.result = (bit<32>) custom.get({hdr.data.a, hdr.data.b}); }
+            0x14: { hdr.data.result = custom32.get({hdr.data.a, hdr.data.b}); }
+            0x15: { hdr.data.result = (bit<32>) xor8.get({hdr.data.a, hdr.data.b}); }
+            0x16: { hdr.data.result = xor32.get({hdr.data.index, hdr.data.a, hdr.data.b}); }
+            0x17: { hdr.data.result = seventy_seven.read(hdr.data.index); seventy_seven.write(hdr.data.index, 5); }
+            0x18: { hdr.data.result = one_and_two.read(hdr.data.index).high; }
+            0x19: { ig_tm_md.copy_to_cpu = 1; }
+            0x1a: { hdr.data.result = (bit<32>) crc64.get({hdr.data.a, hdr.data.b}); }
         }
         if (hdr.summed.isValid()) {
             hdr.data.result[31:16] = md.residual;

@@ -384,6 +384,8 @@ pub(crate) enum P4infoFormat {
     Binary,
     /// Protocol buffers' JSON form
     Json,
+    /// bf-rt.json, which BfRuntime's controllers read: not P4Info, but the tables that they find
+    BfRt,
 }
 
 /// The engine of a test.

@@ -93,6 +93,12 @@ impl<'p> Used<'p> {
             }
         }
         self.objects.extend(measuring);
+        // Such as the register of a register action.
+        let parts = program.objects.iter().flat_map(|o| &o.args).filter_map(|arg| match arg.kind {
+            ExprKind::Object(id) => Some(id),
+            _ => None,
+        });
+        self.objects.extend(parts);
         self.objects.extend(program.main.objects.iter().map(|(_, id)| *id));
         self.made_tables = made(&program.tables, |t| t.span, |i| self.tables.contains(&TableId(i)));
         self.made_functions = made(&program.functions, |f| f.span, |i| self.functions.contains(&FunctionId(i)));

@@ -2,6 +2,7 @@
 
 use hopwright_sema::hir;
 use hopwright_source::Span;
+use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::storage::{Loc, Place, Purpose};
@@ -20,8 +21,24 @@ impl Lowering<'_> {
                 .object_kind(object)
                 .unwrap_or(ExternKind::Named { type_name: object.type_name.clone(), args: Vec::new() });
             let concurrent = object.annotations.iter().any(|a| a.name == "concurrent");
+            let initial = match kind {
+                ExternKind::Register { ty, .. } => self.initial_value(object, ty).unwrap_or_default(),
+                _ => BigUint::ZERO,
+            };
             let name = object.name.clone();
-            self.externs.push(ExternInstance { name, id: None, kind, concurrent, span: object.span });
+            self.externs.push(ExternInstance { name, id: None, kind, concurrent, initial, span: object.span });
+        }
+    }
+
+    /// What a register's cells hold at first: the constructor's second argument.
+    fn initial_value(&mut self, object: &hir::Object, ty: Type) -> Result<BigUint> {
+        let Some(initial) = object.args.get(1) else { return Ok(BigUint::ZERO) };
+        let block = std::mem::take(&mut self.block);
+        let whole = self.value(initial).and_then(|value| self.joined(&value, initial.span));
+        self.block = block;
+        match hopwright_ir::passes::fold::folded(whole?).as_const() {
+            Some(value) if value.bits() <= u64::from(ty.width()) => Ok(value.clone()),
+            _ => Err(self.unsupported(initial.span, "this initial value of a register")),
         }
     }
 
@@ -45,11 +62,6 @@ impl Lowering<'_> {
                 ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? }
             }
             "register" | "Register" => {
-                if let Some(initial) = object.args.get(1)
-                    && self.constant(initial)? != num_bigint::BigUint::ZERO
-                {
-                    return Err(self.unsupported(initial.span, "a register with an initial value other than zero"));
-                }
                 let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
                     let what = "a register holds numbers, truth values, and structs and tuples of these";
                     return Err(self.refuse(object.span, "E0457", what.into()));

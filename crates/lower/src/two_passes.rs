@@ -18,7 +18,7 @@ use std::sync::Arc;
 use hopwright_ir::interp::InstanceType;
 use hopwright_ir::{
     BinaryOp, Block, Control, DROP_PORT, Expr, ExprKind, ExternArg, ExternCall, ExternFn, FieldList, KeySet, Parser,
-    Pipeline, SelectCase, SlotId, SlotKind, State, StateId, Stmt, StmtKind, Target, Transition, Type, walk,
+    Pipeline, SelectCase, SlotId, SlotKind, State, StateId, StmtKind, Target, Transition, Type,
 };
 use hopwright_sema::architecture::{Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
@@ -28,6 +28,7 @@ use num_bigint::BigUint;
 use crate::parser::targets_mut;
 use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
+use crate::tofino::request::{before_deparsing, late};
 use crate::value::{binary, compare, mux, not};
 use crate::{Binding, Exit, Lowering, Reported, Result};
 
@@ -277,7 +278,7 @@ impl Lowering<'_> {
             this.set(storage, IngressInput, "parser_error", error, span);
             this.set(storage, IngressOutput, "drop", Expr::boolean(true, span), span);
             this.block.extend(blocks.ingress.iter().cloned());
-            let early = this.only(&blocks.ingress_deparser, &metas);
+            let early = before_deparsing(this, &blocks.ingress_deparser, metas);
             this.block.extend(early);
 
             let clone = this.get(storage, IngressOutput, "clone", span)?;
@@ -367,7 +368,7 @@ impl Lowering<'_> {
             let time = this.wide(standard.egress_global_timestamp, 64, span);
             this.set(storage, EgressInput, "egress_timestamp", time, span);
             this.block.extend(blocks.egress.iter().cloned());
-            let early = this.only(&blocks.egress_deparser, &metas);
+            let early = before_deparsing(this, &blocks.egress_deparser, metas);
             this.block.extend(early);
 
             let clone = this.get(storage, EgressOutput, "clone", span)?;
@@ -410,10 +411,10 @@ impl Lowering<'_> {
         let second = binary(BinaryOp::LogicalOr, copy, self.is(slots.pass, 1, span), Type::Bool, span);
         let as_received = self.is(standard.instance_type, InstanceType::IngressClone as u32, span);
         let ingress = self.nested(|this| {
-            this.branch(not(as_received, span), blocks.ingress_deparser.clone(), Vec::new(), span);
+            this.branch(not(as_received, span), late(&blocks.ingress_deparser), Vec::new(), span);
             Ok(())
         })?;
-        self.branch(second, blocks.egress_deparser.clone(), ingress, span);
+        self.branch(second, late(&blocks.egress_deparser), ingress, span);
         Ok(())
     }
 
@@ -486,31 +487,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// The statements of a deparser that write these slots, and the locals that these need.
-    ///
-    /// Metadata that go with a packet are assigned by a deparser, but the packet takes them before that runs.
-    fn only(&self, deparser: &Block, slots: &HashSet<SlotId>) -> Block {
-        let mut wanted = slots.clone();
-        while !slots.is_empty() {
-            let before = wanted.len();
-            walk::stmts(deparser, &mut |stmt| {
-                if let StmtKind::Assign(slot, value) = &stmt.kind
-                    && wanted.contains(slot)
-                {
-                    walk::expr_slots(value, &mut |read| {
-                        if self.slots[read.index()].kind == SlotKind::Local {
-                            wanted.insert(read);
-                        }
-                    });
-                }
-            });
-            if wanted.len() == before {
-                break;
-            }
-        }
-        chosen(deparser, &wanted)
-    }
-
     fn slots_of(&self, storage: &HashMap<ParamRole, Place>, roles: &[ParamRole]) -> HashSet<SlotId> {
         let mut slots = Vec::new();
         roles.iter().filter_map(|role| storage.get(role)).for_each(|place| self.slots_in(place, &mut slots));
@@ -540,30 +516,4 @@ fn narrow_port(port: Expr, span: Span) -> Expr {
     let low = slice(port.clone(), 8, span);
     let exists = compare(wide_port(low.clone(), span), port, span);
     mux(exists, low, Expr::constant(DROP_PORT, Type::Bits(9), span), span)
-}
-
-/// The statements that write these slots, under their conditions. Scopes are dissolved: labels are unique.
-fn chosen(block: &Block, wanted: &HashSet<SlotId>) -> Block {
-    let mut out = Vec::new();
-    for stmt in block {
-        match &stmt.kind {
-            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } if wanted.contains(slot) => {
-                out.push(stmt.clone());
-            }
-            StmtKind::Scope { body, .. } => out.extend(chosen(body, wanted)),
-            StmtKind::If { .. } | StmtKind::Switch { .. } => {
-                let mut stmt: Stmt = stmt.clone();
-                let mut empty = true;
-                for inner in walk::blocks_mut(&mut stmt) {
-                    *inner = chosen(inner, wanted);
-                    empty &= inner.is_empty();
-                }
-                if !empty {
-                    out.push(stmt);
-                }
-            }
-            _ => {}
-        }
-    }
-    out
 }

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopwright_dataplane::{Tenant, VirtualDataPlane};
+use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
 use hopwright_ir::{ActionCall, TableEntry};
+use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::arbitration::{Elections, role_name};
@@ -49,11 +50,13 @@ pub struct Counts {
 pub struct Device {
     id: u64,
     tenant: Arc<Tenant>,
-    policy: EnginePolicy,
+    pub(crate) policy: EnginePolicy,
     /// Something else has the tenant's tables and CPU queue.
     read_only: bool,
     elections: Mutex<Elections>,
-    state: Mutex<Option<State>>,
+    pub(crate) state: Mutex<Option<State>>,
+    /// Services of other protocols.
+    pub(crate) listeners: Mutex<Vec<mpsc::Sender<Digest>>>,
     saved: Mutex<Option<Program>>,
     counts: Counts,
     turns: Turns,
@@ -69,6 +72,7 @@ impl Device {
             read_only: false,
             elections: Mutex::default(),
             state: Mutex::default(),
+            listeners: Mutex::default(),
             saved: Mutex::default(),
             counts: Counts::default(),
             turns: Turns::default(),
@@ -128,7 +132,7 @@ impl Device {
         Ok(elections.rights(&role))
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(crate) fn check_writable(&self) -> Result<()> {
         if self.read_only {
             Err(denied("an agent of the switch controls this device: it can only be read"))
         } else {
@@ -140,26 +144,41 @@ impl Device {
     pub(crate) fn write(&self, request: &v1::WriteRequest) -> std::result::Result<(), Status> {
         let rights = self.check_primary(&request.role, request.role_id, request.election_id.as_ref());
         let rights = rights.map_err(Failure::status)?;
+        let atomicity = Atomicity::try_from(request.atomicity);
+        let atomicity = atomicity.map_err(|_| invalid("no such atomicity").status())?;
+        let results = self.apply(&request.updates, &rights, atomicity).map_err(Failure::status)?;
+        if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
+    }
+
+    /// Applies updates; returns what became of each.
+    pub(crate) fn apply(
+        &self,
+        updates: &[v1::Update],
+        rights: &Rights,
+        atomicity: Atomicity,
+    ) -> Result<Vec<Result<()>>> {
         let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or_else(no_program).map_err(Failure::status)?;
-        let results = match Atomicity::try_from(request.atomicity) {
-            Ok(Atomicity::ContinueOnError) => state.write_each(&request.updates, &rights),
-            Ok(Atomicity::RollbackOnError) => state.write_all(&request.updates, &rights),
-            Ok(Atomicity::DataplaneAtomic) => self
-                .tenant
-                .between_rounds(|| state.write_all(&request.updates, &rights))
-                .map_err(|e| exhausted(e.to_string()).status())?,
-            Err(_) => return Err(invalid("no such atomicity").status()),
+        let state = state.as_mut().ok_or_else(no_program)?;
+        let results = match atomicity {
+            Atomicity::ContinueOnError => state.write_each(updates, rights),
+            Atomicity::RollbackOnError => state.write_all(updates, rights),
+            Atomicity::DataplaneAtomic => {
+                self.tenant.between_rounds(|| state.write_all(updates, rights)).map_err(|e| exhausted(e.to_string()))?
+            }
         };
         let failed = results.iter().filter(|r| r.is_err()).count();
         self.counts.failed.fetch_add(failed as u64, Ordering::Relaxed);
         self.counts.updates.fetch_add((results.len() - failed) as u64, Ordering::Relaxed);
-        if failed > 0 { Err(failure::batch(&results)) } else { Ok(()) }
+        Ok(results)
     }
 
     /// Evaluates one entity of a role's read.
     pub(crate) fn read(&self, role: &str, entity: &v1::Entity) -> Result<Vec<v1::entity::Entity>> {
-        let asked = entity.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))?;
+        self.read_as(role, entity.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))?)
+    }
+
+    /// Evaluates a read of a role.
+    pub(crate) fn read_as(&self, role: &str, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
         let rights = self.elections().rights(role);
         rights.check_read(asked)?;
         let state = lock(&self.state);
@@ -202,7 +221,7 @@ impl Device {
         }
     }
 
-    fn commit(&self, program: Program, keep: bool) -> Result<()> {
+    pub(crate) fn commit(&self, program: Program, keep: bool) -> Result<()> {
         let vdp = program.data_plane(self.policy)?;
         let mut state = lock(&self.state);
         let mut next = State::new(program, vdp.clone());
@@ -276,6 +295,7 @@ impl Device {
         if let Some(state) = lock(&self.state).as_mut() {
             for _ in 0..DIGESTS_A_TURN {
                 let Some(digest) = self.tenant.next_digest() else { break };
+                self.tell_listeners(&digest);
                 lists.extend(state.digests.add(&digest, now));
             }
             lists.extend(state.digests.due(now));
@@ -315,12 +335,12 @@ fn tell(device: &Weak<Device>) {
     }
 }
 
-fn no_program() -> Failure {
+pub(crate) fn no_program() -> Failure {
     // The wording that clients expect.
     precondition("no forwarding pipeline config set for this device")
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,6 +9,8 @@ use crate::proto::{rpc, v1};
 
 /// The most bytes of an answer's trailers: gRPC's C library always accepts 8 KiB, and ends the stream at 16.
 const MAX_TRAILERS: usize = 7 << 10;
+/// The type of an update's error in the details of P4Runtime's statuses.
+pub(crate) const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
 /// The most bytes of human-readable text in them.
 const MAX_MESSAGE: usize = 512;
 
@@ -112,8 +114,9 @@ pub(crate) fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
 }
 
 /// The status of a write of which some updates failed: one error for each update, in order, including those that succeeded,
-/// as long as there is room; the first failures carry their messages.
-pub(crate) fn batch(results: &[Result<()>]) -> Status {
+/// as long as there is room; the first failures carry their messages. `error_type` is the type URL of errors, whose messages have the
+/// fields of P4Runtime's.
+pub fn batch(results: &[std::result::Result<(), Failure>], error_type: &str) -> Status {
     let failed = results.iter().filter(|r| r.is_err()).count();
     let first = results.iter().enumerate().find_map(|(at, r)| Some((at, r.as_ref().err()?)));
     let message = first.map_or_else(String::new, |(at, failure)| {
@@ -122,13 +125,14 @@ pub(crate) fn batch(results: &[Result<()>]) -> Status {
     });
     // The message is sent twice: percent-encoded, which may triple its length, and in the details, in Base64.
     let room = (MAX_TRAILERS - 3 * message.len().min(MAX_TRAILERS / 4)) * 3 / 4 - message.len();
-    let code = |result| any(&error(result, false));
+    let any = |error: v1::Error| prost_types::Any { type_url: error_type.into(), value: error.encode_to_vec() };
+    let code = |result| any(error(result, false));
     let codes: usize = results.iter().map(|r| size(&code(r))).sum();
     let mut for_messages = room.saturating_sub(codes).max(room / 2);
     let mut left = room;
     let mut details = Vec::new();
     for result in results {
-        let (short, full) = (code(result), any(&error(result, true)));
+        let (short, full) = (code(result), any(error(result, true)));
         let more = size(&full) - size(&short);
         let detail = match for_messages.checked_sub(more) {
             Some(rest) => {
@@ -156,10 +160,6 @@ fn error(result: &Result<()>, message: bool) -> v1::Error {
         Err(failure) if message => v1::Error { message: cut(&failure.message), ..failure.detail() },
         Err(failure) => v1::Error { message: String::new(), ..failure.detail() },
     }
-}
-
-fn any(error: &v1::Error) -> prost_types::Any {
-    prost_types::Any { type_url: "type.googleapis.com/p4.v1.Error".into(), value: error.encode_to_vec() }
 }
 
 /// Bytes in a status: with tag and length.
@@ -200,7 +200,7 @@ mod tests {
             vec![long(); 100_000],
             [vec![Ok(()); 5000], vec![long(); 5000]].concat(),
         ] {
-            let status = batch(&results);
+            let status = batch(&results, ERROR_TYPE);
             assert!(trailers(&status) < 8 << 10, "{}", trailers(&status));
             let failed = results.iter().filter(|r| r.is_err()).count();
             assert!(status.message().starts_with(&format!("{failed} of {} updates failed", results.len())));

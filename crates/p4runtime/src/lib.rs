@@ -12,6 +12,7 @@ mod arbitration;
 pub mod bytes;
 pub mod client;
 mod device;
+mod devices;
 mod digests;
 mod entries;
 mod failure;
@@ -37,6 +38,7 @@ mod uploads;
 
 pub use access::{Access, Client};
 pub use device::{Counts, Device};
-pub use failure::Failure;
+pub use devices::{Devices, Running};
+pub use failure::{Failure, batch};
 pub use program::{Bundle, EnginePolicy, Maker, Program};
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};

@@ -12,10 +12,12 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio_stream::wrappers::TcpListenerStream;
+use tonic::service::Routes;
 use tonic::transport::{Certificate, Identity, Server as Grpc, ServerTlsConfig};
 
 use crate::access::Access;
 use crate::device::Device;
+use crate::devices::Devices;
 use crate::proto::trace::trace_server::TraceServer;
 use crate::proto::v1::p4_runtime_server::P4RuntimeServer;
 use crate::registry::Registry;
@@ -86,6 +88,18 @@ impl Server {
     /// # Errors
     /// If the address is in use, or certificates are invalid.
     pub fn start(options: &Options, devices: impl IntoIterator<Item = Device>) -> Result<Server, ServeError> {
+        Server::start_with(options, devices, |_, routes| routes)
+    }
+
+    /// The same with services of other protocols, which `add` adds to P4Runtime's. They have the devices.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_with(
+        options: &Options,
+        devices: impl IntoIterator<Item = Device>,
+        add_services: impl FnOnce(Devices, Routes) -> Routes,
+    ) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(wait::give_way).enable_all();
@@ -114,16 +128,14 @@ impl Server {
         }
         let service = Service::new(registry.clone());
         runtime.spawn(service.give_memory_back());
-        let trace = TraceServer::new(service.clone());
+        let (trace, for_others) = (TraceServer::new(service.clone()), Devices::new(service.clone()));
         let service =
             P4RuntimeServer::new(service).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
         let (stop, stopped) = oneshot::channel::<()>();
-        let serving = grpc.add_service(service).add_service(trace).serve_with_incoming_shutdown(
-            TcpListenerStream::new(listener),
-            async {
-                let _ = stopped.await;
-            },
-        );
+        let routes = add_services(for_others, Routes::new(service).add_service(trace));
+        let serving = grpc.add_routes(routes).serve_with_incoming_shutdown(TcpListenerStream::new(listener), async {
+            let _ = stopped.await;
+        });
         runtime.spawn(async move {
             if let Err(error) = serving.await {
                 tracing::error!("P4Runtime: {}", words(&error));

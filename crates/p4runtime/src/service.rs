@@ -78,7 +78,7 @@ impl Service {
     }
 
     /// Runs long work for a device on a thread that may block, when it is its turn.
-    async fn work<T: Send + 'static>(
+    pub(crate) async fn work<T: Send + 'static>(
         &self,
         device: Arc<Device>,
         work: impl FnOnce(&Device) -> Result<T, Status> + Send + 'static,

@@ -51,6 +51,8 @@ pub(crate) struct Idle {
 
 /// A device's program with everything that controllers have written.
 pub(crate) struct State {
+    /// The number of the program's run ([`crate::Running`]).
+    pub generation: u64,
     pub program: Program,
     pub vdp: Arc<VirtualDataPlane>,
     pub notes: HashMap<EntryKey, Note>,
@@ -66,6 +68,7 @@ impl State {
     pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let digests = Digests::new(&program);
         State {
+            generation: State::next_generation(),
             program,
             vdp,
             notes: HashMap::new(),

@@ -55,6 +55,8 @@ capabilities! {
     CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
     /// `digest`.
     Digest = "digest": "digests",
+    /// A register with an initial value.
+    InitialValue = "initial-value": "registers that begin with another value than zero",
     /// `random`.
     Random = "random": "random numbers",
     /// Checksums over the payload.

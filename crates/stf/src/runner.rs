@@ -247,9 +247,11 @@ impl<'a> Runner<'a> {
             }
             Command::RegisterReset(name) => {
                 let register = self.register(name)?;
-                if let ExternKind::Register { size, .. } = self.engine.pipeline()[register].kind {
+                let object = &self.engine.pipeline()[register];
+                if let ExternKind::Register { size, .. } = object.kind {
+                    let initial = object.initial.clone();
                     for index in 0..size {
-                        self.engine.set_register(register, index, BigUint::ZERO)?;
+                        self.engine.set_register(register, index, initial.clone())?;
                     }
                 }
             }

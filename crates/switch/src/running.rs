@@ -422,7 +422,7 @@ fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
     });
     // Until the tenants are there.
     let options = Options { address: settings.address, tls, access: Access::Later };
-    Ok(Server::start(&options, [])?)
+    Ok(Server::start_with(&options, [], hopwright_bfruntime::serve)?)
 }
 
 /// Who may reach which devices.

@@ -6,7 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_abi::CounterCell;
+use hopwright_abi::{CounterCell, limbs_of, push_limbs};
+use num_bigint::BigUint;
 
 pub use hopwright_ir::interp::Count;
 
@@ -137,6 +138,15 @@ impl Registers {
 
     pub(crate) fn len(&self) -> usize {
         self.words.0.len() / self.limbs
+    }
+
+    /// Sets all values. Zeros take no memory until they are written.
+    pub(crate) fn fill(&self, value: &BigUint, width: u32) {
+        if *value != BigUint::ZERO {
+            let mut limbs = Vec::new();
+            push_limbs(&mut limbs, value, limbs_of(width));
+            (0..self.len()).for_each(|at| self.write(at, &limbs));
+        }
     }
 
     /// The address of the values, for generated code.

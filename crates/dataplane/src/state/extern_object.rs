@@ -50,7 +50,9 @@ impl ExternObject {
             ExternKind::Counter { size, .. } => ExternObject::Counters(Counters::new(cells(*size)?)),
             ExternKind::Register { size, ty } => {
                 let width = ty.width();
-                ExternObject::Registers { values: Registers::new(cells(*size)?, limbs_of(width).max(1)), width }
+                let values = Registers::new(cells(*size)?, limbs_of(width).max(1));
+                values.fill(&pipeline[id].initial, width);
+                ExternObject::Registers { values, width }
             }
             ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
             ExternKind::Meter { size, unit } => ExternObject::Meters(Meters::indirect(*unit, cells(*size)?, domain)),

@@ -19,6 +19,7 @@ pub(crate) fn run(args: &P4infoArgs) -> Result<(), Failure> {
         P4infoFormat::Text => p4info::to_text(&info)?.into_bytes(),
         P4infoFormat::Json => p4info::to_json(&info)?.into_bytes(),
         P4infoFormat::Binary => p4info::to_binary(&info),
+        P4infoFormat::BfRt => format!("{:#}\n", hopwright_bfruntime::info(&pipeline.name, &info)).into_bytes(),
     };
     write(args.output.as_deref(), &bytes)
 }

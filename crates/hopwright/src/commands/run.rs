@@ -129,12 +129,12 @@ fn serve(args: &RunArgs, tenant: &Arc<Tenant>, policy: EnginePolicy, program: Pr
     };
     let device = Device::new(args.device_id, tenant.clone(), policy).with_program(program);
     let options = Options { address: args.p4runtime, tls, access: Access::Everybody };
-    let server = Server::start(&options, [device]).map_err(|e| match e {
+    let server = Server::start_with(&options, [device], hopwright_bfruntime::serve).map_err(|e| match e {
         ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
         other => Failure::message(other),
     })?;
     let address = server.address();
-    tracing::info!("P4Runtime: device {} at {address}, {clients}", args.device_id);
+    tracing::info!("P4Runtime and BfRuntime: device {} at {address}, {clients}", args.device_id);
     if !address.ip().is_loopback() && args.tls_client_ca.is_none() {
         tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
     }

@@ -172,7 +172,7 @@ impl LinearStore {
                 Err(ControlError::Extern(format!("{}: more than {MAX_CELLS} cells are not supported yet", e.name)))
             }
             ExternKind::Counter { size, .. } => Ok(Object::Counters(vec![Count::default(); *size as usize])),
-            ExternKind::Register { size, .. } => Ok(Object::Registers(vec![BigUint::ZERO; *size as usize])),
+            ExternKind::Register { size, .. } => Ok(Object::Registers(vec![e.initial.clone(); *size as usize])),
             ExternKind::Meter { size, .. } => Ok(Object::Meters(vec![None; *size as usize])),
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
                 let profile = Profile::new(pipeline, ExternId(at as u32));

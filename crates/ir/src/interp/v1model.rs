@@ -322,7 +322,9 @@ impl<'a> Run<'a> {
         }
         let mut machine = self.machine(&mut packet);
         machine.control(Stage::ComputeChecksum)?;
-        machine.control(Stage::Deparser)?;
+        let done = machine.control(Stage::Deparser);
+        self.output.digests.append(&mut packet.requests.digests);
+        done?;
         let mut out = std::mem::take(&mut packet.out);
         out.push_bytes(packet.payload());
         let mut bytes = out.into_bytes();

@@ -496,8 +496,14 @@ mod tests {
         ];
         let mut described = 0;
         for (kind, methods) in objects {
-            let object =
-                ExternInstance { name: "object".into(), id: None, kind, concurrent: false, span: Span::none() };
+            let object = ExternInstance {
+                name: "object".into(),
+                id: None,
+                kind,
+                concurrent: false,
+                initial: Default::default(),
+                span: Span::none(),
+            };
             for method in methods {
                 assert_eq!(ExternFn::find(method.name(), Some((id, &object)), &[]).as_ref(), Some(&method));
                 assert_eq!(ExternFn::find(method.name(), None, &[]), None);

@@ -17,6 +17,8 @@ pub struct ExternInstance {
     /// `@concurrent`: the program allows for packets that use it at the same time. Each access is whole, but what one
     /// packet reads may be old by the time it writes.
     pub concurrent: bool,
+    /// What a register's cells hold at first; zero for other objects.
+    pub initial: BigUint,
     /// Its declaration.
     pub span: Span,
 }

@@ -271,8 +271,10 @@ impl<'a> Printer<'a> {
                 ExternKind::Named { type_name, args } => format!("{}({})", written(type_name), list(args)),
             };
             let concurrent = if object.concurrent { " @concurrent" } else { "" };
+            let zero = object.initial == num_bigint::BigUint::ZERO;
+            let initial = if zero { String::new() } else { format!(" initial {:#x}", object.initial) };
             let id = at_id(object.id);
-            self.line(format_args!("extern {}: {kind}{concurrent}{id}", written(&object.name)))?;
+            self.line(format_args!("extern {}: {kind}{initial}{concurrent}{id}", written(&object.name)))?;
         }
         for object in &p.control_plane_objects {
             let (kind, name) = (object.kind.words().replace(' ', "_"), written(&object.name));

@@ -273,6 +273,11 @@ impl Checker<'_> {
             {
                 self.require(size <= 1 << 32, || format!("size {size} is beyond any index"));
             }
+            let fits = match object.kind {
+                ExternKind::Register { ty, .. } => object.initial.bits() <= u64::from(ty.width()),
+                _ => object.initial.bits() == 0,
+            };
+            self.require(fits, || "the initial value does not fit".into());
             if let ExternKind::Register { ty: Type::Varbit(_), .. } = object.kind {
                 self.error("a register cannot hold a varbit");
             }

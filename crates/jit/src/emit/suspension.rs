@@ -58,9 +58,11 @@ pub(crate) fn test_sites(slots: &RequestSlots) -> Vec<(SlotId, u32)> {
         .collect()
 }
 
-/// Returns the layout for an entry point. After a record is restored, no header is known to be in the packet.
+/// Returns the layout for an entry point. After a record is restored, no header is known to be in the packet. Packets that pause only
+/// where they are sent have been assembled by then.
 pub(crate) fn layout_of(p: &Pipeline, entry: EntryPoint, plan: &SuspensionPlan) -> Result<Layout> {
-    if !plan.slots.any() {
+    let pauses_before = plan.slots.of_ingress().next().is_some() || plan.slots.clone_egress.is_some();
+    if !plan.slots.any() || (!pauses_before && entry != EntryPoint::Egress) {
         return Layout::of(p);
     }
     let mut layout = Layout::without_suffix(p)?;

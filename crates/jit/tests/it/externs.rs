@@ -16,7 +16,14 @@ fn call(function: ExternFn, args: Vec<ExternArg>) -> Stmt {
 
 fn object(p: &mut Pipeline, kind: ExternKind) -> ExternId {
     let name = format!("e{}", p.externs.len());
-    p.externs.push(ExternInstance { name, id: None, kind, concurrent: false, span: span() });
+    p.externs.push(ExternInstance {
+        name,
+        id: None,
+        kind,
+        concurrent: false,
+        initial: Default::default(),
+        span: span(),
+    });
     ExternId(p.externs.len() as u32 - 1)
 }
 

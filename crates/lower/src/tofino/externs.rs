@@ -9,6 +9,7 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
+use super::hash::{CRC8, CRC64};
 use crate::externs::Arguments;
 use crate::psa::place;
 use crate::storage::{Loc, Place, Purpose};
@@ -57,7 +58,6 @@ impl Lowering<'_> {
     /// The kind of an object; `None` if it is lowered like those of other architectures.
     pub(crate) fn tofino_object(&mut self, object: &hir::Object) -> Option<Result<ExternKind>> {
         Some(match object.type_name.as_str() {
-            "Register" => self.register_kind(object),
             "ActionSelector" => self.selector_kind(object),
             // The selector that has it stands for both.
             "ActionProfile" if self.selected(object) => Ok(ExternKind::Stateless),
@@ -71,24 +71,6 @@ impl Lowering<'_> {
         let selectors = self.program.objects.iter().filter(|o| o.type_name == "ActionSelector");
         let mut profiles = selectors.filter_map(|o| o.args.first().and_then(object_of));
         profiles.any(|id| std::ptr::eq(&self.program[id], profile))
-    }
-
-    fn register_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
-        if let Some(initial) = object.args.get(1) {
-            let mut zero = true;
-            each_constant(initial, &mut |e| {
-                zero &= matches!(&e.kind, hir::ExprKind::Int(n) if *n == 0.into())
-                    || matches!(e.kind, hir::ExprKind::Bool(false))
-            });
-            if !zero {
-                return Err(self.unsupported(initial.span, "a register with an initial value other than zero"));
-            }
-        }
-        let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
-            let what = "a register holds numbers, truth values, and structs and tuples of these";
-            return Err(self.refuse(object.span, "E0457", what.into()));
-        };
-        Ok(ExternKind::Register { size: self.object_number(object, 0)?, ty })
     }
 
     fn selector_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
@@ -188,7 +170,7 @@ impl Lowering<'_> {
         };
         let width = if self.is_tofino2() { 192 } else { 64 };
         if self.requests.as_ref().is_some_and(|r| r.port_metadata.is_none()) {
-            let register = self.concurrent_register("port_metadata", Type::Bits(width), span);
+            let register = self.concurrent_register("port_metadata", 512, Type::Bits(width), span);
             let slot = self.new_slot("tofino.port_metadata", Type::Bits(width), SlotKind::Metadata, span);
             if let Some(requests) = &mut self.requests {
                 requests.port_metadata = Some((register, slot));
@@ -412,7 +394,24 @@ impl Lowering<'_> {
             return Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)));
         }
         let Some(algorithm) = known else {
-            return Err(self.unsupported(hash.span, format!("the hash algorithm {algorithm}")));
+            let value = self.value(args.at(0)?)?;
+            let data = self.joined(&value, span)?;
+            if data.ty.width() == 0 {
+                return Err(self.unsupported(span, "a hash of nothing"));
+            }
+            let polynomial = hash.args.get(1).and_then(object_of).map(|id| &self.program[id]);
+            let result = match (algorithm.as_str(), polynomial) {
+                ("CUSTOM", Some(polynomial)) => {
+                    let crc = self.crc_of(polynomial)?;
+                    self.crc(crc, data, span)
+                }
+                ("CRC8", _) => self.crc(CRC8, data, span),
+                ("CRC64", _) => self.crc(CRC64, data, span),
+                ("XOR8", _) => self.xor_of_words(8, data, span),
+                ("XOR32", _) => self.xor_of_words(32, data, span),
+                _ => return Err(self.unsupported(hash.span, format!("the hash algorithm {algorithm}"))),
+            };
+            return Ok(Some(Value::Scalar(self.cast(result, Type::Bits(width), span)?)));
         };
         let slot = self.temp(Type::Bits(width), span);
         args.args.push(ExternArg::Out(slot));
@@ -477,11 +476,11 @@ impl Lowering<'_> {
         let mut args = Arguments::new(self, call)?;
         let ones = call.args.get(1).and_then(|a| a.value.as_ref());
         let ones = ones.map(|e| self.scalar(e)).transpose()?;
-        args.args.push(ExternArg::Out(slot));
-        args.args.push(ExternArg::In(Expr::constant(0u32, word, span)));
+        args.args.push(ExternArg::In(Expr::boolean(true, span)));
         args.list(self, 0)?;
-        args.args.push(ExternArg::In(Expr::constant(1u32 << 16, Type::Bits(32), span)));
-        args.finish(self, ExternFn::Hash(HashAlgorithm::Csum16), span)?;
+        args.args.push(ExternArg::InOut(slot));
+        let function = ExternFn::UpdateChecksum { algorithm: HashAlgorithm::Csum16, payload: false };
+        args.finish(self, function, span)?;
         let sum = self.slot_expr(slot, span);
         let Some(ones) = ones else { return Ok(Some(Value::Scalar(sum))) };
         let zero = compare(sum.clone(), Expr::constant(0u32, word, span), span);
@@ -585,14 +584,5 @@ fn object_of(e: &hir::Expr) -> Option<hir::ObjectId> {
     match e.kind {
         hir::ExprKind::Object(id) => Some(id),
         _ => None,
-    }
-}
-
-/// Calls `f` for each scalar of a constant.
-fn each_constant(e: &hir::Expr, f: &mut impl FnMut(&hir::Expr)) {
-    match &e.kind {
-        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| each_constant(m, f)),
-        hir::ExprKind::Cast(inner) => each_constant(inner, f),
-        _ => f(e),
     }
 }

@@ -15,9 +15,12 @@
 //! What a parser finds in front of the packet is a [`prefix`]: the intrinsic metadata, and the headers that `Mirror` and
 //! `Resubmit` objects emit, which are field lists.
 
+mod copies;
 mod externs;
+mod hash;
 mod prefix;
-mod request;
+pub(crate) mod request;
+mod single_pass;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -47,6 +50,7 @@ const TO_EGRESS: u8 = 1;
 const TO_INGRESS: u8 = 2;
 const MIRRORED_BY_INGRESS: u8 = 3;
 const MIRRORED_BY_EGRESS: u8 = 4;
+const COPIED_TO_CPU: u8 = 5;
 
 const PORT: Type = Type::Bits(9);
 /// The register that says where packets go that leave at a port: to ingress at the port in the low bits, if this bit is set.
@@ -71,6 +75,13 @@ struct Slots {
     again: SlotId,
     /// Whether it leaves without egress.
     bypass: SlotId,
+    /// Whether it, or this copy of it, goes to the CPU; and whether it goes nowhere else.
+    cpu_copy: SlotId,
+    cpu_only: SlotId,
+    /// All packets do, because egress does nothing.
+    always_bypass: bool,
+    /// There is no second pass: copies need none either.
+    single: bool,
     rid: SlotId,
     queue: SlotId,
     class: SlotId,
@@ -107,7 +118,7 @@ impl Lowering<'_> {
         let span = program.main.span;
         let mut slot =
             |name: &str, width| self.new_slot(&format!("tofino.{name}"), Type::Bits(width), SlotKind::Metadata, span);
-        let slots = Slots {
+        let mut slots = Slots {
             phase: slot("phase", 1),
             pass: slot("pass", 1),
             pipe: slot("pipe", 2),
@@ -115,6 +126,10 @@ impl Lowering<'_> {
             port: slot("port", 9),
             again: slot("again", 1),
             bypass: slot("bypass", 1),
+            cpu_copy: slot("cpu_copy", 1),
+            cpu_only: slot("cpu_only", 1),
+            always_bypass: false,
+            single: false,
             rid: slot("rid", 16),
             queue: slot("qid", 7),
             class: slot("cos", 3),
@@ -122,7 +137,7 @@ impl Lowering<'_> {
         };
         let requests = Requests::new(self, span);
         self.requests = Some(requests);
-        let loopback = self.concurrent_register(LOOPBACK_REGISTER, Type::Bits(16), span);
+        let loopback = self.concurrent_register(LOOPBACK_REGISTER, 512, Type::Bits(16), span);
 
         let mut pipes: Vec<Pipe> = Vec::new();
         let mut failed = false;
@@ -147,18 +162,27 @@ impl Lowering<'_> {
         if failed {
             return Err(Reported);
         }
-        self.kept_by_pipes(&slots, &pipes);
+        let prefix_bits = self.egress_prefixes(&slots, span).first().map_or(0, |prefix| prefix.width());
+        slots.always_bypass = pipes.iter().all(|pipe| self.egress_does_nothing(pipe, prefix_bits));
+        slots.single = slots.always_bypass && self.requests.as_ref().is_some_and(|r| r.mirrors.is_empty());
+        let cpu_copies = pipes.iter().any(|pipe| self.copies_to_cpu(pipe));
+        self.kept_by_pipes(&slots, &pipes, cpu_copies);
         let parser = self.parsers_of(&slots, &pipes, span)?;
         self.scope = "tofino".into();
         let name = |role| {
             let at = architecture.block(role).map_or(0, |(at, _)| at);
             program[program.main.blocks[at].1].name.clone()
         };
-        let deparser = self.nested(|this| this.pipes_deparser(&slots, &pipes, span))?;
+        let mut deparser = self.nested(|this| this.pipes_deparser(&slots, &pipes, span))?;
+        let computes = if slots.single { single_pass::before_emitting(&mut deparser) } else { Vec::new() };
         let ingress = self.pipes_ingress(&slots, &pipes, span)?;
         let egress = self.pipes_egress(&slots, &pipes, loopback, span)?;
+        let in_headers = |this: &Self, role| {
+            pipes.iter().find_map(|p| this.controller_header("packet_in", p.storage.get(&role)?))
+        };
+        // That of ingress counts if egress has none, because it leaves packets as they are.
         let packet_in =
-            pipes.iter().find_map(|p| self.controller_header("packet_in", p.storage.get(&ParamRole::EgressHeaders)?));
+            in_headers(self, ParamRole::EgressHeaders).or_else(|| in_headers(self, ParamRole::Headers));
         let packet_out =
             pipes.iter().find_map(|p| self.controller_header("packet_out", p.storage.get(&ParamRole::Headers)?));
         let nothing = Control { name: String::new(), body: Vec::new(), span };
@@ -167,7 +191,7 @@ impl Lowering<'_> {
             verify_checksum: nothing.clone(),
             ingress: Control { name: name(BlockRole::Ingress), body: ingress, span },
             egress: Control { name: name(BlockRole::Egress), body: egress, span },
-            compute_checksum: nothing,
+            compute_checksum: Control { body: computes, ..nothing },
             deparser: Control { name: name(BlockRole::Deparser), body: deparser, span },
             packet_in,
             packet_out,
@@ -176,10 +200,17 @@ impl Lowering<'_> {
     }
 
     /// Adds a register that several workers read.
-    fn concurrent_register(&mut self, name: &str, ty: Type, span: Span) -> ExternId {
+    fn concurrent_register(&mut self, name: &str, size: u64, ty: Type, span: Span) -> ExternId {
         let id = ExternId(self.externs.len() as u32);
-        let kind = ExternKind::Register { size: 512, ty };
-        self.externs.push(ExternInstance { name: name.into(), id: None, kind, concurrent: true, span });
+        let kind = ExternKind::Register { size, ty };
+        self.externs.push(ExternInstance {
+            name: name.into(),
+            id: None,
+            kind,
+            concurrent: true,
+            initial: BigUint::ZERO,
+            span,
+        });
         id
     }
 
@@ -247,9 +278,9 @@ impl Lowering<'_> {
     }
 
     /// What is kept from pass to pass.
-    fn kept_by_pipes(&mut self, slots: &Slots, pipes: &[Pipe]) {
+    fn kept_by_pipes(&mut self, slots: &Slots, pipes: &[Pipe], cpu_copies: bool) {
         let Some(requests) = &self.requests else { return };
-        let Slots { phase, pipe, prefix, port, again, rid, queue, class, depth, .. } = *slots;
+        let Slots { phase, pipe, prefix, port, again, rid, queue, class, depth, cpu_copy, .. } = *slots;
         let mirrored = requests.mirrors.iter().flatten().copied();
         let resubmitted = requests.resubmits.iter().flatten().copied();
         let mut to_egress = vec![phase, prefix, port, rid, queue, class, depth];
@@ -265,12 +296,19 @@ impl Lowering<'_> {
                 pipe.storage.get(&role).into_iter().for_each(|place| self.slots_in(place, &mut by_egress));
             }
         }
-        for (index, slots) in [
+        // The ingress deparser of the copy sees what that of the packet sees.
+        let mut to_cpu = vec![cpu_copy, pipe, queue, class];
+        for place in pipes.iter().filter_map(|pipe| pipe.storage.get(&ParamRole::Metadata)) {
+            self.slots_in(place, &mut to_cpu);
+        }
+        let all = [
             (TO_EGRESS, to_egress),
             (TO_INGRESS, to_ingress),
             (MIRRORED_BY_INGRESS, by_ingress),
             (MIRRORED_BY_EGRESS, by_egress),
-        ] {
+            (COPIED_TO_CPU, to_cpu),
+        ];
+        for (index, slots) in all.into_iter().take(if cpu_copies { 5 } else { 4 }) {
             self.field_lists.push(FieldList { index, slots });
         }
     }
@@ -322,13 +360,15 @@ impl Lowering<'_> {
         let clone = KeySet::Value(number(InstanceType::IngressClone as u32));
         let case = |sets, target| SelectCase { sets, target, span };
         // A copy that goes to egress as it was received.
-        let mut cases = vec![case(vec![clone, any(), any(), any()], Target::Accept)];
+        let copy = case(vec![clone, any(), any(), any()], Target::Accept);
+        let mut cases = if slots.single { Vec::new() } else { vec![copy] };
         for pipe in pipes {
             let which = match pipe.numbers.as_slice() {
                 [] => vec![any()],
                 numbers => numbers.iter().map(|n| value(*n as usize)).collect(),
             };
-            for (phase, parser, prefixes) in [(0, &pipe.parsers[0], &ingress), (1, &pipe.parsers[1], &egress)] {
+            let passes = [(0, &pipe.parsers[0], &ingress), (1, &pipe.parsers[1], &egress)];
+            for (phase, parser, prefixes) in passes.into_iter().take(if slots.single { 1 } else { 2 }) {
                 let starts = product.add(self, parser, prefixes)?;
                 let setup = self.nested(|this| {
                     this.before_parsing(phase == 0, pipe, span);
@@ -350,7 +390,10 @@ impl Lowering<'_> {
             self.slot_expr(slots.pipe, span),
             self.slot_expr(slots.prefix, span),
         ];
-        product.states[0].transition = Transition::Select { keys, cases };
+        product.states[0].transition = match cases.as_slice() {
+            [only] if slots.single => Transition::Goto(only.target),
+            _ => Transition::Select { keys, cases },
+        };
         let name = pipes[0].parsers[0].name.clone();
         let mut names = HashMap::new();
         for state in &mut product.states {
@@ -469,6 +512,9 @@ impl Lowering<'_> {
             passes.push(self.nested(|this| this.ingress_of(slots, pipe, span))?);
         }
         let first = self.by_pipe(slots, pipes, passes, span)?;
+        if slots.single {
+            return Ok(first);
+        }
         let second = self.nested(|this| {
             let port = this.slot_expr(slots.port, span);
             this.emit(StmtKind::Assign(standard.egress_spec, port), span);
@@ -505,6 +551,11 @@ impl Lowering<'_> {
         let standard = self.standard_metadata();
         let Some(requests) = &self.requests else { return Err(Reported) };
         let (mirror, session, resubmit) = (requests.mirror, requests.session, requests.resubmit);
+        let (mirrors, resubmits) = (!requests.mirrors.is_empty(), !requests.resubmits.is_empty());
+        let groups = ["mcast_grp_a", "mcast_grp_b"].into_iter().any(|name| {
+            let slot = member_of(self, &pipe.storage, &pipe.types, IngressForTm, name);
+            slot.is_some_and(|slot| self.writes(pipe, slot))
+        });
         let body = self.with_errors(pipe, IngressFromParser, &pipe.ingress, true, span)?;
         let decided = self.nested(|this| {
             this.block.extend(body);
@@ -512,7 +563,9 @@ impl Lowering<'_> {
             this.block.extend(early);
 
             let drop_ctl = this.metadata(pipe, IngressForDeparser, "drop_ctl", span);
-            this.mirror_if(mirror, session, drop_ctl.clone(), false, span)?;
+            if mirrors {
+                this.mirror_if(mirror, session, drop_ctl.clone(), false, span)?;
+            }
             let again = this.nested(|this| {
                 let which = this.slot_expr(resubmit, span);
                 this.emit(StmtKind::Assign(slots.phase, Expr::constant(0u32, Type::Bits(1), span)), span);
@@ -520,8 +573,10 @@ impl Lowering<'_> {
                 this.extern_call(ExternFn::Resubmit(TO_INGRESS), Vec::new(), span);
                 Ok(())
             })?;
-            let no = this.is(resubmit, 0, span);
-            this.branch(not(no, span), again, Vec::new(), span);
+            if resubmits {
+                let no = this.is(resubmit, 0, span);
+                this.branch(not(no, span), again, Vec::new(), span);
+            }
 
             let dropped = bit(drop_ctl, 0, span);
             let port = this
@@ -529,12 +584,13 @@ impl Lowering<'_> {
                 .unwrap_or(Expr::constant(DROP_PORT, PORT, span));
             let none = Expr::constant(DROP_PORT, PORT, span);
             this.emit(StmtKind::Assign(standard.egress_spec, mux(dropped.clone(), none, port, span)), span);
-            if let Some(a) = this.metadata(pipe, IngressForTm, "mcast_grp_a", span) {
+            if groups && let Some(a) = this.metadata(pipe, IngressForTm, "mcast_grp_a", span) {
                 let zero = Expr::constant(0u32, Type::Bits(16), span);
                 let b = this.metadata(pipe, IngressForTm, "mcast_grp_b", span).unwrap_or(zero.clone());
                 let group = mux(compare(a.clone(), zero.clone(), span), b, a, span);
                 this.emit(StmtKind::Assign(standard.mcast_grp, mux(dropped, zero, group, span)), span);
             }
+            this.decide_cpu_copy(slots, pipe, this.metadata(pipe, IngressForDeparser, "drop_ctl", span), span);
             for (name, slot) in [("qid", slots.queue), ("ingress_cos", slots.class)] {
                 if let Some(value) = this.metadata(pipe, IngressForTm, name, span) {
                     let ty = this.slots[slot.index()].ty;
@@ -664,11 +720,32 @@ impl Lowering<'_> {
             Ok(())
         })?;
         let leaves = self.nested(|this| this.leave(slots, standard.egress_port, loopback, span))?;
+        let exclusion = self.exclusion(pipes, span);
+        let cpu_copies = pipes.iter().any(|pipe| self.copies_to_cpu(pipe));
+        let ends = |this: &mut Self, otherwise: Block| {
+            let otherwise = match Lowering::excludes(exclusion) {
+                true => this.excluded(slots, pipes, exclusion, otherwise, span)?,
+                false => otherwise,
+            };
+            match cpu_copies {
+                true => this.nested(|this| this.copy_to_cpu(slots, otherwise, span)),
+                false => Ok(otherwise),
+            }
+        };
+        if slots.single {
+            // A copy to the CPU ends like any packet.
+            return ends(self, leaves);
+        }
         let bypasses = self.is(slots.bypass, 1, span);
         let first = self.nested(|this| {
-            this.branch(bypasses, leaves, normal, span);
+            if slots.always_bypass {
+                this.block.extend(leaves);
+            } else {
+                this.branch(bypasses, leaves, normal, span);
+            }
             Ok(())
         })?;
+        let first = ends(self, first)?;
         let mut passes = Vec::new();
         for pipe in pipes {
             passes.push(self.nested(|this| this.egress_of(slots, pipe, loopback, span))?);
@@ -694,13 +771,15 @@ impl Lowering<'_> {
         use ParamRole::{EgressForDeparser, EgressFromParser};
         let standard = self.standard_metadata();
         let Some(requests) = &self.requests else { return Err(Reported) };
-        let (mirror, session) = (requests.mirror, requests.session);
+        let (mirror, session, mirrors) = (requests.mirror, requests.session, !requests.mirrors.is_empty());
         let body = self.with_errors(pipe, EgressFromParser, &pipe.egress, false, span)?;
         self.block.extend(body);
         let early = request::early(self, &pipe.egress_deparser);
         self.block.extend(early);
         let drop_ctl = self.metadata(pipe, EgressForDeparser, "drop_ctl", span);
-        self.mirror_if(mirror, session, drop_ctl.clone(), true, span)?;
+        if mirrors {
+            self.mirror_if(mirror, session, drop_ctl.clone(), true, span)?;
+        }
         let drop = self.nested(|this| {
             let port = Expr::constant(DROP_PORT, PORT, span);
             this.emit(StmtKind::Assign(standard.egress_spec, port), span);
@@ -743,11 +822,17 @@ impl Lowering<'_> {
     fn pipes_deparser(&mut self, slots: &Slots, pipes: &[Pipe], span: Span) -> Result<()> {
         let standard = self.standard_metadata();
         let copy = self.is(standard.instance_type, InstanceType::EgressClone as u32, span);
+        let to_cpu = self.is(slots.cpu_copy, 1, span);
+        let copy = binary(BinaryOp::LogicalAnd, copy, not(to_cpu, span), Type::Bool, span);
         let second = binary(BinaryOp::LogicalOr, copy, self.is(slots.pass, 1, span), Type::Bool, span);
         let as_received = self.is(standard.instance_type, InstanceType::IngressClone as u32, span);
         let ingress = pipes.iter().map(|p| request::late(&p.ingress_deparser)).collect();
         let egress = pipes.iter().map(|p| request::late(&p.egress_deparser)).collect();
         let ingress = self.deparser_by_pipe(slots, pipes, ingress, span)?;
+        if slots.single {
+            self.block.extend(ingress);
+            return Ok(());
+        }
         let egress = self.deparser_by_pipe(slots, pipes, egress, span)?;
         let ingress = self.nested(|this| {
             this.branch(not(as_received, span), ingress, Vec::new(), span);

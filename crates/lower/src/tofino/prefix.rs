@@ -32,6 +32,10 @@ impl Prefix {
         self.fields.push(field);
     }
 
+    pub(super) fn width(&self) -> u32 {
+        self.width
+    }
+
     /// Fills up with zeros to a width.
     pub(super) fn fill(&mut self, width: u32, span: Span) {
         if self.width < width {

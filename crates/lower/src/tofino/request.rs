@@ -113,7 +113,11 @@ impl Lowering<'_> {
 /// The statements of a deparser that request something, with those that assign the locals that these need.
 pub(super) fn early(lowering: &Lowering<'_>, deparser: &Block) -> Block {
     let Some(requests) = &lowering.requests else { return Vec::new() };
-    let mut wanted = requests.slots();
+    before_deparsing(lowering, deparser, requests.slots())
+}
+
+/// The statements of a deparser that write these slots or send digests, with those that assign the locals that these need.
+pub(crate) fn before_deparsing(lowering: &Lowering<'_>, deparser: &Block, mut wanted: SlotSet) -> Block {
     loop {
         let kept = chosen(deparser, &|stmt| assigns(stmt, &wanted) || is_digest(stmt));
         let before = wanted.len();
@@ -133,7 +137,7 @@ pub(super) fn early(lowering: &Lowering<'_>, deparser: &Block) -> Block {
 }
 
 /// A deparser without its digests.
-pub(super) fn late(deparser: &Block) -> Block {
+pub(crate) fn late(deparser: &Block) -> Block {
     let mut block = deparser.clone();
     without_digests(&mut block);
     block
@@ -150,7 +154,7 @@ fn is_digest(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Extern(call) if matches!(call.function, ExternFn::Digest(_)))
 }
 
-fn assigns(stmt: &Stmt, wanted: &SlotSet) -> bool {
+pub(super) fn assigns(stmt: &Stmt, wanted: &SlotSet) -> bool {
     match &stmt.kind {
         StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => wanted.contains(slot),
         StmtKind::Extern(call) => call.args.iter().any(|arg| match arg {

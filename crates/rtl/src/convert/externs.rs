@@ -11,6 +11,11 @@ impl Convert<'_> {
     pub(super) fn call(&mut self, call: &ExternCall, path: &mut Path) {
         let enable = path.pred;
         let span = call.span;
+        if let ExternFn::RegisterRead(register) | ExternFn::RegisterWrite(register) = &call.function
+            && self.p[*register].initial != num_bigint::BigUint::ZERO
+        {
+            self.refuse(Capability::InitialValue, span, self.p[*register].name.clone());
+        }
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(counter), [ExternArg::In(index)]) => {
                 let index = self.expr(index, path);

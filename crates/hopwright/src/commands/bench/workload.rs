@@ -124,6 +124,7 @@ const SOURCES: &[(&str, &str)] = files![
     "tail.p4",
     "l2.p4",
     "l3.p4",
+    "l3_tna.p4",
     "acl.p4",
     "ecmp.p4",
     "vxlan.p4",
@@ -141,6 +142,7 @@ const TERNARY: Range<usize> = 1..10_001;
 pub(super) const WORKLOADS: &[Workload] = &[
     bench("l2", "l2.p4", ANY, |n| Box::new(L2(n))),
     bench("l3", "l3.p4", ANY, |n| Box::new(L3(prefixes(n)))),
+    bench("l3-tna", "l3_tna.p4", ANY, |n| Box::new(L3(prefixes(n)))),
     bench("acl", "acl.p4", TERNARY, |n| Box::new(Acl(rules(n)))),
     bench("ecmp", "ecmp.p4", ANY, |n| Box::new(Ecmp(prefixes(n)))),
     bench("vxlan-wrap", "vxlan.p4", ANY, |n| Box::new(VxlanWrap(n))),

@@ -269,6 +269,8 @@ impl Reader<'_> {
                 return self.expected("`(`");
             }
         };
+        let is_register = matches!(kind, ExternKind::Register { .. });
+        let initial = if is_register && self.word("initial") { self.number()? } else { BigUint::ZERO };
         let concurrent = self.is_annotation("concurrent");
         if concurrent {
             self.at += 2;
@@ -276,7 +278,7 @@ impl Reader<'_> {
         let p4_id = self.id()?;
         self.externs.insert(name.clone(), id);
         let span = self.span_from(start);
-        self.pipeline.externs.push(ExternInstance { name, id: p4_id, kind, concurrent, span });
+        self.pipeline.externs.push(ExternInstance { name, id: p4_id, kind, concurrent, initial, span });
         Ok(())
     }
 

@@ -227,6 +227,13 @@ pub(crate) fn ternary(value: u64, mask: u64) -> MatchValue {
 
 /// An extern object.
 pub(crate) fn object(p: &mut Pipeline, name: &str, kind: ExternKind) -> ExternId {
-    p.externs.push(ExternInstance { name: name.into(), kind, id: None, concurrent: false, span: span() });
+    p.externs.push(ExternInstance {
+        name: name.into(),
+        kind,
+        id: None,
+        concurrent: false,
+        initial: Default::default(),
+        span: span(),
+    });
     ExternId(p.externs.len() as u32 - 1)
 }

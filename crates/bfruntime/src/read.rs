@@ -1,0 +1,410 @@
+//! Evaluates reads: P4Runtime's entities become entries of tables.
+
+use hopwright_p4runtime::Device;
+use hopwright_p4runtime::proto::v1;
+use num_bigint::BigUint;
+use num_traits::ToPrimitive;
+use v1::entity::Entity as P4;
+use v1::field_match::FieldMatchType;
+
+use crate::failure::{Result, invalid, not_found, unimplemented};
+use crate::proto::{self, TableData, data_field::Value, entity::Entity, key_field as wire, object_id, table_entry};
+use crate::schema::{Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
+use crate::state::State;
+use crate::value::{bytes, field as data_field, numbers, numeric, padded, truths};
+use crate::write::{self, key_fields, keyed, table};
+
+/// What a request finds.
+///
+/// # Errors
+/// If it is invalid.
+pub(crate) fn find(state: &State, device: &Device, asked: &proto::Entity) -> Result<Vec<Entity>> {
+    match asked.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))? {
+        Entity::TableEntry(said) => {
+            let table = table(&state.schema, said.table_id)?;
+            if let Some(table_entry::Value::HandleId(_)) = said.value {
+                return Err(unimplemented("entries are found by their keys only, not by handles"));
+            }
+            let read = Read { state, device, table, said };
+            let found = read.entries()?;
+            if found.is_empty() && !key_fields(said).is_empty() {
+                return Err(not_found(format!("`{}` has no entry with this key", table.name)));
+            }
+            Ok(found.into_iter().map(|(key, data)| read.entry(key, data)).collect())
+        }
+        Entity::TableUsage(said) => {
+            let table = table(&state.schema, said.table_id)?;
+            let all = proto::TableEntry { table_id: said.table_id, ..Default::default() };
+            let usage = Read { state, device, table, said: &all }.entries()?.len() as u32;
+            Ok(vec![Entity::TableUsage(proto::TableUsage { table_id: said.table_id, usage, ..Default::default() })])
+        }
+        Entity::ObjectId(said) => {
+            let id = object_id(&state.schema, said)?;
+            Ok(vec![Entity::ObjectId(proto::ObjectId { object: None, id })])
+        }
+        Entity::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
+        Entity::Handle(_) => Err(unimplemented("entries have no handles")),
+        Entity::TableOperation(_) => Err(invalid("an operation is written, not read")),
+    }
+}
+
+/// The id of what a controller names.
+fn object_id(schema: &Schema, said: &proto::ObjectId) -> Result<u32> {
+    use object_id::table_object::Names;
+    let named = |what: &str, name: &str| not_found(format!("there is no {what} `{name}`"));
+    match said.object.as_ref().ok_or_else(|| invalid("an object is missing"))? {
+        object_id::Object::TableObject(of) => {
+            let table = schema.tables.iter().find(|t| t.name == of.table_name);
+            let table = table.ok_or_else(|| named("table", &of.table_name))?;
+            let action =
+                |name: &str| table.actions.iter().find(|a| a.name == name).ok_or_else(|| named("action", name));
+            match &of.names {
+                None => Ok(table.id),
+                Some(Names::ActionName(name)) => Ok(action(&name.action)?.id),
+                Some(Names::KeyFieldName(name)) => {
+                    let key = table.keys.iter().find(|k| k.name == name.field);
+                    Ok(key.ok_or_else(|| named("key field", &name.field))?.id)
+                }
+                Some(Names::DataFieldName(name)) => {
+                    let own = if name.action.is_empty() { None } else { Some(action(&name.action)?) };
+                    let mut fields = own.into_iter().flat_map(|a| &a.data).chain(&table.data);
+                    let field = fields.find(|f| f.name == name.field);
+                    Ok(field.ok_or_else(|| named("data field", &name.field))?.id)
+                }
+            }
+        }
+        object_id::Object::LearnObject(of) => {
+            let digest = schema.digests.iter().find(|d| d.name == of.learn_name);
+            let digest = digest.ok_or_else(|| named("digest", &of.learn_name))?;
+            match &of.data_field_name {
+                None => Ok(digest.id),
+                Some(name) => {
+                    let field = digest.fields.iter().find(|f| f.name == name.field);
+                    Ok(field.ok_or_else(|| named("data field", &name.field))?.id)
+                }
+            }
+        }
+    }
+}
+
+/// A read of a table.
+struct Read<'r> {
+    state: &'r State,
+    device: &'r Device,
+    table: &'r Table,
+    said: &'r proto::TableEntry,
+}
+
+type Found = (Vec<proto::KeyField>, TableData);
+
+impl Read<'_> {
+    fn entry(&self, key: Vec<proto::KeyField>, data: TableData) -> Entity {
+        let key_only = self.said.table_flags.is_some_and(|f| f.key_only);
+        Entity::TableEntry(proto::TableEntry {
+            table_id: self.table.id,
+            value: (!self.said.is_default_entry).then_some(table_entry::Value::Key(proto::TableKey { fields: key })),
+            data: (!key_only).then_some(self.wanted(data)),
+            is_default_entry: self.said.is_default_entry,
+            ..Default::default()
+        })
+    }
+
+    /// The fields that the request asks for; all of them if it names none.
+    fn wanted(&self, mut data: TableData) -> TableData {
+        let asked = self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default();
+        if !asked.is_empty() {
+            data.fields.retain(|f| asked.iter().any(|a| a.field_id == f.field_id));
+        }
+        data
+    }
+
+    fn entries(&self) -> Result<Vec<Found>> {
+        match self.table.object {
+            Object::Match { counter, meter, .. } => self.match_entries(counter, meter),
+            Object::Members => self.members(),
+            Object::Groups { profile } => self.groups(profile),
+            Object::Counter => self.counters(),
+            Object::Meter(unit) => self.meters(unit),
+            Object::Register => self.registers(self.table.id),
+            Object::PortMetadata { register } => self.registers(register),
+            Object::MulticastGroups => self.multicast_groups(),
+            Object::MulticastNodes => self.nodes(),
+            Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
+            Object::Ports => self.ports(),
+        }
+    }
+
+    /// The number in the request's key, if there is one.
+    fn number(&self) -> Result<Option<u64>> {
+        let key = self.table.keys.first().ok_or_else(|| invalid("the table has no key"))?;
+        match key_fields(self.said) {
+            [] => Ok(None),
+            [one] if one.field_id == key.id => match &one.match_type {
+                Some(wire::MatchType::Exact(m)) => crate::value::small(&key.name, key.ty.bits(), &m.value).map(Some),
+                _ => Err(invalid(format!("`{}` is a number", key.name))),
+            },
+            _ => Err(invalid(format!("the key of `{}` is `{}`", self.table.name, key.name))),
+        }
+    }
+
+    fn number_key(&self, value: u64) -> Vec<proto::KeyField> {
+        let Some(key) = self.table.keys.first() else { return Vec::new() };
+        let value = bytes(&value.into(), key.ty.bits());
+        vec![proto::KeyField { field_id: key.id, match_type: Some(wire::MatchType::Exact(wire::Exact { value })) }]
+    }
+
+    fn match_entries(&self, counter: bool, meter: Option<MeterUnit>) -> Result<Vec<Found>> {
+        let mut asked = match self.said.is_default_entry {
+            true => v1::TableEntry { table_id: self.table.id, is_default_action: true, ..Default::default() },
+            false if key_fields(self.said).is_empty() => {
+                v1::TableEntry { table_id: self.table.id, ..Default::default() }
+            }
+            false => keyed(self.table, key_fields(self.said))?,
+        };
+        asked.counter_data = counter.then(v1::CounterData::default);
+        asked.meter_config = meter.map(|_| v1::MeterConfig::default());
+        let one = (!key_fields(self.said).is_empty()).then(|| (asked.r#match.clone(), asked.priority));
+        let mut found = Vec::new();
+        for entity in self.device.read_entity(&P4::TableEntry(asked))? {
+            let P4::TableEntry(entry) = entity else { continue };
+            if one.as_ref().is_some_and(|(m, p)| *m != entry.r#match || *p != entry.priority) {
+                continue;
+            }
+            let key = self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect();
+            found.push((key, self.match_data(&entry, counter, meter)));
+        }
+        Ok(found)
+    }
+
+    /// A field of an entry's key, as the controller wrote it: also if anything matches.
+    fn key_field(&self, key: &Key, entry: &v1::TableEntry) -> proto::KeyField {
+        let bits = key.ty.bits();
+        let said = entry.r#match.iter().find(|m| m.field_id == key.id).and_then(|m| m.field_match_type.as_ref());
+        let of = |value: &[u8]| padded(value, bits);
+        let all = || bytes(&((BigUint::from(1u32) << bits) - 1u32), bits);
+        use crate::schema::Matching;
+        use wire::MatchType;
+        let match_type = match (said, key.matching) {
+            _ if key.id == field::MATCH_PRIORITY => {
+                MatchType::Exact(wire::Exact { value: bytes(&write::priority(entry).into(), bits) })
+            }
+            (Some(FieldMatchType::Exact(m)), _) => MatchType::Exact(wire::Exact { value: of(&m.value) }),
+            (Some(FieldMatchType::Lpm(m)), _) => {
+                MatchType::Lpm(wire::Lpm { value: of(&m.value), prefix_len: m.prefix_len })
+            }
+            (Some(FieldMatchType::Ternary(m)), _) => {
+                MatchType::Ternary(wire::Ternary { value: of(&m.value), mask: of(&m.mask) })
+            }
+            (Some(FieldMatchType::Range(m)), _) => MatchType::Range(wire::Range { low: of(&m.low), high: of(&m.high) }),
+            (Some(FieldMatchType::Optional(m)), _) => {
+                MatchType::Optional(wire::Optional { value: of(&m.value), is_valid: true })
+            }
+            (_, Matching::Exact) => MatchType::Exact(wire::Exact { value: of(&[]) }),
+            (_, Matching::Lpm) => MatchType::Lpm(wire::Lpm { value: of(&[]), prefix_len: 0 }),
+            (_, Matching::Ternary) => MatchType::Ternary(wire::Ternary { value: of(&[]), mask: of(&[]) }),
+            (_, Matching::Range) => MatchType::Range(wire::Range { low: of(&[]), high: all() }),
+            (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&[]), is_valid: false }),
+        };
+        proto::KeyField { field_id: key.id, match_type: Some(match_type) }
+    }
+
+    fn match_data(&self, entry: &v1::TableEntry, counter: bool, meter: Option<MeterUnit>) -> TableData {
+        use v1::table_action::Type as Runs;
+        let mut data = match entry.action.as_ref().and_then(|a| a.r#type.as_ref()) {
+            Some(Runs::Action(action)) => self.action(action),
+            Some(Runs::ActionProfileMemberId(id)) => of_fields(vec![word(field::ACTION_MEMBER_ID, *id)]),
+            Some(Runs::ActionProfileGroupId(id)) => of_fields(vec![word(field::SELECTOR_GROUP_ID, *id)]),
+            // An action set of P4Runtime has no member or group.
+            _ => TableData::default(),
+        };
+        if !entry.is_default_action {
+            if counter {
+                data.fields.extend(self.counts(entry.counter_data.as_ref()));
+            }
+            if let Some(unit) = meter {
+                data.fields.extend(rates(entry.meter_config.as_ref(), unit));
+            }
+        }
+        data
+    }
+
+    fn action(&self, said: &v1::Action) -> TableData {
+        let known = self.table.actions.iter().find(|a| a.id == said.action_id);
+        let width = |id| known.and_then(|a| a.data.iter().find(|f| f.id == id)).map_or(8, |f| f.ty.bits());
+        let field = |p: &v1::action::Param| data_field(p.param_id, Value::Stream(padded(&p.value, width(p.param_id))));
+        TableData { action_id: said.action_id, fields: said.params.iter().map(field).collect() }
+    }
+
+    /// Counts, of which the table may have one only.
+    fn counts(&self, count: Option<&v1::CounterData>) -> Vec<proto::DataField> {
+        let count = count.cloned().unwrap_or_default();
+        let all = [(field::COUNTER_BYTES, count.byte_count), (field::COUNTER_PACKETS, count.packet_count)];
+        let has = |id: u32| self.table.data.iter().any(|f| f.id == id);
+        all.into_iter()
+            .filter(|(id, _)| has(*id))
+            .map(|(id, n)| numeric(id, Ty::Uint(64), &BigUint::from(n as u64)))
+            .collect()
+    }
+
+    fn members(&self) -> Result<Vec<Found>> {
+        let id = self.number()?.unwrap_or(0) as u32;
+        let asked = v1::ActionProfileMember { action_profile_id: self.table.id, member_id: id, ..Default::default() };
+        let exact = !key_fields(self.said).is_empty();
+        let found = self.device.read_entity(&P4::ActionProfileMember(asked))?;
+        let members = found.into_iter().filter_map(|e| match e {
+            P4::ActionProfileMember(m) if !exact || m.member_id == id => Some(m),
+            _ => None,
+        });
+        let data = |m: &v1::ActionProfileMember| m.action.as_ref().map(|a| self.action(a)).unwrap_or_default();
+        Ok(members.map(|m| (self.number_key(u64::from(m.member_id)), data(&m))).collect())
+    }
+
+    fn groups(&self, profile: u32) -> Result<Vec<Found>> {
+        let id = self.number()?.unwrap_or(0) as u32;
+        let exact = !key_fields(self.said).is_empty();
+        let asked = v1::ActionProfileGroup { action_profile_id: profile, group_id: id, ..Default::default() };
+        let mut all = Vec::new();
+        for found in self.device.read_entity(&P4::ActionProfileGroup(asked))? {
+            let P4::ActionProfileGroup(group) = found else { continue };
+            if exact && group.group_id != id {
+                continue;
+            }
+            let mut members: Vec<(u32, bool)> = group.members.iter().map(|m| (m.member_id, true)).collect();
+            let inactive = self.state.inactive.get(&(profile, group.group_id));
+            members.extend(inactive.into_iter().flatten().map(|m| (*m, false)));
+            members.sort_unstable();
+            let data = vec![
+                numbers(field::ACTION_MEMBER_ID, members.iter().map(|m| m.0).collect()),
+                truths(field::ACTION_MEMBER_STATUS, members.iter().map(|m| m.1).collect()),
+                word(field::MAX_GROUP_SIZE, group.max_size.max(0) as u32),
+            ];
+            all.push((self.number_key(u64::from(group.group_id)), of_fields(data)));
+        }
+        Ok(all)
+    }
+
+    fn index(&self) -> Result<Option<v1::Index>> {
+        Ok(self.number()?.map(|n| v1::Index { index: n as i64 }))
+    }
+
+    fn counters(&self) -> Result<Vec<Found>> {
+        let asked = v1::CounterEntry { counter_id: self.table.id, index: self.index()?, data: None };
+        let found = self.device.read_entity(&P4::CounterEntry(asked))?.into_iter();
+        Ok(found
+            .filter_map(|e| match e {
+                P4::CounterEntry(c) => Some((cell(c.index), of_fields(self.counts(c.data.as_ref())))),
+                _ => None,
+            })
+            .map(|(at, data)| (self.number_key(at), data))
+            .collect())
+    }
+
+    fn meters(&self, unit: MeterUnit) -> Result<Vec<Found>> {
+        let asked = v1::MeterEntry { meter_id: self.table.id, index: self.index()?, ..Default::default() };
+        let found = self.device.read_entity(&P4::MeterEntry(asked))?.into_iter();
+        Ok(found
+            .filter_map(|e| match e {
+                P4::MeterEntry(m) => Some((self.number_key(cell(m.index)), of_fields(rates(m.config.as_ref(), unit)))),
+                _ => None,
+            })
+            .collect())
+    }
+
+    fn registers(&self, register_id: u32) -> Result<Vec<Found>> {
+        let asked = v1::RegisterEntry { register_id, index: self.index()?, data: None };
+        let mut all = Vec::new();
+        for found in self.device.read_entity(&P4::RegisterEntry(asked))? {
+            let P4::RegisterEntry(register) = found else { continue };
+            use v1::p4_data::Data;
+            let whole = match register.data.as_ref().and_then(|d| d.data.as_ref()) {
+                Some(Data::Bool(value)) => BigUint::from(u8::from(*value)),
+                Some(Data::Bitstring(bytes)) => BigUint::from_bytes_be(bytes),
+                _ => BigUint::ZERO,
+            };
+            let mut below: u32 = self.table.data.iter().map(|f| f.ty.bits()).sum();
+            let fields = self.table.data.iter().map(|f| {
+                below -= f.ty.bits();
+                let mask = (BigUint::from(1u32) << f.ty.bits()) - 1u32;
+                numeric(f.id, f.ty, &((&whole >> below) & mask))
+            });
+            all.push((self.number_key(cell(register.index)), of_fields(fields.collect())));
+        }
+        Ok(all)
+    }
+
+    fn nodes(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?.map(|n| n as u32);
+        let nodes = self.state.nodes.iter().filter(|(id, _)| wanted.is_none_or(|w| w == **id));
+        Ok(nodes
+            .map(|(id, node)| {
+                let data = vec![
+                    numeric(fixed::node::RID, Ty::Uint(16), &node.rid.into()),
+                    numbers(fixed::node::LAGS, Vec::new()),
+                    numbers(fixed::node::PORTS, node.ports.iter().copied().collect()),
+                ];
+                (self.number_key(u64::from(*id)), of_fields(data))
+            })
+            .collect())
+    }
+
+    fn multicast_groups(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let groups = self.state.groups.iter().filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
+        Ok(groups
+            .map(|(id, nodes)| {
+                let data = vec![
+                    numbers(fixed::group::NODES, nodes.iter().map(|a| a.node).collect()),
+                    truths(fixed::group::EXCLUSION_VALID, nodes.iter().map(|a| a.exclusion.is_some()).collect()),
+                    numbers(
+                        fixed::group::EXCLUSION,
+                        nodes.iter().map(|a| u32::from(a.exclusion.unwrap_or(0))).collect(),
+                    ),
+                ];
+                (self.number_key(u64::from(*id)), of_fields(data))
+            })
+            .collect())
+    }
+
+    /// Entries whose data were kept as written.
+    fn stored<'s>(&self, entries: impl Iterator<Item = (u32, &'s Vec<proto::DataField>)>) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let action_id = self.table.actions.first().map_or(0, |a| a.id);
+        Ok(entries
+            .filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(*id)))
+            .map(|(id, data)| (self.number_key(u64::from(id)), TableData { action_id, fields: data.clone() }))
+            .collect())
+    }
+
+    /// The ports that the switch has, with what was written to them.
+    fn ports(&self) -> Result<Vec<Found>> {
+        use fixed::port;
+        let wanted = self.number()?;
+        let ports = self.device.tenant().ports();
+        let shown = ports.iter().filter(|p| wanted.is_none_or(|w| w == u64::from(p.number)));
+        Ok(shown
+            .map(|p| {
+                let mut data = self.state.ports.get(&p.number).cloned().unwrap_or_default();
+                data.push(data_field(port::VALID, Value::BoolVal(true)));
+                data.push(data_field(port::UP, Value::BoolVal(p.info.up.unwrap_or(true))));
+                data.push(data_field(port::NAME, Value::StrVal(p.name.clone())));
+                (self.number_key(u64::from(p.number)), of_fields(data))
+            })
+            .collect())
+    }
+}
+
+fn of_fields(fields: Vec<proto::DataField>) -> TableData {
+    TableData { action_id: 0, fields }
+}
+
+fn word(id: u32, value: u32) -> proto::DataField {
+    numeric(id, Ty::Uint(32), &value.into())
+}
+
+fn rates(config: Option<&v1::MeterConfig>, unit: MeterUnit) -> Vec<proto::DataField> {
+    write::rates_of(config, unit).map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).to_vec()
+}
+
+fn cell(index: Option<v1::Index>) -> u64 {
+    index.and_then(|i| i.index.to_u64()).unwrap_or(0)
+}

@@ -1,0 +1,170 @@
+//! The tables that every device has: multicast, mirror sessions, ports. Names and ids are those of Tofino's drivers.
+
+use super::{Field, Key, Matching, Object, Table, Ty};
+
+const MULTICAST_GROUPS: u32 = 0xff02_0001;
+const MULTICAST_NODES: u32 = 0xff02_0002;
+const MIRROR: u32 = 0xff04_0001;
+const PORTS: u32 = 0xff01_0001;
+
+/// Fields of multicast groups.
+pub(crate) mod group {
+    pub(crate) const NODES: u32 = 1;
+    pub(crate) const EXCLUSION_VALID: u32 = 2;
+    pub(crate) const EXCLUSION: u32 = 3;
+}
+
+/// Fields of multicast nodes.
+pub(crate) mod node {
+    pub(crate) const RID: u32 = 1;
+    pub(crate) const LAGS: u32 = 2;
+    pub(crate) const PORTS: u32 = 3;
+}
+
+/// Fields of mirror sessions.
+pub(crate) mod mirror {
+    pub(crate) const NORMAL: u32 = 2;
+    pub(crate) const ENABLE: u32 = 5;
+    pub(crate) const DIRECTION: u32 = 6;
+    pub(crate) const PORT: u32 = 7;
+    pub(crate) const PORT_VALID: u32 = 8;
+    pub(crate) const GROUP_A: u32 = 14;
+    pub(crate) const GROUP_A_VALID: u32 = 15;
+    pub(crate) const RID: u32 = 20;
+    pub(crate) const MAX_LENGTH: u32 = 23;
+}
+
+/// Fields of ports.
+pub(crate) mod port {
+    pub(crate) const SPEED: u32 = 1;
+    pub(crate) const FEC: u32 = 2;
+    pub(crate) const ENABLE: u32 = 4;
+    pub(crate) const LOOPBACK: u32 = 6;
+    pub(crate) const VALID: u32 = 21;
+    pub(crate) const UP: u32 = 25;
+    pub(crate) const NAME: u32 = 26;
+    /// The mode of a port that leads nowhere else.
+    pub(crate) const NO_LOOPBACK: &str = "BF_LPBK_NONE";
+}
+
+const SPEEDS: &[&str] = &[
+    "BF_SPEED_NONE",
+    "BF_SPEED_1G",
+    "BF_SPEED_10G",
+    "BF_SPEED_25G",
+    "BF_SPEED_40G",
+    "BF_SPEED_40G_NB",
+    "BF_SPEED_40G_NON_BREAKABLE",
+    "BF_SPEED_50G",
+    "BF_SPEED_100G",
+    "BF_SPEED_200G",
+    "BF_SPEED_400G",
+];
+const FECS: &[&str] =
+    &["BF_FEC_TYP_NONE", "BF_FEC_TYP_FIRECODE", "BF_FEC_TYP_REED_SOLOMON", "BF_FEC_TYP_FC", "BF_FEC_TYP_RS"];
+const NEGOTIATIONS: &[&str] = &["PM_AN_DEFAULT", "PM_AN_FORCE_ENABLE", "PM_AN_FORCE_DISABLE"];
+const LOOPBACKS: &[&str] = &[
+    port::NO_LOOPBACK,
+    "BF_LPBK_MAC_NEAR",
+    "BF_LPBK_MAC_FAR",
+    "BF_LPBK_PCS_NEAR",
+    "BF_LPBK_SERDES_NEAR",
+    "BF_LPBK_SERDES_FAR",
+];
+const DIRECTIONS: &[&str] = &["INGRESS", "EGRESS", "BOTH"];
+
+/// All of them.
+pub(crate) fn tables() -> Vec<Table> {
+    let table = |id, name: &str, object, size, keys, data| Table {
+        id,
+        name: name.into(),
+        object,
+        size,
+        keys,
+        actions: Vec::new(),
+        data,
+        const_default: false,
+        depends_on: Vec::new(),
+    };
+    let key = |name: &str, bits| {
+        vec![Key { id: 1, name: name.into(), matching: Matching::Exact, ty: Ty::Uint(bits), mandatory: true }]
+    };
+    let field = Field::new;
+    let port_class = |f: Field| Field { annotation: Some(("$bfrt_port_type_class", "dev_port")), ..f };
+    vec![
+        Table {
+            depends_on: vec![MULTICAST_NODES],
+            ..table(
+                MULTICAST_GROUPS,
+                "$pre.mgid",
+                Object::MulticastGroups,
+                1 << 16,
+                key("$MGID", 16),
+                vec![
+                    field(group::NODES, "$MULTICAST_NODE_ID", Ty::Uint(32)).repeated(),
+                    field(group::EXCLUSION_VALID, "$MULTICAST_NODE_L1_XID_VALID", Ty::Bool).repeated(),
+                    field(group::EXCLUSION, "$MULTICAST_NODE_L1_XID", Ty::Uint(16)).repeated(),
+                ],
+            )
+        },
+        table(
+            MULTICAST_NODES,
+            "$pre.node",
+            Object::MulticastNodes,
+            1 << 24,
+            key("$MULTICAST_NODE_ID", 32),
+            vec![
+                field(node::RID, "$MULTICAST_RID", Ty::Uint(16)).mandatory(),
+                field(node::LAGS, "$MULTICAST_LAG_ID", Ty::Uint(8)).repeated(),
+                port_class(field(node::PORTS, "$DEV_PORT", Ty::Uint(32)).repeated()),
+            ],
+        ),
+        Table {
+            actions: vec![super::Action {
+                id: mirror::NORMAL,
+                name: "$normal".into(),
+                scope: "TableAndDefault",
+                data: Vec::new(),
+            }],
+            ..table(
+                MIRROR,
+                "$mirror.cfg",
+                Object::Mirror,
+                1024,
+                key("$sid", 16),
+                vec![
+                    field(mirror::ENABLE, "$session_enable", Ty::Bool),
+                    field(mirror::DIRECTION, "$direction", Ty::Text(DIRECTIONS)),
+                    field(mirror::PORT, "$ucast_egress_port", Ty::Uint(32)),
+                    field(mirror::PORT_VALID, "$ucast_egress_port_valid", Ty::Bool),
+                    field(9, "$egress_port_queue", Ty::Uint(32)),
+                    field(10, "$ingress_cos", Ty::Uint(32)),
+                    field(mirror::GROUP_A, "$mcast_grp_a", Ty::Uint(16)),
+                    field(mirror::GROUP_A_VALID, "$mcast_grp_a_valid", Ty::Bool),
+                    field(mirror::RID, "$mcast_rid", Ty::Uint(16)),
+                    field(mirror::MAX_LENGTH, "$max_pkt_len", Ty::Uint(16)),
+                ],
+            )
+        },
+        table(
+            PORTS,
+            "$PORT",
+            Object::Ports,
+            512,
+            key("$DEV_PORT", 32),
+            vec![
+                field(port::SPEED, "$SPEED", Ty::Text(SPEEDS)),
+                field(port::FEC, "$FEC", Ty::Text(FECS)),
+                field(3, "$N_LANES", Ty::Uint(32)),
+                field(port::ENABLE, "$PORT_ENABLE", Ty::Bool),
+                field(5, "$AUTO_NEGOTIATION", Ty::Text(NEGOTIATIONS)),
+                field(port::LOOPBACK, "$LOOPBACK_MODE", Ty::Text(LOOPBACKS)),
+                field(7, "$TX_MTU", Ty::Uint(32)),
+                field(8, "$RX_MTU", Ty::Uint(32)),
+                field(port::VALID, "$IS_VALID", Ty::Bool).read_only(),
+                field(port::UP, "$PORT_UP", Ty::Bool).read_only(),
+                field(port::NAME, "$PORT_NAME", Ty::Text(&[])).read_only(),
+            ],
+        ),
+    ]
+}

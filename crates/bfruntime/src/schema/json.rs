@@ -1,0 +1,132 @@
+//! `bf-rt.json`: a schema as controllers read it.
+
+use serde_json::{Value, json};
+
+use super::{Action, Digest, Field, Key, Matching, MeterUnit, Object, Table, Ty};
+
+/// The document of these tables and digests.
+pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[Digest]) -> Value {
+    json!({
+        "schema_version": "1.0.0",
+        "tables": tables.map(table).collect::<Vec<_>>(),
+        "learn_filters": digests.iter().map(digest).collect::<Vec<_>>(),
+    })
+}
+
+fn table(t: &Table) -> Value {
+    let (operations, attributes): (&[&str], &[&str]) = match t.object {
+        Object::Match { counter: true, .. } => (&["SyncCounters"], &[]),
+        Object::Counter => (&["Sync"], &[]),
+        Object::Register => (&["Sync"], &[]),
+        _ => (&[], &[]),
+    };
+    let mut value = json!({
+        "name": t.name,
+        "id": t.id,
+        "table_type": kind(&t.object),
+        "size": t.size,
+        "annotations": [],
+        "depends_on": t.depends_on,
+        "key": t.keys.iter().map(key).collect::<Vec<_>>(),
+        "data": data(t),
+        "supported_operations": operations,
+        "attributes": attributes,
+    });
+    if let Some(object) = value.as_object_mut() {
+        if !t.actions.is_empty() {
+            object.insert("action_specs".into(), t.actions.iter().map(action).collect());
+        }
+        if let Object::Match { .. } = t.object {
+            object.insert("has_const_default_action".into(), t.const_default.into());
+        }
+    }
+    value
+}
+
+fn kind(object: &Object) -> &'static str {
+    match object {
+        Object::Match { indirect: false, .. } => "MatchAction_Direct",
+        Object::Match { indirect: true, .. } => "MatchAction_Indirect",
+        Object::Members => "Action",
+        Object::Groups { .. } => "Selector",
+        Object::Counter => "Counter",
+        Object::Meter(MeterUnit::Bytes | MeterUnit::Packets) => "Meter",
+        Object::Register => "Register",
+        Object::PortMetadata { .. } => "PortMetadata",
+        Object::MulticastGroups => "PreMgid",
+        Object::MulticastNodes => "PreNode",
+        Object::Mirror => "MirrorCfg",
+        Object::Ports => "PortConfigure",
+    }
+}
+
+fn key(k: &Key) -> Value {
+    let matching = match k.matching {
+        Matching::Exact => "Exact",
+        Matching::Lpm => "LPM",
+        Matching::Ternary => "Ternary",
+        Matching::Range => "Range",
+        Matching::Optional => "Optional",
+    };
+    json!({
+        "id": k.id,
+        "name": k.name,
+        "repeated": false,
+        "annotations": [],
+        "mandatory": k.mandatory,
+        "match_type": matching,
+        "type": ty(k.ty),
+    })
+}
+
+/// The data of a table. An entry of an indirect table has a member or a group.
+fn data(t: &Table) -> Vec<Value> {
+    if let Object::Match { indirect: true, .. } = t.object
+        && let [member, group, rest @ ..] = t.data.as_slice()
+    {
+        let first = json!({"mandatory": true, "read_only": false, "oneof": [plain(member), plain(group)]});
+        return std::iter::once(first).chain(rest.iter().map(singleton)).collect();
+    }
+    t.data.iter().map(singleton).collect()
+}
+
+fn singleton(f: &Field) -> Value {
+    json!({"mandatory": f.mandatory, "read_only": f.read_only, "singleton": plain(f)})
+}
+
+fn plain(f: &Field) -> Value {
+    let annotations: Vec<Value> =
+        f.annotation.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    json!({"id": f.id, "name": f.name, "repeated": f.repeated, "annotations": annotations, "type": ty(f.ty)})
+}
+
+fn action(a: &Action) -> Value {
+    let annotations = if a.scope == "DefaultOnly" { json!([{"name": "@defaultonly"}]) } else { json!([]) };
+    let data: Vec<Value> = a.data.iter().map(flat).collect();
+    json!({"id": a.id, "name": a.name, "action_scope": a.scope, "annotations": annotations, "data": data})
+}
+
+/// A field with everything in one object, as actions and digests have them.
+fn flat(f: &Field) -> Value {
+    let mut value = plain(f);
+    if let Some(object) = value.as_object_mut() {
+        object.insert("mandatory".into(), f.mandatory.into());
+        object.insert("read_only".into(), f.read_only.into());
+    }
+    value
+}
+
+fn digest(d: &Digest) -> Value {
+    let fields: Vec<Value> = d.fields.iter().map(flat).collect();
+    json!({"name": d.name, "id": d.id, "annotations": [], "fields": fields})
+}
+
+fn ty(ty: Ty) -> Value {
+    match ty {
+        Ty::Bytes(bits) => json!({"type": "bytes", "width": bits}),
+        Ty::Uint(bits) => json!({"type": format!("uint{bits}")}),
+        Ty::Bool => json!({"type": "bool"}),
+        Ty::Text([]) => json!({"type": "string"}),
+        Ty::Text(choices) => json!({"type": "string", "choices": choices}),
+    }
+}

@@ -1,0 +1,223 @@
+//! The tables that controllers see: those of the program ([`program`]), and those that every device has ([`fixed`]).
+//!
+//! In BfRuntime everything is a table with keys, actions and data: match-action tables, counters, meters, registers, action
+//! profiles, multicast groups, mirror sessions, ports. Names, ids and types of all of them are in `bf-rt.json` ([`json`]), from
+//! which controllers read them.
+
+pub(crate) mod fixed;
+mod json;
+pub(crate) mod program;
+
+use std::collections::HashMap;
+
+/// Ids of fields that objects of one kind have in common. Ids of keys, parameters and registers' members are smaller.
+pub(crate) mod field {
+    pub(crate) const MATCH_PRIORITY: u32 = 65537;
+    pub(crate) const ACTION_MEMBER_ID: u32 = 65539;
+    pub(crate) const SELECTOR_GROUP_ID: u32 = 65540;
+    pub(crate) const ACTION_MEMBER_STATUS: u32 = 65541;
+    pub(crate) const MAX_GROUP_SIZE: u32 = 65542;
+    pub(crate) const CIR_KBPS: u32 = 65545;
+    pub(crate) const PIR_KBPS: u32 = 65546;
+    pub(crate) const CBS_KBITS: u32 = 65547;
+    pub(crate) const PBS_KBITS: u32 = 65548;
+    pub(crate) const CIR_PPS: u32 = 65549;
+    pub(crate) const PIR_PPS: u32 = 65550;
+    pub(crate) const CBS_PKTS: u32 = 65551;
+    pub(crate) const PBS_PKTS: u32 = 65552;
+    pub(crate) const COUNTER_BYTES: u32 = 65553;
+    pub(crate) const COUNTER_PACKETS: u32 = 65554;
+    pub(crate) const METER_INDEX: u32 = 65555;
+    pub(crate) const COUNTER_INDEX: u32 = 65556;
+    pub(crate) const REGISTER_INDEX: u32 = 65557;
+    pub(crate) const INGRESS_PORT: u32 = 65574;
+    pub(crate) const PORT_METADATA: u32 = 65575;
+}
+
+/// All tables of a device, and the digests of its program.
+#[derive(Debug, Default)]
+pub(crate) struct Schema {
+    /// The program's name, which controllers bind to.
+    pub program: String,
+    pub tables: Vec<Table>,
+    pub digests: Vec<Digest>,
+    /// Registers of the architecture: which ports lead back, and which nodes have which exclusion id.
+    pub loopback_register: Option<u32>,
+    pub exclusion_register: Option<u32>,
+    by_id: HashMap<u32, usize>,
+}
+
+impl Schema {
+    /// A schema of these tables, of which the first one with an id counts.
+    pub(crate) fn new(program: String, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
+        let by_id = tables.iter().enumerate().rev().map(|(at, table)| (table.id, at)).collect();
+        Schema { program, tables, digests, loopback_register: None, exclusion_register: None, by_id }
+    }
+
+    pub(crate) fn table(&self, id: u32) -> Option<&Table> {
+        self.by_id.get(&id).map(|at| &self.tables[*at])
+    }
+
+    /// `bf-rt.json` of the program.
+    pub(crate) fn program_document(&self) -> serde_json::Value {
+        json::document(self.tables.iter().filter(|t| !t.object.is_fixed()), &self.digests)
+    }
+
+    /// The same of the tables that every device has.
+    pub(crate) fn fixed_document(&self) -> serde_json::Value {
+        json::document(self.tables.iter().filter(|t| t.object.is_fixed()), &[])
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub id: u32,
+    pub name: String,
+    /// What it stands for.
+    pub object: Object,
+    /// The number of its entries.
+    pub size: u64,
+    pub keys: Vec<Key>,
+    pub actions: Vec<Action>,
+    /// Data that entries have whatever their action.
+    pub data: Vec<Field>,
+    pub const_default: bool,
+    /// Tables that must have what entries refer to.
+    pub depends_on: Vec<u32>,
+}
+
+/// What a table stands for. Ids are those of P4Info.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Object {
+    /// A match-action table.
+    Match {
+        /// Whether entries refer to members and groups of an action profile.
+        indirect: bool,
+        /// Whether entries have a direct meter, and whether it counts bytes.
+        meter: Option<MeterUnit>,
+        /// Whether entries have a direct counter.
+        counter: bool,
+    },
+    /// The members of an action profile.
+    Members,
+    /// The groups of the action profile with this id.
+    Groups {
+        profile: u32,
+    },
+    Counter,
+    Meter(MeterUnit),
+    Register,
+    /// The register with this id, by port.
+    PortMetadata {
+        register: u32,
+    },
+    MulticastGroups,
+    MulticastNodes,
+    Mirror,
+    Ports,
+}
+
+impl Object {
+    /// Whether every device has it, whatever its program.
+    fn is_fixed(self) -> bool {
+        matches!(self, Object::MulticastGroups | Object::MulticastNodes | Object::Mirror | Object::Ports)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeterUnit {
+    Bytes,
+    Packets,
+}
+
+/// A part of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub id: u32,
+    pub name: String,
+    pub matching: Matching,
+    pub ty: Ty,
+    pub mandatory: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Matching {
+    Exact,
+    Lpm,
+    Ternary,
+    Range,
+    Optional,
+}
+
+/// The type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ty {
+    /// A number of so many bits, in as few bytes as hold them.
+    Bytes(u32),
+    /// A number of 8, 16, 32 or 64 bits.
+    Uint(u32),
+    Bool,
+    /// One of these words; any text if there are none.
+    Text(&'static [&'static str]),
+}
+
+impl Ty {
+    /// Bits of a number.
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Ty::Bytes(bits) | Ty::Uint(bits) => bits,
+            Ty::Bool | Ty::Text(_) => 1,
+        }
+    }
+}
+
+/// An action of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Action {
+    pub id: u32,
+    pub name: String,
+    /// `TableAndDefault`, `TableOnly` or `DefaultOnly`.
+    pub scope: &'static str,
+    pub data: Vec<Field>,
+}
+
+/// A part of an entry's data.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub id: u32,
+    pub name: String,
+    pub ty: Ty,
+    pub repeated: bool,
+    pub mandatory: bool,
+    pub read_only: bool,
+    /// Its class, for clients.
+    pub annotation: Option<(&'static str, &'static str)>,
+}
+
+impl Field {
+    pub(crate) fn new(id: u32, name: impl Into<String>, ty: Ty) -> Field {
+        let name = name.into();
+        Field { id, name, ty, repeated: false, mandatory: false, read_only: false, annotation: None }
+    }
+
+    pub(crate) fn repeated(self) -> Field {
+        Field { repeated: true, ..self }
+    }
+
+    pub(crate) fn mandatory(self) -> Field {
+        Field { mandatory: true, ..self }
+    }
+
+    pub(crate) fn read_only(self) -> Field {
+        Field { read_only: true, ..self }
+    }
+}
+
+/// A digest: what it consists of, with the widths of its parts in bits.
+#[derive(Clone, Debug)]
+pub(crate) struct Digest {
+    pub id: u32,
+    pub name: String,
+    pub fields: Vec<Field>,
+}

@@ -1,0 +1,434 @@
+//! The gRPC service.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hopwright_p4runtime::proto::{rpc, v1};
+use hopwright_p4runtime::{Device, Devices, Failure, batch};
+use prost::Message as _;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Code, Request, Response, Status, Streaming};
+use v1::write_request::Atomicity;
+
+use crate::failure::{ERROR_TYPE, Result, aborted, exists, invalid, not_found, unimplemented};
+use crate::proto::bf_runtime_server::BfRuntime;
+use crate::proto::{
+    self, DataField, DigestList, ReadResponse, StreamMessageResponse, Subscribe, TableData, TargetDevice,
+    WriteResponse, set_forwarding_pipeline_config_request::Action, stream_message_request, stream_message_response,
+};
+use crate::schema::{Digest, program};
+use crate::state::State;
+use crate::value::numeric;
+use crate::{read, write};
+
+/// Messages that wait to be sent to a client; further ones are lost.
+const WAITING: usize = 4096;
+/// The most entities in a message of an answer.
+const PIECE: usize = 512;
+/// How long a client may take to receive a message of an answer.
+const STALL: Duration = Duration::from_secs(30);
+/// How long a client may have a stream without subscribing.
+const SUBSCRIPTION: Duration = Duration::from_secs(30);
+/// How long digests are collected before they are sent together, and how many at most.
+const DIGEST_DELAY: Duration = Duration::from_millis(10);
+const MAX_LIST: usize = 1024;
+/// All pipes.
+const ALL_PIPES: u32 = 0xffff;
+
+type Sender = mpsc::Sender<std::result::Result<StreamMessageResponse, Status>>;
+
+/// Serves devices.
+#[derive(Clone)]
+pub(crate) struct Service {
+    devices: Devices,
+    states: Arc<Mutex<HashMap<u64, Arc<Mutex<State>>>>>,
+    /// Subscribed clients, by id.
+    clients: Arc<Mutex<HashMap<u32, Subscribed>>>,
+}
+
+/// A client that has subscribed.
+#[derive(Clone)]
+struct Subscribed {
+    device: u64,
+    to: Sender,
+}
+
+/// Ends a subscription when the stream ends.
+struct Subscription {
+    clients: Arc<Mutex<HashMap<u32, Subscribed>>>,
+    id: u32,
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        lock(&self.clients).remove(&self.id);
+    }
+}
+
+impl Service {
+    pub(crate) fn new(devices: Devices) -> Service {
+        Service { devices, states: Arc::default(), clients: Arc::default() }
+    }
+
+    /// The device that a request is for.
+    fn reach<T>(&self, request: &Request<T>, id: u32) -> std::result::Result<Arc<Device>, Status> {
+        self.devices.reach(request.extensions(), u64::from(id)).map_err(Failure::status)
+    }
+
+    fn state(&self, device: &Device) -> Arc<Mutex<State>> {
+        lock(&self.states).entry(device.id()).or_default().clone()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The state of the device's present program.
+fn refresh<'s>(state: &'s Mutex<State>, device: &Device, program: &str) -> Result<MutexGuard<'s, State>> {
+    let mut state = lock(state);
+    let known = (state.generation != 0).then_some(state.generation);
+    if let Some(running) = device.running_since(known)? {
+        let schema = Arc::new(program::schema(&name_of(&running.name), &running.info));
+        *state = State { generation: running.generation, schema, ..State::default() };
+    }
+    if !program.is_empty() && program != state.schema.program {
+        let ours = &state.schema.program;
+        return Err(not_found(format!("the device runs `{ours}`, not `{program}`")));
+    }
+    Ok(state)
+}
+
+/// The name of a program: that of its file without folder and extension.
+pub(crate) fn name_of(file: &str) -> String {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".p4").unwrap_or(name).to_string()
+}
+
+/// Applies updates; returns what became of each.
+fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
+    use proto::write_request::Atomicity as Wanted;
+    let atomicity = match Wanted::try_from(request.atomicity) {
+        Ok(Wanted::ContinueOnError) => {
+            return Ok(request.updates.iter().map(|update| apply_one(state, device, update)).collect());
+        }
+        Ok(Wanted::RollbackOnError) => Atomicity::RollbackOnError,
+        Ok(Wanted::DataplaneAtomic) => Atomicity::DataplaneAtomic,
+        Err(_) => return Err(invalid("no such atomicity")),
+    };
+    // Later updates see what earlier ones change here, but not what they change in tables.
+    let mut next = state.clone();
+    let mut updates = Vec::new();
+    // Which of them belong to which update of the request.
+    let mut ends = Vec::new();
+    let fail = |at: usize, failure: Failure| {
+        let mut results = vec![Err(aborted("another update of the batch failed")); request.updates.len()];
+        results[at] = Err(failure);
+        Ok(results)
+    };
+    for (at, update) in request.updates.iter().enumerate() {
+        let meaning = match write::meaning(&next, device, update) {
+            Ok(meaning) => meaning,
+            Err(failure) => return fail(at, failure),
+        };
+        updates.extend(meaning.updates);
+        ends.push(updates.len());
+        meaning.changes.into_iter().for_each(|change| next.apply(change));
+    }
+    let results = device.write_updates(&updates, atomicity)?;
+    let failed = results.iter().position(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted));
+    match failed {
+        Some(failed) => {
+            let at = ends.iter().position(|end| failed < *end).unwrap_or(0);
+            let failure = results.into_iter().nth(failed).and_then(std::result::Result::err);
+            fail(at, failure.unwrap_or_else(|| aborted("the batch failed")))
+        }
+        None => {
+            *state = next;
+            Ok(vec![Ok(()); request.updates.len()])
+        }
+    }
+}
+
+fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Result<()> {
+    let meaning = write::meaning(state, device, update)?;
+    let results = device.write_updates(&meaning.updates, Atomicity::ContinueOnError)?;
+    results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
+    meaning.changes.into_iter().for_each(|change| state.apply(change));
+    Ok(())
+}
+
+/// A failure as clients that ask for it in the answer receive it.
+fn error(result: &Result<()>) -> proto::Error {
+    match result {
+        Ok(()) => proto::Error::default(),
+        Err(f) => proto::Error { canonical_code: f.code as i32, message: f.message.clone(), ..Default::default() },
+    }
+}
+
+type Messages<T> = Pin<Box<dyn Stream<Item = std::result::Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl BfRuntime for Service {
+    type ReadStream = Messages<ReadResponse>;
+    type StreamChannelStream = Messages<StreamMessageResponse>;
+
+    async fn write(
+        &self,
+        request: Request<proto::WriteRequest>,
+    ) -> std::result::Result<Response<WriteResponse>, Status> {
+        let device = self.reach(&request, request.get_ref().target.unwrap_or_default().device_id)?;
+        let asks = |name: &str| request.metadata().get(name).is_some_and(|value| value == "1");
+        let (in_answer, ignore) = (asks("error_in_resp"), asks("ignore_not_found"));
+        let request = request.into_inner();
+        let (bytes, state) = (request.encoded_len(), self.state(&device));
+        let results = self.devices.work(device, bytes, move |device| {
+            let mut state = refresh(&state, device, &request.p4_name).map_err(Failure::status)?;
+            apply(&mut state, device, &request).map_err(Failure::status)
+        });
+        let results = results.await?;
+        let counts = |r: &Result<()>| r.as_ref().is_err_and(|f| !(ignore && f.code == Code::NotFound));
+        if results.iter().any(counts) && !in_answer {
+            return Err(batch(&results, ERROR_TYPE));
+        }
+        let status = if in_answer || ignore { results.iter().map(error).collect() } else { Vec::new() };
+        Ok(Response::new(WriteResponse { status }))
+    }
+
+    async fn read(
+        &self,
+        request: Request<proto::ReadRequest>,
+    ) -> std::result::Result<Response<Self::ReadStream>, Status> {
+        let device = self.reach(&request, request.get_ref().target.unwrap_or_default().device_id)?;
+        let request = request.into_inner();
+        let (bytes, state) = (request.encoded_len(), self.state(&device));
+        let answer = self.devices.answer(&device).map_err(Failure::status)?;
+        let found = self.devices.work(device, bytes, move |device| {
+            let state = refresh(&state, device, &request.p4_name).map_err(Failure::status)?;
+            let mut all = Vec::new();
+            for asked in &request.entities {
+                all.extend(read::find(&state, device, asked).map_err(Failure::status)?);
+            }
+            Ok(all)
+        });
+        let found = found.await?;
+        let (to, from) = mpsc::channel(2);
+        tokio::spawn(async move {
+            let _place = answer;
+            let mut found = found.into_iter().map(|entity| proto::Entity { entity: Some(entity) }).peekable();
+            while found.peek().is_some() {
+                let entities = found.by_ref().take(PIECE).collect();
+                // The client has gone, or has stopped reading.
+                if to.send_timeout(Ok(ReadResponse { entities, status: Vec::new() }), STALL).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(from))))
+    }
+
+    async fn set_forwarding_pipeline_config(
+        &self,
+        request: Request<proto::SetForwardingPipelineConfigRequest>,
+    ) -> std::result::Result<Response<proto::SetForwardingPipelineConfigResponse>, Status> {
+        use proto::SetForwardingPipelineConfigResponseType::WarmInitFinished;
+        let device = self.reach(&request, request.get_ref().device_id)?;
+        let action = Action::try_from(request.get_ref().action);
+        let action = action.map_err(|_| invalid("no such action").status())?;
+        if action != Action::Bind {
+            self.devices.check_push(request.extensions(), &device).map_err(Failure::status)?;
+        }
+        let request = request.into_inner();
+        let (id, bytes, state) = (device.id(), request.encoded_len(), self.state(&device));
+        let done = self.devices.work(device, bytes, move |device| {
+            configure(&state, device, action, &request.config).map_err(Failure::status)
+        });
+        done.await?;
+        let answer = proto::SetForwardingPipelineConfigResponse {
+            set_forwarding_pipeline_config_response_type: WarmInitFinished as i32,
+        };
+        if action == Action::VerifyAndWarmInitBeginAndEnd {
+            let update = stream_message_response::Update::SetForwardingPipelineConfigResponse(answer);
+            for client in lock(&self.clients).values().filter(|c| c.device == id) {
+                let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
+            }
+        }
+        Ok(Response::new(answer))
+    }
+
+    async fn get_forwarding_pipeline_config(
+        &self,
+        request: Request<proto::GetForwardingPipelineConfigRequest>,
+    ) -> std::result::Result<Response<proto::GetForwardingPipelineConfigResponse>, Status> {
+        let device = self.reach(&request, request.get_ref().device_id)?;
+        let (bytes, state) = (request.get_ref().encoded_len(), self.state(&device));
+        let answer = self.devices.work(device, bytes, move |device| {
+            let state = refresh(&state, device, "").map_err(Failure::status)?;
+            let profile = proto::forwarding_pipeline_config::Profile {
+                profile_name: "pipe".into(),
+                binary: device.device_config().map_err(Failure::status)?.to_vec(),
+                ..Default::default()
+            };
+            let schema = &state.schema;
+            Ok(proto::GetForwardingPipelineConfigResponse {
+                config: vec![proto::ForwardingPipelineConfig {
+                    p4_name: schema.program.clone(),
+                    bfruntime_info: schema.program_document().to_string().into_bytes(),
+                    profiles: vec![profile],
+                }],
+                non_p4_config: Some(proto::NonP4Config {
+                    bfruntime_info: schema.fixed_document().to_string().into_bytes(),
+                }),
+            })
+        });
+        Ok(Response::new(answer.await?))
+    }
+
+    async fn stream_channel(
+        &self,
+        request: Request<Streaming<proto::StreamMessageRequest>>,
+    ) -> std::result::Result<Response<Self::StreamChannelStream>, Status> {
+        let place = self.devices.stream(request.extensions()).map_err(Failure::status)?;
+        let extensions = request.extensions().clone();
+        let mut incoming = request.into_inner();
+        let (to, from) = mpsc::channel(WAITING);
+        let service = self.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let first = tokio::time::timeout(SUBSCRIPTION, incoming.next()).await;
+            let Ok(Some(Ok(first))) = first else { return };
+            let reached = |id| service.devices.reach(&extensions, id);
+            let (subscription, device) = match service.subscribe(&first, &to, reached) {
+                Ok(subscribed) => subscribed,
+                Err(failure) => {
+                    let _ = to.try_send(Err(failure.status()));
+                    return;
+                }
+            };
+            let wants = match &first.update {
+                Some(stream_message_request::Update::Subscribe(said)) => {
+                    said.notifications.is_some_and(|n| n.enable_learn_notifications)
+                }
+                _ => false,
+            };
+            let digests = if wants { Some(device.listen_to_digests()) } else { None };
+            let notify = service.notify(device.clone(), digests, to.clone());
+            let receive = async {
+                while let Some(Ok(message)) = incoming.next().await {
+                    // Lists need no acknowledgement. A further subscription is answered like the first.
+                    if let Some(stream_message_request::Update::Subscribe(said)) = message.update {
+                        let _ = to.try_send(Ok(accepted(&said)));
+                    }
+                }
+            };
+            tokio::select! {
+                () = notify => {}
+                () = receive => {}
+                () = to.closed() => {}
+                () = service.devices.revoked(&extensions, &device) => {
+                    let _ = to.try_send(Err(not_found("the device can no longer be reached").status()));
+                }
+            }
+            drop(subscription);
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(from))))
+    }
+}
+
+/// The answer to a subscription.
+fn accepted(said: &Subscribe) -> StreamMessageResponse {
+    let subscribe = Subscribe { status: Some(rpc::Status::default()), ..said.clone() };
+    StreamMessageResponse { update: Some(stream_message_response::Update::Subscribe(subscribe)) }
+}
+
+impl Service {
+    /// Subscribes a client and tells it so.
+    fn subscribe(
+        &self,
+        first: &proto::StreamMessageRequest,
+        to: &Sender,
+        reach: impl Fn(u64) -> Result<Arc<Device>>,
+    ) -> Result<(Subscription, Arc<Device>)> {
+        let Some(stream_message_request::Update::Subscribe(said)) = &first.update else {
+            return Err(invalid("the first message of a stream is a subscription"));
+        };
+        let device = reach(u64::from(said.device_id))?;
+        let mut clients = lock(&self.clients);
+        if clients.contains_key(&first.client_id) {
+            return Err(exists(format!("there is a client {} already", first.client_id)));
+        }
+        clients.insert(first.client_id, Subscribed { device: device.id(), to: to.clone() });
+        drop(clients);
+        let subscription = Subscription { clients: self.clients.clone(), id: first.client_id };
+        let _ = to.try_send(Ok(accepted(said)));
+        Ok((subscription, device))
+    }
+
+    /// Sends digests to a client, as long as the device is there.
+    async fn notify(
+        &self,
+        device: Arc<Device>,
+        digests: Option<mpsc::Receiver<hopwright_dataplane::Digest>>,
+        to: Sender,
+    ) {
+        let Some(mut digests) = digests else { return std::future::pending().await };
+        let (state, id) = (self.state(&device), device.id());
+        let mut list_id = 0u32;
+        while let Some(first) = digests.recv().await {
+            tokio::time::sleep(DIGEST_DELAY).await;
+            let mut collected = vec![first];
+            while collected.len() < MAX_LIST
+                && let Ok(next) = digests.try_recv()
+            {
+                collected.push(next);
+            }
+            let Ok(schema) = refresh(&state, &device, "").map(|state| state.schema.clone()) else { continue };
+            for known in &schema.digests {
+                let name = known.name.strip_prefix("pipe.").unwrap_or(&known.name);
+                let data: Vec<TableData> =
+                    collected.iter().filter(|d| d.name == name).map(|d| digest_data(known, d)).collect();
+                if data.is_empty() {
+                    continue;
+                }
+                list_id = list_id.wrapping_add(1);
+                let target = Some(TargetDevice { device_id: id as u32, pipe_id: ALL_PIPES, ..Default::default() });
+                let list = DigestList { digest_id: known.id, list_id, data, target };
+                let update = Some(stream_message_response::Update::Digest(list));
+                // A client that does not read loses lists.
+                let _ = to.try_send(Ok(StreamMessageResponse { update }));
+            }
+        }
+    }
+}
+
+fn digest_data(known: &Digest, digest: &hopwright_dataplane::Digest) -> TableData {
+    let fields: Vec<DataField> =
+        known.fields.iter().zip(&digest.data).map(|(field, value)| numeric(field.id, field.ty, &value.bits)).collect();
+    TableData { action_id: 0, fields }
+}
+
+/// Carries out a request for the program.
+fn configure(
+    state: &Mutex<State>,
+    device: &Device,
+    action: Action,
+    configs: &[proto::ForwardingPipelineConfig],
+) -> Result<()> {
+    let [config] = configs else { return Err(invalid("a device runs one program")) };
+    let program = || -> Result<&[u8]> {
+        let profile = config.profiles.first().ok_or_else(|| invalid("the program has no profile"))?;
+        Ok(&profile.binary)
+    };
+    match action {
+        Action::Bind => refresh(state, device, &config.p4_name).map(drop),
+        Action::Verify => device.verify(program()?),
+        Action::VerifyAndWarmInitBeginAndEnd => device.replace_program(program()?),
+        Action::VerifyAndWarmInitBegin | Action::WarmInitEnd | Action::ReconcileAndWarmInitEnd => {
+            Err(unimplemented("programs are replaced in one step: VERIFY_AND_WARM_INIT_BEGIN_AND_END"))
+        }
+    }
+}

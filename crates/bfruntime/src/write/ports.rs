@@ -1,0 +1,145 @@
+//! Writes mirror sessions and ports.
+
+use hopwright_p4runtime::proto::v1;
+use v1::entity::Entity;
+use v1::packet_replication_engine_entry::Type as Replicates;
+use v1::update::Type;
+
+use super::{Meaning, Request, objects, v1_update};
+use crate::failure::{Result, exists, invalid, not_found};
+use crate::proto::{DataField, data_field::Value, update::Type as Kind};
+use crate::schema::fixed::{mirror, port};
+use crate::state::Change;
+
+/// The bit of the loopback register that says that a port leads to another one.
+const LOOPBACK: u32 = 1 << 15;
+
+impl Request<'_> {
+    pub(super) fn session(&self) -> Result<Meaning> {
+        let id = self.number()? as u16;
+        let before = self.state.sessions.get(&id);
+        let missing = || not_found(format!("there is no mirror session {id}"));
+        if !matches!(self.said.data.as_ref().map_or(0, |d| d.action_id), 0 | mirror::NORMAL) {
+            return Err(invalid("mirror sessions are of the kind `$normal`"));
+        }
+        match (self.kind, before) {
+            (Kind::Insert, Some(_)) => return Err(exists(format!("there is a mirror session {id} already"))),
+            (Kind::Insert | Kind::InsertOrModify, None) => {}
+            (Kind::Modify | Kind::InsertOrModify, _) => drop(before.ok_or_else(missing)?),
+            (Kind::Delete, _) => {
+                let enabled = self.enabled(before.ok_or_else(missing)?)?;
+                let updates = enabled.then(|| session(Type::Delete, u32::from(id), Vec::new(), 0));
+                return Ok(Meaning {
+                    updates: updates.into_iter().collect(),
+                    changes: vec![Change::Session(id, None)],
+                });
+            }
+            _ => return Err(self.unsupported()),
+        }
+        self.data()?;
+        let fields = merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default());
+        let (was, is) = (before.map(|b| self.enabled(b)).transpose()?.unwrap_or(false), self.enabled(&fields)?);
+        let kind = match (was, is) {
+            (false, true) => Some(Type::Insert),
+            (true, true) => Some(Type::Modify),
+            (true, false) => Some(Type::Delete),
+            (false, false) => None,
+        };
+        let (copies, most) = if is { self.destinations(&fields)? } else { Default::default() };
+        let updates = kind.map(|kind| session(kind, u32::from(id), copies, most)).into_iter().collect();
+        Ok(Meaning { updates, changes: vec![Change::Session(id, Some(fields))] })
+    }
+
+    fn enabled(&self, fields: &[DataField]) -> Result<bool> {
+        Ok(truth(fields, mirror::ENABLE).unwrap_or(false))
+    }
+
+    /// Where a session's copies go, and how many bytes of them.
+    fn destinations(&self, fields: &[DataField]) -> Result<(Vec<(u32, u32)>, u32)> {
+        let mut copies = Vec::new();
+        let rid = small(fields, mirror::RID).unwrap_or(0) as u32;
+        if truth(fields, mirror::PORT_VALID) == Some(true) {
+            let port = small(fields, mirror::PORT).ok_or_else(|| invalid("`$ucast_egress_port` is missing"))?;
+            copies.push((port as u32, rid));
+        }
+        if truth(fields, mirror::GROUP_A_VALID) == Some(true) {
+            let group = small(fields, mirror::GROUP_A).unwrap_or(0) as u16;
+            let nodes = self.state.groups.get(&group);
+            let nodes = nodes.ok_or_else(|| not_found(format!("there is no multicast group {group}")))?;
+            for node in nodes.iter().filter_map(|a| self.state.nodes.get(&a.node)) {
+                copies.extend(node.ports.iter().map(|port| (*port, u32::from(node.rid))));
+            }
+        }
+        copies.sort_unstable();
+        copies.dedup();
+        Ok((copies, small(fields, mirror::MAX_LENGTH).unwrap_or(0) as u32))
+    }
+
+    pub(super) fn port(&self) -> Result<Meaning> {
+        let id = self.number()? as u32;
+        if !self.device.tenant().ports().iter().any(|p| p.number == id) && !self.state.ports.contains_key(&id) {
+            return Err(not_found(format!("the switch has no port {id}: ports are given to it when it starts")));
+        }
+        let before = self.state.ports.get(&id);
+        let fields = match self.kind {
+            Kind::Insert if before.is_some() => return Err(exists(format!("port {id} is there already"))),
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
+                self.data()?;
+                merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default())
+            }
+            Kind::Delete if before.is_some() => Vec::new(),
+            Kind::Delete => return Err(not_found(format!("port {id} was not added"))),
+            _ => return Err(self.unsupported()),
+        };
+        let mut meaning = Meaning::default();
+        if let Some(register) = self.state.schema.loopback_register
+            && id < 512
+        {
+            let mode = fields.iter().find(|f| f.field_id == port::LOOPBACK).and_then(|f| f.value.as_ref());
+            let loops = matches!(mode, Some(Value::StrVal(mode)) if mode != port::NO_LOOPBACK);
+            let value = if loops { LOOPBACK | id } else { 0 };
+            let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
+            meaning = objects::register(register, Some(v1::Index { index: i64::from(id) }), data);
+        }
+        let kept = (self.kind != Kind::Delete).then_some(fields);
+        meaning.changes.push(Change::Port(id, kept));
+        Ok(meaning)
+    }
+}
+
+/// Data of which some fields are given anew.
+fn merged(before: Option<&Vec<DataField>>, given: &[DataField]) -> Vec<DataField> {
+    let mut fields = before.cloned().unwrap_or_default();
+    fields.retain(|f| given.iter().all(|g| g.field_id != f.field_id));
+    fields.extend(given.iter().cloned());
+    fields.sort_by_key(|f| f.field_id);
+    fields
+}
+
+fn truth(fields: &[DataField], id: u32) -> Option<bool> {
+    match fields.iter().find(|f| f.field_id == id)?.value.as_ref()? {
+        Value::BoolVal(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn small(fields: &[DataField], id: u32) -> Option<u64> {
+    match fields.iter().find(|f| f.field_id == id)?.value.as_ref()? {
+        Value::Stream(bytes) => crate::value::small("", 64, bytes).ok(),
+        _ => None,
+    }
+}
+
+fn session(kind: Type, session_id: u32, copies: Vec<(u32, u32)>, most: u32) -> v1::Update {
+    use v1::replica::PortKind;
+    let replica =
+        |(port, instance)| v1::Replica { instance, port_kind: Some(PortKind::EgressPort(port)), ..Default::default() };
+    let session = v1::CloneSessionEntry {
+        session_id,
+        replicas: copies.into_iter().map(replica).collect(),
+        packet_length_bytes: most as i32,
+        ..Default::default()
+    };
+    let entry = v1::PacketReplicationEngineEntry { r#type: Some(Replicates::CloneSessionEntry(session)) };
+    v1_update(kind, Entity::PacketReplicationEngineEntry(entry))
+}

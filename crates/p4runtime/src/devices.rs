@@ -1,0 +1,216 @@
+//! The devices of a server for a service of another protocol, which has the rights, limits and state of P4Runtime's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ::bytes::Bytes;
+use hopwright_dataplane::Digest;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tonic::Status;
+
+use crate::access::Caller;
+use crate::device::{Device, lock, no_program};
+use crate::failure::{Failure, Result, denied, exhausted, invalid};
+use crate::program::Program;
+use crate::proto::config::P4Info;
+use crate::proto::v1;
+use crate::role::Rights;
+use crate::service::Service;
+use crate::state::State;
+use v1::entity::Entity;
+use v1::write_request::Atomicity;
+
+/// Digests that wait for a listener; further ones are lost to it.
+const DIGESTS_WAITING: usize = 4096;
+/// Who listens to a device's digests at most.
+const MAX_LISTENERS: usize = 64;
+
+/// The number of the next program that a device runs.
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+
+/// The devices of a server ([`crate::Server::start_with`]). Clients reach them if P4Runtime's rights allow them the default role.
+#[derive(Clone)]
+pub struct Devices(Service);
+
+/// A program that a device runs.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Its number: no other program of this process has it, not even the same one started again.
+    pub generation: u64,
+    /// The name of its main file.
+    pub name: String,
+    /// Its objects.
+    pub info: P4Info,
+}
+
+impl std::fmt::Debug for Devices {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Devices").field(&self.0.registry().devices()).finish()
+    }
+}
+
+impl Devices {
+    pub(crate) fn new(service: Service) -> Devices {
+        Devices(service)
+    }
+
+    /// The device of this id that the caller of a request with these extensions may control. Device 0 is the only device of a server,
+    /// if there is no other: that is how controllers of one switch call it.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `PERMISSION_DENIED`, or `UNAVAILABLE` while nobody has rights yet.
+    pub fn reach(&self, request: &http::Extensions, id: u64) -> Result<Arc<Device>> {
+        let (caller, registry) = (Caller::of(request), self.0.registry());
+        let reached = registry.reach(&caller, id).or_else(|failure| match registry.devices().as_slice() {
+            [only] if id == 0 => registry.reach(&caller, only.id()),
+            _ => Err(failure),
+        })?;
+        reached.check_role("")?;
+        Ok(reached.device)
+    }
+
+    /// Checks that the caller may replace a device's program.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`, and as [`Devices::reach`].
+    pub fn check_push(&self, request: &http::Extensions, device: &Device) -> Result<()> {
+        match self.0.registry().reach(&Caller::of(request), device.id())?.grant.programs {
+            true => Ok(()),
+            false => Err(denied("this client may not replace the program")),
+        }
+    }
+
+    /// Waits until the caller may no longer reach a device.
+    pub async fn revoked(&self, request: &http::Extensions, device: &Arc<Device>) {
+        let caller = Caller::of(request);
+        let mut changes = self.0.registry().changes();
+        while self.0.registry().check(&caller, device, "").is_ok() {
+            changes.next().await;
+        }
+    }
+
+    /// A place for a stream of the caller, until it is dropped.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if the caller has too many.
+    pub fn stream(&self, request: &http::Extensions) -> Result<OwnedSemaphorePermit> {
+        let streams = self.0.registry().streams(&Caller::of(request))?;
+        streams.try_acquire_owned().map_err(|_| exhausted("too many streams"))
+    }
+
+    /// A place for an answer to a read, while it is being sent.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if there are too many.
+    pub fn answer(&self, device: &Device) -> Result<OwnedSemaphorePermit> {
+        device.turns().answer()
+    }
+
+    /// Carries out a request of so many bytes on a thread that may block, when it is its turn.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if too much waits already, and those of `work`.
+    pub async fn work<T: Send + 'static>(
+        &self,
+        device: Arc<Device>,
+        bytes: usize,
+        work: impl FnOnce(&Device) -> std::result::Result<T, Status> + Send + 'static,
+    ) -> std::result::Result<T, Status> {
+        let _place = device.turns().queue(bytes).map_err(Failure::status)?;
+        self.0.work(device, work).await
+    }
+}
+
+impl Device {
+    /// The program that the device runs, unless its number is `known`.
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if there is none.
+    pub fn running_since(&self, known: Option<u64>) -> Result<Option<Running>> {
+        let state = lock(&self.state);
+        let state = state.as_ref().ok_or_else(no_program)?;
+        if known == Some(state.generation) {
+            return Ok(None);
+        }
+        let info = state.program.config.p4info.clone().unwrap_or_default();
+        Ok(Some(Running { generation: state.generation, name: state.program.pipeline.name.clone(), info }))
+    }
+
+    /// The config of the program: P4 text or a [`crate::Bundle`].
+    ///
+    /// # Errors
+    /// `FAILED_PRECONDITION` if there is none.
+    pub fn device_config(&self) -> Result<Bytes> {
+        Ok(self.config()?.p4_device_config)
+    }
+
+    /// Checks that the device can run a program, given as P4 text or a [`crate::Bundle`].
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT` with the compiler's messages.
+    pub fn verify(&self, device_config: &[u8]) -> Result<()> {
+        self.program_of(device_config)?.data_plane(self.policy).map(drop)
+    }
+
+    /// Runs a program, given as P4 text or a [`crate::Bundle`], with empty tables.
+    ///
+    /// # Errors
+    /// As [`Device::verify`].
+    pub fn replace_program(&self, device_config: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        self.commit(self.program_of(device_config)?, false)
+    }
+
+    fn program_of(&self, device_config: &[u8]) -> Result<Program> {
+        if device_config.is_empty() {
+            return Err(invalid("the program is missing: it is P4 source text or a bundle of this switch"));
+        }
+        let p4_device_config = Bytes::copy_from_slice(device_config);
+        Program::from_config(&v1::ForwardingPipelineConfig { p4_device_config, ..Default::default() })
+    }
+
+    /// Applies updates as a controller of the default role does; returns what became of each.
+    ///
+    /// # Errors
+    /// If there is no program, or the device can only be read.
+    pub fn write_updates(&self, updates: &[v1::Update], atomicity: Atomicity) -> Result<Vec<Result<()>>> {
+        self.check_writable()?;
+        let rights: Rights = self.elections().rights("");
+        self.apply(updates, &rights, atomicity)
+    }
+
+    /// Evaluates a read as for a controller of the default role.
+    ///
+    /// # Errors
+    /// If the request is invalid, or there is no program.
+    pub fn read_entity(&self, asked: &Entity) -> Result<Vec<Entity>> {
+        self.read_as("", asked)
+    }
+
+    /// Digests from now on, besides those that P4Runtime sends.
+    pub fn listen_to_digests(&self) -> mpsc::Receiver<Digest> {
+        let (to, from) = mpsc::channel(DIGESTS_WAITING);
+        let mut listeners = lock(&self.listeners);
+        listeners.retain(|l| !l.is_closed());
+        if listeners.len() < MAX_LISTENERS {
+            listeners.push(to);
+        }
+        from
+    }
+
+    /// Hands a digest to all listeners.
+    pub(crate) fn tell_listeners(&self, digest: &Digest) {
+        let mut listeners = lock(&self.listeners);
+        if !listeners.is_empty() {
+            listeners.retain(|l| !l.is_closed());
+            listeners.iter().for_each(|l| drop(l.try_send(digest.clone())));
+        }
+    }
+}
+
+impl State {
+    /// The number of a program that begins to run.
+    pub(crate) fn next_generation() -> u64 {
+        GENERATION.fetch_add(1, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,388 @@
+#!/usr/bin/env python3
+"""The BfRuntime service as a controller of a Tofino program sees it: with our client, or with Intel's unmodified one
+(BFRT_CLIENT names the folder that has its package)."""
+
+import os
+import pathlib
+import sys
+import time
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "p4runtime"))
+from switch import Switch, ethernet, ipv4  # noqa: E402
+
+if public := os.environ.get("BFRT_CLIENT"):
+    sys.path.insert(0, public)
+    import bfrt_grpc.client as gc
+    PB = gc.bfruntime_pb2
+else:
+    import client as gc
+    PB = gc.pb
+
+import grpc  # noqa: E402
+
+ADDRESS = "127.0.0.1:50052"
+PROGRAM = HERE / "router.p4"
+ALL = gc.Target(device_id=0, pipe_id=0xffff)
+HOST = 0x020000000001
+PATIENCE = 20
+
+
+def address(text):
+    return int.from_bytes(bytes(map(int, text.split("."))), "big")
+
+
+def until(condition):
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("it does not happen")
+        time.sleep(0.05)
+
+
+class Refused:
+    """Expects a write to fail, each update with these codes, or a read with one code."""
+
+    def __init__(self, case, *codes):
+        self.case, self.codes = case, codes
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, _):
+        self.case.assertTrue(kind is not None and issubclass(kind, gc.BfruntimeReadWriteRpcException), f"{kind}: {error}")
+        found = [grpc_code(e.canonical_code) for _, e in error.sub_errors_get()] or [error.grpc_error.code().name]
+        self.case.assertEqual(tuple(found), self.codes, str(error.grpc_error.details()))
+        return True
+
+
+def grpc_code(number):
+    return next(code.name for code in grpc.StatusCode if code.value[0] == number)
+
+
+class BfRuntime(unittest.TestCase):
+    def setUp(self):
+        options = ("--cpu-port", "64", "--engine", "jit")
+        self.switch = self.enterContext(Switch(PROGRAM, *options, address=ADDRESS))
+        self.interface = gc.ClientInterface(ADDRESS, client_id=1, device_id=0)
+        self.addCleanup(self.interface.tear_down_stream)
+        self.info = self.interface.bfrt_info_get()
+        self.interface.bind_pipeline_config(self.info.p4_name_get())
+
+    def table(self, name):
+        return self.info.table_get(name)
+
+    def test_the_program_and_its_tables(self):
+        self.assertEqual(self.info.p4_name_get(), "router")
+        for name in ("pipe.In.routes", "In.next_hops", "In.choice", "In.by_port", "In.rate", "In.numbers", "In.pairs",
+                     "$pre.node", "$pre.mgid", "$mirror.cfg", "$PORT"):
+            self.assertIsNotNone(self.table(name))
+        with self.assertRaises(Exception):
+            self.interface.bind_pipeline_config("another")
+
+    def switched(self):
+        table = self.table("In.switched")
+        key = table.make_key([gc.KeyTuple("hdr.ethernet.dst", HOST)])
+        return table, key
+
+    def send(self, table, port, dst=0x020000000099, action="In.send"):
+        return table.make_data([gc.DataTuple("port", port), gc.DataTuple("dst", dst)], action)
+
+    def test_an_exact_entry(self):
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        self.switch.send(0, frame)
+        self.assertEqual(self.switch.receive(2)[:6].hex(), "020000000099")
+        ((data, found),) = table.entry_get(ALL, [key], {"from_hw": True})
+        self.assertEqual((data.to_dict()["port"], data.to_dict()["dst"]), (2, 0x020000000099))
+        self.assertEqual(data.to_dict()["action_name"], "In.send")
+        self.assertEqual(found.to_dict()["hdr.ethernet.dst"]["value"], HOST)
+        self.assertEqual(next(table.usage_get(ALL)), 1)
+
+        with Refused(self, "ALREADY_EXISTS"):
+            table.entry_add(ALL, [key], [self.send(table, 2)])
+        table.entry_mod(ALL, [key], [self.send(table, 3)])
+        self.switch.send(0, frame)
+        self.assertIsNotNone(self.switch.receive(3))
+        table.entry_add_or_mod(ALL, [key], [self.send(table, 1)])
+        self.switch.send(0, frame)
+        self.assertIsNotNone(self.switch.receive(1))
+        table.entry_del(ALL, [key])
+        with Refused(self, "NOT_FOUND"):
+            table.entry_del(ALL, [key])
+        with Refused(self, "NOT_FOUND"):
+            list(table.entry_get(ALL, [key], {"from_hw": True}))
+        self.switch.send(0, frame)
+        self.assertIsNone(self.switch.receive(1, timeout=0.3))
+
+    def test_default_entries(self):
+        table, _ = self.switched()
+        table.default_entry_set(ALL, self.send(table, 3))
+        self.switch.send(0, ethernet("02000000aaaa", "020000000002", 0x88b5, bytes(50)))
+        self.assertIsNotNone(self.switch.receive(3))
+        ((data, _),) = table.default_entry_get(ALL)
+        self.assertEqual((data.to_dict()["action_name"], data.to_dict()["port"]), ("In.send", 3))
+        table.default_entry_reset(ALL)
+        ((data, _),) = table.default_entry_get(ALL)
+        self.assertEqual(data.to_dict()["action_name"], "In.drop")
+
+    def test_routes_and_a_selector(self):
+        members, groups, next_hops, routes = map(self.table, ("In.choice_ap", "In.choice", "In.next_hops", "In.routes"))
+        member = lambda n: members.make_key([gc.KeyTuple("$ACTION_MEMBER_ID", n)])
+        group = groups.make_key([gc.KeyTuple("$SELECTOR_GROUP_ID", 1)])
+        members.entry_add(ALL, [member(1), member(2)], [self.send(members, 1), self.send(members, 2)])
+        groups.entry_add(ALL, [group], [groups.make_data([
+            gc.DataTuple("$ACTION_MEMBER_ID", int_arr_val=[1, 2]),
+            gc.DataTuple("$ACTION_MEMBER_STATUS", bool_arr_val=[True, False]),
+            gc.DataTuple("$MAX_GROUP_SIZE", 8),
+        ])])
+        next_hops.entry_add(ALL, [next_hops.make_key([gc.KeyTuple("md.next_hop", 5)])],
+                            [next_hops.make_data([gc.DataTuple("$SELECTOR_GROUP_ID", 1)])])
+        prefix = routes.make_key([gc.KeyTuple("hdr.ipv4.dst", address("10.0.0.0"), prefix_len=8)])
+        routes.entry_add(ALL, [prefix], [routes.make_data([gc.DataTuple("next_hop", 5)], "In.route")])
+
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        frame = self.switch.receive(1)
+        self.assertEqual((frame[:6].hex(), frame[22]), ("020000000099", 63))
+        # The other member takes its place, and both do.
+        groups.entry_mod(ALL, [group], [groups.make_data([
+            gc.DataTuple("$ACTION_MEMBER_ID", int_arr_val=[1, 2]),
+            gc.DataTuple("$ACTION_MEMBER_STATUS", bool_arr_val=[False, True]),
+        ])])
+        self.switch.send(0, ipv4("10.9.9.9", "10.1.2.3"))
+        self.assertIsNotNone(self.switch.receive(2))
+        ((data, _),) = groups.entry_get(ALL, [group], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$ACTION_MEMBER_ID"], [1, 2])
+        self.assertEqual(data.to_dict()["$ACTION_MEMBER_STATUS"], [False, True])
+
+        ((data, key),) = routes.entry_get(ALL, None, {"from_hw": True})
+        self.assertEqual(data.to_dict()["$COUNTER_SPEC_PKTS"], 2)
+        self.assertEqual(key.to_dict()["hdr.ipv4.dst"]["prefix_len"], 8)
+        routes.operations_execute(ALL, "SyncCounters")
+        routes.entry_mod(ALL, [prefix], [routes.make_data([gc.DataTuple("$COUNTER_SPEC_PKTS", 100)])])
+        ((data, _),) = routes.entry_get(ALL, [prefix], {"from_hw": True})
+        self.assertEqual((data.to_dict()["$COUNTER_SPEC_PKTS"], data.to_dict()["next_hop"]), (100, 5))
+        with Refused(self, "FAILED_PRECONDITION"):
+            members.entry_del(ALL, [member(2)])
+        routes.entry_del(ALL)
+        self.assertEqual(list(routes.entry_get(ALL, None, {"from_hw": True})), [])
+
+    def test_priorities_of_ternary_and_range_entries(self):
+        table = self.table("In.filter")
+
+        def key(source, mask, low, high, priority):
+            return table.make_key([
+                gc.KeyTuple("hdr.ipv4.src", address(source), mask=address(mask)),
+                gc.KeyTuple("hdr.ipv4.ttl", low=low, high=high),
+                gc.KeyTuple("$MATCH_PRIORITY", priority),
+            ])
+
+        drop, nothing = table.make_data([], "In.drop"), table.make_data([], "NoAction")
+        # Zero wins.
+        table.entry_add(ALL, [key("10.0.0.0", "255.0.0.0", 0, 255, 9), key("10.9.0.0", "255.255.0.0", 60, 64, 0)],
+                        [drop, nothing])
+        self.switch.send(0, ipv4("10.8.0.1", "10.1.2.3"))
+        self.assertEqual(self.interface_packets(), [])
+        ((data, found),) = table.entry_get(ALL, [key("10.9.0.0", "255.255.0.0", 60, 64, 0)], {"from_hw": True})
+        self.assertEqual(data.to_dict()["action_name"], "NoAction")
+        shown = [k.to_dict() for _, k in table.entry_get(ALL, None, {"from_hw": True})]
+        self.assertEqual(sorted(k["$MATCH_PRIORITY"].get("value", 0) for k in shown), [0, 9])
+        self.assertEqual(len(shown), 2)
+
+    def interface_packets(self):
+        """Frames that leave within a moment, at any port."""
+        return [f for port in range(4) if (f := self.switch.receive(port, timeout=0.2)) is not None]
+
+    def test_counters_meters_and_registers(self):
+        counter, meter = self.table("In.by_port"), self.table("In.rate")
+        index = lambda table, name, n: table.make_key([gc.KeyTuple(name, n)])
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        at = index(counter, "$COUNTER_INDEX", 3)
+        until(lambda: next(counter.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["$COUNTER_SPEC_PKTS"] == 1)
+        counter.entry_mod(ALL, [at], [counter.make_data([gc.DataTuple("$COUNTER_SPEC_BYTES", 7),
+                                                        gc.DataTuple("$COUNTER_SPEC_PKTS", 5)])])
+        ((data, _),) = counter.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual((data.to_dict()["$COUNTER_SPEC_PKTS"], data.to_dict()["$COUNTER_SPEC_BYTES"]), (5, 7))
+        self.assertEqual(len(list(counter.entry_get(ALL, None, {"from_hw": True}))), 512)
+        with Refused(self, "OUT_OF_RANGE"):
+            counter.entry_mod(ALL, [index(counter, "$COUNTER_INDEX", 512)],
+                              [counter.make_data([gc.DataTuple("$COUNTER_SPEC_PKTS", 5)])])
+
+        at = index(meter, "$METER_INDEX", 2)
+        fields = ("$METER_SPEC_CIR_KBPS", "$METER_SPEC_PIR_KBPS", "$METER_SPEC_CBS_KBITS", "$METER_SPEC_PBS_KBITS")
+        ((data, _),) = meter.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual({data.to_dict()[f] for f in fields}, {2**64 - 1})
+        rates = (1000, 2000, 80, 160)
+        meter.entry_add(ALL, [at], [meter.make_data([gc.DataTuple(f, n) for f, n in zip(fields, rates)])])
+        ((data, _),) = meter.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual(tuple(data.to_dict()[f] for f in fields), rates)
+
+        numbers, pairs = self.table("In.numbers"), self.table("In.pairs")
+        at = index(numbers, "$REGISTER_INDEX", 1)
+        until(lambda: next(numbers.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["In.numbers.f1"] == [8])
+        numbers.entry_add(ALL, [at], [numbers.make_data([gc.DataTuple("In.numbers.f1", 0xCAFE)])])
+        ((data, _),) = numbers.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual(data.to_dict()["In.numbers.f1"], [0xCAFE])
+        at = index(pairs, "$REGISTER_INDEX", 3)
+        pairs.entry_mod(ALL, [at], [pairs.make_data([gc.DataTuple("In.pairs.first", 0x12345678),
+                                                    gc.DataTuple("In.pairs.second", 0x9ABC)])])
+        ((data, _),) = pairs.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual((data.to_dict()["In.pairs.first"], data.to_dict()["In.pairs.second"]), ([0x12345678], [0x9ABC]))
+
+    def nodes(self, *nodes):
+        table = self.table("$pre.node")
+        for number, rid, ports in nodes:
+            table.entry_add(ALL, [table.make_key([gc.KeyTuple("$MULTICAST_NODE_ID", number)])], [table.make_data([
+                gc.DataTuple("$MULTICAST_RID", rid), gc.DataTuple("$MULTICAST_LAG_ID", int_arr_val=[]),
+                gc.DataTuple("$DEV_PORT", int_arr_val=ports),
+            ])])
+        return table
+
+    def group(self, number, nodes):
+        table = self.table("$pre.mgid")
+        key = table.make_key([gc.KeyTuple("$MGID", number)])
+        table.entry_add(ALL, [key], [table.make_data([
+            gc.DataTuple("$MULTICAST_NODE_ID", int_arr_val=nodes),
+            gc.DataTuple("$MULTICAST_NODE_L1_XID_VALID", bool_arr_val=[False] * len(nodes)),
+            gc.DataTuple("$MULTICAST_NODE_L1_XID", int_arr_val=[0] * len(nodes)),
+        ])])
+        return table, key
+
+    def test_multicast(self):
+        nodes = self.nodes((1, 10, [1, 2]), (2, 20, [3]))
+        groups, group = self.group(7, [1, 2])
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [table.make_data([gc.DataTuple("group", 7)], "In.flood")])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        self.switch.send(0, frame)
+        for port in (1, 2, 3):
+            self.assertIsNotNone(self.switch.receive(port), port)
+        # A node changes for its groups; one of a group's nodes goes.
+        at = nodes.make_key([gc.KeyTuple("$MULTICAST_NODE_ID", 1)])
+        nodes.entry_mod(ALL, [at], [nodes.make_data([gc.DataTuple("$MULTICAST_RID", 10),
+                                                    gc.DataTuple("$MULTICAST_LAG_ID", int_arr_val=[]),
+                                                    gc.DataTuple("$DEV_PORT", int_arr_val=[2])])])
+        one = groups.make_data([gc.DataTuple("$MULTICAST_NODE_ID", int_arr_val=[2]),
+                                gc.DataTuple("$MULTICAST_NODE_L1_XID_VALID", bool_arr_val=[False]),
+                                gc.DataTuple("$MULTICAST_NODE_L1_XID", int_arr_val=[0])])
+        groups.entry_mod_inc(ALL, [group], [one], PB.TableModIncFlag.MOD_INC_DELETE)
+        self.switch.send(0, frame)
+        self.assertIsNotNone(self.switch.receive(2))
+        self.assertIsNone(self.switch.receive(1, timeout=0.3))
+        self.assertIsNone(self.switch.receive(3, timeout=0.3))
+        ((data, _),) = groups.entry_get(ALL, [group], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$MULTICAST_NODE_ID"], [1])
+        with Refused(self, "INVALID_ARGUMENT"):
+            nodes.entry_del(ALL, [at])
+        groups.entry_del(ALL, [group])
+        nodes.entry_del(ALL, [at])
+
+    def test_a_mirror_session(self):
+        sessions, table = self.table("$mirror.cfg"), self.table("In.filter")
+        key = sessions.make_key([gc.KeyTuple("$sid", 12)])
+        sessions.entry_add(ALL, [key], [sessions.make_data([
+            gc.DataTuple("$direction", str_val="INGRESS"), gc.DataTuple("$session_enable", bool_val=True),
+            gc.DataTuple("$ucast_egress_port", 3), gc.DataTuple("$ucast_egress_port_valid", bool_val=True),
+            gc.DataTuple("$max_pkt_len", 40),
+        ], "$normal")])
+        every = table.make_key([gc.KeyTuple("hdr.ipv4.src", 0, mask=0), gc.KeyTuple("hdr.ipv4.ttl", low=0, high=255),
+                                gc.KeyTuple("$MATCH_PRIORITY", 1)])
+        table.entry_add(ALL, [every], [table.make_data([gc.DataTuple("session", 12)], "In.mirror")])
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        self.switch.send(0, frame)
+        # As it was received, cut off.
+        self.assertEqual(self.switch.receive(3), frame[:40])
+        ((data, _),) = sessions.entry_get(ALL, [key], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$ucast_egress_port"], 3)
+
+    def test_ports(self):
+        ports = self.table("$PORT")
+        at = ports.make_key([gc.KeyTuple("$DEV_PORT", 2)])
+        ports.entry_add(ALL, [at], [ports.make_data([
+            gc.DataTuple("$SPEED", str_val="BF_SPEED_100G"), gc.DataTuple("$FEC", str_val="BF_FEC_TYP_NONE"),
+            gc.DataTuple("$PORT_ENABLE", bool_val=True),
+        ])])
+        ((data, _),) = ports.entry_get(ALL, [at], {"from_hw": False})
+        self.assertEqual((data.to_dict()["$PORT_NAME"], data.to_dict()["$SPEED"]), ("sw2", "BF_SPEED_100G"))
+        self.assertEqual(len(list(ports.entry_get(ALL, None, {"from_hw": False}))), 4)
+        with Refused(self, "NOT_FOUND"):
+            ports.entry_add(ALL, [ports.make_key([gc.KeyTuple("$DEV_PORT", 99)])],
+                            [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
+        # What leaves at a port in loopback comes back there: the second time the entry sends it on.
+        ports.entry_mod(ALL, [at], [ports.make_data([gc.DataTuple("$LOOPBACK_MODE", str_val="BF_LPBK_MAC_NEAR")])])
+        table, key = self.switched()
+        other = table.make_key([gc.KeyTuple("hdr.ethernet.dst", 0x020000000099)])
+        table.entry_add(ALL, [key, other], [self.send(table, 2), self.send(table, 3, dst=0x020000000077)])
+        self.switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
+        self.assertEqual(self.switch.receive(3)[:6].hex(), "020000000077")
+
+    def test_digests(self):
+        learn = self.info.learn_get("seen_t")
+        self.switch.send(3, ethernet("02000000aaaa", "020000000042", 0x88b5, bytes(50)))
+        digest = self.interface.digest_get(timeout=PATIENCE)
+        (data,) = learn.make_data_list(digest)
+        shown = data.to_dict()
+        self.assertEqual((shown["src"], shown["port"]), (0x020000000042, 3))
+
+    def test_batches(self):
+        table, key = self.switched()
+        missing = table.make_key([gc.KeyTuple("hdr.ethernet.dst", 5)])
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        rollback = PB.WriteRequest.ROLLBACK_ON_ERROR
+        for atomicity in (rollback, PB.WriteRequest.DATAPLANE_ATOMIC):
+            with Refused(self, "ABORTED", "ALREADY_EXISTS"):
+                table.entry_add(ALL, [missing, key], [self.send(table, 2), self.send(table, 2)], atomicity=atomicity)
+            self.assertEqual(next(table.usage_get(ALL)), 1)
+        with Refused(self, "ALREADY_EXISTS"):
+            table.entry_add(ALL, [missing, key], [self.send(table, 2), self.send(table, 2)])
+        self.assertEqual(next(table.usage_get(ALL)), 2)
+
+    def test_a_program_that_starts_again_is_empty(self):
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        self.interface.clear_all_tables()
+        self.assertEqual(next(table.usage_get(ALL)), 0)
+
+    def test_a_client_id_is_taken_once(self):
+        with self.assertRaises(Exception):
+            gc.ClientInterface(ADDRESS, client_id=1, device_id=0, **({"num_tries": 1} if public else {}))
+        other = gc.ClientInterface(ADDRESS, client_id=2, device_id=0)
+        other.tear_down_stream()
+
+    def test_requests_that_make_no_sense(self):
+        """Every kind of damage is refused, and the switch goes on."""
+        stub = self.interface.stub
+        routes = self.table("pipe.In.routes")
+        table_id = routes.info.id_get() if public else routes.id
+
+        def write(**entry):
+            request = PB.WriteRequest(client_id=1)
+            request.updates.add(type=PB.Update.INSERT).entity.table_entry.CopyFrom(PB.TableEntry(**entry))
+            with self.assertRaises(grpc.RpcError) as caught:
+                stub.Write(request)
+            return caught.exception.code().name
+
+        key = lambda **field: PB.TableKey(fields=[PB.KeyField(field_id=1, **field)])
+        lpm = lambda value, length: key(lpm=PB.KeyField.LPM(value=value, prefix_len=length))
+        self.assertEqual(write(table_id=0), "UNKNOWN")
+        self.assertEqual(write(table_id=table_id), "UNKNOWN")
+        self.assertEqual(write(table_id=table_id, handle_id=3), "UNKNOWN")
+        for bad in (lpm(b"", 8), lpm(b"\xff" * 500, 8), lpm(b"\0\0\0\0", 33), lpm(b"\0\0\0\0", -1), key(),
+                    key(exact=PB.KeyField.Exact(value=b"\1")), PB.TableKey(fields=[PB.KeyField(field_id=77)] * 5)):
+            self.assertEqual(write(table_id=table_id, key=bad), "UNKNOWN")
+        with self.assertRaises(grpc.RpcError):
+            stub.Write(PB.WriteRequest(client_id=1, updates=[PB.Update()]))
+        with self.assertRaises(grpc.RpcError):
+            list(stub.Read(PB.ReadRequest(client_id=1, entities=[PB.Entity()])))
+        with self.assertRaises(grpc.RpcError) as caught:
+            stub.Write(PB.WriteRequest(target=PB.TargetDevice(device_id=9)))
+        self.assertEqual(caught.exception.code().name, "NOT_FOUND")
+        with self.assertRaises(grpc.RpcError):
+            stub.SetForwardingPipelineConfig(PB.SetForwardingPipelineConfigRequest(action=5))
+        self.assertEqual(next(self.table("In.routes").usage_get(ALL)), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Installs what the BfRuntime tests need, in a virtual environment, and compiles the protocol definition for their client.
+set -euo pipefail
+cd "$(dirname "$0")"
+if ! cmp -s requirements.txt .venv/requirements; then
+    rm -rf .venv
+    python3 -m venv .venv
+    .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
+    cp requirements.txt .venv/requirements
+fi
+proto=../../crates/bfruntime/proto
+if [ ! -e .venv/proto/bfruntime_pb2_grpc.py ] || [ "$proto/bfrt/bfruntime.proto" -nt .venv/proto/bfruntime_pb2_grpc.py ]; then
+    mkdir -p .venv/proto
+    .venv/bin/python -m grpc_tools.protoc -I "$proto/bfrt" -I ../../crates/p4runtime/proto --python_out=.venv/proto \
+        --grpc_python_out=.venv/proto bfruntime.proto
+fi
