@@ -177,12 +177,10 @@ impl Lowering<'_> {
         let computes = if slots.single { single_pass::before_emitting(&mut deparser) } else { Vec::new() };
         let ingress = self.pipes_ingress(&slots, &pipes, span)?;
         let egress = self.pipes_egress(&slots, &pipes, loopback, span)?;
-        let in_headers = |this: &Self, role| {
-            pipes.iter().find_map(|p| this.controller_header("packet_in", p.storage.get(&role)?))
-        };
+        let in_headers =
+            |this: &Self, role| pipes.iter().find_map(|p| this.controller_header("packet_in", p.storage.get(&role)?));
         // That of ingress counts if egress has none, because it leaves packets as they are.
-        let packet_in =
-            in_headers(self, ParamRole::EgressHeaders).or_else(|| in_headers(self, ParamRole::Headers));
+        let packet_in = in_headers(self, ParamRole::EgressHeaders).or_else(|| in_headers(self, ParamRole::Headers));
         let packet_out =
             pipes.iter().find_map(|p| self.controller_header("packet_out", p.storage.get(&ParamRole::Headers)?));
         let nothing = Control { name: String::new(), body: Vec::new(), span };

@@ -275,7 +275,10 @@ fn other_architectures() {
     let tofino = described("tna_externs.p4");
     assert_eq!(tofino.pkg_info.as_ref().unwrap().arch, "tna");
     assert_eq!(names(tofino.tables.iter().map(|t| &t.preamble).collect()), ["adds", "counted"]);
-    assert_eq!(names(tofino.registers.iter().map(|r| &r.preamble).collect()), ["numbers", "pairs", "seventy_seven", "one_and_two", "loopback"]);
+    assert_eq!(
+        names(tofino.registers.iter().map(|r| &r.preamble).collect()),
+        ["numbers", "pairs", "seventy_seven", "one_and_two", "loopback"]
+    );
     assert_eq!(names(tofino.counters.iter().map(|c| &c.preamble).collect()), ["counts"]);
     assert_eq!(names(tofino.direct_counters.iter().map(|c| &c.preamble).collect()), ["direct"]);
     assert_eq!(tofino.direct_counters[0].direct_table_id, tofino.tables[1].preamble.as_ref().unwrap().id);
