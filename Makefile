@@ -118,6 +118,7 @@ p4runtime-clients:
 test-bfruntime: hopwright
 	tests/bfruntime/setup.sh
 	tests/bfruntime/run.sh
+	tests/tutorial/run.sh docs/tofino-migrate.md
 
 # The SwitchBlade platform with real packets: its protocols, and flows that a handler process decides.
 test-switchblade: hopwright p4runtime-clients
