@@ -98,7 +98,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     DirectCounter<bit<64>>(CounterType_t.PACKETS) routed;
     Meter<PortId_t>(512, MeterType_t.BYTES) rate;
     Register<bit<32>, bit<8>>(16, 7) numbers;
-    Register<pair_t, bit<8>>(16) pairs;
+    @noWarn("unused") Register<pair_t, bit<8>>(16) pairs;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) flow;
     ActionProfile(16) members;
     ActionSelector(members, flow, SelectorMode_t.FAIR, 8, 4) choice;

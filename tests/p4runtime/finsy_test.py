@@ -21,6 +21,7 @@ from switch import HERE, HOPWRIGHT, Switch, ethernet, ipv4, p4info
 TMP = pathlib.Path(tempfile.mkdtemp())
 BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
 COPIES = fy.SwitchOptions(p4info=p4info("copies.p4", TMP / "copies.txt"), p4blob=HERE / "copies.p4")
+TOFINO = HERE.parent / "bfruntime/router.p4"
 PATIENCE = 20
 
 
@@ -508,6 +509,41 @@ class CopiesInterpreted(Copies):
     """The same with the interpreter."""
 
     arguments = ("--engine", "interp")
+
+
+class Tofino(unittest.IsolatedAsyncioTestCase):
+    """A program for Tofino, which is pushed: its tables, and packets from and to the controller."""
+
+    async def asyncSetUp(self):
+        self.switch = self.enterContext(Switch(TOFINO, "--cpu-port", "64"))
+        options = fy.SwitchOptions(p4info=p4info(TOFINO, TMP / "tofino.txt"), p4blob=TOFINO)
+        self.sw = await self.enterAsyncContext(connect(self.switch, options))
+
+    async def test_tables(self):
+        send = fy.P4TableAction("send", port=2, dst=0x020000000099)
+        entry = fy.P4TableEntry("switched", match=match(dst=0x020000000001), action=send)
+        await self.sw.write([+entry])
+        self.switch.send(0, ethernet("020000000001", "020000000002", 0x88B5, bytes(50)))
+        self.assertEqual(self.switch.receive(2)[:6].hex(), "020000000099")
+        (found,) = await all_of(self.sw.read(fy.P4TableEntry("switched")))
+        self.assertEqual(found.action.args, {"port": 2, "dst": 0x020000000099})
+        (cell,) = await all_of(self.sw.read(fy.P4RegisterEntry("numbers", index=5)))
+        self.assertEqual(cell.data, 7)
+        (counter,) = await all_of(self.sw.read(fy.P4CounterEntry("by_port", index=0)))
+        self.assertEqual(counter.packet_count, 1)
+
+    async def test_packets_in_and_out(self):
+        packets = self.sw.read_packets()
+        first = asyncio.ensure_future(anext(packets))
+        await asyncio.sleep(0.1)
+        frame = ipv4("10.9.9.9", "10.1.2.3")
+        self.switch.send(3, frame)
+        packet = await asyncio.wait_for(first, PATIENCE)
+        self.assertEqual(packet.payload, frame)
+        self.assertEqual(packet.metadata["ingress_port"], 3)
+        await packets.aclose()
+        await self.sw.write([fy.P4PacketOut(frame, egress_port=2, padding=0)])
+        self.assertEqual(self.switch.receive(2), frame)
 
 
 class Hostile(unittest.IsolatedAsyncioTestCase):
