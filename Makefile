@@ -50,6 +50,7 @@ unit:
 	cd tests/interop && python3 -m unittest -q braccept_test
 	tests/stf/widths.py --check
 	p4/epic/sem_tables.py --check
+	p4/tofino/t_table.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
 
 # The commands that the documentation names: their flags, their targets, the tests they match.
@@ -287,7 +288,7 @@ braccept-rtl: hopwright interop-tools
 
 # What takes longer than CI has time for: about an hour, and simulated hardware.
 test-long: hopwright interop-tools
-	$(MAKE) test-rtl-long
+	$(MAKE) test-rtl-long test-layouts
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
 	tests/openflow/setup.sh
@@ -299,6 +300,15 @@ test-long: hopwright interop-tools
 	bench/congestion.py --check --goodput 0.95
 	bench/rina.py --check
 	$(MAKE) soak
+
+# The SCION border router in pipes of a switch chip: every layout forwards as the plain router does.
+.PHONY: test-layouts
+test-layouts: hopwright interop-tools
+	cargo test --workspace --profile bench --test differential -- --ignored layouts
+	for layout in 1br 1br+1aes 1br+2aes 2br+2aes; do \
+	  tests/interop/braccept.py --plain --router "hopwright+layout=$$layout" || exit 1; \
+	  tests/interop/network_test.py --router "hopwright+layout=$$layout" || exit 1; \
+	done
 
 # A router under load, floods, flapping links and changes of its configuration, and
 # its books: a short one for every test, and ten minutes of it.
