@@ -69,6 +69,7 @@ parser PipeIngressParser(packet_in packet, out headers_t hdr, out pipe_metadata_
         packet.extract(ig_intr_md);
         packet.advance(PORT_METADATA_SIZE);
         md.std.ingress_port = ig_intr_md.ingress_port;
+        // No device has this port.
         transition select(ig_intr_md.ingress_port[6:0]) {
             RECIRCULATION_PORT: bridge;
             default: frame;

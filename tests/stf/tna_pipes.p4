@@ -1,5 +1,5 @@
-// TNA: two pipes with programs of their own. Packets come in at pipe 0, pass pipe 1 over a wire between ports, and leave at
-// pipe 0.
+// TNA: pipes with programs of their own. Packets come in at pipe 0 or 2, which share a program, pass pipe 1 over a wire between
+// ports, and leave at pipe 0.
 
 #include <core.p4>
 #include <tna.p4>
@@ -114,4 +114,4 @@ control BackEgress(inout headers_t hdr, inout metadata_t md) {
 Pipeline(FrontParser(), Front(), FrontDeparser(), FrontEgressParser(), FrontEgress(), FrontEgressDeparser()) front;
 Pipeline(FrontParser(), Back(), FrontDeparser(), BackEgressParser(), BackEgress(), FrontDeparser()) back;
 
-Switch(front, back) main;
+Switch(front, back, front) main;
