@@ -10,6 +10,7 @@ mod memory;
 mod nodes;
 mod phv;
 mod picture;
+mod pipe;
 mod place;
 mod problems;
 mod resources;
@@ -19,5 +20,6 @@ mod tests;
 mod text;
 
 pub use estimate::{Estimate, Item, Link, Place, Problem, Stage, estimate};
+pub use pipe::of_pipe;
 pub use resources::Resources;
 pub use target::{Logic, Memory, Phv, Target};

@@ -1,6 +1,6 @@
 //! `hopwright fit`.
 
-use hopwright_fit::{Target, estimate};
+use hopwright_fit::{Target, estimate, of_pipe};
 
 use crate::cli::FitArgs;
 use crate::compile;
@@ -12,7 +12,13 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
         Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
     })?;
-    let pipeline = compile::pipeline(&args.source)?;
+    let mut pipeline = compile::pipeline(&args.source)?;
+    if let Some(pipe) = args.pipe {
+        let one = of_pipe(&pipeline, pipe);
+        pipeline = one
+            .ok_or_else(|| Failure::message(format!("the program has no pipeline of its own for pipe {pipe}")))?
+            .into();
+    }
     let estimate = estimate(&pipeline, &target);
     if let Some(path) = &args.svg {
         std::fs::write(path, estimate.to_svg()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
