@@ -1,7 +1,6 @@
 //! One pipe of a program for several.
 
 use hopwright_ir::{Block, ExprKind, Pipeline, SlotId, StmtKind, walk};
-use num_traits::ToPrimitive;
 
 /// The slot in which Tofino's lowering keeps the number of a packet's pipe.
 const PIPE: &str = "tofino.pipe";
@@ -23,7 +22,7 @@ fn choose(block: &mut Block, slot: SlotId, pipe: u32, found: &mut bool) {
     for mut stmt in std::mem::take(block) {
         match &mut stmt.kind {
             StmtKind::Switch { value, cases, default } if matches!(value.kind, ExprKind::Slot(read) if read == slot) => {
-                let at = cases.iter().position(|(values, _)| values.iter().any(|v| v.to_u32() == Some(pipe)));
+                let at = cases.iter().position(|(values, _)| values.iter().any(|v| *v == pipe.into()));
                 *found |= at.is_some();
                 block.extend(at.map_or(std::mem::take(default), |at| cases.swap_remove(at).1));
             }

@@ -311,6 +311,9 @@ pub(crate) struct FitArgs {
     /// The chip: tofino or tofino2
     #[arg(long, value_name = "TARGET", default_value = "tofino2")]
     pub target: String,
+    /// Only this pipe of a Tofino program with several pipelines; without it they are estimated as if they shared one
+    #[arg(long, value_name = "NUMBER")]
+    pub pipe: Option<u32>,
     /// Print the estimate as JSON
     #[arg(long)]
     pub json: bool,
