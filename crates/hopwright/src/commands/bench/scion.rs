@@ -261,7 +261,7 @@ fn measure(
         )));
     }
 
-    // The fewest passes with which a packet gets through. One of a pipe is two of the executor's.
+    // The fewest passes with which a packet gets through.
     let mut most = 0;
     loop {
         most += 1;
@@ -273,7 +273,6 @@ fn measure(
         }
     }
     executor.set_max_passes(MAX_PASSES);
-    let pipe_passes = most.div_ceil(2);
 
     let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
     renew(&mut packets)?;
@@ -287,7 +286,7 @@ fn measure(
         size,
         hops: case.hops,
         macs: case.macs,
-        passes: pipe_passes,
+        passes: most,
         working_set: name,
         workers: 1,
         mpps: 1000.0 / timing.ns_median,
