@@ -138,7 +138,7 @@ module hw_packet_store #(
             dropped  <= 1'b0;
         end else begin
             wr_ptr <= wr_next;
-            full   <= wr_next == {~freed_next[B], freed_next[B-1:0]};
+            full   <= wr_next == {~freed[B], freed[B-1:0]};  // What is freed now is seen a cycle later.
             if (put) begin
                 if (in_last) start <= wr_next;
                 words    <= in_last ? '0 : too_long ? words : words + 1'b1;
