@@ -191,3 +191,32 @@ fn in_capture_files() {
     assert_eq!(receive(&mut port, &mut pool), sent[1..]);
     std::fs::remove_file(path).unwrap();
 }
+
+/// Devices of one opener share an XDP program; each one's frames come by its own port.
+#[test]
+fn devices_with_the_same_program() {
+    with_devices(|| {
+        for i in 0..4 {
+            ip(&format!("link add s{i} type veth peer name p{i}"));
+            ip(&format!("link set s{i} up"));
+            ip(&format!("link set p{i} up"));
+        }
+        let names = ["s0", "s1", "s2", "s3"];
+        let wanted = Wanted { choice: PortChoice::AfXdp, devices: names.len(), ..Wanted::default() };
+        let (opener, mut pools) = Opener::new(&wanted).unwrap();
+        let rina = FrameMatch::EtherTypes(vec![0xd1f0]);
+        let opened = opener.open_all(&names.map(|name| (name, &rina))).unwrap();
+        let mut ports: Vec<_> = opened.into_iter().flat_map(|opened| opened.unwrap().ports).collect();
+        let mut senders = Pool::new(64, FrameSize::JUMBO).unwrap();
+        for (i, port) in ports.iter_mut().enumerate() {
+            assert!(receive(&mut **port, &mut pools[0]).is_empty());
+            let sent = frame(ALL, &[0xd1, 0xf0], i as u8);
+            let mut sender = AfPacket::open(&format!("p{i}"), None).unwrap();
+            let mut batch = vec![senders.take_filled(&sent).unwrap()];
+            assert_eq!(sender.transmit(&mut senders, &mut batch), 1);
+            assert_eq!(receive(&mut **port, &mut pools[0]), [sent]);
+        }
+        drop(ports);
+        assert!(closing::finish(Duration::from_secs(10)));
+    });
+}
