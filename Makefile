@@ -17,6 +17,13 @@ demo: hopwright interop-tools
 demo-rina: hopwright
 	demo/rina.py
 
+# The network with a router whose data plane is simulated hardware: the pipeline, what crosses it, and what that means on a chip.
+.PHONY: demo-fpga
+demo-fpga: hopwright interop-tools
+	@command -v verilator >/dev/null || tests/rtl/setup.sh
+	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
+	python3 demo/network.py demo --hardware br111 --packets 200
+
 # Everything CI checks. The command is built first, while packages are installed. Tests with networks of namespaces mostly
 # wait: four run side by side, each printing its output when it ends, and what is left to compile is compiled in the time
 # that they leave. Tests that compute come next. A router under load has the machine to itself.
@@ -67,11 +74,12 @@ fpga-tools:
 	tests/rtl/setup.sh
 
 # The hardware engines, each against a model of what it should do; small designs against the interpreter, with random initial
-# values, gaps and back-pressure, and while tables change.
+# values, gaps and back-pressure, while tables change, and back to back. Whole designs are clean for verilator and yosys.
 .PHONY: test-rtl
-test-rtl:
+test-rtl: hopwright
 	tests/rtl/run.sh
-	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic
+	tests/rtl/.venv/bin/python tests/rtl/designs.py
+	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic _line_rate
 
 # Proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing.
 .PHONY: formal-rtl
@@ -277,6 +285,7 @@ test-underlay: hopwright interop-tools
 # Simulated hardware at length: all packet tests, a million SCION packets, and the border router in a network. Some hours.
 .PHONY: test-rtl-long braccept-rtl
 test-rtl-long: braccept-rtl
+	tests/rtl/.venv/bin/python tests/rtl/designs.py validator-ecp5 scion-ecp5
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
 

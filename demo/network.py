@@ -394,6 +394,9 @@ def main() -> int:
     parser.add_argument("verb", choices=["demo", "up", "down"])
     parser.add_argument("--router", default="hopwright",
                         help="hopwright (default), reference, or a command with {config} in it")
+    parser.add_argument("--hardware", default="", metavar="ROUTERS",
+                        help="in the demo, these routers' data plane is simulated hardware, which "
+                             "`hopwright rtl p4/scion/border_router.p4 --simulation` has built")
     parser.add_argument("--packets", type=int, default=20000,
                         help="packets of bulk traffic per path in the demo (default %(default)s)")
     args = parser.parse_args()

@@ -15,6 +15,8 @@ from network import Network, RunningRouter
 from plan import LEAF_ROUTES, Route
 
 PAYLOAD = 1000
+# A router with simulated hardware as its data plane.
+HARDWARE = "hopwright+engine=rtl"
 
 
 class Page:
@@ -192,7 +194,14 @@ def tell(args: argparse.Namespace) -> int:
     page = Page()
     kind = RouterKind(args.router)
     page.heading(f"Three SCION ASes, four border routers ({kind.name})")
-    network = Network(kind, progress=page.step)
+    hardware = [name for name in args.hardware.split(",") if name]
+    if hardware:
+        from hardware import show_crossing, show_pipeline, show_rates
+
+        page.line(f"The data plane of {', '.join(hardware)} is simulated hardware.")
+        show_pipeline(page)
+        page.heading("The network")
+    network = Network(kind, {name: RouterKind(HARDWARE) for name in hardware}, progress=page.step)
     try:
         network.build()
         network.wait_paths("111", "112", len(LEAF_ROUTES))
@@ -205,12 +214,16 @@ def tell(args: argparse.Namespace) -> int:
         network.stop_routers()
         show_picture(network, page)
         show_routers(network, page, cpu)
+        for name in hardware:
+            show_crossing(network, name, page)
         check_forwarded(network, page, LEAF_ROUTES)
     finally:
         failed = page.failures > 0 or isinstance(sys.exc_info()[1], Exception)
         network.close(keep_files=failed)
         if failed:
             page.line(f"logs are kept in {network.directory}")
+    if hardware:
+        show_rates(page)
     page.heading("Everything worked." if not page.failures else
                  f"{page.failures} things did not work.")
     return 0 if page.failures == 0 else 1

@@ -748,8 +748,21 @@ pub(crate) enum BenchCommand {
     Forwarder(BenchForwarderArgs),
 }
 
+/// What a benchmark of the border router measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchEngine {
+    /// Machine code: ns per packet on this machine
+    Jit,
+    /// Simulated hardware for ecp5-85-512: clock cycles of a packet back to back, latency, and what they mean at the target's clock
+    Rtl,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct BenchScionArgs {
+    /// What to measure. With `rtl` only `--case`, `--size` and `--json` mean something; the smallest packets of each case and a mix
+    /// of them are always measured
+    #[arg(long, value_enum, default_value_t = BenchEngine::Jit)]
+    pub engine: BenchEngine,
     /// Only these cases
     #[arg(long, value_name = "CASE", value_delimiter = ',')]
     pub case: Vec<String>,

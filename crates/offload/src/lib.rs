@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_rtl::driver::{self, Change, TableDriver};
-use hopwright_rtl::simulation::{self, Simulation, SimulationError};
+use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
 use hopwright_rtl::{Hardware, Refusal, Target};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
@@ -36,6 +37,19 @@ pub enum OffloadError {
     Build(#[from] BuildError),
 }
 
+/// What a simulated design has done, for those that watch it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Activity {
+    /// Packets that have entered.
+    pub packets: u64,
+    /// Clock cycles.
+    pub cycles: u64,
+    /// The time that the simulation of packets took.
+    pub took: Duration,
+    /// What the last batch of packets took.
+    pub timing: Timing,
+}
+
 /// A simulated design with its driver.
 #[derive(Debug)]
 pub struct SimulatedDesign {
@@ -45,6 +59,7 @@ pub struct SimulatedDesign {
     tables: Vec<TableDriver>,
     /// Cells of registers that the design does not have, since the program does not use them.
     unused: HashMap<(ExternId, u64), BigUint>,
+    activity: Arc<Mutex<Activity>>,
 }
 
 impl SimulatedDesign {
@@ -76,8 +91,14 @@ impl SimulatedDesign {
         let simulation = Simulation::start(&program, seed).map_err(OffloadError::Start)?;
         let map = &hardware.verilog.map;
         let tables = (0..pipeline.tables.len() as u32).map(|table| TableDriver::new(pipeline, map, TableId(table)));
-        let (tables, unused) = (tables.collect(), HashMap::new());
-        Ok(SimulatedDesign { pipeline: pipeline.clone(), hardware, simulation, tables, unused })
+        let tables = tables.collect();
+        let (unused, activity) = (HashMap::new(), Arc::default());
+        Ok(SimulatedDesign { pipeline: pipeline.clone(), hardware, simulation, tables, unused, activity })
+    }
+
+    /// What the design has done and will do.
+    pub fn activity(&self) -> Arc<Mutex<Activity>> {
+        self.activity.clone()
     }
 
     /// The design.
@@ -182,12 +203,27 @@ impl Offload for SimulatedDesign {
         // Hardware drops what is longer, and there are no packets without bytes.
         let longest = self.hardware.target.max_packet_bytes as usize;
         let enters = |bytes: &[u8]| !bytes.is_empty() && bytes.len() <= longest;
+        let started = Instant::now();
         for (port, bytes) in packets.iter().filter(|(_, bytes)| enters(bytes)) {
             self.simulation.send(*port as u16, now_us, bytes).map_err(ended)?;
         }
         let mut sent = self.simulation.settle().map_err(ended)?.into_iter();
+        let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        activity.packets += sent.len() as u64;
+        activity.cycles = self.simulation.cycles();
+        activity.took += started.elapsed();
+        activity.timing = self.simulation.timing();
+        drop(activity);
         let forwarded = |sent: simulation::Sent| Forwarded { port: sent.port.into(), bytes: sent.bytes };
         let mut became = |bytes: &[u8]| if enters(bytes) { sent.next().flatten().map(forwarded) } else { None };
         Ok(packets.iter().map(|(_, bytes)| became(bytes)).collect())
+    }
+}
+
+impl Drop for SimulatedDesign {
+    fn drop(&mut self) {
+        let Activity { packets, cycles, took, .. } = *self.activity.lock().unwrap_or_else(PoisonError::into_inner);
+        let clock_mhz = self.hardware.target.clock_mhz;
+        tracing::info!(packets, cycles, seconds = took.as_secs_f64(), clock_mhz, "simulated hardware stopped");
     }
 }

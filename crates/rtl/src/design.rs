@@ -6,6 +6,7 @@ use crate::convert::convert;
 use crate::core::Core;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
+use crate::shell::ShellModule;
 use crate::sv::{self, Verilog};
 use crate::target::Target;
 
@@ -20,6 +21,8 @@ pub struct Hardware {
     pub schedule: Schedule,
     /// The design, its register map and the engines it needs.
     pub verilog: Verilog,
+    /// What surrounds it on the target.
+    pub shell: ShellModule,
 }
 
 /// Compiles a pipeline to SystemVerilog.
@@ -31,5 +34,6 @@ pub fn compile(pipeline: &Pipeline, target: &Target) -> Result<Hardware, Vec<Ref
     let core = Core::of(pipeline, &design, target)?;
     let schedule = Schedule::of(pipeline, &core.design, &core.outputs(), target);
     let verilog = sv::emit(pipeline, &core, &schedule, target)?;
-    Ok(Hardware { target: target.clone(), core, schedule, verilog })
+    let shell = target.shell.module(&verilog.name, target);
+    Ok(Hardware { target: target.clone(), core, schedule, verilog, shell })
 }

@@ -19,6 +19,7 @@ mod refusal;
 pub mod report;
 pub mod schedule;
 pub mod sharing;
+pub mod shell;
 pub mod simulation;
 pub mod sv;
 mod target;

@@ -189,7 +189,7 @@ struct Reporter<'a> {
 
 impl Reporter<'_> {
     fn report(&self) -> Report {
-        let Hardware { target, core, schedule, verilog } = self.hardware;
+        let Hardware { target, core, schedule, verilog, .. } = self.hardware;
         let design = &core.design;
         let (mut total, mut carried) = (Cost::default(), Cost::default());
         let mut lines: BTreeMap<(String, u32), Line> = BTreeMap::new();

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::shell::Shell;
+
 /// A chip and its configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,6 +29,8 @@ pub struct Target {
     pub carry_per_bit: u32,
     /// The delay of a multiplication, in hundredths of a LUT level.
     pub multiply: u32,
+    /// What surrounds a design on the chip.
+    pub shell: Shell,
 }
 
 fn one() -> u32 {

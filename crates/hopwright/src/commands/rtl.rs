@@ -42,7 +42,10 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
     write(&args.output.join(format!("{name}.sv")), &hardware.verilog.top)?;
     write(&args.output.join(format!("{name}_pipeline.sv")), &hardware.verilog.pipeline)?;
     write(&args.output.join(format!("{name}.json")), &hardware.verilog.map.json())?;
-    for (engine, text) in hopwright_rtl::engines::with_parts(&hardware.verilog.engines) {
+    let shell = &hardware.shell;
+    write(&args.output.join(format!("{}.sv", shell.name)), &shell.text)?;
+    let engines = hardware.verilog.engines.iter().chain(shell.engines).copied().collect();
+    for (engine, text) in hopwright_rtl::engines::with_parts(&engines) {
         write(&args.output.join(format!("{engine}.sv")), text)?;
     }
     let bits = hardware.schedule.register_bits(&hardware.core.design);

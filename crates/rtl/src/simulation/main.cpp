@@ -6,7 +6,8 @@
 //   'i' address u32                             reads the register bus until the word is zero, beside packets
 //   'r' address u32, first u32, count u32, words u32   when all packets are through, reads cells of an object: words × u32 each
 //   's'                                         when all packets are through: for each since the last 's' 0 if it was dropped, or
-//                                               1, port u16, length u32, bytes; at the end 2 and the cycles so far, u64
+//                                               1, port u16, length u32, bytes; at the end 2, the cycles so far, u64, and
+//                                               the six fields of Timing since the last 's', u64 each
 //
 // The argument is the seed of initial values, gaps and back-pressure; without it there are neither gaps nor back-pressure. MAX_BYTES
 // is the length of the longest packet.
@@ -41,6 +42,18 @@ static std::deque<Packet> done;
 static std::vector<uint8_t> coming;
 static uint64_t left;  // Packets that have been sent.
 
+// What packets take, in cycles.
+struct Timing {
+    uint64_t entering;           // From the first word in to the last word in.
+    uint64_t leaving;            // From the first word out to the last word out.
+    uint64_t waiting;            // Words had to wait at the entrance.
+    uint64_t dropped;            // Packets that were dropped there.
+    uint64_t shortest, longest;  // From a packet's last word in to its first word out.
+};
+static Timing timing;
+static uint64_t first_in, first_out;       // When these were, plus one; 0: not yet.
+static std::deque<uint64_t> ends, sending; // When the last words of packets came, of those without and with a verdict.
+
 constexpr size_t BUS = sizeof(dut->in_data);
 
 static uint8_t *bytes_of(void *wide) { return static_cast<uint8_t *>(wide); }
@@ -63,21 +76,38 @@ static void cycle() {
     dut->out_ready = !(stress && rng() % 3 == 0);
     dut->clk = 0;
     dut->eval();
+    if (dut->in_valid && !first_in) first_in = cycles + 1;
+    if (dut->in_valid && !dut->in_ready) timing.waiting++;
+    if (dut->in_dropped) timing.dropped++;
     if (dut->in_valid && dut->in_ready) {
         sent += dut->in_bytes;
         offering = false;
+        timing.entering = cycles + 2 - first_in;
         if (dut->in_last) {
             waiting.pop_front();
             sent = 0;
             entered++;
+            ends.push_back(cycles);
         }
     }
     if (dut->verdict) {
         decided++;
         verdicts.push_back(dut->verdict_sends);
-        if (dut->verdict_sends) forwarded++;
+        if (dut->verdict_sends) {
+            forwarded++;
+            if (!ends.empty()) sending.push_back(ends.front());
+        }
+        if (!ends.empty()) ends.pop_front();
     }
     if (dut->out_valid && dut->out_ready) {
+        if (!first_out) first_out = cycles + 1;
+        timing.leaving = cycles + 2 - first_out;
+        if (coming.empty() && !sending.empty()) {
+            uint64_t latency = cycles - sending.front();
+            sending.pop_front();
+            if (!timing.shortest || latency < timing.shortest) timing.shortest = latency;
+            if (latency > timing.longest) timing.longest = latency;
+        }
         const uint8_t *word = bytes_of(&dut->out_data);
         coming.insert(coming.end(), word, word + dut->out_bytes);
         if (dut->out_last) {
@@ -152,6 +182,10 @@ int main(int argc, char **argv) {
     done.clear();
     verdicts.clear();
     entered = decided = forwarded = left = cycles = 0;
+    ends.clear();
+    sending.clear();
+    timing = {};
+    first_in = first_out = 0;
     for (;;) {
         switch (number<uint8_t>()) {
         case 'p': {
@@ -205,6 +239,9 @@ int main(int argc, char **argv) {
             verdicts.clear();
             give(uint8_t(2));
             give(cycles);
+            give(timing);
+            timing = {};
+            first_in = first_out = 0;
             std::fflush(stdout);
             break;
         default:

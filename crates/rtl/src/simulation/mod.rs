@@ -130,6 +130,30 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
+/// What packets took, in clock cycles. With random gaps and back-pressure it means little.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// From the first word that entered to the last one.
+    pub entering: u64,
+    /// From the first word that left to the last one.
+    pub leaving: u64,
+    /// Cycles in which a word had to wait at the entrance.
+    pub waiting: u64,
+    /// Packets that were dropped at the entrance.
+    pub dropped: u64,
+    /// From the last word of a packet that entered to its first word that left, the shortest; 0 if no packet left.
+    pub shortest: u64,
+    /// The longest of these.
+    pub longest: u64,
+}
+
+impl Timing {
+    /// Cycles that each of these packets took, on the side that took longer: the rate at which packets can follow each other.
+    pub fn cycles_per_packet(&self, packets: usize) -> f64 {
+        self.entering.max(self.leaving) as f64 / packets.max(1) as f64
+    }
+}
+
 /// A running simulation. It ends when this is dropped.
 #[derive(Debug)]
 pub struct Simulation {
@@ -137,6 +161,7 @@ pub struct Simulation {
     input: Option<BufWriter<ChildStdin>>,
     output: BufReader<ChildStdout>,
     cycles: u64,
+    timing: Timing,
 }
 
 impl Simulation {
@@ -154,12 +179,17 @@ impl Simulation {
             return Err(io::Error::other("the process has no pipes"));
         };
         let (input, output) = (Some(BufWriter::new(input)), BufReader::new(output));
-        Ok(Simulation { process, input, output, cycles: 0 })
+        Ok(Simulation { process, input, output, cycles: 0, timing: Timing::default() })
     }
 
     /// The clock cycles that have passed when all packets were last through.
     pub fn cycles(&self) -> u64 {
         self.cycles
+    }
+
+    /// What the packets took that were last through. They entered back to back.
+    pub fn timing(&self) -> Timing {
+        self.timing
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -230,6 +260,15 @@ impl Simulation {
             }
         }
         self.cycles = u64::from_le_bytes(self.number()?);
+        let mut field = || self.number().map(u64::from_le_bytes);
+        self.timing = Timing {
+            entering: field()?,
+            leaving: field()?,
+            waiting: field()?,
+            dropped: field()?,
+            shortest: field()?,
+            longest: field()?,
+        };
         Ok(packets)
     }
 

@@ -2,6 +2,8 @@
 //!
 //! Needs verilator 5 and a C++ compiler: `make test-rtl`.
 
+mod line_rate;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use hopwright_ir::interp::{Interp, Store};
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_rtl::driver::{Change, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};
-use hopwright_rtl::{Target, compile as to_hardware};
+use hopwright_rtl::{Hardware, Target, compile as to_hardware};
 use hopwright_stf::script;
 use num_bigint::BigUint;
 
@@ -53,11 +55,35 @@ fn mutated(random: &mut Random, bases: &[(u16, Vec<u8>)]) -> (u16, Vec<u8>) {
 }
 
 /// Verilates a design; returns the program that simulates it.
-fn verilate(pipeline: &Pipeline, target: &Target) -> (hopwright_rtl::Hardware, PathBuf) {
+fn verilate(pipeline: &Pipeline, target: &Target) -> (Hardware, PathBuf) {
     let hardware = to_hardware(pipeline, target).expect("the design is not refused");
     let waivers = root().join("tests/rtl/waivers.vlt").canonicalize().unwrap();
     let program = simulation::build(&hardware, &simulation::cache(), Some(&waivers)).unwrap_or_else(|e| panic!("{e}"));
     (hardware, program)
+}
+
+/// The packets of a test.
+fn packets_of(script: &script::Script) -> Vec<(u16, Vec<u8>)> {
+    let packet = |(_, command): &(u32, script::Command)| match command {
+        script::Command::Packet { port, bytes } => Some((*port, bytes.clone())),
+        _ => None,
+    };
+    script.commands.iter().filter_map(packet).collect()
+}
+
+/// Writes the entries of an interpreter to the tables of a design.
+fn program_tables(pipeline: &Pipeline, hardware: &Hardware, interp: &Interp, design: &mut Simulation) {
+    let map = &hardware.verilog.map;
+    for table in (0..pipeline.tables.len() as u32).map(TableId) {
+        let mut tables = TableDriver::new(pipeline, map, table);
+        let default = interp.store.default_action(table);
+        let mut change = |change: Change<'_>| {
+            let accesses = tables.change(pipeline, map, &change).unwrap();
+            design.access(&accesses).unwrap();
+        };
+        change(Change::Default(&default));
+        interp.store.entries(table).for_each(|(entry, _)| change(Change::Put(entry)));
+    }
 }
 
 /// Compares a design with the interpreter on packets of a test.
@@ -67,28 +93,12 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
     let script = hopwright_stf::parse("script", script).unwrap();
     let (hardware, program) = verilate(&pipeline, target);
     let map = &hardware.verilog.map;
-    let bases: Vec<(u16, Vec<u8>)> = script
-        .commands
-        .iter()
-        .filter_map(|(_, command)| match command {
-            script::Command::Packet { port, bytes } => Some((*port, bytes.clone())),
-            _ => None,
-        })
-        .collect();
+    let bases = packets_of(&script);
     for seed in [None, Some(1), Some(2)] {
         let mut interp: Interp = interpreter(&pipeline);
         hopwright_stf::configure(&script, &mut interp).unwrap();
         let mut design = Simulation::start(&program, seed).unwrap();
-        for table in (0..pipeline.tables.len() as u32).map(TableId) {
-            let mut tables = TableDriver::new(&pipeline, map, table);
-            let default = interp.store.default_action(table);
-            let mut change = |change: Change<'_>| {
-                let accesses = tables.change(&pipeline, map, &change).unwrap();
-                design.access(&accesses).unwrap();
-            };
-            change(Change::Default(&default));
-            interp.store.entries(table).for_each(|(entry, _)| change(Change::Put(entry)));
-        }
+        program_tables(&pipeline, &hardware, &interp, &mut design);
         let mut random = Random(0x9e37_79b9_7f4a_7c15 + seed.unwrap_or(0));
         let mut wanted = Vec::new();
         for _ in 0..PACKETS {

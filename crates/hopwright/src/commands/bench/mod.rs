@@ -6,6 +6,7 @@
 pub(crate) mod epic;
 mod floor;
 pub(crate) mod forwarder;
+mod hardware;
 mod measure;
 pub(crate) mod programs;
 pub(crate) mod scion;

@@ -14,9 +14,9 @@ use hopwright_ir::interp::MAX_PASSES;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
-use super::floor;
 use super::measure::{BATCH, or_dash, passes, run};
-use crate::cli::{BenchScionArgs, WorkingSet};
+use super::{floor, hardware};
+use crate::cli::{BenchEngine, BenchScionArgs, WorkingSet};
 use crate::compile;
 use crate::failure::Failure;
 
@@ -63,6 +63,9 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if let Some(unknown) = args.case.iter().find(|name| CASES.iter().all(|c| c.name != name.as_str())) {
         let names: Vec<_> = CASES.iter().map(|c| c.name).collect();
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
+    }
+    if args.engine == BenchEngine::Rtl {
+        return hardware::run(args);
     }
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     if let Some(too_many) = args.workers.iter().find(|count| **count == 0 || **count > cpus) {
