@@ -5,9 +5,9 @@
 //! LUT with four inputs; one with six needs about half.
 
 mod html;
+mod text;
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use hopwright_ir::{ExternKind, Pipeline};
 use hopwright_source::{SourceMap, Span};
@@ -19,8 +19,8 @@ use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
 use crate::sharing::Engine;
 use crate::sv::DELAY_LINE;
 
-/// Lines of the text form.
-const LINES: usize = 20;
+/// The most kinds of slow stages.
+const SLOWEST: usize = 8;
 
 /// What something takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,6 +41,29 @@ impl std::ops::AddAssign for Cost {
     }
 }
 
+impl Cost {
+    /// The largest of its shares of what there is.
+    fn share_of(&self, capacity: &Cost) -> f64 {
+        let share = |own: u64, all: u64| own as f64 / all.max(1) as f64;
+        share(self.luts, capacity.luts)
+            .max(share(self.registers, capacity.registers))
+            .max(share(self.memory_bits, capacity.memory_bits))
+    }
+}
+
+/// A kind of parts, such as tables or ciphers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kind {
+    /// Its name.
+    pub name: &'static str,
+    /// How many there are; of gates and of values that are carried, 0.
+    pub count: u64,
+    /// What they take.
+    pub cost: Cost,
+    /// Stages of the longest way in which they work.
+    pub stages: u32,
+}
+
 /// A line of the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Line {
@@ -50,6 +73,8 @@ pub struct Line {
     pub line: u32,
     /// Its text.
     pub text: String,
+    /// Its engines; without any, nothing.
+    pub engines: Vec<String>,
     /// What it takes; computation and what carries its results.
     pub cost: Cost,
     /// The part of the cost that carries results to later stages.
@@ -80,18 +105,22 @@ pub struct Step {
     pub text: String,
     /// What is done.
     pub what: String,
+    /// The kind of parts that do it.
+    pub kind: &'static str,
     /// The first stage.
     pub first: u32,
     /// The last stage.
     pub last: u32,
 }
 
-/// A stage that limits the clock.
+/// Stages that limit the clock, with the same operations in a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlowStage {
-    /// Its number.
+    /// The first of them.
     pub stage: u32,
-    /// Its delay in hundredths of a LUT level with its routing.
+    /// How many there are.
+    pub count: u32,
+    /// The delay in hundredths of a LUT level with its routing.
     pub delay: u32,
     /// What is in a row there, with places in the program.
     pub chain: Vec<String>,
@@ -116,16 +145,26 @@ pub struct Report {
     pub bus_gbps: u32,
     /// Millions of packets a second at that clock.
     pub mpps: u32,
+    /// The chip.
+    pub chip: String,
+    /// What the chip has. LUTs are counted as ones with four inputs.
+    pub capacity: Cost,
     /// What the pipeline takes.
     pub total: Cost,
     /// What carries values from stage to stage.
     pub carried: Cost,
-    /// Lines, the most expensive first.
+    /// What it is made of.
+    pub kinds: Vec<Kind>,
+    /// Lines, those first that take the largest share of anything that the chip has.
     pub lines: Vec<Line>,
     /// Engines, in order of their first stages.
     pub engines: Vec<EngineUse>,
     /// Why the latency is what it is.
     pub longest: Vec<Step>,
+    /// The delay that a stage may have at the clock, in hundredths of a LUT level with its routing.
+    pub stage_delay: u32,
+    /// Stages with more: operations that take more than a stage alone.
+    pub stages_over: u32,
     /// Why the clock is what it is: the slowest stages.
     pub slowest: Vec<SlowStage>,
     /// Bits that are carried, by stage.
@@ -136,49 +175,6 @@ impl Report {
     /// Reports on a program that has been compiled.
     pub fn of(pipeline: &Pipeline, hardware: &Hardware) -> Report {
         Reporter { p: pipeline, hardware }.report()
-    }
-
-    /// The report as text.
-    pub fn text(&self) -> String {
-        let mut out = String::new();
-        let ns = |stages: u32| f64::from(stages) * 1000.0 / f64::from(self.clock_mhz);
-        let _ = writeln!(
-            out,
-            "{} for {}: {} stages, {} ns in the pipeline at {} MHz; {} Gbit/s on the bus, {} million packets a second, one every {} cycles\n",
-            self.program, self.target, self.stages, self.latency_ns, self.clock_mhz, self.bus_gbps, self.mpps, self.gap
-        );
-        let _ = writeln!(out, "{:>8} {:>8} {:>10}   estimated without the packet store", "LUT", "FF", "RAM kbit");
-        let row =
-            |cost: &Cost| format!("{:>8} {:>8} {:>10}", cost.luts, cost.registers, cost.memory_bits.div_ceil(1000));
-        let _ = writeln!(
-            out,
-            "{}   in all\n{}   of these carry values to later stages\n",
-            row(&self.total),
-            row(&self.carried)
-        );
-        let _ = writeln!(out, "Lines that take most:");
-        for line in self.lines.iter().take(LINES) {
-            let _ = writeln!(out, "{}   {}:{}  {}", row(&line.cost), line.file, line.line, line.text);
-        }
-        let _ = writeln!(out, "\nEngines, and the stages in which they work:");
-        for engine in &self.engines {
-            let stages = format!("{}-{}", engine.first, engine.ready);
-            let _ = writeln!(out, "{}   {stages:>9}  {} ({})", row(&engine.cost), engine.name, engine.place);
-        }
-        let _ = writeln!(out, "\nThe longest way, which makes the latency:");
-        for Step { place, text, what, first, last } in &self.longest {
-            let stages = last - first;
-            let _ = writeln!(
-                out,
-                "{stages:>4} stages {:>5.0} ns  {first:>4}-{last:<4} {what}: {place}  {text}",
-                ns(stages)
-            );
-        }
-        let _ = writeln!(out, "\nThe slowest stages, which make the clock (LUT levels with their routing):");
-        for SlowStage { stage, delay, chain } in &self.slowest {
-            let _ = writeln!(out, "  stage {stage}: {}.{:02} levels: {}", delay / 100, delay % 100, chain.join(" → "));
-        }
-        out
     }
 }
 
@@ -194,6 +190,7 @@ impl Reporter<'_> {
         let (mut total, mut carried) = (Cost::default(), Cost::default());
         let mut lines: BTreeMap<(String, u32), Line> = BTreeMap::new();
         let mut engines = Vec::new();
+        let mut kinds: BTreeMap<&'static str, (u64, Cost)> = BTreeMap::new();
         let mut bits_by_stage = vec![0u64; schedule.stages as usize];
         for (i, node) in design.nodes.iter().enumerate() {
             let (ready, last) = (schedule.ready[i].stage, schedule.last_use[i]);
@@ -223,18 +220,37 @@ impl Reporter<'_> {
                 file: file.clone(),
                 line: *line,
                 text: text_of(&self.p.sources, node.span),
+                engines: Vec::new(),
                 cost: Cost::default(),
                 carried: Cost::default(),
             });
+            line.engines.extend(self.engine(node));
+            let kind = kinds.entry(kind_of(&node.op)).or_default();
+            kind.0 += u64::from(self.engine(node).is_some());
+            kind.1 += own;
             line.cost += own;
             line.cost += way;
             line.carried += way;
         }
         engines.sort_by_key(|engine| engine.first);
         let mut lines: Vec<Line> = lines.into_values().collect();
-        let weight = |cost: &Cost| cost.luts + cost.registers + cost.memory_bits / 64;
-        lines.sort_by_key(|line| std::cmp::Reverse(weight(&line.cost)));
+        let luts = u64::from(target.luts) * if target.lut_inputs > 4 { 2 } else { 1 };
+        let (registers, memory_bits) = (target.registers.into(), 1000 * u64::from(target.memory_kbit));
+        let capacity = Cost { luts, registers, memory_bits };
+        let by_share = |a: &Cost, b: &Cost| b.share_of(&capacity).total_cmp(&a.share_of(&capacity));
+        lines.sort_by(|a, b| by_share(&a.cost, &b.cost));
         lines.retain(|line| line.cost != Cost::default());
+        let longest = self.longest();
+        let mut kinds: Vec<Kind> = kinds
+            .into_iter()
+            .map(|(name, (count, cost))| {
+                let steps = longest.iter().filter(|step| step.kind == name);
+                Kind { name, count, cost, stages: steps.map(|step| step.last - step.first).sum() }
+            })
+            .collect();
+        kinds.push(Kind { name: "values on their way", count: 0, cost: carried, stages: 0 });
+        kinds.retain(|kind| kind.cost != Cost::default());
+        kinds.sort_by(|a, b| by_share(&a.cost, &b.cost));
         let gap = verilog.gap;
         Report {
             program: self.p.name.clone(),
@@ -245,11 +261,16 @@ impl Reporter<'_> {
             latency_ns: schedule.stages * 1000 / target.clock_mhz,
             bus_gbps: 8 * target.bus_bytes * target.clock_mhz / 1000,
             mpps: target.clock_mhz / gap,
+            chip: target.chip.clone(),
+            capacity,
             total,
             carried,
+            kinds,
             lines,
             engines,
-            longest: self.longest(),
+            longest,
+            stage_delay: target.stage_delay,
+            stages_over: schedule.delays.iter().filter(|delay| **delay > target.stage_delay).count() as u32,
             slowest: self.slowest(),
             bits_by_stage,
         }
@@ -348,6 +369,7 @@ impl Reporter<'_> {
     fn engine(&self, node: &Node) -> Option<String> {
         Some(match &node.op {
             Op::Lookup { table, .. } => format!("table {}", self.p[*table].name),
+            Op::InSet { set, .. } => format!("value set {}", self.p[*set].name),
             Op::Count { counter, .. } => format!("counter {}", self.p[*counter].name),
             Op::RegisterRead { register, .. } => format!("register {}", self.p[*register].name),
             Op::Measure { meter, .. } => format!("meter {}", self.p[*meter].name),
@@ -369,7 +391,10 @@ impl Reporter<'_> {
     /// What is done, in a word.
     fn word(&self, node: &Node) -> String {
         let word = match &node.op {
-            Op::Binary(op, ..) => return format!("{op:?}").to_lowercase(),
+            Op::Binary(op, a, _) => {
+                let bits = self.hardware.core.design[*a].width;
+                return format!("{} of {bits} bits", format!("{op:?}").to_lowercase());
+            }
             Op::Mux { .. } | Op::OneHot(_) => "choice",
             Op::Window { .. } => "field",
             Op::Ones(_) => "ones",
@@ -404,7 +429,7 @@ impl Reporter<'_> {
                 _ if ready > first => {
                     let what = if self.engine(node).is_some() { what } else { "logic".to_string() };
                     let text = text_of(&self.p.sources, node.span);
-                    steps.push(Step { place, text, what, first, last: ready });
+                    steps.push(Step { place, text, what, kind: kind_of(&node.op), first, last: ready });
                 }
                 _ => {}
             }
@@ -432,9 +457,36 @@ impl Reporter<'_> {
                 at = self.latest(value);
             }
             chain.reverse();
-            SlowStage { stage, delay: schedule.delays[stage as usize], chain }
+            SlowStage { stage, count: 1, delay: schedule.delays[stage as usize], chain }
         };
-        stages.into_iter().take(5).filter(|s| schedule.delays[*s as usize] > 0).map(slow).collect()
+        let mut slowest: Vec<SlowStage> = Vec::new();
+        for stage in stages.into_iter().filter(|s| schedule.delays[*s as usize] > 0) {
+            let one = slow(stage);
+            let same = slowest.iter_mut().find(|other| other.chain == one.chain && other.delay == one.delay);
+            if let Some(same) = same {
+                same.count += 1;
+            } else if slowest.len() < SLOWEST {
+                slowest.push(one);
+            }
+        }
+        slowest
+    }
+}
+
+/// The name of gates as a kind.
+const GATES: &str = "gates";
+
+/// What does an operation.
+fn kind_of(op: &Op) -> &'static str {
+    match op {
+        Op::Lookup { .. } | Op::Color { .. } | Op::InSet { .. } => "tables",
+        Op::Count { .. } => "counters",
+        Op::Measure { .. } => "meters",
+        Op::RegisterRead { .. } | Op::RegisterWrite { .. } => "registers",
+        Op::Fetch { .. } => "fetches of bytes at variable places",
+        Op::Hash(..) => "hashes and checksums",
+        Op::Extern { .. } => "ciphers",
+        _ => GATES,
     }
 }
 

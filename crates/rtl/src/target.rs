@@ -29,6 +29,14 @@ pub struct Target {
     pub carry_per_bit: u32,
     /// The delay of a multiplication, in hundredths of a LUT level.
     pub multiply: u32,
+    /// The chip.
+    pub chip: String,
+    /// Its LUTs.
+    pub luts: u32,
+    /// Its flip-flops.
+    pub registers: u32,
+    /// Its block RAM in thousands of bits.
+    pub memory_kbit: u32,
     /// What surrounds a design on the chip.
     pub shell: Shell,
 }

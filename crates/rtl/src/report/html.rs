@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{Cost, Report};
+use super::{Cost, EngineUse, Report};
 
 /// Pixels of the picture.
 const WIDTH: f64 = 1100.0;
 const ROW: f64 = 16.0;
-const LEFT: f64 = 260.0;
+const LEFT: f64 = 330.0;
 const AREA: f64 = 120.0;
 
 impl Report {
@@ -29,24 +29,43 @@ impl Report {
             self.gap,
             self.picture()
         );
-        let head = "<tr><th>LUT<th>FF<th>RAM kbit";
-        let row =
-            |cost: &Cost| format!("<tr><td>{}<td>{}<td>{}", cost.luts, cost.registers, cost.memory_bits.div_ceil(1000));
+        let share = |cost: &Cost| 100.0 * cost.share_of(&self.capacity);
+        let head = "<tr><th>of chip<th>LUT<th>FF<th>RAM kbit";
+        let row = |cost: &Cost| {
+            let kbit = cost.memory_bits.div_ceil(1000);
+            format!("<tr><td>{:.1} %<td>{}<td>{}<td>{kbit}", share(cost), cost.luts, cost.registers)
+        };
         let _ = write!(
             out,
-            "<h2>What it takes</h2>\n<p>An estimate, without the packet store.</p>\n<table>{head}<th class=\"t\">\n{}<td class=\"t\">in all\n\
-             {}<td class=\"t\">of these carry values to later stages\n</table>\n<h2>By line of the program</h2>\n<table>{head}\
-             <th class=\"t\">line<th class=\"t\">text\n",
+            "<h2>What it takes</h2>\n<p>{} An estimate, without the packet store. The share of the chip is that of what is scarcest.</p>\n\
+             <table>{head}<th class=\"t\">part<th>stages of latency\n{}<td class=\"t\">in all<td>{}\n",
+            escaped(&self.fit()),
             row(&self.total),
-            row(&self.carried)
+            self.stages
+        );
+        for kind in &self.kinds {
+            let count = if kind.count > 0 { format!("{} ", kind.count) } else { String::new() };
+            let stages = if kind.stages > 0 { kind.stages.to_string() } else { String::new() };
+            let _ = writeln!(out, "{}<td class=\"t\">{count}{}<td>{stages}", row(&kind.cost), kind.name);
+        }
+        let _ = write!(
+            out,
+            "</table>\n<h2>By line of the program</h2>\n<p>Lines of {}, those first that take most.</p>\n<table>{head}<th class=\"t\">line\
+             <th class=\"t\">text<th class=\"t\">engines\n",
+            escaped(if self.folder().is_empty() { "the program" } else { self.folder() })
         );
         for line in &self.lines {
-            let (place, text) = (escaped(&format!("{}:{}", line.file, line.line)), escaped(&line.text));
-            let _ = writeln!(out, "{}<td class=\"t\">{place}<td class=\"t\"><code>{text}</code>", row(&line.cost));
+            let place = escaped(&format!("{}:{}", self.short(&line.file), line.line));
+            let (text, what) = (escaped(&line.text), escaped(&line.what()));
+            let _ = writeln!(
+                out,
+                "{}<td class=\"t\">{place}<td class=\"t\"><code>{text}</code><td class=\"t\">{what}",
+                row(&line.cost)
+            );
         }
-        out.push_str("</table>\n<h2>Why the latency is what it is</h2>\n<table><tr><th>stages<th>from<th>to<th class=\"t\">what<th class=\"t\">\
-                      line<th class=\"t\">text\n");
-        for step in &self.longest {
+        out.push_str("</table>\n<h2>Why the latency is what it is</h2>\n<p>The longest way through the pipeline.</p>\n<table><tr><th>stages<th>from\
+                      <th>to<th class=\"t\">what<th class=\"t\">line<th class=\"t\">text\n");
+        for step in self.way() {
             let _ = writeln!(
                 out,
                 "<tr><td>{}<td>{}<td>{}<td class=\"t\">{}<td class=\"t\">{}<td class=\"t\"><code>{}</code>",
@@ -54,18 +73,26 @@ impl Report {
                 step.first,
                 step.last,
                 escaped(&step.what),
-                escaped(&step.place),
+                escaped(self.short(&step.place)),
                 escaped(&step.text)
             );
         }
-        out.push_str("</table>\n<h2>Why the clock is what it is</h2>\n<table><tr><th>stage<th>LUT levels<th class=\"t\">what is in a row\n");
+        let _ = write!(
+            out,
+            "</table>\n<h2>Why the clock is what it is</h2>\n<p>{} The slowest stages:</p>\n<ul>\n",
+            escaped(&self.clock())
+        );
         for slow in &self.slowest {
-            let chain = escaped(&slow.chain.join(" → "));
-            let _ =
-                writeln!(out, "<tr><td>{}<td>{:.2}<td class=\"t\">{chain}", slow.stage, f64::from(slow.delay) / 100.0);
+            let _ = writeln!(out, "<li>{}", escaped(&self.slow(slow)));
         }
-        out.push_str("</table>\n</html>\n");
+        out.push_str("</ul>\n</html>\n");
         out
+    }
+
+    /// The last part of an engine's name, and its place.
+    fn label(&self, engine: &EngineUse) -> String {
+        let (name, place) = (engine.name.rsplit('.').next().unwrap_or_default(), self.short(&engine.place));
+        format!("{name}, {place}")
     }
 
     /// Engines as bars over the stages, and the bits between them.
@@ -88,7 +115,7 @@ impl Report {
                  fill=\"#4878a8\"><title>{name}: stages {}-{}</title></rect>",
                 LEFT - 6.0,
                 y + 12.0,
-                escaped(engine.name.rsplit('.').next().unwrap_or_default()),
+                escaped(&self.label(engine)),
                 x(engine.first),
                 y + 2.0,
                 ROW - 4.0,
