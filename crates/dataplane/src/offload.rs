@@ -6,7 +6,8 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId};
+use hopwright_ir::meter::Rates;
+use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
 use crate::state::cell::Count;
@@ -78,6 +79,18 @@ pub trait Offload: Send {
     /// The device does not answer.
     fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), String>;
 
+    /// Sets the rates of a meter and fills its buckets. `None`: every packet is green.
+    ///
+    /// # Errors
+    /// The device cannot have these rates, or does not answer.
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String>;
+
+    /// Replaces the members of a value set. What is a member before and after is one all the time.
+    ///
+    /// # Errors
+    /// There is no room, or the device does not answer.
+    fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String>;
+
     /// Processes packets with their ingress ports, in order, at a time in microseconds. Returns what became of each; `None`: it was
     /// dropped.
     ///
@@ -99,23 +112,28 @@ impl Device {
     }
 }
 
-/// The device that has an object's state, if there is one.
-#[derive(Default)]
-pub(crate) struct OnDevice(OnceLock<(Arc<Device>, ExternId)>);
+/// The device that has the state of an object or a value set, if there is one.
+pub(crate) struct OnDevice<Id = ExternId>(OnceLock<(Arc<Device>, Id)>);
 
-impl OnDevice {
+impl<Id> Default for OnDevice<Id> {
+    fn default() -> OnDevice<Id> {
+        OnDevice(OnceLock::new())
+    }
+}
+
+impl<Id: Copy> OnDevice<Id> {
     /// From now on the object's state is there.
-    pub(crate) fn attach(&self, device: &Arc<Device>, object: ExternId) {
+    pub(crate) fn attach(&self, device: &Arc<Device>, object: Id) {
         // An object is attached when its data plane is built.
         let _ = self.0.set((device.clone(), object));
     }
 
-    pub(crate) fn get(&self) -> Option<(MutexGuard<'_, Box<dyn Offload>>, ExternId)> {
+    pub(crate) fn get(&self) -> Option<(MutexGuard<'_, Box<dyn Offload>>, Id)> {
         self.0.get().map(|(device, object)| (device.lock(), *object))
     }
 }
 
-impl std::fmt::Debug for OnDevice {
+impl<Id: std::fmt::Debug> std::fmt::Debug for OnDevice<Id> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("OnDevice").field(&self.0.get().map(|(_, object)| object)).finish()
     }

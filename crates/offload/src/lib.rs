@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
-use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_rtl::driver::{self, Change, TableDriver};
+use hopwright_ir::meter::Rates;
+use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use hopwright_rtl::driver::{self, Change, TableDriver, ValueSetDriver};
 use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
 use hopwright_rtl::{Hardware, Refusal, Target};
 use num_bigint::BigUint;
@@ -57,6 +58,7 @@ pub struct SimulatedDesign {
     hardware: Hardware,
     simulation: Simulation,
     tables: Vec<TableDriver>,
+    value_sets: Vec<ValueSetDriver>,
     /// Cells of registers that the design does not have, since the program does not use them.
     unused: HashMap<(ExternId, u64), BigUint>,
     activity: Arc<Mutex<Activity>>,
@@ -92,8 +94,9 @@ impl SimulatedDesign {
         let map = &hardware.verilog.map;
         let tables = (0..pipeline.tables.len() as u32).map(|table| TableDriver::new(pipeline, map, TableId(table)));
         let tables = tables.collect();
+        let value_sets = pipeline.value_sets.iter().map(|set| ValueSetDriver::new(map, set)).collect();
         let (unused, activity) = (HashMap::new(), Arc::default());
-        Ok(SimulatedDesign { pipeline: pipeline.clone(), hardware, simulation, tables, unused, activity })
+        Ok(SimulatedDesign { pipeline: pipeline.clone(), hardware, simulation, tables, value_sets, unused, activity })
     }
 
     /// What the design has done and will do.
@@ -197,6 +200,16 @@ impl Offload for SimulatedDesign {
 
     fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), String> {
         self.write(register, index, value)
+    }
+
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+        self.write(meter, index, &driver::meter(rates)?)
+    }
+
+    fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
+        let map = &self.hardware.verilog.map;
+        let accesses = self.value_sets[set.index()].replace(&self.pipeline[set], map, members);
+        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
     }
 
     fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {

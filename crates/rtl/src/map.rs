@@ -20,6 +20,15 @@ pub const MEMORIES: u32 = 0x1000;
 /// Where counters and registers begin.
 pub const OBJECTS: u32 = 0x2000;
 
+/// Bits of a meter's rate in tokens a second.
+pub const METER_RATE_BITS: u32 = 40;
+/// Bits of a meter's burst in tokens.
+pub const METER_BURST_BITS: u32 = 32;
+/// Bits more, for millionths of tokens.
+pub const METER_FRACTION_BITS: u32 = 20;
+/// Bits of a meter's cell: whether it is configured, and both rates with their bursts.
+pub(crate) const METER_BITS: u32 = 1 + 2 * (METER_RATE_BITS + METER_BURST_BITS + METER_FRACTION_BITS);
+
 /// What a memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
@@ -80,7 +89,7 @@ pub struct Memory {
 pub struct StateObject {
     /// Its name.
     pub name: String,
-    /// `counter` or `register`.
+    /// `counter`, `register` or `meter`. A meter is written and not read.
     pub kind: &'static str,
     /// The number of cells.
     pub size: u64,

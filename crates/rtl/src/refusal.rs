@@ -83,12 +83,8 @@ capabilities! {
     SharedObject = "shared-object": "counters, meters and registers that one packet accesses several times",
     /// Direct counters and meters.
     DirectObject = "direct-object": "direct counters and meters",
-    /// Meters.
-    Meter = "meter": "meters",
     /// Ternary tables, or tables with range keys, of many entries.
     TableSize = "table-size": "ternary tables of this size",
-    /// Parser value sets.
-    ValueSet = "value-set": "parser value sets",
     /// More operations than the compiler handles.
     ProgramSize = "program-size": "programs of this size",
 }

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, TableId, Unit};
+use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, TableId, Unit, ValueSetId};
 use num_traits::ToPrimitive;
 
 use crate::core::Core;
 use crate::hir::{Binary, Input, LookupLayout, Node, Op, Value};
-use crate::map::{Map, Memory, MemoryKind, StateObject};
+use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
 use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
 use crate::sharing::EngineKind;
@@ -65,6 +65,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         seen: BTreeSet::new(),
         window_stages: 0,
         start_stages: BTreeSet::new(),
+        now_stages: BTreeSet::new(),
         declarations: String::new(),
         switching: Vec::new(),
     };
@@ -100,6 +101,8 @@ struct Writer<'a> {
     window_stages: u32,
     /// The stages in which the packet's place in the store is used.
     start_stages: BTreeSet<u32>,
+    /// The stages in which meters use the time of the packet.
+    now_stages: BTreeSet<u32>,
     /// Signals that are driven at another place than they are used.
     declarations: String,
     /// Memories that must not be written while a signal is high.
@@ -189,7 +192,8 @@ impl Writer<'_> {
         out.push_str(&valid);
         out.push_str(&self.map.logic(&self.switching));
         out.push_str(&self.declarations);
-        out.push_str(&self.starts(addr));
+        out.push_str(&carried("start", "in_start", addr, &self.start_stages));
+        out.push_str(&carried("now", "in_now", 48, &self.now_stages));
         for stage in 1..=self.window_stages {
             let before = if stage == 1 { "in_window".to_string() } else { format!("window_{}", stage - 1) };
             let _ = writeln!(
@@ -217,30 +221,6 @@ impl Writer<'_> {
     /// The bytes of each edit.
     fn edit_sizes(&self) -> Vec<u32> {
         self.core.edits.iter().map(|edit| self.core.design[edit.bits].width / 8).collect()
-    }
-
-    /// Carries the packet's place in the store to where it is used.
-    fn starts(&self, bits: u32) -> String {
-        let (mut out, mut from, mut name) = (String::new(), 0, "in_start".to_string());
-        for stage in &self.start_stages {
-            let next = format!("start_{stage}");
-            let _ = writeln!(out, "    logic [{}:0] {next};", bits - 1);
-            let _ = match stage - from {
-                0 => writeln!(out, "    assign {next} = {name};"),
-                1 => writeln!(out, "    always_ff @(posedge clk) {next} <= {name};"),
-                2 => writeln!(
-                    out,
-                    "    logic [{}:0] near_{next};\n    always_ff @(posedge clk) {{{next}, near_{next}}} <= {{near_{next}, {name}}};",
-                    bits - 1
-                ),
-                gap => writeln!(
-                    out,
-                    "    hw_delay #(.WIDTH({bits}), .DELAY({gap})) delay_{next} (.clk, .rst, .in_data({name}), .out_data({next}));"
-                ),
-            };
-            (from, name) = (*stage, next);
-        }
-        out
     }
 
     /// The module with streams in and out.
@@ -326,14 +306,21 @@ impl Writer<'_> {
         let span = self.p.sources.location(node.span).to_string();
         let comment = format!("  // {span}");
         let text = match &node.op {
-            Op::Lookup { .. } | Op::Count { .. } | Op::RegisterRead { .. } | Op::RegisterWrite { .. } => {
+            Op::Lookup { .. }
+            | Op::Count { .. }
+            | Op::Measure { .. }
+            | Op::RegisterRead { .. }
+            | Op::RegisterWrite { .. } => {
                 let _ = writeln!(self.body, "   {comment}");
                 self.engine(value, &node, stage);
                 return;
             }
-            Op::Measure { .. } => return self.refuse(Capability::Meter, value, "meters are not generated"),
             Op::Color { .. } => return self.refuse(Capability::DirectObject, value, "a direct meter"),
-            Op::InSet { .. } => return self.refuse(Capability::ValueSet, value, "value sets are not generated"),
+            Op::InSet { set, keys } if used => {
+                let _ = writeln!(self.body, "   {comment}");
+                return self.in_set(value, *set, keys, stage);
+            }
+            Op::InSet { .. } => return,
             Op::Extern { instance, method, args, .. } => {
                 let _ = writeln!(self.body, "   {comment}");
                 let object = instance.map(|id| format!("{}.", self.p[id].name)).unwrap_or_default();
@@ -674,6 +661,41 @@ impl Writer<'_> {
                     self.map.object_ports(number)
                 );
             }
+            Op::Measure { meter, enable, index } => {
+                let object = self.p[*meter].clone();
+                let ExternKind::Meter { size, unit } = object.kind else { return };
+                if !self.first(&object.name, value) {
+                    return;
+                }
+                self.engines.insert("hw_meter");
+                self.now_stages.insert(start);
+                let depth = size.max(2);
+                let bits = depth.next_power_of_two().ilog2().max(1);
+                let index_bits = self.node(*index).width;
+                let (enable, index) = (self.at(*enable, start), self.at(*index, start));
+                let cost = if unit == Unit::Packets { "16'd1".into() } else { self.input_at(Input::Length, start) };
+                let number = self.map.add_object(StateObject {
+                    name: object.name.clone(),
+                    kind: "meter",
+                    size,
+                    bits: METER_BITS,
+                    packets: unit == Unit::Packets,
+                    bytes: unit == Unit::Bytes,
+                });
+                // What is not measured is green.
+                let _ = writeln!(
+                    self.body,
+                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    logic [1:0] v{n}_{stage}, color{n};\n    logic \
+                     measured{n};\n    hw_meter #(.DEPTH({depth}), .RATE_BITS({METER_RATE_BITS}), .BURST_BITS({METER_BURST_BITS}), \
+                     .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(valid_{start} && {enable}{}), .in_index({}), \
+                     .in_now(now_{start}), .in_length({cost}), .out_valid(measured{n}), .out_color(color{n}), {});\n    \
+                     assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
+                    index_bits - 1,
+                    below(n, index_bits, size),
+                    resized(n, index_bits, bits),
+                    self.map.object_ports(number)
+                );
+            }
             Op::RegisterRead { register, index } => {
                 let object = self.p[*register].clone();
                 let ExternKind::Register { size, ty } = object.kind else { return };
@@ -771,6 +793,34 @@ impl Writer<'_> {
         }
     }
 
+    /// Whether the set has a member that matches.
+    fn in_set(&mut self, value: Value, id: ValueSetId, keys: &[Value], stage: u32) {
+        let set = &self.p[id];
+        let (n, start) = (value.0, self.start(value));
+        let key_bits: u32 = set.types.iter().map(|t| t.width()).sum();
+        let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
+        let entries = ternary_entries(set.size);
+        if entries > MAX_TERNARY_ENTRIES {
+            let message =
+                format!("value set `{}` has {} members, of at most {MAX_TERNARY_ENTRIES}", set.name, set.size);
+            return self.refuse(Capability::TableSize, value, message);
+        }
+        let ternary = Ternary::new(key_bits, 1, entries);
+        self.engines.insert("hw_ternary");
+        // A parser state that is unrolled several times has an engine each, with the same members.
+        let number = self.map.memory(ternary.memory(set.name.clone(), key_bits));
+        let _ = writeln!(
+            self.body,
+            "    logic v{n}_{stage};\n    hw_ternary #({}) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({{{}}}), .out_valid(), \
+             .out_hit(v{n}_{stage}), .out_data(), .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), \
+             .wr_data(mem_wr_data[{}:0]));",
+            ternary.parameters,
+            keys.join(", "),
+            ternary.addr_bits - 1,
+            ternary.write_bits - 1,
+        );
+    }
+
     fn lookup(&mut self, value: Value, id: TableId, enable: Value, keys: &[Value], stage: u32) {
         let table = &self.p[id];
         let layout = LookupLayout::of(self.p, id);
@@ -837,11 +887,8 @@ impl Writer<'_> {
                         format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
                     return self.refuse(Capability::TableSize, value, message);
                 }
-                let chunks = key_bits.div_ceil(TERNARY_CHUNK_BITS);
-                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .ENTRIES({entries})");
-                let chunk_addr = chunks.next_power_of_two().ilog2() + TERNARY_CHUNK_BITS;
-                let low = chunk_addr.max(entries.ilog2());
-                ("hw_ternary", parameters, 2 + low, entries.max(stored), MemoryKind::Ternary { entries, chunks })
+                let Ternary { parameters, addr_bits, write_bits, kind } = Ternary::new(key_bits, stored, entries);
+                ("hw_ternary", parameters, addr_bits, write_bits, kind)
             }
             TableEngine::Default => unreachable!("has no engine"),
         };
@@ -867,6 +914,32 @@ impl Writer<'_> {
             addr_bits - 1,
             write_bits - 1,
         );
+    }
+}
+
+/// An instance of `hw_ternary`.
+struct Ternary {
+    parameters: String,
+    addr_bits: u32,
+    write_bits: u32,
+    kind: MemoryKind,
+}
+
+impl Ternary {
+    fn new(key_bits: u32, data_bits: u32, entries: u32) -> Ternary {
+        let chunks = key_bits.div_ceil(TERNARY_CHUNK_BITS);
+        let chunk_addr = chunks.next_power_of_two().ilog2() + TERNARY_CHUNK_BITS;
+        Ternary {
+            parameters: format!(".KEY_BITS({key_bits}), .DATA_BITS({data_bits}), .ENTRIES({entries})"),
+            addr_bits: 2 + chunk_addr.max(entries.ilog2()),
+            write_bits: entries.max(data_bits),
+            kind: MemoryKind::Ternary { entries, chunks },
+        }
+    }
+
+    fn memory(&self, name: String, key_bits: u32) -> Memory {
+        let Ternary { addr_bits, write_bits: data_bits, kind, .. } = *self;
+        Memory { name, kind, addr_bits, data_bits, key_bits }
     }
 }
 
@@ -901,6 +974,30 @@ fn initial_default(p: &Pipeline, id: TableId, layout: &LookupLayout) -> num_bigi
         used += param.ty.width();
     }
     (num_bigint::BigUint::from(number) << layout.data_bits) + (data << (layout.data_bits - used))
+}
+
+/// Carries an input to the stages that use it, where it is `<name>_<stage>`.
+fn carried(name: &str, input: &str, bits: u32, stages: &BTreeSet<u32>) -> String {
+    let (mut out, mut from, mut last) = (String::new(), 0, input.to_string());
+    for stage in stages {
+        let next = format!("{name}_{stage}");
+        let _ = writeln!(out, "    logic [{}:0] {next};", bits - 1);
+        let _ = match stage - from {
+            0 => writeln!(out, "    assign {next} = {last};"),
+            1 => writeln!(out, "    always_ff @(posedge clk) {next} <= {last};"),
+            2 => writeln!(
+                out,
+                "    logic [{}:0] near_{next};\n    always_ff @(posedge clk) {{{next}, near_{next}}} <= {{near_{next}, {last}}};",
+                bits - 1
+            ),
+            gap => writeln!(
+                out,
+                "    hw_delay #(.WIDTH({bits}), .DELAY({gap})) delay_{next} (.clk, .rst, .in_data({last}), .out_data({next}));"
+            ),
+        };
+        (from, last) = (*stage, next);
+    }
+    out
 }
 
 /// A condition that an index has a cell, for a signal `i<n>`; nothing if it always has.

@@ -310,8 +310,12 @@ impl Control {
                 ExternObject::Named(object) => {
                     object.key_table().map_or(Ok(()), |keys| keys.attach(device, id))?;
                 }
-                ExternObject::Meters(_) | ExternObject::Profile(_) | ExternObject::Stateless => {}
+                ExternObject::Meters(meters) => meters.device.attach(device, id),
+                ExternObject::Profile(_) | ExternObject::Stateless => {}
             }
+        }
+        for (at, set) in self.value_sets.iter().enumerate() {
+            set.device.attach(device, ValueSetId(at as u32));
         }
         Ok(())
     }

@@ -120,7 +120,11 @@ impl MeterArray<'_> {
 
     /// Sets the rates of one meter and fills its buckets. With `None`, every packet is green.
     pub fn set_rates(&self, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
-        self.meters.set(cell_index(self.name, index, self.meters.len())?, rates);
+        let at = cell_index(self.name, index, self.meters.len())?;
+        if let Some((mut device, meter)) = self.meters.device.get() {
+            device.set_meter(meter, index, rates).map_err(|reason| refused(self.name, reason))?;
+        }
+        self.meters.set(at, rates);
         Ok(())
     }
 }

@@ -12,6 +12,7 @@ use hopwright_abi::{ExternHandle, NO_METER};
 use hopwright_ir::Unit;
 use hopwright_ir::meter::{Color, Meter, Rates};
 
+use crate::offload::OnDevice;
 use crate::sync::quiescence::Domain;
 
 struct State {
@@ -95,6 +96,8 @@ pub(crate) struct Meters {
     domain: Arc<Domain>,
     /// Held while rates are set or read.
     writers: Mutex<()>,
+    /// What runs the meters, if it is a device.
+    pub(crate) device: OnDevice,
 }
 
 impl Meters {
@@ -102,7 +105,14 @@ impl Meters {
     pub(crate) fn indirect(unit: Unit, count: usize, domain: &Arc<Domain>) -> Box<Meters> {
         // SAFETY: zeroed cells are null pointers: meters without rates.
         let cells = unsafe { Box::new_zeroed_slice(count).assume_init() };
-        Box::new(Meters { unit, direct: false, cells, domain: domain.clone(), writers: Mutex::new(()) })
+        Box::new(Meters {
+            unit,
+            direct: false,
+            cells,
+            domain: domain.clone(),
+            writers: Mutex::new(()),
+            device: OnDevice::default(),
+        })
     }
 
     /// Creates the common part of a table's direct meters.

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashSet;
 use hopwright_abi::ValueSetHandle;
-use hopwright_ir::{MatchValue, ValueSet as Model, bits, entry};
+use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
+use crate::offload::OnDevice;
 use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use hopwright_abi::{limbs_of, push_limbs};
@@ -19,6 +20,8 @@ pub(crate) struct ValueSet {
     search: Published<Search>,
     /// The members that `search` was built from.
     members: Mutex<Vec<Vec<MatchValue>>>,
+    /// What has them, too, if a device runs the program.
+    pub(crate) device: OnDevice<ValueSetId>,
 }
 
 /// The members in the form that lookups use.
@@ -107,7 +110,11 @@ impl Pattern {
 impl ValueSet {
     /// Creates an empty set.
     pub(crate) fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
-        ValueSet { search: Published::new(Search::new(model, &[]), domain), members: Mutex::default() }
+        ValueSet {
+            search: Published::new(Search::new(model, &[]), domain),
+            members: Mutex::default(),
+            device: OnDevice::default(),
+        }
     }
 
     /// The members.
@@ -123,6 +130,9 @@ impl ValueSet {
         }
         entry::check_members(model, &members).map_err(|reason| ControlError::Member { name: name(), reason })?;
         let mut kept = self.members();
+        if let Some((mut device, set)) = self.device.get() {
+            device.set_members(set, &members).map_err(|reason| ControlError::Device { name: name(), reason })?;
+        }
         self.search.set(Search::new(model, &members));
         *kept = members;
         Ok(())

@@ -6,13 +6,16 @@ mod cuckoo;
 mod lpm;
 mod table;
 mod ternary;
+mod value_set;
 
+use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
 use crate::keys;
-use crate::map::{DATA, MEMORIES, Map, MemoryKind, OBJECTS};
+use crate::map::{DATA, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map, MemoryKind, OBJECTS};
 
 pub use table::{Change, Full, TableDriver};
+pub use value_set::ValueSetDriver;
 
 /// An access to the register bus. Addresses are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,30 @@ pub fn set_key(map: &Map, object: &str, index: u32, key: &[u8; 16]) -> Vec<Acces
         data: BigUint::from_bytes_be(&bits),
     };
     accesses(map, memory, &rounds.map(write).collect::<Vec<_>>())
+}
+
+/// The cell of a meter with these rates, or of one that is always green.
+///
+/// # Errors
+/// Rates or bursts are more than the engine has bits for.
+pub fn meter(rates: Option<Rates>) -> Result<BigUint, String> {
+    let Some(Rates { cir, cburst, pir, pburst }) = rates else { return Ok(BigUint::ZERO) };
+    // Bursts are in millionths of tokens.
+    let fields = [
+        (cir, METER_RATE_BITS, 1u32),
+        (cburst, METER_BURST_BITS, 1_000_000),
+        (pir, METER_RATE_BITS, 1),
+        (pburst, METER_BURST_BITS, 1_000_000),
+    ];
+    let mut word = BigUint::from(1u32);
+    for (value, bits, factor) in fields {
+        if value >> bits != 0 {
+            return Err(format!("{value} is more than 2^{bits} - 1, which is the most of hardware"));
+        }
+        let width = bits + if factor == 1 { 0 } else { METER_FRACTION_BITS };
+        word = (word << width) + BigUint::from(value) * factor;
+    }
+    Ok(word)
 }
 
 /// The write to the register bus that starts a read of an object's cell.
