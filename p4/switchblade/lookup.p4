@@ -11,7 +11,11 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
 
     // By each port of a multicast group but the one that the packet came by.
     action replicate(bit<16> group) {
+#ifdef NO_MULTICAST
+        meta.reason = Reason.EXCEPTION;
+#else
         meta.group = group;
+#endif
     }
 
     action to_cpu() {
@@ -34,7 +38,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
-        size = 1600000;
+        size = ROUTES;
     }
 
     table lpm_ipv6 {
@@ -44,7 +48,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
-        size = 1600000;
+        size = ROUTES;
     }
 
     table exact_hash {
@@ -54,7 +58,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
-        size = 1600000;
+        size = EXACT;
         support_timeout = true;
     }
 
@@ -65,7 +69,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { forward; replicate; to_cpu; drop; @defaultonly miss; }
         const default_action = miss();
-        size = 1600000;
+        size = EXACT;
         support_timeout = true;
     }
 
@@ -76,7 +80,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { to_cpu; forward; replicate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
-        size = 65536;
+        size = EXCEPTIONS;
         support_timeout = true;
     }
 
@@ -87,7 +91,7 @@ control LookUp(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { to_cpu; forward; replicate; drop; @defaultonly NoAction; }
         const default_action = NoAction();
-        size = 65536;
+        size = EXCEPTIONS;
         support_timeout = true;
     }
 
@@ -135,7 +139,7 @@ control FindNeighbour(inout metadata_t meta) {
         }
         actions = { resolve; @defaultonly unresolved; }
         const default_action = unresolved();
-        size = 65536;
+        size = NEIGHBOURS;
     }
 
     apply {

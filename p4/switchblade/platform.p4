@@ -9,6 +9,7 @@
 //   lookup.p4       output port and neighbour
 //   postprocess.p4  the modules that change the packet
 //   headers.p4      headers, the platform header, reasons, modes, modules
+//   sizes.p4        sizes, and what a chip may leave out
 //
 // The VDP's entry gives the *platform header*, which selects what the later stages do. Everything is decided before the first
 // change, so that a packet reaches the CPU port unmodified. docs/switchblade.md describes tables and registers.
@@ -16,6 +17,7 @@
 #include <core.p4>
 #include <v1model.p4>
 
+#include "sizes.p4"
 #include "headers.p4"
 #include "parser.p4"
 #include "vdp.p4"
@@ -44,10 +46,10 @@ control PlatformIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     ShapeExceptions() shape_exceptions;
 
     // By VDP id; 0 is what belongs to no VDP.
-    counter(256, CounterType.packets_and_bytes) received;
-    counter(256, CounterType.packets_and_bytes) forwarded;
+    counter(VDP_COUNT, CounterType.packets_and_bytes) received;
+    counter(VDP_COUNT, CounterType.packets_and_bytes) forwarded;
     // By VDP id * 32 + Reason.
-    counter(256 * REASONS, CounterType.packets) reasons;
+    counter(VDP_COUNT * REASONS, CounterType.packets) reasons;
 
     wrapper_t wrapper = { 0, 0, 0, 0, 0, 0, 0, 0, 0 };
     bit<16> in_port = 0;
@@ -99,11 +101,15 @@ control PlatformIngress(inout headers_t hdr, inout metadata_t meta, inout standa
         if (meta.reason == Reason.NONE) {
             post_process.apply(hdr, meta, wrapper);
             forwarded.count((bit<32>) meta.platform.vdp);
+#ifndef NO_MULTICAST
             if (meta.group != 0) {
                 std.mcast_grp = meta.group;
             } else {
                 std.egress_spec = meta.port;
             }
+#else
+            std.egress_spec = meta.port;
+#endif
         } else if ((bit<8>) meta.reason >= PUNT_FIRST) {
             hdr.packet_in.setValid();
             hdr.packet_in.hash = meta.platform.hash;

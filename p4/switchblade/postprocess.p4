@@ -29,9 +29,9 @@ struct wrapper_t {
 control CheckModules(in headers_t hdr, inout metadata_t meta, inout wrapper_t wrapper) {
     // Byte offsets in hdr.words: bits 5 to 0 of what module 32 decrements, 13 to 8 of the checksum for module 64 (even),
     // 21 to 16 of the four bytes that module 128 writes (a multiple of four).
-    register<bit<32>>(256) wrapper_offsets;
+    register<bit<32>>(VDP_COUNT) wrapper_offsets;
     // Which bits of these four bytes module 128 writes.
-    register<bit<32>>(256) wrapper_mask;
+    register<bit<32>>(VDP_COUNT) wrapper_mask;
 
     bit<32> offsets = 0;
     bit<64> word = 0;

@@ -136,9 +136,9 @@ control ExtractWord(in headers_t hdr, in words_t words, in bit<4> number, out bi
 control CustomExtractor(in headers_t hdr, inout metadata_t meta, in bit<16> in_port) {
     // Bits 15 to 0: the numbers of the four words, the key's leftmost first. Bits 18 to 16: which 32-bit part of the key is the
     // LPM field, 0 the leftmost.
-    register<bit<32>>(256) extractor_select;
+    register<bit<32>>(VDP_COUNT) extractor_select;
     // Bits of the key that count.
-    register<bit<256>>(256) extractor_mask;
+    register<bit<256>>(VDP_COUNT) extractor_mask;
 
     TransportPorts() transport_ports;
     ExtractWord() extract_first;

@@ -10,7 +10,7 @@ const bit<32> ADMIN_PUNT_UNKNOWN  = 1;  // packets to no VDP's MAC go to the CPU
 // Attaches the platform header.
 control SelectVdp(in headers_t hdr, inout metadata_t meta) {
     register<bit<32>>(1) admin_control;
-    register<bit<32>>(256) vdp_control;
+    register<bit<32>>(VDP_COUNT) vdp_control;
 
     bit<32> admin = 0;
 
@@ -29,7 +29,7 @@ control SelectVdp(in headers_t hdr, inout metadata_t meta) {
         key = { hdr.ethernet.dst : exact @name("mac"); }
         actions = { select_vdp; @defaultonly unknown_mac; }
         const default_action = unknown_mac();
-        size = 1024;
+        size = MACS;
     }
 
     apply {
@@ -49,8 +49,8 @@ control SelectVdp(in headers_t hdr, inout metadata_t meta) {
 
 // Drops what exceeds the VDP's peak rate of packets or of bytes. A VDP without rates is not limited.
 control Shape(inout metadata_t meta) {
-    meter(256, MeterType.packets) packet_rate;
-    meter(256, MeterType.bytes) byte_rate;
+    meter(VDP_COUNT, MeterType.packets) packet_rate;
+    meter(VDP_COUNT, MeterType.bytes) byte_rate;
 
     bit<2> packets_color = V1MODEL_METER_COLOR_GREEN;
     bit<2> bytes_color = V1MODEL_METER_COLOR_GREEN;
@@ -66,7 +66,7 @@ control Shape(inout metadata_t meta) {
 
 // The same for what a VDP sends to the CPU port, so that one VDP cannot fill the queue that all share.
 control ShapeExceptions(inout metadata_t meta) {
-    meter(256, MeterType.packets) exception_rate;
+    meter(VDP_COUNT, MeterType.packets) exception_rate;
 
     bit<2> color = V1MODEL_METER_COLOR_GREEN;
 

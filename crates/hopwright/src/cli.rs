@@ -658,6 +658,10 @@ pub(crate) struct ScionArgs {
     /// What runs the program. Simulated hardware takes minutes to be built the first time
     #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
     pub engine: EngineChoice,
+    /// With `--engine rtl`, a macro of p4/scion/features.p4 with which the hardware is compiled: a feature that it leaves out, whose packets
+    /// software processes, or a profile of sizes. For example -D NO_EPIC -D PROFILE_ULTRASCALE
+    #[arg(short = 'D', long = "define", value_name = "MACRO")]
+    pub define: Vec<String>,
     /// Write counters as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{BuildError, EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_ir::Pipeline;
-use hopwright_offload::OffloadError;
+use hopwright_offload::{OffloadError, SimulatedDesign};
 use hopwright_rtl::Target;
 use hopwright_stf::DataPlaneEngine;
 
@@ -31,7 +31,13 @@ pub(crate) fn simulated(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane
 
 /// The same; what is refused is one error.
 pub(crate) fn hardware(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> {
-    simulated(pipeline).map_err(|error| match error {
+    VirtualDataPlane::offloaded(pipeline.clone(), Box::new(chip(pipeline)?))
+}
+
+/// A simulated chip with this program.
+pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildError> {
+    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
+    SimulatedDesign::start(pipeline, &target, None).map_err(|error| match error {
         OffloadError::Build(error) => error,
         OffloadError::Refused(refusals) => {
             let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();

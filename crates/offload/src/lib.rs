@@ -1,6 +1,8 @@
 //! Designs behind the data plane's control interface: the driver of a design, which turns changes of tables, keys, counters and
 //! registers into accesses to its registers, and simulated hardware that runs its packets.
 
+mod partial;
+
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
@@ -17,6 +19,8 @@ use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
 use hopwright_rtl::{Hardware, Refusal, Target};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
+
+pub use partial::{LeftOut, PartialDesign};
 
 /// The target if none is named.
 pub const DEFAULT_TARGET: &str = "ecp5-85-512";

@@ -44,7 +44,7 @@ pub enum TableEngine {
     Index,
     /// Cuckoo hashing.
     Exact,
-    /// Binary search over intervals, with this many levels.
+    /// Binary search over intervals, with this many levels. Exact keys in front of the prefix are part of it.
     Lpm(u32),
     /// RAM-based ternary match.
     Ternary,
@@ -64,7 +64,7 @@ impl TableEngine {
             _ if all(MatchKind::Exact) && bits <= INDEX_BITS => TableEngine::Index,
             _ if all(MatchKind::Exact) => TableEngine::Exact,
             // n prefixes make at most 2n + 1 intervals.
-            [one] if one.kind == MatchKind::Lpm => {
+            [before @ .., last] if last.kind == MatchKind::Lpm && before.iter().all(|k| k.kind == MatchKind::Exact) => {
                 let intervals = (2 * table.size + 1).next_power_of_two();
                 TableEngine::Lpm(intervals.ilog2().clamp(3, 16))
             }
@@ -95,6 +95,11 @@ pub const TERNARY_CHUNK_BITS: u32 = 4;
 /// Entries of the engine for a ternary table of a size.
 pub fn ternary_entries(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX).clamp(4, 1 << 16).next_power_of_two()
+}
+
+/// Rows of the engine for a value set of a size. Members with ranges take several.
+pub fn value_set_rows(size: u64) -> u32 {
+    ternary_entries(size.saturating_mul(4).max(16))
 }
 
 /// The least k with 4^k >= n.
@@ -231,7 +236,7 @@ impl Scheduler<'_> {
             Op::InSet { set, .. } => {
                 let set = &self.pipeline[*set];
                 let bits: u32 = set.types.iter().map(|t| t.width()).sum();
-                4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(ternary_entries(set.size))
+                4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(value_set_rows(set.size))
             }
             Op::Fetch { .. } => 3 + self.target.fetch_words(node_width / 8) + log4(self.target.bus_bytes),
             Op::Extern { instance, method, .. } => {

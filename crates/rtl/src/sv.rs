@@ -14,7 +14,7 @@ use crate::core::Core;
 use crate::hir::{Binary, Input, LookupLayout, Node, Op, Value};
 use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
-use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::schedule::{Schedule, TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
 use crate::sharing::EngineKind;
 use crate::target::Target;
 
@@ -799,7 +799,7 @@ impl Writer<'_> {
         let (n, start) = (value.0, self.start(value));
         let key_bits: u32 = set.types.iter().map(|t| t.width()).sum();
         let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
-        let entries = ternary_entries(set.size);
+        let entries = value_set_rows(set.size);
         if entries > MAX_TERNARY_ENTRIES {
             let message =
                 format!("value set `{}` has {} members, of at most {MAX_TERNARY_ENTRIES}", set.name, set.size);

@@ -4,17 +4,21 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hopwright_dataplane::offload::Forwarded;
 use hopwright_dataplane::wait::Wakeup;
-use hopwright_dataplane::{EngineKind, VirtualDataPlane};
+use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
+use hopwright_offload::PartialDesign;
 use hopwright_scion::config::{Config, Console};
+use hopwright_scion::control::layout::Layout;
+use hopwright_scion::control::program::{self, BuiltIn};
 use hopwright_scion::privileges::{self, Phase};
-use hopwright_scion::{Options, Setup, config};
+use hopwright_scion::{MakeDataPlane, Options, Setup, config};
 
 use crate::cli::{EngineChoice, SampleCommand, ScionArgs, ScionCommand};
-use crate::engine;
 use crate::failure::Failure;
 use crate::logging::Logging;
 use crate::signals;
+use crate::{compile, engine};
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub(crate) fn console(args: &ScionArgs) -> Console {
@@ -44,6 +48,9 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
+    if !args.define.is_empty() && args.engine != EngineChoice::Rtl {
+        return Err(Failure::message("-D is for --engine rtl: software runs the whole program"));
+    }
     // Before the first thread starts: privileges belong to threads.
     privileges::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
@@ -54,8 +61,11 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         told: Some(told.clone()),
         data_plane: match args.engine {
             EngineChoice::Jit => None,
-            EngineChoice::Interp => Some(|pipeline| VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp)),
-            EngineChoice::Rtl => Some(engine::hardware),
+            EngineChoice::Interp => {
+                Some(MakeDataPlane::new(|pipeline| VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp)))
+            }
+            EngineChoice::Rtl if args.define.is_empty() => Some(MakeDataPlane::new(engine::hardware)),
+            EngineChoice::Rtl => Some(part_in_hardware(&args.define, &setup)?),
         },
         ..Options::default()
     };
@@ -70,6 +80,31 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let stats = hopwright_scion::run(setup, &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
+}
+
+/// Part of the program in simulated hardware, and software for the packets of the rest.
+fn part_in_hardware(macros: &[String], setup: &Setup) -> Result<MakeDataPlane, Failure> {
+    let part = compile::printed(program::compile_part(macros))?;
+    let why = |reason: String| Failure::message(format!("the hardware with {}: {reason}", macros.join(" ")));
+    if setup.config.hopwright.layout != Layout::Plain {
+        return Err(why("it has no pipes: `layout` must be plain".into()));
+    }
+    let room = program::links_of_part(&part).map_err(why)?;
+    let links = setup.links.external.len() + setup.links.siblings.len() + 1;
+    if links as u64 > room {
+        return Err(why(format!(
+            "it has room for {room} links, and the configuration has {links}, siblings and the AS's network included"
+        )));
+    }
+    Ok(MakeDataPlane::new(move |_| {
+        let software = BuiltIn::read().run(EngineKind::Jit)?;
+        let chip = engine::chip(&part)?;
+        let left_out = |sent: &Forwarded| program::left_out(sent.port, &sent.bytes);
+        let whole = software.control().pipeline().clone();
+        let design = PartialDesign::new(part.clone(), Box::new(chip), software, left_out)
+            .map_err(|error| BuildError::Program(error.to_string()))?;
+        VirtualDataPlane::offloaded(whole, Box::new(design))
+    }))
 }
 
 /// Prints the script that sets up the namespace of the slow path's router.

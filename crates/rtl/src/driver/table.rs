@@ -154,8 +154,11 @@ impl Engine {
                 let write = |(key, addr): (BigUint, u32)| Write { addr, data: entry(&key, &data[&key]) };
                 Ok(moves.into_iter().map(write).collect())
             }
-            Engine::Lpm(intervals) => match &matches[0] {
-                MatchValue::Lpm { value, prefix_len } => intervals.set(value, *prefix_len, action),
+            Engine::Lpm(intervals) => match matches.last() {
+                Some(MatchValue::Lpm { prefix_len, .. }) => {
+                    let before = key_bits - width(matches.len() - 1);
+                    intervals.set(&key(), before + prefix_len, action)
+                }
                 _ => Ok(Vec::new()),
             },
             Engine::Ternary { rows, sequences, next } => {

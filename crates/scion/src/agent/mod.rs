@@ -8,8 +8,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::{PollSet, Wakeup};
@@ -59,7 +59,25 @@ const POST_TIME: Duration = Duration::from_millis(200);
 const HOSTS: usize = 60_000;
 
 /// Builds a data plane for the program.
-pub type MakeDataPlane = fn(&Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError>;
+#[derive(Clone)]
+pub struct MakeDataPlane(Arc<Make>);
+
+type Make = dyn Fn(&Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> + Send + Sync;
+
+impl MakeDataPlane {
+    /// One that calls this.
+    pub fn new(
+        make: impl Fn(&Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> + Send + Sync + 'static,
+    ) -> MakeDataPlane {
+        MakeDataPlane(Arc::new(make))
+    }
+}
+
+impl std::fmt::Debug for MakeDataPlane {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MakeDataPlane")
+    }
+}
 
 /// Options of [`run`].
 #[derive(Clone, Debug, Default)]
@@ -218,6 +236,8 @@ struct Agent {
     reload: Reload,
     rollover: Rollover,
     hosts: HostCache,
+    /// Called when a chip has no room for a host.
+    hosts_full: Once,
     /// Devices that routes to hosts use, in addition to those that links use.
     host_devices: BTreeSet<u32>,
     /// The ports of links as last logged.
@@ -285,6 +305,7 @@ impl Agent {
             reload: Reload::new(&setup),
             rollover,
             hosts: HostCache::new(HOSTS),
+            hosts_full: Once::new(),
             host_devices: BTreeSet::new(),
             link_ports: Vec::new(),
             ports_changing: false,
@@ -565,7 +586,14 @@ impl Agent {
             Target::Host(host) => {
                 tracing::trace!(%host, %state, "host");
                 match self.next_hops.contains(target) {
-                    true => self.vdp.control().put(&tables::host(host, self.next_hops.next_hop(target))),
+                    true => match self.vdp.control().put(&tables::host(host, self.next_hops.next_hop(target))) {
+                        // A chip has room for fewer hosts. Others are reached by the UDP sockets, as those without an entry.
+                        Err(error @ ControlError::Device { .. }) => {
+                            self.hosts_full.call_once(|| tracing::warn!(%host, %error, "no entry for a host"));
+                            Ok(())
+                        }
+                        other => other,
+                    },
                     false => match self.vdp.control().delete(&tables::no_host(host)) {
                         Err(ControlError::NotFound(_)) => Ok(()),
                         other => other,

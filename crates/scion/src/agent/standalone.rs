@@ -28,13 +28,13 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 /// Runs the router until `options.stop` is set. Returns the final statistics.
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
-    let (make, layout) = (options.data_plane, setup.config.hopwright.layout);
-    let build = move || match make {
-        Some(make) => make(&layout.pipeline()),
+    let (make, layout) = (options.data_plane.clone(), setup.config.hopwright.layout);
+    let build = move || match &make {
+        Some(make) => (make.0)(&layout.pipeline()),
         None => layout.run(EngineKind::Jit),
     };
     // Compiling takes long, and an open port takes frames from the kernel.
-    let compiled = (layout != Layout::Plain).then(build).transpose()?;
+    let compiled = (layout != Layout::Plain).then(&build).transpose()?;
     // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())

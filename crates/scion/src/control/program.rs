@@ -4,8 +4,10 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{Ahead, BuildError, EngineKind, VirtualDataPlane};
-use hopwright_ir::Pipeline;
+use hopwright_driver::{Compiled, compile_text};
+use hopwright_ir::{ExternKind, Pipeline};
 
+use crate::control::sources::options;
 pub use crate::control::sources::{SOURCES, compile};
 
 /// The program as the build script compiled it.
@@ -55,6 +57,41 @@ pub(crate) use generated::{LinkScope, LinkState, LinkType, Traffic, action, obje
 
 /// The reasons why packets are not forwarded, as described in `reasons.p4`.
 pub use generated::Reason;
+
+/// Compiles the program with macros of `features.p4`, for a chip that runs part of it.
+pub fn compile_part(macros: &[String]) -> Compiled {
+    let mut options = options();
+    macros.iter().for_each(|definition| options.define(definition));
+    let (name, text) = SOURCES[0];
+    compile_text(name, text, &options, true)
+}
+
+/// The number of links that part of the program has counters for.
+///
+/// # Errors
+/// It counts other things than the whole program does.
+pub fn links_of_part(part: &Pipeline) -> Result<u64, String> {
+    let size = |(name, cells): (&str, u64)| {
+        let object = part.extern_by_name(name).map(|id| &part[id].kind);
+        match object {
+            Some(ExternKind::Counter { size, .. }) => size / cells,
+            _ => 0,
+        }
+    };
+    let sizes = LINK_COUNTERS.map(size);
+    if sizes.iter().any(|links| *links != sizes[0] || *links == 0) {
+        return Err("it does not count packets by size (NO_SIZE_CLASSES), which the router's metrics need".into());
+    }
+    Ok(sizes[0])
+}
+
+/// How the whole program processes what a chip has sent that runs part of it: the ingress port and the bytes. `None`: the chip has
+/// not left it out.
+pub fn left_out(port: u32, sent: &[u8]) -> Option<(u32, Vec<u8>)> {
+    let (header, packet) = PacketIn::split(sent)?;
+    let is_left_out = port == CPU_PORT && header.reason == Reason::FeatureLeftOut as u8;
+    is_left_out.then(|| (CPU_PORT, PacketOut::process(header.port).before(packet)))
+}
 
 /// The port of the control plane.
 pub const CPU_PORT: u32 = number::CPU_PORT as u32;
@@ -260,6 +297,30 @@ mod tests {
         let built_in = BuiltIn::read();
         assert_eq!(built_in.pipeline().to_string(), compiled.to_string());
         assert_eq!(built_in.code.is_some(), cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
+    }
+
+    #[test]
+    fn parts_of_the_program_have_what_the_agent_needs() {
+        let links = |macros: &[&str]| {
+            let macros: Vec<String> = macros.iter().map(|name| name.to_string()).collect();
+            let compiled = compile_part(&macros);
+            let report = compiled.report(false);
+            links_of_part(&compiled.pipeline.expect(&report))
+        };
+        assert_eq!(links(&[]), Ok(LINK_COUNT as u64));
+        assert_eq!(links(&["NO_EPIC", "NO_ONE_HOP", "NO_OTHER_KEYS", "PROFILE_ULTRASCALE"]), Ok(1024));
+        assert!(links(&["PROFILE_ECP5"]).unwrap_err().contains("NO_SIZE_CLASSES"));
+    }
+
+    #[test]
+    fn what_a_chip_leaves_out_is_processed_as_received() {
+        let mut sent = vec![0; PacketIn::BYTES];
+        (sent[0], sent[3]) = (Reason::FeatureLeftOut as u8, 7);
+        sent.extend([1, 2, 3]);
+        assert_eq!(left_out(CPU_PORT, &sent), Some((CPU_PORT, PacketOut::process(7).before(&[1, 2, 3]))));
+        assert_eq!(left_out(5, &sent), None);
+        sent[0] = Reason::PathExpired as u8;
+        assert_eq!(left_out(CPU_PORT, &sent), None);
     }
 
     #[test]

@@ -6,11 +6,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::damage::Damaged;
+use hopwright_dataplane::offload::Forwarded;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::TableId;
-use hopwright_offload::SimulatedDesign;
+use hopwright_offload::{PartialDesign, SimulatedDesign};
 use hopwright_rtl::Target;
-use hopwright_scion::control::program;
+use hopwright_scion::control::program::{self, Reason};
 use hopwright_scion::synthetic::{self, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
@@ -120,6 +121,43 @@ fn agrees(target: &str, v6: bool, packets: usize, seed: Option<u64>) {
     }
     assert!(sent > done / 10, "{sent} of {done} are sent");
     println!("{done} packets, {sent} sent");
+}
+
+/// Packets that a chip leaves to software become what the whole program makes of them.
+#[test]
+#[ignore = "needs verilator"]
+fn what_is_left_out_is_done_in_software() {
+    let packets = packets(2_000);
+    let whole = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
+    let macros = ["NO_EPIC", "NO_ONE_HOP", "NO_OTHER_KEYS", "PROFILE_ULTRASCALE"].map(str::to_string);
+    let part = Arc::new(program::compile_part(&macros).pipeline.expect("a part of it compiles"));
+    let chip =
+        SimulatedDesign::start(&part, &Target::by_name("ecp5-85-512").unwrap(), None).unwrap_or_else(|e| panic!("{e}"));
+    println!("{} stages", chip.hardware().schedule.stages);
+    let software = VirtualDataPlane::new(whole.clone(), EngineKind::Interp).unwrap();
+    let left_out = |sent: &Forwarded| program::left_out(sent.port, &sent.bytes);
+    let design = PartialDesign::new(part, Box::new(chip), software, left_out).unwrap();
+    let hardware = VirtualDataPlane::offloaded(whole.clone(), Box::new(design)).unwrap();
+    let interp = VirtualDataPlane::new(whole, EngineKind::Interp).unwrap();
+    let (mut hardware, mut interp) = (Router::new(hardware, false), Router::new(interp, false));
+    let mut traffic = Damaged::new(11, false, NOW);
+    let now_us = u64::from(NOW) * 1_000_000;
+    for batch in 0..packets.div_ceil(BATCH) {
+        let frames: Vec<_> = (0..BATCH.min(packets - batch * BATCH)).map(|_| traffic.next_frame()).collect();
+        let (wanted, found) = (interp.run(&frames, now_us), hardware.run(&frames, now_us));
+        for ((wanted, found), (port, bytes)) in wanted.iter().zip(&found).zip(&frames) {
+            assert_eq!(wanted, found, "batch {batch}, from port {port}: {bytes:02x?}");
+        }
+    }
+    let count =
+        |router: &Router, name: &str, index| router.vdp.control().counter(name).unwrap().read(index).unwrap().packets;
+    let left = count(&hardware, "reasons", u64::from(Reason::FeatureLeftOut as u8));
+    assert!(left > 100, "{left} packets are left to software");
+    for name in ["link_in", "link_out"] {
+        for index in 0..4096 {
+            assert_eq!(count(&hardware, name, index), count(&interp, name, index), "{name}[{index}]");
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,227 @@
+//! A chip that runs part of a program, with the whole program in software for the packets of the other part.
+//!
+//! The control plane sees the whole program. What it changes is changed in software and, where the chip has the table or the object,
+//! there. A counter is the sum of both. Packets that the chip leaves to software are never seen by the control plane.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use hopwright_dataplane::offload::{Forwarded, Offload};
+use hopwright_dataplane::packet::PoolError;
+use hopwright_dataplane::{Control, ControlError, Count, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
+use hopwright_ir::meter::Rates;
+use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use num_bigint::BigUint;
+
+/// The ingress port and the bytes with which software processes what a chip has sent; `None` if that is all right as it is.
+pub type LeftOut = fn(&Forwarded) -> Option<(u32, Vec<u8>)>;
+
+/// Packets that software takes at a time.
+const BATCH: usize = 64;
+
+/// A chip with part of a program, and software with all of it.
+pub struct PartialDesign {
+    whole: Arc<Pipeline>,
+    part: Arc<Pipeline>,
+    chip: Box<dyn Offload>,
+    software: Executor,
+    pool: Pool,
+    left_out: LeftOut,
+    /// The chip's tables, objects and value sets by number in the whole program.
+    tables: Vec<Option<TableId>>,
+    objects: Vec<Option<ExternId>>,
+    value_sets: Vec<Option<ValueSetId>>,
+}
+
+impl PartialDesign {
+    /// Puts a chip that runs `part` and software that runs the whole program together. Both are as they start.
+    ///
+    /// # Errors
+    /// There is no memory for packets.
+    pub fn new(
+        part: Arc<Pipeline>,
+        chip: Box<dyn Offload>,
+        software: Arc<VirtualDataPlane>,
+        left_out: LeftOut,
+    ) -> Result<PartialDesign, PoolError> {
+        let whole = software.control().pipeline().clone();
+        let tables = whole.tables.iter().map(|table| part.table_by_name(&table.name)).collect();
+        let objects = whole.externs.iter().map(|object| part.extern_by_name(&object.name)).collect();
+        let same_set = |name: &str| part.value_sets.iter().position(|set| set.name == *name);
+        let value_sets =
+            whole.value_sets.iter().map(|set| same_set(&set.name).map(|at| ValueSetId(at as u32))).collect();
+        let pool = Pool::new(BATCH as u32, FrameSize::JUMBO)?;
+        let software = Executor::new(software);
+        Ok(PartialDesign { whole, part, chip, software, pool, left_out, tables, objects, value_sets })
+    }
+
+    fn control(&self) -> &Control {
+        self.software.vdp().control()
+    }
+
+    /// An action of the whole program as the chip has it.
+    fn on_chip(&self, action: &ActionCall) -> Result<ActionCall, String> {
+        let name = &self.whole[action.action].name;
+        let found = self.part.action_by_name(name).ok_or_else(|| format!("the chip has no action `{name}`"))?;
+        Ok(ActionCall { action: found, args: action.args.clone() })
+    }
+
+    /// Adds an entry to a table of the chip, or changes its action.
+    fn put_on_chip(&mut self, table: TableId, on_chip: TableId, entry: &TableEntry) -> Result<(), String> {
+        let here = &self.control()[table];
+        let size = self.part[on_chip].size;
+        if here.get(&entry.matches, entry.priority).is_none() && here.len() as u64 >= size {
+            return Err(format!("the chip has room for {size} entries, and the configuration needs more"));
+        }
+        let entry = TableEntry { action: self.on_chip(&entry.action)?, ..entry.clone() };
+        self.chip.put(on_chip, &entry)
+    }
+
+    /// Lets software process what the chip has left to it.
+    fn complete(&mut self, left: Vec<(u32, Vec<u8>)>, now_us: u64) -> Vec<Option<Forwarded>> {
+        let mut done = Vec::with_capacity(left.len());
+        for batch in left.chunks(BATCH) {
+            let filled = batch.iter().map(|(port, bytes)| {
+                let mut packet = self.pool.take_filled(bytes)?;
+                packet.set_ingress_port(*port);
+                Some(packet)
+            });
+            let (mut packets, taken): (Vec<_>, Vec<bool>) = filled.fold((Vec::new(), Vec::new()), |mut all, packet| {
+                all.1.push(packet.is_some());
+                all.0.extend(packet);
+                all
+            });
+            self.software.process_batch(&mut packets, now_us);
+            let mut packets = packets.into_iter();
+            for taken in taken {
+                // What is too long for software is dropped.
+                let Some(packet) = taken.then(|| packets.next()).flatten() else {
+                    done.push(None);
+                    continue;
+                };
+                let sent = packet.verdict() == Verdict::Forward;
+                done.push(sent.then(|| Forwarded { port: packet.egress_port(), bytes: packet.bytes().to_vec() }));
+                self.pool.give(packet);
+            }
+        }
+        done
+    }
+}
+
+fn text(error: ControlError) -> String {
+    error.to_string()
+}
+
+impl Offload for PartialDesign {
+    fn put(&mut self, table: TableId, entry: &TableEntry) -> Result<(), String> {
+        if let Some(on_chip) = self.tables[table.index()] {
+            self.put_on_chip(table, on_chip, entry)?;
+        }
+        let here = &self.control()[table];
+        match here.insert(entry.clone()) {
+            Err(ControlError::Duplicate(_)) => here.modify(entry.clone()).map_err(text),
+            other => other.map_err(text),
+        }
+    }
+
+    fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), String> {
+        if let Some(on_chip) = self.tables[table.index()] {
+            self.chip.delete(on_chip, matches, priority)?;
+        }
+        self.control()[table].delete(matches, priority).map_err(text)
+    }
+
+    fn clear(&mut self, table: TableId) -> Result<(), String> {
+        if let Some(on_chip) = self.tables[table.index()] {
+            self.chip.clear(on_chip)?;
+        }
+        self.control()[table].clear().map_err(text)
+    }
+
+    fn set_default(&mut self, table: TableId, action: &ActionCall) -> Result<(), String> {
+        if let Some(on_chip) = self.tables[table.index()] {
+            let action = self.on_chip(action)?;
+            self.chip.set_default(on_chip, &action)?;
+        }
+        self.control()[table].set_default(Some(action.clone())).map_err(text)
+    }
+
+    fn set_key(&mut self, object: ExternId, index: u64, key: Option<&[u8; 16]>) -> Result<(), String> {
+        if let Some(on_chip) = self.objects[object.index()] {
+            self.chip.set_key(on_chip, index, key)?;
+        }
+        let keys = self.control().key_table(object).map_err(text)?;
+        match key {
+            Some(key) => keys.set_key(index, key),
+            None => keys.clear_key(index),
+        }
+        .map_err(|error| error.to_string())
+    }
+
+    fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String> {
+        let mut counts = self.control().counter(counter).map_err(text)?.read_range(cells.clone());
+        if let Some(on_chip) = self.objects[counter.index()] {
+            for (here, there) in counts.iter_mut().zip(self.chip.counts(on_chip, cells)?) {
+                here.packets += there.packets;
+                here.bytes += there.bytes;
+            }
+        }
+        Ok(counts)
+    }
+
+    fn set_count(&mut self, counter: ExternId, index: u64, count: Count) -> Result<(), String> {
+        let here = match self.objects[counter.index()] {
+            Some(on_chip) => {
+                self.chip.set_count(on_chip, index, count)?;
+                Count::default()
+            }
+            None => count,
+        };
+        self.control().counter(counter).and_then(|cells| cells.write(index, here)).map_err(text)
+    }
+
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+        match self.objects[register.index()] {
+            Some(on_chip) => self.chip.register(on_chip, index),
+            None => self.control().register(register).and_then(|values| values.read(index)).map_err(text),
+        }
+    }
+
+    fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), String> {
+        if let Some(on_chip) = self.objects[register.index()] {
+            self.chip.set_register(on_chip, index, value)?;
+        }
+        self.control().register(register).and_then(|values| values.write(index, value.clone())).map_err(text)
+    }
+
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+        if let Some(on_chip) = self.objects[meter.index()] {
+            self.chip.set_meter(on_chip, index, rates)?;
+        }
+        self.control().meter(meter).and_then(|meters| meters.set_rates(index, rates)).map_err(text)
+    }
+
+    fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
+        if let Some(on_chip) = self.value_sets[set.index()] {
+            self.chip.set_members(on_chip, members)?;
+        }
+        self.control().value_set(set).and_then(|here| here.replace(members.to_vec())).map_err(text)
+    }
+
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {
+        let mut results = self.chip.process(packets, now_us)?;
+        let left = |result: &Option<Forwarded>| result.as_ref().and_then(self.left_out);
+        let (places, left): (Vec<usize>, Vec<_>) =
+            results.iter().enumerate().filter_map(|(at, result)| Some((at, left(result)?))).unzip();
+        for (at, result) in places.into_iter().zip(self.complete(left, now_us)) {
+            results[at] = result;
+        }
+        Ok(results)
+    }
+}
+
+impl std::fmt::Debug for PartialDesign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PartialDesign").field("program", &self.whole.name).finish_non_exhaustive()
+    }
+}
