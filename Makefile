@@ -79,7 +79,7 @@ fpga-tools:
 test-rtl: hopwright
 	tests/rtl/run.sh
 	tests/rtl/.venv/bin/python tests/rtl/designs.py
-	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic _line_rate
+	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic
 
 # Proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing.
 .PHONY: formal-rtl

@@ -8,7 +8,7 @@
 //   NO_OTHER_KEYS    further keys to try while keys are being changed (mac.p4)
 //   NO_SIZE_CLASSES  the counters tell packets apart by size (counters.p4); nothing is punted, sizes are not told apart
 //
-// A profile chooses the sizes. Without one they are those of software; the agent knows these only. What does not fit a table
+// A profile chooses the sizes. Without one they are those of software; What does not fit a table
 // is left to the CPU port.
 //
 //   PROFILE_ECP5        an LFE5UM5G-85F, whose block RAM holds 3.7 Mbit; implies NO_SIZE_CLASSES
