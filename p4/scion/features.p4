@@ -8,8 +8,8 @@
 //   NO_OTHER_KEYS    further keys to try while keys are being changed (mac.p4)
 //   NO_SIZE_CLASSES  the counters tell packets apart by size (counters.p4); nothing is punted, sizes are not told apart
 //
-// A profile chooses the sizes. Without one they are those of software; What does not fit a table
-// is left to the CPU port.
+// A profile chooses the sizes. Without one they are those of software. What does not fit a table is left to the CPU port. The agent
+// needs counters by size.
 //
 //   PROFILE_ECP5        an LFE5UM5G-85F, whose block RAM holds 3.7 Mbit; implies NO_SIZE_CLASSES
 //   PROFILE_ULTRASCALE  an UltraScale+
