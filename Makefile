@@ -74,7 +74,7 @@ fpga-tools:
 	tests/rtl/setup.sh
 
 # The hardware engines, each against a model of what it should do; small designs against the interpreter, with random initial
-# values, gaps and back-pressure, while tables change, and back to back. Whole designs are clean for verilator and yosys.
+# values, gaps and back-pressure, and while tables change. Whole designs are clean for verilator and yosys.
 .PHONY: test-rtl
 test-rtl: hopwright
 	tests/rtl/run.sh

@@ -8,6 +8,7 @@ mod html;
 mod text;
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use hopwright_ir::{ExternKind, Pipeline};
 use hopwright_source::{SourceMap, Span};
@@ -226,7 +227,8 @@ impl Reporter<'_> {
             });
             line.engines.extend(self.engine(node));
             let kind = kinds.entry(kind_of(&node.op)).or_default();
-            kind.0 += u64::from(self.engine(node).is_some());
+            // Engines, not their uses.
+            kind.0 += u64::from(self.engine(node).is_some() && own != Cost::default());
             kind.1 += own;
             line.cost += own;
             line.cost += way;
