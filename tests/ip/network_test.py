@@ -435,6 +435,10 @@ def counted(lab):
     # So many flows that both ways have a fifth of them for certain: each takes either by chance.
     count, flows = 8000, 250
     for to in ("10.0.5.2", "2001:db8:5::2"):
+        # OSPF may still have to find one of them, after it was cut for the other family, too.
+        family, net = ("-6", "2001:db8:5::/64") if ":" in to else ("-4", "10.0.5.0/24")
+        routes = lambda: lab.r1.ip(family, "route", "show", net)
+        wait_for(f"both ways to {to}", lambda: "dev eth2" in routes() and "dev eth3" in routes())
         before = lab.counts()
         arrived = udp(lab, to, count, flows)
         after = lab.counts()

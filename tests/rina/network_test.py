@@ -95,7 +95,8 @@ def operation(fabric):
     leaf.write_config("fabric.key")
     leaf.reload()
     wait_for("both paths", lambda: not by_spine2() and fabric.all_reached())
-    check("hopwright_rina_reloads_total 2" in leaf.page("metrics"), "and it is as it was")
+    wait_for("two reloads counted", lambda: "hopwright_rina_reloads_total 2" in leaf.page("metrics"))
+    report("and it is as it was")
 
 
 def spine(fabric):
