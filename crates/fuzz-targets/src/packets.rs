@@ -12,7 +12,7 @@ use crate::repair;
 pub(crate) const NOW_S: u32 = 1_790_000_000;
 
 /// Ports that packets come in by: those of the synthetic router, and the control plane's.
-pub const PORTS: [u16; 10] = [1, 2, 3, 4, 5, 6, synthetic::DOWN, synthetic::UNRESOLVED, INTERNAL_PORT, 510];
+pub const PORTS: [u16; 10] = [1, 2, 3, 4, 5, 8, synthetic::DOWN, synthetic::UNRESOLVED, INTERNAL_PORT, 510];
 
 /// Flag in an input's first byte: the router with IPv6 inside instead of the one with IPv4.
 pub const IPV6_INSIDE: u8 = 0x80;

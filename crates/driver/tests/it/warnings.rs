@@ -257,9 +257,12 @@ fn warnings_are_switched_off_where_the_program_says_so() {
 #[test]
 fn a_large_program_is_followed_to_its_end() {
     let border_router = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/scion/border_router.p4");
-    let text = std::fs::read_to_string(&border_router).unwrap();
-    let marked = text.replacen("ingress_port = (bit<16>) std.ingress_port;", "ingress_port = hdr.packet_in.egress;", 1);
-    assert_ne!(text, marked);
+    let text = |file: &str| std::fs::read_to_string(border_router.with_file_name(file)).unwrap();
+    let ingress = text("ingress.p4");
+    let marked =
+        ingress.replacen("ingress_port = (bit<16>) std.ingress_port;", "ingress_port = hdr.packet_in.egress;", 1);
+    assert_ne!(ingress, marked);
+    let marked = text("border_router.p4").replacen("#include \"ingress.p4\"", &marked, 1);
     let options = Options { include_paths: vec![border_router.parent().unwrap().into()], ..Options::default() };
     assert_eq!(found(&compile_text("border_router.p4", &marked, &options, false)), ["W0020 hdr.packet_in.egress"]);
     assert_eq!(found(&compile_file(&border_router, &Options::default(), false)), NONE);
