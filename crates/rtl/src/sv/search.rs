@@ -1,0 +1,178 @@
+//! Tables and parser value sets: engines that search for a key.
+
+use std::fmt::Write;
+
+use hopwright_ir::{Pipeline, TableId, ValueSetId};
+
+use super::Writer;
+use crate::hir::{LookupLayout, Value};
+use crate::map::{Memory, MemoryKind};
+use crate::refusal::Capability;
+use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
+
+/// The most entries of a ternary table. Its RAMs have a bit for each entry.
+const MAX_TERNARY_ENTRIES: u32 = 1024;
+
+impl Writer<'_> {
+    /// Whether the set has a member that matches.
+    pub(super) fn in_set(&mut self, value: Value, id: ValueSetId, keys: &[Value], stage: u32) {
+        let set = &self.p[id];
+        let (n, start) = (value.0, self.start(value));
+        let key_bits: u32 = set.types.iter().map(|t| t.width()).sum();
+        let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
+        let entries = value_set_rows(set.size);
+        if entries > MAX_TERNARY_ENTRIES {
+            let message =
+                format!("value set `{}` has {} members, of at most {MAX_TERNARY_ENTRIES}", set.name, set.size);
+            return self.refuse(Capability::TableSize, value, message);
+        }
+        let ternary = Ternary::new(key_bits, 1, entries);
+        self.engines.insert("hw_ternary");
+        // A parser state that is unrolled several times has an engine each, with the same members.
+        let number = self.map.memory(ternary.memory(set.name.clone(), key_bits));
+        let _ = writeln!(
+            self.body,
+            "    logic v{n}_{stage};\n    hw_ternary #({}) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({{{}}}), .out_valid(), \
+             .out_hit(v{n}_{stage}), .out_data(), .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), \
+             .wr_data(mem_wr_data[{}:0]));",
+            ternary.parameters,
+            keys.join(", "),
+            ternary.addr_bits - 1,
+            ternary.write_bits - 1,
+        );
+    }
+
+    /// The entry of a table that matches, after whether there is one.
+    pub(super) fn lookup(&mut self, value: Value, id: TableId, enable: Value, keys: &[Value], stage: u32) {
+        let table = &self.p[id];
+        let layout = LookupLayout::of(self.p, id);
+        let engine = TableEngine::of(self.p, id);
+        let (n, start) = (value.0, self.start(value));
+        if table.direct_counter.is_some() || table.direct_meter.is_some() {
+            return self.refuse(Capability::DirectObject, value, format!("table `{}`", table.name));
+        }
+        if table.implementation.is_some() {
+            return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
+        }
+        let data_bits = layout.action_bits + layout.data_bits;
+        let width = layout.width();
+        let key_bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+        let default = if data_bits > 0 {
+            let memory =
+                Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
+            let number = self.map.memory(memory);
+            let initial = initial_default(self.p, id, &layout);
+            let _ = writeln!(
+                self.body,
+                "    logic [{0}:0] default{n};\n    always_ff @(posedge clk) if (rst) default{n} <= {data_bits}'h{initial:x}; \
+                 else if (mem_wr_en[{number}]) default{n} <= mem_wr_data[{0}:0];",
+                data_bits - 1
+            );
+            format!(", default{n}")
+        } else {
+            String::new()
+        };
+        if engine == TableEngine::Default {
+            let _ = writeln!(
+                self.body,
+                "    logic [{}:0] v{n}_{stage};\n    assign v{n}_{stage} = {{1'b0{default}}};",
+                width - 1
+            );
+            return;
+        }
+        let enable = self.at(enable, start);
+        let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
+        let stored = data_bits.max(1);
+        let (module, parameters, addr_bits, write_bits, kind) = match engine {
+            TableEngine::Index => (
+                "hw_index",
+                format!(".KEY_BITS({key_bits}), .DATA_BITS({stored})"),
+                key_bits,
+                stored + 1,
+                MemoryKind::Index,
+            ),
+            TableEngine::Exact => {
+                // Four entries a bucket and two functions: filled up to 90 %.
+                let buckets = (table.size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
+                let addr = 3 + buckets.ilog2();
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS(4)");
+                ("hw_exact", parameters, addr, 1 + key_bits + stored, MemoryKind::Exact { buckets, slots: 4 })
+            }
+            TableEngine::Lpm(levels) => {
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
+                ("hw_lpm", parameters, levels + 3, key_bits.max(stored + 1), MemoryKind::Lpm { levels })
+            }
+            TableEngine::Ternary => {
+                let entries = ternary_entries(table.size);
+                if entries > MAX_TERNARY_ENTRIES {
+                    let message =
+                        format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
+                    return self.refuse(Capability::TableSize, value, message);
+                }
+                let Ternary { parameters, addr_bits, write_bits, kind } = Ternary::new(key_bits, stored, entries);
+                ("hw_ternary", parameters, addr_bits, write_bits, kind)
+            }
+            TableEngine::Default => unreachable!("has no engine"),
+        };
+        self.engines.insert(module);
+        let memory = Memory { name: table.name.clone(), kind, addr_bits, data_bits: write_bits, key_bits };
+        let number = self.map.memory(memory);
+        let hit = format!("hit{n}");
+        let mut extra = String::new();
+        if kind.has_banks() {
+            extra = format!(", .switching(switching{n})");
+            self.switching.push((number, format!("switching{n}")));
+        }
+        let stored_part = if data_bits > 0 { format!(", data{n}") } else { String::new() };
+        let _ = writeln!(
+            self.body,
+            "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{}:0] v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
+             .rst, .in_valid(valid_{start} && {enable}), .in_key({{{}}}), .out_valid(), .out_hit({hit}), .out_data(data{n}), \
+             .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), .wr_data(mem_wr_data[{}:0]){extra});\n    \
+             assign v{n}_{stage} = {hit} ? {{1'b1{stored_part}}} : {{1'b0{default}}};",
+            stored - 1,
+            width - 1,
+            keys.join(", "),
+            addr_bits - 1,
+            write_bits - 1,
+        );
+    }
+}
+
+/// An instance of `hw_ternary`.
+struct Ternary {
+    parameters: String,
+    addr_bits: u32,
+    write_bits: u32,
+    kind: MemoryKind,
+}
+
+impl Ternary {
+    fn new(key_bits: u32, data_bits: u32, entries: u32) -> Ternary {
+        let chunks = key_bits.div_ceil(TERNARY_CHUNK_BITS);
+        let chunk_addr = chunks.next_power_of_two().ilog2() + TERNARY_CHUNK_BITS;
+        Ternary {
+            parameters: format!(".KEY_BITS({key_bits}), .DATA_BITS({data_bits}), .ENTRIES({entries})"),
+            addr_bits: 2 + chunk_addr.max(entries.ilog2()),
+            write_bits: entries.max(data_bits),
+            kind: MemoryKind::Ternary { entries, chunks },
+        }
+    }
+
+    fn memory(&self, name: String, key_bits: u32) -> Memory {
+        let Ternary { addr_bits, write_bits: data_bits, kind, .. } = *self;
+        Memory { name, kind, addr_bits, data_bits, key_bits }
+    }
+}
+
+/// The default action of the program as action number and data.
+fn initial_default(p: &Pipeline, id: TableId, layout: &LookupLayout) -> num_bigint::BigUint {
+    let call = &p[id].default_action;
+    let number = layout.actions.iter().position(|a| *a == call.action).unwrap_or(0);
+    let (mut data, mut used) = (num_bigint::BigUint::ZERO, 0);
+    for (param, arg) in p[call.action].params.iter().zip(&call.args) {
+        data = (data << param.ty.width()) + arg;
+        used += param.ty.width();
+    }
+    (num_bigint::BigUint::from(number) << layout.data_bits) + (data << (layout.data_bits - used))
+}
