@@ -91,10 +91,8 @@ impl Lane {
     /// Takes in a packet of the burst. One that the policer does not let in comes back.
     #[inline]
     pub(crate) fn take_in(&mut self, mut packet: Packet, now_ns: u64) -> Option<Packet> {
-        let bytes = packet.len();
-        self.rx_packets += 1;
-        self.rx_bytes += bytes as u64;
-        if self.limited && !self.admit(bytes, now_ns) {
+        self.count_received(packet.len());
+        if !self.admit(packet.len(), now_ns) {
             return Some(packet);
         }
         packet.set_ingress_port(self.ingress_port);
@@ -102,11 +100,18 @@ impl Lane {
         None
     }
 
-    /// Asks the policer of a limited tenant for a packet, so many nanoseconds after the switch was made. False, and counted, if
-    /// it is not let in.
+    /// Counts a packet that has come.
     #[inline]
-    pub(crate) fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
-        let admitted = self.tenant.policer().admit(now_ns, bytes);
+    fn count_received(&mut self, bytes: usize) {
+        self.rx_packets += 1;
+        self.rx_bytes += bytes as u64;
+    }
+
+    /// Asks the policer for a packet if the tenant is limited, so many nanoseconds after the switch was made. False, and counted,
+    /// if it is not let in.
+    #[inline]
+    fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
+        let admitted = !self.limited || self.tenant.policer().admit(now_ns, bytes);
         if !admitted {
             self.cells.policed.add(1);
         }
@@ -116,8 +121,8 @@ impl Lane {
     /// Takes in a copy of a packet that the port queue of this index received. It waits at once. One that is not let in comes
     /// back.
     pub(crate) fn take_in_copy(&mut self, mut copy: Packet, queue: usize, now_ns: u64) -> Option<Packet> {
-        (self.rx_packets, self.rx_bytes) = (self.rx_packets + 1, self.rx_bytes + copy.len() as u64);
-        if self.limited && !self.admit(copy.len(), now_ns) {
+        self.count_received(copy.len());
+        if !self.admit(copy.len(), now_ns) {
             return Some(copy);
         }
         copy.set_ingress_port(self.number(queue));
@@ -143,7 +148,7 @@ impl Lane {
 
     /// Counts a copy that there was no frame for.
     pub(crate) fn lose_copy(&mut self, bytes: usize) {
-        (self.rx_packets, self.rx_bytes) = (self.rx_packets + 1, self.rx_bytes + bytes as u64);
+        self.count_received(bytes);
         self.cells.no_frame.add(1);
     }
 
