@@ -93,6 +93,18 @@ def ipv4(r):
     return head[:10] + struct.pack("!H", checksum(head)) + head[12:] + payload
 
 
+def damaged(r, data):
+    """The frame, cut off, padded or with a wrong bit at times."""
+    if r.random() < 0.03:
+        data = data[:r.randrange(1, len(data) + 1)]
+    elif r.random() < 0.5:
+        data = data.ljust(60, b"\0")
+    if r.random() < 0.03:
+        at = r.randrange(len(data))
+        data = data[:at] + bytes([data[at] ^ 1 << r.randrange(8)]) + data[at + 1:]
+    return data
+
+
 def frame(r, checksums=False):
     """`checksums`: all links have the paper's syntax."""
     link = r.choice((PAPER, IRATI, TTL, CRC, BOTH))
@@ -107,14 +119,7 @@ def frame(r, checksums=False):
     tag = struct.pack("!HH", 0x8100, r.randrange(8) << 13 | link) if link or r.random() < 0.1 else b""
     dst = MAC if r.random() < 0.97 else r.choice((b"\xff" * 6, PEER))
     data = dst + PEER + tag + struct.pack("!H", type) + content
-    if r.random() < 0.03:
-        data = data[:r.randrange(1, len(data) + 1)]
-    elif r.random() < 0.5:
-        data = data.ljust(60, b"\0")
-    if r.random() < 0.03:
-        at = r.randrange(len(data))
-        data = data[:at] + bytes([data[at] ^ 1 << r.randrange(8)]) + data[at + 1:]
-    return data
+    return damaged(r, data)
 
 
 # The border router of tests/stf/rina_border.stf.
@@ -157,14 +162,7 @@ def border_frame(r, port):
         tag = struct.pack("!HH", 0x8100, r.randrange(8) << 13 | rarely(30, 31))
     mac = rarely(bytes.fromhex("0200000001") + bytes([port]), r.choice((b"\xff" * 6, PEER)))
     data = mac + PEER + tag + struct.pack("!H", rarely(type, r.choice((0x0806, 0x86DD)))) + content
-    if r.random() < 0.03:
-        data = data[:r.randrange(1, len(data) + 1)]
-    elif r.random() < 0.5:
-        data = data.ljust(60, b"\0")
-    if r.random() < 0.03:
-        at = r.randrange(len(data))
-        data = data[:at] + bytes([data[at] ^ 1 << r.randrange(8)]) + data[at + 1:]
-    return data
+    return damaged(r, data)
 
 
 def write_pcap(file, frames):
