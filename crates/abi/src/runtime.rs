@@ -35,6 +35,8 @@ pub struct Runtime {
     pub profile: *mut u32,
     /// For traces only: incremented for each packet that takes a side exit.
     pub side_exits: *mut u64,
+    /// For traces only: [`MAX_EXIT_SITES`] numbers. Each counts the packets that took a side exit at one place of the program.
+    pub exit_sites: *mut u64,
     /// 512 times 8 numbers, by port and `priority`: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits.
     pub depths: *const u32,
 }
@@ -42,6 +44,9 @@ pub struct Runtime {
 /// The maximum number of point ids that a path profiler records. On a longer path, each further point overwrites the
 /// last id, which is thus that of the path's last point.
 pub const MAX_PROFILE_POINTS: usize = 511;
+
+/// The number of places of a program at which side exits are counted. The first stands for all other places.
+pub const MAX_EXIT_SITES: usize = 1_024;
 
 /// The handle of a value set.
 #[repr(C)]

@@ -81,6 +81,7 @@ pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use hopwright_jit::Ahead;
+pub use hopwright_jit::trace_ir;
 pub use hopwright_jit::{TraceCode, TracePass};
 pub use observe::sample::{Sample, Sampling, TooManySamplings};
 pub use observe::shadow::ShadowExecution;

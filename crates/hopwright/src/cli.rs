@@ -39,10 +39,11 @@ pub(crate) enum Command {
     Ir(IrArgs),
     /// Print the machine code of a program, each part below the line it was generated for
     Asm(AsmArgs),
-    /// Print the paths of packets through a program, as the code for the most frequent ones is generated from them
+    /// Print the traces that are learned from packets, and why packets leave them
     ///
-    /// Runs the packets of a capture, and prints the tree of their paths with the number of packets and the P4 lines: what was
-    /// learned, and where packets leave that have no trace.
+    /// Runs the packets of a capture, learns traces of their most frequent paths as a switch does, and prints these in the trace IR
+    /// with the number of packets at each block and side exit. Then come the reasons for side exits, the most frequent first.
+    /// docs/trace-ir.md explains how to read it. Fails if fewer than half of the packets would complete a trace.
     TraceIr(TraceIrArgs),
     /// Draw the parser and the controls of a program
     ///
@@ -278,6 +279,9 @@ fn trace_pass(text: &str) -> Result<TracePass, String> {
 pub(crate) struct TraceIrArgs {
     #[command(flatten)]
     pub source: Source,
+    /// Print the paths of all packets instead, as points of the program: also those without a trace
+    #[arg(long)]
+    pub paths: bool,
     /// The capture
     #[arg(long, value_name = "FILE.pcap")]
     pub packets: PathBuf,

@@ -1,5 +1,6 @@
 //! From a pipeline to its functions: emission, passes, Cranelift.
 
+use std::cell::RefCell;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,7 @@ use crate::emit::memory::disagreement;
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::{EntryPoint, SuspensionPlan, layout_of};
 use crate::emit::{Emitter, Job, Linkage, Output};
+use crate::trace::exit_counters::{self, ExitSites, Places};
 use crate::trace::passes::TracePass;
 use crate::trace::tree::PointPlace;
 use crate::trace::{Mode, batch_splitting, guard_coalescing, guard_elimination, guard_hoisting};
@@ -55,6 +57,8 @@ pub(crate) struct Compiler {
     parsed_bytes: usize,
     pub isa: isa::OwnedTargetIsa,
     machine: TargetMachine,
+    /// Where traces have side exits.
+    pub exit_sites: RefCell<ExitSites>,
 }
 
 /// The readable forms of a function.
@@ -86,7 +90,8 @@ impl Compiler {
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
         let isa = isa_for(machine).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
         let parsed_bytes = parser_graph::longest(&pipeline) as usize;
-        Ok(Compiler { interface: Interface::of(&pipeline), plan, zeros, parsed_bytes, isa, machine, pipeline })
+        let (interface, exit_sites) = (Interface::of(&pipeline), RefCell::default());
+        Ok(Compiler { interface, plan, zeros, parsed_bytes, isa, machine, exit_sites, pipeline })
     }
 
     /// Generates all functions of the pipeline. `text`, if given, receives the generic function's text; its flag
@@ -238,15 +243,18 @@ impl Compiler {
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             dead_code::run(&mut context.func);
             if let Some(exit) = shape.exit {
+                let places = Places { spans: &output.places, sources: &pipeline.sources };
+                let sites = &mut self.exit_sites.borrow_mut();
                 if has(TracePass::GuardElimination) {
                     guard_elimination::run(&mut context.func, exit, &shape.flags);
                 }
                 if has(TracePass::GuardHoisting) {
-                    guard_hoisting::run(&mut context.func, exit, shape);
+                    guard_hoisting::run(&mut context.func, exit, shape, places, sites);
                 }
                 if has(TracePass::EntryGuardCoalescing) {
                     guard_coalescing::entry::run(&mut context.func, exit, &shape.flags);
                 }
+                exit_counters::run(&mut context.func, exit, shape, places, sites);
             }
             let split = (shape.splittable && has(TracePass::BatchSplitting))
                 .then(|| batch_splitting::split(&context.func, shape))

@@ -13,6 +13,8 @@
 //! - a path profiler ([`PathProfiler`]), and *traces* made from its profile: straight-line code for the most frequent paths
 //!   ([`TraceCode`]), which takes a side exit to the generic function when a packet leaves these paths.
 //!
+//! [`trace_ir`] is a representation of learned paths for people and for passes.
+//!
 //! The reference interpreter in `hopwright-ir` defines the meaning; all functions agree with it.
 
 mod clif;
@@ -22,6 +24,7 @@ mod compiler;
 mod emit;
 mod key_prefetch;
 mod trace;
+pub mod trace_ir;
 
 use hopwright_ir::Span;
 
@@ -31,6 +34,7 @@ pub use compiler::compile;
 pub use key_prefetch::{KeyPrefetcher, PrefetchedTable};
 pub use trace::Path;
 pub use trace::code::{PathProfiler, TraceCode};
+pub use trace::exit_counters::ExitSites;
 pub use trace::passes::TracePass;
 
 /// A part of a program that the code generator does not support.

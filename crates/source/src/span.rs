@@ -224,6 +224,17 @@ impl SourceMap {
         Location { file: name.clone(), line, column: at.column }
     }
 
+    /// File without folders, line, and the line's text without blanks around it: `l2.p4:31  mac.apply();`. `None` when the
+    /// span is not in this map.
+    pub fn quote(&self, span: Span) -> Option<String> {
+        let file = self.get(span.file)?;
+        let location = self.location(span);
+        let name = location.file.rsplit('/').next().unwrap_or_default();
+        let line = file.line_range(file.line_index(span.start));
+        let text = file.text().get(line).unwrap_or_default().trim();
+        Some(format!("{name}:{}  {text}", location.line))
+    }
+
     /// The `#include` directives that led to the file of `span`, innermost first.
     pub fn include_stack(&self, span: Span) -> Vec<Span> {
         let mut stack = Vec::new();

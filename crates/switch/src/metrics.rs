@@ -89,6 +89,15 @@ fn traces(text: &mut Text, tenants: &[Shown]) {
         text.counter(name, help);
         tenants.iter().for_each(|t| text.sample(&[("tenant", t.tenant.name())], of(t.tenant.vdp().traces())));
     }
+    text.counter(
+        "hopwright_tenant_side_exits_by_guard_total",
+        "Side exits by the place in the program whose guard failed; of guards tested together, the first.",
+    );
+    for t in tenants {
+        for (place, packets) in t.tenant.vdp().traces().exits_by_site() {
+            text.sample(&[("tenant", t.tenant.name()), ("guard", &place)], packets);
+        }
+    }
     text.gauge("hopwright_tenant_traces", "Paths of a tenant's program that have a trace.");
     tenants.iter().for_each(|t| text.sample(&[("tenant", t.tenant.name())], t.tenant.vdp().traces().paths()));
 }

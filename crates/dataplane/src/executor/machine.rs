@@ -10,7 +10,8 @@ use hopwright_abi::ExternAttributes;
 use hopwright_abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
-use hopwright_jit::{CompiledPipeline, Path, TraceCode, TracePass, Unsupported};
+use hopwright_jit::trace_ir::{TraceIr, build::build};
+use hopwright_jit::{CompiledPipeline, ExitSites, Path, TraceCode, TracePass, Unsupported};
 
 use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
@@ -118,8 +119,14 @@ impl MachineProgram {
         pipeline: &Pipeline,
         paths: &[Path],
         without: &[TracePass],
+        sites: &mut ExitSites,
     ) -> Result<Option<TraceCode>, Unsupported> {
-        TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without)
+        TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without, sites)
+    }
+
+    /// The trace IR of these paths.
+    pub(crate) fn trace_ir(&self, pipeline: &Pipeline, paths: &[Path]) -> TraceIr {
+        build(pipeline, paths, &self.natives)
     }
 }
 
@@ -242,6 +249,7 @@ impl Machine {
                 digests: program.digests,
                 profile: std::ptr::null_mut(),
                 side_exits: tally.exits.as_ptr(),
+                exit_sites: tally.sites.as_ptr().cast_mut().cast(),
                 depths: depths.as_ptr(),
             },
             tally,

@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
-use hopwright_abi::{MAX_PROFILE_POINTS, RunBatch};
+use hopwright_abi::{MAX_EXIT_SITES, MAX_PROFILE_POINTS, RunBatch};
 use hopwright_ir::Pipeline;
-use hopwright_jit::{Path, PathProfiler, TraceCode, TracePass, Unsupported};
+use hopwright_jit::trace_ir::TraceIr;
+use hopwright_jit::{ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
 
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Guard};
@@ -28,13 +29,22 @@ const MAX_PATHS: usize = 24;
 const WORDS: usize = MAX_PROFILE_POINTS + 1;
 
 /// One executor's counts. Only the executor writes them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct Tally {
     /// Number of packets run.
     pub packets: AtomicU64,
     /// Number of these packets that took a side exit.
     pub exits: AtomicU64,
+    /// Numbers of these packets by the place in the program where they left ([`ExitSites`]).
+    pub sites: Box<[AtomicU64]>,
+}
+
+impl Default for Tally {
+    fn default() -> Tally {
+        let sites = (0..MAX_EXIT_SITES).map(|_| AtomicU64::default()).collect();
+        Tally { packets: AtomicU64::default(), exits: AtomicU64::default(), sites }
+    }
 }
 
 /// The traces of a data plane.
@@ -47,6 +57,7 @@ pub struct Traces {
     profiling: AtomicBool,
     profile: Mutex<PathProfile>,
     tallies: Mutex<Vec<Weak<Tally>>>,
+    sites: Mutex<ExitSites>,
 }
 
 /// The outcome of a re-specialisation.
@@ -93,6 +104,7 @@ impl Traces {
             profiling: AtomicBool::new(false),
             profile: Mutex::default(),
             tallies: Mutex::default(),
+            sites: Mutex::default(),
         }
     }
 
@@ -145,6 +157,16 @@ impl Traces {
             tallies.iter().filter_map(Weak::upgrade).map(|t| of(&t).load(Ordering::Relaxed)).sum()
         };
         (sum(|t| &t.packets), sum(|t| &t.exits))
+    }
+
+    /// Returns the places of the program at which packets of the current executors took side exits, each with the text of its
+    /// line and their number.
+    pub fn exits_by_site(&self) -> Vec<(String, u64)> {
+        let tallies: Vec<Arc<Tally>> = lock(&self.tallies).iter().filter_map(Weak::upgrade).collect();
+        let sites = lock(&self.sites);
+        let of = |site: usize| tallies.iter().map(|t| t.sites[site].load(Ordering::Relaxed)).sum();
+        let counted = sites.texts().iter().enumerate().map(|(site, text)| (text.clone(), of(site)));
+        counted.filter(|(_, packets)| *packets > 0).collect()
     }
 }
 
@@ -251,8 +273,15 @@ impl VirtualDataPlane {
         let paths: Vec<Path> = profile.paths.iter().take(MAX_PATHS).map(|(path, _)| path.clone()).collect();
         // A packet that takes a side exit has run part of the trace in vain, so at least half of the packets must
         // complete one.
-        let code = program.specialise(self.pipeline(), &paths, without)?;
+        let sites = &mut lock(&self.traces().sites);
+        let code = program.specialise(self.pipeline(), &paths, without, sites)?;
         Ok(code.filter(|code| profile.covered(code) * 2 >= profile.packets))
+    }
+
+    /// The trace IR of the paths that have a trace in this code.
+    pub fn trace_ir(&self, code: &TraceCode) -> Option<TraceIr> {
+        let Engine::Jit(program) = self.engine() else { return None };
+        Some(program.trace_ir(self.pipeline(), code.paths()))
     }
 }
 

@@ -112,6 +112,7 @@ fn keys(p: &Pipeline, frames: &[Vec<u8>]) -> Vec<(String, Vec<Vec<u64>>)> {
         digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
         profile: std::ptr::null_mut(),
         side_exits: std::ptr::null_mut(),
+        exit_sites: std::ptr::null_mut(),
         depths: std::ptr::null(),
     };
     // SAFETY: the packets' buffers are as they say, and there is room for all keys; it uses nothing else.

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
     if let Some(capture) = &args.packets {
-        let learned = trace_ir::learn(&pipeline, capture, &args.learning)?;
+        let learned = trace_ir::learn(&pipeline, &trace_ir::read(capture)?, &args.learning)?;
         let Some(code) = &learned.code else {
             return Err(Failure::message("no traces: too few packets would complete one"));
         };
@@ -56,7 +56,7 @@ fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> 
         let span = lines.peek().filter(|(range, _)| range.contains(&at)).map(|(_, span)| *span);
         if span != shown || at == 0 {
             shown = span;
-            let _ = writeln!(out, "; {}", span.map_or_else(|| "-".into(), |s| place(pipeline, s)));
+            let _ = writeln!(out, "; {}", span.and_then(|s| pipeline.sources.quote(s)).unwrap_or_else(|| "-".into()));
         }
         let _ = write!(out, "{at:6x}:  ");
         formatter.format(&instruction, &mut out);
@@ -69,15 +69,4 @@ fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> 
 #[cfg(not(target_arch = "x86_64"))]
 fn annotated(_: &Pipeline, _: &[u8], _: &[(Range<u32>, Span)]) -> Result<String, Failure> {
     Err(Failure::message("code of this machine cannot be shown yet: --clif shows the code generator's own form"))
-}
-
-/// File, line, and the line's text.
-fn place(pipeline: &Pipeline, span: Span) -> String {
-    let location = pipeline.sources.location(span);
-    let name = location.file.rsplit('/').next().unwrap_or_default();
-    let text = pipeline.sources.get(span.file).map_or("", |file| {
-        let line = file.line_range(file.line_index(span.start));
-        file.text().get(line).unwrap_or_default().trim()
-    });
-    format!("{name}:{}  {text}", location.line)
 }

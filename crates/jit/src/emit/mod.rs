@@ -332,6 +332,7 @@ impl<'a> Emitter<'a> {
             exit: build.exit,
             all: self.generic_function(),
             frame: self.frame,
+            runtime_word: self.invariants.get(&BatchInvariant::Runtime).copied(),
             batch_words: self.invariants.values().copied().collect(),
             arguments: [self.key_slot, self.spare_slot],
             block: self.signatures.block,

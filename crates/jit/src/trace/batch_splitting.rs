@@ -47,6 +47,8 @@ pub(crate) struct TraceShape {
     pub all: i64,
     /// The frame: words of packets and of the batch.
     pub frame: StackSlot,
+    /// The offset of the word of the batch with the runtime's address, if there are side exits.
+    pub runtime_word: Option<i32>,
     /// Offsets of the words of the batch.
     pub batch_words: BTreeSet<i32>,
     /// Buffers of call arguments, written just before the call.

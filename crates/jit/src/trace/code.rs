@@ -1,5 +1,6 @@
 //! The path profiler and the code of traces, as the data plane uses them.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use crate::code::target::TargetMachine;
 use crate::compiler::{Compiler, Generated, Text};
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::EntryPoint;
+use crate::trace::exit_counters::ExitSites;
 use crate::trace::passes::{TracePass, TracePasses};
 use crate::trace::tree::{self, PointPlace};
 use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
@@ -77,7 +79,7 @@ pub struct TraceCode {
 
 impl TraceCode {
     /// Compiles traces for paths of a pipeline. `attributes` describe the pipeline's extern objects. The passes
-    /// in `without` are left out.
+    /// in `without` are left out. Places with side exits are added to `sites`; the code counts by their numbers.
     ///
     /// Paths with effects that cannot be deferred to their end get no code. Returns `None` if no path is left.
     ///
@@ -89,10 +91,24 @@ impl TraceCode {
         paths: &[Path],
         attributes: &[ExternAttributes],
         without: &[TracePass],
+        sites: &mut ExitSites,
+    ) -> Result<Option<TraceCode>, Unsupported> {
+        let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
+        compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
+        let code = TraceCode::compile(&compiler, compiled, paths, attributes, TracePasses::without(without));
+        *sites = compiler.exit_sites.take();
+        Ok(code?.map(|code| TraceCode { _zeros: compiler.zeros, ..code }))
+    }
+
+    /// The code, without the zeros.
+    fn compile(
+        compiler: &Compiler,
+        compiled: &CompiledPipeline,
+        paths: &[Path],
+        attributes: &[ExternAttributes],
+        passes: TracePasses,
     ) -> Result<Option<TraceCode>, Unsupported> {
         let begin = Instant::now();
-        let passes = TracePasses::without(without);
-        let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
         let generate = |paths: &[Path]| {
             let mode = || Mode::Trace(TraceBuild::new(paths, compiled.run(), attributes, passes));
             compiler.generate(EntryPoint::Whole, &mode, false)
@@ -110,7 +126,7 @@ impl TraceCode {
         };
         let code = compiler.link(code)?;
         let compile_time = begin.elapsed();
-        Ok(Some(TraceCode { code, _zeros: compiler.zeros, paths, lines, compile_time }))
+        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time }))
     }
 
     /// The paths that have code.

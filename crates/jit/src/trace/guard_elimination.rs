@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{
-    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, StackSlot, Value, ValueDef,
+    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, SourceLoc, StackSlot, Value, ValueDef,
 };
 
 use crate::clif::cfg::{arrivals, successors};
@@ -128,6 +128,11 @@ impl Guard {
             _ => return None,
         };
         plain.then_some(Guard { condition, holds, go_on, leave, inst })
+    }
+
+    /// The place in the program.
+    pub(crate) fn place(&self, function: &Function) -> SourceLoc {
+        function.srcloc(self.inst)
     }
 
     /// Removes the guard.

@@ -11,6 +11,7 @@ use cranelift_codegen::ir::{
 
 use crate::clif::known_bits::constant_in;
 use crate::trace::batch_splitting::TraceShape;
+use crate::trace::exit_counters::{self, ExitSites, Places};
 use crate::trace::guard_elimination::Guard;
 use hopwright_abi as abi;
 
@@ -29,7 +30,7 @@ enum Operand {
 }
 
 /// Runs the pass. `exit` is the block of side exits.
-pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
+pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape, places: Places<'_>, sites: &mut ExitSites) {
     let Some(entry) = function.layout.entry_block() else { return };
     let blocks: Vec<Block> = function.layout.blocks().collect();
     let found = |block: Block| {
@@ -40,10 +41,10 @@ pub(crate) fn run(function: &mut Function, exit: Block, shape: &TraceShape) {
     // A guard stays where it is if other paths expect a different outcome.
     let all: Vec<HoistedGuard> = found.iter().map(|(hoisted, _)| *hoisted).collect();
     found.retain(|(hoisted, _)| all.iter().all(|other| other == hoisted || other.a != hoisted.a));
-    let mut chosen: Vec<HoistedGuard> = Vec::new();
+    let mut chosen: Vec<(HoistedGuard, usize)> = Vec::new();
     for (hoisted, guard) in found {
-        if !chosen.contains(&hoisted) {
-            chosen.push(hoisted);
+        if !chosen.iter().any(|(other, _)| *other == hoisted) {
+            chosen.push((hoisted, places.number(sites, guard.place(function))));
         }
         guard.remove(function);
     }
@@ -79,12 +80,17 @@ fn invariant_comparison(function: &Function, entry: Block, guard: &Guard) -> Opt
 }
 
 /// Emits the guards at the end of the prologue.
-fn emit_hoisted(function: &mut Function, entry: Block, hoisted: &[HoistedGuard], shape: &TraceShape) {
+fn emit_hoisted(function: &mut Function, entry: Block, hoisted: &[(HoistedGuard, usize)], shape: &TraceShape) {
     let Some(end) = function.layout.last_inst(entry) else { return };
-    let away = function.dfg.make_block();
-    function.layout.append_block(away);
-    function.layout.set_cold(away);
-    for HoistedGuard { cc, a, b } in hoisted {
+    let &[runtime, packets, count] = function.dfg.block_params(entry) else { return };
+    let cold = |function: &mut Function| {
+        let block = function.dfg.make_block();
+        function.layout.append_block(block);
+        function.layout.set_cold(block);
+        block
+    };
+    let away = cold(function);
+    for (HoistedGuard { cc, a, b }, site) in hoisted {
         let mut at = FuncCursor::new(function).at_inst(end);
         let ty = at.func.dfg.value_type(*a);
         let b = match b {
@@ -95,9 +101,12 @@ fn emit_hoisted(function: &mut Function, entry: Block, hoisted: &[HoistedGuard],
         let next = function.dfg.make_block();
         function.layout.split_block(next, end);
         let before = function.layout.prev_block(next).unwrap_or(entry);
-        FuncCursor::new(function).at_bottom(before).ins().brif(holds, next, &[], away, &[]);
+        let left = cold(function);
+        FuncCursor::new(function).at_bottom(before).ins().brif(holds, next, &[], left, &[]);
+        let mut at = FuncCursor::new(function).at_bottom(left);
+        exit_counters::add(&mut at, shape, runtime, *site, count);
+        at.ins().jump(away, &[]);
     }
-    let &[runtime, packets, count] = function.dfg.block_params(entry) else { return };
     let mut signature = Signature::new(function.signature.call_conv);
     signature.params.extend([AbiParam::new(types::I64); 3]);
     signature.returns.push(AbiParam::new(types::I64));

@@ -15,6 +15,7 @@ pub(crate) mod batch_splitting;
 pub(crate) mod code;
 pub(crate) mod condition_numbering;
 pub(crate) mod deferred_effects;
+pub(crate) mod exit_counters;
 pub(crate) mod guard_coalescing;
 pub(crate) mod guard_elimination;
 pub(crate) mod guard_hoisting;

@@ -107,15 +107,11 @@ impl Writer<'_> {
 
     /// File, line and the line's text.
     fn describe(&self, place: &PointPlace) -> String {
-        let Some(span) = place.span else { return place.what.clone() };
-        let sources = &self.pipeline.sources;
-        let location = sources.location(span);
-        let name = location.file.rsplit('/').next().unwrap_or_default();
-        let line = sources.get(span.file).map_or("", |file| {
-            let line = file.line_range(file.line_index(span.start));
-            file.text().get(line).unwrap_or_default().trim()
-        });
-        let what = if place.what.is_empty() { String::new() } else { format!("{}: ", place.what) };
-        format!("{name}:{}  {what}{line}", location.line)
+        let quoted = place.span.and_then(|span| self.pipeline.sources.quote(span));
+        match (quoted, place.what.as_str()) {
+            (None, what) => what.into(),
+            (Some(quoted), "") => quoted,
+            (Some(quoted), what) => format!("{quoted}  ({what})"),
+        }
     }
 }

@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use hopwright_dataplane::trace_ir::eval::{self, Input, Outcome};
+use hopwright_dataplane::trace_ir::recording::Recording;
+use hopwright_dataplane::trace_ir::verify::verify;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
 use hopwright_scion::control::layout::Layout;
 use hopwright_scion::control::{program, tables};
@@ -135,6 +138,51 @@ fn ipv4_inside() {
 #[test]
 fn ipv6_inside() {
     compare(2, true, 60_000);
+}
+
+/// Traces in the trace IR say what the interpreter does: of the packets that they were learned from, which complete them, and of
+/// random ones.
+#[test]
+fn trace_ir_and_interpreter_agree() {
+    for (seed, v6) in [(4, false), (5, true)] {
+        let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
+        let mut interp = Router::new(&pipeline, EngineKind::Interp, v6);
+        let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
+        let mut traffic = Traffic::new(seed, v6, NOW);
+        let mut regulars: Vec<(u16, Vec<u8>)> = Vec::new();
+        while regulars.len() < REGULARS {
+            let frame = traffic.next_frame();
+            for packet in jit.process(std::slice::from_ref(&frame)) {
+                let sent = packet.verdict() == hopwright_dataplane::Verdict::Forward;
+                if sent && packet.egress_port() < program::CPU_PORT {
+                    regulars.push(frame.clone());
+                }
+                jit.pool.give(packet);
+            }
+        }
+        jit.vdp.start_profiling(REGULARS).unwrap();
+        jit.process(&regulars).into_iter().for_each(|packet| jit.pool.give(packet));
+        let profile = jit.vdp.take_profile().unwrap();
+        let code = jit.vdp.compile_traces(&profile, &[]).unwrap().expect("traces");
+        let ir = jit.vdp.trace_ir(&code).unwrap();
+        verify(&ir).unwrap();
+        let mut completed = 0;
+        let frames = regulars.into_iter().chain((0..500).map(|_| traffic.next_frame()));
+        for (port, packet) in frames.collect::<Vec<_>>() {
+            let mut recording = Recording::new(&pipeline);
+            let now_us = u64::from(NOW) * 1_000_000;
+            let output = interp.executor.process_observed(&packet, port, now_us, &mut recording).unwrap();
+            match eval::run(&ir, Input { packet: &packet, port, now_us }, &mut recording) {
+                Ok(Outcome::Completed { done, .. }) => {
+                    assert_eq!(done, recording.done(&output), "{}", hex(&packet));
+                    completed += 1;
+                }
+                Ok(Outcome::Left(_)) => {}
+                Err(e) => panic!("{e}: {}", hex(&packet)),
+            }
+        }
+        assert!(completed >= profile.covered(&code), "{completed} packets");
+    }
 }
 
 /// Compares a layout with the plain program. From the second half on, hops have to be of the next key.

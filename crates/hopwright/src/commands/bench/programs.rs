@@ -316,7 +316,53 @@ fn check(workload: &Workload, tables: &dyn Tables, vdp: &Arc<VirtualDataPlane>, 
 
 #[cfg(test)]
 mod tests {
+    use hopwright_dataplane::trace_ir::eval::{self, Input, Outcome};
+    use hopwright_dataplane::trace_ir::recording::Recording;
+    use hopwright_dataplane::trace_ir::verify::verify;
+
     use super::*;
+
+    /// Traces in the trace IR say what the interpreter does, and nearly all packets that they were learned from complete one.
+    #[test]
+    fn trace_ir_and_interpreter_agree_on_every_program() {
+        for workload in WORKLOADS {
+            let failed = |what: String| -> ! { panic!("{}: {what}", workload.name) };
+            let tables = (workload.fill)(100);
+            let vdps = [EngineKind::Jit, EngineKind::Interp].map(|engine| {
+                let filled = build(workload, tables.groups(), tables.entries(), engine);
+                filled.unwrap_or_else(|e| failed(format!("{e:?}"))).vdp
+            });
+            let frames: Vec<_> = (0..CHECKED).map(|flow| tables.frame(flow, 64)).collect();
+            let mut pool = Pool::new(CHECKED as u32, FRAME).unwrap();
+            let mut packets: Vec<Packet> = std::iter::from_fn(|| pool.take()).collect();
+            for (flow, packet) in packets.iter_mut().enumerate() {
+                fill(packet, &*tables, flow as u64, 64).unwrap();
+            }
+            vdps[0].start_profiling(packets.len()).unwrap();
+            Executor::new(vdps[0].clone()).process_batch(&mut packets, 1_000_000);
+            let profile = vdps[0].take_profile().unwrap();
+            let Some(code) = vdps[0].compile_traces(&profile, &[]).unwrap() else { continue };
+            let ir = vdps[0].trace_ir(&code).unwrap();
+            verify(&ir).unwrap_or_else(|e| failed(e));
+            let mut interpreter = Executor::new(vdps[1].clone());
+            let mut completed = 0;
+            for frame in &frames {
+                let mut recording = Recording::new(vdps[1].pipeline());
+                let port = frame.port as u16;
+                let output = interpreter.process_observed(&frame.bytes, port, 1_000_000, &mut recording).unwrap();
+                let input = Input { packet: &frame.bytes, port, now_us: 1_000_000 };
+                match eval::run(&ir, input, &mut recording) {
+                    Ok(Outcome::Completed { done, .. }) => {
+                        assert_eq!(done, recording.done(&output), "{}", workload.name);
+                        completed += 1;
+                    }
+                    Ok(Outcome::Left(_)) => {}
+                    Err(e) => failed(e.to_string()),
+                }
+            }
+            assert!(completed >= profile.covered(&code), "{}: {completed} packets", workload.name);
+        }
+    }
 
     #[test]
     fn machine_code_and_interpreter_agree_on_every_program() {

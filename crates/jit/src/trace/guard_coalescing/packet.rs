@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, Value, ValueDef};
+use cranelift_codegen::ir::{InstBuilder, InstructionData, Opcode, SourceLoc, Value, ValueDef};
 
 use crate::clif::known_bits::most_of;
 use crate::emit::Emitter;
@@ -13,8 +13,9 @@ use crate::emit::bytes::int;
 use crate::trace::Mode;
 use crate::trace::passes::TracePass;
 
-/// Delayed guards: for each byte relative to an address, the mask of tested bits and their values.
-pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8)>;
+/// Delayed guards: for each byte relative to an address, the mask of tested bits, their values, and the place of the first of
+/// these guards in the program.
+pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8, SourceLoc)>;
 
 /// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of a number of `bytes` bytes.
 #[derive(Clone, Copy)]
@@ -59,7 +60,8 @@ impl Emitter<'_> {
             let byte = |number: u64| (number << bits.shift >> by) as u8;
             let (mask, value) = (byte(bits.mask), byte(value));
             if mask != 0 {
-                let (old_mask, old) = pending.entry((bits.base, bits.at + i as i32)).or_default();
+                let here = (0, 0, self.b.srcloc());
+                let (old_mask, old, _) = pending.entry((bits.base, bits.at + i as i32)).or_insert(here);
                 if (*old ^ value) & *old_mask & mask != 0 {
                     // This contradicts an earlier guard. The code after it is unreachable, which the comparison will
                     // show.
@@ -157,9 +159,12 @@ impl Emitter<'_> {
     /// Emits the delayed guards.
     pub(crate) fn flush_guards(&mut self) {
         let pending = std::mem::take(&mut self.flow.trace.pending);
-        let mut rest: Vec<((Value, i32), (u8, u8))> = pending.into_iter().filter(|(_, (mask, _))| *mask != 0).collect();
+        let mut rest: Vec<((Value, i32), (u8, u8, SourceLoc))> =
+            pending.into_iter().filter(|(_, (mask, ..))| *mask != 0).collect();
         rest.reverse();
-        while let Some(&((base, first), _)) = rest.last() {
+        let here = self.b.srcloc();
+        while let Some(&((base, first), (.., place))) = rest.last() {
+            self.b.set_srcloc(place);
             let here = |size: i32, start: i32| {
                 let inside = |&&((b, at), _): &&((Value, i32), _)| b == base && at >= start && at < start + size;
                 rest.iter().rev().take_while(inside).count()
@@ -173,7 +178,7 @@ impl Emitter<'_> {
             let (size, start) = best.filter(|&(size, start)| here(size, start) > alone).unwrap_or((1, first));
             let (mut mask, mut value) = (0u64, 0u64);
             for _ in 0..here(size, start) {
-                let Some(((_, at), (m, v))) = rest.pop() else { return };
+                let Some(((_, at), (m, v, _))) = rest.pop() else { break };
                 mask |= u64::from(m) << (8 * (at - start));
                 value |= u64::from(v) << (8 * (at - start));
             }
@@ -191,6 +196,7 @@ impl Emitter<'_> {
             let same = self.b.ins().icmp(IntCC::Equal, found, value);
             self.branch_guard(same, true);
         }
+        self.b.set_srcloc(here);
     }
 
     /// The number of bytes after an address that are known to be in the packet.

@@ -11,11 +11,12 @@ use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::{
-    CompiledPipeline, Options, Path, PathProfiler, TraceCode, Unsupported, compile, compile_ahead, load,
+    CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, Unsupported, compile, compile_ahead, load,
 };
 use num_bigint::BigUint;
 
 pub(crate) mod build;
+pub(crate) mod trace_ir;
 
 pub(crate) const HEADROOM: usize = 512;
 
@@ -147,6 +148,8 @@ pub(crate) struct Machine {
     functions: Vec<ExternHandle>,
     context: Vec<u128>,
     scratch: Vec<u8>,
+    exit_sites: Vec<u64>,
+    sites: ExitSites,
 }
 
 impl Machine {
@@ -240,6 +243,8 @@ impl Machine {
             functions,
             context: vec![0; 4096],
             scratch: vec![0xee; 9216],
+            exit_sites: vec![0; abi::MAX_EXIT_SITES],
+            sites: ExitSites::default(),
         })
     }
 
@@ -272,9 +277,9 @@ impl Machine {
     }
 
     /// Traces for these paths.
-    pub(crate) fn traces(&self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+    pub(crate) fn traces(&mut self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
         let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
-        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, &[])
+        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, &[], &mut self.sites)
     }
 
     /// Runs packets as one batch of traces, and says how many took a side exit.
@@ -334,6 +339,7 @@ impl Machine {
             digests: ExternHandle { state: std::ptr::null_mut(), size: 0, call: None },
             profile: profile.as_mut_ptr(),
             side_exits,
+            exit_sites: self.exit_sites.as_mut_ptr(),
             depths: NO_DEPTHS.as_ptr(),
         };
         // SAFETY: all pointers are valid and the handles fit the pipeline; a profiler gets room for a path.
@@ -457,12 +463,18 @@ pub(crate) fn compare_traces(
     let Some(traces) = machine.traces(&paths).map_err(|e| format!("no traces: {e}"))? else { return Ok(None) };
     machine.clear_cells();
     let (outcomes, side_exits) = machine.run_traces(&traces, all, at);
+    let by_site: u64 = machine.exit_sites.iter().sum();
+    if by_site != side_exits {
+        return Err(format!("{side_exits} side exits, but {by_site} by place: {:?}", machine.sites.texts()));
+    }
     for (i, packet) in all.iter().enumerate() {
         same(&outcomes[i], &expected[i], packet).map_err(|e| format!("by traces, {e}"))?;
     }
     if cells != machine.cells {
         return Err("traces and the generic function differ in counters or registers".into());
     }
+    let with_paths: Vec<(&[u8], &Path)> = all.iter().zip(&profile).map(|(packet, (path, _))| (*packet, path)).collect();
+    trace_ir::check(pipeline, traces.paths(), &with_paths, at)?;
     let off_traces = profile.iter().filter(|(path, _)| !traces.paths().contains(path)).count() as u64;
     if side_exits > off_traces {
         return Err(format!("{side_exits} side exits, but only {off_traces} packets have paths without traces"));

@@ -1,0 +1,55 @@
+//! The trace IR beside the interpreter: what a tree says of packets, and that its text form says the same.
+
+use std::sync::Arc;
+
+use hopwright_abi::ExternAttributes;
+use hopwright_ir::Pipeline;
+use hopwright_ir::interp::Interp;
+use hopwright_jit::Path;
+use hopwright_jit::trace_ir::build::build;
+use hopwright_jit::trace_ir::eval::{self, Input, Outcome};
+use hopwright_jit::trace_ir::recording::Recording;
+use hopwright_jit::trace_ir::text::{parse, print};
+use hopwright_jit::trace_ir::verify::verify;
+
+use super::hex;
+
+/// Checks the tree of some paths: it is valid and its text says the same; packets on one of the paths complete a trace; packets that
+/// complete one do what the interpreter does. `packets` are all packets with their paths, in order.
+pub(crate) fn check(
+    pipeline: &Pipeline,
+    paths: &[Path],
+    packets: &[(&[u8], &Path)],
+    at: (u32, u64),
+) -> Result<(), String> {
+    let attributes = vec![ExternAttributes::default(); pipeline.externs.len()];
+    let ir = build(pipeline, paths, &attributes);
+    let text = print(&ir, None);
+    verify(&ir).map_err(|e| format!("an invalid trace: {e}\n{text}"))?;
+    let again = parse(&text).map_err(|e| format!("the text form is not read: {e}\n{text}"))?;
+    verify(&again).map_err(|e| format!("an invalid trace is read: {e}\n{text}"))?;
+    if print(&again, None) != text {
+        return Err(format!("the text form is read differently:\n{text}\n{}", print(&again, None)));
+    }
+    let mut interp = Interp::new(Arc::new(pipeline.clone())).map_err(|e| format!("{e:?}"))?;
+    for (packet, path) in packets {
+        let mut recording = Recording::new(pipeline);
+        let expected = interp.process_observed(packet, at.0 as u16, at.1, &mut recording);
+        let input = Input { packet, port: at.0 as u16, now_us: at.1 };
+        for ir in [&ir, &again] {
+            let complain = |what: String| Err(format!("{what} for packet {}\n{text}", hex(packet)));
+            match eval::run(ir, input, &mut recording) {
+                Ok(Outcome::Completed { done, .. }) => {
+                    let wanted = recording.done(&expected);
+                    if done != wanted {
+                        return complain(format!("{done:x?} in place of {wanted:x?}"));
+                    }
+                }
+                Ok(Outcome::Left(exit)) if paths.contains(path) => return complain(format!("left at {exit:?}")),
+                Ok(Outcome::Left(_)) => {}
+                Err(error) => return complain(error.to_string()),
+            }
+        }
+    }
+    Ok(())
+}
