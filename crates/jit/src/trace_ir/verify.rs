@@ -78,6 +78,10 @@ impl Established {
                 self.contains(Place { base: *base, offset })
             }
             Op::Bytes { at, length: None } => self.contains(*at),
+            Op::Bytes { at, length: Some(length) } if let Some(length) = values.as_constant(*length) => {
+                let end = length.to_u32().and_then(|length| at.offset.checked_add(length));
+                end.is_some_and(|offset| self.contains(Place { offset, ..*at }))
+            }
             Op::Bytes { at, length: Some(length) } => self.bytes.iter().any(|(base, bytes)| {
                 let behind = base.is_some_and(|base| match (at.base, &values[base].op) {
                     (None, _) => base == *length,
