@@ -228,6 +228,7 @@ impl Run<'_> {
         let ty = values.data_type(id).unwrap_or(Type::Bits(0));
         let answer = |asked: String| EvalError::NoAnswer(asked);
         let bits = match &values[id].op {
+            Op::Constant(_) if matches!(ty, Type::Varbit(_)) => return Ok(Evaluated::Data(Value::zero(ty))),
             Op::Constant(value) => value.clone(),
             Op::Packet { base, bit } => {
                 let at = 8 * self.place(*base)? + u64::from(*bit);

@@ -40,7 +40,7 @@ pub enum Invariance {
 /// An operation. Operands have the types of the pipeline IR's expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A constant's bits.
+    /// A constant's bits. The only `varbit` constant is 0, which stands for no bits.
     Constant(BigUint),
     /// Bits of the packet as received; the type gives the width.
     Packet {
@@ -216,7 +216,8 @@ impl Values {
             ValueType::Entry => 0,
         };
         match op {
-            Op::Constant(constant) => ty != ValueType::Entry && bits::fits(constant, width),
+            Op::Constant(constant) if !is_numeric(ty) => constant.is_zero() && ty != ValueType::Entry,
+            Op::Constant(constant) => bits::fits(constant, width),
             Op::Packet { base, .. } => base.iter().all(|b| of(b) == bits(32)) && is_numeric(ty),
             Op::Bytes { at, length } => {
                 let varbit = matches!(ty, ValueType::Data(Type::Varbit(_)));

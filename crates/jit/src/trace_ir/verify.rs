@@ -29,8 +29,7 @@ impl Established {
     /// Adds what the outcome of a condition establishes.
     pub fn add(&mut self, values: &Values, condition: ValueId, holds: bool) {
         if let Some(place) = contained(values, condition, holds) {
-            let bytes = self.bytes.entry(place.base).or_default();
-            *bytes = place.offset.max(*bytes);
+            self.add_place(values, place);
         }
         match &values[condition].op {
             Op::Is(entry, action) if holds => {
@@ -46,6 +45,22 @@ impl Established {
                 self.add(values, *b, false);
             }
             _ => {}
+        }
+    }
+
+    /// Adds that the packet contains the bytes in front of a place, and thus those in front of places with less of its base.
+    fn add_place(&mut self, values: &Values, place: Place) {
+        let bytes = self.bytes.entry(place.base).or_default();
+        *bytes = place.offset.max(*bytes);
+        let Some(base) = place.base else { return };
+        self.add_place(values, Place { base: None, ..place });
+        if let Op::Binary(BinaryOp::Add, a, b) = values[base].op
+            && let (Some((_, a_most)), Some((_, b_most))) = (values[a].range, values[b].range)
+            && a_most.checked_add(b_most).is_some_and(|sum| sum <= u64::from(u32::MAX))
+        {
+            for part in [a, b] {
+                self.add_place(values, Place { base: Some(part), ..place });
+            }
         }
     }
 
