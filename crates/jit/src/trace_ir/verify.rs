@@ -230,7 +230,7 @@ fn verify_leaf(ir: &TraceIr, established: &mut Established, leaf: &Leaf) -> Resu
         return Err("a port is a bit9".into());
     }
     let fixed = headers.iter().filter(|value| !is_varbit(&ir.values, **value));
-    if fixed.map(|value| u64::from(ir.values.width(*value))).sum::<u64>() % 8 != 0 {
+    if !fixed.map(|value| u64::from(ir.values.width(*value))).sum::<u64>().is_multiple_of(8) {
         return Err("headers are whole bytes".into());
     }
     if !established.contains(*payload) {

@@ -13,9 +13,11 @@ use crate::emit::bytes::int;
 use crate::trace::Mode;
 use crate::trace::passes::TracePass;
 
-/// Delayed guards: for each byte relative to an address, the mask of tested bits, their values, and the place of the first of
-/// these guards in the program.
-pub(crate) type PendingGuards = BTreeMap<(Value, i32), (u8, u8, SourceLoc)>;
+/// Delayed guards: for each byte relative to an address, the tested bits.
+pub(crate) type PendingGuards = BTreeMap<(Value, i32), TestedBits>;
+
+/// The mask of tested bits of a byte, their values, and the place of the first of the guards in the program.
+type TestedBits = (u8, u8, SourceLoc);
 
 /// A value that consists of bits of the packet: `((number >> shift) & mask) << zeros` of a number of `bytes` bytes.
 #[derive(Clone, Copy)]
@@ -159,7 +161,7 @@ impl Emitter<'_> {
     /// Emits the delayed guards.
     pub(crate) fn flush_guards(&mut self) {
         let pending = std::mem::take(&mut self.flow.trace.pending);
-        let mut rest: Vec<((Value, i32), (u8, u8, SourceLoc))> =
+        let mut rest: Vec<((Value, i32), TestedBits)> =
             pending.into_iter().filter(|(_, (mask, ..))| *mask != 0).collect();
         rest.reverse();
         let here = self.b.srcloc();

@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
     ) -> Result<ValueId, super::Stopped> {
         let mut parts: Vec<ValueId> = data.iter().map(|e| self.value(state, context, e)).collect();
         if payload {
-            if data.iter().map(|e| e.ty.width()).sum::<u32>() % 8 != 0 {
+            if !data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(8) {
                 self.exit(state, "a checksum of a payload behind a part of a byte")?;
             }
             let rest = Op::Bytes { at: state.cursor, length: None };

@@ -194,7 +194,7 @@ impl<'a> Builder<'a> {
         let cursor = state.cursor;
         let ty = Type::Bits(32);
         if let Some(constant) = self.ir.values.as_constant(by).and_then(|by| by.to_u32()) {
-            if constant % 8 != 0 {
+            if !constant.is_multiple_of(8) {
                 self.exit(state, "not a whole number of bytes")?;
             }
             let offset = cursor.offset.saturating_add(fixed).saturating_add(constant / 8);
@@ -255,7 +255,7 @@ impl<'a> Builder<'a> {
             Some(bits) => self.value(state, context, bits),
             None => self.ir.values.constant(0u32, Type::Bits(32)),
         };
-        if header.fixed_bits % 8 != 0 {
+        if !header.fixed_bits.is_multiple_of(8) {
             return self.exit(state, "not a whole number of bytes");
         }
         let length = self.skip(state, header.fixed_bits / 8, bits, span)?;
