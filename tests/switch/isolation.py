@@ -12,7 +12,9 @@ end the four have rates and are offered more: each must get its rate to two perc
 the machine may be a virtual one that stands still at times (traffic.c); frames that are lost while it does not, fail at once.
 
 CPUs: the whole switch, with its control plane, has one. Everything else has another: the generator, which also receives, with a real-time
-priority, and black's controllers with a low one, so that these do not keep the generator from sending. So what is measured is the switch.
+priority, and black's controllers with a low one, so that these do not keep the generator from sending. The switch has the highest
+priority that is not real-time, also against the processes of other sessions and the kernel's threads (sched(7), "The autogroup feature").
+So what is measured is the switch.
 """
 
 import argparse
@@ -141,12 +143,19 @@ class Bed(Lab):
     """The switch on its CPU, and the generator on the other."""
 
     def __init__(self):
-        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("nice", "-n", "-20", "taskset", "-c", str(SWITCH_CPU)), sockets=False, settings="mtu = 1500\n")
+        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("setsid", "nice", "-n", "-20", "taskset", "-c", str(SWITCH_CPU)), sockets=False, settings="mtu = 1500\n")
         (self.folder / "router.stf").write_text(ROUTES)
         (self.folder / "bridge.stf").write_text(STATIONS)
         (self.folder / "guest.stf").write_text(guest_entries())
         self.generator = self.folder / "traffic"
         subprocess.run(["cc", "-O2", "-Wall", "-pthread", "-o", self.generator, HERE / "traffic.c"], check=True)
+
+    def __enter__(self):
+        super().__enter__()
+        # Where there are autogroups, niceness counts within a session only.
+        with contextlib.suppress(FileNotFoundError):
+            pathlib.Path(f"/proc/{self.process.pid}/autogroup").write_text("-20")
+        return self
 
     def traffic(self, flows, seconds):
         """Starts the generator."""

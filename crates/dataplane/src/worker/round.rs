@@ -148,6 +148,7 @@ impl Worker {
     /// Works until the switch is stopped, or every port is finished and nothing is left to do.
     pub fn run(&mut self) {
         wait::sharpen_timers();
+        wait::shorten_slice();
         if self.index == 0 {
             start_respecialiser(&self.switch);
         }
