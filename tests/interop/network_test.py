@@ -363,7 +363,8 @@ def check_mixes(network: Network, checks: Checks) -> None:
 def run(args: argparse.Namespace, checks: Checks) -> None:
     """Builds the network and puts it to the test."""
     others = {name: RouterKind("reference") for name in args.reference.split(",") if name}
-    others |= {name: RouterKind("hopwright+engine=rtl") for name in args.hardware.split(",") if name}
+    hardware = "+".join(["hopwright", "engine=rtl", *(f"define={macro}" for macro in args.define)])
+    others |= {name: RouterKind(hardware) for name in args.hardware.split(",") if name}
     network = Network(RouterKind(args.router), others,
                       replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads, prefix=PREFIX)
     try:
@@ -388,6 +389,9 @@ def main() -> int:
     parser.add_argument("--hardware", default="", metavar="ROUTERS",
                         help="these routers' data plane is simulated hardware, which "
                              "`hopwright rtl p4/scion/border_router.p4 --simulation` has built")
+    parser.add_argument("-D", "--define", action="append", default=[], metavar="MACRO",
+                        help="the hardware leaves out what this macro of p4/scion/features.p4 says, and "
+                             "software does it")
     parser.add_argument("--mixes", action="store_true",
                         help="every mix of these routers and the reference's, one after the other, with "
                              "the most important checks")

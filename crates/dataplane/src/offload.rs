@@ -91,6 +91,12 @@ pub trait Offload: Send {
     /// There is no room, or the device does not answer.
     fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String>;
 
+    /// Waits until the device has made all changes: those that do not wait for it may still be on their way.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn settle(&mut self) -> Result<(), String>;
+
     /// Processes packets with their ingress ports, in order, at a time in microseconds. Returns what became of each; `None`: it was
     /// dropped.
     ///

@@ -136,6 +136,17 @@ impl VirtualDataPlane {
         Ok(Arc::new(VirtualDataPlane { engine, control, traces }))
     }
 
+    /// Waits until all changes so far are made where the program runs. A device may take longer than the call that changes something.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    pub fn settle(&self) -> Result<(), String> {
+        match &self.engine {
+            Engine::Jit(_) | Engine::Interp(_) => Ok(()),
+            Engine::Offload(device) => device.lock().settle(),
+        }
+    }
+
     /// The control interface to the program's state.
     pub fn control(&self) -> &Arc<Control> {
         &self.control

@@ -216,6 +216,11 @@ impl Offload for SimulatedDesign {
         self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
     }
 
+    fn settle(&mut self) -> Result<(), String> {
+        // Of packets that have entered, none is under way.
+        self.simulation.settle().map(drop).map_err(ended)
+    }
+
     fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {
         // Hardware drops what is longer, and there are no packets without bytes.
         let longest = self.hardware.target.max_packet_bytes as usize;

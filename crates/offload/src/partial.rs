@@ -208,6 +208,10 @@ impl Offload for PartialDesign {
         self.control().value_set(set).and_then(|here| here.replace(members.to_vec())).map_err(text)
     }
 
+    fn settle(&mut self) -> Result<(), String> {
+        self.chip.settle()
+    }
+
     fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {
         let mut results = self.chip.process(packets, now_us)?;
         let left = |result: &Option<Forwarded>| result.as_ref().and_then(self.left_out);

@@ -68,9 +68,10 @@ module hw_join #(
     logic [8*HEADER_BYTES-1:0] next_header;
     logic [HEADER_BITS-1:0]    next_header_bytes;
     logic [N-1:0]              next_lead, next_in, next_out;
-    logic                      next_pre;
+    logic                      next_pre, next_free;
     logic [L-1:0]              next_turn, next_end;
     logic [META_BITS-1:0]      next_meta;
+    logic [WORD_BITS-1:0]      next_first;
     assign in_ready = !next_valid || next_move;
     always_ff @(posedge clk) begin
         if (rst) next_valid <= 1'b0;
@@ -85,46 +86,57 @@ module hw_join #(
             next_turn         <= header_low - skip_low;
             next_end          <= L'(total - 1'b1);
             next_meta         <= in_meta;
-            rd_first          <= WORD_BITS'(T'(in_skip) >> L);
-            rd_free           <= in_free;
+            next_first        <= WORD_BITS'(T'(in_skip) >> L);
+            next_free         <= in_free;
         end
     end
-    assign rd_words = WORD_BITS'(next_in);
 
-    // It goes to the store, and into two FIFOs, one for the header: that is needed some cycles later.
-    logic asked, queued;  // One of both is done, the other not yet.
-    logic job_put, job_ready, header_ready;
-    assign rd_valid  = next_valid && !asked;
-    assign job_put   = next_valid && !queued && next_out != '0 && job_ready && header_ready;
-    assign next_move = next_valid && (asked || rd_ready) && (queued || job_put || next_out == '0);
-    always_ff @(posedge clk) begin
-        if (rst || next_move) begin
-            asked  <= 1'b0;
-            queued <= 1'b0;
-        end else begin
-            asked  <= asked || (rd_valid && rd_ready);
-            queued <= queued || job_put;
-        end
-    end
+    // It goes into three FIFOs: what the store is to read, the header, which is needed some cycles later, and the rest. All say from
+    // registers whether they have room.
+    logic next_leads, next_needs, next_is_word;
+    assign next_leads   = next_lead != '0;
+    assign next_needs   = next_in != '0;
+    assign next_is_word = next_out == N'(1);
+    logic job_put, read_ready, job_ready, header_ready;
+    assign next_move = next_valid && read_ready && job_ready && header_ready;
+    assign job_put   = next_move && next_out != '0;
+    hw_fifo #(
+        .WIDTH(2 * WORD_BITS + 1),
+        .DEPTH(16)
+    ) reads (
+        .clk,
+        .rst,
+        .in_valid(next_move),
+        .in_ready(read_ready),
+        .in_data({next_first, WORD_BITS'(next_in), next_free}),
+        .out_valid(rd_valid),
+        .out_ready(rd_ready),
+        .out_data({rd_first, rd_words, rd_free})
+    );
 
     logic job_valid, job_take;
     logic [HEADER_BITS-1:0] job_header_bytes;
     logic [N-1:0]           job_lead, job_in, job_out;
-    logic                   job_pre;
+    logic                   job_pre, job_leads, job_needs, job_is_word;
     logic [L-1:0]           job_turn, job_end;
     logic [META_BITS-1:0]   job_meta;
     hw_fifo #(
-        .WIDTH(HEADER_BITS + 3 * N + 1 + 2 * L + META_BITS),
+        .WIDTH(HEADER_BITS + 3 * N + 4 + 2 * L + META_BITS),
         .DEPTH(16)
     ) jobs (
         .clk,
         .rst,
         .in_valid(job_put),
         .in_ready(job_ready),
-        .in_data({next_header_bytes, next_lead, next_in, next_out, next_pre, next_turn, next_end, next_meta}),
+        .in_data({
+            next_header_bytes, next_lead, next_leads, next_in, next_needs, next_out, next_is_word, next_pre, next_turn, next_end,
+            next_meta
+        }),
         .out_valid(job_valid),
         .out_ready(job_take),
-        .out_data({job_header_bytes, job_lead, job_in, job_out, job_pre, job_turn, job_end, job_meta})
+        .out_data({
+            job_header_bytes, job_lead, job_leads, job_in, job_needs, job_out, job_is_word, job_pre, job_turn, job_end, job_meta
+        })
     );
     logic header_valid, header_take;
     logic [8*HEADER_BYTES-1:0] job_header;
@@ -142,16 +154,17 @@ module hw_join #(
         .out_data(job_header)
     );
 
-    // Steps: each may take a word of the store, and sends a word, but for a `pre` step.
+    // Steps: each may take a word of the store, and sends a word, but for a `pre` step. What the next step does depends on registers.
     logic active, pre, first, needs, go, room, final_step;
     logic [N-1:0]           lead_left, in_left, out_left;
+    logic leads, more_in, one_out;  // Whether lead_left is not 0, in_left is not 0, out_left is 1.
     logic [HEADER_BITS-1:0] header_left;
     logic [L-1:0]           turn, end_low;
     logic [META_BITS-1:0]   meta;
-    assign needs       = lead_left == '0 && in_left != '0;
+    assign needs       = !leads && more_in;
     assign go          = active && room && (!needs || words_valid);
     assign words_ready = active && room && needs;
-    assign final_step  = !pre && out_left == N'(1);
+    assign final_step  = !pre && one_out;
     assign job_take    = job_valid && (!active || (go && final_step));
     always_ff @(posedge clk) begin
         if (rst) active <= 1'b0;
@@ -161,6 +174,9 @@ module hw_join #(
             lead_left   <= job_lead;
             in_left     <= job_in;
             out_left    <= job_out;
+            leads       <= job_leads;
+            more_in     <= job_needs;
+            one_out     <= job_is_word;
             header_left <= job_header_bytes;
             pre         <= job_pre;
             first       <= 1'b1;
@@ -168,11 +184,17 @@ module hw_join #(
             end_low     <= job_end;
             meta        <= job_meta;
         end else if (go) begin
-            if (lead_left != '0) lead_left <= lead_left - 1'b1;
-            else if (in_left != '0) in_left <= in_left - 1'b1;
+            if (leads) begin
+                lead_left <= lead_left - 1'b1;
+                leads     <= lead_left != N'(1);
+            end else if (more_in) begin
+                in_left <= in_left - 1'b1;
+                more_in <= in_left != N'(1);
+            end
             if (!pre) begin
                 first       <= 1'b0;
                 out_left    <= out_left - 1'b1;
+                one_out     <= out_left == N'(2);
                 header_left <= T'(header_left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(header_left) - T'(BUS_BYTES));
             end
             pre <= 1'b0;

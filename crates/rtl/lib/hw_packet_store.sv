@@ -76,12 +76,14 @@ module hw_packet_store #(
     // The write side. Pointers have one bit more than addresses.
     logic [B:0]           wr_ptr, wr_next, start;
     logic [B:0]           freed, freed_next;  // Where the oldest packet starts that is needed.
-    logic [WORD_BITS-1:0] words;              // Of the current packet, without this one.
+    logic [B:0]           limit, limit_near;  // Where the memory is full, and one word before.
+    logic [WORD_BITS-1:0] words, words_next;  // Of the current packet, without this one.
     logic full, too_long, bad;
+    logic longest;  // This word is the last one of the longest packet.
     assign put_addr = wr_ptr[B-1:0];
     assign put = in_valid && in_ready;
-    assign bad = in_bad || too_long || words >= WORD_BITS'(MAX_WORDS)
-        || (words == WORD_BITS'(MAX_WORDS - 1) && in_bytes > BYTES_BITS'(LAST_BYTES));
+    assign bad = in_bad || too_long || (LAST_BYTES != BUS_BYTES && longest && in_bytes > BYTES_BITS'(LAST_BYTES));
+    assign words_next = in_last ? '0 : too_long ? words : words + 1'b1;
 
     always_comb begin
         wr_next = wr_ptr;
@@ -133,16 +135,19 @@ module hw_packet_store #(
             start    <= '0;
             full     <= 1'b0;
             words    <= '0;
+            longest  <= MAX_WORDS == 1;
             too_long <= 1'b0;
             complete <= 1'b0;
             dropped  <= 1'b0;
         end else begin
             wr_ptr <= wr_next;
-            full   <= wr_next == {~freed[B], freed[B-1:0]};  // What is freed now is seen a cycle later.
+            // What is freed now is seen two cycles later, and a word that is not kept counts for a cycle.
+            full   <= put ? wr_ptr == limit_near : wr_ptr == limit;
             if (put) begin
                 if (in_last) start <= wr_next;
-                words    <= in_last ? '0 : too_long ? words : words + 1'b1;
-                too_long <= !in_last && (too_long || words >= WORD_BITS'(MAX_WORDS - 1));
+                words    <= words_next;
+                longest  <= words_next == WORD_BITS'(MAX_WORDS - 1);
+                too_long <= !in_last && (too_long || longest);
             end
             if (put && in_last && !bad) complete <= 1'b1;
             else if (moves) complete <= 1'b0;
@@ -217,11 +222,15 @@ module hw_packet_store #(
     assign freed_next = !reading || (issue && left == WORD_BITS'(1)) ? oldest : freed;
     always_ff @(posedge clk) begin
         if (rst) begin
-            oldest  <= '0;
-            freed   <= '0;
-            reading <= 1'b0;
+            oldest     <= '0;
+            freed      <= '0;
+            limit      <= {1'b1, B'(0)};
+            limit_near <= {1'b0, {B{1'b1}}};
+            reading    <= 1'b0;
         end else begin
-            freed <= freed_next;
+            freed      <= freed_next;
+            limit      <= {~freed[B], freed[B-1:0]};
+            limit_near <= {~freed[B], freed[B-1:0]} - 1'b1;
             if (accept && rd_free) oldest <= oldest + (B + 1)'(length);
             if (accept) reading <= rd_words != '0;
             else if (issue && left == WORD_BITS'(1)) reading <= 1'b0;

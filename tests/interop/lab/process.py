@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -21,6 +22,28 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def _die_with_parent() -> None:
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Announcements:
+    """What a process tells its service manager (sd_notify(3))."""
+
+    def __init__(self, path: Path):
+        path.unlink(missing_ok=True)
+        self.path = path
+        self.ready = False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.bind(str(path))
+        # The process may run as another user.
+        path.chmod(0o666)
+
+    def is_ready(self) -> bool:
+        """Whether the process has said that it is ready."""
+        try:
+            while not self.ready:
+                self.ready = b"READY=1" in self._socket.recv(4096).split(b"\n")
+        except BlockingIOError:
+            pass
+        return self.ready
 
 
 class Process:
@@ -36,9 +59,16 @@ class Process:
         cpus: str | None = None,
         cwd: Path | None = None,
         companions: list[Process] | None = None,
+        announces: bool = False,
     ):
-        """`companions` are watched and stopped together with this one."""
+        """`companions` are watched and stopped together with this one. A process that `announces` tells a
+        service manager when it is ready."""
         self.name = name
+        environment = environment or {}
+        self._announcements = None
+        if announces:
+            self._announcements = Announcements(log.with_suffix(".notify"))
+            environment = {**environment, "NOTIFY_SOCKET": str(self._announcements.path)}
         self.companions = companions or []
         self.command = command
         self.log = log
@@ -53,7 +83,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=_die_with_parent,
-                env={**os.environ, **(environment or {})},
+                env={**os.environ, **environment},
                 cwd=cwd,
             )
 
@@ -63,6 +93,10 @@ class Process:
 
     def running(self) -> bool:
         return self._child.poll() is None
+
+    def is_ready(self) -> bool:
+        """Whether it has said so, if it is one that does."""
+        return self._announcements is None or self._announcements.is_ready()
 
     def check(self) -> None:
         """Raises with the end of its log if the process has ended."""

@@ -104,6 +104,8 @@ class RouterKind:
     def __init__(self, choice: str):
         self.choice = choice
         self._settings: list[str] = []
+        # Whether it tells a service manager when it is ready.
+        self._announces = choice == "tenant" or choice.split("+")[0] == "hopwright"
         if choice == "reference":
             self.name = "reference"
             self._template = [tool("router"), "--config", "{config}"]
@@ -114,11 +116,11 @@ class RouterKind:
             self.name = choice.replace('"', "")
             # Not at the plus within a value, as in `layout=1br+1aes`.
             words = re.split(r"\+(?=\w+=)", choice)[1:]
-            # An option of the command, not a setting.
-            engines = [word for word in words if word.startswith("engine=")]
-            self._settings = [_setting(word) for word in words if word not in engines]
+            # Options of the command, not settings.
+            options = [word for word in words if word.startswith(("engine=", "define="))]
+            self._settings = [_setting(word) for word in words if word not in options]
             self._template = [hopwright_binary(), "scion", "--config", "{config}",
-                              "--stats", "{stats}", *(f"--{engine}" for engine in engines)]
+                              "--stats", "{stats}", *(f"--{option}" for option in options)]
         else:
             self._template = shlex.split(choice)
             if not any("{config}" in word for word in self._template):
@@ -176,7 +178,7 @@ class RouterKind:
             command = ["setpriv", "--reuid", as_user, "--regid", as_user, "--clear-groups",
                        "--inh-caps=-all", *command]
         return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
-                       cwd=cwd, companions=companions)
+                       cwd=cwd, companions=companions, announces=self._announces)
 
 
 def _packet_inputs(process: Process) -> tuple[int, int]:
@@ -199,8 +201,9 @@ def _packet_inputs(process: Process) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-def wait_ready(process: Process, timeout: float = 20.0, settle: float = 0.5) -> None:
-    """Waits until the router has opened its packet inputs and opens no more.
+def wait_ready(process: Process, timeout: float = 60.0, settle: float = 0.5) -> None:
+    """Waits until the router has opened its packet inputs and opens no more, and until ours says that it is ready:
+    simulated hardware takes some time for its tables.
 
     Works for any implementation, also beside other processes in one namespace.
     """
@@ -216,11 +219,10 @@ def wait_ready(process: Process, timeout: float = 20.0, settle: float = 0.5) -> 
             continue
         if now != last:
             last, since = now, time.monotonic()
-        elif any(now) and time.monotonic() - since >= settle:
+        elif any(now) and time.monotonic() - since >= settle and process.is_ready():
             return
         if time.monotonic() > deadline:
-            raise LabError(f"{process.name} opened no sockets within {timeout:.0f} s\n"
-                           f"{process.tail()}")
+            raise LabError(f"{process.name} was not ready within {timeout:.0f} s\n{process.tail()}")
         time.sleep(0.05)
 
 

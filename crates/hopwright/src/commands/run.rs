@@ -51,6 +51,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
     }
+    vdp.settle().map_err(Failure::message)?;
     let runs = match vdp.engine_kind() {
         EngineKind::Jit => "machine code",
         EngineKind::Interp => "the interpreter",

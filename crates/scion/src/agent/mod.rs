@@ -112,6 +112,8 @@ pub enum AgentError {
     Netlink(#[source] io::Error),
     #[error("the switch has no port number left")]
     TooManyDevices,
+    #[error("the hardware does not take the configuration: {0}")]
+    Hardware(String),
     #[error(transparent)]
     Device(#[from] hopwright_ports::DeviceError),
     #[error(transparent)]

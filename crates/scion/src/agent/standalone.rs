@@ -33,8 +33,9 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         Some(make) => (make.0)(&layout.pipeline()),
         None => layout.run(EngineKind::Jit),
     };
-    // Compiling takes long, and an open port takes frames from the kernel.
-    let compiled = (layout != Layout::Plain).then(&build).transpose()?;
+    // Compiling takes long, as starting a device does, and an open port takes frames from the kernel.
+    let takes_long = layout != Layout::Plain || options.data_plane.is_some();
+    let compiled = takes_long.then(&build).transpose()?;
     // Build the data plane while devices are opened, which is mostly waiting for the kernel.
     let vdp = std::thread::Builder::new()
         .name("program".into())
@@ -73,6 +74,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     let tenant = switch.default_tenant().clone();
     let mut agent =
         Agent::new(setup, Place { load: Setup::load, switch: switch.clone(), tenant, kernel, underlay, taps })?;
+    // The router is ready when the program has its tables, wherever it runs.
+    agent.vdp.settle().map_err(AgentError::Hardware)?;
     let workers = forward(workers, &agent.setup.config.hopwright.cpus)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
     let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;
