@@ -313,7 +313,7 @@ test-long: hopwright interop-tools
 # The SCION border router in pipes of a switch chip: every layout forwards as the plain router does.
 .PHONY: test-layouts
 test-layouts: hopwright interop-tools
-	cargo test --workspace --profile bench --test differential -- --ignored layouts
+	$(CARGO) test --workspace --profile bench --test it -- --ignored layouts
 	for layout in 1br 1br+1aes 1br+2aes 2br+2aes; do \
 	  tests/interop/braccept.py --plain --router "hopwright+layout=$$layout" || exit 1; \
 	  tests/interop/network_test.py --router "hopwright+layout=$$layout" || exit 1; \

@@ -117,7 +117,7 @@ struct ingress_intrinsic_metadata_for_deparser_t {
     ResubmitType_t resubmit_type;
     MirrorType_t   mirror_type;
 #ifdef _TOFINO2_FIELDS_
-    bit<1>    mirror_io_select;      // in ingress ignored, as the rest
+    bit<1>    mirror_io_select;      // in ingress ignored, as the rest but for mtu_trunc_len
     bit<13>   mirror_hash;
     bit<3>    mirror_ingress_cos;
     bit<1>    mirror_deflect_on_drop;
@@ -126,7 +126,7 @@ struct ingress_intrinsic_metadata_for_deparser_t {
     QueueId_t mirror_qid;
     bit<8>    mirror_coalesce_length;
     bit<32>   adv_flow_ctl;
-    bit<14>   mtu_trunc_len;
+    bit<14>   mtu_trunc_len;         // bytes that are left of a longer packet
     bit<1>    mtu_trunc_err_f;
     bit<1>    pktgen;
     bit<14>   pktgen_address;
@@ -202,7 +202,7 @@ struct egress_intrinsic_metadata_from_parser_t {
 struct egress_intrinsic_metadata_for_deparser_t {
     bit<3>       drop_ctl;           // bit 0: the packet, bit 2: its mirrored copy
     MirrorType_t mirror_type;
-    bit<1>       coalesce_flush;     // ignored, as the rest
+    bit<1>       coalesce_flush;     // ignored, as the rest but for mtu_trunc_len
     bit<7>       coalesce_length;
 #ifdef _TOFINO2_FIELDS_
     bit<1>    mirror_io_select;

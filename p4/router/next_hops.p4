@@ -9,6 +9,9 @@
 // Next hops in all groups together.
 #define MEMBERS 65536
 
+// Fibonacci hashing: 2^32 divided by the golden ratio, odd.
+const bit<32> SPREAD = 0x9e3779b1;
+
 control NextHops(inout meta_t meta, in standard_metadata_t std) {
     // The agent gives each next hop a member of the same number; the flow's hash picks one of the group, by weight.
     action_selector(HashAlgorithm.identity, MEMBERS, 16) members;
@@ -72,6 +75,10 @@ control NextHops(inout meta_t meta, in standard_metadata_t std) {
 
     apply {
         if (meta.group != 0) {
+            // A CRC is linear: another seed changes it by the same bits for all flows, and routers in a row would decide alike.
+            // The upper half of a product is not.
+            bit<32> product = (bit<32>) meta.flow * SPREAD;
+            meta.flow = product[31:16];
             groups.apply();
         }
         if (meta.reason == Reason.FORWARDED) {

@@ -279,6 +279,63 @@ class BfRuntime(unittest.TestCase):
         groups.entry_del(ALL, [group])
         nodes.entry_del(ALL, [at])
 
+    def list_entry(self, name, number, members):
+        """An entry of a table whose data are a list of ports or nodes."""
+        table = self.table(name)
+        key, field = {"$pre.lag": ("$MULTICAST_LAG_ID", "$DEV_PORT"), "$pre.ecmp": ("$MULTICAST_ECMP_ID", "$MULTICAST_NODE_ID"),
+                      "$pre.prune": ("$MULTICAST_L2_XID", "$DEV_PORT")}[name]
+        return table, table.make_key([gc.KeyTuple(key, number)]), table.make_data([gc.DataTuple(field, int_arr_val=members)])
+
+    def flooded(self, frame):
+        """The ports by which copies of a frame leave."""
+        self.switch.send(0, frame)
+        return [port for port in range(1, 4) if self.switch.receive(port, timeout=0.5) is not None]
+
+    def test_link_aggregation_sets_of_nodes_and_pruned_ports(self):
+        lags, lag, ports = self.list_entry("$pre.lag", 5, [2, 3])
+        lags.entry_add(ALL, [lag], [ports])
+        nodes = self.table("$pre.node")
+        for number, rid, own, of_lag in ((1, 10, [1], [5]), (2, 20, [1], []), (3, 30, [3], [])):
+            nodes.entry_add(ALL, [nodes.make_key([gc.KeyTuple("$MULTICAST_NODE_ID", number)])], [nodes.make_data([
+                gc.DataTuple("$MULTICAST_RID", rid), gc.DataTuple("$MULTICAST_LAG_ID", int_arr_val=of_lag),
+                gc.DataTuple("$DEV_PORT", int_arr_val=own)])])
+        groups, group = self.group(7, [1])
+        table, key = self.switched()
+        args = [gc.DataTuple("group", 7), gc.DataTuple("rid", 10), gc.DataTuple("exclusion_id", 9)]
+        table.entry_add(ALL, [key], [table.make_data(args, "In.flood_pruned")])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        # One copy for the node's port, and one for its link aggregation group.
+        self.assertEqual(self.flooded(frame), [1, 2])
+        lags.entry_mod(ALL, [lag], [self.list_entry("$pre.lag", 5, [3])[2]])
+        self.assertEqual(self.flooded(frame), [1, 3])
+        ((data, _),) = lags.entry_get(ALL, [lag], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$DEV_PORT"], [3])
+
+        # Ports with the packet's exclusion id, of nodes with its replication id.
+        prune, at, pruned = self.list_entry("$pre.prune", 9, [1])
+        prune.entry_add(ALL, [at], [pruned])
+        self.assertEqual(self.flooded(frame), [3])
+        prune.entry_mod(ALL, [at], [self.list_entry("$pre.prune", 9, [3])[2]])
+        self.assertEqual(self.flooded(frame), [1])
+        prune.entry_del(ALL, [at])
+        self.assertEqual(self.flooded(frame), [1, 3])
+
+        # One of two nodes.
+        ecmps, ecmp, members = self.list_entry("$pre.ecmp", 4, [2, 3])
+        ecmps.entry_add(ALL, [ecmp], [members])
+        groups.entry_mod(ALL, [group], [groups.make_data([
+            gc.DataTuple("$MULTICAST_NODE_ID", int_arr_val=[]), gc.DataTuple("$MULTICAST_NODE_L1_XID_VALID", bool_arr_val=[]),
+            gc.DataTuple("$MULTICAST_NODE_L1_XID", int_arr_val=[]), gc.DataTuple("$MULTICAST_ECMP_ID", int_arr_val=[4]),
+            gc.DataTuple("$MULTICAST_ECMP_L1_XID_VALID", bool_arr_val=[False]), gc.DataTuple("$MULTICAST_ECMP_L1_XID", int_arr_val=[0]),
+        ])])
+        self.assertEqual(len(self.flooded(frame)), 1)
+        with Refused(self, "INVALID_ARGUMENT"):
+            ecmps.entry_del(ALL, [ecmp])
+        with Refused(self, "NOT_FOUND"):
+            ecmps.entry_mod(ALL, [ecmp], [self.list_entry("$pre.ecmp", 4, [77])[2]])
+        groups.entry_del(ALL, [group])
+        ecmps.entry_del(ALL, [ecmp])
+
     def test_a_mirror_session(self):
         sessions, table = self.table("$mirror.cfg"), self.table("In.filter")
         key = sessions.make_key([gc.KeyTuple("$sid", 12)])

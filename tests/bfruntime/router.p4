@@ -139,6 +139,12 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         ig_tm_md.mcast_grp_a = group;
     }
 
+    action flood_pruned(bit<16> group, bit<16> rid, bit<9> exclusion_id) {
+        ig_tm_md.mcast_grp_a = group;
+        ig_tm_md.rid = rid;
+        ig_tm_md.level2_exclusion_id = exclusion_id;
+    }
+
     action mirror(bit<10> session) {
         md.session = session;
         ig_dprsr_md.mirror_type = 1;
@@ -165,7 +171,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
 
     table switched {
         key = { hdr.ethernet.dst: exact; }
-        actions = { send; flood; drop; }
+        actions = { send; flood; flood_pruned; drop; }
         default_action = drop();
         size = 64;
     }

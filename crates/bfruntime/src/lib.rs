@@ -6,6 +6,7 @@
 //! `schema` has the tables that a controller sees, `write` and `read` convert entries, `service` is the gRPC service.
 
 mod failure;
+pub mod fuzz;
 pub mod proto;
 mod read;
 mod schema;

@@ -1,5 +1,7 @@
 //! Evaluates reads: P4Runtime's entities become entries of tables.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
@@ -128,6 +130,9 @@ impl Read<'_> {
             Object::Register => self.registers(self.table.id),
             Object::PortMetadata { register } => self.registers(register),
             Object::MulticastGroups => self.multicast_groups(),
+            Object::MulticastLags => self.lists(&self.state.lags),
+            Object::MulticastEcmps => self.lists(&self.state.ecmps),
+            Object::Pruning => self.lists(&self.state.pruned),
             Object::MulticastNodes => self.nodes(),
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
             Object::Ports => self.ports(),
@@ -339,7 +344,7 @@ impl Read<'_> {
             .map(|(id, node)| {
                 let data = vec![
                     numeric(fixed::node::RID, Ty::Uint(16), &node.rid.into()),
-                    numbers(fixed::node::LAGS, Vec::new()),
+                    numbers(fixed::node::LAGS, node.lags.iter().copied().collect()),
                     numbers(fixed::node::PORTS, node.ports.iter().copied().collect()),
                 ];
                 (self.number_key(u64::from(*id)), of_fields(data))
@@ -351,18 +356,28 @@ impl Read<'_> {
         let wanted = self.number()?;
         let groups = self.state.groups.iter().filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
         Ok(groups
-            .map(|(id, nodes)| {
-                let data = vec![
-                    numbers(fixed::group::NODES, nodes.iter().map(|a| a.node).collect()),
-                    truths(fixed::group::EXCLUSION_VALID, nodes.iter().map(|a| a.exclusion.is_some()).collect()),
-                    numbers(
-                        fixed::group::EXCLUSION,
-                        nodes.iter().map(|a| u32::from(a.exclusion.unwrap_or(0))).collect(),
-                    ),
-                ];
+            .map(|(id, found)| {
+                use fixed::group::*;
+                let mut data = Vec::new();
+                for (all, [ids, valid, exclusion]) in [
+                    (&found.nodes, [NODES, EXCLUSION_VALID, EXCLUSION]),
+                    (&found.ecmps, [ECMPS, ECMP_EXCLUSION_VALID, ECMP_EXCLUSION]),
+                ] {
+                    data.push(numbers(ids, all.iter().map(|a| a.id).collect()));
+                    data.push(truths(valid, all.iter().map(|a| a.exclusion.is_some()).collect()));
+                    data.push(numbers(exclusion, all.iter().map(|a| u32::from(a.exclusion.unwrap_or(0))).collect()));
+                }
                 (self.number_key(u64::from(*id)), of_fields(data))
             })
             .collect())
+    }
+
+    /// Entries that are lists of ports or nodes.
+    fn lists(&self, all: &BTreeMap<u32, BTreeSet<u32>>) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let shown = all.iter().filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
+        let data = |list: &BTreeSet<u32>| of_fields(vec![numbers(fixed::LIST, list.iter().copied().collect())]);
+        Ok(shown.map(|(id, list)| (self.number_key(u64::from(*id)), data(list))).collect())
     }
 
     /// Entries whose data were kept as written.

@@ -89,7 +89,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The state of the device's present program.
-fn refresh<'s>(state: &'s Mutex<State>, device: &Device, program: &str) -> Result<MutexGuard<'s, State>> {
+pub(crate) fn refresh<'s>(state: &'s Mutex<State>, device: &Device, program: &str) -> Result<MutexGuard<'s, State>> {
     let mut state = lock(state);
     let known = (state.generation != 0).then_some(state.generation);
     if let Some(running) = device.running_since(known)? {
@@ -110,7 +110,7 @@ pub(crate) fn name_of(file: &str) -> String {
 }
 
 /// Applies updates; returns what became of each.
-fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
+pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
     use proto::write_request::Atomicity as Wanted;
     let atomicity = match Wanted::try_from(request.atomicity) {
         Ok(Wanted::ContinueOnError) => {

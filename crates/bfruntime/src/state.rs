@@ -17,7 +17,13 @@ pub(crate) struct State {
     pub generation: u64,
     pub schema: Arc<Schema>,
     pub nodes: BTreeMap<u32, Node>,
-    pub groups: BTreeMap<u16, Vec<Association>>,
+    pub groups: BTreeMap<u16, Group>,
+    /// Ports of link aggregation groups.
+    pub lags: BTreeMap<u32, BTreeSet<u32>>,
+    /// Nodes of which one gets a copy.
+    pub ecmps: BTreeMap<u32, BTreeSet<u32>>,
+    /// Ports by level-2 exclusion id.
+    pub pruned: BTreeMap<u32, BTreeSet<u32>>,
     /// Members that take no part in a group, by profile and group.
     pub inactive: BTreeMap<(u32, u32), BTreeSet<u32>>,
     /// Data as they were written, by session.
@@ -26,18 +32,26 @@ pub(crate) struct State {
     pub ports: BTreeMap<u32, Vec<DataField>>,
 }
 
-/// A node of multicast groups: copies to these ports.
+/// A node of multicast groups: copies to these ports, and to one port of each of these link aggregation groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Node {
     pub rid: u16,
     pub ports: BTreeSet<u32>,
+    pub lags: BTreeSet<u32>,
 }
 
-/// A node of a group.
+/// A multicast group: nodes, and sets of nodes of which one gets a copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub nodes: Vec<Association>,
+    pub ecmps: Vec<Association>,
+}
+
+/// A node of a group, or a set of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Association {
-    pub node: u32,
-    /// Packets with this level-1 exclusion id are not copied to the node.
+    pub id: u32,
+    /// Packets with this level-1 exclusion id are not copied to it.
     pub exclusion: Option<u16>,
 }
 
@@ -45,7 +59,10 @@ pub(crate) struct Association {
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Node(u32, Option<Node>),
-    Group(u16, Option<Vec<Association>>),
+    Group(u16, Option<Group>),
+    Lag(u32, Option<BTreeSet<u32>>),
+    Ecmp(u32, Option<BTreeSet<u32>>),
+    Pruned(u32, Option<BTreeSet<u32>>),
     Inactive((u32, u32), BTreeSet<u32>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
@@ -57,7 +74,10 @@ impl State {
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Node(id, node) => set(&mut self.nodes, id, node),
-            Change::Group(id, nodes) => set(&mut self.groups, id, nodes),
+            Change::Group(id, group) => set(&mut self.groups, id, group),
+            Change::Lag(id, ports) => set(&mut self.lags, id, ports),
+            Change::Ecmp(id, nodes) => set(&mut self.ecmps, id, nodes),
+            Change::Pruned(id, ports) => set(&mut self.pruned, id, ports),
             Change::Inactive(group, members) if members.is_empty() => drop(self.inactive.remove(&group)),
             Change::Inactive(group, members) => drop(self.inactive.insert(group, members)),
             Change::Session(id, data) => set(&mut self.sessions, id, data),

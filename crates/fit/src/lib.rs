@@ -20,6 +20,6 @@ mod tests;
 mod text;
 
 pub use estimate::{Estimate, Item, Link, Place, Problem, Stage, estimate};
-pub use pipe::of_pipe;
+pub use pipe::{of_pipe, pipes};
 pub use resources::Resources;
 pub use target::{Logic, Memory, Phv, Target};

@@ -17,6 +17,7 @@ mod repair;
 mod slow_path;
 
 pub use bfd::{Heard, bfd};
+pub use hopwright_bfruntime::fuzz::Controller as BfRuntimeController;
 pub use hopwright_openflow::fuzz::Controllers;
 pub use hopwright_rina::fuzz::management as rina_management;
 pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};
@@ -98,4 +99,9 @@ pub fn switch_configs() -> Configs {
     const PROGRAM: &str = include_str!("../../../examples/l2.p4");
     let compiled = compile_text("l2.p4", PROGRAM, &Options::default(), true);
     Configs::new(compiled.pipeline.expect("the program compiles"))
+}
+
+/// A fuzzer of requests by BfRuntime, with a Tofino program that has tables of all kinds.
+pub fn bfruntime_controller() -> BfRuntimeController {
+    BfRuntimeController::new(include_str!("../../../tests/bfruntime/router.p4"))
 }

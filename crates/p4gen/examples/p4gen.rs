@@ -1,18 +1,25 @@
 //! Prints the program of a seed, or with a directory as second argument writes `SEED.p4` and `SEED.stf` there. With `traffic`
-//! as a third the program copies and repeats packets.
+//! as a further one the program copies and repeats packets; with `psa` or `tna` it is for this architecture.
 
 use std::process::ExitCode;
 
-use hopwright_p4gen::Config;
+use hopwright_p4gen::{Architecture, Config};
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let Some(Ok(seed)) = args.next().map(|s| s.parse()) else {
-        eprintln!("usage: p4gen SEED [DIRECTORY [traffic]]");
+        eprintln!("usage: p4gen SEED [DIRECTORY [traffic] [psa | tna]]");
         return ExitCode::FAILURE;
     };
     let directory = args.next();
-    let config = Config { traffic: args.next().is_some_and(|a| a == "traffic"), ..Config::default() };
+    let rest: Vec<String> = args.collect();
+    let has = |word: &str| rest.iter().any(|a| a == word);
+    let architecture = match (has("psa"), has("tna")) {
+        (true, _) => Architecture::Psa,
+        (_, true) => Architecture::Tna,
+        _ => Architecture::V1model,
+    };
+    let config = Config { traffic: has("traffic"), ..Config::of(architecture) };
     let case = hopwright_p4gen::generate(seed, &config);
     let Some(directory) = directory else {
         print!("{}", case.program);

@@ -65,7 +65,7 @@ impl Generator {
             let kind = *self.random.pick(&["packets", "bytes", "packets_and_bytes"]);
             // Sometimes smaller than the indices.
             let size = self.random.between(4, 8) as u32;
-            self.line(format!("counter({size}, CounterType.{kind}) {name};"));
+            self.line(self.config.architecture.counter(&name, size, kind));
             self.counters.push((name, size));
         }
         for _ in 0..self.random.between(0, 2) {
@@ -75,7 +75,7 @@ impl Generator {
                 _ => self.register_type(),
             };
             let size = self.random.between(4, 8) as u32;
-            self.line(format!("register<{ty}>({size}) {name};"));
+            self.line(self.config.architecture.register(&name, size, ty));
             self.registers.push((name, size, ty));
         }
         if self.config.meters && self.random.one_in(2) {

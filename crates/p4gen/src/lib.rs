@@ -3,6 +3,7 @@
 //! The same seed and configuration always yield the same case. Programs are well typed and compile; what they compute has no
 //! purpose. Entries are written as an STF file, so that a case can be kept as two files and run by hand.
 
+mod architecture;
 mod control;
 mod expr;
 mod headers;
@@ -15,12 +16,15 @@ mod stmt;
 mod table;
 mod traffic;
 
+pub use architecture::Architecture;
 use headers::{Header, Headers};
 use random::Random;
 
 /// What programs may contain.
 #[derive(Clone, Debug)]
 pub struct Config {
+    /// The architecture. [`Config::of`] leaves out what only v1model has.
+    pub architecture: Architecture,
     /// The widest value in bits; at least 32.
     pub max_width: u32,
     /// The approximate number of statements of a control.
@@ -80,6 +84,7 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Config {
         Config {
+            architecture: Architecture::V1model,
             max_width: 128,
             statements: 14,
             packets: 24,
@@ -114,7 +119,7 @@ impl Default for Config {
 /// A program with entries and packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// P4-16 for v1model.
+    /// P4-16.
     pub program: String,
     /// STF lines that fill the tables.
     pub entries: String,
@@ -293,12 +298,13 @@ impl Generator {
     fn program(&mut self) -> String {
         self.types = (0..6).map(|_| self.any_type()).collect();
         self.line("#include <core.p4>");
-        self.line("#include <v1model.p4>");
+        self.line(format!("#include <{}>", self.config.architecture.include()));
         if self.config.extensions {
             self.line("#include <bits.p4>");
             self.line("#include <internet_checksum.p4>");
             self.line("match_kind { masked }");
         }
+        self.standard_metadata();
         self.declare_headers();
         if self.config.calls {
             for _ in 0..self.random.below(3) {
@@ -308,13 +314,18 @@ impl Generator {
         self.taking_functions();
         self.sub_parsers();
         self.parser();
-        self.verify_control();
+        let v1model = self.config.architecture == Architecture::V1model;
+        if v1model {
+            self.verify_control();
+        }
         self.nested_controls();
         self.match_control("I");
         self.match_control("E");
-        self.compute_control();
+        if v1model {
+            self.compute_control();
+        }
         self.deparser();
-        self.line("V1Switch(P(), V(), I(), E(), C(), D()) main;");
+        self.package();
         if self.config.traffic {
             self.traffic_entries();
         }

@@ -1,6 +1,6 @@
 //! Statements of controls, actions, functions and parser states.
 
-use crate::{Callable, Direction, Generator, Place, Ty};
+use crate::{Architecture, Callable, Direction, Generator, Place, Ty};
 
 const DEPTH: usize = 3;
 
@@ -219,7 +219,9 @@ impl Generator {
                     let pair = *self.random.pick(&["hdr.v.data == hdr.w.data", "meta.vb != hdr.v.data"]);
                     self.line(format!("{target} = {pair};"));
                 }
-                if let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(_))) {
+                if self.config.hash
+                    && let Some((target, _)) = self.target(|t| matches!(t, Ty::Bits(_)))
+                {
                     let algorithm = *self.random.pick(&["crc32", "csum16", "xor16"]);
                     let width = self.width();
                     let other = self.leaf(Ty::Bits(width));
@@ -238,7 +240,10 @@ impl Generator {
 
     /// A condition that holds for most packets.
     fn assertion(&mut self) -> bool {
-        if !matches!(self.place, Place::Control | Place::Action) || !self.random.one_in(8) {
+        if self.config.architecture == Architecture::Tna
+            || !matches!(self.place, Place::Control | Place::Action)
+            || !self.random.one_in(8)
+        {
             return false;
         }
         let (value, literal) = (self.leaf(Ty::Bits(9)), self.literal(Ty::Bits(9)));
@@ -338,7 +343,8 @@ impl Generator {
             let value = self.expr(ty, DEPTH);
             self.line(format!("{register}.write((bit<32>)({index}), {value});"));
         } else if let Some((target, _)) = self.target(|t| t == ty) {
-            self.line(format!("{register}.read({target}, (bit<32>)({index}));"));
+            let index = format!("(bit<32>)({index})");
+            self.line(self.config.architecture.read(&register, &index, &target));
         } else {
             return false;
         }

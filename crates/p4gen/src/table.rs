@@ -36,7 +36,7 @@ impl Generator {
         let name = self.name("t");
         let counter = if self.config.state && self.random.one_in(3) { Some(self.name("direct")) } else { None };
         if let Some(counter) = &counter {
-            self.line(format!("direct_counter(CounterType.packets_and_bytes) {counter};"));
+            self.line(self.config.architecture.direct_counter(counter));
         }
         let meter = if self.config.meters && self.random.one_in(5) { Some(self.name("direct")) } else { None };
         if let Some(meter) = &meter {
@@ -69,7 +69,7 @@ impl Generator {
             self.line("default_action = NoAction();");
         }
         if let Some(counter) = &counter {
-            self.line(format!("counters = {counter};"));
+            self.line(format!("{} = {counter};", self.config.architecture.counters()));
         }
         if let Some(meter) = &meter {
             self.line(format!("meters = {meter};"));

@@ -1,11 +1,12 @@
 //! Statements that copy a packet or send it through the pipeline again.
 
-use crate::{Generator, Place, Ty};
+use crate::{Architecture, Generator, Place, Ty};
 
 impl Generator {
     /// Requests a copy, another pass, a truncation or a message in ingress or egress.
     pub(crate) fn traffic_statement(&mut self) -> bool {
-        if !matches!(self.place, Place::Control | Place::Action) || self.outer.is_empty() {
+        let v1model = self.config.architecture == Architecture::V1model;
+        if !v1model || !matches!(self.place, Place::Control | Place::Action) || self.outer.is_empty() {
             return false;
         }
         let cond = self.expr(Ty::Bool, 2);

@@ -4,6 +4,9 @@ use super::{Field, Key, Matching, Object, Table, Ty};
 
 const MULTICAST_GROUPS: u32 = 0xff02_0001;
 const MULTICAST_NODES: u32 = 0xff02_0002;
+const MULTICAST_ECMPS: u32 = 0xff02_0003;
+const MULTICAST_LAGS: u32 = 0xff02_0004;
+const PRUNING: u32 = 0xff02_0005;
 const MIRROR: u32 = 0xff04_0001;
 const PORTS: u32 = 0xff01_0001;
 
@@ -12,7 +15,13 @@ pub(crate) mod group {
     pub(crate) const NODES: u32 = 1;
     pub(crate) const EXCLUSION_VALID: u32 = 2;
     pub(crate) const EXCLUSION: u32 = 3;
+    pub(crate) const ECMPS: u32 = 4;
+    pub(crate) const ECMP_EXCLUSION_VALID: u32 = 5;
+    pub(crate) const ECMP_EXCLUSION: u32 = 6;
 }
+
+/// The one field of link aggregation groups, of sets of nodes, and of level-2 exclusion ids: ports or nodes.
+pub(crate) const LIST: u32 = 1;
 
 /// Fields of multicast nodes.
 pub(crate) mod node {
@@ -93,7 +102,7 @@ pub(crate) fn tables() -> Vec<Table> {
     let port_class = |f: Field| Field { annotation: Some(("$bfrt_port_type_class", "dev_port")), ..f };
     vec![
         Table {
-            depends_on: vec![MULTICAST_NODES],
+            depends_on: vec![MULTICAST_NODES, MULTICAST_ECMPS],
             ..table(
                 MULTICAST_GROUPS,
                 "$pre.mgid",
@@ -104,9 +113,39 @@ pub(crate) fn tables() -> Vec<Table> {
                     field(group::NODES, "$MULTICAST_NODE_ID", Ty::Uint(32)).repeated(),
                     field(group::EXCLUSION_VALID, "$MULTICAST_NODE_L1_XID_VALID", Ty::Bool).repeated(),
                     field(group::EXCLUSION, "$MULTICAST_NODE_L1_XID", Ty::Uint(16)).repeated(),
+                    field(group::ECMPS, "$MULTICAST_ECMP_ID", Ty::Uint(32)).repeated(),
+                    field(group::ECMP_EXCLUSION_VALID, "$MULTICAST_ECMP_L1_XID_VALID", Ty::Bool).repeated(),
+                    field(group::ECMP_EXCLUSION, "$MULTICAST_ECMP_L1_XID", Ty::Uint(16)).repeated(),
                 ],
             )
         },
+        Table {
+            depends_on: vec![MULTICAST_NODES],
+            ..table(
+                MULTICAST_ECMPS,
+                "$pre.ecmp",
+                Object::MulticastEcmps,
+                1 << 24,
+                key("$MULTICAST_ECMP_ID", 32),
+                vec![field(LIST, "$MULTICAST_NODE_ID", Ty::Uint(32)).repeated().mandatory()],
+            )
+        },
+        table(
+            MULTICAST_LAGS,
+            "$pre.lag",
+            Object::MulticastLags,
+            256,
+            key("$MULTICAST_LAG_ID", 8),
+            vec![port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated())],
+        ),
+        table(
+            PRUNING,
+            "$pre.prune",
+            Object::Pruning,
+            512,
+            key("$MULTICAST_L2_XID", 16),
+            vec![port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated().mandatory())],
+        ),
         table(
             MULTICAST_NODES,
             "$pre.node",

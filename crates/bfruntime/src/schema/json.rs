@@ -55,6 +55,9 @@ fn kind(object: &Object) -> &'static str {
         Object::PortMetadata { .. } => "PortMetadata",
         Object::MulticastGroups => "PreMgid",
         Object::MulticastNodes => "PreNode",
+        Object::MulticastLags => "PreLag",
+        Object::MulticastEcmps => "PreEcmp",
+        Object::Pruning => "PrePrune",
         Object::Mirror => "MirrorCfg",
         Object::Ports => "PortConfigure",
     }

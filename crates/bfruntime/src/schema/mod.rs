@@ -41,9 +41,11 @@ pub(crate) struct Schema {
     pub program: String,
     pub tables: Vec<Table>,
     pub digests: Vec<Digest>,
-    /// Registers of the architecture: which ports lead back, and which nodes have which exclusion id.
+    /// Registers of the architecture: which ports lead back, which nodes have which level-1 exclusion id, and which ports which
+    /// level-2 exclusion ids.
     pub loopback_register: Option<u32>,
     pub exclusion_register: Option<u32>,
+    pub pruning_register: Option<u32>,
     by_id: HashMap<u32, usize>,
 }
 
@@ -51,7 +53,8 @@ impl Schema {
     /// A schema of these tables, of which the first one with an id counts.
     pub(crate) fn new(program: String, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
         let by_id = tables.iter().enumerate().rev().map(|(at, table)| (table.id, at)).collect();
-        Schema { program, tables, digests, loopback_register: None, exclusion_register: None, by_id }
+        let (loopback_register, exclusion_register, pruning_register) = (None, None, None);
+        Schema { program, tables, digests, loopback_register, exclusion_register, pruning_register, by_id }
     }
 
     pub(crate) fn table(&self, id: u32) -> Option<&Table> {
@@ -114,6 +117,9 @@ pub(crate) enum Object {
     },
     MulticastGroups,
     MulticastNodes,
+    MulticastLags,
+    MulticastEcmps,
+    Pruning,
     Mirror,
     Ports,
 }
@@ -121,7 +127,16 @@ pub(crate) enum Object {
 impl Object {
     /// Whether every device has it, whatever its program.
     fn is_fixed(self) -> bool {
-        matches!(self, Object::MulticastGroups | Object::MulticastNodes | Object::Mirror | Object::Ports)
+        matches!(
+            self,
+            Object::MulticastGroups
+                | Object::MulticastNodes
+                | Object::MulticastLags
+                | Object::MulticastEcmps
+                | Object::Pruning
+                | Object::Mirror
+                | Object::Ports
+        )
     }
 }
 

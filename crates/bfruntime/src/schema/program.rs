@@ -14,9 +14,11 @@ const SELECTOR: u32 = 0x82 << 24;
 const PORT_METADATA: u32 = 0x90 << 24;
 /// The register of port metadata, by port.
 const PORT_METADATA_REGISTER: &str = "port_metadata";
-/// The register of ports that lead back to ingress, and that of exclusion ids by replication id.
+/// The register of ports that lead back to ingress, that of level-1 exclusion ids by replication id, and that of ports by level-2
+/// exclusion id.
 const LOOPBACK_REGISTER: &str = "loopback";
 const EXCLUSION_REGISTER: &str = "level1_exclusion";
+const PRUNING_REGISTER: &str = "level2_exclusion";
 /// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
@@ -38,6 +40,7 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     Schema {
         loopback_register: register(LOOPBACK_REGISTER),
         exclusion_register: register(EXCLUSION_REGISTER),
+        pruning_register: register(PRUNING_REGISTER),
         ..schema
     }
 }

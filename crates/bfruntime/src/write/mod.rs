@@ -63,6 +63,9 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
                 Object::PortMetadata { register } => request.port_metadata(register),
                 Object::MulticastNodes => request.node(),
                 Object::MulticastGroups => request.multicast_group(),
+                Object::MulticastLags => request.lag(),
+                Object::MulticastEcmps => request.ecmp(),
+                Object::Pruning => request.pruning(),
                 Object::Mirror => request.session(),
                 Object::Ports => request.port(),
             }

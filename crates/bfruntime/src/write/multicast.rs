@@ -1,5 +1,8 @@
-//! Writes multicast nodes and groups. P4Runtime's groups consist of copies; here a group consists of nodes, each with a replication
-//! id and ports, which belong to several groups.
+//! Writes what multicast groups consist of. P4Runtime's groups consist of copies; here a group consists of nodes, each with a
+//! replication id and ports, which belong to several groups.
+//!
+//! A device sends a copy to one port of a link aggregation group, and to one node of a set of nodes, by hashes of the packet. Here it
+//! is the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +12,62 @@ use v1::packet_replication_engine_entry::Type as Replicates;
 use v1::update::Type;
 
 use super::{Meaning, Request, objects, v1_update};
-use crate::failure::{Result, exists, invalid, not_found, unimplemented};
+use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::update::Type as Kind;
-use crate::schema::fixed::{group, node};
-use crate::state::{Association, Change, MAX_NODES, Node};
+use crate::schema::fixed::{LIST, group, node};
+use crate::state::{Association, Change, Group, MAX_NODES, Node, State};
 
 /// The register that says by replication id to which level-1 exclusion id a node belongs, if this bit is set.
 const EXCLUDED: u32 = 1 << 16;
+/// Level-2 exclusion ids, and ports that a register has for each.
+const PRUNING_IDS: u32 = 512;
+const PRUNED_PORTS: u32 = 512;
+
+/// What multicast groups consist of, of which one part may be about to change.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'s> {
+    state: &'s State,
+    node: Option<(u32, &'s Node)>,
+    lag: Option<(u32, &'s BTreeSet<u32>)>,
+    ecmp: Option<(u32, &'s BTreeSet<u32>)>,
+}
+
+impl<'s> Plan<'s> {
+    pub(super) fn of(state: &'s State) -> Plan<'s> {
+        Plan { state, node: None, lag: None, ecmp: None }
+    }
+
+    fn node(&self, id: u32) -> Option<&'s Node> {
+        self.node.filter(|n| n.0 == id).map(|n| n.1).or_else(|| self.state.nodes.get(&id))
+    }
+
+    fn lag(&self, id: u32) -> Option<&'s BTreeSet<u32>> {
+        self.lag.filter(|l| l.0 == id).map(|l| l.1).or_else(|| self.state.lags.get(&id))
+    }
+
+    fn ecmp(&self, id: u32) -> Option<&'s BTreeSet<u32>> {
+        self.ecmp.filter(|e| e.0 == id).map(|e| e.1).or_else(|| self.state.ecmps.get(&id))
+    }
+
+    /// The copies of a group: replication ids and ports.
+    pub(super) fn copies(&self, group: &Group) -> BTreeSet<(u16, u32)> {
+        let mut copies = BTreeSet::new();
+        let chosen = group.ecmps.iter().filter_map(|a| self.ecmp(a.id)?.first());
+        for node in group.nodes.iter().map(|a| &a.id).chain(chosen).filter_map(|id| self.node(*id)) {
+            let chosen = node.lags.iter().filter_map(|id| self.lag(*id)?.first());
+            copies.extend(node.ports.iter().chain(chosen).map(|port| (node.rid, *port)));
+        }
+        copies
+    }
+
+    /// The updates of groups that the change concerns.
+    fn updates(&self) -> Vec<v1::Update> {
+        let before = Plan::of(self.state);
+        let changed = |group: &&Group| before.copies(group) != self.copies(group);
+        let groups = self.state.groups.iter().filter(|(_, group)| changed(group));
+        groups.map(|(number, group)| written(Type::Modify, *number, &self.copies(group))).collect()
+    }
+}
 
 impl Request<'_> {
     pub(super) fn node(&self) -> Result<Meaning> {
@@ -23,8 +75,7 @@ impl Request<'_> {
             if self.kind != Kind::Delete {
                 return Err(invalid("$MULTICAST_NODE_ID is missing"));
             }
-            let used = |id: &&u32| self.state.groups.values().flatten().any(|a| a.node == **id);
-            if self.state.nodes.keys().any(|id| used(&id)) {
+            if self.state.nodes.keys().any(|id| self.is_used(*id)) {
                 return Err(invalid("multicast groups have nodes still"));
             }
             let changes = self.state.nodes.keys().map(|id| Change::Node(*id, None)).collect();
@@ -33,11 +84,11 @@ impl Request<'_> {
         let id = id as u32;
         let before = self.state.nodes.get(&id);
         let there = || not_found(format!("there is no multicast node {id}"));
-        let node = match (self.kind, before) {
+        let mut node = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is a multicast node {id} already"))),
             (Kind::Insert | Kind::InsertOrModify, None) => Node::default(),
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, _) => before.ok_or_else(there)?.clone(),
-            (Kind::Delete, Some(_)) if self.state.groups.values().flatten().any(|a| a.node == id) => {
+            (Kind::Delete, Some(_)) if self.is_used(id) => {
                 return Err(invalid(format!("a multicast group has node {id} still")));
             }
             (Kind::Delete, before) => {
@@ -49,27 +100,102 @@ impl Request<'_> {
         if before.is_none() && self.state.nodes.len() >= MAX_NODES {
             return Err(invalid(format!("there are {MAX_NODES} multicast nodes already")));
         }
-        let mut node = node;
         let data = self.data()?;
         if let Some(rid) = data.small(node::RID, "$MULTICAST_RID", 16)? {
             node.rid = rid as u16;
         }
-        if !data.numbers(node::LAGS, "$MULTICAST_LAG_ID")?.is_empty() {
-            return Err(unimplemented("link aggregation groups of multicast nodes are not supported"));
+        for (list, field, name) in
+            [(&mut node.ports, node::PORTS, "$DEV_PORT"), (&mut node.lags, node::LAGS, "$MULTICAST_LAG_ID")]
+        {
+            let given = data.numbers(field, name)?;
+            if data.has(field) || before.is_none() {
+                self.change_list(list, given);
+            }
         }
-        let ports = data.numbers(node::PORTS, "$DEV_PORT")?;
-        match (self.kind, self.said.table_flags.is_some_and(|f| f.mod_del)) {
-            (Kind::ModifyInc, true) => node.ports.retain(|p| !ports.contains(p)),
-            (Kind::ModifyInc, false) => node.ports.extend(ports),
-            _ if data.has(node::PORTS) || before.is_none() => node.ports = ports.iter().copied().collect(),
-            _ => {}
+        if node.lags.iter().any(|id| *id > 255) {
+            return Err(invalid("link aggregation groups have numbers up to 255"));
+        }
+        // A new node is in no group yet.
+        let updates = match before {
+            Some(_) => Plan { node: Some((id, &node)), ..Plan::of(self.state) }.updates(),
+            None => Vec::new(),
+        };
+        Ok(Meaning { updates, changes: vec![Change::Node(id, Some(node))] })
+    }
+
+    /// Whether a group, or a set of nodes, has a node.
+    fn is_used(&self, node: u32) -> bool {
+        self.state.groups.values().flat_map(|group| &group.nodes).any(|a| a.id == node)
+            || self.state.ecmps.values().any(|nodes| nodes.contains(&node))
+    }
+
+    /// Replaces what a list has, or with `MODIFY_INC` adds to it or removes from it.
+    fn change_list(&self, list: &mut BTreeSet<u32>, given: &[u32]) {
+        match (self.kind, self.removes()) {
+            (Kind::ModifyInc, true) => list.retain(|member| !given.contains(member)),
+            (Kind::ModifyInc, false) => list.extend(given),
+            _ => *list = given.iter().copied().collect(),
+        }
+    }
+
+    fn removes(&self) -> bool {
+        self.kind == Kind::ModifyInc && self.said.table_flags.is_some_and(|flags| flags.mod_del)
+    }
+
+    /// The number of an entry that is a list, and the list that it becomes: `None` if the entry goes.
+    fn list(&self, before: &BTreeMap<u32, BTreeSet<u32>>) -> Result<(u32, Option<BTreeSet<u32>>)> {
+        let id = self.number()? as u32;
+        let (name, before) = (&self.table.name, before.get(&id));
+        let there = || not_found(format!("`{name}` has no entry {id}"));
+        let mut list = match (self.kind, before) {
+            (Kind::Insert, Some(_)) => return Err(exists(format!("`{name}` has an entry {id} already"))),
+            (Kind::Insert | Kind::InsertOrModify, None) => BTreeSet::new(),
+            (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, _) => before.ok_or_else(there)?.clone(),
+            (Kind::Delete, _) => return before.ok_or_else(there).map(|_| (id, None)),
+            _ => return Err(self.unsupported()),
+        };
+        let field = self.table.data.first().map_or("", |field| field.name.as_str());
+        self.change_list(&mut list, self.data()?.numbers(LIST, field)?);
+        Ok((id, Some(list)))
+    }
+
+    pub(super) fn lag(&self) -> Result<Meaning> {
+        let (id, ports) = self.list(&self.state.lags)?;
+        let none = BTreeSet::new();
+        let plan = Plan { lag: Some((id, ports.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
+        Ok(Meaning { updates: plan.updates(), changes: vec![Change::Lag(id, ports)] })
+    }
+
+    pub(super) fn ecmp(&self) -> Result<Meaning> {
+        let (id, nodes) = self.list(&self.state.ecmps)?;
+        if nodes.is_none() && self.state.groups.values().flat_map(|group| &group.ecmps).any(|a| a.id == id) {
+            return Err(invalid(format!("a multicast group has the set of nodes {id} still")));
+        }
+        if let Some(missing) = nodes.iter().flatten().find(|node| !self.state.nodes.contains_key(node)) {
+            return Err(not_found(format!("there is no multicast node {missing}")));
+        }
+        let none = BTreeSet::new();
+        let plan = Plan { ecmp: Some((id, nodes.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
+        Ok(Meaning { updates: plan.updates(), changes: vec![Change::Ecmp(id, nodes)] })
+    }
+
+    pub(super) fn pruning(&self) -> Result<Meaning> {
+        let (id, ports) = self.list(&self.state.pruned)?;
+        if id >= PRUNING_IDS || ports.iter().flatten().any(|port| *port >= PRUNED_PORTS) {
+            return Err(invalid(format!("level-2 exclusion ids and ports are less than {PRUNING_IDS}")));
         }
         let mut meaning = Meaning::default();
-        for (number, nodes) in self.state.groups.iter().filter(|(_, nodes)| nodes.iter().any(|a| a.node == id)) {
-            let changed = |at: u32| if at == id { Some(&node) } else { self.state.nodes.get(&at) };
-            meaning.updates.push(written(Type::Modify, *number, nodes, &changed));
+        // Programs that exclude ports have the register.
+        if let Some(register) = self.state.schema.pruning_register {
+            let none = BTreeSet::new();
+            let (before, after) = (self.state.pruned.get(&id).unwrap_or(&none), ports.as_ref().unwrap_or(&none));
+            for port in before.symmetric_difference(after) {
+                let index = Some(v1::Index { index: i64::from(id * PRUNED_PORTS + port) });
+                let data = v1::p4_data::Data::Bitstring(vec![u8::from(after.contains(port))].into());
+                meaning.updates.extend(objects::register(register, index, data).updates);
+            }
         }
-        meaning.changes.push(Change::Node(id, Some(node)));
+        meaning.changes.push(Change::Pruned(id, ports));
         Ok(meaning)
     }
 
@@ -78,7 +204,7 @@ impl Request<'_> {
             if self.kind != Kind::Delete {
                 return Err(invalid("$MGID is missing"));
             }
-            let delete = |number: &u16| written(Type::Delete, *number, &[], &|_| None);
+            let delete = |number: &u16| written(Type::Delete, *number, &BTreeSet::new());
             let updates = self.state.groups.keys().map(delete).collect();
             return Ok(Meaning { updates, changes: vec![Change::NoGroups] });
         };
@@ -94,67 +220,82 @@ impl Request<'_> {
             }
             (Kind::Delete, _) => {
                 before.ok_or_else(missing)?;
-                let updates = vec![written(Type::Delete, id, &[], &|_| None)];
+                let updates = vec![written(Type::Delete, id, &BTreeSet::new())];
                 return Ok(Meaning { updates, changes: vec![Change::Group(id, None)] });
             }
             _ => return Err(self.unsupported()),
         };
-        let data = self.data()?;
-        let given = data.numbers(group::NODES, "$MULTICAST_NODE_ID")?;
-        let valid = data.truths(group::EXCLUSION_VALID, "$MULTICAST_NODE_L1_XID_VALID")?;
-        let exclusions = data.numbers(group::EXCLUSION, "$MULTICAST_NODE_L1_XID")?;
-        let count = |n: usize| n == 0 || n == given.len();
-        if !count(valid.len()) || !count(exclusions.len()) {
-            return Err(invalid("a group has as many exclusion ids as nodes"));
-        }
-        let mut nodes: BTreeMap<u32, Option<u16>> = match self.kind {
-            Kind::ModifyInc => before.into_iter().flatten().map(|a| (a.node, a.exclusion)).collect(),
-            _ => BTreeMap::new(),
-        };
-        let removes = self.kind == Kind::ModifyInc && self.said.table_flags.is_some_and(|f| f.mod_del);
         let mut meaning = Meaning::default();
-        for (at, id) in given.iter().enumerate() {
-            let node = self.state.nodes.get(id).ok_or_else(|| not_found(format!("there is no multicast node {id}")))?;
-            if removes {
-                nodes.remove(id);
-                continue;
-            }
-            let exclusion = exclusions.get(at).map(|xid| u16::try_from(*xid));
-            let exclusion = exclusion.transpose().map_err(|_| invalid("an exclusion id of more than 16 bits"))?;
-            let exclusion = exclusion.filter(|_| valid.get(at).copied().unwrap_or(false));
-            nodes.insert(*id, exclusion);
-            // Programs that exclude nodes have the register.
-            if let Some(register) = self.state.schema.exclusion_register {
-                let index = Some(v1::Index { index: i64::from(node.rid) });
-                let value = exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
-                let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
-                meaning.updates.extend(objects::register(register, index, data).updates);
-            }
+        let mut changed = match self.kind {
+            Kind::ModifyInc => before.cloned().unwrap_or_default(),
+            _ => Group::default(),
+        };
+        for given in self.associations([group::NODES, group::EXCLUSION_VALID, group::EXCLUSION])? {
+            let node = self.state.nodes.get(&given.id);
+            let node = node.ok_or_else(|| not_found(format!("there is no multicast node {}", given.id)))?;
+            self.associate(&mut changed.nodes, given);
+            self.exclude(&mut meaning, given, node);
         }
-        let nodes: Vec<Association> =
-            nodes.into_iter().map(|(node, exclusion)| Association { node, exclusion }).collect();
-        meaning.updates.push(written(kind, id, &nodes, &|at| self.state.nodes.get(&at)));
-        meaning.changes.push(Change::Group(id, Some(nodes)));
+        let fields = [group::ECMPS, group::ECMP_EXCLUSION_VALID, group::ECMP_EXCLUSION];
+        for given in self.associations(fields)? {
+            let nodes = self.state.ecmps.get(&given.id);
+            let nodes = nodes.ok_or_else(|| not_found(format!("there is no set of nodes {}", given.id)))?;
+            self.associate(&mut changed.ecmps, given);
+            let nodes = nodes.iter().filter_map(|node| self.state.nodes.get(node));
+            nodes.for_each(|node| self.exclude(&mut meaning, given, node));
+        }
+        meaning.updates.push(written(kind, id, &Plan::of(self.state).copies(&changed)));
+        meaning.changes.push(Change::Group(id, Some(changed)));
         Ok(meaning)
+    }
+
+    /// What a request gives a group: ids, with exclusion ids that may be valid.
+    fn associations(&self, [ids, valid, exclusion]: [u32; 3]) -> Result<Vec<Association>> {
+        let data = self.data()?;
+        let name = |id| self.table.data.iter().find(|field| field.id == id).map_or("", |field| field.name.as_str());
+        let given = data.numbers(ids, name(ids))?;
+        let truths = data.truths(valid, name(valid))?;
+        let exclusions = data.numbers(exclusion, name(exclusion))?;
+        if [truths.len(), exclusions.len()].iter().any(|n| *n != 0 && *n != given.len()) {
+            return Err(invalid(format!("a group has as many `{}` as `{}`", name(exclusion), name(ids))));
+        }
+        let association = |(at, id): (usize, &u32)| {
+            let exclusion = exclusions.get(at).map(|xid| u16::try_from(*xid)).transpose();
+            let exclusion = exclusion.map_err(|_| invalid("an exclusion id of more than 16 bits"))?;
+            Ok(Association { id: *id, exclusion: exclusion.filter(|_| truths.get(at).copied().unwrap_or(false)) })
+        };
+        given.iter().enumerate().map(association).collect()
+    }
+
+    fn associate(&self, all: &mut Vec<Association>, given: Association) {
+        all.retain(|a| a.id != given.id);
+        if !self.removes() {
+            all.push(given);
+            all.sort_by_key(|a| a.id);
+        }
+    }
+
+    /// Tells programs that exclude nodes which packets a node does not get. They have a register for that.
+    fn exclude(&self, meaning: &mut Meaning, given: Association, node: &Node) {
+        let Some(register) = self.state.schema.exclusion_register.filter(|_| !self.removes()) else { return };
+        let index = Some(v1::Index { index: i64::from(node.rid) });
+        let value = given.exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
+        let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
+        meaning.updates.extend(objects::register(register, index, data).updates);
     }
 }
 
 /// The update that writes a group.
-fn written<'n>(kind: Type, number: u16, nodes: &[Association], node: &dyn Fn(u32) -> Option<&'n Node>) -> v1::Update {
+fn written(kind: Type, number: u16, copies: &BTreeSet<(u16, u32)>) -> v1::Update {
     use v1::replica::PortKind;
-    let copies: BTreeSet<(u16, u32)> = nodes
-        .iter()
-        .filter_map(|a| node(a.node))
-        .flat_map(|node| node.ports.iter().map(|port| (node.rid, *port)))
-        .collect();
-    let replica = |(rid, port)| v1::Replica {
-        instance: u32::from(rid),
-        port_kind: Some(PortKind::EgressPort(port)),
+    let replica = |(rid, port): &(u16, u32)| v1::Replica {
+        instance: u32::from(*rid),
+        port_kind: Some(PortKind::EgressPort(*port)),
         ..Default::default()
     };
     let group = v1::MulticastGroupEntry {
         multicast_group_id: u32::from(number),
-        replicas: copies.into_iter().map(replica).collect(),
+        replicas: copies.iter().map(replica).collect(),
         ..Default::default()
     };
     let entry = v1::PacketReplicationEngineEntry { r#type: Some(Replicates::MulticastGroupEntry(group)) };

@@ -5,6 +5,7 @@ use v1::entity::Entity;
 use v1::packet_replication_engine_entry::Type as Replicates;
 use v1::update::Type;
 
+use super::multicast::Plan;
 use super::{Meaning, Request, objects, v1_update};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
@@ -64,11 +65,10 @@ impl Request<'_> {
         }
         if truth(fields, mirror::GROUP_A_VALID) == Some(true) {
             let group = small(fields, mirror::GROUP_A).unwrap_or(0) as u16;
-            let nodes = self.state.groups.get(&group);
-            let nodes = nodes.ok_or_else(|| not_found(format!("there is no multicast group {group}")))?;
-            for node in nodes.iter().filter_map(|a| self.state.nodes.get(&a.node)) {
-                copies.extend(node.ports.iter().map(|port| (*port, u32::from(node.rid))));
-            }
+            let members = self.state.groups.get(&group);
+            let members = members.ok_or_else(|| not_found(format!("there is no multicast group {group}")))?;
+            let all = Plan::of(self.state).copies(members);
+            copies.extend(all.into_iter().map(|(rid, port)| (port, u32::from(rid))));
         }
         copies.sort_unstable();
         copies.dedup();

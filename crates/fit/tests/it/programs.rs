@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use hopwright_driver::{Compiled, compile_file, compile_text};
-use hopwright_fit::{Estimate, Target, estimate};
+use hopwright_fit::{Estimate, Target, estimate, of_pipe, pipes};
 use hopwright_ir::Pipeline;
 use hopwright_syntax::Options;
 
@@ -145,4 +145,21 @@ fn aes_is_bound_by_tables() {
     let most = (3..8).take_while(|rounds| on(&aes(*rounds), "tofino2").fits()).last();
     assert_eq!(most, Some(3));
     assert!(three.needed_by_dependencies < three.stages.len() as u32, "{}", three.to_text());
+}
+
+/// A pipe's estimate has what is in its pipeline, and nothing else.
+#[test]
+fn each_pipe_has_stages_of_its_own() {
+    let whole = file("tests/stf/tna_pipes.p4");
+    assert_eq!(pipes(&whole), [vec![0, 2], vec![1]]);
+    let names = |pipe: u32| -> Vec<String> {
+        let estimate = on(&of_pipe(&whole, pipe).expect("a pipe"), "tofino");
+        assert!(estimate.fits(), "{}", estimate.to_text());
+        let items = estimate.stages.iter().flat_map(|stage| &stage.items);
+        items.filter(|item| item.table).map(|item| item.name.clone()).collect()
+    };
+    assert_eq!([names(0), names(1), names(2)], [vec![], vec!["Back.squares".to_string()], vec![]]);
+    assert!(of_pipe(&whole, 3).is_none());
+    let one = file("p4/bench/l3_tna.p4");
+    assert!(pipes(&one).is_empty() && of_pipe(&one, 0).is_none());
 }

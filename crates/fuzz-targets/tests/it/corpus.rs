@@ -61,6 +61,20 @@ fn openflow() {
 }
 
 #[test]
+fn bfruntime() {
+    let controller = targets::bfruntime_controller();
+    let (mut updates, mut refused, mut found, mut entries) = (0, 0, 0, 0);
+    replay("bfruntime", |data| {
+        let heard = controller.requests(data);
+        updates += heard.updates;
+        refused += heard.refused;
+        found += heard.found;
+        entries += heard.entries;
+    });
+    assert!(updates > refused && refused > 0 && found > 0 && entries > 0, "{updates} {refused} {found} {entries}");
+}
+
+#[test]
 fn rina_management() {
     let (mut pdus, mut discarded, mut objects, mut flows) = (0, 0, 0, 0);
     replay("rina_management", |data| {

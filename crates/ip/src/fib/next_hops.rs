@@ -303,6 +303,8 @@ fn full(program: &Program, table: hopwright_ir::TableId) -> ControlError {
 
 #[cfg(test)]
 mod tests {
+    use hopwright_dataplane::{Executor, FrameSize, Pool, Verdict};
+
     use super::*;
     use crate::program::data_plane;
 
@@ -373,6 +375,66 @@ mod tests {
         assert_eq!(selector.group(group.into()).unwrap().members, [(a.into(), MAX_WEIGHT.into())].into());
         hops.release_group(&program, group).unwrap();
         assert_eq!(hops.len(), 0);
+    }
+
+    /// A frame of a UDP flow: IPv4, or IPv6.
+    fn frame(ipv6: bool, flow: u16) -> Vec<u8> {
+        let ethernet = [&[2, 0, 0, 0, 1, 1, 6, 6, 6, 6, 6, 6][..], if ipv6 { &[0x86, 0xdd] } else { &[8, 0] }].concat();
+        let udp = [&flow.to_be_bytes()[..], &[0, 53, 0, 8, 0, 0]].concat();
+        let mut ip = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 32, 0, 0, 1];
+        if ipv6 {
+            ip = vec![0; 40];
+            (ip[0], ip[5], ip[6], ip[7], ip[8], ip[24]) = (0x60, 8, 17, 64, 0x24, 0x20);
+        } else {
+            let sum: u32 = ip.chunks(2).map(|c| u32::from(u16::from_be_bytes([c[0], c[1]]))).sum();
+            ip[10..12].copy_from_slice(&(!(sum as u16 + (sum >> 16) as u16)).to_be_bytes());
+        }
+        [ethernet, ip, udp].concat()
+    }
+
+    /// By which of two equal paths, ports 2 and 3, a router with a seed sends the flows.
+    fn choices(seed: u32, ipv6: bool, flows: &[u16]) -> Vec<u32> {
+        let vdp = data_plane().unwrap();
+        let program = Program::new(&vdp).unwrap();
+        let insert = |table, matches, action| {
+            program.control[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
+        };
+        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive([2, 0, 0, 0, 1, 1], seed));
+        let mut hops = NextHops::new();
+        let ids = [2, 3].map(|port| (hops.acquire(&program, key(port), |_| forward(port.into())).unwrap(), 1));
+        let group = hops.acquire_group(&program, ids.to_vec()).unwrap();
+        for routes in [program.ipv4, program.ipv6].into_iter().flatten() {
+            let value = BigUint::from(1u8) << (routes.bits - 3);
+            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.multipath(group, 0));
+        }
+        let mut router = Executor::new(vdp);
+        let mut pool = Pool::new(1, FrameSize { headroom: 64, data: 256 }).unwrap();
+        let mut packet = pool.take().unwrap();
+        let mut port = |flow: &u16| {
+            assert!(packet.fill(&frame(ipv6, *flow)));
+            packet.set_ingress_port(1);
+            router.process_batch(std::slice::from_mut(&mut packet), 1);
+            assert_eq!(packet.verdict(), Verdict::Forward);
+            packet.egress_port()
+        };
+        flows.iter().map(&mut port).collect()
+    }
+
+    #[test]
+    fn routers_in_a_row_spread_flows_differently() {
+        let all: Vec<u16> = (0..2000).collect();
+        let share = |ports: &[u32]| ports.iter().filter(|port| **port == 2).count() as f64 / ports.len() as f64;
+        for ipv6 in [false, true] {
+            let first = choices(0x5eed_1235, ipv6, &all);
+            assert!((share(&first) - 0.5).abs() < 0.1, "{}", share(&first));
+            // The flows that the next router gets.
+            let flows: Vec<u16> =
+                all.iter().zip(&first).filter(|(_, port)| **port == 2).map(|(flow, _)| *flow).collect();
+            for seed in [0x5eed_1237, 0xc0ff_ee01, 3, 0x8000_0001] {
+                let second = share(&choices(seed, ipv6, &flows));
+                assert!((second - 0.5).abs() < 0.15, "seed {seed:#x}: {second}");
+            }
+        }
     }
 
     #[test]

@@ -1,17 +1,23 @@
-//! Dead-code elimination: assignments to locals and metadata, and calls without side effects, whose results are never
-//! read.
+//! Dead-code elimination: assignments to locals, metadata and headers, and calls without side effects, whose results are
+//! never read.
 //!
-//! Header fields and intrinsic metadata always count as read: packets and the switch see them.
+//! Intrinsic metadata always count as read, because the switch sees them, and so do headers that are emitted. A header that is
+//! neither emitted nor read, such as Tofino's intrinsic metadata, need not be filled. Field lists count as far as copies and
+//! repetitions name them.
 
 use std::collections::HashMap;
 
-use crate::{Block, Effect, ExternArg, ExternCall, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table, Transition};
+use crate::{
+    Block, Effect, ExternArg, ExternCall, ExternFn, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table,
+    Transition,
+};
 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::walk;
 
 /// Removes assignments and calls whose results are never read.
 pub(super) fn eliminate(pipeline: &mut Pipeline) {
+    unused_lists(pipeline);
     never_read(pipeline);
     overwritten(pipeline);
 }
@@ -19,6 +25,45 @@ pub(super) fn eliminate(pipeline: &mut Pipeline) {
 /// Slots that only the program itself reads.
 fn is_private(kind: SlotKind) -> bool {
     matches!(kind, SlotKind::Local | SlotKind::Metadata)
+}
+
+/// Slots whose values matter only where the program reads them, or emits their header.
+fn is_seen_by_reads_only(kind: SlotKind) -> bool {
+    is_private(kind) || matches!(kind, SlotKind::Field(..) | SlotKind::Valid(_))
+}
+
+/// Removes field lists that no call names.
+fn unused_lists(pipeline: &mut Pipeline) {
+    let mut named = Vec::new();
+    walk::all_stmts(pipeline, &mut |stmt| {
+        if let StmtKind::Extern(call) = &stmt.kind {
+            match call.function {
+                ExternFn::Clone { field_list, .. } => named.extend(field_list),
+                ExternFn::Resubmit(list) | ExternFn::Recirculate(list) => named.push(list),
+                _ => {}
+            }
+        }
+    });
+    pipeline.field_lists.retain(|list| named.contains(&list.index));
+}
+
+/// What is read nowhere in the program.
+struct Unread {
+    slots: Vec<bool>,
+    /// Headers of which neither a field nor the validity bit is read.
+    headers: Vec<bool>,
+    /// Headers whose validity bit is not read.
+    validity: Vec<bool>,
+}
+
+impl Unread {
+    fn slot(&self, slot: SlotId) -> bool {
+        self.slots[slot.index()]
+    }
+
+    fn header(&self, header: HeaderId) -> bool {
+        self.headers[header.index()]
+    }
 }
 
 /// Removes writes of slots that are read nowhere in the program.
@@ -38,7 +83,7 @@ fn never_read(pipeline: &mut Pipeline) {
                     });
                 } else if let StmtKind::AssignSlice { value, .. } = &stmt.kind {
                     walk::expr_slots(value, &mut |s| reads.insert(s));
-                } else if !matches!(stmt.kind, StmtKind::Apply { .. }) {
+                } else if !matches!(stmt.kind, StmtKind::Apply { .. } | StmtKind::SetValid(_)) {
                     effects.reads(pipeline, stmt, &mut |s| reads.insert(s));
                 }
             });
@@ -49,9 +94,14 @@ fn never_read(pipeline: &mut Pipeline) {
         for list in &pipeline.field_lists {
             list.slots.iter().for_each(|&s| reads.insert(s));
         }
-        let dead: Vec<bool> = (pipeline.slots.iter().enumerate())
-            .map(|(i, slot)| is_private(slot.kind) && !reads.contains(SlotId(i as u32)))
+        let slots: Vec<bool> = (pipeline.slots.iter().enumerate())
+            .map(|(i, slot)| is_seen_by_reads_only(slot.kind) && !reads.contains(SlotId(i as u32)))
             .collect();
+        let headers = (0..pipeline.headers.len() as u32)
+            .map(|h| walk::header_slots(pipeline, HeaderId(h)).all(|slot| slots[slot.index()]))
+            .collect();
+        let validity = pipeline.headers.iter().map(|h| slots[h.valid.index()]).collect();
+        let dead = Unread { slots, headers, validity };
         let mut changed = false;
         for block in walk::all_blocks_mut(pipeline) {
             changed |= remove_writes(block, &dead);
@@ -71,11 +121,13 @@ fn is_unused(call: &ExternCall, dead: &impl Fn(SlotId) -> bool) -> bool {
         })
 }
 
-fn remove_writes(block: &mut Block, dead: &[bool]) -> bool {
+fn remove_writes(block: &mut Block, dead: &Unread) -> bool {
     let before = block.len();
-    let is_dead = |s: &SlotId| dead[s.index()];
+    let is_dead = |s: &SlotId| dead.slot(*s);
     block.retain(|stmt| match &stmt.kind {
         StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => !is_dead(slot),
+        StmtKind::SetValid(header) | StmtKind::CopyHeader { dst: header, .. } => !dead.header(*header),
+        StmtKind::SetInvalid(header) => !dead.validity[header.index()],
         StmtKind::Extern(call) => !is_unused(call, &|slot| is_dead(&slot)),
         _ => true,
     });

@@ -560,6 +560,7 @@ impl Lowering<'_> {
             let early = request::early(this, &pipe.ingress_deparser);
             this.block.extend(early);
 
+            this.truncate(pipe, IngressForDeparser, span)?;
             let drop_ctl = this.metadata(pipe, IngressForDeparser, "drop_ctl", span);
             if mirrors {
                 this.mirror_if(mirror, session, drop_ctl.clone(), false, span)?;
@@ -774,6 +775,7 @@ impl Lowering<'_> {
         self.block.extend(body);
         let early = request::early(self, &pipe.egress_deparser);
         self.block.extend(early);
+        self.truncate(pipe, EgressForDeparser, span)?;
         let drop_ctl = self.metadata(pipe, EgressForDeparser, "drop_ctl", span);
         if mirrors {
             self.mirror_if(mirror, session, drop_ctl.clone(), true, span)?;
@@ -785,6 +787,21 @@ impl Lowering<'_> {
         })?;
         let leave = self.nested(|this| this.leave(slots, slots.port, loopback, span))?;
         self.branch(bit(drop_ctl, 0, span), drop, leave, span);
+        Ok(())
+    }
+
+    /// What a deparser of Tofino 2 leaves is cut off behind `mtu_trunc_len` bytes, if the program sets it.
+    fn truncate(&mut self, pipe: &Pipe, role: ParamRole, span: Span) -> Result<()> {
+        let length = member_of(self, &pipe.storage, &pipe.types, role, "mtu_trunc_len");
+        let Some(length) = length.filter(|slot| self.writes(pipe, *slot)) else { return Ok(()) };
+        let set = not(self.is(length, 0, span), span);
+        let length = self.slot_expr(length, span);
+        let cut = self.nested(|this| {
+            let bytes = this.cast(length, Type::Bits(32), span)?;
+            this.extern_call(ExternFn::Truncate, vec![ExternArg::In(bytes)], span);
+            Ok(())
+        })?;
+        self.branch(set, cut, Vec::new(), span);
         Ok(())
     }
 

@@ -42,13 +42,13 @@ impl Lowering<'_> {
         None
     }
 
-    /// Whether a pipe's ingress, its parser or an action writes a slot.
+    /// Whether a control or parser of a pipe, or an action, writes a slot.
     pub(super) fn writes(&self, pipe: &Pipe, slot: SlotId) -> bool {
         let wanted = HashSet::from([slot]);
-        let states = pipe.parsers[0].states.iter().map(|s| &s.body);
+        let states = pipe.parsers.iter().flat_map(|parser| &parser.states).map(|s| &s.body);
         let actions = self.actions.iter().map(|a| &a.body);
         let mut found = false;
-        for block in std::iter::once(&pipe.ingress).chain(states).chain(actions) {
+        for block in [&pipe.ingress, &pipe.egress].into_iter().chain(states).chain(actions) {
             walk::stmts(block, &mut |stmt| {
                 found |= request::assigns(stmt, &wanted);
                 found |= matches!(&stmt.kind, StmtKind::Lookahead { parts, .. } if parts.iter().any(|p| p.0 == slot));

@@ -2,10 +2,12 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EngineKind, SwitchBuilder, Worker, wait};
+use hopwright_dataplane::{BuildError, EngineKind, SwitchBuilder, VirtualDataPlane, Worker, wait};
 use hopwright_host::http::NoLog;
 use hopwright_host::netlink::Netlink;
 use hopwright_host::service_manager::ServiceManager;
@@ -22,6 +24,8 @@ use crate::underlay::{Underlay, next_hop};
 
 /// How long closing everything may take at the end.
 const CLOSING_TIME: Duration = Duration::from_secs(2);
+/// The longest time that a router which is told to stop goes on waiting for its program.
+const STOP_TIME: Duration = Duration::from_millis(20);
 /// The interval between two writes of the statistics file.
 const REPORT_TIME: Duration = Duration::from_secs(1);
 
@@ -29,18 +33,16 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let (make, layout) = (options.data_plane.clone(), setup.config.hopwright.layout);
-    let build = move || match &make {
+    // An open port takes frames from the kernel: compiling a layout, or starting a device, comes before the ports.
+    let takes_long = make.is_some() || layout != Layout::Plain;
+    let mut program = Loading::start(move || match &make {
         Some(make) => (make.0)(&layout.pipeline()),
         None => layout.run(EngineKind::Jit),
-    };
-    // Compiling takes long, as starting a device does, and an open port takes frames from the kernel.
-    let takes_long = layout != Layout::Plain || options.data_plane.is_some();
-    let compiled = takes_long.then(&build).transpose()?;
-    // Build the data plane while devices are opened, which is mostly waiting for the kernel.
-    let vdp = std::thread::Builder::new()
-        .name("program".into())
-        .spawn(move || compiled.map_or_else(build, Ok))
-        .map_err(|e| AgentError::Program(e.to_string()))?;
+    })?;
+    if takes_long && !program.wait(&options.stop)? {
+        return Ok(Stats::default());
+    }
+    // Otherwise the data plane is built while devices are opened, which is mostly waiting for the kernel.
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
     underlay.bind(&setup.links)?;
@@ -51,7 +53,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     {
         return Err(error);
     }
-    let vdp = vdp.join().map_err(|_| AgentError::Program("its thread panicked".into()))??;
+    program.wait(&options.stop)?;
+    let Some(vdp) = program.vdp else { return Ok(Stats::default()) };
     let mut builder = SwitchBuilder::new(vdp)
         .pools(underlay.take_pools())
         .cpu_port(CPU_PORT)
@@ -111,6 +114,38 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         tracing::warn!("not all devices are closed");
     }
     Ok(stats)
+}
+
+/// A data plane that a thread builds. If the router is told to stop meanwhile, the thread is left to itself.
+struct Loading {
+    built: Receiver<Result<Arc<VirtualDataPlane>, BuildError>>,
+    vdp: Option<Arc<VirtualDataPlane>>,
+}
+
+impl Loading {
+    fn start(
+        build: impl FnOnce() -> Result<Arc<VirtualDataPlane>, BuildError> + Send + 'static,
+    ) -> Result<Loading, AgentError> {
+        let (sender, built) = mpsc::channel();
+        let run = move || drop(sender.send(build()));
+        let thread = std::thread::Builder::new().name("program".into()).spawn(run);
+        thread.map_err(|e| AgentError::Program(e.to_string()))?;
+        Ok(Loading { built, vdp: None })
+    }
+
+    /// Waits until the data plane is there, or the router is to stop: then there is none.
+    fn wait(&mut self, stop: &AtomicBool) -> Result<bool, AgentError> {
+        while self.vdp.is_none() && !stop.load(Ordering::Relaxed) {
+            match self.built.recv_timeout(STOP_TIME) {
+                Ok(built) => self.vdp = Some(built?),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(AgentError::Program("its thread panicked".into()));
+                }
+            }
+        }
+        Ok(self.vdp.is_some())
+    }
 }
 
 /// Starts the workers, each pinned to a CPU of the list if it is not empty.
