@@ -6,13 +6,14 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
 use crate::state::cell::Count;
 
-/// A packet that was processed: where it goes, and its bytes.
+/// A copy of a packet that was processed: where it goes, and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Forwarded {
     /// The egress port.
@@ -85,6 +86,37 @@ pub trait Offload: Send {
     /// The device cannot have these rates, or does not answer.
     fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String>;
 
+    /// Reads the direct counter of an entry that is there.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, String>;
+
+    /// Sets the direct counter of an entry that is there. That of a new entry is zero.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    fn set_direct_count(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), String>;
+
+    /// Sets the rates of the direct meter of an entry that is there, and fills its buckets. `None`: every packet is green, as for a new
+    /// entry.
+    ///
+    /// # Errors
+    /// The device cannot have these rates, or does not answer.
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        rates: Option<Rates>,
+    ) -> Result<(), String>;
+
     /// Replaces the members of a value set. What is a member before and after is one all the time.
     ///
     /// # Errors
@@ -97,12 +129,24 @@ pub trait Offload: Send {
     /// The device does not answer.
     fn settle(&mut self) -> Result<(), String>;
 
-    /// Processes packets with their ingress ports, in order, at a time in microseconds. Returns what became of each; `None`: it was
-    /// dropped.
+    /// Sets the members of a multicast group; there are none at first. Packets meet the group as it was or as it is.
+    ///
+    /// # Errors
+    /// There is no room, or the device does not answer.
+    fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), String>;
+
+    /// Sets a clone session. `None` removes it.
+    ///
+    /// # Errors
+    /// There is no room, or the device does not answer.
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
+
+    /// Processes packets with their ingress ports, in order, at a time in microseconds. Returns what is to be sent of each: nothing if it
+    /// was dropped, several copies if the program makes them.
     ///
     /// # Errors
     /// The device does not answer.
-    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String>;
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String>;
 }
 
 /// An [`Offload`] that several threads use.

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
+use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
-use hopwright_rtl::driver::{self, Change, TableDriver, ValueSetDriver};
+use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver, ValueSetDriver};
 use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
 use hopwright_rtl::{Hardware, Refusal, Target};
 use num_bigint::BigUint;
@@ -63,6 +64,7 @@ pub struct SimulatedDesign {
     simulation: Simulation,
     tables: Vec<TableDriver>,
     value_sets: Vec<ValueSetDriver>,
+    copies: CopyDriver,
     /// Cells of registers that the design does not have, since the program does not use them.
     unused: HashMap<(ExternId, u64), BigUint>,
     activity: Arc<Mutex<Activity>>,
@@ -99,8 +101,10 @@ impl SimulatedDesign {
         let tables = (0..pipeline.tables.len() as u32).map(|table| TableDriver::new(pipeline, map, TableId(table)));
         let tables = tables.collect();
         let value_sets = pipeline.value_sets.iter().map(|set| ValueSetDriver::new(map, set)).collect();
+        let copies = CopyDriver::new(map);
         let (unused, activity) = (HashMap::new(), Arc::default());
-        Ok(SimulatedDesign { pipeline: pipeline.clone(), hardware, simulation, tables, value_sets, unused, activity })
+        let pipeline = pipeline.clone();
+        Ok(SimulatedDesign { pipeline, hardware, simulation, tables, value_sets, copies, unused, activity })
     }
 
     /// What the design has done and will do.
@@ -117,6 +121,17 @@ impl SimulatedDesign {
         let map = &self.hardware.verilog.map;
         let accesses = self.tables[table.index()].change(&self.pipeline, map, change);
         self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+    }
+
+    /// The cell of an entry in a table's direct counter or meter.
+    fn cell(
+        &self,
+        table: TableId,
+        object: Option<ExternId>,
+        matches: &[MatchValue],
+        priority: i32,
+    ) -> Option<(ExternId, u64)> {
+        Some((object?, self.tables[table.index()].number(matches, priority)?.into()))
     }
 
     /// The number of an object in the register map.
@@ -210,6 +225,39 @@ impl Offload for SimulatedDesign {
         self.write(meter, index, &driver::meter(rates)?)
     }
 
+    fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, String> {
+        match self.cell(table, self.pipeline[table].direct_counter, matches, priority) {
+            Some((counter, cell)) => Ok(self.counts(counter, cell..cell + 1)?.pop().unwrap_or_default()),
+            None => Ok(Count::default()),
+        }
+    }
+
+    fn set_direct_count(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), String> {
+        match self.cell(table, self.pipeline[table].direct_counter, matches, priority) {
+            Some((counter, cell)) => self.set_count(counter, cell, count),
+            None => Ok(()),
+        }
+    }
+
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        rates: Option<Rates>,
+    ) -> Result<(), String> {
+        match self.cell(table, self.pipeline[table].direct_meter, matches, priority) {
+            Some((meter, cell)) => self.set_meter(meter, cell, rates),
+            None => Ok(()),
+        }
+    }
+
     fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
         let map = &self.hardware.verilog.map;
         let accesses = self.value_sets[set.index()].replace(&self.pipeline[set], map, members);
@@ -221,7 +269,17 @@ impl Offload for SimulatedDesign {
         self.simulation.settle().map(drop).map_err(ended)
     }
 
-    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), String> {
+        let accesses = self.copies.set_group(&self.hardware.verilog.map, group, replicas);
+        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+    }
+
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+        let accesses = self.copies.set_session(&self.hardware.verilog.map, session, to);
+        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+    }
+
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String> {
         // Hardware drops what is longer, and there are no packets without bytes.
         let longest = self.hardware.target.max_packet_bytes as usize;
         let enters = |bytes: &[u8]| !bytes.is_empty() && bytes.len() <= longest;
@@ -237,7 +295,10 @@ impl Offload for SimulatedDesign {
         activity.timing = self.simulation.timing();
         drop(activity);
         let forwarded = |sent: simulation::Sent| Forwarded { port: sent.port.into(), bytes: sent.bytes };
-        let mut became = |bytes: &[u8]| if enters(bytes) { sent.next().flatten().map(forwarded) } else { None };
+        let mut became = |bytes: &[u8]| {
+            let copies = if enters(bytes) { sent.next() } else { None };
+            copies.unwrap_or_default().into_iter().map(forwarded).collect()
+        };
         Ok(packets.iter().map(|(_, bytes)| became(bytes)).collect())
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Control, ControlError, Count, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
+use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
@@ -201,6 +202,46 @@ impl Offload for PartialDesign {
         self.control().meter(meter).and_then(|meters| meters.set_rates(index, rates)).map_err(text)
     }
 
+    fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, String> {
+        let mut count = self.control()[table].direct_count(matches, priority).map_err(text)?;
+        if let Some(on_chip) = self.tables[table.index()] {
+            let there = self.chip.direct_count(on_chip, matches, priority)?;
+            count.packets += there.packets;
+            count.bytes += there.bytes;
+        }
+        Ok(count)
+    }
+
+    fn set_direct_count(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        count: Count,
+    ) -> Result<(), String> {
+        let here = match self.tables[table.index()] {
+            Some(on_chip) => {
+                self.chip.set_direct_count(on_chip, matches, priority, count)?;
+                Count::default()
+            }
+            None => count,
+        };
+        self.control()[table].set_direct_count(matches, priority, here).map_err(text)
+    }
+
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        rates: Option<Rates>,
+    ) -> Result<(), String> {
+        if let Some(on_chip) = self.tables[table.index()] {
+            self.chip.set_direct_meter(on_chip, matches, priority, rates)?;
+        }
+        self.control()[table].set_direct_meter(matches, priority, rates).map_err(text)
+    }
+
     fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
         if let Some(on_chip) = self.value_sets[set.index()] {
             self.chip.set_members(on_chip, members)?;
@@ -212,13 +253,26 @@ impl Offload for PartialDesign {
         self.chip.settle()
     }
 
-    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Option<Forwarded>>, String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), String> {
+        self.chip.set_multicast_group(group, replicas)?;
+        self.control().set_multicast_group(group, Some(replicas.to_vec())).map_err(text)
+    }
+
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+        self.chip.set_clone_session(session, to)?;
+        self.control().set_clone_session(session, to).map_err(text)
+    }
+
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String> {
         let mut results = self.chip.process(packets, now_us)?;
-        let left = |result: &Option<Forwarded>| result.as_ref().and_then(self.left_out);
+        let copies = results.iter().enumerate().flat_map(|(at, copies)| copies.iter().map(move |copy| (at, copy)));
         let (places, left): (Vec<usize>, Vec<_>) =
-            results.iter().enumerate().filter_map(|(at, result)| Some((at, left(result)?))).unzip();
+            copies.filter_map(|(at, copy)| Some((at, (self.left_out)(copy)?))).unzip();
+        for copies in &mut results {
+            copies.retain(|copy| (self.left_out)(copy).is_none());
+        }
         for (at, result) in places.into_iter().zip(self.complete(left, now_us)) {
-            results[at] = result;
+            results[at].extend(result);
         }
         Ok(results)
     }

@@ -57,7 +57,7 @@ impl State {
         group: Option<v1::MulticastGroupEntry>,
     ) -> Result<Option<v1::MulticastGroupEntry>> {
         let replicas = group.as_ref().map(|g| replicas(&g.replicas)).transpose()?;
-        self.vdp.control().set_multicast_group(id as u16, replicas);
+        self.vdp.control().set_multicast_group(id as u16, replicas)?;
         Ok(match group {
             Some(group) => self.groups.insert(id, group),
             None => self.groups.remove(&id),
@@ -99,8 +99,9 @@ impl State {
             group: Some(group),
             truncate: u32::try_from(s.packet_length_bytes).ok().filter(|n| *n != 0),
         });
-        self.vdp.control().set_multicast_group(group, replicas);
-        self.vdp.control().set_clone_session(id, to);
+        // Without the session, nothing leads to its group.
+        self.vdp.control().set_multicast_group(group, replicas)?;
+        self.vdp.control().set_clone_session(id, to)?;
         Ok(match session {
             Some(session) => self.sessions.insert(id, session),
             None => self.sessions.remove(&id),

@@ -11,7 +11,7 @@
 // `put` and `put_addr` say which word is being written, and `win_start` where a window's packet starts, for copies of the memory.
 //
 // With `EDITS`, each read command has its own (see `hw_edit`), which are written before or together with whatever leads to the
-// command two cycles later or more.
+// command two cycles later or more. Those of at most `COMMANDS` (a power of two) commands wait.
 //
 // A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
 // `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` five.
@@ -21,6 +21,7 @@ module hw_packet_store #(
     parameter int DEPTH = 512,
     parameter int MAX_BYTES = 9216,
     parameter int PACKETS = 16,
+    parameter int COMMANDS = 2 * PACKETS,
     parameter int META_BITS = 8,
     parameter int GAP = 1,
     parameter int ALIGNED = 0,
@@ -295,7 +296,7 @@ module hw_packet_store #(
             hw_edit #(
                 .BUS_BYTES(BUS_BYTES),
                 .OFFSET_BITS(LENGTH_BITS),
-                .PACKETS(PACKETS),
+                .PACKETS(COMMANDS),
                 .EDITS(EDITS),
                 .SIZES(SIZES)
             ) edits (

@@ -1,15 +1,15 @@
-//! The core of a design: parser, ingress, egress and deparser as one pipeline, for programs that send each packet to at most
-//! one port.
+//! The core of a design: parser, ingress, egress and deparser as one pipeline, or as two for programs that copy packets.
 //!
-//! The traffic manager is wiring: the egress port is what ingress chose. Headers are put together at all offsets that they can
-//! have in the packet that is sent.
+//! Where each packet goes to at most one port, the traffic manager is wiring: the egress port is what ingress chose. Otherwise a second
+//! pipeline, for egress, is passed by each copy; what it needs of ingress goes with the copy. Headers are put together at all
+//! offsets that they can have in the packet that is sent.
 
 use std::collections::BTreeMap;
 
 use hopwright_ir::{DROP_PORT, Pipeline};
 
 use crate::exclusive;
-use crate::hir::{Binary, Builder, Design, Edit, Input, Op, Piece, Value};
+use crate::hir::{Binary, Builder, Design, Destinations, Edit, IngressOutputs, Input, Node, Op, Piece, Value};
 use crate::refusal::{Capability, Refusal};
 use crate::target::Target;
 use crate::windows;
@@ -20,11 +20,41 @@ const MAX_EDIT: u32 = 16;
 /// How often it is looked into whether a header can be at an offset at all. That takes long.
 const MAX_CHECKS: u32 = 64;
 
-/// A design as one pipeline.
+/// What the traffic manager is to make of a packet: copies in the order of the fields.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyRequest {
+    /// The length of the list of a clone session's group, and where it begins.
+    pub clones: [Value; 2],
+    /// Whether the session has a port of its own, and the port, 9 bits.
+    pub clone_port: [Value; 2],
+    /// The length of the list of the multicast group, and where it begins.
+    pub replicas: [Value; 2],
+    /// Whether the packet goes to a port, and the port, 9 bits.
+    pub port: [Value; 2],
+}
+
+impl CopyRequest {
+    /// All values, in order.
+    pub fn values(&self) -> [Value; 8] {
+        let [[a, b], [c, d], [e, f], [g, h]] = [self.clones, self.clone_port, self.replicas, self.port];
+        [a, b, c, d, e, f, g, h]
+    }
+
+    fn map(&mut self, places: &[Value]) {
+        let fields = [&mut self.clones, &mut self.clone_port, &mut self.replicas, &mut self.port];
+        fields.into_iter().flatten().for_each(|v| *v = places[v.index()]);
+    }
+}
+
+/// A design as one pipeline, or as two.
 #[derive(Clone, Debug)]
 pub struct Core {
-    /// The operations. Its results are not used.
+    /// The operations. Its results are not used. Those in front of `split` are the first pipeline of two; it is zero for one pipeline.
     pub design: Design,
+    /// Of two pipelines, what is between them.
+    pub copies: Option<CopyRequest>,
+    /// Whether this is the last copy of its packet, one bit.
+    pub last: Value,
     /// Whether the packet is dropped, one bit.
     pub drop: Value,
     /// The egress port, 9 bits.
@@ -44,64 +74,70 @@ pub struct Core {
 }
 
 impl Core {
-    /// Makes one pipeline of a design.
+    /// Makes one pipeline of a design, or two.
     ///
     /// # Errors
-    /// The program makes copies of packets, or sends headers that the target does not put together.
+    /// The program sends headers that the target does not put together, or accesses an object in both pipelines.
     pub fn of(pipeline: &Pipeline, design: &Design, target: &Target) -> Result<Core, Vec<Refusal>> {
-        let mut refusals = Vec::new();
-        let mut refuse = |capability, span, message: String| refusals.push(Refusal { capability, span, message });
         let zero = |v: Value| matches!(&design[v].op, Op::Const(bits) if bits.bits() == 0);
         let (ingress, egress) = (&design.ingress, &design.egress);
-        if !zero(ingress.multicast_group) {
-            let message = "the program sets `mcast_grp`".to_string();
-            refuse(Capability::Multicast, design[ingress.multicast_group].span, message);
-        }
-        if !zero(ingress.clone) {
-            refuse(Capability::Multicast, design[ingress.clone].span, "the program clones packets".to_string());
-        }
-        if !zero(egress.truncate) {
-            let message = "the program truncates packets".to_string();
-            refuse(Capability::Truncation, design[egress.truncate].span, message);
-        }
+        let copies = !zero(ingress.multicast_group) || !zero(ingress.clone);
+        let mut refusals = Vec::new();
         for emit in &egress.emits {
             if emit.pieces.iter().any(|piece| matches!(piece, Piece::Region(_))) {
-                let name = &pipeline[emit.header].name;
-                refuse(Capability::VariableHeader, emit.span, format!("header `{name}` has a varbit field"));
+                let message = format!("header `{}` has a varbit field", pipeline[emit.header].name);
+                refusals.push(Refusal { capability: Capability::VariableHeader, span: emit.span, message });
             }
+        }
+        if copies {
+            refusals.extend(shared_by_pipelines(pipeline, design));
         }
         if !refusals.is_empty() {
             return Err(refusals);
         }
         let mut b = Builder::default();
         let mut places: Vec<Value> = Vec::with_capacity(design.nodes.len());
-        let mut dropped = None;
-        for (i, node) in design.nodes.iter().enumerate() {
+        let (first, second) = design.nodes.split_at(design.split);
+        for node in first {
             b.span = node.span;
-            if i == design.split {
-                dropped = Some(b.eq_const(places[ingress.egress_spec.index()], DROP_PORT));
-            }
             let mut op = node.op.clone();
             op.map_operands(|v| places[v.index()]);
-            // Egress is not reached by packets that ingress drops.
-            if let (Some(dropped), Some(enable)) = (dropped, op.enable_mut()) {
-                let on = b.not(dropped);
-                *enable = b.and(*enable, on);
+            places.push(b.rebuild(op, node.width));
+        }
+        let spec = places[ingress.egress_spec.index()];
+        let (mut request, mut truncation) = (None, None);
+        let nothing = if copies {
+            // What enters with the packet is there for both.
+            for input in [Input::Length, Input::IngressPort, Input::Timestamp] {
+                b.input(input);
+            }
+            let (made, session) = request_copies(&mut b, ingress, &places, target);
+            (request, truncation) = (Some(made), session);
+            b.design.split = b.design.nodes.len();
+            b.input(Input::NoCopy)
+        } else {
+            b.eq_const(spec, DROP_PORT)
+        };
+        // Egress is not reached by packets that ingress drops.
+        let something = b.not(nothing);
+        for node in second {
+            b.span = node.span;
+            let mut op = node.op.clone();
+            op.map_operands(|v| places[v.index()]);
+            if let Some(enable) = op.enable_mut() {
+                *enable = b.and(*enable, something);
             }
             places.push(match op {
-                Op::Input(Input::EgressPort) => places[ingress.egress_spec.index()],
-                Op::Input(input @ (Input::EgressRid | Input::Cloned | Input::Replicated | Input::QueueDepth)) => {
+                Op::Input(Input::QueueDepth) => b.constant(0u32, Input::QueueDepth.width()),
+                Op::Input(Input::EgressPort) if !copies => spec,
+                Op::Input(input @ (Input::EgressRid | Input::Cloned | Input::Replicated)) if !copies => {
                     b.constant(0u32, input.width())
                 }
                 op => b.rebuild(op, node.width),
             });
         }
         let at = |v: Value| places[v.index()];
-        let in_ingress = match dropped {
-            Some(dropped) => dropped,
-            None => b.eq_const(at(ingress.egress_spec), DROP_PORT),
-        };
-        let drop = b.or(in_ingress, at(egress.drop));
+        let drop = b.or(nothing, at(egress.drop));
         let headers: Vec<(Value, Value)> = egress
             .emits
             .iter()
@@ -128,16 +164,33 @@ impl Core {
                 edits.push(Edit { enable, offset, bits, span: edit.span });
             }
         }
-        let none = b.constant(0u32, 16);
-        let header_bytes = b.mux(drop, none, bytes);
         let skip = at(egress.skip);
         let whole = b.input(Input::Length);
         let rest = b.binary(Binary::Sub, whole, skip);
+        let own = (at(egress.truncate), at(egress.truncate_length));
+        let (bytes, rest) = truncated(&mut b, own, truncation, bytes, rest);
+        let none = b.constant(0u32, 16);
+        let header_bytes = b.mux(drop, none, bytes);
         let length = b.mux(drop, none, rest);
-        let port = at(ingress.egress_spec);
+        let (port, last) =
+            if copies { (b.input(Input::EgressPort), b.input(Input::LastCopy)) } else { (spec, b.boolean(true)) };
         let design = b.design;
-        let mut core = Core { design, drop, port, header, header_bytes, skip, length, header_capacity, edits };
+        let mut core = Core {
+            design,
+            copies: request,
+            last,
+            drop,
+            port,
+            header,
+            header_bytes,
+            skip,
+            length,
+            header_capacity,
+            edits,
+        };
         core.eliminate_dead(pipeline);
+        let places = hoist(&mut core.design);
+        core.map_outputs(&places);
         let places = exclusive::merge(&mut core.design);
         core.map_outputs(&places);
         core.eliminate_dead(pipeline);
@@ -149,7 +202,7 @@ impl Core {
 
     /// The results, edits last.
     pub fn outputs(&self) -> Vec<Value> {
-        let mut outputs = vec![self.drop, self.port, self.header, self.header_bytes, self.skip, self.length];
+        let mut outputs = vec![self.last, self.drop, self.port, self.header, self.header_bytes, self.skip, self.length];
         outputs.extend(self.edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         outputs
     }
@@ -158,6 +211,7 @@ impl Core {
     fn map_outputs(&mut self, places: &[Value]) {
         let edits = self.edits.iter_mut().flat_map(|edit| [&mut edit.enable, &mut edit.offset, &mut edit.bits]);
         let own = [
+            &mut self.last,
             &mut self.drop,
             &mut self.port,
             &mut self.header,
@@ -166,15 +220,127 @@ impl Core {
             &mut self.length,
         ];
         own.into_iter().chain(edits).for_each(|output| *output = places[output.index()]);
+        if let Some(copies) = &mut self.copies {
+            copies.map(places);
+        }
     }
 
     /// Removes operations that have no effect and whose results nobody uses.
     fn eliminate_dead(&mut self, pipeline: &Pipeline) {
         let mut live = vec![false; self.design.nodes.len()];
-        self.outputs().into_iter().for_each(|v| live[v.index()] = true);
+        let requests = self.copies.iter().flat_map(CopyRequest::values);
+        self.outputs().into_iter().chain(requests).for_each(|v| live[v.index()] = true);
         let places = self.design.remove_dead(pipeline, live);
         self.map_outputs(&places);
     }
+}
+
+/// Moves what needs nothing of a copy from the second pipeline to the first, where it is computed once for a packet. Less waits with packets
+/// then. Returns the new value of each old one.
+fn hoist(design: &mut Design) -> Vec<Value> {
+    let mut first: Vec<bool> = Vec::with_capacity(design.nodes.len());
+    for (i, node) in design.nodes.iter().enumerate() {
+        let of_copy = node.op.accesses_state() || matches!(node.op, Op::Input(input) if input.is_egress());
+        first.push(i < design.split || (!of_copy && node.op.operands().iter().all(|v| first[v.index()])));
+    }
+    if design.split == 0 {
+        return (0..design.nodes.len() as u32).map(Value).collect();
+    }
+    design.split = first.iter().filter(|first| **first).count();
+    let (mut before, mut behind) = (0, design.split as u32);
+    let places: Vec<Value> = first
+        .iter()
+        .map(|first| {
+            let next = if *first { &mut before } else { &mut behind };
+            *next += 1;
+            Value(*next - 1)
+        })
+        .collect();
+    let mut nodes: Vec<(Value, Node)> = places.iter().copied().zip(std::mem::take(&mut design.nodes)).collect();
+    nodes.sort_unstable_by_key(|(place, _)| *place);
+    design.nodes = nodes.into_iter().map(|(_, node)| node).collect();
+    design.nodes.iter_mut().for_each(|node| node.op.map_operands(|v| places[v.index()]));
+    places
+}
+
+/// Objects whose accesses by two pipelines would not be in the order of packets.
+fn shared_by_pipelines(pipeline: &Pipeline, design: &Design) -> Vec<Refusal> {
+    let object = |op: &Op| match op {
+        Op::RegisterRead { register: id, .. } | Op::RegisterWrite { register: id, .. } => Some(*id),
+        _ => None,
+    };
+    let (first, second) = design.nodes.split_at(design.split);
+    let both = second.iter().filter_map(|node| {
+        let id = object(&node.op)?;
+        let message = format!("ingress and egress access `{}`", pipeline[id].name);
+        let shared = first.iter().any(|other| object(&other.op) == Some(id));
+        shared.then_some(Refusal { capability: Capability::SharedObject, span: node.span, message })
+    });
+    both.collect()
+}
+
+/// What the traffic manager is to make of a packet, and whether and to how many bytes its clones are truncated.
+fn request_copies(
+    b: &mut Builder,
+    ingress: &IngressOutputs,
+    places: &[Value],
+    target: &Target,
+) -> (CopyRequest, Option<(Value, Value)>) {
+    let at = |v: Value| places[v.index()];
+    let bits = target.copy_lists.ilog2();
+    let (group, clone, spec) = (at(ingress.multicast_group), at(ingress.clone), at(ingress.egress_spec));
+    let find = |b: &mut Builder, of: Destinations, number: Value, unused: bool| match unused {
+        true => b.constant(0u32, of.width()),
+        false => b.effect(Op::Destinations { of, number }, of.width()),
+    };
+    let never = b.as_const(clone).is_some_and(|c| c.bits() == 0);
+    let session = find(b, Destinations::Session { bits }, at(ingress.session), never);
+    let none = b.constant(0u32, b.width(session));
+    let session = b.mux(clone, session, none);
+    let never = b.as_const(group).is_some_and(|c| c.bits() == 0);
+    let replicas = find(b, Destinations::Group { bits }, group, never);
+    let mut part = |value: Value, hi: u32, width: u32| b.slice(value, hi - 1, hi - width);
+    let clones = [part(session, 2 * bits + 27, bits), part(session, bits + 27, bits)];
+    let clone_port = [part(session, 27, 1), part(session, 26, 9)];
+    let truncation = (part(session, 17, 1), part(session, 16, 16));
+    let replicas = [part(replicas, 2 * bits, bits), part(replicas, bits, bits)];
+    let (single, dropped) = (b.eq_const(group, 0u32), b.eq_const(spec, DROP_PORT));
+    let sent = b.not(dropped);
+    let port = [b.and(single, sent), spec];
+    let truncation = b.as_const(truncation.0).is_none().then_some(truncation);
+    (CopyRequest { clones, clone_port, replicas, port }, truncation)
+}
+
+/// The numbers of bytes of the new headers and of the part that is kept, if the program truncates the packet (`own`: whether, and to how
+/// many bytes) or otherwise the clone session does.
+fn truncated(
+    b: &mut Builder,
+    own: (Value, Value),
+    session: Option<(Value, Value)>,
+    header: Value,
+    kept: Value,
+) -> (Value, Value) {
+    let (mut on, wide) = own;
+    let (high, low) = (b.slice(wide, 31, 16), b.slice(wide, 15, 0));
+    let (small, all) = (b.eq_const(high, 0u32), b.constant(u16::MAX, 16));
+    let mut most = b.mux(small, low, all);
+    if let Some((clone_on, clone_most)) = session {
+        let cloned = b.input(Input::Cloned);
+        let clone_on = b.and(clone_on, cloned);
+        most = b.mux(on, most, clone_most);
+        on = b.or(on, clone_on);
+    }
+    if b.as_const(on).is_some_and(|c| c.bits() == 0) {
+        return (header, kept);
+    }
+    let least = |b: &mut Builder, a: Value, most: Value| {
+        let longer = b.binary(Binary::Less, most, a);
+        let cut = b.and(on, longer);
+        b.mux(cut, most, a)
+    };
+    let header = least(b, header, most);
+    let rest = b.binary(Binary::Sub, most, header);
+    (header, least(b, kept, rest))
 }
 
 /// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be.

@@ -28,6 +28,7 @@ const ENGINES: &[(&str, &str)] = &[
     ("hw_packet_store", include_str!("../lib/hw_packet_store.sv")),
     ("hw_ram", include_str!("../lib/hw_ram.sv")),
     ("hw_register", include_str!("../lib/hw_register.sv")),
+    ("hw_replicate", include_str!("../lib/hw_replicate.sv")),
     ("hw_sbox", include_str!("../lib/hw_sbox.sv")),
     ("hw_skid", include_str!("../lib/hw_skid.sv")),
     ("hw_ternary", include_str!("../lib/hw_ternary.sv")),

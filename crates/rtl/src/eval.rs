@@ -201,6 +201,7 @@ impl<S: Store> Evaluator<S> {
                 bits::read(state.packet, first, node.width)
             }
             Op::Fetch { offset } => bits::read(state.packet, 8 * state.number(*offset) as usize, node.width),
+            Op::Destinations { .. } => unreachable!("only cores have it"),
             Op::Lookup { table, enable, keys } => self.lookup(*table, at, *enable, keys, state),
             Op::Color { lookup } => (state.colors.get(lookup).copied().unwrap_or(Color::Green) as u8).into(),
             Op::InSet { set, keys } => {
@@ -267,6 +268,7 @@ impl<S: Store> Evaluator<S> {
             Input::Cloned => copy.is_some_and(|c| c.session.is_some()).into(),
             Input::Replicated => copy.is_some_and(|c| c.replica).into(),
             Input::QueueDepth => copy.map_or(0, |c| self.depths.get(c.port, 0).into()),
+            Input::NoCopy | Input::LastCopy => unreachable!("only cores have {input}"),
         };
         bits::truncate(value.into(), input.width())
     }

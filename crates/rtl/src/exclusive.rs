@@ -29,9 +29,14 @@ pub(crate) fn merge(design: &mut Design) -> Vec<Value> {
             merger.group_of.insert(*member, group.clone());
         }
     }
+    let mut split = 0;
     for i in 0..merger.old.nodes.len() {
+        if i == merger.old.split {
+            split = merger.b.design.nodes.len();
+        }
         merger.place(Value(i as u32));
     }
+    merger.b.design.split = split;
     let places = merger.places.into_iter().map(|place| place.expect("every node has its place")).collect();
     *design = merger.b.design;
     places
@@ -66,7 +71,9 @@ fn groups(design: &Design) -> Vec<Vec<Value>> {
         let joins = |members: &[Value]| {
             members.iter().all(|member| {
                 let other = enable(&design[*member].op).unwrap_or_default();
-                !depends(design, value, *member) && exclude(design, enabled, other)
+                // What two pipelines access is not at one place.
+                let together = (value.index() < design.split) == (member.index() < design.split);
+                together && !depends(design, value, *member) && exclude(design, enabled, other)
             })
         };
         match groups.iter_mut().find(|(o, members)| *o == object && joins(members)) {

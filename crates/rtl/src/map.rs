@@ -29,6 +29,11 @@ pub const METER_FRACTION_BITS: u32 = 20;
 /// Bits of a meter's cell: whether it is configured, and both rates with their bursts.
 pub(crate) const METER_BITS: u32 = 1 + 2 * (METER_RATE_BITS + METER_BURST_BITS + METER_FRACTION_BITS);
 
+/// Buckets of the memory of multicast groups.
+pub(crate) const GROUP_BUCKETS: u64 = 32;
+/// Buckets of the memory of clone sessions.
+pub(crate) const SESSION_BUCKETS: u64 = 8;
+
 /// What a memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryKind {
@@ -60,12 +65,17 @@ pub enum MemoryKind {
         /// Chunks of the key.
         chunks: u32,
     },
+    /// Lists of ports to which packets are copied: `hw_replicate`.
+    Lists {
+        /// Members of all lists.
+        words: u32,
+    },
 }
 
 impl MemoryKind {
-    /// Whether writes fill one part of the memory while lookups use another one, so that they have to wait after a change.
+    /// Whether writes fill one part of the memory while packets use another one, so that they have to wait after a change.
     pub(crate) fn has_banks(self) -> bool {
-        matches!(self, MemoryKind::Lpm { .. })
+        matches!(self, MemoryKind::Lpm { .. } | MemoryKind::Lists { .. })
     }
 }
 
@@ -272,6 +282,7 @@ fn memory(number: usize, memory: &Memory) -> String {
         MemoryKind::Exact { buckets, slots } => ("exact", format!(", \"buckets\": {buckets}, \"slots\": {slots}")),
         MemoryKind::Lpm { levels } => ("lpm", format!(", \"levels\": {levels}")),
         MemoryKind::Keys { keys } => ("keys", format!(", \"keys\": {keys}")),
+        MemoryKind::Lists { words } => ("lists", format!(", \"words\": {words}")),
         MemoryKind::Ternary { entries, chunks } => {
             ("ternary", format!(", \"entries\": {entries}, \"chunks\": {chunks}"))
         }

@@ -71,18 +71,12 @@ capabilities! {
     Assertion = "assertion": "assertions at run time",
     /// An extern function or object without an engine.
     NamedExtern = "extern": "this extern",
-    /// Copies of packets by multicast groups or clone sessions.
-    Multicast = "multicast": "copies of packets",
-    /// `truncate`.
-    Truncation = "truncation": "truncation of packets",
     /// Headers whose size is not constant, in front of other bytes that are sent.
     VariableHeader = "variable-header": "headers of variable size",
     /// Bytes of the packet behind those that the pipeline sees.
     Window = "window": "fields so far behind the beginning of a packet",
     /// A counter, meter or register that one packet accesses several times.
     SharedObject = "shared-object": "counters, meters and registers that one packet accesses several times",
-    /// Direct counters and meters.
-    DirectObject = "direct-object": "direct counters and meters",
     /// Ternary tables, or tables with range keys, of many entries.
     TableSize = "table-size": "ternary tables of this size",
     /// More operations than the compiler handles.

@@ -15,7 +15,8 @@ use hopwright_source::{SourceMap, Span};
 use serde::Serialize;
 
 use crate::design::Hardware;
-use crate::hir::{Binary, LookupLayout, Node, Op, Value};
+use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
+use crate::map::{GROUP_BUCKETS, SESSION_BUCKETS};
 use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
 use crate::sharing::Engine;
 use crate::sv::DELAY_LINE;
@@ -203,6 +204,10 @@ impl Reporter<'_> {
                     true => way.memory_bits += bits,
                     false => way.registers += bits,
                 }
+                // It waits with its packet until the copies have been made.
+                if ready < schedule.egress && last >= schedule.egress {
+                    way.memory_bits += u64::from(node.width) * u64::from(schedule.packets());
+                }
                 (ready..last).for_each(|stage| bits_by_stage[stage as usize] += u64::from(node.width));
             }
             total += own;
@@ -233,6 +238,11 @@ impl Reporter<'_> {
             line.cost += own;
             line.cost += way;
             line.carried += way;
+        }
+        if core.copies.is_some() {
+            let lists = Cost { luts: 600, registers: 500, memory_bits: 25 * u64::from(target.copy_lists) };
+            kinds.entry(COPIES).or_default().1 += lists;
+            total += lists;
         }
         engines.sort_by_key(|engine| engine.first);
         let mut lines: Vec<Line> = lines.into_values().collect();
@@ -303,7 +313,7 @@ impl Reporter<'_> {
             Op::Ones(a) => luts(width(a)),
             Op::Lookup { table, .. } => {
                 let layout = LookupLayout::of(p, *table);
-                let data = u64::from((layout.action_bits + layout.data_bits).max(1));
+                let data = u64::from(layout.stored_bits());
                 let key: u64 = p[*table].keys.iter().map(|k| u64::from(k.expr.ty.width())).sum();
                 let size = p[*table].size;
                 match TableEngine::of(p, *table) {
@@ -313,12 +323,7 @@ impl Reporter<'_> {
                     }
                     TableEngine::Exact => {
                         let buckets = (size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
-                        let slots = 8 * buckets;
-                        Cost {
-                            luts: 6 * key + 3 * data + 400,
-                            registers: 6 * key + 3 * data,
-                            memory_bits: slots * (1 + key + data),
-                        }
+                        exact(key, data, buckets)
                     }
                     TableEngine::Lpm(levels) => Cost {
                         luts: u64::from(levels) * key,
@@ -335,6 +340,13 @@ impl Reporter<'_> {
                         }
                     }
                 }
+            }
+            Op::Destinations { of, .. } => {
+                let (buckets, key) = match of {
+                    Destinations::Group { .. } => (GROUP_BUCKETS, 16),
+                    Destinations::Session { .. } => (SESSION_BUCKETS, 32),
+                };
+                exact(key, w, buckets)
             }
             Op::Count { counter, .. } => {
                 let ExternKind::Counter { size, .. } = p[*counter].kind else { return Cost::default() };
@@ -371,6 +383,8 @@ impl Reporter<'_> {
     fn engine(&self, node: &Node) -> Option<String> {
         Some(match &node.op {
             Op::Lookup { table, .. } => format!("table {}", self.p[*table].name),
+            Op::Destinations { of: Destinations::Group { .. }, .. } => "multicast groups".to_string(),
+            Op::Destinations { of: Destinations::Session { .. }, .. } => "clone sessions".to_string(),
             Op::InSet { set, .. } => format!("value set {}", self.p[*set].name),
             Op::Count { counter, .. } => format!("counter {}", self.p[*counter].name),
             Op::RegisterRead { register, .. } => format!("register {}", self.p[*register].name),
@@ -475,13 +489,23 @@ impl Reporter<'_> {
     }
 }
 
+/// What cuckoo hashing takes, with four entries a bucket.
+fn exact(key: u64, data: u64, buckets: u64) -> Cost {
+    let (luts, registers) = (6 * key + 3 * data + 400, 6 * key + 3 * data);
+    Cost { luts, registers, memory_bits: 8 * buckets * (1 + key + data) }
+}
+
 /// The name of gates as a kind.
 const GATES: &str = "gates";
+
+/// The name of what makes copies as a kind.
+const COPIES: &str = "copies of packets";
 
 /// What does an operation.
 fn kind_of(op: &Op) -> &'static str {
     match op {
         Op::Lookup { .. } | Op::Color { .. } | Op::InSet { .. } => "tables",
+        Op::Destinations { .. } => COPIES,
         Op::Count { .. } => "counters",
         Op::Measure { .. } => "meters",
         Op::RegisterRead { .. } | Op::RegisterWrite { .. } => "registers",

@@ -29,6 +29,8 @@ pub struct Schedule {
     pub last_use: Vec<u32>,
     /// The number of stages. Results leave in the last one.
     pub stages: u32,
+    /// Of two pipelines, the first stage of the second one; zero for one pipeline.
+    pub egress: u32,
     /// The delay of each stage.
     pub delays: Vec<u32>,
     /// The engines that operations share, and the cycles between two packets.
@@ -52,6 +54,9 @@ pub enum TableEngine {
 
 /// Keys of at most this width, of tables that can hold all of their values, are addresses.
 const INDEX_BITS: u32 = 10;
+
+/// The number of cycles of a lookup by cuckoo hashing.
+const EXACT_LATENCY: u32 = 7;
 
 impl TableEngine {
     /// The engine for a table.
@@ -79,7 +84,7 @@ impl TableEngine {
         match self {
             TableEngine::Default => 0,
             TableEngine::Index => 2,
-            TableEngine::Exact => 7,
+            TableEngine::Exact => EXACT_LATENCY,
             TableEngine::Lpm(levels) => levels * if bits <= 32 { 3 } else { 4 } + 2,
             TableEngine::Ternary => {
                 let chunks = bits.div_ceil(TERNARY_CHUNK_BITS);
@@ -142,11 +147,15 @@ impl Schedule {
 
     fn with_gap(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target, gap: u32) -> Schedule {
         let engines = Engines::new(gap);
-        let mut scheduler = Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), engines };
+        let mut scheduler =
+            Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), engines, egress: 0 };
         let mut last_use = vec![0; design.nodes.len()];
         let mut delays: Vec<u32> = Vec::new();
         let mut starts = Vec::with_capacity(design.nodes.len());
         for (i, node) in design.nodes.iter().enumerate() {
+            if i == design.split && i > 0 {
+                scheduler.begin_egress();
+            }
             let (start, ready) = scheduler.place(Value(i as u32), node);
             for operand in node.op.operands() {
                 let last: &mut u32 = &mut last_use[operand.index()];
@@ -161,13 +170,27 @@ impl Schedule {
             scheduler.ready.push(ready);
             last_use[i] = ready.stage;
         }
-        let Scheduler { ready, engines, .. } = scheduler;
-        let last = ready.iter().map(|t| t.stage).max().unwrap_or(0);
+        let Scheduler { ready, engines, egress, .. } = scheduler;
+        let last = ready.iter().map(|t| t.stage).max().unwrap_or(0).max(egress);
         for output in outputs {
             last_use[output.index()] = last;
         }
         delays.resize(last as usize + 1, 0);
-        Schedule { start: starts, ready, last_use, stages: last + 1, delays, engines }
+        Schedule { start: starts, ready, last_use, stages: last + 1, egress, delays, engines }
+    }
+
+    /// The most packets between their window and their last verdict: those in the pipelines, and some more.
+    pub(crate) fn packets(&self) -> u32 {
+        let more = if self.egress > 0 { 32 } else { 16 };
+        (self.stages / self.engines.gap + more).next_power_of_two()
+    }
+
+    /// The most verdicts that are being made or wait: one for each packet, or for each copy in the second pipeline.
+    pub(crate) fn verdicts(&self) -> u32 {
+        match self.egress {
+            0 => self.packets(),
+            egress => ((self.stages - egress) / self.engines.gap + 16).next_power_of_two(),
+        }
     }
 
     /// The register bits that carry values from stage to stage.
@@ -188,13 +211,22 @@ struct Scheduler<'a> {
     /// Stateful objects, and the stage of the last access to each.
     state: Vec<(ExternId, u32)>,
     engines: Engines,
+    /// The first stage of egress, if that is a pipeline of its own and begun.
+    egress: u32,
 }
 
 impl Scheduler<'_> {
+    /// What follows is another pipeline, for copies of packets. They pass it at other times than packets pass the first one.
+    fn begin_egress(&mut self) {
+        self.egress = self.ready.iter().map(|t| t.stage).max().unwrap_or(0) + 1;
+        self.engines.seal();
+    }
+
     /// When an operation starts, and when its result is there.
     fn place(&mut self, value: Value, node: &Node) -> (Time, Time) {
         let operands = node.op.operands();
         let first = operands.iter().map(|v| self.ready[v.index()]).max().unwrap_or_default();
+        let first = first.max(Time { stage: self.egress, delay: 0 });
         if let Some(latency) = self.latency(&node.op, node.width) {
             let mut stage = first.stage + u32::from(first.delay > 0);
             if let Some(object) = object_of(&node.op) {
@@ -212,7 +244,11 @@ impl Scheduler<'_> {
                 stage = self.engines.reserve(kind, value, stage);
             }
             // Behind a lookup comes the choice of the default action.
-            let delay = if matches!(node.op, Op::Lookup { .. }) { 300 / self.target.lut_inputs } else { 0 };
+            let delay = if matches!(node.op, Op::Lookup { .. } | Op::Destinations { .. }) {
+                300 / self.target.lut_inputs
+            } else {
+                0
+            };
             return (Time { stage, delay: 0 }, Time { stage: stage + latency, delay });
         }
         let delay = self.delay(node);
@@ -226,6 +262,7 @@ impl Scheduler<'_> {
         let width = |v: &Value| self.design[*v].width;
         Some(match op {
             Op::Lookup { table, .. } => TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table),
+            Op::Destinations { .. } => EXACT_LATENCY,
             Op::Measure { .. } | Op::Color { .. } => 12,
             Op::Count { .. } | Op::RegisterWrite { .. } => 0,
             Op::RegisterRead { .. } => 2,

@@ -98,6 +98,11 @@ impl Engines {
         stage
     }
 
+    /// No further operation shares one of the engines so far.
+    pub(crate) fn seal(&mut self) {
+        self.all.iter_mut().for_each(|engine| engine.busy.fill(true));
+    }
+
     /// The engine that an operation uses.
     pub fn of(&self, value: Value) -> Option<(usize, &Engine)> {
         self.all.iter().enumerate().find(|(_, engine)| engine.uses.iter().any(|(user, _)| *user == value))

@@ -4,7 +4,10 @@
 //! there are many stages between two uses, carry it to the stages that use it. Concatenations are written where they are
 //! used, so that only their parts are carried.
 
+mod copies;
 mod search;
+
+pub(crate) use copies::{GROUPS, LISTS, SESSIONS};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -65,6 +68,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         window_stages: 0,
         start_stages: BTreeSet::new(),
         now_stages: BTreeSet::new(),
+        crossing: Vec::new(),
         declarations: String::new(),
         switching: Vec::new(),
     };
@@ -102,6 +106,8 @@ struct Writer<'a> {
     start_stages: BTreeSet<u32>,
     /// The stages in which meters use the time of the packet.
     now_stages: BTreeSet<u32>,
+    /// Signals that go from ingress to egress with each copy, without their stages, and their widths.
+    crossing: Vec<(String, u32)>,
     /// Signals that are driven at another place than they are used.
     declarations: String,
     /// Memories that must not be written while a signal is high.
@@ -146,6 +152,7 @@ impl Writer<'_> {
         let last = self.schedule.stages - 1;
         let mut outputs: Vec<String> = self.core.outputs().into_iter().map(|v| self.at(v, last)).collect();
         let edits = outputs.split_off(OUTPUTS.len());
+        let request = self.request();
         // Users come after what they use: from the end, all uses of a value are known when it is written.
         let mut parts: Vec<String> = Vec::with_capacity(count);
         for i in (0..count).rev() {
@@ -157,6 +164,8 @@ impl Writer<'_> {
         }
         parts.reverse();
         let valid = self.valid(last);
+        let time = self.carried_time();
+        let copies = self.copies(&request);
         let target = self.target;
         let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
         let addr = target.store_words(self.schedule.stages).ilog2();
@@ -172,7 +181,7 @@ impl Writer<'_> {
              module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_valid,\n    \
              input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
              input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
-             input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    output logic out_valid,\n    output logic out_drop,\n    \
+             input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
              output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
              output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    \
              output logic [{}:0] out_edit_enable,\n    output logic [{}:0] out_edit_offset,\n    \
@@ -188,11 +197,11 @@ impl Writer<'_> {
             edit_bits - 1,
             Map::ports(),
         );
+        out.push_str(&self.declarations);
         out.push_str(&valid);
         out.push_str(&self.map.logic(&self.switching));
-        out.push_str(&self.declarations);
-        out.push_str(&carried("start", "in_start", addr, &self.start_stages));
-        out.push_str(&carried("now", "in_now", 48, &self.now_stages));
+        out.push_str(&carried("start", "in_start", addr, 0, &self.start_stages));
+        out.push_str(&time);
         for stage in 1..=self.window_stages {
             let before = if stage == 1 { "in_window".to_string() } else { format!("window_{}", stage - 1) };
             let _ = writeln!(
@@ -202,6 +211,7 @@ impl Writer<'_> {
             );
         }
         parts.iter().for_each(|part| out.push_str(part));
+        out.push_str(&copies);
         let _ = writeln!(out, "    assign out_valid = valid_{last};");
         for (name, output) in OUTPUTS.into_iter().zip(outputs) {
             let _ = writeln!(out, "    assign out_{name} = {output};");
@@ -227,9 +237,8 @@ impl Writer<'_> {
         let name = identifier(&self.p.name);
         let Target { bus_bytes, window_bytes, max_packet_bytes, .. } = *self.target;
         let header_bytes = self.core.header_capacity;
-        // One verdict for each packet in the pipeline, and some more.
         let engines = &self.schedule.engines;
-        let packets = (self.schedule.stages / engines.gap + 16).next_power_of_two();
+        let (packets, verdicts) = (self.schedule.packets(), self.schedule.verdicts());
         let depth = self.target.store_words(self.schedule.stages);
         let sizes = self.edit_sizes();
         // The first edit is in the lowest bits.
@@ -242,6 +251,7 @@ impl Writer<'_> {
             .replace("@MAX@", &max_packet_bytes.to_string())
             .replace("@HEADER@", &header_bytes.to_string())
             .replace("@PACKETS@", &packets.to_string())
+            .replace("@VERDICTS@", &verdicts.to_string())
             .replace("@DEPTH@", &depth.to_string())
             .replace("@GAP@", &engines.gap.to_string())
             .replace("@ALIGNED@", if engines.is_aligned() { "1" } else { "0" })
@@ -255,6 +265,10 @@ impl Writer<'_> {
     fn valid(&self, last: u32) -> String {
         let mut out = String::from("    logic valid_0;\n    assign valid_0 = in_valid;\n");
         for stage in 1..=last {
+            if stage == self.schedule.egress {
+                let _ = writeln!(out, "    logic valid_{stage};\n    assign valid_{stage} = copy_valid;");
+                continue;
+            }
             let _ = writeln!(
                 out,
                 "    logic valid_{stage};\n    always_ff @(posedge clk) valid_{stage} <= rst ? 1'b0 : valid_{};",
@@ -273,8 +287,19 @@ impl Writer<'_> {
         let Some(stages) = self.wanted.get(&value) else { return };
         let n = value.0;
         let mut from = self.schedule.ready[value.index()].stage;
-        for stage in stages {
+        let mut stages = stages.clone();
+        let egress = self.schedule.egress;
+        if from < egress && stages.last().is_some_and(|last| *last >= egress) {
+            stages.extend([egress - 1, egress]);
+        }
+        for stage in &stages {
             let gap = stage - from;
+            if gap > 0 && *stage == egress {
+                let _ = writeln!(self.body, "    logic [{}:0] v{n}_{stage};", width - 1);
+                self.crossing.push((format!("v{n}"), width));
+                from = *stage;
+                continue;
+            }
             if gap >= DELAY_LINE {
                 let _ = writeln!(
                     self.body,
@@ -314,7 +339,7 @@ impl Writer<'_> {
                 self.engine(value, &node, stage);
                 return;
             }
-            Op::Color { .. } => return self.refuse(Capability::DirectObject, value, "a direct meter"),
+            Op::Color { lookup } => return self.color(value, *lookup, stage),
             Op::InSet { set, keys } if used => {
                 let _ = writeln!(self.body, "   {comment}");
                 return self.in_set(value, *set, keys, stage);
@@ -327,13 +352,20 @@ impl Writer<'_> {
             }
             _ if !used || width == 0 => return,
             Op::Fetch { .. } => return self.fetch(value, stage),
+            Op::Destinations { of, number } => return self.destinations(value, *of, *number, stage),
             Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
             Op::Const(bits) => format!("{width}'h{bits:x}"),
             Op::Input(input) => match input {
                 Input::Length => "in_length".to_string(),
                 Input::IngressPort => "in_port".to_string(),
                 Input::Timestamp => "in_now".to_string(),
-                other => unreachable!("{other} is replaced in a core"),
+                Input::EgressPort => "copy_port".to_string(),
+                Input::EgressRid => "copy_rid".to_string(),
+                Input::Cloned => "copy_cloned".to_string(),
+                Input::Replicated => "copy_replicated".to_string(),
+                Input::NoCopy => "copy_none".to_string(),
+                Input::LastCopy => "copy_last".to_string(),
+                Input::QueueDepth => unreachable!("it is replaced in a core"),
             },
             Op::Not(a) => format!("~{}", self.at(*a, stage)),
             Op::Binary(op, a, b) => {
@@ -794,7 +826,7 @@ impl Writer<'_> {
 }
 
 /// Names of the pipeline's results, edits apart.
-const OUTPUTS: [&str; 6] = ["drop", "port", "header", "header_bytes", "skip", "length"];
+const OUTPUTS: [&str; 7] = ["last", "drop", "port", "header", "header_bytes", "skip", "length"];
 
 /// The value of the stage in which there is a packet; only in one there is.
 fn selected(cases: &[(u32, String)], width: u32) -> String {
@@ -814,9 +846,9 @@ fn any_valid(cases: &[(u32, String)]) -> String {
     cases.iter().map(|(stage, _)| format!("valid_{stage}")).collect::<Vec<_>>().join(" || ")
 }
 
-/// Carries an input to the stages that use it, where it is `<name>_<stage>`.
-fn carried(name: &str, input: &str, bits: u32, stages: &BTreeSet<u32>) -> String {
-    let (mut out, mut from, mut last) = (String::new(), 0, input.to_string());
+/// Carries an input to the stages that use it, where it is `<name>_<stage>`. It is there in a stage `from`.
+fn carried(name: &str, input: &str, bits: u32, from: u32, stages: &BTreeSet<u32>) -> String {
+    let (mut out, mut from, mut last) = (String::new(), from, input.to_string());
     for stage in stages {
         let next = format!("{name}_{stage}");
         let _ = writeln!(out, "    logic [{}:0] {next};", bits - 1);

@@ -21,6 +21,8 @@ pub struct Target {
     /// Cycles at least between two packets in the pipeline, whatever the program. Engines can be shared in more of them.
     #[serde(default = "one")]
     pub gap: u32,
+    /// Members of all lists of ports to which packets are copied; a power of two.
+    pub copy_lists: u32,
     /// The longest delay between registers, in hundredths of a LUT level.
     pub stage_delay: u32,
     /// Inputs of a LUT.
@@ -91,6 +93,7 @@ mod tests {
     fn windows_are_whole_words_of_the_bus() {
         for target in Target::all() {
             assert!(target.window_bytes.is_multiple_of(target.bus_bytes), "{}", target.name);
+            assert!(target.copy_lists.is_power_of_two(), "{}", target.name);
             assert_eq!(Target::by_name(&target.name), Some(target));
         }
     }

@@ -1,5 +1,6 @@
 // `@NAME@` with packet streams in and out: what comes in is stored, its header window goes through the pipeline, and the
-// verdict rewrites it at the exit. Words have their first byte in the lowest bits.
+// verdict rewrites it at the exit. Words have their first byte in the lowest bits. There is a verdict for each copy of a packet;
+// `verdict_last` says that it is the last one.
 module @NAME@ #(
     localparam int BUS_BYTES = @BUS@,
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
@@ -18,6 +19,7 @@ module @NAME@ #(
     output logic                   in_dropped,
     output logic                   verdict,
     output logic                   verdict_sends,
+    output logic                   verdict_last,
     output logic                   out_valid,
     input  logic                   out_ready,
     output logic [8*BUS_BYTES-1:0] out_data,
@@ -38,12 +40,14 @@ module @NAME@ #(
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
 
     // Verdicts.
-    logic                   done_valid, done_drop;
+    logic                   done_valid, done_last, done_drop;
     logic [8:0] done_port;
     logic [8*HEADER_BYTES-1:0] done_header;
     logic [15:0] done_header_bytes, done_skip, done_length;
     assign verdict       = done_valid;
     assign verdict_sends = done_header_bytes != '0 || done_length != '0;
+    assign verdict_last  = done_last;
+    logic                   order_valid, order_ready;
     logic                   win_valid;
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
@@ -68,6 +72,7 @@ module @NAME@ #(
         .DEPTH(@DEPTH@),
         .MAX_BYTES(@MAX@),
         .PACKETS(@PACKETS@),
+        .COMMANDS(2 * @VERDICTS@),
         .META_BITS(57),
         .GAP(@GAP@),
         .ALIGNED(@ALIGNED@),
@@ -117,7 +122,9 @@ module @NAME@ #(
         .in_put(put),
         .in_put_addr(put_addr),
         .in_put_data(in_data),
+        .in_done(order_valid && order_ready),
         .out_valid(done_valid),
+        .out_last(done_last),
         .out_drop(done_drop),
         .out_port(done_port),
         .out_header(done_header),
@@ -137,18 +144,18 @@ module @NAME@ #(
         .bus_rd_data
     );
 
-    localparam int VERDICT_BITS = 8 * HEADER_BYTES + HEADER_BITS + 2 * LENGTH_BITS + 9;
-    logic order_valid, order_ready, has_room;
+    localparam int VERDICT_BITS = 8 * HEADER_BYTES + HEADER_BITS + 2 * LENGTH_BITS + 10;
+    logic has_room;
     logic [VERDICT_BITS-1:0] order;
     hw_fifo #(
         .WIDTH(VERDICT_BITS),
-        .DEPTH(@PACKETS@)
+        .DEPTH(@VERDICTS@)
     ) verdicts (
         .clk,
         .rst,
         .in_valid(done_valid),
         .in_ready(has_room),
-        .in_data({done_header, HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_port}),
+        .in_data({done_header, HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port}),
         .out_valid(order_valid),
         .out_ready(order_ready),
         .out_data(order)
@@ -164,10 +171,10 @@ module @NAME@ #(
         .in_valid(order_valid),
         .in_ready(order_ready),
         .in_header(order[VERDICT_BITS-1-:8*HEADER_BYTES]),
-        .in_header_bytes(order[2*LENGTH_BITS+9+:HEADER_BITS]),
-        .in_skip(order[LENGTH_BITS+9+:LENGTH_BITS]),
-        .in_length(order[9+:LENGTH_BITS]),
-        .in_free(1'b1),
+        .in_header_bytes(order[2*LENGTH_BITS+10+:HEADER_BITS]),
+        .in_skip(order[LENGTH_BITS+10+:LENGTH_BITS]),
+        .in_length(order[10+:LENGTH_BITS]),
+        .in_free(order[9]),
         .in_meta(order[8:0]),
         .rd_valid,
         .rd_ready,
@@ -185,7 +192,7 @@ module @NAME@ #(
         .out_meta(out_port)
     );
 
-    // The store lets no more packets into the pipeline than there is room for verdicts.
+    // No more packets or copies are under way than there is room for verdicts.
     logic unused;
     assign unused = &{1'b0, has_room, done_drop, done_header_bytes, done_skip, done_length, edit_offset};
 endmodule

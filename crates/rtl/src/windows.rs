@@ -52,6 +52,9 @@ pub(crate) fn lower(design: &mut Design, target: &Target) -> Vec<Value> {
     let mut b = Builder::default();
     let mut new: Vec<Value> = Vec::with_capacity(design.nodes.len());
     for (i, node) in design.nodes.iter().enumerate() {
+        if i == design.split {
+            b.design.split = b.design.nodes.len();
+        }
         b.span = node.span;
         let mut op = node.op.clone();
         op.map_operands(|v| new[v.index()]);

@@ -165,8 +165,7 @@ impl Engine for DataPlaneEngine {
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
-        self.control().set_clone_session(session, to);
-        Ok(())
+        self.control().set_clone_session(session, to).map_err(text)
     }
 
     fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
@@ -174,7 +173,6 @@ impl Engine for DataPlaneEngine {
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
-        self.control().set_multicast_group(group, Some(replicas));
-        Ok(())
+        self.control().set_multicast_group(group, Some(replicas)).map_err(text)
     }
 }

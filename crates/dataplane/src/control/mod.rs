@@ -10,7 +10,7 @@ mod objects;
 mod spec;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopwright_ir::interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{
@@ -20,7 +20,7 @@ use num_bigint::BigUint;
 
 use crate::executor::traffic::Destinations;
 use crate::externs::{ExternTypes, KeyTable, NativeExtern};
-use crate::offload::Device;
+use crate::offload::{Device, Offload};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::state::digest::Digests;
@@ -45,6 +45,8 @@ pub struct Control {
     traffic: Mutex<TrafficManager>,
     /// The workers' copy of `traffic`.
     destinations: Published<Destinations>,
+    /// What runs the program, if that is a device.
+    device: OnceLock<Arc<Device>>,
 }
 
 /// Identifies an extern object by number, by control-plane name, or by a suffix of the name that starts after a dot and
@@ -102,6 +104,7 @@ impl Control {
             digests: digests()?,
             traffic: Mutex::default(),
             destinations: Published::new(Destinations::default(), &domain),
+            device: OnceLock::new(),
             domain,
         })
     }
@@ -252,23 +255,45 @@ impl Control {
     }
 
     /// Sets a multicast group (numbered from 1); `None` removes it.
-    pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) {
-        self.change_traffic(|traffic| {
+    ///
+    /// # Errors
+    /// A device that runs the program has no room for it.
+    pub fn set_multicast_group(&self, group: u16, replicas: Option<Vec<Replica>>) -> Result<(), ControlError> {
+        self.change_traffic(|traffic, device| {
+            if let Some(device) = device {
+                let set = device.set_multicast_group(group, replicas.as_deref().unwrap_or_default());
+                set.map_err(|reason| ControlError::Device { name: format!("multicast group {group}"), reason })?;
+            }
             match replicas {
                 Some(replicas) => traffic.groups.insert(group, replicas),
                 None => traffic.groups.remove(&group),
             };
-        });
+            Ok(())
+        })
     }
 
     /// Sets a clone session (0 to 32,767); `None` removes it.
-    pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) {
-        self.change_traffic(|traffic| {
+    ///
+    /// # Errors
+    /// A device that runs the program has no room for it.
+    pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) -> Result<(), ControlError> {
+        self.change_traffic(|traffic, device| {
+            if let Some(device) = device {
+                let set = device.set_clone_session(session, to);
+                set.map_err(|reason| ControlError::Device { name: format!("clone session {session}"), reason })?;
+            }
             match to {
                 Some(to) => traffic.sessions.insert(session, to),
                 None => traffic.sessions.remove(&session),
             };
-        });
+            Ok(())
+        })
+    }
+
+    /// Whether there are multicast groups or clone sessions.
+    pub(crate) fn copies(&self) -> bool {
+        let traffic = self.traffic();
+        !(traffic.groups.is_empty() && traffic.sessions.is_empty())
     }
 
     /// Removes and returns the oldest digest from the queue. Digests that arrive while the queue is full are lost, and
@@ -277,10 +302,15 @@ impl Control {
         self.digests.next()
     }
 
-    fn change_traffic(&self, change: impl FnOnce(&mut TrafficManager)) {
+    fn change_traffic(
+        &self,
+        change: impl FnOnce(&mut TrafficManager, Option<&mut (dyn Offload + 'static)>) -> Result<(), ControlError>,
+    ) -> Result<(), ControlError> {
         let mut traffic = self.traffic();
-        change(&mut traffic);
+        let mut device = self.device.get().map(|device| device.lock());
+        change(&mut traffic, device.as_mut().map(|device| &mut ***device))?;
         self.destinations.set(Destinations::of(&traffic));
+        Ok(())
     }
 
     /// Locks the clone sessions and multicast groups.
@@ -317,6 +347,7 @@ impl Control {
         for (at, set) in self.value_sets.iter().enumerate() {
             set.device.attach(device, ValueSetId(at as u32));
         }
+        let _ = self.device.set(device.clone());
         Ok(())
     }
 

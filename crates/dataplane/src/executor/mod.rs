@@ -17,7 +17,7 @@ use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::interp::{self, QueueDepths};
 
 use crate::executor::machine::Machine;
-use crate::offload::{Forwarded, Offload};
+use crate::offload::Forwarded;
 use crate::packet::{Packet, Pool};
 use crate::sync::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
@@ -116,7 +116,7 @@ impl Executor {
     fn run_with(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
         let Some(machine) = &mut self.machine else {
             return match self.vdp.engine() {
-                Engine::Offload(device) => offload(&mut **device.lock(), packets, now_us),
+                Engine::Offload(_) => self.offload(packets, now_us, pool),
                 _ => self.interpret(packets, now_us, pool),
             };
         };
@@ -203,24 +203,10 @@ impl Executor {
                 (None, interp::Verdict::Fault) => packet.decide(abi::Verdict::Fault, 0, error),
                 (None, _) => packet.decide(abi::Verdict::Drop, 0, error),
             }
-            for copy in sent {
-                let filled = pool.as_deref_mut().and_then(|pool| {
-                    let mut made = pool.take_for_copy()?;
-                    if made.fill(&copy.bytes) {
-                        return Some(made);
-                    }
-                    pool.give(made);
-                    None
-                });
-                match filled {
-                    Some(mut made) => {
-                        made.set_ingress_port(packet.ingress_port());
-                        made.set_priority(priorities.next().unwrap_or(0));
-                        made.decide(abi::Verdict::Forward, u32::from(copy.port), 0);
-                        self.copies.push(made);
-                    }
-                    None => self.lost_copies += 1,
-                }
+            for (copy, priority) in sent.zip(priorities.chain(std::iter::repeat(0))) {
+                let made = copy_of(packet, u32::from(copy.port), &copy.bytes, priority, pool.as_deref_mut());
+                self.lost_copies += u64::from(made.is_none());
+                self.copies.extend(made);
             }
             if !self.copies.is_empty() {
                 return number + 1;
@@ -228,23 +214,47 @@ impl Executor {
         }
         packets.len()
     }
+
+    /// Lets a device process packets: all at a time, or one if there can be copies. If it does not answer, that is a fault of each.
+    fn offload(&mut self, packets: &mut [Packet], now_us: u64, mut pool: Option<&mut Pool>) -> usize {
+        let Engine::Offload(device) = self.vdp.engine() else { return packets.len() };
+        let count = if self.vdp.control().copies() { packets.len().min(1) } else { packets.len() };
+        let packets = &mut packets[..count];
+        let bytes: Vec<(u32, &[u8])> = packets.iter().map(|packet| (packet.ingress_port(), packet.bytes())).collect();
+        let processed = device.lock().process(&bytes, now_us).unwrap_or_default();
+        let processed = processed.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
+        for (packet, sent) in packets.iter_mut().zip(processed) {
+            let mut sent = sent.map(Vec::into_iter);
+            match sent.as_mut().map(Iterator::next) {
+                Some(Some(Forwarded { port, bytes })) => {
+                    let placed = packet.replace(&bytes);
+                    packet.decide(if placed { abi::Verdict::Forward } else { abi::Verdict::NoHeadroom }, port, 0);
+                }
+                Some(None) => packet.decide(abi::Verdict::Drop, 0, 0),
+                None => packet.decide(abi::Verdict::Fault, 0, 0),
+            }
+            for Forwarded { port, bytes } in sent.into_iter().flatten() {
+                let made = copy_of(packet, port, &bytes, 0, pool.as_deref_mut());
+                self.lost_copies += u64::from(made.is_none());
+                self.copies.extend(made);
+            }
+        }
+        count
+    }
 }
 
-/// Lets a device process packets. If it does not answer, that is a fault of each.
-fn offload(device: &mut dyn Offload, packets: &mut [Packet], now_us: u64) -> usize {
-    let bytes: Vec<(u32, &[u8])> = packets.iter().map(|packet| (packet.ingress_port(), packet.bytes())).collect();
-    let processed = device.process(&bytes, now_us).unwrap_or_default();
-    for (packet, forwarded) in packets.iter_mut().zip(processed.into_iter().map(Some).chain(std::iter::repeat(None))) {
-        match forwarded {
-            Some(Some(Forwarded { port, bytes })) => {
-                let placed = packet.replace(&bytes);
-                packet.decide(if placed { abi::Verdict::Forward } else { abi::Verdict::NoHeadroom }, port, 0);
-            }
-            Some(None) => packet.decide(abi::Verdict::Drop, 0, 0),
-            None => packet.decide(abi::Verdict::Fault, 0, 0),
-        }
+/// A copy of a packet, which is sent by a port; `None` if there is no frame.
+fn copy_of(packet: &Packet, port: u32, bytes: &[u8], priority: u8, pool: Option<&mut Pool>) -> Option<Packet> {
+    let pool = pool?;
+    let mut copy = pool.take_for_copy()?;
+    if !copy.fill(bytes) {
+        pool.give(copy);
+        return None;
     }
-    packets.len()
+    copy.set_ingress_port(packet.ingress_port());
+    copy.set_priority(priority);
+    copy.decide(abi::Verdict::Forward, port, 0);
+    Some(copy)
 }
 
 impl fmt::Debug for Executor {

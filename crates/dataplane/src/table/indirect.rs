@@ -142,6 +142,16 @@ impl Table {
         priority: i32,
         rates: Option<Rates>,
     ) -> Result<(), ControlError> {
+        {
+            let writer = self.lock();
+            let meter = self.meter_of(&writer, matches, priority)?;
+            if self.device.get().is_none() {
+                meter.set(rates, &self.domain);
+                return Ok(());
+            }
+        }
+        let Some(device) = self.device.get() else { return Ok(()) };
+        self.answer(device.lock().set_direct_meter(self.id, matches, priority, rates))?;
         let writer = self.lock();
         self.meter_of(&writer, matches, priority)?.set(rates, &self.domain);
         Ok(())

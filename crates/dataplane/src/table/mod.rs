@@ -504,14 +504,23 @@ impl Table {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
         }
-        let writer = self.lock();
-        let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
-        Ok(record.counter.as_ref().map(|c| c.read(0)).unwrap_or_default())
+        let here = {
+            let writer = self.lock();
+            let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
+            record.counter.as_ref().map(|c| c.read(0)).unwrap_or_default()
+        };
+        match self.device.get() {
+            Some(device) => self.answer(device.lock().direct_count(self.id, matches, priority)),
+            None => Ok(here),
+        }
     }
 
     /// Returns how many packets hit an entry. Only tables with a direct counter or idle timeouts count hits; the result
     /// is 0 for other tables and for missing entries.
     pub fn hits(&self, matches: &[MatchValue], priority: i32) -> u64 {
+        if self.device.get().is_some() {
+            return self.direct_count(matches, priority).map_or(0, |count| count.packets);
+        }
         let writer = self.lock();
         let counter = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref());
         counter.map_or(0, |c| c.read(0).packets)
@@ -522,12 +531,17 @@ impl Table {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
         }
-        let writer = self.lock();
-        let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
-        if let Some(counter) = &record.counter {
-            counter.write(0, count);
+        {
+            let writer = self.lock();
+            let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
+            if let Some(counter) = &record.counter {
+                counter.write(0, count);
+            }
         }
-        Ok(())
+        match self.device.get() {
+            Some(device) => self.answer(device.lock().set_direct_count(self.id, matches, priority, count)),
+            None => Ok(()),
+        }
     }
 
     /// Counts a packet that hit an entry. Only one thread may count at a time.

@@ -55,6 +55,11 @@ impl Table {
         device.set_default(self.id, &self.default_action()).map_err(|reason| self.refused(reason))
     }
 
+    /// What a device has answered.
+    pub(super) fn answer<T>(&self, answer: Result<T, String>) -> Result<T, ControlError> {
+        answer.map_err(|reason| self.refused(reason))
+    }
+
     fn refused(&self, reason: String) -> ControlError {
         ControlError::Device { name: self.name(), reason }
     }

@@ -80,8 +80,8 @@ fn program(engine: EngineKind, port: u32, mark: u8) -> Arc<VirtualDataPlane> {
         control.insert(&EntrySpec::new("wishes", action).exact(what)).unwrap();
     }
     control.insert(&EntrySpec::new("wishes", "report").exact(DIGEST).arg(port)).unwrap();
-    control.set_multicast_group(1, Some((0..100).map(|rid| Replica { rid, port: port as u16 }).collect()));
-    control.set_clone_session(1, Some(CloneSession { port: None, group: Some(1), truncate: None }));
+    control.set_multicast_group(1, Some((0..100).map(|rid| Replica { rid, port: port as u16 }).collect())).unwrap();
+    control.set_clone_session(1, Some(CloneSession { port: None, group: Some(1), truncate: None })).unwrap();
     vdp
 }
 

@@ -240,7 +240,10 @@ impl Program {
                 let group = self.groups.reuse(&replicas).or_else(|| {
                     let id = self.groups.ids.take()?;
                     let to = replicas.iter().map(|(port, rid)| Replica { port: *port, rid: *rid }).collect();
-                    self.control.set_multicast_group(id as u16, Some(to));
+                    if self.control.set_multicast_group(id as u16, Some(to)).is_err() {
+                        self.groups.ids.give_back(id);
+                        return None;
+                    }
                     self.groups.by_key.insert(replicas.clone(), (id, 1, None));
                     Some(id)
                 });
@@ -262,7 +265,8 @@ impl Program {
             Installed::One { output, .. } => self.release_step(&output.step),
             Installed::Group { outputs, replicas, group } => {
                 if self.groups.release(replicas).is_some() {
-                    self.control.set_multicast_group(*group, None);
+                    // A device that does not answer has no packets, either.
+                    let _ = self.control.set_multicast_group(*group, None);
                 }
                 outputs.iter().for_each(|output| self.release_step(&output.step));
             }

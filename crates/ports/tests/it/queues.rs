@@ -50,7 +50,7 @@ fn what_waits_at_a_port_is_its_depth() {
     for engine in [EngineKind::Interp, EngineKind::Jit] {
         let vdp = VirtualDataPlane::new(program(), engine).unwrap();
         let group = [1, 2].map(|port| hopwright_dataplane::Replica { port, rid: 0 });
-        vdp.control().set_multicast_group(7, Some(group.to_vec()));
+        vdp.control().set_multicast_group(7, Some(group.to_vec())).unwrap();
         let pool = Pool::new(600, FrameSize { headroom: 64, data: 256 }).unwrap();
         let (ports, wires): (Vec<_>, Vec<_>) = (0..3).map(|n| MemoryPort::new(format!("{n}"))).unzip();
         let mut builder = SwitchBuilder::new(vdp).pools(vec![pool]);
@@ -108,7 +108,7 @@ fn prioritising() -> Arc<Pipeline> {
 fn a_port_with_a_rate_has_queues_by_priority() {
     for engine in [EngineKind::Interp, EngineKind::Jit] {
         let vdp = VirtualDataPlane::new(prioritising(), engine).unwrap();
-        vdp.control().set_multicast_group(7, Some(vec![hopwright_dataplane::Replica { port: 1, rid: 0 }]));
+        vdp.control().set_multicast_group(7, Some(vec![hopwright_dataplane::Replica { port: 1, rid: 0 }])).unwrap();
         let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();
         let (slow, wire) = MemoryPort::new("slow");
         let (input, sender) = MemoryPort::new("input");

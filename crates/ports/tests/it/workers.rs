@@ -43,7 +43,7 @@ fn data_plane() -> Arc<VirtualDataPlane> {
         vdp.control().insert(&EntrySpec::new("by_a", "send").exact(a).arg(a % 3)).unwrap();
     }
     vdp.control().insert(&EntrySpec::new("by_a", "flood").exact(8u32)).unwrap();
-    vdp.control().set_multicast_group(1, Some((0..3).map(|port| Replica { port, rid: port }).collect()));
+    vdp.control().set_multicast_group(1, Some((0..3).map(|port| Replica { port, rid: port }).collect())).unwrap();
     vdp
 }
 

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 
 use num_bigint::BigUint;
-use num_traits::Zero;
+use num_traits::{One, Zero};
+
+use super::{Full, Write};
 
 /// The polynomials of the two hash functions.
 const POLYNOMIALS: [u32; 2] = [0xedb8_8320, 0x82f6_3b78];
@@ -12,11 +14,56 @@ const POLYNOMIALS: [u32; 2] = [0xedb8_8320, 0x82f6_3b78];
 const MOST_SEARCHED: usize = 4096;
 
 /// The number of a place: hash function, slot, bucket, from the highest bit.
-pub(super) type Place = u32;
+type Place = u32;
+
+/// The entries of an exact-match memory.
+#[derive(Clone, Debug)]
+pub(super) struct Entries {
+    key_bits: u32,
+    data_bits: u32,
+    table: Cuckoo,
+    data: HashMap<BigUint, BigUint>,
+}
+
+impl Entries {
+    pub(super) fn new(key_bits: u32, data_bits: u32, buckets: u64, slots: u32) -> Entries {
+        Entries { key_bits, data_bits, table: Cuckoo::new(key_bits, buckets, slots), data: HashMap::new() }
+    }
+
+    /// Adds an entry or changes its data. Returns what is to be written.
+    pub(super) fn put(&mut self, key: BigUint, data: BigUint) -> Result<Vec<Write>, Full> {
+        let moves = match self.table.place(&key) {
+            Some(place) => vec![(key.clone(), place)],
+            None => self.table.insert(&key).ok_or_else(|| Full("no place is free for the key's hashes".into()))?,
+        };
+        self.data.insert(key, data);
+        let write = |(key, addr): (BigUint, Place)| {
+            let entry = (BigUint::one() << self.key_bits) + &key;
+            Write { addr, data: (entry << self.data_bits) + &self.data[&key] }
+        };
+        Ok(moves.into_iter().map(write).collect())
+    }
+
+    /// Removes an entry, if there is one. Returns what is to be written.
+    pub(super) fn remove(&mut self, key: &BigUint) -> Vec<Write> {
+        self.data.remove(key);
+        self.table.remove(key).map(cleared).into_iter().collect()
+    }
+
+    /// Removes all entries. Returns what is to be written.
+    pub(super) fn clear(&mut self) -> Vec<Write> {
+        let places: Vec<Place> = self.data.drain().filter_map(|(key, _)| self.table.remove(&key)).collect();
+        places.into_iter().map(cleared).collect()
+    }
+}
+
+fn cleared(addr: Place) -> Write {
+    Write { addr, data: BigUint::zero() }
+}
 
 /// A hash table's keys by place.
 #[derive(Clone, Debug)]
-pub(super) struct Cuckoo {
+struct Cuckoo {
     key_bits: u32,
     buckets: u32,
     slots: u32,
@@ -25,18 +72,18 @@ pub(super) struct Cuckoo {
 }
 
 impl Cuckoo {
-    pub(super) fn new(key_bits: u32, buckets: u64, slots: u32) -> Cuckoo {
+    fn new(key_bits: u32, buckets: u64, slots: u32) -> Cuckoo {
         let buckets = buckets as u32;
         Cuckoo { key_bits, buckets, slots, keys: vec![None; (2 * slots * buckets) as usize], places: HashMap::new() }
     }
 
     /// Where a key is.
-    pub(super) fn place(&self, key: &BigUint) -> Option<Place> {
+    fn place(&self, key: &BigUint) -> Option<Place> {
         self.places.get(key).copied()
     }
 
     /// Takes a key out; returns where it was.
-    pub(super) fn remove(&mut self, key: &BigUint) -> Option<Place> {
+    fn remove(&mut self, key: &BigUint) -> Option<Place> {
         let place = self.places.remove(key)?;
         self.keys[place as usize] = None;
         Some(place)
@@ -54,7 +101,7 @@ impl Cuckoo {
 
     /// Gives a new key a place. Returns the keys that move, and where to, in the order in which they are to be written: each place
     /// is free, or its key has been written elsewhere. The last is the new key. `None` if no place can be made free.
-    pub(super) fn insert(&mut self, key: &BigUint) -> Option<Vec<(BigUint, Place)>> {
+    fn insert(&mut self, key: &BigUint) -> Option<Vec<(BigUint, Place)>> {
         // A search, breadth first: places, and the one whose key would move there.
         let mut from: HashMap<Place, Option<Place>> = HashMap::new();
         let mut next: VecDeque<Place> = VecDeque::new();

@@ -2,6 +2,7 @@
 //!
 //! The words are those of the engines' contract (`lib/README.md`).
 
+mod copies;
 mod cuckoo;
 mod lpm;
 mod table;
@@ -14,6 +15,7 @@ use num_bigint::BigUint;
 use crate::keys;
 use crate::map::{DATA, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map, MemoryKind, OBJECTS};
 
+pub use copies::CopyDriver;
 pub use table::{Change, Full, TableDriver};
 pub use value_set::ValueSetDriver;
 

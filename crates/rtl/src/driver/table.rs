@@ -1,16 +1,16 @@
 //! A table's entries in the memories of its engine.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
 
-use super::cuckoo::Cuckoo;
+use super::cuckoo::Entries;
 use super::lpm::Intervals;
 use super::ternary::{Rows, values_and_masks};
-use super::{Access, Write, accesses};
+use super::{Access, Write, accesses, write_object};
 use crate::hir::LookupLayout;
 use crate::map::{Map, MemoryKind};
 
@@ -50,12 +50,24 @@ pub struct TableDriver {
     /// The number of the memory with the default action, if it has data.
     default: Option<usize>,
     engine: Option<(usize, Engine)>,
+    numbers: Numbers,
+}
+
+/// The numbers that entries have for their direct counters and meters.
+#[derive(Clone, Debug)]
+struct Numbers {
+    of: HashMap<(Vec<MatchValue>, i32), u32>,
+    /// Those that no entry has, the one that has been free for longest first; and those that no entry has had.
+    free: VecDeque<u32>,
+    unused: std::ops::Range<u32>,
+    /// The objects with a cell for each number.
+    objects: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 enum Engine {
     Index,
-    Exact { table: Cuckoo, data: HashMap<BigUint, BigUint> },
+    Exact(Entries),
     Lpm(Intervals),
     Ternary { rows: Rows, sequences: HashMap<(Vec<MatchValue>, i32), u64>, next: u64 },
 }
@@ -74,14 +86,14 @@ impl TableDriver {
                         default = Some(number);
                         continue;
                     }
-                    // An object's, which no table is.
-                    MemoryKind::Keys { .. } => continue,
+                    // No table's.
+                    MemoryKind::Keys { .. } | MemoryKind::Lists { .. } => continue,
                     MemoryKind::Index => Engine::Index,
                     MemoryKind::Exact { buckets, slots } => {
-                        Engine::Exact { table: Cuckoo::new(memory.key_bits, buckets, slots), data: HashMap::new() }
+                        Engine::Exact(Entries::new(memory.key_bits, layout.stored_bits(), buckets, slots))
                     }
                     MemoryKind::Lpm { levels } => {
-                        Engine::Lpm(Intervals::new(memory.key_bits, layout.action_bits + layout.data_bits, levels))
+                        Engine::Lpm(Intervals::new(memory.key_bits, layout.stored_bits(), levels))
                     }
                     MemoryKind::Ternary { entries, chunks } => {
                         Engine::Ternary { rows: Rows::new(entries, chunks), sequences: HashMap::new(), next: 0 }
@@ -89,7 +101,21 @@ impl TableDriver {
                 },
             ));
         }
-        TableDriver { id, layout, default, engine }
+        let objects = [pipeline[id].direct_counter, pipeline[id].direct_meter].into_iter().flatten();
+        let numbers = Numbers {
+            of: HashMap::new(),
+            free: VecDeque::new(),
+            unused: 0..u32::try_from(pipeline[id].size).unwrap_or(u32::MAX),
+            objects: objects
+                .filter_map(|object| map.objects.iter().position(|o| o.name == pipeline[object].name))
+                .collect(),
+        };
+        TableDriver { id, layout, default, engine, numbers }
+    }
+
+    /// The number of an entry: its cell in the table's direct counter and meter.
+    pub fn number(&self, matches: &[MatchValue], priority: i32) -> Option<u32> {
+        self.numbers.of.get(&(matches.to_vec(), priority)).copied()
     }
 
     /// The accesses that make a change.
@@ -102,9 +128,72 @@ impl TableDriver {
             let write = |number: usize| accesses(map, number, &[word(number)]);
             return Ok(self.default.map(write).unwrap_or_default());
         }
-        let Some((number, engine)) = &mut self.engine else { return Ok(Vec::new()) };
-        let writes = engine.change(pipeline, self.id, &self.layout, map.memories[*number].key_bits, change)?;
-        Ok(accesses(map, *number, &writes))
+        let Some((memory, engine)) = &mut self.engine else { return Ok(Vec::new()) };
+        let numbered = self.layout.entry_bits > 0;
+        let (mut data, mut all, mut number) = (None, Vec::new(), Number::Kept(0));
+        if let Change::Put(entry) = change {
+            let mut stored = word(pipeline, &self.layout, &entry.action);
+            if numbered {
+                number = self.numbers.find(&entry.matches, entry.priority)?;
+                stored = (stored << self.layout.entry_bits) + number.value();
+                if let Number::Reused(cell) = number {
+                    let reset = |object: &usize| write_object(map, *object, cell, &BigUint::ZERO);
+                    all.extend(self.numbers.objects.iter().flat_map(reset));
+                }
+            }
+            data = Some(stored);
+        }
+        let key_bits = map.memories[*memory].key_bits;
+        let writes = engine.change(pipeline, self.id, self.layout.stored_bits(), key_bits, change, data)?;
+        match change {
+            Change::Put(entry) if numbered => self.numbers.take(number, &entry.matches, entry.priority),
+            Change::Delete { matches, priority } => self.numbers.release(matches, *priority),
+            Change::Clear => self.numbers.free.extend(self.numbers.of.drain().map(|(_, number)| number)),
+            Change::Put(_) | Change::Default(_) => {}
+        }
+        all.extend(accesses(map, *memory, &writes));
+        Ok(all)
+    }
+}
+
+/// The number of an entry.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    /// It has it already.
+    Kept(u32),
+    /// Another one had it.
+    Reused(u32),
+    /// None had it.
+    New(u32),
+}
+
+impl Number {
+    fn value(self) -> u32 {
+        let (Number::Kept(number) | Number::Reused(number) | Number::New(number)) = self;
+        number
+    }
+}
+
+impl Numbers {
+    /// The number that an entry has or is to get.
+    fn find(&self, matches: &[MatchValue], priority: i32) -> Result<Number, Full> {
+        let own = self.of.get(&(matches.to_vec(), priority)).copied().map(Number::Kept);
+        let new = || (!self.unused.is_empty()).then_some(Number::New(self.unused.start));
+        let free = || self.free.front().copied().map(Number::Reused);
+        own.or_else(new).or_else(free).ok_or_else(|| Full(format!("it has room for {} entries", self.of.len())))
+    }
+
+    fn take(&mut self, number: Number, matches: &[MatchValue], priority: i32) {
+        match number {
+            Number::Kept(_) => return,
+            Number::Reused(_) => drop(self.free.pop_front()),
+            Number::New(_) => drop(self.unused.next()),
+        }
+        self.of.insert((matches.to_vec(), priority), number.value());
+    }
+
+    fn release(&mut self, matches: &[MatchValue], priority: i32) {
+        self.free.extend(self.of.remove(&(matches.to_vec(), priority)));
     }
 }
 
@@ -113,15 +202,16 @@ impl Engine {
         &mut self,
         pipeline: &Pipeline,
         id: TableId,
-        layout: &LookupLayout,
+        data_bits: u32,
         key_bits: u32,
         change: &Change<'_>,
+        data: Option<BigUint>,
     ) -> Result<Vec<Write>, Full> {
         let table = &pipeline[id];
         let width = |i: usize| table.keys[i].expr.ty.width();
-        let (matches, priority, action) = match change {
-            Change::Put(entry) => (&entry.matches[..], entry.priority, Some(word(pipeline, layout, &entry.action))),
-            Change::Delete { matches, priority } => (*matches, *priority, None),
+        let (matches, priority) = match change {
+            Change::Put(entry) => (&entry.matches[..], entry.priority),
+            Change::Delete { matches, priority } => (*matches, *priority),
             Change::Clear => return self.clear(key_bits),
             Change::Default(_) => return Ok(Vec::new()),
         };
@@ -131,33 +221,20 @@ impl Engine {
                 (key << width(i)) + value
             })
         };
-        let data_bits = (layout.action_bits + layout.data_bits).max(1);
         match self {
             Engine::Index => {
                 let addr = key().to_u32().unwrap_or(0);
-                let data = action.map_or(BigUint::zero(), |data| data + (BigUint::one() << data_bits));
+                let data = data.map_or(BigUint::zero(), |data| data + (BigUint::one() << data_bits));
                 Ok(vec![Write { addr, data }])
             }
-            Engine::Exact { table, data } => {
-                let key = key();
-                let entry = |key: &BigUint, data: &BigUint| (((BigUint::one() << key_bits) + key) << data_bits) + data;
-                let Some(action) = action else {
-                    data.remove(&key);
-                    let place = table.remove(&key);
-                    return Ok(place.map(|addr| Write { addr, data: BigUint::zero() }).into_iter().collect());
-                };
-                let moves = match table.place(&key) {
-                    Some(place) => vec![(key.clone(), place)],
-                    None => table.insert(&key).ok_or_else(|| Full("no place is free for the key's hashes".into()))?,
-                };
-                data.insert(key, action);
-                let write = |(key, addr): (BigUint, u32)| Write { addr, data: entry(&key, &data[&key]) };
-                Ok(moves.into_iter().map(write).collect())
-            }
+            Engine::Exact(entries) => match data {
+                Some(data) => entries.put(key(), data),
+                None => Ok(entries.remove(&key())),
+            },
             Engine::Lpm(intervals) => match matches.last() {
                 Some(MatchValue::Lpm { prefix_len, .. }) => {
                     let before = key_bits - width(matches.len() - 1);
-                    intervals.set(&key(), before + prefix_len, action)
+                    intervals.set(&key(), before + prefix_len, data)
                 }
                 _ => Ok(Vec::new()),
             },
@@ -165,11 +242,11 @@ impl Engine {
                 let key = (matches.to_vec(), priority);
                 let sequence = *sequences.get(&key).unwrap_or(next);
                 let order = (Reverse(MatchValue::rank(matches, priority, table.has_priority())), sequence);
-                let Some(action) = action else {
+                let Some(data) = data else {
                     sequences.remove(&key);
                     return rows.set(order, &[], &BigUint::zero());
                 };
-                let writes = rows.set(order, &values_and_masks(matches, &width), &action)?;
+                let writes = rows.set(order, &values_and_masks(matches, &width), &data)?;
                 if sequence == *next {
                     sequences.insert(key, sequence);
                     *next += 1;
@@ -183,10 +260,7 @@ impl Engine {
         let cleared = |addr: u32| Write { addr, data: BigUint::zero() };
         Ok(match self {
             Engine::Index => (0..1u32 << key_bits).map(cleared).collect(),
-            Engine::Exact { table, data } => {
-                let places: Vec<u32> = data.drain().filter_map(|(key, _)| table.remove(&key)).collect();
-                places.into_iter().map(cleared).collect()
-            }
+            Engine::Exact(entries) => entries.clear(),
             Engine::Lpm(intervals) => return intervals.clear(),
             Engine::Ternary { rows, sequences, .. } => {
                 sequences.clear();

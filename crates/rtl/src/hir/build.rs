@@ -372,6 +372,8 @@ impl Builder {
             Op::Window { offset, bit } => self.window(offset, bit, width),
             Op::Fetch { offset } => self.fetch(offset, width),
             Op::Hash(algorithm, data) => self.hash(algorithm, data, width),
+            // A lookup measures once.
+            op @ Op::Color { .. } => self.pure(op, width),
             op => self.effect(op, width),
         }
     }

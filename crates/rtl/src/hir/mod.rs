@@ -62,6 +62,10 @@ pub enum Input {
     Replicated,
     /// Egress only: packets in the queue of the egress port, 19 bits.
     QueueDepth,
+    /// Egress only: this is no copy but a packet of which none is made, 1 bit.
+    NoCopy,
+    /// Egress only: this is the last copy of its packet, 1 bit.
+    LastCopy,
 }
 
 impl Input {
@@ -71,7 +75,7 @@ impl Input {
             Input::Length | Input::EgressRid => 16,
             Input::IngressPort | Input::EgressPort => 9,
             Input::Timestamp => 48,
-            Input::Cloned | Input::Replicated => 1,
+            Input::Cloned | Input::Replicated | Input::NoCopy | Input::LastCopy => 1,
             Input::QueueDepth => 19,
         }
     }
@@ -158,6 +162,14 @@ pub enum Op {
         /// Where.
         offset: Value,
     },
+    /// Where copies of a packet go. The result has the layout of [`Destinations`]; it is zero if there is no group or session of this
+    /// number.
+    Destinations {
+        /// What has the number.
+        of: Destinations,
+        /// The number: 16 bits of a group, 32 of a session.
+        number: Value,
+    },
     /// Looks up a table. The result has the layout of [`LookupLayout`]. On a miss, action and data are those of the default
     /// action. A hit counts in the table's direct counter.
     Lookup {
@@ -233,6 +245,41 @@ pub enum Op {
     },
 }
 
+/// What copies a packet, and how it is found: the number of copies in a list of ports and where that begins, both with so many bits. Of a
+/// session follow whether it has a port of its own, one bit; the port, 9 bits; whether it truncates, one bit; to how many bytes, 16
+/// bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Destinations {
+    /// A multicast group.
+    Group {
+        /// Bits of a place in the memory of lists.
+        bits: u32,
+    },
+    /// A clone session.
+    Session {
+        /// Bits of a place in the memory of lists.
+        bits: u32,
+    },
+}
+
+impl Destinations {
+    /// The width of the result.
+    pub fn width(self) -> u32 {
+        match self {
+            Destinations::Group { bits } => 2 * bits,
+            Destinations::Session { bits } => 2 * bits + 27,
+        }
+    }
+
+    /// The width of the number.
+    pub fn number_width(self) -> u32 {
+        match self {
+            Destinations::Group { .. } => 16,
+            Destinations::Session { .. } => 32,
+        }
+    }
+}
+
 /// The result of a lookup: one bit for a hit, the number of the action in [`LookupLayout::actions`], the action's data.
 /// The hit is the highest bit. The data of an action with less than others are in the highest bits of the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -243,6 +290,8 @@ pub struct LookupLayout {
     pub action_bits: u32,
     /// The width of the data.
     pub data_bits: u32,
+    /// The width of the number that an entry has for its direct counter and meter. It is not part of the result.
+    pub entry_bits: u32,
 }
 
 impl LookupLayout {
@@ -257,8 +306,17 @@ impl LookupLayout {
         LookupLayout {
             action_bits: usize::BITS - (actions.len() - 1).leading_zeros(),
             data_bits: actions.iter().map(|a| data(*a)).max().unwrap_or(0),
+            entry_bits: match table.direct_counter.or(table.direct_meter) {
+                Some(_) if !table.keys.is_empty() => table.size.max(2).next_power_of_two().ilog2(),
+                _ => 0,
+            },
             actions,
         }
+    }
+
+    /// The width of what an entry holds: action, data, and its number.
+    pub fn stored_bits(&self) -> u32 {
+        (self.action_bits + self.data_bits + self.entry_bits).max(1)
     }
 
     /// The width of the whole result.
@@ -374,7 +432,7 @@ impl Op {
             Op::Mux { cond, then, otherwise } => vec![*cond, *then, *otherwise],
             Op::OneHot(cases) => cases.iter().flat_map(|(cond, value)| [*cond, *value]).collect(),
             Op::Concat(parts) => parts.clone(),
-            Op::Window { offset, .. } | Op::Fetch { offset } => vec![*offset],
+            Op::Window { offset, .. } | Op::Fetch { offset } | Op::Destinations { number: offset, .. } => vec![*offset],
             Op::Lookup { enable, keys, .. } => [*enable].into_iter().chain(keys.iter().copied()).collect(),
             Op::Color { lookup } => vec![*lookup],
             Op::InSet { keys, .. } => keys.clone(),
@@ -395,7 +453,7 @@ impl Op {
             Op::Mux { cond, then, otherwise } => [cond, then, otherwise].into_iter().for_each(each),
             Op::OneHot(cases) => cases.iter_mut().flat_map(|(cond, value)| [cond, value]).for_each(each),
             Op::Concat(parts) => parts.iter_mut().for_each(each),
-            Op::Window { offset, .. } | Op::Fetch { offset } => each(offset),
+            Op::Window { offset, .. } | Op::Fetch { offset } | Op::Destinations { number: offset, .. } => each(offset),
             Op::Lookup { enable, keys, .. } => [enable].into_iter().chain(keys).for_each(each),
             Op::Color { lookup } => each(lookup),
             Op::InSet { keys, .. } => keys.iter_mut().for_each(each),
@@ -425,6 +483,7 @@ impl Op {
         matches!(
             self,
             Op::Lookup { .. }
+                | Op::Destinations { .. }
                 | Op::Color { .. }
                 | Op::InSet { .. }
                 | Op::Count { .. }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use hopwright_ir::Pipeline;
 
-use super::{Design, Input, Node, Op, Piece, Value};
+use super::{Design, Destinations, Input, Node, Op, Piece, Value};
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -23,6 +23,8 @@ impl Display for Input {
             Input::Cloned => "cloned",
             Input::Replicated => "replicated",
             Input::QueueDepth => "queue_depth",
+            Input::NoCopy => "no_copy",
+            Input::LastCopy => "last_copy",
         })
     }
 }
@@ -92,6 +94,8 @@ fn line(out: &mut String, pipeline: &Pipeline, at: usize, node: &Node) {
         Op::Lookup { table, enable, keys } => {
             write!(out, "lookup {} if {enable}: {}", pipeline[*table].name, list(keys))
         }
+        Op::Destinations { of: Destinations::Group { .. }, number } => write!(out, "group {number}"),
+        Op::Destinations { of: Destinations::Session { .. }, number } => write!(out, "session {number}"),
         Op::Color { lookup } => write!(out, "color {lookup}"),
         Op::InSet { set, keys } => write!(out, "in {}: {}", pipeline[*set].name, list(keys)),
         Op::Count { counter, enable, index } => {

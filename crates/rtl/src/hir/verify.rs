@@ -97,6 +97,10 @@ fn check(pipeline: &Pipeline, design: &Design, node: &Node) -> Result<(), String
             }
             expect("the result", node.width, LookupLayout::of(pipeline, *table).width())
         }
+        Op::Destinations { of, number } => {
+            expect("the number", width(*number), of.number_width())?;
+            expect("the result", node.width, of.width())
+        }
         Op::Color { lookup } => match design[*lookup].op {
             Op::Lookup { .. } => expect("the result", node.width, 2),
             _ => Err("its operand is no lookup".into()),

@@ -211,7 +211,7 @@ module @NAME@_corundum #(
     logic [8*BUS_BYTES-1:0] out_data;
     logic [BYTES_BITS-1:0] out_bytes;
     logic [8:0] out_port;
-    logic in_dropped, verdict, verdict_sends;
+    logic in_dropped, verdict, verdict_sends, verdict_last;
     @NAME@ core (
         .clk,
         .rst,
@@ -226,6 +226,7 @@ module @NAME@_corundum #(
         .in_dropped,
         .verdict,
         .verdict_sends,
+        .verdict_last,
         .out_valid,
         .out_ready,
         .out_data,
@@ -269,6 +270,7 @@ module @NAME@_corundum #(
     assign unused = &{
         1'b0, s_axil_app_ctrl_awprot, s_axil_app_ctrl_arprot, s_axil_app_ctrl_awaddr, s_axil_app_ctrl_araddr, ptp_sync_ts_96,
         s_axis_sync_tx_cpl_ts, s_axis_sync_tx_cpl_tag, s_axis_sync_tx_cpl_valid, s_axis_sync_rx_tuser, s_axis_sync_tx_tuser,
-        s_axis_sync_tx_tdata, s_axis_sync_tx_tkeep, m_axis_sync_rx_tready, in_dropped, verdict, verdict_sends, scaled
+        s_axis_sync_tx_tdata, s_axis_sync_tx_tkeep, m_axis_sync_rx_tready, in_dropped, verdict, verdict_sends, verdict_last,
+        scaled
     };
 endmodule

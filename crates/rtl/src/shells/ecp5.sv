@@ -10,7 +10,7 @@ module @NAME@_ecp5 (
     localparam int BUS_BYTES = @BUS@;
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1;
     localparam int IN_BITS = 8 * BUS_BYTES + BYTES_BITS + 127;
-    localparam int OUT_BITS = 8 * BUS_BYTES + BYTES_BITS + 49;
+    localparam int OUT_BITS = 8 * BUS_BYTES + BYTES_BITS + 50;
     localparam int FOLDED = (OUT_BITS + 7) / 8;
     localparam int FOLDED_AGAIN = (FOLDED + 7) / 8;
 
@@ -49,7 +49,8 @@ module @NAME@_ecp5 (
         .bus_wr_ready(out[15]),
         .bus_rd_valid(out[16]),
         .bus_rd_data(out[48:17]),
-        .out_bytes(out[49+:BYTES_BITS]),
+        .verdict_last(out[49]),
+        .out_bytes(out[50+:BYTES_BITS]),
         .out_data(out[OUT_BITS-1-:8*BUS_BYTES])
     );
 

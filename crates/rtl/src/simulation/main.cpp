@@ -5,9 +5,9 @@
 //   'w' address u32, data u32                   a write to the register bus, beside whatever packets are under way
 //   'i' address u32                             reads the register bus until the word is zero, beside packets
 //   'r' address u32, first u32, count u32, words u32   when all packets are through, reads cells of an object: words × u32 each
-//   's'                                         when all packets are through: for each since the last 's' 0 if it was dropped, or
-//                                               1, port u16, length u32, bytes; at the end 2, the cycles so far, u64, and
-//                                               the six fields of Timing since the last 's', u64 each
+//   's'                                         when all packets are through: for each since the last 's', for each of its copies
+//                                               that are sent 1, port u16, length u32, bytes, and then 0; at the end 2, the
+//                                               cycles so far, u64, and the six fields of Timing since the last 's', u64 each
 //
 // The argument is the seed of initial values, gaps and back-pressure; without it there are neither gaps nor back-pressure. MAX_BYTES
 // is the length of the longest packet.
@@ -36,11 +36,14 @@ struct Packet {
 static std::deque<Packet> waiting;
 static size_t sent;  // Bytes of the first of them.
 static bool offering;
-static uint64_t entered, decided, forwarded;  // Packets that are in, have a verdict, are to be sent.
-static std::vector<bool> verdicts;            // In order, whether a packet is sent.
+static uint64_t entered, decided, forwarded;  // Packets that are in, have their verdicts; copies that are to be sent.
+struct Verdict {
+    bool sends, last;  // Whether the copy is sent; whether it is the last of its packet.
+};
+static std::vector<Verdict> verdicts;
 static std::deque<Packet> done;
 static std::vector<uint8_t> coming;
-static uint64_t left;  // Packets that have been sent.
+static uint64_t left;  // Copies that have been sent.
 
 // What packets take, in cycles.
 struct Timing {
@@ -91,13 +94,13 @@ static void cycle() {
         }
     }
     if (dut->verdict) {
-        decided++;
-        verdicts.push_back(dut->verdict_sends);
+        decided += dut->verdict_last;
+        verdicts.push_back({bool(dut->verdict_sends), bool(dut->verdict_last)});
         if (dut->verdict_sends) {
             forwarded++;
             if (!ends.empty()) sending.push_back(ends.front());
         }
-        if (!ends.empty()) ends.pop_front();
+        if (dut->verdict_last && !ends.empty()) ends.pop_front();
     }
     if (dut->out_valid && dut->out_ready) {
         if (!first_out) first_out = cycles + 1;
@@ -227,14 +230,16 @@ int main(int argc, char **argv) {
         }
         case 's':
             settle();
-            for (bool sends : verdicts) {
-                give(uint8_t(sends));
-                if (!sends) continue;
-                const Packet &packet = done.front();
-                give(uint16_t(packet.port));
-                give(uint32_t(packet.bytes.size()));
-                std::fwrite(packet.bytes.data(), 1, packet.bytes.size(), stdout);
-                done.pop_front();
+            for (auto [sends, last] : verdicts) {
+                if (sends) {
+                    const Packet &packet = done.front();
+                    give(uint8_t(1));
+                    give(uint16_t(packet.port));
+                    give(uint32_t(packet.bytes.size()));
+                    std::fwrite(packet.bytes.data(), 1, packet.bytes.size(), stdout);
+                    done.pop_front();
+                }
+                if (last) give(uint8_t(0));
             }
             verdicts.clear();
             give(uint8_t(2));

@@ -239,22 +239,22 @@ impl Simulation {
         Ok(())
     }
 
-    /// Waits until all packets are through; returns what became of each that was let in since the last call. `None`: it was dropped.
+    /// Waits until all packets are through; returns the copies that were sent of each that was let in since the last call.
     ///
     /// # Errors
     /// The process is gone.
-    pub fn settle(&mut self) -> io::Result<Vec<Option<Sent>>> {
+    pub fn settle(&mut self) -> io::Result<Vec<Vec<Sent>>> {
         self.put(b"s")?;
         self.flush()?;
-        let mut packets = Vec::new();
+        let (mut packets, mut copies) = (Vec::new(), Vec::new());
         loop {
             match self.number::<1>()? {
-                [0] => packets.push(None),
+                [0] => packets.push(std::mem::take(&mut copies)),
                 [1] => {
                     let port = u16::from_le_bytes(self.number()?);
                     let mut bytes = vec![0; u32::from_le_bytes(self.number()?) as usize];
                     self.output.read_exact(&mut bytes)?;
-                    packets.push(Some(Sent { port, bytes }));
+                    copies.push(Sent { port, bytes });
                 }
                 _ => break,
             }

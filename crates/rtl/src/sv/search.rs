@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use hopwright_ir::{Pipeline, TableId, ValueSetId};
+use hopwright_ir::{ExternKind, Pipeline, TableId, Unit, ValueSetId};
 
 use super::Writer;
-use crate::hir::{LookupLayout, Value};
-use crate::map::{Memory, MemoryKind};
+use crate::hir::{Input, LookupLayout, Op, Value};
+use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, Memory, MemoryKind, StateObject};
 use crate::refusal::Capability;
 use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
 
@@ -48,9 +48,6 @@ impl Writer<'_> {
         let layout = LookupLayout::of(self.p, id);
         let engine = TableEngine::of(self.p, id);
         let (n, start) = (value.0, self.start(value));
-        if table.direct_counter.is_some() || table.direct_meter.is_some() {
-            return self.refuse(Capability::DirectObject, value, format!("table `{}`", table.name));
-        }
         if table.implementation.is_some() {
             return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
         }
@@ -80,9 +77,10 @@ impl Writer<'_> {
             );
             return;
         }
+        let enabled = enable;
         let enable = self.at(enable, start);
         let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
-        let stored = data_bits.max(1);
+        let stored = layout.stored_bits();
         let (module, parameters, addr_bits, write_bits, kind) = match engine {
             TableEngine::Index => (
                 "hw_index",
@@ -123,7 +121,10 @@ impl Writer<'_> {
             extra = format!(", .switching(switching{n})");
             self.switching.push((number, format!("switching{n}")));
         }
-        let stored_part = if data_bits > 0 { format!(", data{n}") } else { String::new() };
+        let stored_part = match data_bits {
+            0 => String::new(),
+            _ => format!(", data{n}[{}:{}]", stored - 1, layout.entry_bits),
+        };
         let _ = writeln!(
             self.body,
             "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{}:0] v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
@@ -135,6 +136,80 @@ impl Writer<'_> {
             keys.join(", "),
             addr_bits - 1,
             write_bits - 1,
+        );
+        if layout.entry_bits > 0 {
+            self.hits(value, id, enabled, layout.entry_bits, stage);
+        }
+    }
+
+    /// The number of the entry that was hit, a cycle after the lookup, and what counts it.
+    fn hits(&mut self, value: Value, id: TableId, enable: Value, bits: u32, stage: u32) {
+        let n = value.0;
+        let table = &self.p[id];
+        let (counter, size, name) = (table.direct_counter, table.size, table.name.clone());
+        if !self.first(&name, value) {
+            return;
+        }
+        let (enable, length) = (self.at(enable, stage), self.input_at(Input::Length, stage));
+        let _ = writeln!(
+            self.body,
+            "    logic counted{n};\n    logic [{0}:0] entry{n};\n    logic [15:0] length{n};\n    always_ff @(posedge clk) begin\n        \
+             counted{n} <= !rst && valid_{stage} && {enable} && hit{n};\n        entry{n} <= data{n}[{0}:0];\n        length{n} <= \
+             {length};\n    end",
+            bits - 1
+        );
+        let Some(ExternKind::DirectCounter { unit, .. }) = counter.map(|id| self.p[id].kind.clone()) else { return };
+        self.engines.insert("hw_counter");
+        let number = self.map.add_object(StateObject {
+            name: counter.map(|id| self.p[id].name.clone()).unwrap_or_default(),
+            kind: "counter",
+            size,
+            bits: 128,
+            packets: unit != Unit::Bytes,
+            bytes: unit != Unit::Packets,
+        });
+        let _ = writeln!(
+            self.body,
+            "    hw_counter #(.DEPTH({}), .PACKET_BITS(64), .BYTE_BITS(64), .LENGTH_BITS(16)) c{n} (.clk, .rst, .in_valid(counted{n}), \
+             .in_index(entry{n}), .in_length(length{n}), {});",
+            size.max(2),
+            self.map.object_ports(number)
+        );
+    }
+
+    /// The colour that the direct meter of a table gives to a hit.
+    pub(super) fn color(&mut self, value: Value, lookup: Value, stage: u32) {
+        let (n, m, start) = (value.0, lookup.0, self.start(value));
+        let Op::Lookup { table, .. } = self.node(lookup).op else { unreachable!("a colour is that of a lookup") };
+        let (table, object) = (&self.p[table], self.p[table].direct_meter.map(|id| self.p[id].clone()));
+        let size = table.size;
+        let Some(ExternKind::DirectMeter { unit, .. }) = object.as_ref().map(|object| object.kind.clone()) else {
+            return;
+        };
+        if table.keys.is_empty() {
+            let _ = writeln!(self.body, "    logic [1:0] v{n}_{stage};\n    assign v{n}_{stage} = 2'd0;");
+            return;
+        }
+        debug_assert_eq!(start, self.schedule.ready[lookup.index()].stage + 1);
+        self.engines.insert("hw_meter");
+        self.now_stages.insert(start);
+        let cost = if unit == Unit::Packets { "16'd1".to_string() } else { format!("length{m}") };
+        let number = self.map.add_object(StateObject {
+            name: object.map(|object| object.name).unwrap_or_default(),
+            kind: "meter",
+            size,
+            bits: METER_BITS,
+            packets: unit == Unit::Packets,
+            bytes: unit == Unit::Bytes,
+        });
+        let _ = writeln!(
+            self.body,
+            "    logic [1:0] v{n}_{stage}, color{n};\n    logic measured{n};\n    hw_meter #(.DEPTH({}), .RATE_BITS({METER_RATE_BITS}), \
+             .BURST_BITS({METER_BURST_BITS}), .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(counted{m}), \
+             .in_index(entry{m}), .in_now(now_{start}), .in_length({cost}), .out_valid(measured{n}), .out_color(color{n}), {});\n    \
+             assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
+            size.max(2),
+            self.map.object_ports(number)
         );
     }
 }

@@ -2,15 +2,16 @@
 //!
 //! Needs verilator 5 and a C++ compiler: `make test-rtl`.
 
+mod copies;
 mod line_rate;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::harness::*;
-use hopwright_ir::interp::{Interp, Store};
+use hopwright_ir::interp::{Interp, Output, Store};
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_rtl::driver::{Change, TableDriver};
+use hopwright_rtl::driver::{Change, CopyDriver, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};
 use hopwright_rtl::{Hardware, Target, compile as to_hardware};
 use hopwright_stf::script;
@@ -84,6 +85,23 @@ fn program_tables(pipeline: &Pipeline, hardware: &Hardware, interp: &Interp, des
         change(Change::Default(&default));
         interp.store.entries(table).for_each(|(entry, _)| change(Change::Put(entry)));
     }
+    let mut copies = CopyDriver::new(map);
+    for (group, replicas) in &interp.store.traffic.groups {
+        design.access(&copies.set_group(map, *group, replicas).unwrap()).unwrap();
+    }
+    for (session, to) in &interp.store.traffic.sessions {
+        design.access(&copies.set_session(map, *session, Some(*to)).unwrap()).unwrap();
+    }
+}
+
+/// Ports and bytes of what an interpreter sends. Hardware sends no packets without bytes.
+fn sent(output: Output) -> Vec<(u16, Vec<u8>)> {
+    output.sent.into_iter().filter(|sent| !sent.bytes.is_empty()).map(|sent| (sent.port, sent.bytes)).collect()
+}
+
+/// Ports and bytes of what a design sends.
+fn found(copies: Vec<simulation::Sent>) -> Vec<(u16, Vec<u8>)> {
+    copies.into_iter().map(|sent| (sent.port, sent.bytes)).collect()
 }
 
 /// Compares a design with the interpreter on packets of a test.
@@ -104,15 +122,15 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
         for _ in 0..PACKETS {
             let (port, bytes) = mutated(&mut random, &bases);
             design.send(port, 0, &bytes).unwrap();
-            wanted.push(interp.process(&bytes, port, 0).sent.pop().map(|sent| (sent.port, sent.bytes)));
+            wanted.push(sent(interp.process(&bytes, port, 0)));
         }
-        let found = design.settle().unwrap();
+        let all = design.settle().unwrap();
         let name = format!("{} {} seed {seed:?}", pipeline.name, target.name);
-        let sent = wanted.iter().flatten().count();
-        assert!(sent > PACKETS / 20, "{name}: only {sent} packets are sent");
-        assert_eq!(wanted.len(), found.len(), "{name}");
-        for (number, (wanted, found)) in wanted.into_iter().zip(found).enumerate() {
-            assert_eq!(wanted, found.map(|sent| (sent.port, sent.bytes)), "{name}: packet {number}");
+        let count = wanted.iter().flatten().count();
+        assert!(count > PACKETS / 20, "{name}: only {count} packets are sent");
+        assert_eq!(wanted.len(), all.len(), "{name}");
+        for (number, (wanted, copies)) in wanted.into_iter().zip(all).enumerate() {
+            assert_eq!(wanted, found(copies), "{name}: packet {number}");
         }
         for (number, object) in map.objects.iter().enumerate() {
             let id = pipeline.extern_by_name(&object.name).unwrap();
@@ -128,7 +146,7 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
                 assert_eq!(wanted, found, "{name}: {}[{index}]", object.name);
             }
         }
-        println!("{name}: {PACKETS} packets agree, {sent} are sent, {} cycles", design.cycles());
+        println!("{name}: {PACKETS} packets agree, {count} are sent, {} cycles", design.cycles());
     }
 }
 
@@ -223,8 +241,8 @@ fn changes_are_atomic(pipeline: Pipeline, table: &str, matches: impl Fn(u32) -> 
                     let bytes = numbered(number, key);
                     number += 1;
                     design.send(1, 0, &bytes).unwrap();
-                    let sent = interp.process(&bytes, 1, 0).sent.pop().map(|sent| (sent.port, sent.bytes));
-                    expected.push((bytes, sent, after));
+                    let copies = sent(interp.process(&bytes, 1, 0));
+                    expected.push((bytes, copies, after));
                 }
             };
             send(&mut interp, &mut design, false);
@@ -250,15 +268,15 @@ fn changes_are_atomic(pipeline: Pipeline, table: &str, matches: impl Fn(u32) -> 
             };
             design.access(&accesses).unwrap();
             send(&mut interp, &mut design, true);
-            let found = design.settle().unwrap();
-            assert_eq!(found.len(), expected.len());
-            for (at, ((bytes, wanted, after), found)) in expected.iter().zip(found).enumerate() {
-                let found = found.map(|sent| (sent.port, sent.bytes));
+            let all = design.settle().unwrap();
+            assert_eq!(all.len(), expected.len());
+            for (at, ((bytes, wanted, after), copies)) in expected.iter().zip(all).enumerate() {
+                let found = found(copies);
                 if *wanted == found {
                     continue;
                 }
                 // Packets in front of the change may be overtaken by it, and then look like those behind it.
-                let other = interp.process(bytes, 1, 0).sent.pop().map(|sent| (sent.port, sent.bytes));
+                let other = sent(interp.process(bytes, 1, 0));
                 assert!(!after && other == found, "step {step}, packet {at}: {found:02x?}, not {wanted:02x?}");
                 differing += 1;
             }
