@@ -201,13 +201,13 @@ module hw_replicate #(
 
     // Packets under way, and those of them that came before the last change.
     localparam int COUNT_BITS = $clog2(PACKETS) + 1;
-    logic [COUNT_BITS-1:0] inside, inside_next, old;
-    assign inside_next = inside + COUNT_BITS'(entering) - COUNT_BITS'(data_take);
+    logic [COUNT_BITS-1:0] held_packets, held_packets_next, old;
+    assign held_packets_next = held_packets + COUNT_BITS'(entering) - COUNT_BITS'(data_take);
     assign busy        = old != '0;
     always_ff @(posedge clk) begin
-        inside <= rst ? '0 : inside_next;
+        held_packets <= rst ? '0 : held_packets_next;
         if (rst) old <= '0;
-        else if (changed) old <= inside_next;
+        else if (changed) old <= held_packets_next;
         else if (data_take && old != '0) old <= old - 1'b1;
     end
 
