@@ -3,15 +3,9 @@
 use super::*;
 use hopwright_ir::interp::Replica;
 
-/// A packet test's program and entries, with these packets.
-fn copies_agree(path: &str, entries: &str) {
-    let (pipeline, _) = program(path);
-    targets().iter().for_each(|target| agrees(pipeline.clone(), entries, target));
-}
-
 #[test]
 #[ignore = "needs verilator"]
-fn multicast_agrees() {
+fn a_program_with_multicast_agrees() {
     // Egress changes, drops, shortens and truncates copies.
     let script = "
         mc_mgrp_create 1
@@ -27,12 +21,12 @@ fn multicast_agrees() {
         packet 2 04 05 06
         packet 3 07 08
     ";
-    copies_agree("tests/stf/multicast_copies.p4", script);
+    agrees(program("tests/stf/multicast_copies.p4").0, script, &Target::by_name("ecp5-85-512").unwrap());
 }
 
 #[test]
 #[ignore = "needs verilator"]
-fn clones_agree() {
+fn a_program_with_clones_agrees() {
     let script = "
         mc_mgrp_create 9
         mc_node_create 5 3 4
@@ -50,7 +44,7 @@ fn clones_agree() {
         packet 1 7fff 00 00 00
         packet 1 0063 00 00 00
     ";
-    copies_agree("tests/stf/clone_sessions.p4", script);
+    agrees(program("tests/stf/clone_sessions.p4").0, script, &Target::by_name("ecp5-85-256").unwrap());
 }
 
 /// A group changes while packets pass: each packet is copied to the old members or to the new ones, never to some of both, and those
