@@ -185,11 +185,12 @@ impl Schedule {
         (self.stages / self.engines.gap + more).next_power_of_two()
     }
 
-    /// The most verdicts that are being made or wait: one for each packet, or for each copy in the second pipeline.
+    /// The most verdicts that are being made or wait: one for each packet, or for each copy in the second pipeline; at least 32, so that
+    /// twice as many are enough for those that have left and whose packets are still read.
     pub(crate) fn verdicts(&self) -> u32 {
         match self.egress {
             0 => self.packets(),
-            egress => ((self.stages - egress) / self.engines.gap + 16).next_power_of_two(),
+            egress => ((self.stages - egress) / self.engines.gap + 17).next_power_of_two(),
         }
     }
 
