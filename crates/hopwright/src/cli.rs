@@ -7,7 +7,7 @@ pub(crate) mod switch;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hopwright_dataplane::TracePass;
+use hopwright_dataplane::{TracePass, trace_ir};
 use hopwright_ports::PortChoice;
 use hopwright_scion::control::layout::Layout;
 
@@ -268,6 +268,14 @@ fn layout(name: &str) -> Result<Layout, String> {
     known.ok_or_else(|| format!("there are {}", Layout::ALL.map(Layout::name).join(", ")))
 }
 
+/// A pass of the trace IR.
+fn trace_ir_pass(text: &str) -> Result<trace_ir::passes::Pass, String> {
+    trace_ir::passes::Pass::by_name(text).ok_or_else(|| {
+        let names = trace_ir::passes::Pass::ALL.map(trace_ir::passes::Pass::name);
+        format!("no such pass; there are {}", names.join(", "))
+    })
+}
+
 fn trace_pass(text: &str) -> Result<TracePass, String> {
     TracePass::by_name(text).ok_or_else(|| {
         let names: Vec<&str> = TracePass::ALL.into_iter().map(TracePass::name).collect();
@@ -282,6 +290,10 @@ pub(crate) struct TraceIrArgs {
     /// Print the paths of all packets instead, as points of the program: also those without a trace
     #[arg(long)]
     pub paths: bool,
+    /// Run these passes of the trace IR, in this order, before packets are counted: guard-elimination, guard-hoisting,
+    /// guard-coalescing
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_ir_pass, conflicts_with = "paths")]
+    pub passes: Vec<trace_ir::passes::Pass>,
     /// The capture
     #[arg(long, value_name = "FILE.pcap")]
     pub packets: PathBuf,

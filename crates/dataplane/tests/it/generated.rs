@@ -12,6 +12,10 @@ use std::sync::Arc;
 
 use crate::machine::machine;
 use hopwright_abi::Verdict;
+use hopwright_dataplane::trace_ir::eval::{self, Input};
+use hopwright_dataplane::trace_ir::recording::Recording;
+use hopwright_dataplane::trace_ir::text::{parse, print};
+use hopwright_dataplane::trace_ir::verify::verify;
 use hopwright_dataplane::{Digest, Packet, TracePass};
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
@@ -257,6 +261,56 @@ fn generated_programs_for_other_architectures() {
     }
 }
 
+/// The trace IR of a generated program says of its packets what the interpreter does. Returns the number of packets that completed a
+/// trace.
+fn trace_ir_differs(case: &Case) -> Result<usize, String> {
+    let pipeline = compile(&case.program)?;
+    let script = hopwright_stf::parse("entries", &case.entries).map_err(|e| format!("{e:?}"))?;
+    let mut interp = Interp::new(pipeline.clone()).map_err(|e| e.to_string())?;
+    hopwright_stf::configure(&script, &mut interp).map_err(|e| e.to_string())?;
+    let mut machine = machine(pipeline.clone())?;
+    hopwright_stf::configure(&script, &mut machine).map_err(|e| e.to_string())?;
+    machine.vdp.start_profiling(case.packets.len()).map_err(|e| e.to_string())?;
+    for (port, bytes) in &case.packets {
+        machine.process(*port, bytes, NOW_US)?;
+    }
+    let profile = machine.vdp.take_profile().ok_or("no packets")?;
+    let Some(code) = machine.vdp.compile_traces(&profile, &[]).map_err(|e| e.to_string())? else { return Ok(0) };
+    let ir = machine.vdp.trace_ir(&code).ok_or("no trace IR")?;
+    let text = print(&ir, None);
+    verify(&ir).map_err(|e| format!("{e}\n{text}"))?;
+    let again = parse(&text).map_err(|e| format!("{e}\n{text}"))?;
+    if print(&again, None) != text {
+        return Err(format!("read differently: {text}"));
+    }
+    let mut completed = 0;
+    for (port, packet) in &case.packets {
+        let mut recording = Recording::new(&pipeline);
+        let output = interp.process_observed(packet, *port, NOW_US, &mut recording);
+        let input = Input { packet, port: *port, now_us: NOW_US };
+        match eval::run(&again, input, &mut recording) {
+            Ok(eval::Outcome::Completed { done, .. }) if done != recording.done(&output) => {
+                return Err(format!("{packet:x?}: {done:x?} in place of {:x?}\n{text}", recording.done(&output)));
+            }
+            Ok(eval::Outcome::Completed { .. }) => completed += 1,
+            Ok(eval::Outcome::Left(_)) => {}
+            Err(e) => return Err(format!("{e}: {packet:x?}\n{text}")),
+        }
+    }
+    Ok(completed)
+}
+
+#[test]
+fn trace_ir_of_generated_programs() {
+    let mut completed = 0;
+    for seed in seeds(0..24) {
+        let case = generate(seed, &Config::default());
+        completed += trace_ir_differs(&case).unwrap_or_else(|e| panic!("seed {seed}: {e}\n{}", case.program));
+    }
+    // Some packets leave at guards that their paths do not show, such as those for cells that do not exist.
+    assert!(completed > 80, "{completed}");
+}
+
 /// The tree of a profile has a line for each place and a branch for each decision, and says where packets leave.
 #[test]
 fn a_profile_shows_where_packets_leave_the_traces() {
@@ -306,6 +360,19 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
     );
     let leaves: Vec<&&str> = lines.iter().filter(|l| l.contains("side exit")).collect();
     assert!(matches!(leaves[..], [line] if line.starts_with("2  ") && line.contains("generated.p4:16")), "{tree}");
+
+    // A running data plane counts where packets leave, also when it learns again.
+    for _ in 0..2 {
+        vdp.start_profiling(4).unwrap();
+        [1, 1, 1, 2].iter().for_each(|value| drop(machine.process(0, &[*value], NOW_US).unwrap()));
+        vdp.respecialise().unwrap();
+        [1, 7, 2, 3].iter().for_each(|value| drop(machine.process(0, &[*value], NOW_US).unwrap()));
+    }
+    let sites = vdp.traces().exits_by_site();
+    let at =
+        |line: &str| sites.iter().filter(|(site, _)| site.starts_with(line)).map(|(_, packets)| packets).sum::<u64>();
+    assert_eq!((at("generated.p4:"), vdp.traces().counts().1), (4, 4), "{sites:?}");
+    assert_eq!(at("generated.p4:13"), 4, "{sites:?}");
 }
 
 #[test]

@@ -104,7 +104,8 @@ pub(crate) fn run(args: &TraceIrArgs) -> Result<(), Failure> {
     let (packets, paths) = (profile.packets(), profile.paths());
     let text = match code.as_ref().and_then(|code| Some((code, vdp.trace_ir(code)?))) {
         _ if args.paths => profile.tree(&pipeline, code.as_ref()),
-        Some((code, ir)) => {
+        Some((code, mut ir)) => {
+            args.passes.iter().for_each(|pass| pass.run(&mut ir));
             let counts = count(&pipeline, &ir, &received, &args.learning)?;
             let left: u64 = counts.exits.values().sum();
             let (traces, bytes) = (ir.leaves(), code.code().len());

@@ -108,10 +108,10 @@ impl Writer<'_> {
     /// File, line and the line's text.
     fn describe(&self, place: &PointPlace) -> String {
         let quoted = place.span.and_then(|span| self.pipeline.sources.quote(span));
-        match (quoted, place.what.as_str()) {
+        match (quoted.as_deref().and_then(|quoted| quoted.split_once("  ")), place.what.as_str()) {
             (None, what) => what.into(),
-            (Some(quoted), "") => quoted,
-            (Some(quoted), what) => format!("{quoted}  ({what})"),
+            (Some((at, line)), "") => format!("{at}  {line}"),
+            (Some((at, line)), what) => format!("{at}  {what}: {line}"),
         }
     }
 }

@@ -11,10 +11,11 @@
 //!
 //! [`build`] makes the tree from the pipeline IR and learned paths by partial evaluation, [`text`] prints and parses it, and
 //! [`eval`] runs a packet through it, with answers of tables and externs from an [`eval::Environment`], such as a
-//! [`recording`] of the reference interpreter.
+//! [`recording`] of the reference interpreter. [`passes`] improve it.
 
 pub mod build;
 pub mod eval;
+pub mod passes;
 pub mod recording;
 pub mod text;
 pub mod values;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use hopwright_ir::interp::{Event, Observer, Output, Value};
 use hopwright_ir::{
-    ExternArg, ExternCall, ExternConstant, ExternFn, ExternId, KeySet, Pipeline, SlotId, Span, Transition,
+    ExternArg, ExternCall, ExternConstant, ExternFn, ExternId, ExternKind, KeySet, Pipeline, SlotId, Span, Transition,
 };
 use num_bigint::BigUint;
 
@@ -75,7 +75,13 @@ impl<'a> Recording<'a> {
     fn record_call(&mut self, call: &ExternCall, args: &[Value]) {
         let number = |at: usize| args.get(at).map_or(0, Value::to_u64);
         let name = |id: ExternId| self.pipeline[id].name.clone();
+        let size = call.function.object().map(|id| match self.pipeline[id].kind {
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            _ => u64::MAX,
+        });
         let asked = match call.function {
+            // Without such a cell, nothing happens.
+            ExternFn::CounterCount(_) | ExternFn::RegisterWrite(_) if Some(number(0)) >= size => return,
             ExternFn::CounterCount(id) => return self.effects.push(Happened::Count(name(id), number(0))),
             ExternFn::RegisterWrite(id) => {
                 let value = args.get(1).map(|value| value.bits.clone()).unwrap_or_default();

@@ -64,6 +64,17 @@ impl Established {
         }
     }
 
+    /// The targets of an end, with what is established there.
+    pub fn at_targets(&self, values: &Values, end: &End) -> Vec<(NodeId, Established)> {
+        let End::Branch { condition, yes, no, .. } = end else { return Vec::new() };
+        let outcome = |holds| {
+            let mut established = self.clone();
+            established.add(values, *condition, holds);
+            established
+        };
+        vec![(*yes, outcome(true)), (*no, outcome(false))]
+    }
+
     /// Whether the packet is known to contain the bytes in front of a place.
     pub fn contains(&self, place: Place) -> bool {
         place == Place::default() || self.bytes.get(&place.base).is_some_and(|bytes| *bytes >= place.offset)
@@ -165,13 +176,9 @@ pub fn verify(ir: &TraceIr) -> Result<(), String> {
         match &node.end {
             End::Exit { .. } => {}
             End::Leaf(leaf) => verify_leaf(ir, &mut established, leaf).map_err(at)?,
-            End::Branch { condition: c, yes, no, .. } => {
+            End::Branch { condition: c, .. } => {
                 condition(ir, &mut established, *c).map_err(at)?;
-                let mut other = established.clone();
-                established.add(&ir.values, *c, true);
-                other.add(&ir.values, *c, false);
-                work.push((*yes, established));
-                work.push((*no, other));
+                work.extend(established.at_targets(&ir.values, &node.end));
             }
         }
     }

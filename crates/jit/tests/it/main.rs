@@ -5,3 +5,4 @@ mod expressions;
 mod externs;
 mod harness;
 mod headers;
+mod trace_passes;

@@ -167,7 +167,7 @@ fn trace_ir_and_interpreter_agree() {
         let ir = jit.vdp.trace_ir(&code).unwrap();
         verify(&ir).unwrap();
         let mut completed = 0;
-        let frames = regulars.into_iter().chain((0..500).map(|_| traffic.next_frame()));
+        let frames = regulars.into_iter().chain((0..200).map(|_| traffic.next_frame()));
         for (port, packet) in frames.collect::<Vec<_>>() {
             let mut recording = Recording::new(&pipeline);
             let now_us = u64::from(NOW) * 1_000_000;

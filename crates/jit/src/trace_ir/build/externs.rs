@@ -17,8 +17,9 @@ impl<'a> Builder<'a> {
         };
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
-                let index = self.index(state, *id, index, call, context)?;
-                state.effects.push(Effect::Count { counter: self.name_of(*id), index });
+                if let Some(index) = self.index(state, *id, index, call, context)? {
+                    state.effects.push(Effect::Count { counter: self.name_of(*id), index });
+                }
                 Ok(())
             }
             // The hit of the table has already counted the packet. Outside of tables with a direct meter, its colour is green.
@@ -31,7 +32,7 @@ impl<'a> Builder<'a> {
                 if state.written.contains(id) {
                     return unsupported(self, state);
                 }
-                let index = self.index(state, *id, index, call, context)?;
+                let Some(index) = self.index(state, *id, index, call, context)? else { return Ok(()) };
                 let ty = match &self.p[*id].kind {
                     ExternKind::Register { ty, .. } => *ty,
                     _ => Type::Bits(0),
@@ -42,7 +43,7 @@ impl<'a> Builder<'a> {
             }
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let value = self.value(state, context, value);
-                let index = self.index(state, *id, index, call, context)?;
+                let Some(index) = self.index(state, *id, index, call, context)? else { return Ok(()) };
                 state.written.insert(*id);
                 state.effects.push(Effect::Write { register: self.name_of(*id), index, value });
                 Ok(())
@@ -56,7 +57,7 @@ impl<'a> Builder<'a> {
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
             ) => {
-                let hash = self.checksum(state, *algorithm, false, data, context)?;
+                let hash = self.checksum(state, *algorithm, false, data, context);
                 let width = self.p[*to].ty.width().max(base.ty.width()).max(max.ty.width()).max(64);
                 let ty = Type::Bits(width);
                 let [base, max] = [base, max].map(|e| self.value(state, context, e));
@@ -76,7 +77,7 @@ impl<'a> Builder<'a> {
                     return Ok(());
                 }
                 let ty = checksum.ty;
-                let found = self.checksum(state, *algorithm, *payload, data, context)?;
+                let found = self.checksum(state, *algorithm, *payload, data, context);
                 let found = self.ir.values.data(Op::Cast(found), ty);
                 let expected = self.value(state, context, checksum);
                 let wrong = self.ir.values.data(Op::Binary(BinaryOp::Ne, found, expected), Type::Bool);
@@ -96,7 +97,7 @@ impl<'a> Builder<'a> {
                 }
                 let old = self.read(state, *to);
                 let ty = self.p[*to].ty;
-                let new = self.checksum(state, *algorithm, *payload, data, context)?;
+                let new = self.checksum(state, *algorithm, *payload, data, context);
                 let new = self.ir.values.data(Op::Cast(new), ty);
                 state.slots[to.index()] = self.ir.values.data(Op::Mux(condition, new, old), ty);
                 Ok(())
@@ -125,7 +126,7 @@ impl<'a> Builder<'a> {
         state.slots[slot.index()] = self.ir.values.data(Op::Cast(value), self.p[slot].ty);
     }
 
-    /// The index of a cell, with a guard that there is such a cell.
+    /// The index of a cell, with a guard that there is such a cell; `None` if there never is.
     fn index(
         &mut self,
         state: &mut State,
@@ -133,7 +134,7 @@ impl<'a> Builder<'a> {
         index: &Expr,
         call: &ExternCall,
         context: &Context<'a>,
-    ) -> Result<ValueId, super::Stopped> {
+    ) -> Result<Option<ValueId>, super::Stopped> {
         let value = self.value(state, context, index);
         let size = match self.p[id].kind {
             ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
@@ -142,29 +143,32 @@ impl<'a> Builder<'a> {
         if index.ty.width() >= 64 || size < 1 << index.ty.width() {
             let size = self.ir.values.constant(size, index.ty);
             let within = self.ir.values.data(Op::Binary(BinaryOp::Lt, value, size), Type::Bool);
+            if self.decided(within) == Some(false) {
+                return Ok(None);
+            }
             let site = self.site(call.span, "");
             self.guard(state, within, true, &site)?;
         }
-        Ok(value)
+        Ok(Some(value))
     }
 
     fn checksum(
         &mut self,
-        state: &mut State,
+        state: &State,
         algorithm: HashAlgorithm,
         payload: bool,
         data: &[Expr],
         context: &Context<'a>,
-    ) -> Result<ValueId, super::Stopped> {
+    ) -> ValueId {
         let mut parts: Vec<ValueId> = data.iter().map(|e| self.value(state, context, e)).collect();
         if payload {
-            if !data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(8) {
-                self.exit(state, "a checksum of a payload behind a part of a byte")?;
-            }
+            // The payload begins at a whole byte.
+            let fixed = data.iter().filter(|e| !matches!(e.ty, Type::Varbit(_))).map(|e| e.ty.width()).sum::<u32>();
+            parts.push(self.ir.values.constant(0u32, Type::Bits(fixed.next_multiple_of(8) - fixed)));
             let rest = Op::Bytes { at: state.cursor, length: None };
             parts.push(self.ir.values.data(rest, Type::Varbit(8 << 16)));
         }
-        Ok(self.ir.values.data(Op::Checksum { algorithm, parts }, Type::Bits(64)))
+        self.ir.values.data(Op::Checksum { algorithm, parts }, Type::Bits(64))
     }
 
     /// A call without effects: its out arguments are values.
