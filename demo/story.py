@@ -163,7 +163,7 @@ def router_row(router: RunningRouter, cpu: float) -> tuple[list[str], list[str]]
     return row, notes
 
 
-def show_routers(network: Network, page: Page, cpu: dict[str, float]) -> None:
+def show_routers(network: Network, page: Page, cpu: dict[str, float], simulated: list[str]) -> None:
     page.heading("The border routers")
     columns = ["router", "frames in", "forwarded", "ns/packet", "CPU ns/packet", "punted",
                "dropped"]
@@ -177,6 +177,8 @@ def show_routers(network: Network, page: Page, cpu: dict[str, float]) -> None:
     page.line()
     page.line("ns/packet: the router's own figure, packet processing alone. CPU ns/packet: all of")
     page.line("the process's CPU time over the bulk traffic, with packet input and output.")
+    for name in simulated:
+        page.line(f"{name}: the simulation is a process of its own, whose time is in the first figure only.")
     for note in notes:
         page.line(note)
 
@@ -213,7 +215,7 @@ def tell(args: argparse.Namespace) -> int:
         network.check()
         network.stop_routers()
         show_picture(network, page)
-        show_routers(network, page, cpu)
+        show_routers(network, page, cpu, hardware)
         for name in hardware:
             show_crossing(network, name, page)
         check_forwarded(network, page, LEAF_ROUTES)

@@ -18,35 +18,37 @@ module hw_fifo #(
 );
     localparam int B = $clog2(DEPTH);
 
-    // One bit more than an address, so that full and empty differ.
-    logic [B:0] wr_ptr, rd_ptr, wr_next, rd_next;
-    logic put, take;  // A word enters, or leaves, the memory.
+    logic [B-1:0] wr_ptr, rd_ptr;
+    logic [B:0]   count;      // Words in the memory.
+    logic         put, take;  // A word enters, or leaves, the memory. Both may be known late in a cycle.
     assign put = in_valid && in_ready;
-    assign wr_next = wr_ptr + (B + 1)'(put);
-    assign rd_next = rd_ptr + (B + 1)'(take);
 
     logic filled;  // The memory has a word to read.
     always_ff @(posedge clk) begin
         if (rst) begin
             wr_ptr   <= '0;
             rd_ptr   <= '0;
+            count    <= '0;
             in_ready <= 1'b1;
             filled   <= 1'b0;
         end else begin
-            wr_ptr   <= wr_next;
-            rd_ptr   <= rd_next;
-            in_ready <= wr_next != {~rd_next[B], rd_next[B-1:0]};
-            filled   <= wr_next != rd_next;
+            if (put) wr_ptr <= wr_ptr + 1'b1;
+            if (take) rd_ptr <= rd_ptr + 1'b1;
+            if (put != take) begin
+                count    <= put ? count + 1'b1 : count - 1'b1;
+                in_ready <= take || count != (B + 1)'(DEPTH - 1);
+                filled   <= put || count != (B + 1)'(1);
+            end
         end
     end
 
     generate
         if (!BLOCK) begin : distributed
             logic [WIDTH-1:0] memory[0:DEPTH-1];
-            always_ff @(posedge clk) if (put) memory[wr_ptr[B-1:0]] <= in_data;
+            always_ff @(posedge clk) if (put) memory[wr_ptr] <= in_data;
             assign out_valid = filled;
             assign take = filled && out_ready;
-            assign out_data = memory[rd_ptr[B-1:0]];
+            assign out_data = memory[rd_ptr];
         end else begin : block
             (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
             // From the memory through its read port to the output register; a stage moves when the next is free.
@@ -55,8 +57,8 @@ module hw_fifo #(
             assign move = !out_valid || out_ready;
             assign take = filled && (!read_valid || move);
             always_ff @(posedge clk) begin
-                if (put) memory[wr_ptr[B-1:0]] <= in_data;
-                if (take) read <= memory[rd_ptr[B-1:0]];
+                if (put) memory[wr_ptr] <= in_data;
+                if (take) read <= memory[rd_ptr];
                 if (move) out_data <= read;
                 if (rst) begin
                     read_valid <= 1'b0;

@@ -178,9 +178,11 @@ module hw_packet_store #(
     logic [COUNT_BITS-1:0] flying, flying_next;
     logic [GAP_BITS-1:0]   gap, gap_next;
     logic accept;  // A read command.
-    assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(accept && rd_free);
+    logic landed;  // One freed a packet in the cycle before.
+    assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(landed);
     assign gap_next = win_valid || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
     always_ff @(posedge clk) begin
+        landed <= !rst && accept && rd_free;
         if (rst) begin
             flying    <= '0;
             gap       <= '0;
@@ -217,10 +219,11 @@ module hw_packet_store #(
     logic [B-1:0]         rd_addr;
     logic [WORD_BITS-1:0] left;
     logic reading, room, issue;
+    logic final_word;  // One word is left.
     assign issue    = reading && room;
-    assign rd_ready = length_valid && (!reading || (issue && left == WORD_BITS'(1)));
+    assign rd_ready = length_valid && (!reading || (issue && final_word));
     assign accept   = rd_valid && rd_ready;
-    assign freed_next = !reading || (issue && left == WORD_BITS'(1)) ? oldest : freed;
+    assign freed_next = !reading || (issue && final_word) ? oldest : freed;
     always_ff @(posedge clk) begin
         if (rst) begin
             oldest     <= '0;
@@ -234,14 +237,16 @@ module hw_packet_store #(
             limit_near <= {~freed[B], freed[B-1:0]} - 1'b1;
             if (accept && rd_free) oldest <= oldest + (B + 1)'(length);
             if (accept) reading <= rd_words != '0;
-            else if (issue && left == WORD_BITS'(1)) reading <= 1'b0;
+            else if (issue && final_word) reading <= 1'b0;
         end
         if (accept) begin
             rd_addr <= oldest[B-1:0] + B'(rd_first);
             left    <= rd_words;
+            final_word <= rd_words == WORD_BITS'(1);
         end else if (issue) begin
             rd_addr <= rd_addr + 1'b1;
             left    <= left - 1'b1;
+            final_word <= left == WORD_BITS'(2);
         end
     end
 
@@ -308,7 +313,7 @@ module hw_packet_store #(
                 .in_data(edit_data),
                 .step_valid(issue),
                 .step_index(index[LENGTH_BITS-$clog2(BUS_BYTES):0]),
-                .step_pop(nothing || (issue && left == WORD_BITS'(1))),
+                .step_pop(nothing || (issue && final_word)),
                 .in_word(read),
                 .out_word(word)
             );

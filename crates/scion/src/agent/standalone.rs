@@ -107,8 +107,11 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     result?;
     let stats = agent.stats()?;
     report.write(&stats, options);
-    // The process ends: nobody needs the memory of the tables again, and freeing it takes time.
-    std::mem::forget(agent.vdp.clone());
+    // The process ends: nobody needs the memory of the tables again, and freeing it takes time. A device is closed, and says what
+    // it has done.
+    if agent.vdp.engine_kind() != EngineKind::Offload {
+        std::mem::forget(agent.vdp.clone());
+    }
     drop((agent, switch));
     if !closing::finish(CLOSING_TIME) {
         tracing::warn!("not all devices are closed");
