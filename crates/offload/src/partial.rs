@@ -119,6 +119,10 @@ impl Offload for PartialDesign {
             self.put_on_chip(table, on_chip, entry)?;
         }
         let here = &self.control()[table];
+        // Software has its constant entries from the start, and refuses them.
+        if here.get(&entry.matches, entry.priority).as_ref() == Some(&entry.action) {
+            return Ok(());
+        }
         match here.insert(entry.clone()) {
             Err(ControlError::Duplicate(_)) => here.modify(entry.clone()).map_err(text),
             other => other.map_err(text),
@@ -144,7 +148,9 @@ impl Offload for PartialDesign {
             let action = self.on_chip(action)?;
             self.chip.set_default(on_chip, &action)?;
         }
-        self.control()[table].set_default(Some(action.clone())).map_err(text)
+        let here = &self.control()[table];
+        // As it refuses a change of a constant default action.
+        if here.default_action() == *action { Ok(()) } else { here.set_default(Some(action.clone())).map_err(text) }
     }
 
     fn set_key(&mut self, object: ExternId, index: u64, key: Option<&[u8; 16]>) -> Result<(), String> {

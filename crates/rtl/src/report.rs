@@ -215,7 +215,7 @@ impl Reporter<'_> {
             carried += way;
             if let Some(mut name) = self.engine(node) {
                 if let Some((number, shared)) = schedule.engines.of(Value(i as u32)).filter(|(_, e)| e.uses.len() > 1) {
-                    let _ = write!(name, ", engine {number} of {} uses", shared.uses.len());
+                    let _ = write!(name, ", engine {number}, shared by {}", shared.uses.len());
                 }
                 let (place, first) = (self.place(node.span), schedule.start[i]);
                 engines.push(EngineUse { name, place, first, ready, cost: own });

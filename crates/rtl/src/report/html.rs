@@ -7,7 +7,7 @@ use super::{Cost, EngineUse, Report};
 /// Pixels of the picture.
 const WIDTH: f64 = 1100.0;
 const ROW: f64 = 16.0;
-const LEFT: f64 = 330.0;
+const LEFT: f64 = 400.0;
 const AREA: f64 = 120.0;
 
 impl Report {
