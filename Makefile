@@ -290,11 +290,16 @@ test-rtl-long: braccept-rtl
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
 
-# The reference's acceptance tool with our router's data plane in simulated hardware, which is built first.
+# The reference's acceptance tool and a whole network with our router's data plane in simulated hardware, which is built first; the network
+# again with hardware that runs part of the program; the cycles of packets back to back.
+PART := -D NO_EPIC -D NO_OTHER_KEYS -D PROFILE_ULTRASCALE
 braccept-rtl: hopwright interop-tools
 	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
 	tests/interop/braccept.py --plain --router "hopwright+engine=rtl"
 	tests/interop/network_test.py --hardware br111
+	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 $(PART) --simulation
+	tests/interop/network_test.py --hardware br111 $(PART)
+	python3 tests/rtl/line_rate.py
 
 # What takes longer than CI has time for: about an hour, and simulated hardware.
 test-long: hopwright interop-tools
