@@ -206,7 +206,8 @@ def tell(args: argparse.Namespace) -> int:
     network = Network(kind, {name: RouterKind(HARDWARE) for name in hardware}, progress=page.step)
     try:
         network.build()
-        network.wait_paths("111", "112", len(LEAF_ROUTES))
+        for ends in (("111", "112"), ("112", "111")):
+            network.wait_paths(*ends, len(LEAF_ROUTES))
         page.step("beacons have travelled: paths exist")
         show_paths(network, page)
         show_pings(network, page)
