@@ -2,11 +2,12 @@
 //!
 //! A pass replaces a pipeline by an equivalent one. Each has a file of its own: `fold` (constants), `propagate` (constants and
 //! copies), `substitute` (single-use locals), `dead` (dead code), `simplify` (structure), `states` (the parser graph), `slots`
-//! (numbering), `bounds` (of loops and advances).
+//! (numbering), `bounds` (of loops and advances), `initial` (values of parser locals).
 
 pub mod bounds;
 mod dead;
 pub mod fold;
+mod initial;
 mod propagate;
 pub mod simplify;
 mod slots;
@@ -22,12 +23,14 @@ const ROUNDS: usize = 3;
 pub fn optimise(pipeline: &mut Pipeline) {
     run(pipeline, "fold", fold::fold);
     run(pipeline, "states", states::clean);
+    run(pipeline, "zeros", initial::zeros);
     for _ in 0..ROUNDS {
         run(pipeline, "propagate", propagate::propagate);
         run(pipeline, "simplify", simplify::simplify);
         run(pipeline, "dead", dead::eliminate);
         run(pipeline, "substitute", substitute::substitute);
         run(pipeline, "fold", fold::fold);
+        run(pipeline, "checksums", initial::checksums);
     }
     run(pipeline, "simplify", simplify::simplify);
     run(pipeline, "states", states::clean);

@@ -59,7 +59,7 @@ fn has(set: &KeySet, value: &BigUint, ty: Type) -> bool {
     }
 }
 
-fn successors(transition: &Transition) -> Vec<StateId> {
+pub(super) fn successors(transition: &Transition) -> Vec<StateId> {
     let targets: Vec<Target> = match transition {
         Transition::Goto(target) => vec![*target],
         Transition::Select { cases, .. } => cases.iter().map(|c| c.target).collect(),
