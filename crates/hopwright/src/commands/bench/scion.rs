@@ -27,6 +27,8 @@ const L2_FRAMES: u32 = 256;
 const MEMORY_FRAMES: u32 = 32_768;
 /// Frames from this size on have room for 64 hop fields.
 const LONG_PATH_BYTES: usize = 1000;
+/// The most passes that a packet can take here.
+const MOST_PASSES: u32 = 64;
 /// Distinct flows among them.
 const FLOWS: usize = 256;
 
@@ -38,8 +40,8 @@ struct Record {
     size: usize,
     hops: u32,
     macs: u32,
-    /// Passes of ingress and egress; 1 without pipes.
-    passes: u32,
+    /// Passes of ingress and egress; 1 without pipes. `None` if they were not found out.
+    passes: Option<u32>,
     working_set: &'static str,
     /// Workers that run at the same time, each on a CPU of its own with packets of its own. Figures are means per worker,
     /// except millions of packets per second, which are a sum.
@@ -126,7 +128,7 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
                     record.size,
                     record.hops,
                     record.macs,
-                    record.passes,
+                    or_dash(record.passes.map(f64::from)),
                     record.working_set,
                     record.ns_median,
                     record.ns_best,
@@ -264,20 +266,19 @@ fn measure(
         )));
     }
 
-    // The fewest passes with which a packet gets through.
-    let mut most = 0;
-    loop {
-        most += 1;
+    let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
+    // The fewest passes with which a packet gets through. After the timing, because packets are given up.
+    let mut fewest = None;
+    for most in 1..=MOST_PASSES {
         executor.set_max_passes(most);
         renew(&mut packets[..1])?;
         run(executor, &mut packets[..1], now_us);
         if packets[0].verdict() == Verdict::Forward {
+            fewest = Some(most);
             break;
         }
     }
     executor.set_max_passes(MAX_PASSES);
-
-    let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
     renew(&mut packets)?;
     let floor_ns = floor::measure(&mut packets, case.macs, Duration::from_secs_f64(duration.max(0.0) / 4.0));
     for packet in packets {
@@ -289,7 +290,7 @@ fn measure(
         size,
         hops: case.hops,
         macs: case.macs,
-        passes: most,
+        passes: fewest,
         working_set: name,
         workers: 1,
         mpps: 1000.0 / timing.ns_median,
