@@ -39,8 +39,8 @@ capabilities! {
     ParserSize = "parser-size": "parsers with so many states",
     /// A loop without a bound.
     Loop = "loop": "loops without a bound",
-    /// Division or modulo by something that is no constant power of two.
-    Division = "division": "division except by constant powers of two",
+    /// Division or modulo of wide operands by something that is no constant power of two.
+    Division = "division": "division of such wide operands",
     /// A varbit field that is not only extracted, copied and emitted, or does not begin at a byte.
     Varbit = "varbit": "varbit fields that are not only extracted, copied and emitted",
     /// A header that is emitted and is not a whole number of bytes.
@@ -61,8 +61,6 @@ capabilities! {
     Random = "random": "random numbers",
     /// Checksums over the payload.
     PayloadChecksum = "payload-checksum": "checksums over the payload",
-    /// `hash` into a range that is no constant power of two.
-    HashRange = "hash-range": "hashes into ranges that are no constant powers of two",
     /// Hash algorithms without an engine.
     HashAlgorithm = "hash-algorithm": "this hash algorithm",
     /// Action selectors.

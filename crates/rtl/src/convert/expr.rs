@@ -8,6 +8,9 @@ use super::{Convert, Path};
 use crate::hir::{Binary, Value};
 use crate::refusal::Capability;
 
+/// The most bits of a dividend that is divided by something else than a constant power of two.
+pub(super) const MAX_DIVISION: u32 = 64;
+
 impl Convert<'_> {
     pub(super) fn expr(&mut self, e: &Expr, path: &Path) -> Value {
         let outer = std::mem::replace(&mut self.b.span, e.span);
@@ -144,12 +147,43 @@ impl Convert<'_> {
                 if let (Some(a), Some(c), false) = (a, c, zero) {
                     return self.b.constant(if quotient { a / c } else { a % c }, width);
                 }
-                if !zero {
-                    self.refuse(Capability::Division, e.span, "the divisor is no constant power of two");
+                if zero {
+                    // By zero gives zero.
+                    return self.b.constant(0u32, width);
                 }
-                // By zero gives zero.
-                self.b.constant(0u32, width)
+                if width > MAX_DIVISION {
+                    let message = format!("operands of {width} bits, of at most {MAX_DIVISION}");
+                    self.refuse(Capability::Division, e.span, message);
+                    return self.b.constant(0u32, width);
+                }
+                let (all, rest) = self.divide(x, y);
+                let result = if quotient { all } else { rest };
+                self.b.resize(result, width)
             }
         }
+    }
+
+    /// Quotient and remainder, one bit of the quotient after the other: a row of subtractions. Both are zero if the divisor is.
+    pub(super) fn divide(&mut self, x: Value, y: Value) -> (Value, Value) {
+        let b = &mut self.b;
+        // A constant has as many bits as are needed.
+        let bits = b.as_const(y).map_or(b.width(y), |c| c.bits() as u32).max(1);
+        let divisor = b.resize(y, bits + 1);
+        let mut rest = b.constant(0u32, bits + 1);
+        let mut quotient = Vec::new();
+        for at in (0..b.width(x)).rev() {
+            // What is left is less than the divisor.
+            let (left, next) = (b.slice(rest, bits - 1, 0), b.slice(x, at, at));
+            let row = b.concat(vec![left, next]);
+            let less = b.binary(Binary::Less, row, divisor);
+            let difference = b.binary(Binary::Sub, row, divisor);
+            rest = b.mux(less, row, difference);
+            quotient.push(b.not(less));
+        }
+        let quotient = b.concat(quotient);
+        let rest = b.slice(rest, bits - 1, 0);
+        let by_zero = b.eq_const(y, 0u32);
+        let (none, nothing) = (b.constant(0u32, b.width(quotient)), b.constant(0u32, bits));
+        (b.mux(by_zero, none, quotient), b.mux(by_zero, nothing, rest))
     }
 }

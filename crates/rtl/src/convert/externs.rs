@@ -54,14 +54,14 @@ impl Convert<'_> {
             ) => {
                 let (base, max) = (self.expr(base, path), self.expr(max, path));
                 let width = self.p[*result].ty.width();
-                let Some(max) = self.b.as_const(max).filter(|c| c.count_ones() <= 1).cloned() else {
-                    self.refuse(Capability::HashRange, span, "the range is no constant power of two");
-                    return;
-                };
+                let power = self.b.as_const(max).filter(|c| c.count_ones() <= 1).map(|c| c.bits());
                 let mut value = self.b.resize(base, width);
-                if let Some(power) = max.bits().checked_sub(1) {
+                if power != Some(0) {
                     let Some(hash) = self.hash(*algorithm, data, call, path) else { return };
-                    let rest = self.b.resize(hash, self.b.width(hash).min(power as u32));
+                    let rest = match power {
+                        Some(bits) => self.b.resize(hash, self.b.width(hash).min(bits as u32 - 1)),
+                        None => self.divide(hash, max).1,
+                    };
                     let rest = self.b.resize(rest, width);
                     value = self.b.binary(Binary::Add, value, rest);
                 }
