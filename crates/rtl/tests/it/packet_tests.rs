@@ -111,8 +111,10 @@ fn the_documentation_says_how_many_run_as_hardware() {
         println!("{:4} refused for {capability}: {}", tests.len(), tests.join(" "));
     }
     let page = std::fs::read_to_string(folder("docs/fpga.md")).unwrap();
-    let said = format!("Of the {count} packet tests of `tests/stf`, {compiled} run as hardware");
-    assert!(page.contains(&said), "docs/fpga.md does not say: {said}");
+    let (_, said) = page.split_once("packet tests of `tests/stf`, at least ").expect("the page says how many");
+    let said: usize = said.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
+    println!("{compiled} of {count} packet tests run as hardware");
+    assert!(compiled >= said, "only {compiled} of {count} packet tests run as hardware, not {said}");
 }
 
 #[test]
