@@ -267,13 +267,21 @@ fn measure(
     }
 
     let timing = passes(executor, &mut packets, now_us, duration, single_step, renew)?;
-    // The fewest passes with which a packet gets through. After the timing, because packets are given up.
+    // The fewest passes with which a packet gets through. One that was given up has not all its headroom: each is a new one.
     let mut fewest = None;
     for most in 1..=MOST_PASSES {
+        let Some(packet) = packets.pop().and_then(|used| {
+            pool.give(used);
+            pool.take()
+        }) else {
+            break;
+        };
+        packets.push(packet);
+        let one = packets.len() - 1..;
         executor.set_max_passes(most);
-        renew(&mut packets[..1])?;
-        run(executor, &mut packets[..1], now_us);
-        if packets[0].verdict() == Verdict::Forward {
+        renew(&mut packets[one.clone()])?;
+        run(executor, &mut packets[one.clone()], now_us);
+        if packets[one][0].verdict() == Verdict::Forward {
             fewest = Some(most);
             break;
         }
