@@ -256,7 +256,7 @@ def churn():
 
 def reads():
     """Reads everything that there is, on many connections."""
-    p4r = Controller().p4r
+    p4r = Controller(primary=False).p4r
     everything = p4r.ReadRequest(device_id=BLACK, entities=[p4r.Entity(table_entry=p4r.TableEntry())]).SerializeToString()
     controllers = [Controller(primary=False) for _ in range(8)]
     while True:
