@@ -37,7 +37,44 @@ impl Range {
         }
     }
 
-    fn union(self, other: Range) -> Range {
+    /// The values of an operation on operands with these ranges and types. `None` if nothing is known of them, as when the result may
+    /// wrap around below zero or beyond 64 bits. The result's type may be narrower than the range.
+    pub fn of_binary(op: BinaryOp, (a, left): (Range, Type), (b, right): (Range, Type)) -> Option<Range> {
+        let signed = matches!(left, Type::Int(_));
+        Some(match op {
+            BinaryOp::Add => Range { lo: a.lo.checked_add(b.lo)?, hi: a.hi.checked_add(b.hi)? },
+            BinaryOp::Sub => Range { lo: a.lo.checked_sub(b.hi)?, hi: a.hi - b.lo },
+            BinaryOp::Mul => Range { lo: a.lo.checked_mul(b.lo)?, hi: a.hi.checked_mul(b.hi)? },
+            BinaryOp::SatSub if !signed => Range { lo: a.lo.saturating_sub(b.hi), hi: a.hi.saturating_sub(b.lo) },
+            BinaryOp::SatAdd if !signed => {
+                let max = Range::all(left)?.hi;
+                let sum = |x: u64, y: u64| x.saturating_add(y).min(max);
+                Range { lo: sum(a.lo, b.lo), hi: sum(a.hi, b.hi) }
+            }
+            // Division by zero gives zero.
+            BinaryOp::Div => Range { lo: 0, hi: a.hi },
+            BinaryOp::Mod => Range { lo: 0, hi: a.hi.min(b.hi.saturating_sub(1)) },
+            BinaryOp::And => Range { lo: 0, hi: a.hi.min(b.hi) },
+            BinaryOp::Or => Range { lo: a.lo.max(b.lo), hi: ones(a.hi | b.hi) },
+            BinaryOp::Xor => Range { lo: 0, hi: ones(a.hi | b.hi) },
+            BinaryOp::Shl if b.lo == b.hi => {
+                let shift = u32::try_from(b.lo).ok().filter(|s| *s < 64)?;
+                Range { lo: a.lo.checked_mul(1 << shift)?, hi: a.hi.checked_mul(1 << shift)? }
+            }
+            BinaryOp::Shr if !signed => {
+                let shifted = |value: u64, by: u64| if by < 64 { value >> by } else { 0 };
+                Range { lo: shifted(a.lo, b.hi), hi: shifted(a.hi, b.lo) }
+            }
+            BinaryOp::Concat => {
+                let width = right.width();
+                Range { lo: a.lo.checked_shl(width)? | b.lo, hi: a.hi.checked_shl(width)? | b.hi }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The values of either.
+    pub fn union(self, other: Range) -> Range {
         Range { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi) }
     }
 
@@ -87,45 +124,13 @@ impl Ranges {
                 (Some(a), Some(b)) => Some(a.union(b)),
                 _ => None,
             },
-            ExprKind::Binary(op, a, b) => exact(self.binary(*op, a, b)),
+            ExprKind::Binary(op, a, b) => match (self.of(a), self.of(b)) {
+                (Some(x), Some(y)) => exact(Range::of_binary(*op, (x, a.ty), (y, b.ty))),
+                _ => None,
+            },
             ExprKind::Param(_) | ExprKind::Unary(..) | ExprKind::PacketLength => None,
         };
         Some(found.unwrap_or(all))
-    }
-
-    fn binary(&self, op: BinaryOp, left: &Expr, right: &Expr) -> Option<Range> {
-        let (a, b) = (self.of(left)?, self.of(right)?);
-        let signed = matches!(left.ty, Type::Int(_));
-        Some(match op {
-            BinaryOp::Add => Range { lo: a.lo.checked_add(b.lo)?, hi: a.hi.checked_add(b.hi)? },
-            BinaryOp::Sub => Range { lo: a.lo.checked_sub(b.hi)?, hi: a.hi - b.lo },
-            BinaryOp::Mul => Range { lo: a.lo.checked_mul(b.lo)?, hi: a.hi.checked_mul(b.hi)? },
-            BinaryOp::SatSub if !signed => Range { lo: a.lo.saturating_sub(b.hi), hi: a.hi.saturating_sub(b.lo) },
-            BinaryOp::SatAdd if !signed => {
-                let max = Range::all(left.ty)?.hi;
-                let sum = |x: u64, y: u64| x.saturating_add(y).min(max);
-                Range { lo: sum(a.lo, b.lo), hi: sum(a.hi, b.hi) }
-            }
-            // Division by zero gives zero.
-            BinaryOp::Div => Range { lo: 0, hi: a.hi },
-            BinaryOp::Mod => Range { lo: 0, hi: a.hi.min(b.hi.saturating_sub(1)) },
-            BinaryOp::And => Range { lo: 0, hi: a.hi.min(b.hi) },
-            BinaryOp::Or => Range { lo: a.lo.max(b.lo), hi: ones(a.hi | b.hi) },
-            BinaryOp::Xor => Range { lo: 0, hi: ones(a.hi | b.hi) },
-            BinaryOp::Shl if b.lo == b.hi => {
-                let shift = u32::try_from(b.lo).ok().filter(|s| *s < 64)?;
-                Range { lo: a.lo.checked_mul(1 << shift)?, hi: a.hi.checked_mul(1 << shift)? }
-            }
-            BinaryOp::Shr if !signed => {
-                let shifted = |value: u64, by: u64| if by < 64 { value >> by } else { 0 };
-                Range { lo: shifted(a.lo, b.hi), hi: shifted(a.hi, b.lo) }
-            }
-            BinaryOp::Concat => {
-                let width = right.ty.width();
-                Range { lo: a.lo.checked_shl(width)? | b.lo, hi: a.hi.checked_shl(width)? | b.hi }
-            }
-            _ => return None,
-        })
     }
 
     /// Narrows ranges of slots to those with which a condition has the given outcome.
@@ -139,7 +144,7 @@ impl Ranges {
             }
             (ExprKind::Binary(op, a, b), _) if matches!(a.ty, Type::Bits(_)) => {
                 let (Some(left), Some(right)) = (self.of(a), self.of(b)) else { return };
-                let op = if outcome { Some(*op) } else { inverse(*op) };
+                let op = if outcome { Some(*op) } else { op.negated() };
                 let below = |r: Range| r.hi.checked_sub(1).map(|hi| Range { lo: 0, hi });
                 let above = |r: Range| r.lo.checked_add(1).map(|lo| Range { lo, hi: u64::MAX });
                 let (of_left, of_right) = match op {
@@ -217,19 +222,6 @@ impl Ranges {
         });
         *self != before
     }
-}
-
-/// The condition that holds when this one does not.
-pub(crate) fn inverse(op: BinaryOp) -> Option<BinaryOp> {
-    Some(match op {
-        BinaryOp::Eq => BinaryOp::Ne,
-        BinaryOp::Ne => BinaryOp::Eq,
-        BinaryOp::Lt => BinaryOp::Ge,
-        BinaryOp::Le => BinaryOp::Gt,
-        BinaryOp::Gt => BinaryOp::Le,
-        BinaryOp::Ge => BinaryOp::Lt,
-        _ => return None,
-    })
 }
 
 /// The highest number with as many bits.

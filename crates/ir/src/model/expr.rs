@@ -107,6 +107,21 @@ pub enum BinaryOp {
     Concat,
 }
 
+impl BinaryOp {
+    /// The comparison that holds exactly if this one does not; `None` if this is no comparison.
+    pub fn negated(self) -> Option<BinaryOp> {
+        Some(match self {
+            BinaryOp::Eq => BinaryOp::Ne,
+            BinaryOp::Ne => BinaryOp::Eq,
+            BinaryOp::Lt => BinaryOp::Ge,
+            BinaryOp::Le => BinaryOp::Gt,
+            BinaryOp::Gt => BinaryOp::Le,
+            BinaryOp::Ge => BinaryOp::Lt,
+            _ => return None,
+        })
+    }
+}
+
 impl Expr {
     /// A constant; bits beyond the width must be zero.
     pub fn constant(value: impl Into<BigUint>, ty: Type, span: Span) -> Expr {

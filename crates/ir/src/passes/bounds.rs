@@ -166,7 +166,7 @@ impl<'e> Guard<'e> {
                 Guard::of(a, outcome).into_iter().chain(Guard::of(b, outcome)).collect()
             }
             (ExprKind::Binary(op, a, b), _) => {
-                let op = if outcome { Some(*op) } else { ranges::inverse(*op) };
+                let op = if outcome { Some(*op) } else { op.negated() };
                 let Some(op) = op else { return Vec::new() };
                 let mut guards = Vec::new();
                 if let Some(counter) = extended_slot(a) {

@@ -57,7 +57,7 @@ fn shallow(expr: Expr) -> Expr {
                 ExprKind::Unary(_, inner) => *inner,
                 kind => rebuilt(kind),
             },
-            (UnaryOp::Not, ExprKind::Binary(comparison, ..)) => match (negated(*comparison), a.kind) {
+            (UnaryOp::Not, ExprKind::Binary(comparison, ..)) => match (comparison.negated(), a.kind) {
                 (Some(op), ExprKind::Binary(_, x, y)) => rebuilt(ExprKind::Binary(op, x, y)),
                 (_, kind) => rebuilt(ExprKind::Unary(UnaryOp::Not, Box::new(Expr { kind, ty: a.ty, span: a.span }))),
             },
@@ -149,19 +149,6 @@ fn slice_inside(mut operation: Expr, hi: u32, lo: u32, ty: Type) -> Expr {
     }
     operation.ty = ty;
     shallow(operation)
-}
-
-/// The comparison that is true where `op` is false.
-fn negated(op: BinaryOp) -> Option<BinaryOp> {
-    Some(match op {
-        BinaryOp::Eq => BinaryOp::Ne,
-        BinaryOp::Ne => BinaryOp::Eq,
-        BinaryOp::Lt => BinaryOp::Ge,
-        BinaryOp::Ge => BinaryOp::Lt,
-        BinaryOp::Gt => BinaryOp::Le,
-        BinaryOp::Le => BinaryOp::Gt,
-        _ => return None,
-    })
 }
 
 /// At most one operand is constant.

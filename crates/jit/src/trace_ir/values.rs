@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use hopwright_ir::analysis::ranges::Range;
 use hopwright_ir::{BinaryOp, HashAlgorithm, Type, UnaryOp, bits};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
@@ -161,7 +162,7 @@ pub struct ValueData {
     /// Its type.
     pub ty: ValueType,
     /// The lowest and the highest number it can be, if it has at most 64 bits. Signed values as bits.
-    pub range: Option<(u64, u64)>,
+    pub range: Option<Range>,
     /// How often it changes.
     pub invariance: Invariance,
 }
@@ -324,7 +325,7 @@ impl Values {
                 match (unary, self[a].op.clone()) {
                     (UnaryOp::Not | UnaryOp::BitNot, Op::Unary(UnaryOp::Not | UnaryOp::BitNot, inner)) => Some(inner),
                     (UnaryOp::Not, Op::Binary(compare, x, y)) => {
-                        Some(self.exactly(Op::Binary(opposite(compare)?, x, y), ValueType::Data(ty)))
+                        Some(self.exactly(Op::Binary(compare.negated()?, x, y), ValueType::Data(ty)))
                     }
                     _ => None,
                 }
@@ -504,72 +505,39 @@ impl Values {
         op.operands().into_iter().map(|operand| self[operand].invariance).fold(own, Invariance::max)
     }
 
-    fn range_of(&self, op: &Op, ty: ValueType) -> Option<(u64, u64)> {
-        let ValueType::Data(ty @ (Type::Bool | Type::Bits(_) | Type::Int(_))) = ty else { return None };
-        let most = match ty.width() {
-            0 => 0,
-            width @ 1..=64 => u64::MAX >> (64 - width),
-            _ => return None,
-        };
+    fn range_of(&self, op: &Op, ty: ValueType) -> Option<Range> {
+        let ValueType::Data(ty) = ty else { return None };
+        let all = Range::all(ty)?;
         let found = match op {
-            Op::Constant(value) => value.to_u64().map(|v| (v, v)),
+            Op::Constant(value) => value.to_u64().map(Range::one),
             Op::Cast(a) if !matches!(self.data_type(*a), Some(Type::Int(_))) => self[*a].range,
-            Op::Slice { arg, hi: _, lo } => self[*arg].range.map(|(_, high)| (0, high.checked_shr(*lo).unwrap_or(0))),
+            Op::Slice { arg, hi: _, lo } => {
+                self[*arg].range.map(|range| Range { lo: 0, hi: range.hi.checked_shr(*lo).unwrap_or(0) })
+            }
             Op::Mux(_, a, b) => match (self[*a].range, self[*b].range) {
-                (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+                (Some(a), Some(b)) => Some(a.union(b)),
                 _ => None,
             },
-            Op::Binary(op, a, b) if !matches!(ty, Type::Int(_)) => match (self[*a].range, self[*b].range) {
-                (Some(a), Some(b)) => binary_range(*op, a, b),
-                _ => None,
-            },
+            Op::Binary(op, a, b) if !matches!(ty, Type::Int(_)) => {
+                let operand = |v: ValueId| Some((self[v].range?, self.data_type(v)?));
+                operand(*a).zip(operand(*b)).and_then(|(a, b)| Range::of_binary(*op, a, b))
+            }
             _ => None,
         };
-        Some(found.filter(|(_, high)| *high <= most).unwrap_or((0, most)))
-    }
-}
-
-/// The range of an unsigned operation's result, unless it may wrap around.
-fn binary_range(op: BinaryOp, a: (u64, u64), b: (u64, u64)) -> Option<(u64, u64)> {
-    let ones = |v: u64| u64::MAX.checked_shr(v.leading_zeros()).unwrap_or(0);
-    match op {
-        BinaryOp::Add => Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)),
-        BinaryOp::Sub => Some((a.0.checked_sub(b.1)?, a.1 - b.0)),
-        BinaryOp::Mul => Some((a.0.checked_mul(b.0)?, a.1.checked_mul(b.1)?)),
-        BinaryOp::Div => Some((0, a.1)),
-        BinaryOp::Mod => Some((0, a.1.min(b.1.saturating_sub(1)))),
-        BinaryOp::And => Some((0, a.1.min(b.1))),
-        BinaryOp::Or => Some((a.0.max(b.0), ones(a.1 | b.1))),
-        BinaryOp::Xor => Some((0, ones(a.1 | b.1))),
-        BinaryOp::Shr => Some((0, a.1.checked_shr(u32::try_from(b.0).ok()?).unwrap_or(0))),
-        BinaryOp::Shl if b.0 == b.1 && b.0 < 64 => Some((a.0.checked_mul(1 << b.0)?, a.1.checked_mul(1 << b.0)?)),
-        _ => None,
+        Some(found.filter(|found| found.hi <= all.hi).unwrap_or(all))
     }
 }
 
 /// The outcome of an unsigned comparison that ranges decide.
-fn compare_ranges(op: BinaryOp, a: (u64, u64), b: (u64, u64)) -> Option<bool> {
+fn compare_ranges(op: BinaryOp, a: Range, b: Range) -> Option<bool> {
     let always = |holds: bool, fails: bool| if holds { Some(true) } else { fails.then_some(false) };
     match op {
-        BinaryOp::Lt => always(a.1 < b.0, a.0 >= b.1),
-        BinaryOp::Le => always(a.1 <= b.0, a.0 > b.1),
-        BinaryOp::Gt => always(a.0 > b.1, a.1 <= b.0),
-        BinaryOp::Ge => always(a.0 >= b.1, a.1 < b.0),
-        BinaryOp::Eq => always(false, a.1 < b.0 || a.0 > b.1),
-        BinaryOp::Ne => always(a.1 < b.0 || a.0 > b.1, false),
+        BinaryOp::Lt => always(a.hi < b.lo, a.lo >= b.hi),
+        BinaryOp::Le => always(a.hi <= b.lo, a.lo > b.hi),
+        BinaryOp::Gt => always(a.lo > b.hi, a.hi <= b.lo),
+        BinaryOp::Ge => always(a.lo >= b.hi, a.hi < b.lo),
+        BinaryOp::Eq => always(false, a.hi < b.lo || a.lo > b.hi),
+        BinaryOp::Ne => always(a.hi < b.lo || a.lo > b.hi, false),
         _ => None,
     }
-}
-
-/// The comparison that holds exactly if this one does not.
-fn opposite(op: BinaryOp) -> Option<BinaryOp> {
-    Some(match op {
-        BinaryOp::Eq => BinaryOp::Ne,
-        BinaryOp::Ne => BinaryOp::Eq,
-        BinaryOp::Lt => BinaryOp::Ge,
-        BinaryOp::Ge => BinaryOp::Lt,
-        BinaryOp::Le => BinaryOp::Gt,
-        BinaryOp::Gt => BinaryOp::Le,
-        _ => return None,
-    })
 }

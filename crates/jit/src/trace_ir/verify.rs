@@ -55,8 +55,8 @@ impl Established {
         let Some(base) = place.base else { return };
         self.add_place(values, Place { base: None, ..place });
         if let Op::Binary(BinaryOp::Add, a, b) = values[base].op
-            && let (Some((_, a_most)), Some((_, b_most))) = (values[a].range, values[b].range)
-            && a_most.checked_add(b_most).is_some_and(|sum| sum <= u64::from(u32::MAX))
+            && let (Some(a_range), Some(b_range)) = (values[a].range, values[b].range)
+            && a_range.hi.checked_add(b_range.hi).is_some_and(|sum| sum <= u64::from(u32::MAX))
         {
             for part in [a, b] {
                 self.add_place(values, Place { base: Some(part), ..place });
@@ -144,7 +144,7 @@ pub fn contained(values: &Values, condition: ValueId, holds: bool) -> Option<Pla
         && let Some(offset) = values.as_constant(offset)
     {
         let offset = offset.to_u32()?;
-        let (_, most) = values[base].range?;
+        let most = values[base].range?.hi;
         return most
             .checked_add(offset.into())
             .filter(|sum| *sum <= u64::from(u32::MAX))

@@ -67,7 +67,7 @@ impl<'a> Builder<'a> {
         if state.established.contains(end) {
             return Ok(());
         }
-        let reach = end.base.map_or(0, |base| self.ir.values[base].range.map_or(u64::MAX, |(_, most)| most));
+        let reach = end.base.map_or(0, |base| self.ir.values[base].range.map_or(u64::MAX, |range| range.hi));
         if reach.saturating_add(end.offset.into()) > MAX_PLACE {
             return self.exit(state, "a place without bound");
         }
