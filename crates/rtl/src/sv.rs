@@ -5,6 +5,7 @@
 //! used, so that only their parts are carried.
 
 mod copies;
+mod metering;
 mod search;
 
 pub(crate) use copies::{GROUPS, LISTS, SESSIONS};
@@ -15,9 +16,10 @@ use std::fmt::Write;
 use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, Unit};
 use num_traits::ToPrimitive;
 
+use self::metering::Access;
 use crate::core::Core;
 use crate::hir::{Binary, Input, Node, Op, Value};
-use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, Map, Memory, MemoryKind, StateObject};
+use crate::map::{Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
 use crate::schedule::Schedule;
 use crate::sharing::EngineKind;
@@ -654,6 +656,17 @@ impl Writer<'_> {
         first
     }
 
+    /// The signal `i<n>` of an index as the number of a cell, and a condition that there is such a cell: an index beyond the highest one
+    /// must not wrap.
+    fn cell(&mut self, value: Value, index: Value, size: u64) -> (String, String) {
+        let n = value.0;
+        let width = self.node(index).width;
+        let index = self.at(index, self.start(value));
+        let _ = writeln!(self.body, "    logic [{}:0] i{n};\n    assign i{n} = {index};", width - 1);
+        let bits = size.max(2).next_power_of_two().ilog2();
+        (resized(n, width, bits), below(n, width, size))
+    }
+
     fn engine(&mut self, value: Value, node: &Node, stage: u32) {
         let n = value.0;
         let start = self.start(value);
@@ -665,32 +678,11 @@ impl Writer<'_> {
                 if !self.first(&object.name.clone(), value) {
                     return;
                 }
-                self.engines.insert("hw_counter");
-                let depth = size.max(2);
-                let bits = depth.next_power_of_two().ilog2().max(1);
-                let index_bits = self.node(*index).width;
-                let enable = self.at(*enable, start);
-                let index = self.at(*index, start);
-                let length = self.input_at(Input::Length, start);
-                let number = self.map.add_object(StateObject {
-                    name: object.name.clone(),
-                    kind: "counter",
-                    size,
-                    bits: 128,
-                    packets: unit != Unit::Bytes,
-                    bytes: unit != Unit::Packets,
-                });
-                // An index beyond the highest one must not wrap.
-                let _ = writeln!(
-                    self.body,
-                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    hw_counter #(.DEPTH({depth}), .PACKET_BITS(64), \
-                     .BYTE_BITS(64), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(valid_{start} && {enable}{}), \
-                     .in_index({}), .in_length({length}), {});",
-                    index_bits - 1,
-                    below(n, index_bits, size),
-                    resized(n, index_bits, bits),
-                    self.map.object_ports(number)
-                );
+                let name = object.name.clone();
+                let (enable, length) = (self.at(*enable, start), self.input_at(Input::Length, start));
+                let (index, within) = self.cell(value, *index, size);
+                let access = Access { valid: format!("valid_{start} && {enable}{within}"), index, length };
+                self.counter(&format!("e{n}"), name, size, unit, access);
             }
             Op::Measure { meter, enable, index } => {
                 let object = self.p[*meter].clone();
@@ -698,34 +690,11 @@ impl Writer<'_> {
                 if !self.first(&object.name, value) {
                     return;
                 }
-                self.engines.insert("hw_meter");
-                self.now_stages.insert(start);
-                let depth = size.max(2);
-                let bits = depth.next_power_of_two().ilog2().max(1);
-                let index_bits = self.node(*index).width;
-                let (enable, index) = (self.at(*enable, start), self.at(*index, start));
-                let cost = if unit == Unit::Packets { "16'd1".into() } else { self.input_at(Input::Length, start) };
-                let number = self.map.add_object(StateObject {
-                    name: object.name.clone(),
-                    kind: "meter",
-                    size,
-                    bits: METER_BITS,
-                    packets: unit == Unit::Packets,
-                    bytes: unit == Unit::Bytes,
-                });
-                // What is not measured is green.
-                let _ = writeln!(
-                    self.body,
-                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    logic [1:0] v{n}_{stage}, color{n};\n    logic \
-                     measured{n};\n    hw_meter #(.DEPTH({depth}), .RATE_BITS({METER_RATE_BITS}), .BURST_BITS({METER_BURST_BITS}), \
-                     .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(valid_{start} && {enable}{}), .in_index({}), \
-                     .in_now(now_{start}), .in_length({cost}), .out_valid(measured{n}), .out_color(color{n}), {});\n    \
-                     assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
-                    index_bits - 1,
-                    below(n, index_bits, size),
-                    resized(n, index_bits, bits),
-                    self.map.object_ports(number)
-                );
+                let enable = self.at(*enable, start);
+                let length = if unit == Unit::Packets { "16'd1".into() } else { self.input_at(Input::Length, start) };
+                let (index, within) = self.cell(value, *index, size);
+                let access = Access { valid: format!("valid_{start} && {enable}{within}"), index, length };
+                self.meter(value, (start, stage), object.name, size, unit, access);
             }
             Op::RegisterRead { register, index } => {
                 let object = self.p[*register].clone();
@@ -735,8 +704,7 @@ impl Writer<'_> {
                 }
                 self.engines.insert("hw_register");
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
-                let index_bits = self.node(*index).width;
-                let index = self.at(*index, start);
+                let (index, within) = self.cell(value, *index, size);
                 let width = ty.width();
                 let number = self.map.add_object(StateObject {
                     name: object.name.clone(),
@@ -756,20 +724,16 @@ impl Writer<'_> {
                 };
                 let _ = writeln!(
                     self.body,
-                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    logic [{}:0] v{n}_{stage}, q{n};\n    logic \
-                     in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, .rst, .rd_valid(valid_{start}), \
-                     .rd_index({}), .rd_data(q{n}), {write}, {});",
-                    index_bits - 1,
+                    "    logic [{}:0] v{n}_{stage}, q{n};\n    logic in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, \
+                     .rst, .rd_valid(valid_{start}), .rd_index({index}), .rd_data(q{n}), {write}, {});",
                     width - 1,
                     size.max(2),
-                    resized(n, index_bits, bits),
                     self.map.object_ports(number)
                 );
                 let _ = writeln!(
                     self.body,
-                    "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{};\n        in{n} <= near{n};\n    \
-                     end\n    assign v{n}_{stage} = in{n} ? q{n} : '0;",
-                    below(n, index_bits, size)
+                    "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{within};\n        in{n} <= near{n};\n    \
+                     end\n    assign v{n}_{stage} = in{n} ? q{n} : '0;"
                 );
             }
             Op::RegisterWrite { register, enable, index, value: new } => {
@@ -783,15 +747,12 @@ impl Writer<'_> {
                     return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
                 }
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
-                let index_bits = self.node(*index).width;
-                let (enable, index, new) = (self.at(*enable, start), self.at(*index, start), self.at(*new, start));
+                let (enable, new) = (self.at(*enable, start), self.at(*new, start));
+                let (index, within) = self.cell(value, *index, size);
                 let _ = writeln!(
                     self.body,
-                    "    logic [{}:0] i{n};\n    assign i{n} = {index};\n    assign r{id}_en = valid_{start} && {enable}{};\n    \
-                     assign r{id}_index = {};\n    assign r{id}_data = {new};",
-                    index_bits - 1,
-                    below(n, index_bits, size),
-                    resized(n, index_bits, bits)
+                    "    assign r{id}_en = valid_{start} && {enable}{within};\n    assign r{id}_index = {index};\n    \
+                     assign r{id}_data = {new};"
                 );
                 let width = ty.width();
                 let declarations = format!(

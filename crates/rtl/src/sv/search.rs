@@ -5,8 +5,9 @@ use std::fmt::Write;
 use hopwright_ir::{ExternKind, Pipeline, TableId, Unit, ValueSetId};
 
 use super::Writer;
+use super::metering::Access;
 use crate::hir::{Input, LookupLayout, Op, Value};
-use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, Memory, MemoryKind, StateObject};
+use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
 use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
 
@@ -159,22 +160,9 @@ impl Writer<'_> {
             bits - 1
         );
         let Some(ExternKind::DirectCounter { unit, .. }) = counter.map(|id| self.p[id].kind.clone()) else { return };
-        self.engines.insert("hw_counter");
-        let number = self.map.add_object(StateObject {
-            name: counter.map(|id| self.p[id].name.clone()).unwrap_or_default(),
-            kind: "counter",
-            size,
-            bits: 128,
-            packets: unit != Unit::Bytes,
-            bytes: unit != Unit::Packets,
-        });
-        let _ = writeln!(
-            self.body,
-            "    hw_counter #(.DEPTH({}), .PACKET_BITS(64), .BYTE_BITS(64), .LENGTH_BITS(16)) c{n} (.clk, .rst, .in_valid(counted{n}), \
-             .in_index(entry{n}), .in_length(length{n}), {});",
-            size.max(2),
-            self.map.object_ports(number)
-        );
+        let name = counter.map(|id| self.p[id].name.clone()).unwrap_or_default();
+        let access = Access { valid: format!("counted{n}"), index: format!("entry{n}"), length: format!("length{n}") };
+        self.counter(&format!("c{n}"), name, size, unit, access);
     }
 
     /// The colour that the direct meter of a table gives to a hit.
@@ -191,26 +179,10 @@ impl Writer<'_> {
             return;
         }
         debug_assert_eq!(start, self.schedule.ready[lookup.index()].stage + 1);
-        self.engines.insert("hw_meter");
-        self.now_stages.insert(start);
-        let cost = if unit == Unit::Packets { "16'd1".to_string() } else { format!("length{m}") };
-        let number = self.map.add_object(StateObject {
-            name: object.map(|object| object.name).unwrap_or_default(),
-            kind: "meter",
-            size,
-            bits: METER_BITS,
-            packets: unit == Unit::Packets,
-            bytes: unit == Unit::Bytes,
-        });
-        let _ = writeln!(
-            self.body,
-            "    logic [1:0] v{n}_{stage}, color{n};\n    logic measured{n};\n    hw_meter #(.DEPTH({}), .RATE_BITS({METER_RATE_BITS}), \
-             .BURST_BITS({METER_BURST_BITS}), .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, .in_valid(counted{m}), \
-             .in_index(entry{m}), .in_now(now_{start}), .in_length({cost}), .out_valid(measured{n}), .out_color(color{n}), {});\n    \
-             assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
-            size.max(2),
-            self.map.object_ports(number)
-        );
+        let length = if unit == Unit::Packets { "16'd1".to_string() } else { format!("length{m}") };
+        let access = Access { valid: format!("counted{m}"), index: format!("entry{m}"), length };
+        let name = object.map(|object| object.name).unwrap_or_default();
+        self.meter(value, (start, stage), name, size, unit, access);
     }
 }
 

@@ -1,0 +1,75 @@
+//! Counters and meters: engines that a packet passes with a cell, those of tables with the cell of the entry that was hit.
+
+use std::fmt::Write;
+
+use hopwright_ir::Unit;
+
+use super::Writer;
+use crate::hir::Value;
+use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, StateObject};
+
+/// What such an engine takes, as signals of the same cycle.
+pub(super) struct Access {
+    /// Whether there is a packet to count.
+    pub valid: String,
+    /// The cell.
+    pub index: String,
+    /// What the packet costs: its bytes, or for a meter of packets, one.
+    pub length: String,
+}
+
+impl Writer<'_> {
+    /// A counter and its instance.
+    pub(super) fn counter(&mut self, instance: &str, name: String, size: u64, unit: Unit, access: Access) {
+        self.engines.insert("hw_counter");
+        let number = self.map.add_object(StateObject {
+            name,
+            kind: "counter",
+            size,
+            bits: 128,
+            packets: unit != Unit::Bytes,
+            bytes: unit != Unit::Packets,
+        });
+        let Access { valid, index, length } = access;
+        let _ = writeln!(
+            self.body,
+            "    hw_counter #(.DEPTH({}), .PACKET_BITS(64), .BYTE_BITS(64), .LENGTH_BITS(16)) {instance} (.clk, .rst, \
+             .in_valid({valid}), .in_index({index}), .in_length({length}), {});",
+            size.max(2),
+            self.map.object_ports(number)
+        );
+    }
+
+    /// A meter whose instance takes the packet in stage `start` and gives its colour in `stage`. What is not measured is green.
+    pub(super) fn meter(
+        &mut self,
+        value: Value,
+        (start, stage): (u32, u32),
+        name: String,
+        size: u64,
+        unit: Unit,
+        access: Access,
+    ) {
+        let n = value.0;
+        self.engines.insert("hw_meter");
+        self.now_stages.insert(start);
+        let number = self.map.add_object(StateObject {
+            name,
+            kind: "meter",
+            size,
+            bits: METER_BITS,
+            packets: unit == Unit::Packets,
+            bytes: unit == Unit::Bytes,
+        });
+        let Access { valid, index, length } = access;
+        let _ = writeln!(
+            self.body,
+            "    logic [1:0] v{n}_{stage}, color{n};\n    logic measured{n};\n    hw_meter #(.DEPTH({}), \
+             .RATE_BITS({METER_RATE_BITS}), .BURST_BITS({METER_BURST_BITS}), .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, \
+             .in_valid({valid}), .in_index({index}), .in_now(now_{start}), .in_length({length}), .out_valid(measured{n}), \
+             .out_color(color{n}), {});\n    assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
+            size.max(2),
+            self.map.object_ports(number)
+        );
+    }
+}
