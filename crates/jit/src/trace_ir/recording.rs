@@ -8,7 +8,8 @@ use hopwright_ir::{
 };
 use num_bigint::BigUint;
 
-use super::eval::{Done, Environment, Found, Happened};
+use super::TraceIr;
+use super::eval::{self, Done, Environment, Found, Happened, Input, Outcome};
 
 /// The name of an extern function or method in trees: its constants behind its name, and its object in front of it.
 pub(crate) fn function_name(pipeline: &Pipeline, call: &ExternCall) -> String {
@@ -70,6 +71,21 @@ impl<'a> Recording<'a> {
     pub fn done(&self, output: &Output) -> Done {
         let sent = output.sent.first().map(|sent| (sent.port, sent.bytes.clone()));
         Done { sent, effects: self.effects.clone() }
+    }
+
+    /// Runs the packet through a tree, too. `output` is the interpreter's result.
+    ///
+    /// # Errors
+    /// The tree cannot be evaluated, or the packet completes a trace that does something else than the interpreter.
+    pub fn compare(&mut self, ir: &TraceIr, input: Input<'_>, output: &Output) -> Result<Outcome, String> {
+        let outcome = eval::run(ir, input, self).map_err(|e| e.to_string())?;
+        if let Outcome::Completed { done, .. } = &outcome {
+            let wanted = self.done(output);
+            if *done != wanted {
+                return Err(format!("{done:x?} in place of {wanted:x?}"));
+            }
+        }
+        Ok(outcome)
     }
 
     fn record_call(&mut self, call: &ExternCall, args: &[Value]) {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hopwright_dataplane::trace_ir::eval::{self, Input, Outcome};
+use hopwright_dataplane::trace_ir::eval::{Input, Outcome};
 use hopwright_dataplane::trace_ir::recording::Recording;
 use hopwright_dataplane::trace_ir::verify::verify;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
@@ -172,14 +172,9 @@ fn trace_ir_and_interpreter_agree() {
             let mut recording = Recording::new(&pipeline);
             let now_us = u64::from(NOW) * 1_000_000;
             let output = interp.executor.process_observed(&packet, port, now_us, &mut recording).unwrap();
-            match eval::run(&ir, Input { packet: &packet, port, now_us }, &mut recording) {
-                Ok(Outcome::Completed { done, .. }) => {
-                    assert_eq!(done, recording.done(&output), "{}", hex(&packet));
-                    completed += 1;
-                }
-                Ok(Outcome::Left(_)) => {}
-                Err(e) => panic!("{e}: {}", hex(&packet)),
-            }
+            let outcome = recording.compare(&ir, Input { packet: &packet, port, now_us }, &output);
+            let outcome = outcome.unwrap_or_else(|e| panic!("{e}: {}", hex(&packet)));
+            completed += usize::from(matches!(outcome, Outcome::Completed { .. }));
         }
         assert!(completed >= profile.covered(&code), "{completed} packets");
     }
