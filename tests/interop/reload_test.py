@@ -162,9 +162,10 @@ class Test:
                   f"{stream.sent} sent, {len(stream.lost)} lost {stream.lost[:5]}, "
                   f"{stream.doubled} twice")
 
-    def warm_up(self) -> None:
+    def warm_up(self, egress: int = 2, **options) -> None:
+        """Waits until neighbours are resolved and everything arrives."""
         for _ in range(20):
-            stream = self.lab.stream(self.lab.key(), 2, rate=100).start()
+            stream = self.lab.stream(self.lab.key(), egress, rate=100, **options).start()
             time.sleep(0.2)
             self.close(stream.finish(0.1))
             if stream.received and not stream.lost:

@@ -163,6 +163,7 @@ class TenantTest(Test):
         lab.outside.ip("addr", "add", "10.2.0.3/24", "dev", "out2")
         lab.interfaces["2"] = lab.interface(2, "child", remote=3)
         self.reload("another remote address")
+        self.warm_up(inlets=("10.2.0.3",))
         stream = lab.stream(lab.key(), 2, inlets=("10.2.0.3",)).start()
         time.sleep(1)
         self.lossless("to another remote address", stream.finish())
@@ -192,6 +193,7 @@ class TenantTest(Test):
 
         for _ in range(2):
             administer("add", str(conf / "second.toml"))
+            self.warm_up(4, ingress=3)
             second = lab.stream(lab.key(), 4, ingress=3).start()
             time.sleep(1)
             self.lossless("through the second router", second.finish())

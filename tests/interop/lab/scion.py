@@ -198,6 +198,17 @@ def udp_socket(namespace: Namespace, address: str, port: int) -> socket.socket:
     return socket_in(namespace, make)
 
 
+def pace(due: float, pause: float) -> float:
+    """Sleeps until one pause after the last time that something was due, and returns when that is.
+
+    Who is late does not make up for more than a little: a burst would overflow what takes the steady rate.
+    """
+    now = time.monotonic()
+    due = max(due + pause, now - 20 * pause)
+    time.sleep(max(0.0, due - now))
+    return due
+
+
 class Tally:
     """Numbered packets: when each was sent, and how often it arrived."""
 
@@ -293,8 +304,7 @@ class Stream(Tally):
         due = time.monotonic()
         while not self._stop.is_set():
             self.send(self._out, template, self._to)
-            due += self._pause
-            time.sleep(max(0.0, due - time.monotonic()))
+            due = pace(due, self._pause)
 
     def _take(self, inlet: socket.socket) -> None:
         last = None
@@ -362,8 +372,7 @@ class Mix:
                 return
             for label, flow in active:
                 flow.send(flow.sock, flow.packet, flow.to, label)
-            due += self._pause
-            time.sleep(max(0.0, due - time.monotonic()))
+            due = pace(due, self._pause)
 
     def _take(self) -> None:
         poll = select.poll()
