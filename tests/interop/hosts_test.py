@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.netns import End, LabError, Namespace, many_neighbours, remove_all, require_root, veth
 from lab.process import unwind_on_signals
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, udp_socket
@@ -131,7 +131,7 @@ class Lab:
         start = time.monotonic()
         # The status is published five times a second.
         time.sleep(0.3)
-        while (after := entries()) < before and time.monotonic() < start + 10:
+        while (after := entries()) < before and time.monotonic() < start + 30:
             time.sleep(0.1)
         return before, after, time.monotonic() - start
 
@@ -217,7 +217,8 @@ def main() -> int:
         require_root("The hosts test")
         lab = Lab()
         try:
-            failed = run(lab, RouterKind(args.router), args.addresses)
+            with many_neighbours():
+                failed = run(lab, RouterKind(args.router), args.addresses)
         finally:
             lab.close(keep=failed > 0)
     except LabError as error:

@@ -25,12 +25,11 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterator
+from typing import Callable
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.netns import End, LabError, Namespace, many_neighbours, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Flow, Mix, Tally, hop_key, packet, socket_in, udp_socket
@@ -799,20 +798,6 @@ def after_a_flood(choice: str, directory: Path) -> Result:
             router.stop()
     finally:
         net.close()
-
-
-@contextmanager
-def many_neighbours() -> Iterator[None]:
-    """The machine's kernel may know many neighbours, as a router's should: the limit is that of all namespaces."""
-    limits = [Path(f"/proc/sys/net/ipv4/neigh/default/gc_thresh{n}") for n in (1, 2, 3)]
-    before = [limit.read_text() for limit in limits]
-    try:
-        for limit in limits:
-            limit.write_text("200000")
-        yield
-    finally:
-        for limit, value in zip(limits, before):
-            limit.write_text(value)
 
 
 @many_neighbours()

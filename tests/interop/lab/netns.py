@@ -11,7 +11,9 @@ import os
 import socket
 import struct
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Iterator
 
 SIOCETHTOOL = 0x8946
 # Legacy ethtool commands: turn receive checksumming, transmit checksumming and
@@ -166,3 +168,23 @@ def remove_all(prefix: str) -> list[str]:
     for name in found:
         Namespace.existing(name).remove()
     return found
+
+
+@contextmanager
+def many_neighbours() -> Iterator[None]:
+    """The machine's kernel may know many neighbours, as a router's should.
+
+    The limit is that of all namespaces: a flood of packets to hosts that do not exist keeps every other router on the machine from
+    finding its neighbours. One test at a time changes it.
+    """
+    limits = [Path(f"/proc/sys/net/ipv4/neigh/default/gc_thresh{n}") for n in (1, 2, 3)]
+    with limits[0].open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = [limit.read_text() for limit in limits]
+        try:
+            for limit in limits:
+                limit.write_text("200000")
+            yield
+        finally:
+            for limit, value in zip(limits, before):
+                limit.write_text(value)
