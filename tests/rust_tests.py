@@ -42,7 +42,11 @@ def programs() -> list[tuple[str, list[str], Path]]:
 
 def run(command: list[str], folder: Path) -> tuple[int, str, float]:
     begin = time.monotonic()
-    environment = {**os.environ, "CARGO": CARGO, "CARGO_MANIFEST_DIR": str(folder)}
+    environment = dict(os.environ)
+    if command[0] != CARGO:
+        # What Cargo sets for programs. Cargo itself must not see it: build scripts that depend on it would run again, and with them
+        # much would be compiled again.
+        environment |= {"CARGO": CARGO, "CARGO_MANIFEST_DIR": str(folder)}
     done = subprocess.run(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace")
     return done.returncode, done.stdout, time.monotonic() - begin
