@@ -102,7 +102,11 @@ impl Server {
     ) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
         let mut runtime = Builder::new_multi_thread();
-        runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(|| wait::give_way(Niceness::Server)).enable_all();
+        runtime
+            .worker_threads(2)
+            .thread_name("p4runtime")
+            .on_thread_start(|| wait::give_way(Niceness::Server))
+            .enable_all();
         let runtime = runtime.build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
