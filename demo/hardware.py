@@ -73,12 +73,12 @@ def show_pipeline(page: Page) -> dict:
     page.line(f"so that up to {stages // report['gap']} are in it; {report['mpps']} million packets a second, "
               f"and {report['bus_gbps']} Gbit/s on the bus.")
     total, has = report["total"], report["capacity"]
-    page.line(f"It takes {total['luts']:,} LUTs, {total['registers']:,} flip-flops and {total['memory_bits'] / 1e6:,.1f} Mbit of memory; "
+    page.line(f"It takes {total['luts']:,} LUTs, {total['registers']:,} flip-flops and {total['blocks']:,} block RAMs; "
               f"the chip ({report['chip']}) has {has['luts']:,},")
-    page.line(f"{has['registers']:,} and {has['memory_bits'] / 1e6:,.1f}. Most is taken by (hopwright rtl p4/scion/border_router.p4 --report):")
+    page.line(f"{has['registers']:,} and {has['blocks']:,}. Most is taken by (hopwright rtl p4/scion/border_router.p4 --report):")
     for line in report["lines"][:5]:
         cost = line["cost"]
-        page.line(f"  {cost['luts']:>7,} LUT {cost['registers']:>7,} FF {cost['memory_bits'] // 1000:>8,} kbit   "
+        page.line(f"  {cost['luts']:>7,} LUT {cost['registers']:>7,} FF {cost['blocks']:>6,} blocks   "
                   f"{line['file'].rsplit('/')[-1]}:{line['line']}  {line['text'][:60]}")
     return report
 

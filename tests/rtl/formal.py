@@ -1,5 +1,5 @@
-"""Proves that skid buffers, FIFOs and arbiters neither lose nor duplicate nor reorder words, and never stop: the modules in formal/
-state it, yosys makes a circuit of each, and abc's property-directed reachability (IC3) proves its assertions without bound."""
+"""Proves that skid buffers, FIFOs and arbiters neither lose nor duplicate nor reorder words, and never stop, and that delay lines give the
+word of each packet in time: the modules in formal/ state it, yosys makes a circuit of each, and abc's property-directed reachability (IC3) proves its assertions without bound."""
 
 import pathlib
 import sys
@@ -19,6 +19,8 @@ PROOFS = [
     ("fifo, distributed RAM", "fifo", "-chparam BLOCK 0", ["hw_fifo"]),
     ("fifo, block RAM", "fifo", "-chparam BLOCK 1", ["hw_fifo"]),
     ("arbiter", "arbiter", "", ["hw_arbiter", "hw_skid"]),
+    ("delay line, distributed RAM", "delay", "-chparam BLOCK 0", ["hw_delay"]),
+    ("delay line, block RAM", "delay", "-chparam BLOCK 1", ["hw_delay"]),
 ]
 
 

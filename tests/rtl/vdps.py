@@ -19,7 +19,7 @@ def row(vdps, target, macros):
     defined = [word for macro in [f"VDPS={vdps}", *macros] for word in ("-D", macro)]
     report = json.loads(run(HOPWRIGHT, "rtl", ROOT / PLATFORM, "--target", target, *defined, "--report=json"))
     total = report["total"]
-    return vdps, report["stages"], total["luts"], total["registers"], total["memory_bits"]
+    return vdps, report["stages"], total["luts"], total["registers"], total["blocks"], total["memory_bits"]
 
 
 def main():
@@ -28,11 +28,11 @@ def main():
     parser.add_argument("-D", dest="macros", action="append", default=[], metavar="MACRO")
     parser.add_argument("vdps", nargs="*", type=int, default=[1, 2, 4, 8], metavar="VDPS")
     arguments = parser.parse_args()
-    print("| VDPs | stages | LUT | LUT for each VDP | FF | RAM Mbit |")
-    print("| --- | --- | --- | --- | --- | --- |", flush=True)
+    print("| VDPs | stages | LUT | LUT for each VDP | FF | block RAM | RAM Mbit |")
+    print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     for number in arguments.vdps:
-        vdps, stages, luts, registers, memory = row(number, arguments.target, arguments.macros)
-        print(f"| {vdps} | {stages} | {luts:,} | {luts // vdps:,} | {registers:,} | {memory / 1e6:.2f} |", flush=True)
+        vdps, stages, luts, registers, blocks, memory = row(number, arguments.target, arguments.macros)
+        print(f"| {vdps} | {stages} | {luts:,} | {luts // vdps:,} | {registers:,} | {blocks:,} | {memory / 1e6:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

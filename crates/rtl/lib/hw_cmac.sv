@@ -58,27 +58,26 @@ module hw_cmac #(
             if (b == 0) begin : first
                 assign waited = mine;
             end else begin : later
+                // Which messages have been under way for how long: the block before is encrypted in the meantime.
+                logic [32*b-3:0]     under_way;
+                logic [KEY_BITS-1:0] waited_index, index;
+                logic                valid;
                 hw_delay #(
-                    .WIDTH(128),
+                    .WIDTH(128 + KEY_BITS),
                     .DELAY(32 * b)
                 ) line (
                     .clk,
                     .rst,
-                    .in_data(mine),
-                    .out_data(waited)
+                    .in_valid(valid1),
+                    .in_data({mine, index1}),
+                    .out_soon(under_way[32*b-3]),
+                    .out_data({waited, waited_index})
                 );
-                logic [KEY_BITS-1:0] index;
-                logic                valid;
-                hw_delay #(
-                    .WIDTH(KEY_BITS),
-                    .DELAY(32)
-                ) index_line (
-                    .clk,
-                    .rst,
-                    .in_data(indices[(b-1)*KEY_BITS+:KEY_BITS]),
-                    .out_data(index)
-                );
-                always_ff @(posedge clk) valid <= !rst && chain_valid[b];
+                always_ff @(posedge clk) begin
+                    under_way <= rst ? '0 : {under_way[32*b-4:0], valid1};
+                    index     <= waited_index;
+                    valid     <= !rst && chain_valid[b];
+                end
                 assign valids[b] = valid;
                 assign indices[b*KEY_BITS+:KEY_BITS] = index;
             end

@@ -33,6 +33,8 @@ pub(crate) const METER_BITS: u32 = 1 + 2 * (METER_RATE_BITS + METER_BURST_BITS +
 pub(crate) const GROUP_BUCKETS: u64 = 32;
 /// Buckets of the memory of clone sessions.
 pub(crate) const SESSION_BUCKETS: u64 = 8;
+/// Entries of a bucket of groups or sessions.
+pub(crate) const COPY_SLOTS: u32 = 4;
 
 /// What a memory is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

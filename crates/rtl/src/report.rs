@@ -16,10 +16,10 @@ use serde::Serialize;
 
 use crate::design::Hardware;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
-use crate::map::{GROUP_BUCKETS, SESSION_BUCKETS};
-use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::map::{COPY_SLOTS, GROUP_BUCKETS, SESSION_BUCKETS};
+use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, exact_shape, ternary_entries};
 use crate::sharing::Engine;
-use crate::sv::DELAY_LINE;
+use crate::target::Target;
 
 /// The most kinds of slow stages.
 const SLOWEST: usize = 8;
@@ -31,7 +31,9 @@ pub struct Cost {
     pub luts: u64,
     /// Flip-flops.
     pub registers: u64,
-    /// Bits of memory: tables, counters, S-boxes, delay lines.
+    /// Block RAMs.
+    pub blocks: u64,
+    /// Bits of memory: tables, counters, S-boxes, delay lines. Small memories are made of LUTs and take no block RAM.
     pub memory_bits: u64,
 }
 
@@ -39,17 +41,33 @@ impl std::ops::AddAssign for Cost {
     fn add_assign(&mut self, other: Cost) {
         self.luts += other.luts;
         self.registers += other.registers;
+        self.blocks += other.blocks;
         self.memory_bits += other.memory_bits;
     }
 }
 
 impl Cost {
     /// The largest of its shares of what there is.
-    fn share_of(&self, capacity: &Cost) -> f64 {
+    pub(crate) fn share_of(&self, capacity: &Cost) -> f64 {
         let share = |own: u64, all: u64| own as f64 / all.max(1) as f64;
         share(self.luts, capacity.luts)
             .max(share(self.registers, capacity.registers))
-            .max(share(self.memory_bits, capacity.memory_bits))
+            .max(share(self.blocks, capacity.blocks))
+    }
+
+    /// The cost of several.
+    pub(crate) fn times(mut self, count: u64) -> Cost {
+        [&mut self.luts, &mut self.registers, &mut self.blocks, &mut self.memory_bits]
+            .into_iter()
+            .for_each(|n| *n *= count);
+        self
+    }
+
+    /// With what gates and registers take.
+    fn with(mut self, luts: u64, registers: u64) -> Cost {
+        self.luts += luts;
+        self.registers += registers;
+        self
     }
 }
 
@@ -197,16 +215,11 @@ impl Reporter<'_> {
         for (i, node) in design.nodes.iter().enumerate() {
             let (ready, last) = (schedule.ready[i].stage, schedule.last_use[i]);
             let own = self.own(Value(i as u32));
-            let mut way = Cost::default();
+            let mut way = verilog.carried.get(&format!("v{i}")).copied().unwrap_or_default();
             if !matches!(node.op, Op::Const(_) | Op::Concat(_)) && last > ready {
-                let bits = u64::from(node.width) * u64::from(last - ready);
-                match last - ready >= DELAY_LINE {
-                    true => way.memory_bits += bits,
-                    false => way.registers += bits,
-                }
                 // It waits with its packet until the copies have been made.
                 if ready < schedule.egress && last >= schedule.egress {
-                    way.memory_bits += u64::from(node.width) * u64::from(schedule.packets());
+                    way += target.memory(node.width.into(), schedule.packets().into());
                 }
                 (ready..last).for_each(|stage| bits_by_stage[stage as usize] += u64::from(node.width));
             }
@@ -240,15 +253,13 @@ impl Reporter<'_> {
             line.carried += way;
         }
         if core.copies.is_some() {
-            let lists = Cost { luts: 600, registers: 500, memory_bits: 25 * u64::from(target.copy_lists) };
+            let lists = target.memory(25, target.copy_lists.into()).with(600, 500);
             kinds.entry(COPIES).or_default().1 += lists;
             total += lists;
         }
         engines.sort_by_key(|engine| engine.first);
         let mut lines: Vec<Line> = lines.into_values().collect();
-        let luts = u64::from(target.luts) * if target.lut_inputs > 4 { 2 } else { 1 };
-        let (registers, memory_bits) = (target.registers.into(), 1000 * u64::from(target.memory_kbit));
-        let capacity = Cost { luts, registers, memory_bits };
+        let capacity = target.capacity();
         let by_share = |a: &Cost, b: &Cost| b.share_of(&capacity).total_cmp(&a.share_of(&capacity));
         lines.sort_by(|a, b| by_share(&a.cost, &b.cost));
         lines.retain(|line| line.cost != Cost::default());
@@ -297,7 +308,7 @@ impl Reporter<'_> {
             return Cost::default();
         }
         let width = |v: &Value| u64::from(design[*v].width);
-        let (w, p) = (u64::from(node.width), self.p);
+        let (w, p, target) = (u64::from(node.width), self.p, &self.hardware.target);
         let luts = |luts: u64| Cost { luts, ..Cost::default() };
         match &node.op {
             Op::Binary(op, a, b) => luts(match op {
@@ -318,26 +329,23 @@ impl Reporter<'_> {
                 let size = p[*table].size;
                 match TableEngine::of(p, *table) {
                     TableEngine::Default => Cost { registers: data, ..Cost::default() },
-                    TableEngine::Index => {
-                        Cost { luts: data + 50, registers: data + 20, memory_bits: (data + 1) << key }
-                    }
+                    TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
                     TableEngine::Exact => {
-                        let buckets = (size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
-                        exact(key, data, buckets)
+                        let (buckets, slots) = exact_shape(target, 1 + key + data, size);
+                        exact(target, key, data, buckets, slots)
                     }
-                    TableEngine::Lpm(levels) => Cost {
-                        luts: u64::from(levels) * key,
-                        registers: u64::from(levels) * 4 * key,
-                        memory_bits: (key + data + 1) << (levels + 1),
-                    },
+                    TableEngine::Lpm(levels) => {
+                        let levels = u64::from(levels);
+                        let mut cost = target.memory(data + 1, 2 << levels).with(levels * key, levels * 4 * key);
+                        (1..=levels).for_each(|level| cost += target.memory(key, 1 << level));
+                        cost
+                    }
                     TableEngine::Ternary => {
                         let rows = u64::from(ternary_entries(size));
                         let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
-                        Cost {
-                            luts: rows * (chunks + 4),
-                            registers: rows * (chunks / 3 + 4),
-                            memory_bits: rows * (chunks << TERNARY_CHUNK_BITS) + rows * data,
-                        }
+                        let mut cost = target.memory(data, rows).with(rows * (chunks / 3 + 4), rows * (chunks / 3 + 4));
+                        cost += target.memory(rows, 1 << TERNARY_CHUNK_BITS).times(chunks);
+                        cost
                     }
                 }
             }
@@ -346,30 +354,33 @@ impl Reporter<'_> {
                     Destinations::Group { .. } => (GROUP_BUCKETS, 16),
                     Destinations::Session { .. } => (SESSION_BUCKETS, 32),
                 };
-                exact(key, w, buckets)
+                exact(target, key, w, buckets, COPY_SLOTS)
             }
             Op::Count { counter, .. } => {
                 let ExternKind::Counter { size, .. } = p[*counter].kind else { return Cost::default() };
-                Cost { luts: 800, registers: 350, memory_bits: 128 * size }
+                target.memory(128, size).with(800, 350)
             }
             Op::RegisterRead { register, .. } => {
                 let ExternKind::Register { size, ty } = p[*register].kind else { return Cost::default() };
                 let bits = u64::from(ty.width());
-                Cost { luts: 2 * bits, registers: 4 * bits, memory_bits: bits * size }
+                target.memory(bits, size).with(2 * bits, 4 * bits)
             }
-            Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, memory_bits: 0 },
+            Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, ..Cost::default() },
             Op::Fetch { .. } => {
                 // A copy of the last words of the packet store, and a shifter of four to one.
-                let Hardware { target, schedule, .. } = self.hardware;
+                let schedule = &self.hardware.schedule;
                 let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
                 let words = target.fetch_words(node.width / 8);
                 let copy = target.copy_words(last.unwrap_or(0), words, schedule.engines.gap);
-                let copy = u64::from(copy) * 8 * u64::from(target.bus_bytes);
-                Cost { luts: 3 * w * 2, registers: 3 * w * 2, memory_bits: copy }
+                target.memory(8 * u64::from(target.bus_bytes), copy.into()).with(3 * w * 2, 3 * w * 2)
             }
             Op::Hash(_, data) => luts(width(data) * 4),
-            // Twenty S-boxes a round, each a block of 18 kbit for two.
-            Op::Extern { .. } => Cost { luts: 6000, registers: 4400, memory_bits: 80 * 18_432 },
+            // Sixteen S-boxes a round, two in a memory of 18 kbit, which may be half a block.
+            Op::Extern { .. } => {
+                let memory_bits = 80 * 18_432;
+                let blocks = memory_bits / u64::from(target.block_bits);
+                Cost { luts: 6000, registers: 4400, blocks, memory_bits }
+            }
             _ => Cost::default(),
         }
     }
@@ -489,10 +500,12 @@ impl Reporter<'_> {
     }
 }
 
-/// What cuckoo hashing takes, with four entries a bucket.
-fn exact(key: u64, data: u64, buckets: u64) -> Cost {
-    let (luts, registers) = (6 * key + 3 * data + 400, 6 * key + 3 * data);
-    Cost { luts, registers, memory_bits: 8 * buckets * (1 + key + data) }
+/// What cuckoo hashing takes.
+fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u32) -> Cost {
+    target
+        .memory(1 + key + data, buckets)
+        .times(2 * u64::from(slots))
+        .with(6 * key + 3 * data + 400, 6 * key + 3 * data)
 }
 
 /// The name of gates as a kind.

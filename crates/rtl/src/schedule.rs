@@ -102,6 +102,19 @@ pub fn ternary_entries(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX).clamp(4, 1 << 16).next_power_of_two()
 }
 
+/// Buckets, and entries a bucket, of the engine for an exact-match table whose entries have so many bits: what takes the smallest share of
+/// the chip. Buckets of two entries can be filled by 80 %, of four by 90 %.
+pub fn exact_shape(target: &Target, bits: u64, size: u64) -> (u64, u32) {
+    let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
+        let buckets = (size * 10 / tenths).div_ceil(2 * u64::from(slots)).next_power_of_two().max(2);
+        (buckets, slots)
+    });
+    let share = |(buckets, slots): &(u64, u32)| {
+        target.memory(bits, *buckets).times(2 * u64::from(*slots)).share_of(&target.capacity())
+    };
+    shapes.into_iter().min_by(|a, b| share(a).total_cmp(&share(b))).expect("there are two")
+}
+
 /// Rows of the engine for a value set of a size. Members with ranges take several.
 pub fn value_set_rows(size: u64) -> u32 {
     ternary_entries(size.saturating_mul(4).max(16))

@@ -1,9 +1,9 @@
 //! SystemVerilog.
 //!
-//! Each value is a signal `v<number>_<stage>`: what it holds in a stage of the pipeline. Registers, or a delay line where
-//! there are many stages between two uses, carry it to the stages that use it. Concatenations are written where they are
-//! used, so that only their parts are carried.
+//! Each value is a signal `v<number>_<stage>`: what it holds in a stage of the pipeline. It is [carried](carry) to the stages that use
+//! it. Concatenations are written where they are used, so that only their parts are carried.
 
+mod carry;
 mod copies;
 mod metering;
 mod search;
@@ -16,20 +16,19 @@ use std::fmt::Write;
 use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Pipeline, Unit};
 use num_traits::ToPrimitive;
 
+use self::carry::Carrier;
 use self::metering::Access;
 use crate::core::Core;
 use crate::hir::{Binary, Input, Node, Op, Value};
 use crate::map::{Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
+use crate::report::Cost;
 use crate::schedule::Schedule;
 use crate::sharing::EngineKind;
 use crate::target::Target;
 
 /// The most keys of an object.
 const MAX_KEYS: u32 = 256;
-
-/// Stages between two uses of a value from which on a delay line carries it.
-pub(crate) const DELAY_LINE: u32 = 6;
 
 /// The top module, with names in `@`.
 const TOP: &str = include_str!("top.sv");
@@ -49,6 +48,8 @@ pub struct Verilog {
     pub engines: BTreeSet<&'static str>,
     /// Cycles at least between two packets in the pipeline.
     pub gap: u32,
+    /// What carries each value to the stages that use it, by its signal without the stage, `v<number>`.
+    pub carried: BTreeMap<String, Cost>,
 }
 
 /// Writes a scheduled core.
@@ -63,6 +64,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         target,
         body: String::new(),
         wanted: BTreeMap::new(),
+        carrier: Carrier::new(target, schedule.engines.gap),
         map: Map::new(pipeline, target),
         engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
         refusals: Vec::new(),
@@ -86,6 +88,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         map: writer.map,
         engines: writer.engines,
         gap: schedule.engines.gap,
+        carried: writer.carrier.into_costs(),
     })
 }
 
@@ -97,6 +100,7 @@ struct Writer<'a> {
     body: String,
     /// The stages in which values are used.
     wanted: BTreeMap<Value, BTreeSet<u32>>,
+    carrier: Carrier<'a>,
     map: Map,
     engines: BTreeSet<&'static str>,
     refusals: Vec<Refusal>,
@@ -166,11 +170,13 @@ impl Writer<'_> {
         }
         parts.reverse();
         let valid = self.valid(last);
-        let time = self.carried_time();
-        let copies = self.copies(&request);
         let target = self.target;
         let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
         let addr = target.store_words(self.schedule.stages).ilog2();
+        let start = self.carry_input("start", "in_start", addr, 0, &self.start_stages.clone());
+        let time = self.carried_time();
+        let lines = self.carrier.lines();
+        let copies = self.copies(&request);
         let edit_count = self.core.edits.len().max(1);
         let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         let mut out = String::new();
@@ -202,7 +208,7 @@ impl Writer<'_> {
         out.push_str(&self.declarations);
         out.push_str(&valid);
         out.push_str(&self.map.logic(&self.switching));
-        out.push_str(&carried("start", "in_start", addr, 0, &self.start_stages));
+        out.push_str(&start);
         out.push_str(&time);
         for stage in 1..=self.window_stages {
             let before = if stage == 1 { "in_window".to_string() } else { format!("window_{}", stage - 1) };
@@ -213,6 +219,7 @@ impl Writer<'_> {
             );
         }
         parts.iter().for_each(|part| out.push_str(part));
+        out.push_str(&lines);
         out.push_str(&copies);
         let _ = writeln!(out, "    assign out_valid = valid_{last};");
         for (name, output) in OUTPUTS.into_iter().zip(outputs) {
@@ -287,40 +294,30 @@ impl Writer<'_> {
             return;
         }
         let Some(stages) = self.wanted.get(&value) else { return };
-        let n = value.0;
-        let mut from = self.schedule.ready[value.index()].stage;
+        let name = format!("v{}", value.0);
+        let ready = self.schedule.ready[value.index()].stage;
         let mut stages = stages.clone();
         let egress = self.schedule.egress;
-        if from < egress && stages.last().is_some_and(|last| *last >= egress) {
-            stages.extend([egress - 1, egress]);
+        let mut from = ready;
+        if ready < egress && stages.last().is_some_and(|last| *last >= egress) {
+            let behind = stages.split_off(&egress);
+            stages.insert(egress - 1);
+            self.body.push_str(&self.carrier.carry(&name, width, ready, &stages));
+            let _ = writeln!(self.body, "    logic [{}:0] {name}_{egress};", width - 1);
+            self.crossing.push((name.clone(), width));
+            (from, stages) = (egress, behind);
         }
-        for stage in &stages {
-            let gap = stage - from;
-            if gap > 0 && *stage == egress {
-                let _ = writeln!(self.body, "    logic [{}:0] v{n}_{stage};", width - 1);
-                self.crossing.push((format!("v{n}"), width));
-                from = *stage;
-                continue;
-            }
-            if gap >= DELAY_LINE {
-                let _ = writeln!(
-                    self.body,
-                    "    logic [{}:0] v{n}_{stage};\n    hw_delay #(.WIDTH({width}), .DELAY({gap})) d{n}_{stage} \
-                     (.clk, .rst, .in_data(v{n}_{from}), .out_data(v{n}_{stage}));",
-                    width - 1
-                );
-            } else {
-                for s in from + 1..=*stage {
-                    let _ = writeln!(
-                        self.body,
-                        "    logic [{}:0] v{n}_{s};\n    always_ff @(posedge clk) v{n}_{s} <= v{n}_{};",
-                        width - 1,
-                        s - 1
-                    );
-                }
-            }
-            from = *stage;
+        self.body.push_str(&self.carrier.carry(&name, width, from, &stages));
+    }
+
+    /// Carries an input, which is there in stage `from`, to the stages that use it, where it is `<name>_<stage>`.
+    fn carry_input(&mut self, name: &str, input: &str, bits: u32, from: u32, stages: &BTreeSet<u32>) -> String {
+        if stages.is_empty() {
+            return String::new();
         }
+        let mut out = format!("    logic [{}:0] {name}_{from};\n    assign {name}_{from} = {input};\n", bits - 1);
+        out.push_str(&self.carrier.carry(name, bits, from, stages));
+        out
     }
 
     /// Writes what computes a value, in the stage in which it is ready.
@@ -805,30 +802,6 @@ fn selected(cases: &[(u32, String)], width: u32) -> String {
 /// Whether there is a packet in one of the stages.
 fn any_valid(cases: &[(u32, String)]) -> String {
     cases.iter().map(|(stage, _)| format!("valid_{stage}")).collect::<Vec<_>>().join(" || ")
-}
-
-/// Carries an input to the stages that use it, where it is `<name>_<stage>`. It is there in a stage `from`.
-fn carried(name: &str, input: &str, bits: u32, from: u32, stages: &BTreeSet<u32>) -> String {
-    let (mut out, mut from, mut last) = (String::new(), from, input.to_string());
-    for stage in stages {
-        let next = format!("{name}_{stage}");
-        let _ = writeln!(out, "    logic [{}:0] {next};", bits - 1);
-        let _ = match stage - from {
-            0 => writeln!(out, "    assign {next} = {last};"),
-            1 => writeln!(out, "    always_ff @(posedge clk) {next} <= {last};"),
-            2 => writeln!(
-                out,
-                "    logic [{}:0] near_{next};\n    always_ff @(posedge clk) {{{next}, near_{next}}} <= {{near_{next}, {last}}};",
-                bits - 1
-            ),
-            gap => writeln!(
-                out,
-                "    hw_delay #(.WIDTH({bits}), .DELAY({gap})) delay_{next} (.clk, .rst, .in_data({last}), .out_data({next}));"
-            ),
-        };
-        (from, last) = (*stage, next);
-    }
-    out
 }
 
 /// A condition that an index has a cell, for a signal `i<n>`; nothing if it always has.

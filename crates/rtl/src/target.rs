@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::report::Cost;
 use crate::shell::Shell;
 
 /// A chip and its configuration.
@@ -37,8 +38,12 @@ pub struct Target {
     pub luts: u32,
     /// Its flip-flops.
     pub registers: u32,
-    /// Its block RAM in thousands of bits.
-    pub memory_kbit: u32,
+    /// Its block RAMs.
+    pub block_rams: u32,
+    /// The bits of a block RAM.
+    pub block_bits: u32,
+    /// The bits of the widest words that a block RAM can have; the others have a half, a quarter and so on of them.
+    pub block_width: u32,
     /// What surrounds a design on the chip.
     pub shell: Shell,
 }
@@ -58,6 +63,30 @@ impl Target {
     /// a packet and its fetch is what the bus brings in the meantime.
     pub fn copy_words(&self, stage: u32, words: u32, gap: u32) -> u32 {
         (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + words + 2 * gap + 8).next_power_of_two()
+    }
+
+    /// What the chip has. LUTs are counted as ones with four inputs.
+    pub(crate) fn capacity(&self) -> Cost {
+        let luts = u64::from(self.luts) * if self.lut_inputs > 4 { 2 } else { 1 };
+        let blocks = u64::from(self.block_rams);
+        Cost { luts, registers: self.registers.into(), blocks, memory_bits: blocks * u64::from(self.block_bits) }
+    }
+
+    /// What a memory with one read and one write a cycle takes. The engines have those of up to 32 words in distributed RAM.
+    pub(crate) fn memory(&self, bits: u64, words: u64) -> Cost {
+        let memory_bits = bits * words;
+        if words <= 32 {
+            // Three LUTs for two bits; of several memories behind each other another one chooses.
+            let memories = words.div_ceil(1 << self.lut_inputs.min(5));
+            return Cost { luts: bits * (5 * memories - 2) / 2, memory_bits, ..Cost::default() };
+        }
+        let shapes = (0..6).map(|halves| {
+            let width = (self.block_width >> halves).max(1);
+            // Words of less than a byte do not use the ninth bits.
+            let rows = if width < 9 { self.block_bits / 9 * 8 } else { self.block_bits } / width;
+            bits.div_ceil(width.into()) * words.div_ceil(rows.into())
+        });
+        Cost { blocks: shapes.min().unwrap_or(0), memory_bits, ..Cost::default() }
     }
 
     /// Words of the packet store that a fetch of so many bytes reads, one a cycle.
@@ -88,6 +117,19 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::Target;
+
+    #[test]
+    fn memories_take_blocks_of_the_shape_that_needs_fewest() {
+        let target = Target::by_name("ecp5-85-512").unwrap();
+        let blocks = |bits, words| target.memory(bits, words).blocks;
+        assert_eq!(blocks(36, 512), 1);
+        assert_eq!(blocks(37, 512), 2);
+        assert_eq!(blocks(18, 1024), 1);
+        assert_eq!(blocks(256, 1024), 15);
+        assert_eq!(blocks(1, 16384), 1);
+        assert_eq!(blocks(4, 4096), 1);
+        assert_eq!(blocks(200, 32), 0);
+    }
 
     #[test]
     fn windows_are_whole_words_of_the_bus() {

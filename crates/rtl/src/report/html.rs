@@ -30,10 +30,10 @@ impl Report {
             self.picture()
         );
         let share = |cost: &Cost| 100.0 * cost.share_of(&self.capacity);
-        let head = "<tr><th>of chip<th>LUT<th>FF<th>RAM kbit";
+        let head = "<tr><th>of chip<th>LUT<th>FF<th>blocks<th>RAM kbit";
         let row = |cost: &Cost| {
             let kbit = cost.memory_bits.div_ceil(1000);
-            format!("<tr><td>{:.1} %<td>{}<td>{}<td>{kbit}", share(cost), cost.luts, cost.registers)
+            format!("<tr><td>{:.1} %<td>{}<td>{}<td>{}<td>{kbit}", share(cost), cost.luts, cost.registers, cost.blocks)
         };
         let _ = write!(
             out,

@@ -14,14 +14,14 @@ impl Report {
     pub(super) fn fit(&self) -> String {
         let percent = |own: u64, all: u64| (100 * own).div_ceil(all.max(1));
         let (own, all) = (&self.total, &self.capacity);
-        let fits = own.luts <= all.luts && own.registers <= all.registers && own.memory_bits <= all.memory_bits;
+        let fits = own.luts <= all.luts && own.registers <= all.registers && own.blocks <= all.blocks;
         format!(
-            "The chip, {}, {}: the pipeline takes {} % of its LUTs, {} % of its flip-flops and {} % of its memory.",
+            "The chip, {}, {}: the pipeline takes {} % of its LUTs, {} % of its flip-flops and {} % of its block RAMs.",
             self.chip,
             if fits { "has room for it" } else { "is too small" },
             percent(own.luts, all.luts),
             percent(own.registers, all.registers),
-            percent(own.memory_bits, all.memory_bits)
+            percent(own.blocks, all.blocks)
         )
     }
 
@@ -87,9 +87,9 @@ impl Report {
         let share = |cost: &Cost| format!("{:>7.1} %", 100.0 * cost.share_of(&self.capacity));
         let row = |cost: &Cost| {
             let kbit = cost.memory_bits.div_ceil(1000);
-            format!("{} {:>8} {:>8} {:>10}", share(cost), cost.luts, cost.registers, kbit)
+            format!("{} {:>8} {:>8} {:>7} {:>10}", share(cost), cost.luts, cost.registers, cost.blocks, kbit)
         };
-        let _ = writeln!(out, "  of chip      LUT       FF   RAM kbit   estimated without the packet store");
+        let _ = writeln!(out, "  of chip      LUT       FF  blocks   RAM kbit   estimated without the packet store");
         let _ = writeln!(out, "{}   in all", row(&self.total));
         for kind in &self.kinds {
             let count = if kind.count > 0 { format!("{} ", kind.count) } else { String::new() };

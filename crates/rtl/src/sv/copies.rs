@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Writer, carried};
+use super::Writer;
 use crate::core::CopyRequest;
 use crate::hir::{Destinations, Value};
-use crate::map::{GROUP_BUCKETS, Memory, MemoryKind, SESSION_BUCKETS};
+use crate::map::{COPY_SLOTS, GROUP_BUCKETS, Memory, MemoryKind, SESSION_BUCKETS};
 
 /// Names of the ports of `hw_replicate` for what is to be made of a packet.
 const REQUEST: [&str; 8] =
@@ -15,9 +15,6 @@ const REQUEST: [&str; 8] =
 pub(crate) const GROUPS: &str = "multicast groups";
 pub(crate) const SESSIONS: &str = "clone sessions";
 pub(crate) const LISTS: &str = "lists of copies";
-
-/// Entries of a bucket of groups or sessions.
-const SLOTS: u32 = 4;
 
 impl Writer<'_> {
     /// What is to be made of a packet, in the last stage of ingress; nothing for one pipeline.
@@ -35,10 +32,10 @@ impl Writer<'_> {
             Destinations::Group { .. } => (GROUPS, GROUP_BUCKETS),
             Destinations::Session { .. } => (SESSIONS, SESSION_BUCKETS),
         };
-        let addr_bits = 1 + SLOTS.ilog2() + buckets.ilog2();
+        let addr_bits = 1 + COPY_SLOTS.ilog2() + buckets.ilog2();
         let memory = self.map.memory(Memory {
             name: name.to_string(),
-            kind: MemoryKind::Exact { buckets, slots: SLOTS },
+            kind: MemoryKind::Exact { buckets, slots: COPY_SLOTS },
             addr_bits,
             data_bits: 1 + key_bits + width,
             key_bits,
@@ -48,7 +45,7 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic hit{n};\n    logic [{0}:0] data{n}, v{n}_{stage};\n    hw_exact #(.KEY_BITS({key_bits}), .DATA_BITS({width}), \
-             .BUCKETS({buckets}), .SLOTS({SLOTS})) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
+             .BUCKETS({buckets}), .SLOTS({COPY_SLOTS})) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
              .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_wr_en[{memory}]), .wr_addr(mem_wr_addr[{1}:0]), \
              .wr_data(mem_wr_data[{2}:0]));\n    assign v{n}_{stage} = hit{n} ? data{n} : '0;",
             width - 1,
@@ -61,16 +58,15 @@ impl Writer<'_> {
     pub(super) fn carried_time(&mut self) -> String {
         let egress = self.schedule.egress;
         let mut before = self.now_stages.clone();
-        let mut behind = before.split_off(&egress);
+        let behind = before.split_off(&egress);
         if egress == 0 || behind.is_empty() {
-            return carried("now", "in_now", 48, 0, &self.now_stages);
+            return self.carry_input("now", "in_now", 48, 0, &self.now_stages.clone());
         }
         before.insert(egress - 1);
-        let mut out = carried("now", "in_now", 48, 0, &before);
+        let mut out = self.carry_input("now", "in_now", 48, 0, &before);
         self.crossing.push(("now".to_string(), 48));
-        behind.remove(&egress);
         let _ = writeln!(out, "    logic [47:0] now_{egress};");
-        out.push_str(&carried("now", &format!("now_{egress}"), 48, egress, &behind));
+        out.push_str(&self.carrier.carry("now", 48, egress, &behind));
         out
     }
 

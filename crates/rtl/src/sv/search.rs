@@ -9,7 +9,7 @@ use super::metering::Access;
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
-use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
+use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, exact_shape, ternary_entries, value_set_rows};
 
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
 const MAX_TERNARY_ENTRIES: u32 = 1024;
@@ -91,11 +91,12 @@ impl Writer<'_> {
                 MemoryKind::Index,
             ),
             TableEngine::Exact => {
-                // Four entries a bucket and two functions: filled up to 90 %.
-                let buckets = (table.size * 10 / 9).div_ceil(8).next_power_of_two().max(2);
-                let addr = 3 + buckets.ilog2();
-                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS(4)");
-                ("hw_exact", parameters, addr, 1 + key_bits + stored, MemoryKind::Exact { buckets, slots: 4 })
+                let bits = 1 + key_bits + stored;
+                let (buckets, slots) = exact_shape(self.target, bits.into(), table.size);
+                let addr = 1 + slots.ilog2() + buckets.ilog2();
+                let parameters =
+                    format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS({slots})");
+                ("hw_exact", parameters, addr, bits, MemoryKind::Exact { buckets, slots })
             }
             TableEngine::Lpm(levels) => {
                 let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");

@@ -1,0 +1,175 @@
+//! Carries values from the stages in which they are there to those that use them.
+//!
+//! Packets are at least a gap of cycles apart. A register that takes a value at the end of a packet's stage therefore holds it in as many
+//! of the following stages: it *covers* them. A value that would pass many registers waits in a delay line instead, which has a word for each
+//! packet between two stages; values that wait between the same stages share one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use crate::report::Cost;
+use crate::target::Target;
+
+/// The most bits of a delay line. Its pointers reach all of its memories within a cycle.
+const LINE_BITS: u32 = 144;
+
+/// What the pointers of a delay line take, in LUTs or flip-flops each.
+const POINTERS: u64 = 8;
+
+/// Words of a delay line from which on it is block RAM.
+const BLOCK_WORDS: u32 = 33;
+
+/// A value that is to be at the output of a delay line.
+struct Waiting {
+    name: String,
+    width: u32,
+    /// The first and the last stage in which it is there, and the signal.
+    from: (u32, u32),
+}
+
+/// All values that are carried.
+pub(super) struct Carrier<'a> {
+    target: &'a Target,
+    gap: u32,
+    /// By the stage that is left and that of the output.
+    lines: BTreeMap<(u32, u32), Vec<Waiting>>,
+    /// What carries each value, by its name without the stage.
+    costs: BTreeMap<String, Cost>,
+}
+
+impl<'a> Carrier<'a> {
+    pub(super) fn new(target: &'a Target, gap: u32) -> Carrier<'a> {
+        Carrier { target, gap, lines: BTreeMap::new(), costs: BTreeMap::new() }
+    }
+
+    /// Carries the signal `<name>_<from>`, which is there in stage `from` only, to `<name>_<stage>` for each stage. Returns the
+    /// declarations; [`Carrier::lines`] drives what comes from delay lines.
+    pub(super) fn carry(&mut self, name: &str, width: u32, from: u32, stages: &BTreeSet<u32>) -> String {
+        let (mut out, gap) = (String::new(), self.gap);
+        // The stages in which the latest register holds the value; the first one is part of its name.
+        let mut cover = (from, from);
+        let stages: Vec<u32> = stages.iter().copied().collect();
+        for (i, stage) in stages.iter().copied().enumerate() {
+            if stage > cover.1 + gap {
+                // As late as possible, but with all uses that follow closely; where that leaves a choice, where others wait, too.
+                let last = stages[i..].iter().copied().take_while(|other| *other < stage + gap).last().unwrap_or(stage);
+                let to = aligned(last + 1 - gap, stage, gap);
+                let _ = writeln!(out, "    logic [{}:0] {name}_{to};", width - 1);
+                let leaves = aligned(cover.0, cover.1, gap);
+                self.lines.entry((leaves, to)).or_default().push(Waiting {
+                    name: name.to_string(),
+                    width,
+                    from: cover,
+                });
+                cover = (to, to + gap - 1);
+            } else if stage > cover.1 {
+                out.push_str(&self.register(name, width, cover.1, cover.0));
+                cover = (cover.1 + 1, cover.1 + gap);
+            }
+            if stage > cover.0 {
+                let _ = writeln!(
+                    out,
+                    "    logic [{}:0] {name}_{stage};\n    assign {name}_{stage} = {name}_{};",
+                    width - 1,
+                    cover.0
+                );
+            }
+        }
+        out
+    }
+
+    /// A register that takes a value at the end of a stage. Its signal is that of an earlier stage.
+    fn register(&mut self, name: &str, width: u32, at: u32, signal: u32) -> String {
+        let next = at + 1;
+        self.cost(name).registers += u64::from(width);
+        format!("    logic [{}:0] {name}_{next};\n{}", width - 1, self.taken(name, at, next, signal))
+    }
+
+    fn taken(&self, name: &str, at: u32, next: u32, signal: u32) -> String {
+        let condition = if self.gap > 1 { format!("if (valid_{at}) ") } else { String::new() };
+        format!("    always_ff @(posedge clk) {condition}{name}_{next} <= {name}_{signal};\n")
+    }
+
+    fn cost(&mut self, name: &str) -> &mut Cost {
+        self.costs.entry(name.to_string()).or_default()
+    }
+
+    /// The delay lines, and registers where those take less.
+    pub(super) fn lines(&mut self) -> String {
+        let (mut out, gap) = (String::new(), self.gap);
+        for ((leaves, to), all) in std::mem::take(&mut self.lines) {
+            let delay = to - leaves;
+            let bits: u32 = all.iter().map(|waiting| waiting.width).sum();
+            let words = (delay - 1).div_ceil(gap);
+            let line = self.target.memory(bits.into(), words.into());
+            let line = line.luts + u64::from(bits) + 2 * POINTERS;
+            if words < BLOCK_WORDS && line >= u64::from(bits * delay.div_ceil(gap)) {
+                all.iter().for_each(|waiting| out.push_str(&self.registers(waiting, to)));
+                continue;
+            }
+            for (number, part) in parts(&all).into_iter().enumerate() {
+                let bits: u32 = part.iter().map(|waiting| waiting.width).sum();
+                let mut blocks = self.target.memory(bits.into(), words.into()).blocks;
+                for waiting in part {
+                    let mut own = self.target.memory(waiting.width.into(), words.into());
+                    // A block is the first value's.
+                    own.blocks = std::mem::take(&mut blocks);
+                    own.registers = u64::from(waiting.width);
+                    *self.cost(&waiting.name) += own;
+                }
+                let names = |stage: &dyn Fn(&Waiting) -> u32| {
+                    let names: Vec<String> = part.iter().map(|w| format!("{}_{}", w.name, stage(w))).collect();
+                    names.join(", ")
+                };
+                let _ = writeln!(
+                    out,
+                    "    hw_delay #(.WIDTH({bits}), .DELAY({delay}), .GAP({gap})) delay_{leaves}_{to}_{number} (.clk, .rst, \
+                     .in_valid(valid_{leaves}), .in_data({{{}}}), .out_soon(valid_{}), .out_data({{{}}}));",
+                    names(&|waiting| waiting.from.0),
+                    to - 2,
+                    names(&|_| to)
+                );
+            }
+        }
+        out
+    }
+
+    /// Carries a value by registers to a signal that is declared.
+    fn registers(&mut self, waiting: &Waiting, to: u32) -> String {
+        let (name, width) = (&waiting.name, waiting.width);
+        let (mut signal, mut last) = waiting.from;
+        let mut out = String::new();
+        while last < to - 1 {
+            out.push_str(&self.register(name, width, last, signal));
+            (signal, last) = (last + 1, last + self.gap);
+        }
+        self.cost(name).registers += u64::from(width);
+        out.push_str(&self.taken(name, to - 1, to, signal));
+        out
+    }
+
+    /// What carries each value, by its name without the stage.
+    pub(super) fn into_costs(self) -> BTreeMap<String, Cost> {
+        self.costs
+    }
+}
+
+/// The highest multiple of the gap from `low` to `high`; without one, `high`.
+fn aligned(low: u32, high: u32, gap: u32) -> u32 {
+    let at = high / gap * gap;
+    if at < low { high } else { at }
+}
+
+/// Values in parts of no more bits than a delay line has, if they are more than one.
+fn parts(all: &[Waiting]) -> Vec<&[Waiting]> {
+    let (mut parts, mut first, mut bits) = (Vec::new(), 0, 0);
+    for (at, waiting) in all.iter().enumerate() {
+        if bits > 0 && bits + waiting.width > LINE_BITS {
+            parts.push(&all[first..at]);
+            (first, bits) = (at, 0);
+        }
+        bits += waiting.width;
+    }
+    parts.push(&all[first..]);
+    parts
+}
