@@ -174,6 +174,17 @@ fn an_l3_router_agrees() {
     targets().iter().for_each(|target| agrees(pipeline.clone(), &script, target));
 }
 
+/// Registers hold values for several stages, and delay lines have fewer words than stages.
+#[test]
+#[ignore = "needs verilator"]
+fn a_router_whose_packets_are_cycles_apart_agrees() {
+    let (pipeline, script) = program("examples/l3.p4");
+    let target = Target { gap: 3, ..Target::by_name("ecp5-85-256").unwrap() };
+    let verilog = to_hardware(&pipeline, &target).unwrap().verilog.pipeline;
+    assert!(verilog.contains(".GAP(3)"), "there is a delay line");
+    agrees(pipeline, &script, &target);
+}
+
 #[test]
 #[ignore = "needs verilator"]
 fn an_access_list_agrees() {
