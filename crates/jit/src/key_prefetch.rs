@@ -2,17 +2,17 @@
 //! batch before the program does, so that the data plane can prefetch what these lookups will read, for all packets at
 //! once.
 //!
-//! The slice has no other effect. It consists of the parser and those parts of ingress that do not depend on the result
-//! of a lookup. What it cannot know is left out, together with everything that depends on it. A missing or wrong key
-//! only costs time.
+//! The slice has no other effect. It consists of those parts of the parser and of ingress that do not depend on the
+//! result of a lookup or of an extern. What it cannot know is left out, together with everything that depends on it. A
+//! missing or wrong key only costs time.
 
 use std::collections::HashSet;
 use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{
-    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchForm, Pipeline, SlotId, SlotKind, Stmt, StmtKind,
-    TableId, Type, walk,
+    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchForm, Pipeline, SlotId, SlotKind, State, Stmt,
+    StmtKind, TableId, Transition, Type, walk,
 };
 use serde::{Deserialize, Serialize};
 
@@ -62,10 +62,12 @@ pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
         let kinds = table.match_keys().all(|k| matches!(k.kind.form(), MatchForm::Value | MatchForm::Prefix));
         table.size >= LARGE && kinds && (1..=MAX_KEY_WORDS).contains(&words) && direct_entries(table).is_none()
     };
-    if !p.tables.iter().any(wanted) || !p.parser.states.iter().all(|s| s.body.iter().all(|s| is_plain(p, s))) {
+    if !p.tables.iter().any(wanted) {
         return None;
     }
-    let mut slicer = Slicer { p, unknown: HashSet::new(), tables: Vec::new(), wanted: &wanted };
+    let mut slicer =
+        Slicer { p, extracted: extracted(p), unknown: HashSet::new(), tables: Vec::new(), wanted: &wanted };
+    let states = slicer.parser()?;
     let mut body = slicer.block(&p.ingress.body, true);
     let applies = |s: &Stmt| {
         let mut found = matches!(s.kind, StmtKind::Apply { .. });
@@ -82,38 +84,110 @@ pub(crate) fn slice(p: &Pipeline) -> Option<(Pipeline, Vec<PrefetchedTable>)> {
     [&mut slice.verify_checksum, &mut slice.egress, &mut slice.compute_checksum, &mut slice.deparser]
         .into_iter()
         .for_each(empty);
+    slice.parser.states = states;
     slice.ingress.body = body;
     slice.actions.iter_mut().for_each(|a| a.body.clear());
     Some((slice, tables))
 }
 
-/// Whether a parser statement leaves the packet unchanged.
-fn is_plain(p: &Pipeline, stmt: &Stmt) -> bool {
-    match &stmt.kind {
-        StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. } | StmtKind::Verify(..) => {
-            true
-        }
-        StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => is_scalar(p, *slot),
-        StmtKind::Lookahead { parts, .. } => parts.iter().all(|(slot, _)| is_scalar(p, *slot)),
-        StmtKind::If { then, otherwise, .. } => then.iter().chain(otherwise).all(|s| is_plain(p, s)),
-        _ => false,
+/// The headers that the parser extracts. Their fields lie in the packet, which must not change.
+fn extracted(p: &Pipeline) -> HashSet<HeaderId> {
+    let mut headers = HashSet::new();
+    for state in &p.parser.states {
+        walk::stmts(&state.body, &mut |stmt| match &stmt.kind {
+            StmtKind::Extract { header, .. } => headers.extend([*header]),
+            StmtKind::ExtractNext { stack, .. } => headers.extend(p[*stack].elements.iter().copied()),
+            _ => {}
+        });
     }
+    headers
 }
 
-/// Whether a slot is no part of a header.
-fn is_scalar(p: &Pipeline, slot: SlotId) -> bool {
-    !matches!(p[slot].kind, SlotKind::Field(..) | SlotKind::Valid(_)) && !matches!(p[slot].ty, Type::Varbit(_))
+/// Whether a statement changes where the parser is in the packet.
+fn moves(stmt: &Stmt) -> bool {
+    matches!(stmt.kind, StmtKind::Extract { .. } | StmtKind::ExtractNext { .. } | StmtKind::Advance { .. })
+        || walk::blocks(stmt).into_iter().flatten().any(moves)
 }
 
 /// Removes what cannot be known.
 struct Slicer<'a> {
     p: &'a Pipeline,
+    extracted: HashSet<HeaderId>,
     unknown: HashSet<SlotId>,
     tables: Vec<PrefetchedTable>,
     wanted: &'a dyn Fn(&hopwright_ir::Table) -> bool,
 }
 
 impl Slicer<'_> {
+    /// Slices the parser's states. What a state writes without knowing the value is unknown everywhere, because states may be
+    /// visited in many orders. Returns `None` if the path through the states cannot be known.
+    fn parser(&mut self) -> Option<Vec<State>> {
+        loop {
+            let before = self.unknown.len();
+            let mut states = self.p.parser.states.clone();
+            for state in &mut states {
+                state.body = self.parser_block(&state.body)?;
+                if let Transition::Select { keys, .. } = &state.transition
+                    && !keys.iter().all(|k| self.knows(k))
+                {
+                    return None;
+                }
+            }
+            if self.unknown.len() == before {
+                return Some(states);
+            }
+        }
+    }
+
+    fn parser_block(&mut self, body: &Block) -> Option<Block> {
+        let mut out = Vec::new();
+        for stmt in body {
+            let mut kind = stmt.kind.clone();
+            let keep = match &mut kind {
+                StmtKind::Extract { varbit_bits, .. } | StmtKind::ExtractNext { varbit_bits, .. } => {
+                    varbit_bits.as_ref().is_none_or(|bits| self.knows(bits))
+                }
+                StmtKind::Advance { bits, .. } => self.knows(bits),
+                StmtKind::Verify(cond, error) => self.knows(cond) && self.knows(error),
+                StmtKind::Assign(slot, value) | StmtKind::AssignSlice { slot, value, .. } => {
+                    self.is_private(*slot) && self.knows(value)
+                }
+                StmtKind::Lookahead { parts, .. } => {
+                    let all = std::mem::take(parts);
+                    let (private, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|p| self.is_private(p.0));
+                    self.unknown.extend(others.iter().map(|p| p.0));
+                    *parts = private;
+                    true
+                }
+                StmtKind::SetValid(header) | StmtKind::SetInvalid(header) => !self.extracted.contains(header),
+                StmtKind::If { cond, then, otherwise } if self.knows(cond) => {
+                    *then = self.parser_block(then)?;
+                    *otherwise = self.parser_block(otherwise)?;
+                    true
+                }
+                _ => false,
+            };
+            if keep {
+                out.push(Stmt { kind, span: stmt.span });
+            } else if moves(stmt) {
+                return None;
+            } else {
+                self.forget(stmt);
+            }
+        }
+        Some(out)
+    }
+
+    /// Whether a slot can be written without a change of the packet.
+    fn is_private(&self, slot: SlotId) -> bool {
+        let in_packet = match self.p[slot].kind {
+            SlotKind::Field(header, _) => self.extracted.contains(&header),
+            SlotKind::Valid(_) => true,
+            _ => false,
+        };
+        !in_packet && !matches!(self.p[slot].ty, Type::Varbit(_))
+    }
+
     /// Slices a block. If it is uncertain whether the block runs (`sure` is false), only its lookups stay.
     fn block(&mut self, body: &Block, sure: bool) -> Block {
         let mut out = Vec::new();
@@ -127,7 +201,7 @@ impl Slicer<'_> {
         let mut keep = |kind: StmtKind| out.push(Stmt { kind, span: stmt.span });
         match &stmt.kind {
             StmtKind::Assign(slot, value) => {
-                if sure && is_scalar(self.p, *slot) && self.knows(value) {
+                if sure && self.is_private(*slot) && self.knows(value) {
                     self.unknown.remove(slot);
                     keep(stmt.kind.clone());
                 } else {
@@ -135,11 +209,14 @@ impl Slicer<'_> {
                 }
             }
             StmtKind::AssignSlice { slot, value, .. } => {
-                if sure && is_scalar(self.p, *slot) && !self.unknown.contains(slot) && self.knows(value) {
+                if sure && self.is_private(*slot) && !self.unknown.contains(slot) && self.knows(value) {
                     keep(stmt.kind.clone());
                 } else {
                     self.unknown.insert(*slot);
                 }
+            }
+            StmtKind::SetValid(header) | StmtKind::SetInvalid(header) if sure && !self.extracted.contains(header) => {
+                keep(stmt.kind.clone());
             }
             StmtKind::If { cond, then, otherwise } if sure && self.knows(cond) => {
                 let before = self.unknown.clone();

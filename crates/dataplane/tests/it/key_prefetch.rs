@@ -151,8 +151,8 @@ fn keys_are_those_that_the_packet_alone_tells() {
 #[test]
 fn without_reason_there_is_no_scout() {
     assert_eq!(keys(&pipeline(&PROGRAM.replace("65536", "1000")), &[frame(true)]), vec![]);
-    // A parser that changes packets.
-    let writes = PROGRAM.replace("transition select(hdr", "hdr.ethernet.src = 5; transition select(hdr");
+    // A parser whose path depends on a field that it has written.
+    let writes = PROGRAM.replace("transition select(hdr", "hdr.ethernet.type = hdr.ethernet.type + 1; transition select(hdr");
     assert_eq!(keys(&pipeline(&writes), &[frame(true)]), vec![]);
     // What is looked up is not known before.
     let late = PROGRAM
@@ -161,6 +161,82 @@ fn without_reason_there_is_no_scout() {
         .replace("hdr.ip.dst ^ 1", "(bit<32>)hdr.ethernet.dst[31:0]")
         .replace("std.ingress_port + 100", "hdr.ethernet.dst[15:0]");
     assert_eq!(keys(&pipeline(&late), &[frame(true)]), vec![]);
+}
+
+/// A Tofino program: its parser makes the intrinsic metadata valid, reads the metadata of the port from a register, computes a
+/// checksum and writes a field.
+const TOFINO: &str = r#"
+#include <core.p4>
+#include <tna.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+header ip_t { bit<32> src; bit<32> dst; }
+struct headers_t { ethernet_t ethernet; ip_t ip; }
+struct port_t { bit<32> vrf; bit<32> rest; }
+struct meta_t { bool wrong; port_t port; }
+struct none_t {}
+parser Parse(packet_in packet, out headers_t hdr, out meta_t meta, out ingress_intrinsic_metadata_t intrinsic) {
+    Checksum() checksum;
+    state start {
+        packet.extract(intrinsic);
+        meta.port = port_metadata_unpack<port_t>(packet);
+        packet.extract(hdr.ethernet);
+        hdr.ethernet.src = 5;
+        transition select(hdr.ethernet.type) { 0x800: ip; default: accept; }
+    }
+    state ip {
+        packet.extract(hdr.ip);
+        checksum.add(hdr.ip);
+        meta.wrong = checksum.verify();
+        transition accept;
+    }
+}
+control Receive(inout headers_t hdr, inout meta_t meta, in ingress_intrinsic_metadata_t intrinsic,
+                in ingress_intrinsic_metadata_from_parser_t from_parser,
+                inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+                inout ingress_intrinsic_metadata_for_tm_t for_tm) {
+    action to(bit<9> port) { for_tm.ucast_egress_port = port; }
+    table by_port { key = { intrinsic.ingress_port: exact; hdr.ethernet.dst: exact; } actions = { to; } size = 65536; }
+    table routes { key = { hdr.ip.dst: lpm; } actions = { to; } size = 65536; }
+    table by_vrf { key = { meta.port.vrf: exact; } actions = { to; } size = 65536; }
+    table by_src { key = { hdr.ethernet.src: exact; } actions = { to; } size = 65536; }
+    apply {
+        by_port.apply();
+        if (hdr.ip.isValid() && !meta.wrong) { routes.apply(); }
+        by_vrf.apply();
+        by_src.apply();
+    }
+}
+control Deparse(packet_out packet, inout headers_t hdr, in meta_t meta,
+                in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
+    apply { packet.emit(hdr); }
+}
+parser EgressParse(packet_in packet, out none_t hdr, out none_t meta, out egress_intrinsic_metadata_t intrinsic) {
+    state start { packet.extract(intrinsic); transition accept; }
+}
+control Send(inout none_t hdr, inout none_t meta, in egress_intrinsic_metadata_t intrinsic,
+             in egress_intrinsic_metadata_from_parser_t from_parser,
+             inout egress_intrinsic_metadata_for_deparser_t for_deparser,
+             inout egress_intrinsic_metadata_for_output_port_t for_port) { apply {} }
+control EgressDeparse(packet_out packet, inout none_t hdr, in none_t meta,
+                      in egress_intrinsic_metadata_for_deparser_t for_deparser) { apply {} }
+Pipeline(Parse(), Receive(), Deparse(), EgressParse(), Send(), EgressDeparse()) pipe;
+Switch(pipe) main;
+"#;
+
+#[test]
+fn keys_of_tofino_programs_are_found() {
+    let wanted = vec![
+        ("Receive.by_port".to_string(), vec![vec![3 << 48 | DST]]),
+        // Whether the checksum is right is unknown: the key is prefetched in any case.
+        ("Receive.routes".to_string(), vec![vec![0x0a00_0002]]),
+    ];
+    let text = TOFINO.to_string();
+    // With an egress that does something, packets take two passes.
+    let twice = text.replace("for_port) { apply {} }", "for_port) { apply { for_deparser.drop_ctl = 1; } }");
+    assert_ne!(text, twice);
+    for text in [text, twice] {
+        assert_eq!(keys(&pipeline(&text), &[frame(true)]), wanted);
+    }
 }
 
 /// In tables of all sizes, packets of a batch come out the same whether they are looked ahead for or not.
