@@ -231,6 +231,45 @@ class BfRuntime(unittest.TestCase):
         ((data, _),) = pairs.entry_get(ALL, [at], {"from_hw": True})
         self.assertEqual((data.to_dict()["In.pairs.first"], data.to_dict()["In.pairs.second"]), ([0x12345678], [0x9ABC]))
 
+    def test_a_direct_register(self):
+        table = self.table("In.filter")
+
+        def key(source):
+            return table.make_key([gc.KeyTuple("hdr.ipv4.src", address(source), mask=2**32 - 1),
+                                   gc.KeyTuple("hdr.ipv4.ttl", low=0, high=255), gc.KeyTuple("$MATCH_PRIORITY", 1)])
+
+        def cell(first, second):
+            return [gc.DataTuple("In.watched.first", first), gc.DataTuple("In.watched.second", second)]
+
+        def found(source):
+            ((data, _),) = table.entry_get(ALL, [key(source)], {"from_hw": True})
+            data = data.to_dict()
+            return data["action_name"], data["In.watched.first"], data["In.watched.second"]
+
+        # An entry has what it is given, or the initial value.
+        table.entry_add(ALL, [key("10.0.0.1"), key("10.0.0.2")],
+                        [table.make_data([gc.DataTuple("mark", 9)], "In.watch"),
+                         table.make_data([gc.DataTuple("mark", 9), *cell(0x01020304, 0xAB)], "In.watch")])
+        self.assertEqual(found("10.0.0.1"), ("In.watch", [0], [3]))
+        self.assertEqual(found("10.0.0.2"), ("In.watch", [0x01020304], [0xAB]))
+        for source in ("10.0.0.2", "10.0.0.1", "10.0.0.2"):
+            self.switch.send(0, ipv4(source, "10.1.2.3"))
+        to = address("10.1.2.3")
+        until(lambda: found("10.0.0.2") == ("In.watch", [to], [0xAD]))
+        until(lambda: found("10.0.0.1") == ("In.watch", [to], [4]))
+        table.operations_execute(ALL, "SyncRegisters")
+        # Written without an action, it keeps that; an action keeps the cell.
+        table.entry_mod(ALL, [key("10.0.0.1")], [table.make_data(cell(1, 2))])
+        self.assertEqual(found("10.0.0.1"), ("In.watch", [1], [2]))
+        table.entry_mod(ALL, [key("10.0.0.1")], [table.make_data([], "In.drop")])
+        self.assertEqual(found("10.0.0.1"), ("In.drop", [1], [2]))
+        with Refused(self, "INVALID_ARGUMENT"):
+            table.entry_mod(ALL, [key("10.0.0.1")], [table.make_data(cell(1, 2)[:1])])
+        # A new entry takes its place, not its value.
+        table.entry_del(ALL, [key("10.0.0.2")])
+        table.entry_add(ALL, [key("10.0.0.7")], [table.make_data([], "In.drop")])
+        self.assertEqual(found("10.0.0.7"), ("In.drop", [0], [3]))
+
     def nodes(self, *nodes):
         table = self.table("$pre.node")
         for number, rid, ports in nodes:

@@ -99,6 +99,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     Meter<PortId_t>(512, MeterType_t.BYTES) rate;
     Register<bit<32>, bit<8>>(16, 7) numbers;
     @noWarn("unused") Register<pair_t, bit<8>>(16) pairs;
+    DirectRegister<pair_t>({0, 3}) watched;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) flow;
     ActionProfile(16) members;
     ActionSelector(members, flow, SelectorMode_t.FAIR, 8, 4) choice;
@@ -106,6 +107,13 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     RegisterAction<bit<32>, bit<8>, bit<32>>(numbers) count = {
         void apply(inout bit<32> value) {
             value = value + 1;
+        }
+    };
+
+    DirectRegisterAction<pair_t, bit<32>>(watched) see = {
+        void apply(inout pair_t value) {
+            value.first = hdr.ipv4.dst;
+            value.second = value.second + 1;
         }
     };
 
@@ -145,6 +153,10 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         ig_tm_md.level2_exclusion_id = exclusion_id;
     }
 
+    action watch(bit<9> mark) {
+        see.execute();
+    }
+
     action mirror(bit<10> session) {
         md.session = session;
         ig_dprsr_md.mirror_type = 1;
@@ -181,8 +193,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             hdr.ipv4.src: ternary;
             hdr.ipv4.ttl: range;
         }
-        actions = { drop; mirror; NoAction; }
+        actions = { drop; mirror; watch; NoAction; }
         default_action = NoAction();
+        registers = watched;
         size = 32;
     }
 

@@ -34,13 +34,22 @@ pub const MEMBER_LEAD_WORDS: usize = 2;
 ///
 /// - Two with an action profile: the address of a choice (a profile member, group or set) and that of the direct meter.
 ///   In the default entry, the choice is zero.
-/// - One with only a direct meter: its address; zero in the default entry.
+/// - Without one, the address of the direct meter if there is one, zero in the default entry; then the entry's index if the table has
+///   cells for entries, [`NO_ENTRY_INDEX`] in the default entry.
 pub fn lead_words(table: &Table) -> usize {
-    match (table.implementation, table.direct_meter) {
-        (Some(_), _) => MEMBER_LEAD_WORDS,
-        (None, Some(_)) => 1,
-        (None, None) => 0,
+    match table.implementation {
+        Some(_) => MEMBER_LEAD_WORDS,
+        None => usize::from(table.direct_meter.is_some()) + usize::from(!table.entry_cells.is_empty()),
     }
+}
+
+/// The index of the default entry.
+pub const NO_ENTRY_INDEX: u64 = u32::MAX as u64;
+
+/// The place of the entry's index among the words of [`lead_words`].
+pub fn index_word(table: &Table) -> Option<usize> {
+    let indexed = table.implementation.is_none() && !table.entry_cells.is_empty();
+    indexed.then_some(usize::from(table.direct_meter.is_some()))
 }
 
 /// The minimum number of words after the header of a table's entries. Generated code may read these before it knows the

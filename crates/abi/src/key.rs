@@ -114,6 +114,7 @@ mod tests {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
+            entry_cells: Vec::new(),
             idle_timeout: false,
             span: Span::none(),
         };

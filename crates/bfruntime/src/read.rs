@@ -11,7 +11,7 @@ use v1::field_match::FieldMatchType;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, TableData, data_field::Value, entity::Entity, key_field as wire, object_id, table_entry};
-use crate::schema::{Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
+use crate::schema::{Field, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
 use crate::state::State;
 use crate::value::{bytes, field as data_field, numbers, numeric, padded, truths};
 use crate::write::{self, key_fields, keyed, table};
@@ -176,7 +176,16 @@ impl Read<'_> {
                 continue;
             }
             let key = self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect();
-            found.push((key, self.match_data(&entry, counter, meter)));
+            let mut data = self.match_data(&entry, counter, meter);
+            if !entry.is_default_action {
+                for register in &self.table.registers {
+                    let index = Some(v1::Index { index: i64::from(self.device.entry_index(&entry)?) });
+                    for (_, fields) in self.cells(register.id, index, &register.fields)? {
+                        data.fields.extend(fields);
+                    }
+                }
+            }
+            found.push((key, data));
         }
         Ok(found)
     }
@@ -316,7 +325,18 @@ impl Read<'_> {
     }
 
     fn registers(&self, register_id: u32) -> Result<Vec<Found>> {
-        let asked = v1::RegisterEntry { register_id, index: self.index()?, data: None };
+        let cells = self.cells(register_id, self.index()?, &self.table.data)?;
+        Ok(cells.into_iter().map(|(at, fields)| (self.number_key(at), of_fields(fields))).collect())
+    }
+
+    /// Cells of a register with the fields that they consist of: one, or all.
+    fn cells(
+        &self,
+        register_id: u32,
+        index: Option<v1::Index>,
+        fields: &[Field],
+    ) -> Result<Vec<(u64, Vec<proto::DataField>)>> {
+        let asked = v1::RegisterEntry { register_id, index, data: None };
         let mut all = Vec::new();
         for found in self.device.read_entity(&P4::RegisterEntry(asked))? {
             let P4::RegisterEntry(register) = found else { continue };
@@ -326,13 +346,13 @@ impl Read<'_> {
                 Some(Data::Bitstring(bytes)) => BigUint::from_bytes_be(bytes),
                 _ => BigUint::ZERO,
             };
-            let mut below: u32 = self.table.data.iter().map(|f| f.ty.bits()).sum();
-            let fields = self.table.data.iter().map(|f| {
+            let mut below: u32 = fields.iter().map(|f| f.ty.bits()).sum();
+            let fields = fields.iter().map(|f| {
                 below -= f.ty.bits();
                 let mask = (BigUint::from(1u32) << f.ty.bits()) - 1u32;
                 numeric(f.id, f.ty, &((&whole >> below) & mask))
             });
-            all.push((self.number_key(cell(register.index)), of_fields(fields.collect())));
+            all.push((cell(register.index), fields.collect()));
         }
         Ok(all)
     }

@@ -123,6 +123,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
     // Later updates see what earlier ones change here, but not what they change in tables.
     let mut next = state.clone();
     let mut updates = Vec::new();
+    let mut cells = Vec::new();
     // Which of them belong to which update of the request.
     let mut ends = Vec::new();
     let fail = |at: usize, failure: Failure| {
@@ -136,6 +137,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
             Err(failure) => return fail(at, failure),
         };
         updates.extend(meaning.updates);
+        cells.extend(meaning.cells);
         ends.push(updates.len());
         meaning.changes.into_iter().for_each(|change| next.apply(change));
     }
@@ -149,6 +151,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
         }
         None => {
             *state = next;
+            set_cells(device, cells)?;
             Ok(vec![Ok(()); request.updates.len()])
         }
     }
@@ -158,8 +161,16 @@ fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Resu
     let meaning = write::meaning(state, device, update)?;
     let results = device.write_updates(&meaning.updates, Atomicity::ContinueOnError)?;
     results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
+    set_cells(device, meaning.cells)?;
     meaning.changes.into_iter().for_each(|change| state.apply(change));
     Ok(())
+}
+
+/// Sets cells of entries, which are there now.
+fn set_cells(device: &Device, cells: Vec<write::Cell>) -> Result<()> {
+    let updates = cells.into_iter().map(|cell| cell.update(device)).collect::<Result<Vec<_>>>()?;
+    let results = device.write_updates(&updates, Atomicity::ContinueOnError)?;
+    results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))
 }
 
 /// A failure as clients that ask for it in the answer receive it.

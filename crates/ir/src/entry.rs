@@ -1,9 +1,33 @@
 //! Validity of table entries, default actions and value-set members, for every table implementation.
 
+use std::collections::BTreeSet;
+
 use num_bigint::BigUint;
 
 use crate::bits;
 use crate::model::{ActionCall, ActionId, MatchKind, MatchValue, Pipeline, Table, TableEntry, TableId, ValueSet};
+
+/// The indices of a table's entries: a new entry has the lowest one that is free.
+#[derive(Clone, Debug, Default)]
+pub struct EntryIndices {
+    next: u32,
+    free: BTreeSet<u32>,
+}
+
+impl EntryIndices {
+    /// Takes the lowest free index.
+    pub fn take(&mut self) -> u32 {
+        self.free.pop_first().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+
+    /// Frees the index of a removed entry.
+    pub fn release(&mut self, index: u32) {
+        self.free.insert(index);
+    }
+}
 
 /// Why an entry or action call is not legal.
 #[derive(Clone, Debug, PartialEq, Eq)]

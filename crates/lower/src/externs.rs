@@ -30,9 +30,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a register's cells hold at first: the constructor's second argument.
+    /// What a register's cells hold at first: the constructor's argument behind the size, which direct registers do not have.
     fn initial_value(&mut self, object: &hir::Object, ty: Type) -> Result<BigUint> {
-        let Some(initial) = object.args.get(1) else { return Ok(BigUint::ZERO) };
+        let at = usize::from(object.type_name != "DirectRegister");
+        let Some(initial) = object.args.get(at) else { return Ok(BigUint::ZERO) };
         let block = std::mem::take(&mut self.block);
         let whole = self.value(initial).and_then(|value| self.joined(&value, initial.span));
         self.block = block;
@@ -62,11 +63,8 @@ impl Lowering<'_> {
                 ExternKind::DirectMeter { table: None, unit: self.object_unit(object, 0)? }
             }
             "register" | "Register" => {
-                let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
-                    let what = "a register holds numbers, truth values, and structs and tuples of these";
-                    return Err(self.refuse(object.span, "E0457", what.into()));
-                };
-                ExternKind::Register { size: self.object_number(object, 0)?, ty }
+                let size = self.object_number(object, 0)?;
+                self.register_kind(object, size)?
             }
             "action_profile" | "ActionProfile" => ExternKind::ActionProfile { size: self.object_number(object, 0)? },
             "action_selector" | "ActionSelector" => ExternKind::ActionSelector {
@@ -94,6 +92,14 @@ impl Lowering<'_> {
                 ExternKind::Named { type_name: object.type_name.clone(), args: args? }
             }
         })
+    }
+
+    pub(crate) fn register_kind(&mut self, object: &hir::Object, size: u64) -> Result<ExternKind> {
+        let Some(ty) = object.type_args.first().and_then(|t| self.cell_type(t)) else {
+            let what = "a register holds numbers, truth values, and structs and tuples of these";
+            return Err(self.refuse(object.span, "E0457", what.into()));
+        };
+        Ok(ExternKind::Register { size, ty })
     }
 
     pub(crate) fn object_number(&mut self, object: &hir::Object, index: usize) -> Result<u64> {

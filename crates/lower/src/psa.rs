@@ -77,20 +77,29 @@ impl Lowering<'_> {
         call: &hir::Call,
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
-        let id = ExternId(object.0);
-        let ExternKind::Register { ty: cell, .. } = self.externs[id.index()].kind else { return Err(Reported) };
-        // An index out of range leaves zero.
-        let slot = self.temp(cell, call.span);
-        let zero = self.zero_expr(cell, call.span);
-        self.emit(StmtKind::Assign(slot, zero), call.span);
         let mut args = Arguments::new(self, call)?;
+        let slot = self.cell_slot(object, call.span)?;
         args.args.push(ExternArg::Out(slot));
         args.number(self, 0)?;
-        args.finish(self, ExternFn::RegisterRead(id), call.span)?;
+        args.finish(self, ExternFn::RegisterRead(ExternId(object.0)), call.span)?;
+        self.cell_value(slot, ty, call.span)
+    }
+
+    /// A slot for the value of a register's cell. It is zero, as the cell of an index out of range.
+    pub(crate) fn cell_slot(&mut self, object: hir::ObjectId, span: Span) -> Result<SlotId> {
+        let ExternKind::Register { ty: cell, .. } = self.externs[object.0 as usize].kind else { return Err(Reported) };
+        let slot = self.temp(cell, span);
+        let zero = self.zero_expr(cell, span);
+        self.emit(StmtKind::Assign(slot, zero), span);
+        Ok(slot)
+    }
+
+    /// The value of a cell as a value of a type.
+    pub(crate) fn cell_value(&mut self, slot: SlotId, ty: Option<&hir::Type>, span: Span) -> Result<Option<Value>> {
         match ty {
             Some(ty) if self.scalar_type(ty).is_none() => {
-                let mut end = cell.width();
-                Ok(Some(self.parted(ty, slot, &mut end, call.span)?))
+                let mut end = self.slots[slot.index()].ty.width();
+                Ok(Some(self.parted(ty, slot, &mut end, span)?))
             }
             _ => Ok(Some(place(slot))),
         }

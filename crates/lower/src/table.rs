@@ -12,7 +12,7 @@ use crate::call::Given;
 use crate::{Exit, LoweredTable, Lowering, Result};
 use hopwright_ir::{
     Action, ActionCall, ActionId, ExternId, ExternKind, Key, MatchForm, MatchKind, MatchValue, Param, SlotId, StmtKind,
-    Table, TableAction, TableEntry, TableId, Type, WrittenMatch,
+    Table, TableAction, TableEntry, TableId, Type, WrittenMatch, walk,
 };
 
 /// The `size` of a table that does not specify it or specifies zero.
@@ -66,6 +66,7 @@ impl Lowering<'_> {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
+            entry_cells: Vec::new(),
             idle_timeout: false,
             span: table.span,
         });
@@ -92,6 +93,7 @@ impl Lowering<'_> {
             place.insert(action);
             listed.push(TableAction { action, table_only: false, default_only: true });
         }
+        self.check_entry_cells(ir_id, &listed)?;
         self.tables[ir_id.index()].actions = listed;
         let call = self.action_call(&table.default_action, &actions)?;
         self.tables[ir_id.index()].default_action = call;
@@ -152,6 +154,7 @@ impl Lowering<'_> {
                         *table = Some(id);
                     }
                 }
+                ("registers", hir::Property::Object(object)) => self.entry_cells(id, ExternId(object.0), table.span)?,
                 ("support_timeout", hir::Property::Value(value)) => {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
@@ -164,6 +167,44 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Gives each entry of a table a cell of an object.
+    fn entry_cells(&mut self, id: TableId, object: ExternId, span: Span) -> Result<()> {
+        if self.tables.iter().any(|table| table.entry_cells.contains(&object)) {
+            let what = format!("`{}` in several tables", self.externs[object.index()].name);
+            return Err(self.unsupported(span, what));
+        }
+        let table = &mut self.tables[id.index()];
+        table.entry_cells.push(object);
+        if let ExternKind::Register { size, .. } = &mut self.externs[object.index()].kind {
+            *size = table.size;
+        }
+        Ok(())
+    }
+
+    /// Actions use the cells of entries of their table only, and an entry of an action profile has none.
+    fn check_entry_cells(&mut self, id: TableId, actions: &[TableAction]) -> Result<()> {
+        let Table { entry_cells, implementation, span, .. } = &self.tables[id.index()];
+        if implementation.is_some() && !entry_cells.is_empty() {
+            return Err(self.unsupported(*span, "a direct register of a table with an action profile"));
+        }
+        let mut foreign = None;
+        for action in actions {
+            let action = &self.actions[action.action.index()];
+            walk::stmts(&action.body, &mut |stmt| {
+                if let StmtKind::Extern(call) = &stmt.kind
+                    && let Some(object) = call.function.object()
+                    && self.is_direct_register(object)
+                    && !entry_cells.contains(&object)
+                {
+                    foreign = Some((object, call.span));
+                }
+            });
+        }
+        let Some((object, span)) = foreign else { return Ok(()) };
+        let what = format!("`{}`, which is not in the table's `registers`,", self.externs[object.index()].name);
+        Err(self.unsupported(span, what))
     }
 
     /// Lowers an action as tables run it, with its directional parameters bound.

@@ -187,6 +187,15 @@ impl Device {
         self.read_as("", asked)
     }
 
+    /// Returns the index of an entry in the registers that have a cell for each entry of its table.
+    ///
+    /// # Errors
+    /// If there is no such entry, its table has no such registers, or there is no program.
+    pub fn entry_index(&self, entry: &v1::TableEntry) -> Result<u32> {
+        let state = lock(&self.state);
+        state.as_ref().ok_or_else(no_program)?.entry_index(entry)
+    }
+
     /// Digests from now on, besides those that P4Runtime sends.
     pub fn listen_to_digests(&self) -> mpsc::Receiver<Digest> {
         let (to, from) = mpsc::channel(DIGESTS_WAITING);

@@ -31,6 +31,13 @@ impl State {
         }
     }
 
+    /// The index of an entry in the registers with a cell for each entry.
+    pub(crate) fn entry_index(&self, said: &v1::TableEntry) -> Result<u32> {
+        let t = table::table(&self.program.schema, said.table_id)?;
+        let (matches, priority) = (table::matches(t, said)?, table::priority(t, said)?);
+        self.vdp.control()[t.at].entry_index(&matches, priority).ok_or_else(|| table::no_entry(t))
+    }
+
     fn write_default(&mut self, kind: Type, said: &v1::TableEntry, t: &Table, log: UndoLog) -> Result<()> {
         if kind != Type::Modify {
             return Err(invalid("a default entry can only be modified"));

@@ -286,7 +286,7 @@ impl<S: Store> Evaluator<S> {
         let mut best: Option<((i64, std::cmp::Reverse<u64>), Found)> = None;
         if !keys.is_empty() {
             self.store.visit_entries(id, &mut |entry| {
-                let Entry { matches, priority, sequence, action, target } = entry;
+                let Entry { matches, priority, sequence, action, target, .. } = entry;
                 let hit = matches.iter().zip(&keys).all(|(m, (key, width))| m.matches(key, *width));
                 let rank = (MatchValue::rank(matches, priority, has_priority), std::cmp::Reverse(sequence));
                 if hit && best.as_ref().is_none_or(|(best, _)| rank > *best) {

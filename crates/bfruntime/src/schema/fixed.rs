@@ -92,6 +92,7 @@ pub(crate) fn tables() -> Vec<Table> {
         keys,
         actions: Vec::new(),
         data,
+        registers: Vec::new(),
         const_default: false,
         depends_on: Vec::new(),
     };

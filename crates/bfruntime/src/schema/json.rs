@@ -15,7 +15,9 @@ pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[D
 
 fn table(t: &Table) -> Value {
     let (operations, attributes): (&[&str], &[&str]) = match t.object {
+        Object::Match { counter: true, .. } if !t.registers.is_empty() => (&["SyncCounters", "SyncRegisters"], &[]),
         Object::Match { counter: true, .. } => (&["SyncCounters"], &[]),
+        Object::Match { .. } if !t.registers.is_empty() => (&["SyncRegisters"], &[]),
         Object::Counter => (&["Sync"], &[]),
         Object::Register => (&["Sync"], &[]),
         _ => (&[], &[]),

@@ -85,6 +85,8 @@ pub(crate) struct Table {
     pub actions: Vec<Action>,
     /// Data that entries have whatever their action.
     pub data: Vec<Field>,
+    /// Those of them that are in the entry's cell of a register.
+    pub registers: Vec<DirectRegister>,
     pub const_default: bool,
     /// Tables that must have what entries refer to.
     pub depends_on: Vec<u32>,
@@ -144,6 +146,15 @@ impl Object {
 pub(crate) enum MeterUnit {
     Bytes,
     Packets,
+}
+
+/// A register with a cell for each entry of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct DirectRegister {
+    /// Its id in P4Info.
+    pub id: u32,
+    /// What a cell consists of, the first field in the highest bits.
+    pub fields: Vec<Field>,
 }
 
 /// A part of a key.

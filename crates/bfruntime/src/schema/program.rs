@@ -6,7 +6,7 @@ use hopwright_p4runtime::proto::config::{
     p4_data_type_spec::TypeSpec, p4_new_type_spec::Representation,
 };
 
-use super::{Action, Digest, Field, Key, Matching, MeterUnit, Object, Schema, Table, Ty, field};
+use super::{Action, Digest, DirectRegister, Field, Key, Matching, MeterUnit, Object, Schema, Table, Ty, field};
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
 const SELECTOR: u32 = 0x82 << 24;
@@ -59,6 +59,7 @@ impl Builder<'_> {
             keys: Vec::new(),
             actions: Vec::new(),
             data: Vec::new(),
+            registers: Vec::new(),
             const_default: false,
             depends_on: Vec::new(),
         }
@@ -99,6 +100,15 @@ impl Builder<'_> {
         }
         if let Some(unit) = meter {
             table.data.extend(metered(unit));
+        }
+        let mut used = table.actions.iter().flat_map(|a| &a.data).map(|f| f.id).max().unwrap_or(0);
+        for register in self.info.registers.iter().filter(|r| of(&r.preamble)) {
+            let (id, mut fields) = (register.preamble.as_ref()?.id, self.register_fields(register)?);
+            // Ids follow those of all actions' parameters.
+            fields.iter_mut().for_each(|f| f.id += used);
+            used += fields.len() as u32;
+            table.data.extend(fields.iter().cloned());
+            table.registers.push(DirectRegister { id, fields });
         }
         Some(table)
     }
@@ -169,10 +179,25 @@ impl Builder<'_> {
         Some(table)
     }
 
-    fn register(&self, r: &p4::Register) -> Option<Table> {
-        let preamble = r.preamble.as_ref()?;
+    /// What a register's cells consist of.
+    fn register_fields(&self, r: &p4::Register) -> Option<Vec<Field>> {
         let mut fields = Vec::new();
         self.fields(r.type_spec.as_ref()?, "f1", &mut fields, 0)?;
+        for f in &mut fields {
+            f.name = format!("{}.{}", r.preamble.as_ref()?.name, f.name);
+            // Clients read a register as one value for each pipe.
+            f.annotation = Some(("$bfrt_field_class", "register_data"));
+        }
+        Some(fields)
+    }
+
+    /// The table of a register; `None` if the cells are those of a table's entries.
+    fn register(&self, r: &p4::Register) -> Option<Table> {
+        let preamble = r.preamble.as_ref()?;
+        if self.info.tables.iter().any(|t| t.direct_resource_ids.contains(&preamble.id)) {
+            return None;
+        }
+        let fields = self.register_fields(r)?;
         if preamble.name == PORT_METADATA_REGISTER {
             let object = Object::PortMetadata { register: preamble.id };
             let mut table = self.base(preamble, object, i64::from(r.size));
@@ -186,11 +211,6 @@ impl Builder<'_> {
         }
         let mut table = self.base(preamble, Object::Register, i64::from(r.size));
         table.keys = self.index(field::REGISTER_INDEX, "$REGISTER_INDEX");
-        for f in &mut fields {
-            f.name = format!("{}.{}", preamble.name, f.name);
-            // Clients read a register as one value for each pipe.
-            f.annotation = Some(("$bfrt_field_class", "register_data"));
-        }
         table.data = fields;
         Some(table)
     }

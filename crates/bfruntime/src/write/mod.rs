@@ -26,11 +26,39 @@ const HIGHEST: i32 = 1 << 30;
 pub(crate) struct Meaning {
     pub updates: Vec<v1::Update>,
     pub changes: Vec<Change>,
+    /// Cells of entries to set once the updates have been made.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell of a register with one for each entry of a table.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    /// The entry's table and key.
+    entry: v1::TableEntry,
+    register_id: u32,
+    data: v1::p4_data::Data,
+}
+
+impl Cell {
+    /// The update that sets it. The entry exists.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub(crate) fn update(self, device: &Device) -> Result<v1::Update> {
+        let index = Some(v1::Index { index: i64::from(device.entry_index(&self.entry)?) });
+        let data = Some(v1::P4Data { data: Some(self.data) });
+        let entry = v1::RegisterEntry { register_id: self.register_id, index, data };
+        Ok(v1_update(Type::Modify, v1::entity::Entity::RegisterEntry(entry)))
+    }
 }
 
 impl Meaning {
     fn update(kind: Type, entity: v1::entity::Entity) -> Meaning {
-        Meaning { updates: vec![v1_update(kind, entity)], changes: Vec::new() }
+        Meaning::new(vec![v1_update(kind, entity)], Vec::new())
+    }
+
+    fn new(updates: Vec<v1::Update>, changes: Vec<Change>) -> Meaning {
+        Meaning { updates, changes, cells: Vec::new() }
     }
 }
 
@@ -141,7 +169,8 @@ impl<'r> Request<'r> {
             // P4Runtime resets the meter of an entry that is modified without one.
             entry.meter_config = self.current(&entry)?.and_then(|e| e.meter_config);
         }
-        Ok(Meaning::update(kind, v1::entity::Entity::TableEntry(entry)))
+        let cells = self.cells(&entry)?;
+        Ok(Meaning { cells, ..Meaning::update(kind, v1::entity::Entity::TableEntry(entry)) })
     }
 
     fn default_entry(&self) -> Result<Meaning> {

@@ -79,7 +79,7 @@ impl Request<'_> {
                 return Err(invalid("multicast groups have nodes still"));
             }
             let changes = self.state.nodes.keys().map(|id| Change::Node(*id, None)).collect();
-            return Ok(Meaning { updates: Vec::new(), changes });
+            return Ok(Meaning::new(Vec::new(), changes));
         };
         let id = id as u32;
         let before = self.state.nodes.get(&id);
@@ -93,7 +93,7 @@ impl Request<'_> {
             }
             (Kind::Delete, before) => {
                 before.ok_or_else(there)?;
-                return Ok(Meaning { updates: Vec::new(), changes: vec![Change::Node(id, None)] });
+                return Ok(Meaning::new(Vec::new(), vec![Change::Node(id, None)]));
             }
             _ => return Err(self.unsupported()),
         };
@@ -120,7 +120,7 @@ impl Request<'_> {
             Some(_) => Plan { node: Some((id, &node)), ..Plan::of(self.state) }.updates(),
             None => Vec::new(),
         };
-        Ok(Meaning { updates, changes: vec![Change::Node(id, Some(node))] })
+        Ok(Meaning::new(updates, vec![Change::Node(id, Some(node))]))
     }
 
     /// Whether a group, or a set of nodes, has a node.
@@ -163,7 +163,7 @@ impl Request<'_> {
         let (id, ports) = self.list(&self.state.lags)?;
         let none = BTreeSet::new();
         let plan = Plan { lag: Some((id, ports.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
-        Ok(Meaning { updates: plan.updates(), changes: vec![Change::Lag(id, ports)] })
+        Ok(Meaning::new(plan.updates(), vec![Change::Lag(id, ports)]))
     }
 
     pub(super) fn ecmp(&self) -> Result<Meaning> {
@@ -176,7 +176,7 @@ impl Request<'_> {
         }
         let none = BTreeSet::new();
         let plan = Plan { ecmp: Some((id, nodes.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
-        Ok(Meaning { updates: plan.updates(), changes: vec![Change::Ecmp(id, nodes)] })
+        Ok(Meaning::new(plan.updates(), vec![Change::Ecmp(id, nodes)]))
     }
 
     pub(super) fn pruning(&self) -> Result<Meaning> {
@@ -206,7 +206,7 @@ impl Request<'_> {
             }
             let delete = |number: &u16| written(Type::Delete, *number, &BTreeSet::new());
             let updates = self.state.groups.keys().map(delete).collect();
-            return Ok(Meaning { updates, changes: vec![Change::NoGroups] });
+            return Ok(Meaning::new(updates, vec![Change::NoGroups]));
         };
         let id = id as u16;
         let before = self.state.groups.get(&id);
@@ -221,7 +221,7 @@ impl Request<'_> {
             (Kind::Delete, _) => {
                 before.ok_or_else(missing)?;
                 let updates = vec![written(Type::Delete, id, &BTreeSet::new())];
-                return Ok(Meaning { updates, changes: vec![Change::Group(id, None)] });
+                return Ok(Meaning::new(updates, vec![Change::Group(id, None)]));
             }
             _ => return Err(self.unsupported()),
         };

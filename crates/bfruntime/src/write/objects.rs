@@ -8,10 +8,10 @@ use v1::entity::Entity;
 use v1::p4_data::Data as P4;
 use v1::update::Type;
 
-use super::{Meaning, Request, param};
+use super::{Cell, Meaning, Request, param};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
-use crate::schema::{MeterUnit, Ty, field};
+use crate::schema::{Field, MeterUnit, Ty, field};
 use crate::state::Change;
 use crate::value::{Data, small};
 
@@ -88,7 +88,7 @@ impl Request<'_> {
     fn delete_found(&self, wanted: &Entity) -> Result<Meaning> {
         let found = self.device.read_entity(wanted)?;
         let updates = found.into_iter().map(|e| super::v1_update(Type::Delete, e)).collect();
-        Ok(Meaning { updates, changes: Vec::new() })
+        Ok(Meaning::new(updates, Vec::new()))
     }
 
     pub(super) fn members_group(&self, profile: u32) -> Result<Meaning> {
@@ -179,28 +179,49 @@ impl Request<'_> {
     }
 
     pub(super) fn register(&self) -> Result<Meaning> {
-        let value = if self.sets()? { self.joined()? } else { BigUint::ZERO };
-        let data = match self.table.data.as_slice() {
-            [one] if one.ty == Ty::Bool => P4::Bool(value != BigUint::ZERO),
-            _ => P4::Bitstring(value.to_bytes_be().into()),
-        };
-        Ok(register(self.table.id, self.index()?, data))
+        let fields = &self.table.data;
+        let value = if self.sets()? { joined(fields, &self.data()?)? } else { BigUint::ZERO };
+        Ok(register(self.table.id, self.index()?, cell(fields, value)))
     }
 
-    /// The table's data as one number, the first field in the highest bits.
-    fn joined(&self) -> Result<BigUint> {
-        let data = self.data()?;
-        let mut whole = BigUint::ZERO;
-        for field in &self.table.data {
-            let value = data.number(field)?.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?;
-            whole = (whole << field.ty.bits()) | value;
+    /// What the request sets in cells of the entry. It gives all fields of a cell or none.
+    pub(super) fn cells(&self, entry: &v1::TableEntry) -> Result<Vec<Cell>> {
+        let said = self.said.data.as_ref();
+        let mut cells = Vec::new();
+        for register in &self.table.registers {
+            let fields = &register.fields;
+            let given = said.is_some_and(|d| d.fields.iter().any(|f| fields.iter().any(|k| k.id == f.field_id)));
+            if given {
+                let actions = self.table.actions.iter().flat_map(|a| &a.data);
+                let values = Data::new(said, actions.chain(&self.table.data), &self.table.name)?;
+                let data = cell(fields, joined(fields, &values)?);
+                cells.push(Cell { entry: entry.clone(), register_id: register.id, data });
+            }
         }
-        Ok(whole)
+        Ok(cells)
     }
 
     pub(super) fn port_metadata(&self, id: u32) -> Result<Meaning> {
-        let value = if self.sets()? { self.joined()? } else { BigUint::ZERO };
+        let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
         Ok(register(id, self.index()?, P4::Bitstring(value.to_bytes_be().into())))
+    }
+}
+
+/// Fields as one number, the first one in the highest bits.
+fn joined(fields: &[Field], data: &Data<'_>) -> Result<BigUint> {
+    let mut whole = BigUint::ZERO;
+    for field in fields {
+        let value = data.number(field)?.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?;
+        whole = (whole << field.ty.bits()) | value;
+    }
+    Ok(whole)
+}
+
+/// The value of a cell that consists of these fields.
+fn cell(fields: &[Field], value: BigUint) -> P4 {
+    match fields {
+        [one] if one.ty == Ty::Bool => P4::Bool(value != BigUint::ZERO),
+        _ => P4::Bitstring(value.to_bytes_be().into()),
     }
 }
 

@@ -30,10 +30,7 @@ impl Request<'_> {
             (Kind::Delete, _) => {
                 let enabled = self.enabled(before.ok_or_else(missing)?)?;
                 let updates = enabled.then(|| session(Type::Delete, u32::from(id), Vec::new(), 0));
-                return Ok(Meaning {
-                    updates: updates.into_iter().collect(),
-                    changes: vec![Change::Session(id, None)],
-                });
+                return Ok(Meaning::new(updates.into_iter().collect(), vec![Change::Session(id, None)]));
             }
             _ => return Err(self.unsupported()),
         }
@@ -48,7 +45,7 @@ impl Request<'_> {
         };
         let (copies, most) = if is { self.destinations(&fields)? } else { Default::default() };
         let updates = kind.map(|kind| session(kind, u32::from(id), copies, most)).into_iter().collect();
-        Ok(Meaning { updates, changes: vec![Change::Session(id, Some(fields))] })
+        Ok(Meaning::new(updates, vec![Change::Session(id, Some(fields))]))
     }
 
     fn enabled(&self, fields: &[DataField]) -> Result<bool> {

@@ -92,7 +92,8 @@ impl Control {
                 ExternObject::Profile(profile) => Some(profile.clone()),
                 _ => None,
             });
-            Table::with_profile(pipeline, id, &domain, profile).map_err(&program_error)
+            let cells = pipeline[id].entry_cells.iter().filter_map(|object| externs[object.index()].clear_cell());
+            Table::with_objects(pipeline, id, &domain, profile, cells.collect()).map_err(&program_error)
         });
         let tables = tables.collect::<Result<_, _>>()?;
         let value_sets = pipeline.value_sets.iter().map(|set| ValueSet::new(set, &domain)).collect();
@@ -205,7 +206,7 @@ impl Control {
     /// Finds a register.
     pub fn register<'a>(&self, register: impl Into<ObjectRef<'a>>) -> Result<RegisterArray<'_>, ControlError> {
         match self.object(register)? {
-            (id, ExternObject::Registers { values, width }) => {
+            (id, ExternObject::Registers { values, width, .. }) => {
                 Ok(RegisterArray { name: self.name(id), width: *width, values })
             }
             (id, _) => Err(self.wrong(id, "a register")),

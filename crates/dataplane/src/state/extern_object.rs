@@ -5,20 +5,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hopwright_abi::ExternHandle;
 use hopwright_ir::interp::{ExternModel, ExternRegistry};
 use hopwright_ir::{ExternId, ExternKind, Pipeline};
+use num_bigint::BigUint;
 
 use super::cell::{Counters, Registers};
 use super::meter::Meters;
 use crate::externs::{ExternTypes, Model, NativeExtern};
 use crate::sync::quiescence::Domain;
-use crate::table::{self, Profiles};
-use hopwright_abi::limbs_of;
+use crate::table::{self, ClearCell, Profiles};
+use hopwright_abi::{limbs_of, push_limbs};
 
 /// An extern object with its state.
 pub(crate) enum ExternObject {
     Counters(Counters),
     Registers {
-        values: Registers,
+        values: Arc<Registers>,
         width: u32,
+        /// What they hold at first.
+        initial: BigUint,
     },
     Named(Arc<dyn NativeExtern>),
     /// Indirect meters, or what the direct meters of a table have in common.
@@ -52,7 +55,7 @@ impl ExternObject {
                 let width = ty.width();
                 let values = Registers::new(cells(*size)?, limbs_of(width).max(1));
                 values.fill(&pipeline[id].initial, width);
-                ExternObject::Registers { values, width }
+                ExternObject::Registers { values: Arc::new(values), width, initial: pipeline[id].initial.clone() }
             }
             ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
             ExternKind::Meter { size, unit } => ExternObject::Meters(Meters::indirect(*unit, cells(*size)?, domain)),
@@ -62,6 +65,14 @@ impl ExternObject {
             }
             ExternKind::DirectCounter { .. } | ExternKind::Stateless => ExternObject::Stateless,
         })
+    }
+
+    /// Returns what sets a cell to its initial value, for tables with a cell of the object for each entry.
+    pub(crate) fn clear_cell(&self) -> Option<ClearCell> {
+        let ExternObject::Registers { values, width, initial } = self else { return None };
+        let (values, mut limbs) = (values.clone(), Vec::new());
+        push_limbs(&mut limbs, initial, limbs_of(*width));
+        Some(Box::new(move |index| values.write(index as usize, &limbs)))
     }
 
     /// Returns the handle that generated code uses. For named externs it is empty: [`MachineProgram`] makes their

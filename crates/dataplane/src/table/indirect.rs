@@ -1,4 +1,4 @@
-//! The control-plane interface of action profile targets and direct meters.
+//! The control-plane interface of action profile targets, direct meters and the cells of entries.
 
 use std::sync::Arc;
 
@@ -13,22 +13,28 @@ use super::{MatchKey, StoredEntry, Table, Writer};
 use crate::control::ControlError;
 use crate::state::meter::MeterCell;
 
-/// The parts of an entry that only tables with an action profile or a direct meter have.
+/// Sets the cell of a new entry, given its index, to what it holds at first.
+pub(crate) type ClearCell = Box<dyn Fn(u32) + Send + Sync>;
+
+/// The parts of an entry that only tables with an action profile, a direct meter or cells for entries have.
 #[derive(Default)]
 pub(super) struct EntryExtras {
     /// What the entry refers to in the table's action profile.
     pub target: Option<(EntryTarget, Arc<Choice>)>,
     /// The direct meter.
     pub meter: Option<Arc<MeterCell>>,
+    /// The entry's index, if the table has cells for entries.
+    pub index: Option<u32>,
 }
 
 impl EntryExtras {
     /// Returns the lead words, which precede the action data in the entry block; see [`lead_words`].
     pub(super) fn words(&self) -> [u64; 2] {
         let meter = self.meter.as_ref().map_or(0, |m| m.address());
-        match &self.target {
-            Some((_, choice)) => [choice.address(), meter],
-            None => [meter, 0],
+        match (&self.target, self.index) {
+            (Some((_, choice)), _) => [choice.address(), meter],
+            (None, Some(index)) if self.meter.is_none() => [index.into(), 0],
+            (None, index) => [meter, index.unwrap_or(u32::MAX).into()],
         }
     }
 }
@@ -37,6 +43,11 @@ impl StoredEntry {
     /// The entry's target in the table's action profile.
     pub(super) fn target(&self) -> Option<&EntryTarget> {
         self.extras.as_ref()?.target.as_ref().map(|(target, _)| target)
+    }
+
+    /// The entry's index, if the table has cells for entries.
+    pub(super) fn index(&self) -> Option<u32> {
+        self.extras.as_ref()?.index
     }
 }
 
@@ -84,7 +95,7 @@ impl Table {
         let hash = writer.records.hash(&key.matches, key.priority);
         self.check_room(&writer, hash, &key)?;
         let (target, action) = self.acquire_target(to)?;
-        let mut extras = Box::new(EntryExtras { target: Some(target), meter: None });
+        let mut extras = Box::new(EntryExtras { target: Some(target), ..EntryExtras::default() });
         if self.pipeline[self.id].direct_meter.is_some() {
             extras.meter = Some(Arc::new(MeterCell::new()));
         }
@@ -155,6 +166,12 @@ impl Table {
         let writer = self.lock();
         self.meter_of(&writer, matches, priority)?.set(rates, &self.domain);
         Ok(())
+    }
+
+    /// Returns the index of an entry in a table with cells for entries. It is that of the entry's cell in each of
+    /// [`hopwright_ir::Table::entry_cells`], until the entry is deleted.
+    pub fn entry_index(&self, matches: &[MatchValue], priority: i32) -> Option<u32> {
+        self.lock().records.get(matches, priority)?.index()
     }
 
     /// Runs the direct meter of an entry for a packet that hit it.

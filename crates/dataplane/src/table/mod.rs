@@ -26,9 +26,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopwright_abi::DataLayout;
-use hopwright_abi::{ActionEntry, CounterCell, TableHandle, direct_entries, lead_words, least_data_words};
+use hopwright_abi::{
+    ActionEntry, CounterCell, NO_ENTRY_INDEX, TableHandle, direct_entries, index_word, lead_words, least_data_words,
+};
 use hopwright_abi::{KeyLayout, prefix_bits};
-use hopwright_ir::entry::{check_default, check_entry};
+use hopwright_ir::entry::{EntryIndices, check_default, check_entry};
 use hopwright_ir::interp::Entry;
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
@@ -39,6 +41,7 @@ use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
 use hopwright_abi::push_limbs;
+pub(crate) use indirect::ClearCell;
 use indirect::EntryExtras;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};
@@ -70,6 +73,8 @@ pub struct Table {
     domain: Arc<Domain>,
     /// The action profile or selector that implements the table, if any.
     profile: Option<Arc<Profiles>>,
+    /// For each object with a cell for each entry.
+    cells: Box<[ClearCell]>,
     // Dropped before `reader`, which points to its blocks. Both are dropped only when no reader is left.
     writer: Mutex<Writer>,
     reader: Reader,
@@ -97,6 +102,8 @@ struct Writer {
     /// Entry blocks shared between entries with the same action.
     pool: SharedBlocks,
     sequence: u64,
+    /// In tables with cells for entries.
+    indices: EntryIndices,
     default: DefaultEntry,
     /// Scratch space for encoding keys; kept to avoid allocations.
     encoded: Encoded,
@@ -165,15 +172,17 @@ impl Table {
     /// unsupported feature.
     pub fn new(pipeline: &Arc<Pipeline>, id: TableId, domain: &Arc<Domain>) -> Result<Table, String> {
         let profile = pipeline[id].implementation.and_then(|object| Profiles::new(pipeline, object, domain));
-        Table::with_profile(pipeline, id, domain, profile)
+        Table::with_objects(pipeline, id, domain, profile, Box::default())
     }
 
-    /// Like [`Table::new`], with the action profile that implements the table. Several tables may share one profile.
-    pub(crate) fn with_profile(
+    /// Like [`Table::new`], with the action profile that implements the table, which several tables may share, and the objects
+    /// with a cell for each entry.
+    pub(crate) fn with_objects(
         pipeline: &Arc<Pipeline>,
         id: TableId,
         domain: &Arc<Domain>,
         profile: Option<Arc<Profiles>>,
+        cells: Box<[ClearCell]>,
     ) -> Result<Table, String> {
         let model = &pipeline[id];
         let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
@@ -225,11 +234,13 @@ impl Table {
             arena: Arena::new(shape.bytes(data_words)),
             domain: domain.clone(),
             profile,
+            cells,
             writer: Mutex::new(Writer {
                 structure,
                 records: StoredEntries::default(),
                 pool: SharedBlocks::default(),
                 sequence: 0,
+                indices: EntryIndices::default(),
                 default,
                 encoded: Encoded::default(),
                 data: Vec::new(),
@@ -306,6 +317,7 @@ impl Table {
                 priority: key.priority,
                 sequence: stored.sequence,
                 action: &stored.action,
+                index: stored.index(),
                 target: stored.target(),
             });
         }
@@ -385,7 +397,7 @@ impl Table {
         let encoded = self.encode(&key.matches, key.priority);
         let old_extras = target.map(|target| {
             let meter = record.extras.as_ref().and_then(|b| b.meter.clone());
-            record.extras.replace(Box::new(EntryExtras { target: Some(target), meter }))
+            record.extras.replace(Box::new(EntryExtras { target: Some(target), meter, index: None }))
         });
         let (counter, extras) = (record.counter.as_deref(), record.extras.as_deref());
         let parts = EntryParts { sequence: record.sequence, action: &action, counter, extras };
@@ -582,8 +594,18 @@ impl Table {
     }
 
     /// Builds the block of a new entry from the key in `writer.encoded`.
-    fn new_entry(&self, writer: &mut Writer, action: &ActionCall, extras: Option<Box<EntryExtras>>) -> UnlinkedEntry {
+    fn new_entry(
+        &self,
+        writer: &mut Writer,
+        action: &ActionCall,
+        mut extras: Option<Box<EntryExtras>>,
+    ) -> UnlinkedEntry {
         let model = &self.pipeline[self.id];
+        if let Some(extras) = extras.as_mut().filter(|_| index_word(model).is_some()) {
+            let index = writer.indices.take();
+            self.cells.iter().for_each(|clear| clear(index));
+            extras.index = Some(index);
+        }
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
         let Writer { encoded, data, sequence, pool, .. } = writer;
         let parts = EntryParts { sequence: *sequence, action, counter: counter.as_deref(), extras: extras.as_deref() };
@@ -637,6 +659,9 @@ impl Table {
         pool.release(&record.action);
         self.adjust_size_estimate(-1);
         self.release(record.extras.as_deref());
+        if let Some(index) = record.index() {
+            writer.indices.release(index);
+        }
         self.domain.retire((record.block, record.counter, record.extras));
     }
 
@@ -723,6 +748,9 @@ impl Reader {
 impl DefaultEntry {
     fn new(call: &ActionCall, pipeline: &Pipeline, table: TableId) -> DefaultEntry {
         let mut data = vec![0; lead_words(&pipeline[table])];
+        if let Some(word) = index_word(&pipeline[table]) {
+            data[word] = NO_ENTRY_INDEX;
+        }
         data.extend(action_data(call, pipeline));
         data.resize(data.len().max(least_data_words(pipeline, table)), 0);
         let block = Block::new(

@@ -35,6 +35,9 @@ impl Machine<'_> {
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(slot)]) => {
                 self.assign_bits(*slot, (self.color as u8).into(), call);
             }
+            (ExternFn::EntryIndex, [ExternArg::Out(slot)]) => {
+                self.assign_bits(*slot, self.entry_index.into(), call);
+            }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);
                 if let Some(value) = self.store.read_register(*id, index) {

@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 use super::store::{Entry, Store};
 use super::{CloneSession, Replica, TrafficManager};
 use crate::bits;
-use crate::entry::{EntryError, check_default, check_entry, check_keys, check_members};
+use crate::entry::{EntryError, EntryIndices, check_default, check_entry, check_keys, check_members};
 use crate::meter::{Color, Meter, Rates};
 use crate::model::{
     ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,
@@ -102,6 +102,8 @@ impl Count {
 struct Stored {
     entry: TableEntry,
     sequence: u64,
+    /// Its index, if the table has cells for entries.
+    index: Option<u32>,
     count: Count,
     /// The entry's target in the table's action profile.
     target: Option<EntryTarget>,
@@ -116,12 +118,22 @@ struct TableState {
     default_action: ActionCall,
     /// The number of entries inserted so far, for sequence numbers.
     inserted: u64,
+    /// In tables with cells for entries.
+    indices: Option<EntryIndices>,
 }
 
 impl TableState {
     fn push(&mut self, entry: TableEntry, target: Option<EntryTarget>) {
-        self.entries.push(Stored { entry, sequence: self.inserted, count: Count::default(), target, meter: None });
+        let (sequence, index) = (self.inserted, self.indices.as_mut().map(EntryIndices::take));
+        self.entries.push(Stored { entry, sequence, index, count: Count::default(), target, meter: None });
         self.inserted += 1;
+    }
+
+    fn remove(&mut self, at: usize) {
+        let index = self.entries.remove(at).index;
+        if let (Some(indices), Some(index)) = (&mut self.indices, index) {
+            indices.release(index);
+        }
     }
 
     fn find(&self, matches: &[MatchValue], priority: i32) -> Option<usize> {
@@ -161,7 +173,8 @@ impl LinearStore {
     pub fn new(pipeline: &Arc<Pipeline>) -> Result<LinearStore, ControlError> {
         let tables = pipeline.tables.iter().map(|table| {
             let default_action = table.default_action.clone();
-            let mut state = TableState { entries: Vec::new(), default_action, inserted: 0 };
+            let indices = (!table.entry_cells.is_empty()).then(EntryIndices::default);
+            let mut state = TableState { entries: Vec::new(), default_action, inserted: 0, indices };
             table.entries.iter().for_each(|e| state.push(e.clone(), own_action(table, e)));
             state
         });
@@ -209,8 +222,22 @@ impl LinearStore {
         }
         table.push(entry, None);
         let at = table.entries.len() - 1;
+        let index = table.entries[at].index;
         self.set_target(id, at, target);
+        if let Some(index) = index {
+            self.clear_cells(id, index);
+        }
         Ok(())
+    }
+
+    /// Sets the cells of an entry to what they hold at first.
+    fn clear_cells(&mut self, id: TableId, index: u32) {
+        let pipeline = self.pipeline.clone();
+        for &object in &pipeline[id].entry_cells {
+            if let Ok(cell) = self.register_cell(object, index.into()) {
+                *cell = pipeline[object].initial.clone();
+            }
+        }
     }
 
     fn change(&mut self, id: TableId, entry: TableEntry, target: Option<EntryTarget>) -> Result<(), ControlError> {
@@ -251,7 +278,7 @@ impl LinearStore {
         self.changeable(table)?;
         let at = self.table(table)?.find(matches, priority).ok_or(ControlError::NotFound)?;
         self.set_target(table, at, None);
-        self.table(table)?.entries.remove(at);
+        self.table(table)?.remove(at);
         Ok(())
     }
 
@@ -264,7 +291,8 @@ impl LinearStore {
         for at in 0..self.table(table)?.entries.len() {
             self.set_target(table, at, None);
         }
-        self.table(table)?.entries.clear();
+        let state = self.table(table)?;
+        (0..state.entries.len()).rev().for_each(|at| state.remove(at));
         Ok(())
     }
 
@@ -505,6 +533,12 @@ impl LinearStore {
         Ok(())
     }
 
+    /// Returns the index of an entry in a table with cells for entries.
+    pub fn entry_index(&self, table: TableId, matches: &[MatchValue], priority: i32) -> Option<u32> {
+        let state = self.tables.get(table.index())?;
+        state.entries[state.find(matches, priority)?].index
+    }
+
     /// Like [`LinearStore::set_meter`], for the direct meter of an entry.
     ///
     /// # Errors
@@ -524,10 +558,10 @@ impl LinearStore {
 
 impl Store for LinearStore {
     fn visit_entries(&self, table: TableId, visit: &mut dyn FnMut(Entry<'_>)) {
-        for Stored { entry, sequence, target, .. } in &self.tables[table.index()].entries {
+        for Stored { entry, sequence, index, target, .. } in &self.tables[table.index()].entries {
             let TableEntry { matches, priority, action } = entry;
-            let (priority, sequence) = (*priority, *sequence);
-            visit(Entry { matches, priority, sequence, action, target: target.as_ref() });
+            let (priority, sequence, index) = (*priority, *sequence, *index);
+            visit(Entry { matches, priority, sequence, action, index, target: target.as_ref() });
         }
     }
 

@@ -12,14 +12,16 @@ use crate::profile::selector_hash;
 /// The entry that a packet hits.
 pub(super) struct Hit {
     pub entry: TableEntry,
+    /// Its index, in tables with cells for entries.
+    pub index: Option<u32>,
     target: Option<EntryTarget>,
 }
 
 impl Hit {
     fn new(entry: Entry<'_>) -> Hit {
-        let Entry { matches, priority, action, target, .. } = entry;
+        let Entry { matches, priority, action, index, target, .. } = entry;
         let entry = TableEntry { matches: matches.to_vec(), priority, action: action.clone() };
-        Hit { entry, target: target.cloned() }
+        Hit { entry, index, target: target.cloned() }
     }
 }
 

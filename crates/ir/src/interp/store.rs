@@ -19,6 +19,8 @@ pub struct Entry<'a> {
     /// The action. In a table with an action profile, the first action of the entry's target at the time the entry was
     /// written.
     pub action: &'a ActionCall,
+    /// The index of the entry, in tables with cells for entries.
+    pub index: Option<u32>,
     /// The entry's target in the table's action profile.
     pub target: Option<&'a EntryTarget>,
 }

@@ -21,6 +21,9 @@ pub enum ExternFn {
     MeterExecute(ExternId),
     /// `direct_meter.read(Out color)`.
     DirectMeterRead(ExternId),
+    /// `entry_index(Out index)`: the index of the entry whose action runs, which is less than the size of its table. All ones
+    /// for default actions, outside of actions, and in tables without [`super::Table::entry_cells`].
+    EntryIndex,
     /// `register.read(Out value, In index)`. An index out of range has no effect.
     RegisterRead(ExternId),
     /// `register.write(In index, In value)`. An index out of range has no effect.
@@ -248,6 +251,8 @@ mod table {
             name: "write", method_of: Some(|k| matches!(k, ExternKind::Register { .. })),
             params: Some(&[In(Bits), In(Cell)]), ..STATEFUL
         };
+    ENTRY_INDEX, |_, c| c.is_empty().then_some(ExternFn::EntryIndex),
+        ExternInfo { name: "entry_index", params: Some(&[Out(Width(32))]), latency: Latency::Memory, ..PLAIN };
     HASH, |_, c| match c { [Word(algorithm)] => Some(ExternFn::Hash(HashAlgorithm::by_name(algorithm)?)), _ => None },
         ExternInfo {
             name: "hash", params: Some(&[Out(Bits), In(Bits), List, In(Bits)]), latency: Latency::Pipeline, ..PLAIN
@@ -357,6 +362,7 @@ impl ExternFn {
             ExternFn::DirectMeterRead(_) => &table::DIRECT_METER_READ,
             ExternFn::RegisterRead(_) => &table::REGISTER_READ,
             ExternFn::RegisterWrite(_) => &table::REGISTER_WRITE,
+            ExternFn::EntryIndex => &table::ENTRY_INDEX,
             ExternFn::Hash(_) => &table::HASH,
             ExternFn::Random => &table::RANDOM,
             ExternFn::Digest(_) => &table::DIGEST,
@@ -450,6 +456,7 @@ mod tests {
     fn functions_are_found_by_name_and_constants() {
         let algorithm = HashAlgorithm::Csum16;
         let functions = [
+            ExternFn::EntryIndex,
             ExternFn::Hash(HashAlgorithm::Crc16),
             ExternFn::Random,
             ExternFn::Digest("seen_t".into()),

@@ -32,6 +32,8 @@ pub struct Table {
     pub direct_counter: Option<ExternId>,
     /// Direct meter.
     pub direct_meter: Option<ExternId>,
+    /// Objects with a cell for each entry, at the entry's index ([`super::ExternFn::EntryIndex`]).
+    pub entry_cells: Vec<ExternId>,
     /// `support_timeout`.
     pub idle_timeout: bool,
     /// Its declaration.

@@ -318,6 +318,10 @@ impl<'a> Printer<'a> {
                 self.line(format_args!("{what} {name}"))?;
             }
         }
+        for &id in &table.entry_cells {
+            let name = self.object(id);
+            self.line(format_args!("entry_cells {name}"))?;
+        }
         if table.idle_timeout {
             self.line("idle_timeout")?;
         }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::parse::ParseError;
 
 /// Keywords that could be mistaken for names.
-const KEYWORDS: [&str; 64] = [
+const KEYWORDS: [&str; 65] = [
     "accept",
     "action",
     "action_profile",
@@ -32,6 +32,7 @@ const KEYWORDS: [&str; 64] = [
     "else",
     "emit",
     "entry",
+    "entry_cells",
     "errors",
     "exit",
     "extern",

@@ -159,6 +159,7 @@ impl Checker<'_> {
             for object in [table.implementation, table.direct_counter, table.direct_meter].into_iter().flatten() {
                 self.object(object);
             }
+            table.entry_cells.iter().for_each(|object| self.object(*object));
         }
         self.body_ids();
     }
@@ -364,6 +365,14 @@ impl Checker<'_> {
         if let Some(object) = table.direct_meter {
             let fits = matches!(p[object].kind, ExternKind::DirectMeter { table, .. } if table == Some(id));
             self.require(fits, || format!("{} is not its direct meter", p[object].name));
+        }
+        for &object in &table.entry_cells {
+            let fits = match p[object].kind {
+                ExternKind::Register { size, .. } => size == table.size,
+                _ => false,
+            };
+            self.require(fits, || format!("{} does not have a cell for each entry", p[object].name));
+            self.require(table.implementation.is_none(), || "cells of entries beside an action profile".into());
         }
         if let Some(object) = table.implementation {
             let fits = matches!(p[object].kind, ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. });

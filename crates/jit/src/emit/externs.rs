@@ -41,6 +41,10 @@ impl Emitter<'_> {
             }
             // The hit of the table has already counted the packet.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
+            (ExternFn::EntryIndex, [ExternArg::Out(to)]) => {
+                self.entry_index(*to);
+                Ok(())
+            }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
                 self.set_order_dependent();

@@ -14,7 +14,7 @@ use crate::emit::bytes::int;
 use crate::emit::schedule::{Point, PointId, sub};
 use crate::emit::suspension::EntryPoint;
 use crate::trace::DeferredEffect;
-use hopwright_abi::{ActionEntry, CounterCell, lead_words};
+use hopwright_abi::{ActionEntry, CounterCell, NO_ENTRY_INDEX, index_word, lead_words};
 use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -39,6 +39,8 @@ pub(crate) struct ActionContext {
     flags: MemFlagsData,
     /// The colour of the entry's direct meter.
     pub color: Option<Variable>,
+    /// Offset of the entry's index, if the table has cells for entries.
+    index: Option<i32>,
 }
 
 /// Returns the actions that a table's entries may have.
@@ -78,7 +80,7 @@ impl<'a> Emitter<'a> {
         }
         let (entry, offset) = self.find_entry(id, &key);
         // If there are lead words, the entry used below may be a profile member's, with another address.
-        let indirect = table.implementation.is_some() || table.direct_meter.is_some();
+        let indirect = lead_words(table) > 0;
         let (entry, offset) =
             if indirect { (self.b.ins().iadd_imm_s(entry, i64::from(offset)), 0) } else { (entry, offset) };
 
@@ -185,8 +187,9 @@ impl<'a> Emitter<'a> {
         // The size of a member's entry depends on its action.
         let movable = self.is_trace() && table.implementation.is_none();
         let flags = if movable { self.flags.entry_data } else { self.flags.entry };
+        let index = index_word(table).map(|word| offset + (size_of::<ActionEntry>() + 8 * word) as i32);
         let mut context = (*self.context).clone();
-        context.action = Some(ActionContext { entry, params: params.into(), flags, color });
+        context.action = Some(ActionContext { entry, params: params.into(), flags, color, index });
         Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(context)))
     }
 
@@ -219,6 +222,19 @@ impl<'a> Emitter<'a> {
             self.param_bounds.insert(*limb, (1 << width) - 1);
         }
         Ok(limbs)
+    }
+
+    /// Writes the index of the entry whose action runs to a slot.
+    pub(crate) fn entry_index(&mut self, to: SlotId) {
+        let index = match self.context.action.clone() {
+            Some(ActionContext { entry, index: Some(at), flags, .. }) => {
+                let entry = self.b.use_var(entry);
+                self.b.ins().load(types::I64, flags, entry, at)
+            }
+            _ => self.c64(NO_ENTRY_INDEX),
+        };
+        let v = self.fit(vec![index], 32, to);
+        self.write(to, &v);
     }
 
     /// As in BMv2, every hit counts, whether or not the action calls `count`.

@@ -101,6 +101,7 @@ fn direct_counters_count_hits() {
         implementation: None,
         direct_counter: Some(counter),
         direct_meter: None,
+        entry_cells: Vec::new(),
         idle_timeout: false,
         span: span(),
     });

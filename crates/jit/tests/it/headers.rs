@@ -384,6 +384,7 @@ impl Program {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
+            entry_cells: Vec::new(),
             idle_timeout: false,
             span: span(),
         });

@@ -40,7 +40,6 @@ const STATELESS: &[&str] = &[
     "Atcam",
     "Alpm",
     // Refused where they are used.
-    "DirectRegister",
     "Lpf",
     "DirectLpf",
     "Wred",
@@ -61,6 +60,8 @@ impl Lowering<'_> {
             "ActionSelector" => self.selector_kind(object),
             // The selector that has it stands for both.
             "ActionProfile" if self.selected(object) => Ok(ExternKind::Stateless),
+            // A cell for each entry of the table that has it.
+            "DirectRegister" => self.register_kind(object, 0),
             name if STATELESS.contains(&name) => Ok(ExternKind::Stateless),
             _ => return None,
         })
@@ -207,7 +208,18 @@ impl Lowering<'_> {
         Some(match (type_name.as_str(), name) {
             ("Register", "read") => self.register_value(object, call, ty),
             ("Register", "write") => return None,
-            ("RegisterAction", "execute") => self.register_action(object, call),
+            ("DirectRegister", "read") => self.direct_register_value(object, call, ty),
+            ("DirectRegister", "write") => self.write_direct_register(object, call),
+            ("RegisterAction", "execute") => {
+                let Some(index) = call.args.first().and_then(|a| a.value.as_ref()) else {
+                    return Some(Err(self.unsupported(call.span, "a register action without an index")));
+                };
+                let index = self.scalar(index).map(|index| self.freeze(index));
+                index.and_then(|index| self.register_action(object, call, index, 1))
+            }
+            ("DirectRegisterAction", "execute") => {
+                self.entry_index(call.span).and_then(|index| self.register_action(object, call, index, 0))
+            }
             ("RegisterParam", "read") => self.register_param(object),
             ("Meter", "execute") => self.tofino_color(object, call, true),
             ("DirectMeter", "execute") => self.tofino_color(object, call, false),
@@ -252,8 +264,56 @@ impl Lowering<'_> {
         Ok(None)
     }
 
-    /// Reads a cell, runs the program's method on it, and writes it back.
-    fn register_action(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+    /// Whether an object is a direct register.
+    pub(crate) fn is_direct_register(&self, object: ExternId) -> bool {
+        self.is_tofino()
+            && self.program.objects.get(object.index()).is_some_and(|object| object.type_name == "DirectRegister")
+    }
+
+    /// The index of the entry whose action runs.
+    fn entry_index(&mut self, span: Span) -> Result<Expr> {
+        if !self.in_table {
+            return Err(self.unsupported(span, "a direct register outside of a table's action"));
+        }
+        let slot = self.temp(Type::Bits(32), span);
+        self.extern_call(ExternFn::EntryIndex, vec![ExternArg::Out(slot)], span);
+        Ok(self.slot_expr(slot, span))
+    }
+
+    /// `read` of a direct register.
+    fn direct_register_value(
+        &mut self,
+        object: hir::ObjectId,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = call.span;
+        let index = self.entry_index(span)?;
+        let slot = self.cell_slot(object, span)?;
+        let args = vec![ExternArg::Out(slot), ExternArg::In(index)];
+        self.extern_call(ExternFn::RegisterRead(ExternId(object.0)), args, span);
+        self.cell_value(slot, ty, span)
+    }
+
+    fn write_direct_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let args = Arguments::new(self, call)?;
+        let value = self.value(args.at(0)?)?;
+        let whole = self.joined(&value, span)?;
+        let index = self.entry_index(span)?;
+        let args = vec![ExternArg::In(index), ExternArg::In(whole)];
+        self.extern_call(ExternFn::RegisterWrite(ExternId(object.0)), args, span);
+        Ok(None)
+    }
+
+    /// Reads a cell, runs the program's method on it, and writes it back. Results follow `inputs` arguments of the call.
+    fn register_action(
+        &mut self,
+        object: hir::ObjectId,
+        call: &hir::Call,
+        index: Expr,
+        inputs: usize,
+    ) -> Result<Option<Value>> {
         let span = call.span;
         let program = self.program;
         let action = &program[object];
@@ -261,14 +321,7 @@ impl Lowering<'_> {
         let function = action.methods.iter().find(|(name, _)| name == "apply").ok_or(Reported)?.1;
         let id = ExternId(register.0);
         let ExternKind::Register { ty: cell, .. } = self.externs[id.index()].kind else { return Err(Reported) };
-        let Some(index) = call.args.first().and_then(|a| a.value.as_ref()) else {
-            return Err(self.unsupported(span, "a register action without an index"));
-        };
-        let index = self.scalar(index)?;
-        let index = self.freeze(index);
-        let slot = self.temp(cell, span);
-        let zero = self.zero_expr(cell, span);
-        self.emit(StmtKind::Assign(slot, zero), span);
+        let slot = self.cell_slot(register, span)?;
         let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
         self.extern_call(ExternFn::RegisterRead(id), read, span);
 
@@ -308,7 +361,7 @@ impl Lowering<'_> {
         let write = vec![ExternArg::In(index), ExternArg::In(value)];
         self.extern_call(ExternFn::RegisterWrite(id), write, span);
         // Further results are out arguments of the call.
-        for (place, arg) in places.iter().skip(2).zip(call.args.iter().skip(1)) {
+        for (place, arg) in places.iter().skip(2).zip(call.args.iter().skip(inputs)) {
             if let Some(e) = &arg.value {
                 let target: Target = self.target(e)?;
                 self.store(&target, Value::Loc(Loc::Place(place.clone())), span)?;

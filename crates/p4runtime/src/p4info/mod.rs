@@ -333,6 +333,9 @@ impl<'p> Builder<'p> {
         }
         let object = |id: ir::ExternId, kind| self.names.id(kind, &self.pipeline[id].name);
         let direct = [(model.direct_counter, Kind::DirectCounter), (model.direct_meter, Kind::DirectMeter)];
+        let direct = direct.into_iter().filter_map(|(id, kind)| Some((id?, kind)));
+        // P4Runtime knows no direct registers: a controller sees an array with a cell for each entry.
+        let cells = model.entry_cells.iter().map(|id| (*id, Kind::Register));
         Ok(Some(p4::Table {
             preamble: Some(self.preamble(Kind::Table, name, &table.annotations, &[])),
             match_fields,
@@ -340,7 +343,7 @@ impl<'p> Builder<'p> {
             const_default_action_id: if model.const_default_action { default } else { 0 },
             initial_default_action: Some(p4::TableActionCall { action_id: default, arguments }),
             implementation_id: model.implementation.map_or(0, |id| object(id, Kind::ActionProfile)),
-            direct_resource_ids: direct.into_iter().filter_map(|(id, kind)| Some(object(id?, kind))).collect(),
+            direct_resource_ids: direct.chain(cells).map(|(id, kind)| object(id, kind)).collect(),
             size: model.size as i64,
             idle_timeout_behavior: match model.idle_timeout {
                 true => p4::table::IdleTimeoutBehavior::NotifyControl.into(),

@@ -167,6 +167,9 @@ impl Convert<'_> {
                     at -= width;
                 }
             }
+            (ExternFn::EntryIndex, _) => {
+                self.refuse(Capability::NamedExtern, span, "a register with a cell for each entry of a table");
+            }
             _ => self.refuse(Capability::NamedExtern, span, "a call of unknown form"),
         }
     }

@@ -320,6 +320,7 @@ impl Reader<'_> {
             implementation: None,
             direct_counter: None,
             direct_meter: None,
+            entry_cells: Vec::new(),
             idle_timeout: false,
             span: self.span_from(start),
         };
@@ -362,6 +363,8 @@ impl Reader<'_> {
                 table.direct_counter = Some(self.object()?);
             } else if self.word("direct_meter") {
                 table.direct_meter = Some(self.object()?);
+            } else if self.word("entry_cells") {
+                table.entry_cells.push(self.object()?);
             } else if self.word("idle_timeout") {
                 table.idle_timeout = true;
             } else {

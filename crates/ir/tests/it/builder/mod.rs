@@ -199,6 +199,7 @@ pub(crate) fn table(
         implementation: None,
         direct_counter: None,
         direct_meter: None,
+        entry_cells: Vec::new(),
         idle_timeout: false,
         span: span(),
     });

@@ -28,6 +28,11 @@ impl<'a> Builder<'a> {
                 state.slots[to.index()] = self.ir.values.constant(0u32, self.p[*to].ty);
                 Ok(())
             }
+            // Outside of tables with cells for entries.
+            (ExternFn::EntryIndex, [ExternArg::Out(to)]) => {
+                state.slots[to.index()] = self.ir.values.constant(u32::MAX, self.p[*to].ty);
+                Ok(())
+            }
             (ExternFn::RegisterRead(id), [ExternArg::Out(to), ExternArg::In(index)]) => {
                 if state.written.contains(id) {
                     return unsupported(self, state);

@@ -29,6 +29,10 @@ impl<'a> Builder<'a> {
             let site = self.site(span, "a direct meter");
             return self.exit(&state, &site);
         }
+        if !table.entry_cells.is_empty() {
+            let site = self.site(span, "cells of entries");
+            return self.exit(&state, &site);
+        }
         let keys: Vec<ValueId> = table.keys.iter().map(|key| self.value(&state, context, &key.expr)).collect();
         let entry = self.ir.values.make(Op::Lookup { table: table.name.as_str().into(), keys }, ValueType::Entry);
         if table.direct_counter.is_some() || table.idle_timeout {
