@@ -95,7 +95,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     Register<pair_t, bit<8>>(16, {1, 2}) one_and_two;
     Counter<bit<32>, bit<8>>(16, CounterType_t.PACKETS) counts;
     DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) direct;
+    Counter<bit<32>, bit<8>>(16, CounterType_t.PACKETS_AND_BYTES) adjusted;
     Meter<bit<8>>(16, MeterType_t.PACKETS) meter;
+    Meter<bit<8>>(16, MeterType_t.BYTES, 7, 6, 5) bytes_meter;
     Hash<bit<32>>(HashAlgorithm_t.CRC32) crc;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) crc16;
     Hash<bit<32>>(HashAlgorithm_t.IDENTITY) identity;
@@ -184,6 +186,8 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             0x16: { hdr.data.result = xor32.get({hdr.data.index, hdr.data.a, hdr.data.b}); }
             0x17: { hdr.data.result = seventy_seven.read(hdr.data.index); seventy_seven.write(hdr.data.index, 5); }
             0x18: { hdr.data.result = one_and_two.read(hdr.data.index).high; }
+            0x1b: { adjusted.count(hdr.data.index, 4); adjusted.count(1, 1000); }
+            0x1c: { hdr.data.result = (bit<32>) bytes_meter.execute(hdr.data.index, MeterColor_t.GREEN, 4); }
             0x19: { ig_tm_md.copy_to_cpu = 1; }
             0x1a: { hdr.data.result = (bit<32>) crc64.get({hdr.data.a, hdr.data.b}); }
         }

@@ -24,11 +24,24 @@ impl Machine<'_> {
                 let length = self.packet.bytes.len() as u64;
                 self.store.count(*id, index, length);
             }
+            (ExternFn::CounterCountBytes(id), [ExternArg::In(index), ExternArg::In(bytes)]) => {
+                let (index, bytes) = (self.eval_u64(index), self.eval_u64(bytes));
+                self.store.count(*id, index, bytes);
+            }
             // The hit of the table has already counted the packet, as in BMv2.
             (ExternFn::DirectCounterCount(_), []) => {}
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(slot)]) => {
-                let index = self.eval_u64(index);
-                if let Some(color) = self.measure(*id, index) {
+                let (index, bytes) = (self.eval_u64(index), self.packet.bytes.len() as u64);
+                if let Some(color) = self.measure(*id, index, bytes) {
+                    self.assign_bits(*slot, (color as u8).into(), call);
+                }
+            }
+            (
+                ExternFn::MeterExecuteBytes(id),
+                [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(slot)],
+            ) => {
+                let (index, bytes) = (self.eval_u64(index), self.eval_u64(bytes));
+                if let Some(color) = self.measure(*id, index, bytes) {
                     self.assign_bits(*slot, (color as u8).into(), call);
                 }
             }

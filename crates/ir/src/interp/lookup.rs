@@ -64,18 +64,18 @@ impl Machine<'_> {
     pub(super) fn measure_hit(&mut self, id: TableId, entry: &TableEntry) {
         let Some(object) = self.pipeline[id].direct_meter else { return };
         let ExternKind::DirectMeter { unit, .. } = self.pipeline[object].kind else { return };
-        let cost = self.cost(unit);
+        let cost = cost(unit, self.packet.bytes.len() as u64);
         self.color = self.store.measure_hit(id, &entry.matches, entry.priority, self.now_us, cost);
     }
 
-    /// Runs an indirect meter; returns `None` if the index is out of range.
-    pub(super) fn measure(&mut self, id: ExternId, index: u64) -> Option<Color> {
+    /// Runs an indirect meter for a packet of this length; returns `None` if the index is out of range.
+    pub(super) fn measure(&mut self, id: ExternId, index: u64, bytes: u64) -> Option<Color> {
         let ExternKind::Meter { unit, .. } = self.pipeline[id].kind else { return None };
-        let cost = self.cost(unit);
+        let cost = cost(unit, bytes);
         self.store.measure(id, index, self.now_us, cost)
     }
+}
 
-    fn cost(&self, unit: Unit) -> u64 {
-        if unit == Unit::Packets { 1 } else { self.packet.bytes.len() as u64 }
-    }
+fn cost(unit: Unit, bytes: u64) -> u64 {
+    if unit == Unit::Packets { 1 } else { bytes }
 }

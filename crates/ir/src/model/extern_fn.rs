@@ -15,10 +15,14 @@ use super::{ExternId, ExternInstance, ExternKind, HashAlgorithm};
 pub enum ExternFn {
     /// `counter.count(In index)`. An index out of range has no effect.
     CounterCount(ExternId),
+    /// `counter.count_bytes(In index, In bytes)`: the same, as for a packet of this length.
+    CounterCountBytes(ExternId),
     /// `direct_counter.count()`, for the entry that was hit in the table being applied.
     DirectCounterCount(ExternId),
     /// `meter.execute_meter(In index, Out color)`.
     MeterExecute(ExternId),
+    /// `meter.execute_bytes(In index, In bytes, Out color)`: the same, as for a packet of this length.
+    MeterExecuteBytes(ExternId),
     /// `direct_meter.read(Out color)`.
     DirectMeterRead(ExternId),
     /// `entry_index(Out index)`: the index of the entry whose action runs, which is less than the size of its table. All ones
@@ -226,6 +230,11 @@ mod table {
             name: "count", method_of: Some(|k| matches!(k, ExternKind::Counter { .. })),
             params: Some(&[In(Bits)]), ..STATEFUL
         };
+    COUNTER_COUNT_BYTES, |object, _| Some(ExternFn::CounterCountBytes(object?)),
+        ExternInfo {
+            name: "count_bytes", method_of: Some(|k| matches!(k, ExternKind::Counter { .. })),
+            params: Some(&[In(Bits), In(Width(32))]), ..STATEFUL
+        };
     DIRECT_COUNTER_COUNT, |object, _| Some(ExternFn::DirectCounterCount(object?)),
         ExternInfo {
             name: "count", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
@@ -235,6 +244,11 @@ mod table {
         ExternInfo {
             name: "execute_meter", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
             params: Some(&[In(Bits), Out(Bits)]), ..STATEFUL
+        };
+    METER_EXECUTE_BYTES, |object, _| Some(ExternFn::MeterExecuteBytes(object?)),
+        ExternInfo {
+            name: "execute_bytes", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
+            params: Some(&[In(Bits), In(Width(32)), Out(Bits)]), ..STATEFUL
         };
     DIRECT_METER_READ, |object, _| Some(ExternFn::DirectMeterRead(object?)),
         ExternInfo {
@@ -357,8 +371,10 @@ impl ExternFn {
     pub fn info(&self) -> &'static ExternInfo {
         match self {
             ExternFn::CounterCount(_) => &table::COUNTER_COUNT,
+            ExternFn::CounterCountBytes(_) => &table::COUNTER_COUNT_BYTES,
             ExternFn::DirectCounterCount(_) => &table::DIRECT_COUNTER_COUNT,
             ExternFn::MeterExecute(_) => &table::METER_EXECUTE,
+            ExternFn::MeterExecuteBytes(_) => &table::METER_EXECUTE_BYTES,
             ExternFn::DirectMeterRead(_) => &table::DIRECT_METER_READ,
             ExternFn::RegisterRead(_) => &table::REGISTER_READ,
             ExternFn::RegisterWrite(_) => &table::REGISTER_WRITE,
@@ -396,8 +412,10 @@ impl ExternFn {
     pub fn object(&self) -> Option<ExternId> {
         match self {
             ExternFn::CounterCount(id)
+            | ExternFn::CounterCountBytes(id)
             | ExternFn::DirectCounterCount(id)
             | ExternFn::MeterExecute(id)
+            | ExternFn::MeterExecuteBytes(id)
             | ExternFn::DirectMeterRead(id)
             | ExternFn::RegisterRead(id)
             | ExternFn::RegisterWrite(id) => Some(*id),
@@ -492,9 +510,9 @@ mod tests {
         let id = ExternId(0);
         let (size, unit, table) = (4, Unit::Packets, Some(TableId(0)));
         let objects = [
-            (ExternKind::Counter { size, unit }, vec![ExternFn::CounterCount(id)]),
+            (ExternKind::Counter { size, unit }, vec![ExternFn::CounterCount(id), ExternFn::CounterCountBytes(id)]),
             (ExternKind::DirectCounter { unit, table }, vec![ExternFn::DirectCounterCount(id)]),
-            (ExternKind::Meter { size, unit }, vec![ExternFn::MeterExecute(id)]),
+            (ExternKind::Meter { size, unit }, vec![ExternFn::MeterExecute(id), ExternFn::MeterExecuteBytes(id)]),
             (ExternKind::DirectMeter { unit, table }, vec![ExternFn::DirectMeterRead(id)]),
             (
                 ExternKind::Register { size, ty: Type::Bits(8) },

@@ -39,6 +39,14 @@ impl Emitter<'_> {
                     Ok(())
                 })
             }
+            (ExternFn::CounterCountBytes(id), [ExternArg::In(index), ExternArg::In(bytes)]) => {
+                self.side_exit();
+                let bytes = self.value(bytes)?[0];
+                self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
+                    g.count_bytes(cell, bytes);
+                    Ok(())
+                })
+            }
             // The hit of the table has already counted the packet.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
             (ExternFn::EntryIndex, [ExternArg::Out(to)]) => {
@@ -74,7 +82,15 @@ impl Emitter<'_> {
                 })
             }
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(to)]) => {
-                self.execute_meter(*id, index, *to)
+                let bytes = self.packet_length();
+                self.execute_meter(*id, index, bytes, *to)
+            }
+            (
+                ExternFn::MeterExecuteBytes(id),
+                [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(to)],
+            ) => {
+                let bytes = self.value(bytes)?[0];
+                self.execute_meter(*id, index, bytes, *to)
             }
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
                 self.read_direct_meter(*to);

@@ -63,7 +63,8 @@ impl Emitter<'_> {
         let object = table.direct_meter?;
         let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
         let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
-        let color = self.measure(object, meter);
+        let bytes = self.packet_length();
+        let color = self.measure(object, meter, bytes);
         // As with entries, all copies of the code use the same variable.
         let variable = match self.colors.get(point_id) {
             Some(v) => *v,
@@ -88,9 +89,9 @@ impl Emitter<'_> {
     }
 
     /// `meter.execute_meter`: an index out of range changes nothing.
-    pub(crate) fn execute_meter(&mut self, id: ExternId, index: &Expr, to: SlotId) -> Result<()> {
+    pub(crate) fn execute_meter(&mut self, id: ExternId, index: &Expr, bytes: Value, to: SlotId) -> Result<()> {
         let index = self.value(index)?[0];
-        let color = self.measure(id, index);
+        let color = self.measure(id, index, bytes);
         let old = self.read(to);
         let new = self.fit(vec![color], 64, to);
         let beyond = self.b.ins().icmp_imm_u(IntCC::Equal, color, NO_METER as i64);
@@ -99,9 +100,9 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, meter: ExternId, which: Value) -> Value {
+    fn measure(&mut self, meter: ExternId, which: Value, bytes: Value) -> Value {
         self.side_exit();
-        let (now, bytes) = (self.now(), self.packet_length());
+        let now = self.now();
         self.call_object(meter, &[which, now, bytes])
     }
 

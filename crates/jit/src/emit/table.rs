@@ -258,12 +258,17 @@ impl<'a> Emitter<'a> {
 
     /// Counts the packet in a cell.
     pub(crate) fn count(&mut self, cell: Value) {
+        let length = self.packet_length();
+        self.count_bytes(cell, length);
+    }
+
+    /// Counts a packet of this length in a cell.
+    pub(crate) fn count_bytes(&mut self, cell: Value, length: Value) {
         let flags = self.flags.cells;
         let (packets, bytes) = (offset_of!(CounterCell, packets) as i32, offset_of!(CounterCell, bytes) as i32);
         let n = self.b.ins().load(types::I64, flags, cell, packets);
         let n = self.b.ins().iadd_imm_s(n, 1);
         self.b.ins().store(flags, n, cell, packets);
-        let length = self.packet_length();
         let n = self.b.ins().load(types::I64, flags, cell, bytes);
         let n = self.b.ins().iadd(n, length);
         self.b.ins().store(flags, n, cell, bytes);

@@ -223,12 +223,9 @@ impl Lowering<'_> {
             ("RegisterParam", "read") => self.register_param(object),
             ("Meter", "execute") => self.tofino_color(object, call, true),
             ("DirectMeter", "execute") => self.tofino_color(object, call, false),
-            ("Counter", "count") if call.args.get(1).is_some_and(|a| a.value.is_some()) => {
-                Err(self.unsupported(call.span, "a counter that adjusts the number of bytes"))
-            }
             ("Counter", "count") => self.count(object, call),
             ("DirectCounter", "count") if call.args.first().is_some_and(|a| a.value.is_some()) => {
-                Err(self.unsupported(call.span, "a counter that adjusts the number of bytes"))
+                Err(self.unsupported(call.span, "a direct counter that adjusts the number of bytes"))
             }
             ("DirectCounter", "count") => {
                 let function = ExternFn::DirectCounterCount(ExternId(object.0));
@@ -258,10 +255,32 @@ impl Lowering<'_> {
     }
 
     fn count(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let id = ExternId(object.0);
+        let adjusted = call.args.get(1).and_then(|a| a.value.as_ref());
+        let bytes = adjusted.map(|by| self.adjusted_length(by)).transpose()?;
         let mut args = Arguments::new(self, call)?;
         args.number(self, 0)?;
-        args.finish(self, ExternFn::CounterCount(ExternId(object.0)), call.span)?;
+        let function = match bytes {
+            Some(bytes) => {
+                args.args.push(ExternArg::In(bytes));
+                ExternFn::CounterCountBytes(id)
+            }
+            None => ExternFn::CounterCount(id),
+        };
+        args.finish(self, function, call.span)?;
         Ok(None)
+    }
+
+    /// The packet's length less a number of bytes; zero if that is more.
+    fn adjusted_length(&mut self, by: &hir::Expr) -> Result<Expr> {
+        let (span, ty) = (by.span, Type::Bits(32));
+        let by = self.scalar(by)?;
+        let by = self.cast(by, ty, span)?;
+        let by = self.freeze(by);
+        let length = Expr { kind: ExprKind::PacketLength, ty, span };
+        let fits = binary(BinaryOp::Ge, length.clone(), by.clone(), Type::Bool, span);
+        let rest = binary(BinaryOp::Sub, length, by, ty, span);
+        Ok(mux(fits, rest, Expr::constant(0u32, ty, span), span))
     }
 
     /// Whether an object is a direct register.
@@ -387,16 +406,18 @@ impl Lowering<'_> {
     /// The colour of a packet: the worse of what the meter says and of the colour that it has. Red packets are not measured.
     fn tofino_color(&mut self, object: hir::ObjectId, call: &hir::Call, indexed: bool) -> Result<Option<Value>> {
         let (id, span) = (ExternId(object.0), call.span);
-        let mut before = None;
+        let (mut before, mut bytes) = (None, None);
         for arg in call.args.iter().skip(usize::from(indexed)).filter_map(|a| a.value.as_ref()) {
-            if matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) && !matches!(arg.ty, hir::Type::Enum(_)) {
-                continue; // an adjustment by nothing
+            if matches!(arg.ty, hir::Type::Enum(_)) {
+                let color = self.scalar(arg)?;
+                before = Some(self.freeze(color));
+            } else if matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) {
+                // An adjustment by nothing.
+            } else if indexed {
+                bytes = Some(self.adjusted_length(arg)?);
+            } else {
+                return Err(self.unsupported(arg.span, "a direct meter that adjusts the number of bytes"));
             }
-            if !matches!(arg.ty, hir::Type::Enum(_)) {
-                return Err(self.unsupported(arg.span, "a meter that adjusts the number of bytes"));
-            }
-            let color = self.scalar(arg)?;
-            before = Some(self.freeze(color));
         }
         let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
         let slot = self.temp(Type::Bits(32), span);
@@ -404,18 +425,44 @@ impl Lowering<'_> {
         if indexed {
             args.number(self, 0)?;
         }
+        let function = match bytes {
+            _ if !indexed => ExternFn::DirectMeterRead(id),
+            Some(bytes) => {
+                args.args.push(ExternArg::In(bytes));
+                ExternFn::MeterExecuteBytes(id)
+            }
+            None => ExternFn::MeterExecute(id),
+        };
         args.args.push(ExternArg::Out(slot));
-        let function = if indexed { ExternFn::MeterExecute(id) } else { ExternFn::DirectMeterRead(id) };
         let measure = self.nested(|this| args.finish(this, function, span))?;
         let Some(before) = before else {
             self.block.extend(measure);
-            return Ok(Some(Value::Scalar(self.measured(slot, span))));
+            let color = self.measured(slot, span);
+            return self.color_value(object, usize::from(indexed) + 1, color, span);
         };
         let red = compare(before.clone(), color(2), span);
         self.branch(not(red.clone(), span), measure, Vec::new(), span);
         let now = self.measured(slot, span);
         let worse = binary(BinaryOp::Ge, before.clone(), now.clone(), Type::Bool, span);
-        Ok(Some(Value::Scalar(mux(worse, before, now, span))))
+        self.color_value(object, usize::from(indexed) + 1, mux(worse, before, now, span), span)
+    }
+
+    /// What a meter returns for a colour: the constructor's values for red, yellow and green from this argument on, if it has them.
+    fn color_value(
+        &mut self,
+        object: hir::ObjectId,
+        first: usize,
+        color: Expr,
+        span: Span,
+    ) -> Result<Option<Value>> {
+        let program = self.program;
+        let Some([red, yellow, green]) = program[object].args.get(first..first + 3) else {
+            return Ok(Some(Value::Scalar(color)));
+        };
+        let color = self.freeze(color);
+        let [red, yellow, green] = [red, yellow, green].map(|value| self.scalar(value));
+        let is = |n: usize| compare(color.clone(), Expr::constant(COLORS[n], Type::Bits(8), span), span);
+        Ok(Some(Value::Scalar(mux(is(0), green?, mux(is(1), yellow?, red?, span), span))))
     }
 
     /// The IR's colour as `MeterColor_t`.

@@ -167,6 +167,9 @@ impl Convert<'_> {
                     at -= width;
                 }
             }
+            (ExternFn::CounterCountBytes(_) | ExternFn::MeterExecuteBytes(_), _) => {
+                self.refuse(Capability::NamedExtern, span, "an adjusted number of bytes");
+            }
             (ExternFn::EntryIndex, _) => {
                 self.refuse(Capability::NamedExtern, span, "a register with a cell for each entry of a table");
             }
