@@ -270,6 +270,56 @@ class BfRuntime(unittest.TestCase):
         table.entry_add(ALL, [key("10.0.0.7")], [table.make_data([], "In.drop")])
         self.assertEqual(found("10.0.0.7"), ("In.drop", [0], [3]))
 
+    def test_filters(self):
+        lpf, wred, table = self.table("In.smoothed"), self.table("In.early"), self.table("In.filter")
+        settings = [gc.DataTuple("$LPF_SPEC_TYPE", str_val="SAMPLE"),
+                    gc.DataTuple("$LPF_SPEC_GAIN_TIME_CONSTANT_NS", float_val=1e12),
+                    gc.DataTuple("$LPF_SPEC_DECAY_TIME_CONSTANT_NS", float_val=2e12),
+                    gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 1)]
+        at = lpf.make_key([gc.KeyTuple("$LPF_INDEX", 3)])
+        lpf.entry_add(ALL, [at], [lpf.make_data(settings)])
+        lpf.entry_mod(ALL, [at], [lpf.make_data([gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 4)])])
+        ((data, key),) = lpf.entry_get(ALL, None, {"from_hw": False})
+        self.assertEqual(key.to_dict()["$LPF_INDEX"].get("value"), 3)
+        self.assertEqual((data.to_dict()["$LPF_SPEC_TYPE"], data.to_dict()["$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"]), ("SAMPLE", 4))
+        self.assertAlmostEqual(data.to_dict()["$LPF_SPEC_GAIN_TIME_CONSTANT_NS"] / 1e12, 1, places=5)
+        lpf.entry_del(ALL, [at])
+        self.assertEqual(list(lpf.entry_get(ALL, None, {"from_hw": False})), [])
+        with Refused(self, "INVALID_ARGUMENT"):
+            lpf.entry_add(ALL, [lpf.make_key([gc.KeyTuple("$LPF_INDEX", 16)])], [lpf.make_data(settings)])
+        with Refused(self, "INVALID_ARGUMENT"):
+            lpf.entry_add(ALL, [at], [lpf.make_data(settings[:1])])
+
+        early = [gc.DataTuple("$WRED_SPEC_TIME_CONSTANT_NS", float_val=1000.0), gc.DataTuple("$WRED_SPEC_MIN_THRESH_CELLS", 10),
+                 gc.DataTuple("$WRED_SPEC_MAX_THRESH_CELLS", 20), gc.DataTuple("$WRED_SPEC_MAX_PROBABILITY", float_val=0.5)]
+        at = wred.make_key([gc.KeyTuple("$WRED_INDEX", 0)])
+        wred.entry_add(ALL, [at], [wred.make_data(early)])
+        ((data, _),) = wred.entry_get(ALL, [at], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$WRED_SPEC_MAX_THRESH_CELLS"], 20)
+        with Refused(self, "INVALID_ARGUMENT"):
+            wred.entry_mod(ALL, [at], [wred.make_data([gc.DataTuple("$WRED_SPEC_MIN_THRESH_CELLS", 30)])])
+
+        # An entry's filter: its output is an eighth of the length that the first packet has.
+        entry = table.make_key([gc.KeyTuple("hdr.ipv4.src", address("10.0.0.1"), mask=2**32 - 1),
+                                gc.KeyTuple("hdr.ipv4.ttl", low=0, high=255), gc.KeyTuple("$MATCH_PRIORITY", 1)])
+        eighth = settings[:3] + [gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 3)]
+        table.entry_add(ALL, [entry], [table.make_data([gc.DataTuple("mark", 9), *eighth], "In.watch")])
+        ((data, _),) = table.entry_get(ALL, [entry], {"from_hw": False})
+        self.assertEqual(data.to_dict()["$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"], 3)
+        members, next_hops, routes = map(self.table, ("In.choice_ap", "In.next_hops", "In.routes"))
+        members.entry_add(ALL, [members.make_key([gc.KeyTuple("$ACTION_MEMBER_ID", 1)])], [self.send(members, 1)])
+        next_hops.entry_add(ALL, [next_hops.make_key([gc.KeyTuple("md.next_hop", 5)])],
+                            [next_hops.make_data([gc.DataTuple("$ACTION_MEMBER_ID", 1)])])
+        routes.entry_add(ALL, [routes.make_key([gc.KeyTuple("hdr.ipv4.dst", address("10.0.0.0"), prefix_len=8)])],
+                         [routes.make_data([gc.DataTuple("next_hop", 5)], "In.route")])
+        frame = ipv4("10.0.0.1", "10.1.2.3")
+        self.switch.send(0, frame)
+        self.assertEqual(self.switch.receive(1)[15], int.from_bytes(frame[16:18], "big") // 8)
+        table.entry_del(ALL, [entry])
+        table.entry_add(ALL, [entry], [table.make_data([gc.DataTuple("mark", 9)], "In.watch")])
+        ((data, _),) = table.entry_get(ALL, [entry], {"from_hw": False})
+        self.assertNotIn("$LPF_SPEC_TYPE", data.to_dict())
+
     def nodes(self, *nodes):
         table = self.table("$pre.node")
         for number, rid, ports in nodes:
@@ -413,6 +463,27 @@ class BfRuntime(unittest.TestCase):
         table.entry_add(ALL, [key, other], [self.send(table, 2), self.send(table, 3, dst=0x020000000077)])
         self.switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
         self.assertEqual(self.switch.receive(3)[:6].hex(), "020000000077")
+
+    def test_counts_of_ports(self):
+        counts, (table, key) = self.table("$PORT_STAT"), self.switched()
+        at = lambda port: counts.make_key([gc.KeyTuple("$DEV_PORT", port)])
+
+        def found(port):
+            ((data, _),) = counts.entry_get(ALL, [at(port)], {"from_hw": True})
+            return data.to_dict()
+
+        sent, received = found(2)["$FramesTransmittedOK"], found(0)["$FramesReceivedOK"]
+        octets = found(2)["$OctetsTransmittedTotal"]
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        for _ in range(3):
+            self.switch.send(0, frame)
+        until(lambda: found(2)["$FramesTransmittedOK"] == sent + 3)
+        self.assertGreaterEqual(found(0)["$FramesReceivedOK"], received + 3)
+        self.assertEqual(found(2)["$OctetsTransmittedTotal"], octets + 3 * len(frame))
+        self.assertEqual(len(list(counts.entry_get(ALL, None, {"from_hw": True}))), 4)
+        with Refused(self, "UNIMPLEMENTED"):
+            counts.entry_mod(ALL, [at(2)], [counts.make_data([])])
 
     def test_digests(self):
         learn = self.info.learn_get("seen_t")

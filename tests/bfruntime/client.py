@@ -49,7 +49,7 @@ class KeyTuple:
 
 class DataTuple:
     def __init__(self, name, val=None, float_val=None, str_val=None, int_arr_val=None, bool_arr_val=None, bool_val=None):
-        self.name, self.val, self.str_val, self.bool_val = name, val, str_val, bool_val
+        self.name, self.val, self.str_val, self.bool_val, self.float_val = name, val, str_val, bool_val, float_val
         self.int_arr_val, self.bool_arr_val = int_arr_val, bool_arr_val
 
 
@@ -122,6 +122,8 @@ class Table:
             field = data.fields.add(field_id=described["id"])
             if given.val is not None:
                 field.stream = given.val.to_bytes(size(described["type"]), "big")
+            elif given.float_val is not None:
+                field.float_val = given.float_val
             elif given.str_val is not None:
                 field.str_val = given.str_val
             elif given.bool_val is not None:

@@ -100,6 +100,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     Register<bit<32>, bit<8>>(16, 7) numbers;
     @noWarn("unused") Register<pair_t, bit<8>>(16) pairs;
     DirectRegister<pair_t>({0, 3}) watched;
+    DirectLpf<bit<16>>() lengths;
+    @noWarn("unused") Lpf<bit<32>, bit<8>>(16) smoothed;
+    @noWarn("unused") Wred<bit<32>, bit<8>>(16, 1, 0) early;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) flow;
     ActionProfile(16) members;
     ActionSelector(members, flow, SelectorMode_t.FAIR, 8, 4) choice;
@@ -155,6 +158,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
 
     action watch(bit<9> mark) {
         see.execute();
+        hdr.ipv4.tos = (bit<8>) lengths.execute(hdr.ipv4.length);
     }
 
     action mirror(bit<10> session) {
@@ -196,6 +200,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         actions = { drop; mirror; watch; NoAction; }
         default_action = NoAction();
         registers = watched;
+        filters = lengths;
         size = 32;
     }
 

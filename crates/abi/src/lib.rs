@@ -23,7 +23,9 @@ mod packet;
 mod pause;
 mod runtime;
 
-pub use entry::{ActionEntry, CounterCell, MEMBER_LEAD_WORDS, NO_ENTRY_INDEX, index_word, lead_words, least_data_words};
+pub use entry::{
+    ActionEntry, CounterCell, MEMBER_LEAD_WORDS, NO_ENTRY_INDEX, index_word, lead_words, least_data_words,
+};
 pub use entry_data::{ArgumentPlace, DataLayout, data_words};
 pub use externs::{
     Block, BlockMethod, DigestCall, Direction, ExternAttributes, ExternHandle, Interface, NO_METER, NamedCall,

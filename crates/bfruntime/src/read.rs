@@ -128,6 +128,7 @@ impl Read<'_> {
             Object::Counter => self.counters(),
             Object::Meter(unit) => self.meters(unit),
             Object::Register => self.registers(self.table.id),
+            Object::Filter(_) => self.filters(),
             Object::PortMetadata { register } => self.registers(register),
             Object::MulticastGroups => self.multicast_groups(),
             Object::MulticastLags => self.lists(&self.state.lags),
@@ -136,6 +137,7 @@ impl Read<'_> {
             Object::MulticastNodes => self.nodes(),
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
             Object::Ports => self.ports(),
+            Object::PortCounts => self.port_counts(),
         }
     }
 
@@ -183,6 +185,10 @@ impl Read<'_> {
                     for (_, fields) in self.cells(register.id, index, &register.fields)? {
                         data.fields.extend(fields);
                     }
+                }
+                for (id, _) in &self.table.filters {
+                    let cell = write::cell_of(*id, &entry);
+                    data.fields.extend(self.state.filters.get(&cell).into_iter().flatten().cloned());
                 }
             }
             found.push((key, data));
@@ -329,6 +335,18 @@ impl Read<'_> {
         Ok(cells.into_iter().map(|(at, fields)| (self.number_key(at), of_fields(fields))).collect())
     }
 
+    /// Cells of a filter that have settings.
+    fn filters(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?.map(|n| n.to_be_bytes().to_vec());
+        let of = self
+            .state
+            .filters
+            .iter()
+            .filter(|((id, cell), _)| *id == self.table.id && wanted.as_ref().is_none_or(|wanted| wanted == cell));
+        let index = |cell: &[u8]| cell.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
+        Ok(of.map(|((_, cell), fields)| (self.number_key(index(cell)), of_fields(fields.clone()))).collect())
+    }
+
     /// Cells of a register with the fields that they consist of: one, or all.
     fn cells(
         &self,
@@ -407,6 +425,20 @@ impl Read<'_> {
         Ok(entries
             .filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(*id)))
             .map(|(id, data)| (self.number_key(u64::from(id)), TableData { action_id, fields: data.clone() }))
+            .collect())
+    }
+
+    /// What the ports count.
+    fn port_counts(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let ports = self.device.tenant().port_stats().into_iter();
+        let shown = ports.filter(|p| wanted.is_none_or(|w| w == u64::from(p.number)));
+        Ok(shown
+            .map(|p| {
+                let count = |(id, (_, count)): (u32, &(_, fn(&_) -> u64))| numeric(id, Ty::Uint(64), &count(&p).into());
+                let data = (1..).zip(fixed::COUNTS).map(count).collect();
+                (self.number_key(u64::from(p.number)), of_fields(data))
+            })
             .collect())
     }
 

@@ -168,9 +168,7 @@ fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Resu
 
 /// Sets cells of entries, which are there now.
 fn set_cells(device: &Device, cells: Vec<write::Cell>) -> Result<()> {
-    let updates = cells.into_iter().map(|cell| cell.update(device)).collect::<Result<Vec<_>>>()?;
-    let results = device.write_updates(&updates, Atomicity::ContinueOnError)?;
-    results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))
+    cells.into_iter().try_for_each(|cell| cell.set(device))
 }
 
 /// A failure as clients that ask for it in the answer receive it.

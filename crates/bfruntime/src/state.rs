@@ -26,11 +26,16 @@ pub(crate) struct State {
     pub pruned: BTreeMap<u32, BTreeSet<u32>>,
     /// Members that take no part in a group, by profile and group.
     pub inactive: BTreeMap<(u32, u32), BTreeSet<u32>>,
+    /// Settings of filters as they were written, by filter and cell.
+    pub filters: BTreeMap<FilterCell, Vec<DataField>>,
     /// Data as they were written, by session.
     pub sessions: BTreeMap<u16, Vec<DataField>>,
     /// Data as they were written, by port.
     pub ports: BTreeMap<u32, Vec<DataField>>,
 }
+
+/// A cell of the filter with this id: its index, or the key of its entry.
+pub(crate) type FilterCell = (u32, Vec<u8>);
 
 /// A node of multicast groups: copies to these ports, and to one port of each of these link aggregation groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +69,7 @@ pub(crate) enum Change {
     Ecmp(u32, Option<BTreeSet<u32>>),
     Pruned(u32, Option<BTreeSet<u32>>),
     Inactive((u32, u32), BTreeSet<u32>),
+    Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
     /// All groups, or all nodes of none.
@@ -80,6 +86,7 @@ impl State {
             Change::Pruned(id, ports) => set(&mut self.pruned, id, ports),
             Change::Inactive(group, members) if members.is_empty() => drop(self.inactive.remove(&group)),
             Change::Inactive(group, members) => drop(self.inactive.insert(group, members)),
+            Change::Filter(cell, data) => set(&mut self.filters, cell, data),
             Change::Session(id, data) => set(&mut self.sessions, id, data),
             Change::Port(id, data) => set(&mut self.ports, id, data),
             Change::NoGroups => self.groups.clear(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use hopwright_ir::interp::Interp;
-use hopwright_ir::{ExternKind, Pipeline, Span};
+use hopwright_ir::{ExternInstance, ExternKind, Pipeline, Span};
 use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 
 use crate::control::Control;
@@ -13,7 +13,7 @@ use crate::executor::machine::MachineProgram;
 use crate::externs::ExternTypes;
 use crate::offload::{Device, Offload};
 use crate::state::digest::Digests;
-use crate::state::models_of;
+use crate::state::{ExternObject, models_of};
 use crate::trace::respecialise::Traces;
 
 /// Which executor runs the packets.
@@ -115,7 +115,7 @@ impl VirtualDataPlane {
                 let control = Control::new(&pipeline, types, BuildError::Program, || Ok(Digests::interpreted()))?;
                 let control = Arc::new(control);
                 let store = LiveStore::of_engine(&control);
-                let models = models_of(&pipeline, control.externs(), control.domain());
+                let models = models_of(&pipeline, control.externs(), control.domain(), false);
                 let interp = Interp::with_store(pipeline, &models, store);
                 let interp = interp.map_err(|e| BuildError::Program(e.to_string()))?;
                 (Engine::Interp(Box::new(Mutex::new(interp))), control)
@@ -178,14 +178,15 @@ impl VirtualDataPlane {
         if self.engine_kind() != EngineKind::Jit {
             return Ok(());
         }
-        let taken_in_turn = |object: &&hopwright_ir::ExternInstance| match &object.kind {
-            ExternKind::Register { ty, .. } => !object.concurrent || ty.width() > 64,
-            ExternKind::DirectCounter { .. } | ExternKind::Meter { .. } | ExternKind::DirectMeter { .. } => true,
+        let taken_in_turn = |(object, state): &(&ExternInstance, &ExternObject)| match (&object.kind, state) {
+            (ExternKind::Register { ty, .. }, _) => !object.concurrent || ty.width() > 64,
+            (ExternKind::DirectCounter { .. } | ExternKind::Meter { .. } | ExternKind::DirectMeter { .. }, _) => true,
+            (_, ExternObject::Named(named)) => named.taken_in_turn(),
             _ => false,
         };
-        match self.pipeline().externs.iter().find(taken_in_turn) {
+        match self.pipeline().externs.iter().zip(self.control.externs()).find(taken_in_turn) {
             None => Ok(()),
-            Some(object) => Err(BuildError::Program(format!(
+            Some((object, _)) => Err(BuildError::Program(format!(
                 "`{}` is state that packets of several workers would corrupt: run this program with one worker",
                 object.name
             ))),

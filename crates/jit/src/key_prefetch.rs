@@ -11,8 +11,8 @@ use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_ir::{
-    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchForm, Pipeline, SlotId, SlotKind, State, Stmt,
-    StmtKind, TableId, Transition, Type, walk,
+    Block, Control, Expr, ExprKind, ExternArg, HeaderId, MatchForm, Pipeline, SlotId, SlotKind, State, Stmt, StmtKind,
+    TableId, Transition, Type, walk,
 };
 use serde::{Deserialize, Serialize};
 

@@ -154,7 +154,9 @@ impl Lowering<'_> {
                         *table = Some(id);
                     }
                 }
-                ("registers", hir::Property::Object(object)) => self.entry_cells(id, ExternId(object.0), table.span)?,
+                ("registers" | "filters", hir::Property::Object(object)) => {
+                    self.entry_cells(id, ExternId(object.0), table.span)?
+                }
                 ("support_timeout", hir::Property::Value(value)) => {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
@@ -177,8 +179,10 @@ impl Lowering<'_> {
         }
         let table = &mut self.tables[id.index()];
         table.entry_cells.push(object);
-        if let ExternKind::Register { size, .. } = &mut self.externs[object.index()].kind {
-            *size = table.size;
+        match &mut self.externs[object.index()].kind {
+            ExternKind::Register { size, .. } => *size = table.size,
+            ExternKind::Named { args, .. } if !args.is_empty() => args[0] = table.size.into(),
+            _ => {}
         }
         Ok(())
     }
@@ -187,7 +191,7 @@ impl Lowering<'_> {
     fn check_entry_cells(&mut self, id: TableId, actions: &[TableAction]) -> Result<()> {
         let Table { entry_cells, implementation, span, .. } = &self.tables[id.index()];
         if implementation.is_some() && !entry_cells.is_empty() {
-            return Err(self.unsupported(*span, "a direct register of a table with an action profile"));
+            return Err(self.unsupported(*span, "a direct register or filter of a table with an action profile"));
         }
         let mut foreign = None;
         for action in actions {
@@ -195,7 +199,7 @@ impl Lowering<'_> {
             walk::stmts(&action.body, &mut |stmt| {
                 if let StmtKind::Extern(call) = &stmt.kind
                     && let Some(object) = call.function.object()
-                    && self.is_direct_register(object)
+                    && self.has_entry_cells(object)
                     && !entry_cells.contains(&object)
                 {
                     foreign = Some((object, call.span));
@@ -203,7 +207,7 @@ impl Lowering<'_> {
             });
         }
         let Some((object, span)) = foreign else { return Ok(()) };
-        let what = format!("`{}`, which is not in the table's `registers`,", self.externs[object.index()].name);
+        let what = format!("`{}`, which is not of the table,", self.externs[object.index()].name);
         Err(self.unsupported(span, what))
     }
 

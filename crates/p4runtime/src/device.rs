@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
-use hopwright_ir::{ActionCall, TableEntry};
+use hopwright_ir::{ActionCall, MatchValue, TableEntry, TableId};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -344,6 +344,26 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Copies the cells of an entry that are in registers of the same name.
+fn carry_cells(
+    old: &VirtualDataPlane,
+    (table, matches, priority): (TableId, &[MatchValue], i32),
+    new: &VirtualDataPlane,
+    to: TableId,
+) {
+    let index = |vdp: &VirtualDataPlane, table| vdp.control()[table].entry_index(matches, priority);
+    let (Some(from), Some(into)) = (index(old, table), index(new, to)) else { return };
+    for object in &old.pipeline()[table].entry_cells {
+        let name = &old.pipeline()[*object].name;
+        let there = new.pipeline()[to].entry_cells.iter().any(|object| new.pipeline()[*object].name == *name);
+        if let Ok(value) = old.control().register(name).and_then(|r| r.read(from.into()))
+            && there
+        {
+            let _ = new.control().register(name).and_then(|r| r.write(into.into(), value));
+        }
+    }
+}
+
 /// Copies what fits from an old program to a new one: entries, default actions, counters, registers, multicast groups,
 /// clone sessions. Returns how many entries fit and how many did not.
 fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
@@ -377,6 +397,7 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
                 if let Ok(Some(rates)) = old.vdp.control()[at].direct_meter(&key.1, key.2) {
                     let _ = new.vdp.control()[to].set_direct_meter(&key.1, key.2, Some(rates));
                 }
+                carry_cells(&old.vdp, (at, &key.1, key.2), &new.vdp, to);
                 if let Some(note) = old.notes.get(&key) {
                     new.notes.insert((to, key.1, key.2), note.clone());
                 }
@@ -391,13 +412,19 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             let _ = new.vdp.control()[to].set_default(Some(call));
         }
     }
-    for object in &old.vdp.pipeline().externs {
+    let of_entries = |at: usize| {
+        let object = hopwright_ir::ExternId(at as u32);
+        old.vdp.pipeline().tables.iter().any(|table| table.entry_cells.contains(&object))
+    };
+    for (at, object) in old.vdp.pipeline().externs.iter().enumerate() {
         if let Ok(counts) = old.vdp.control().counter(&object.name).map(|c| c.read_all()) {
             for (at, count) in counts.into_iter().enumerate().filter(|(_, c)| *c != Default::default()) {
                 let _ = new.vdp.control().counter(&object.name).and_then(|c| c.write(at as u64, count));
             }
         }
-        if let hopwright_ir::ExternKind::Register { size, .. } = object.kind {
+        if let hopwright_ir::ExternKind::Register { size, .. } = object.kind
+            && !of_entries(at)
+        {
             for at in 0..size {
                 let Ok(value) = old.vdp.control().register(&object.name).and_then(|r| r.read(at)) else { break };
                 if value != num_bigint::BigUint::ZERO {

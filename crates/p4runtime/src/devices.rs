@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::bytes::Bytes;
 use hopwright_dataplane::Digest;
+use hopwright_ir::ExternId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
 use crate::device::{Device, lock, no_program};
-use crate::failure::{Failure, Result, denied, exhausted, invalid};
+use crate::failure::{Failure, Result, denied, exhausted, invalid, not_found};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
@@ -194,6 +195,20 @@ impl Device {
     pub fn entry_index(&self, entry: &v1::TableEntry) -> Result<u32> {
         let state = lock(&self.state);
         state.as_ref().ok_or_else(no_program)?.entry_index(entry)
+    }
+
+    /// Applies a setting to an extern object with this id; see [`hopwright_dataplane::NativeExtern::control`].
+    ///
+    /// # Errors
+    /// If the object does not take it, or there is no program.
+    pub fn control_extern(&self, id: u32, setting: &str, data: &[u8]) -> Result<()> {
+        self.check_writable()?;
+        let state = lock(&self.state);
+        let vdp = &state.as_ref().ok_or_else(no_program)?.vdp;
+        let at = vdp.pipeline().externs.iter().position(|e| e.id.is_some_and(|known| known.0 == id));
+        let at = at.ok_or_else(|| not_found(format!("the program has no object with id {id:#x}")))?;
+        let object = vdp.control().named_extern(ExternId(at as u32))?;
+        object.control(setting, data).map_err(invalid)
     }
 
     /// Digests from now on, besides those that P4Runtime sends.

@@ -164,6 +164,15 @@ impl Engine for DataPlaneEngine {
         self.table(table).set_direct_meter(&entry.matches, entry.priority, rates).map_err(text)
     }
 
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
+        self.table(table).entry_index(&entry.matches, entry.priority).ok_or_else(|| "the entry is gone".into())
+    }
+
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
+        let object = self.control().named_extern(filter).map_err(text)?;
+        object.control(&format!("cell/{index}"), settings.as_bytes())
+    }
+
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
         self.control().set_clone_session(session, to).map_err(text)
     }

@@ -2,7 +2,9 @@
 
 use hopwright_ir::interp::{CloneSession, Count, Digest, Interp, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use hopwright_ir::{
+    ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,
+};
 use num_bigint::BigUint;
 
 use crate::script::Change;
@@ -86,6 +88,18 @@ pub trait Engine {
         Err(format!("`{}` has no keys here", self.pipeline()[object].name))
     }
 
+    /// Returns the index of an entry in a table with a cell for each entry.
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
+        let _ = entry;
+        Err(format!("`{}` has no cells for entries here", self.pipeline()[table].name))
+    }
+
+    /// Gives a cell of a filter settings.
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
+        let _ = (index, settings);
+        Err(format!("`{}` has no settings here", self.pipeline()[filter].name))
+    }
+
     /// Sets or removes a clone session.
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
 
@@ -112,7 +126,15 @@ impl Engine for Interp {
     }
 
     fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
-        self.store.insert(table, entry).map_err(|e| e.to_string())
+        let (matches, priority) = (entry.matches.clone(), entry.priority);
+        self.store.insert(table, entry).map_err(|e| e.to_string())?;
+        let Some(index) = self.store.entry_index(table, &matches, priority) else { return Ok(()) };
+        for object in self.pipeline()[table].entry_cells.clone() {
+            if let ExternKind::Named { .. } = self.pipeline()[object].kind {
+                self.set_filter(object, index.into(), "")?;
+            }
+        }
+        Ok(())
     }
 
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
@@ -194,6 +216,16 @@ impl Engine for Interp {
 
     fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
         self.store.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(|e| e.to_string())
+    }
+
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
+        let index = self.store.entry_index(table, &entry.matches, entry.priority);
+        index.ok_or_else(|| "the entry is gone".into())
+    }
+
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
+        let model = self.named_extern(filter).map_err(|e| e.to_string())?;
+        model.control(&format!("cell/{index}"), settings.as_bytes())
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {

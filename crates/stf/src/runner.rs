@@ -286,6 +286,21 @@ impl<'a> Runner<'a> {
                     }
                 }
             }
+            Command::FilterSet(name, index, settings) => {
+                let filter = self.object(name, "filter", |k| matches!(k, ExternKind::Named { .. }))?;
+                let index = match index {
+                    CounterIndex::Index(index) => *index,
+                    CounterIndex::Entry(entry) => {
+                        let (table, entry) =
+                            self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
+                        if !self.engine.pipeline()[*table].entry_cells.contains(&filter) {
+                            return Err(format!("`{name}` is not of the entry's table"));
+                        }
+                        self.engine.entry_index(*table, entry)?.into()
+                    }
+                };
+                self.engine.set_filter(filter, index, settings)?;
+            }
             Command::Member(change, profile, member, action) => {
                 let profile = self.profile(profile)?;
                 let pipeline = self.engine.pipeline();

@@ -91,6 +91,8 @@ pub enum Command {
     MeterSet(String, CounterIndex, Option<Rates>),
     /// `meter_array_set_rates NAME [CIR:CBURST PIR:PBURST]`: all of them.
     MeterArraySet(String, Option<Rates>),
+    /// `filter_set NAME INDEX-or-ENTRY SETTINGS…`: settings of a filter of smoothed values.
+    FilterSet(String, CounterIndex, String),
     /// `member_add`, `member_modify PROFILE MEMBER ACTION(…)`, `member_delete PROFILE MEMBER`.
     Member(Change, String, u32, Option<ActionSpec>),
     /// `group_add`, `group_modify PROFILE GROUP MEMBER[*WEIGHT]…`, `group_delete PROFILE GROUP`.
@@ -288,6 +290,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "meter_get_rates" => Command::MeterGet(line.name()?, line.small("index")?),
         "meter_set_rates" => Command::MeterSet(line.name()?, line.cell()?, line.rates()?),
         "meter_array_set_rates" => Command::MeterArraySet(line.name()?, line.rates()?),
+        "filter_set" => Command::FilterSet(line.name()?, line.cell()?, line.words()),
         "member_add" => line.member(Change::Add)?,
         "member_modify" => line.member(Change::Modify)?,
         "member_delete" => line.member(Change::Delete)?,
@@ -322,6 +325,13 @@ impl<'a> Line<'a> {
         let end = rest.find(|c| !f(c)).unwrap_or(rest.len());
         self.rest = &rest[end..];
         &rest[..end]
+    }
+
+    /// Everything that is left.
+    fn words(&mut self) -> String {
+        let words = self.skip().trim_end().to_string();
+        self.rest = "";
+        words
     }
 
     /// Everything up to white space.

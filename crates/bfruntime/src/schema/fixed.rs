@@ -1,5 +1,7 @@
 //! The tables that every device has: multicast, mirror sessions, ports. Names and ids are those of Tofino's drivers.
 
+use hopwright_dataplane::PortStats;
+
 use super::{Field, Key, Matching, Object, Table, Ty};
 
 const MULTICAST_GROUPS: u32 = 0xff02_0001;
@@ -9,6 +11,7 @@ const MULTICAST_LAGS: u32 = 0xff02_0004;
 const PRUNING: u32 = 0xff02_0005;
 const MIRROR: u32 = 0xff04_0001;
 const PORTS: u32 = 0xff01_0001;
+const PORT_COUNTS: u32 = 0xff01_0002;
 
 /// Fields of multicast groups.
 pub(crate) mod group {
@@ -82,6 +85,24 @@ const LOOPBACKS: &[&str] = &[
 ];
 const DIRECTIONS: &[&str] = &["INGRESS", "EGRESS", "BOTH"];
 
+/// A count of a port.
+type Count = fn(&PortStats) -> u64;
+
+/// The fields of `$PORT_STAT`, numbered from one: what a port of ours counts. Frames that its device did not take are errors.
+pub(crate) const COUNTS: &[(&str, Count)] = &[
+    ("$FramesReceivedOK", |port| port.rx_packets),
+    ("$FramesReceivedAll", |port| port.rx_packets + port.device.rx_overrun + port.device.rx_too_long),
+    ("$OctetsReceivedinGoodFrames", |port| port.rx_bytes),
+    ("$OctetsReceived", |port| port.rx_bytes),
+    ("$FramesReceivedOversized", |port| port.device.rx_too_long),
+    ("$FramesDroppedBufferFull", |port| port.device.rx_overrun),
+    ("$FramesTransmittedOK", |port| port.tx_packets),
+    ("$FramesTransmittedAll", |port| port.tx_packets + port.tx_lost),
+    ("$FramesTransmittedwithError", |port| port.tx_lost),
+    ("$OctetsTransmittedwithouterror", |port| port.tx_bytes),
+    ("$OctetsTransmittedTotal", |port| port.tx_bytes),
+];
+
 /// All of them.
 pub(crate) fn tables() -> Vec<Table> {
     let table = |id, name: &str, object, size, keys, data| Table {
@@ -93,6 +114,7 @@ pub(crate) fn tables() -> Vec<Table> {
         actions: Vec::new(),
         data,
         registers: Vec::new(),
+        filters: Vec::new(),
         const_default: false,
         depends_on: Vec::new(),
     };
@@ -205,6 +227,14 @@ pub(crate) fn tables() -> Vec<Table> {
                 field(port::UP, "$PORT_UP", Ty::Bool).read_only(),
                 field(port::NAME, "$PORT_NAME", Ty::Text(&[])).read_only(),
             ],
+        ),
+        table(
+            PORT_COUNTS,
+            "$PORT_STAT",
+            Object::PortCounts,
+            512,
+            key("$DEV_PORT", 32),
+            (1..).zip(COUNTS).map(|(id, (name, _))| field(id, name, Ty::Uint(64)).read_only()).collect(),
         ),
     ]
 }

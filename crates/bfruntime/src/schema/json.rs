@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Digest, Field, Key, Matching, MeterUnit, Object, Table, Ty};
+use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, Table, Ty};
 
 /// The document of these tables and digests.
 pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[Digest]) -> Value {
@@ -54,6 +54,8 @@ fn kind(object: &Object) -> &'static str {
         Object::Counter => "Counter",
         Object::Meter(MeterUnit::Bytes | MeterUnit::Packets) => "Meter",
         Object::Register => "Register",
+        Object::Filter(FilterKind::Lpf) => "Lpf",
+        Object::Filter(FilterKind::Wred) => "Wred",
         Object::PortMetadata { .. } => "PortMetadata",
         Object::MulticastGroups => "PreMgid",
         Object::MulticastNodes => "PreNode",
@@ -62,6 +64,7 @@ fn kind(object: &Object) -> &'static str {
         Object::Pruning => "PrePrune",
         Object::Mirror => "MirrorCfg",
         Object::Ports => "PortConfigure",
+        Object::PortCounts => "PortStat",
     }
 }
 
@@ -131,6 +134,7 @@ fn ty(ty: Ty) -> Value {
         Ty::Bytes(bits) => json!({"type": "bytes", "width": bits}),
         Ty::Uint(bits) => json!({"type": format!("uint{bits}")}),
         Ty::Bool => json!({"type": "bool"}),
+        Ty::Float => json!({"type": "float"}),
         Ty::Text([]) => json!({"type": "string"}),
         Ty::Text(choices) => json!({"type": "string", "choices": choices}),
     }

@@ -30,6 +30,16 @@ pub(crate) mod field {
     pub(crate) const METER_INDEX: u32 = 65555;
     pub(crate) const COUNTER_INDEX: u32 = 65556;
     pub(crate) const REGISTER_INDEX: u32 = 65557;
+    pub(crate) const LPF_INDEX: u32 = 65558;
+    pub(crate) const WRED_INDEX: u32 = 65559;
+    pub(crate) const LPF_TYPE: u32 = 65560;
+    pub(crate) const LPF_GAIN: u32 = 65561;
+    pub(crate) const LPF_DECAY: u32 = 65562;
+    pub(crate) const LPF_SCALE: u32 = 65563;
+    pub(crate) const WRED_TIME: u32 = 65564;
+    pub(crate) const WRED_LEAST: u32 = 65565;
+    pub(crate) const WRED_MOST: u32 = 65566;
+    pub(crate) const WRED_PROBABILITY: u32 = 65567;
     pub(crate) const INGRESS_PORT: u32 = 65574;
     pub(crate) const PORT_METADATA: u32 = 65575;
 }
@@ -87,6 +97,8 @@ pub(crate) struct Table {
     pub data: Vec<Field>,
     /// Those of them that are in the entry's cell of a register.
     pub registers: Vec<DirectRegister>,
+    /// Filters with a cell for each entry, by their ids in P4Info.
+    pub filters: Vec<(u32, FilterKind)>,
     pub const_default: bool,
     /// Tables that must have what entries refer to.
     pub depends_on: Vec<u32>,
@@ -113,6 +125,7 @@ pub(crate) enum Object {
     Counter,
     Meter(MeterUnit),
     Register,
+    Filter(FilterKind),
     /// The register with this id, by port.
     PortMetadata {
         register: u32,
@@ -124,6 +137,7 @@ pub(crate) enum Object {
     Pruning,
     Mirror,
     Ports,
+    PortCounts,
 }
 
 impl Object {
@@ -138,7 +152,35 @@ impl Object {
                 | Object::Pruning
                 | Object::Mirror
                 | Object::Ports
+                | Object::PortCounts
         )
+    }
+}
+
+/// What smooths values over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FilterKind {
+    Lpf,
+    Wred,
+}
+
+impl FilterKind {
+    /// The settings of a cell.
+    pub(crate) fn fields(self) -> Vec<Field> {
+        match self {
+            FilterKind::Lpf => vec![
+                Field::new(field::LPF_TYPE, "$LPF_SPEC_TYPE", Ty::Text(&["RATE", "SAMPLE"])),
+                Field::new(field::LPF_GAIN, "$LPF_SPEC_GAIN_TIME_CONSTANT_NS", Ty::Float),
+                Field::new(field::LPF_DECAY, "$LPF_SPEC_DECAY_TIME_CONSTANT_NS", Ty::Float),
+                Field::new(field::LPF_SCALE, "$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", Ty::Uint(32)),
+            ],
+            FilterKind::Wred => vec![
+                Field::new(field::WRED_TIME, "$WRED_SPEC_TIME_CONSTANT_NS", Ty::Float),
+                Field::new(field::WRED_LEAST, "$WRED_SPEC_MIN_THRESH_CELLS", Ty::Uint(32)),
+                Field::new(field::WRED_MOST, "$WRED_SPEC_MAX_THRESH_CELLS", Ty::Uint(32)),
+                Field::new(field::WRED_PROBABILITY, "$WRED_SPEC_MAX_PROBABILITY", Ty::Float),
+            ],
+        }
     }
 }
 
@@ -184,6 +226,7 @@ pub(crate) enum Ty {
     /// A number of 8, 16, 32 or 64 bits.
     Uint(u32),
     Bool,
+    Float,
     /// One of these words; any text if there are none.
     Text(&'static [&'static str]),
 }
@@ -193,7 +236,7 @@ impl Ty {
     pub(crate) fn bits(self) -> u32 {
         match self {
             Ty::Bytes(bits) | Ty::Uint(bits) => bits,
-            Ty::Bool | Ty::Text(_) => 1,
+            Ty::Bool | Ty::Float | Ty::Text(_) => 1,
         }
     }
 }

@@ -6,7 +6,9 @@ use hopwright_p4runtime::proto::config::{
     p4_data_type_spec::TypeSpec, p4_new_type_spec::Representation,
 };
 
-use super::{Action, Digest, DirectRegister, Field, Key, Matching, MeterUnit, Object, Schema, Table, Ty, field};
+use super::{
+    Action, Digest, DirectRegister, Field, FilterKind, Key, Matching, MeterUnit, Object, Schema, Table, Ty, field,
+};
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
 const SELECTOR: u32 = 0x82 << 24;
@@ -30,6 +32,7 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(info.counters.iter().filter_map(|c| builder.counter(c)));
     tables.extend(info.meters.iter().filter_map(|m| builder.meter(m)));
     tables.extend(info.registers.iter().filter_map(|r| builder.register(r)));
+    tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
     let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
     tables.extend(super::fixed::tables());
     let register = |name: &str| {
@@ -60,6 +63,7 @@ impl Builder<'_> {
             actions: Vec::new(),
             data: Vec::new(),
             registers: Vec::new(),
+            filters: Vec::new(),
             const_default: false,
             depends_on: Vec::new(),
         }
@@ -109,6 +113,10 @@ impl Builder<'_> {
             used += fields.len() as u32;
             table.data.extend(fields.iter().cloned());
             table.registers.push(DirectRegister { id, fields });
+        }
+        for (kind, preamble) in self.filters().filter(|(_, preamble)| direct(&preamble.id)) {
+            table.data.extend(kind.fields());
+            table.filters.push((preamble.id, kind));
         }
         Some(table)
     }
@@ -179,6 +187,37 @@ impl Builder<'_> {
         Some(table)
     }
 
+    /// The filters of the program.
+    fn filters(&self) -> impl Iterator<Item = (FilterKind, &p4::Preamble)> {
+        let kind = |name: &str| match name {
+            "Lpf" => Some(FilterKind::Lpf),
+            "Wred" => Some(FilterKind::Wred),
+            _ => None,
+        };
+        let known = self.info.externs.iter().filter_map(move |e| Some((kind(&e.extern_type_name)?, &e.instances)));
+        known.flat_map(|(kind, all)| all.iter().filter_map(move |i| Some((kind, i.preamble.as_ref()?))))
+    }
+
+    /// The table of a filter; `None` if the cells are those of a table's entries.
+    fn filter(&self, kind: FilterKind, preamble: &p4::Preamble) -> Option<Table> {
+        if self.is_direct(preamble.id) {
+            return None;
+        }
+        let size = preamble.annotations.iter().find_map(|a| a.strip_prefix("@size(")?.strip_suffix(')')?.parse().ok());
+        let mut table = self.base(preamble, Object::Filter(kind), size.unwrap_or(0));
+        table.keys = match kind {
+            FilterKind::Lpf => self.index(field::LPF_INDEX, "$LPF_INDEX"),
+            FilterKind::Wred => self.index(field::WRED_INDEX, "$WRED_INDEX"),
+        };
+        table.data = kind.fields();
+        Some(table)
+    }
+
+    /// Whether an object has a cell for each entry of a table.
+    fn is_direct(&self, id: u32) -> bool {
+        self.info.tables.iter().any(|t| t.direct_resource_ids.contains(&id))
+    }
+
     /// What a register's cells consist of.
     fn register_fields(&self, r: &p4::Register) -> Option<Vec<Field>> {
         let mut fields = Vec::new();
@@ -194,7 +233,7 @@ impl Builder<'_> {
     /// The table of a register; `None` if the cells are those of a table's entries.
     fn register(&self, r: &p4::Register) -> Option<Table> {
         let preamble = r.preamble.as_ref()?;
-        if self.info.tables.iter().any(|t| t.direct_resource_ids.contains(&preamble.id)) {
+        if self.is_direct(preamble.id) {
             return None;
         }
         let fields = self.register_fields(r)?;

@@ -1,9 +1,11 @@
 //! Turns the updates of a write into P4Runtime updates and changes of the [`State`].
 
+mod filters;
 mod multicast;
 mod objects;
 mod ports;
 
+pub(crate) use filters::cell_of;
 pub(crate) use objects::rates_of;
 
 use hopwright_p4runtime::Device;
@@ -11,6 +13,7 @@ use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
 use v1::field_match::{self as wire, FieldMatchType};
 use v1::update::Type;
+use v1::write_request::Atomicity;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
@@ -30,25 +33,47 @@ pub(crate) struct Meaning {
     pub cells: Vec<Cell>,
 }
 
-/// A cell of a register with one for each entry of a table.
+/// A cell to set once the updates of a request have been made.
 #[derive(Debug)]
-pub(crate) struct Cell {
-    /// The entry's table and key.
-    entry: v1::TableEntry,
-    register_id: u32,
-    data: v1::p4_data::Data,
+pub(crate) enum Cell {
+    /// Of a register with a cell for each entry of a table: the entry, the register and the value.
+    Register(Box<v1::TableEntry>, u32, v1::p4_data::Data),
+    /// Of a filter: which one, its id, and settings as text.
+    Filter(Place, u32, String),
+}
+
+/// Where a cell is.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// At an index.
+    Index(u64),
+    /// At the index of this entry.
+    Entry(Box<v1::TableEntry>),
 }
 
 impl Cell {
-    /// The update that sets it. The entry exists.
+    /// Sets it.
     ///
     /// # Errors
-    /// There is no such entry.
-    pub(crate) fn update(self, device: &Device) -> Result<v1::Update> {
-        let index = Some(v1::Index { index: i64::from(device.entry_index(&self.entry)?) });
-        let data = Some(v1::P4Data { data: Some(self.data) });
-        let entry = v1::RegisterEntry { register_id: self.register_id, index, data };
-        Ok(v1_update(Type::Modify, v1::entity::Entity::RegisterEntry(entry)))
+    /// There is no such entry or cell, or it does not take this.
+    pub(crate) fn set(self, device: &Device) -> Result<()> {
+        match self {
+            Cell::Register(entry, register_id, data) => {
+                let index = Some(v1::Index { index: i64::from(device.entry_index(&entry)?) });
+                let data = Some(v1::P4Data { data: Some(data) });
+                let cell = v1::RegisterEntry { register_id, index, data };
+                let update = v1_update(Type::Modify, v1::entity::Entity::RegisterEntry(cell));
+                let results = device.write_updates(&[update], Atomicity::ContinueOnError)?;
+                results.into_iter().collect()
+            }
+            Cell::Filter(place, id, settings) => {
+                let index = match place {
+                    Place::Index(index) => index,
+                    Place::Entry(entry) => device.entry_index(&entry)?.into(),
+                };
+                device.control_extern(id, &format!("cell/{index}"), settings.as_bytes())
+            }
+        }
     }
 }
 
@@ -88,6 +113,7 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
                 Object::Counter => request.counter(),
                 Object::Meter(unit) => request.meter(unit),
                 Object::Register => request.register(),
+                Object::Filter(kind) => request.filter(kind),
                 Object::PortMetadata { register } => request.port_metadata(register),
                 Object::MulticastNodes => request.node(),
                 Object::MulticastGroups => request.multicast_group(),
@@ -96,6 +122,7 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
                 Object::Pruning => request.pruning(),
                 Object::Mirror => request.session(),
                 Object::Ports => request.port(),
+                Object::PortCounts => Err(request.unsupported()),
             }
         }
         Entity::TableOperation(said) => {
@@ -158,7 +185,10 @@ impl<'r> Request<'r> {
                 Some(_) => Type::Modify,
                 None => Type::Insert,
             },
-            Kind::Delete => return Ok(Meaning::update(Type::Delete, v1::entity::Entity::TableEntry(entry))),
+            Kind::Delete => {
+                let changes = self.without_filters(&entry);
+                return Ok(Meaning { changes, ..Meaning::update(Type::Delete, v1::entity::Entity::TableEntry(entry)) });
+            }
             _ => return Err(self.unsupported()),
         };
         self.fill(&mut entry)?;
@@ -169,8 +199,9 @@ impl<'r> Request<'r> {
             // P4Runtime resets the meter of an entry that is modified without one.
             entry.meter_config = self.current(&entry)?.and_then(|e| e.meter_config);
         }
-        let cells = self.cells(&entry)?;
-        Ok(Meaning { cells, ..Meaning::update(kind, v1::entity::Entity::TableEntry(entry)) })
+        let mut cells = self.cells(&entry)?;
+        let changes = self.filters_of_entry(kind, &entry, &mut cells)?;
+        Ok(Meaning { changes, cells, ..Meaning::update(kind, v1::entity::Entity::TableEntry(entry)) })
     }
 
     fn default_entry(&self) -> Result<Meaning> {
@@ -192,6 +223,7 @@ impl<'r> Request<'r> {
             if let v1::entity::Entity::TableEntry(entry) = found
                 && !entry.is_const
             {
+                meaning.changes.extend(self.without_filters(&entry));
                 meaning.updates.push(v1_update(Type::Delete, v1::entity::Entity::TableEntry(entry)));
             }
         }
@@ -326,7 +358,7 @@ pub(crate) fn priority(entry: &v1::TableEntry) -> u32 {
 fn key_match(key: &Key, said: &MatchType) -> Result<Option<FieldMatchType>> {
     let bits = match key.ty {
         Ty::Bytes(bits) | Ty::Uint(bits) => bits,
-        Ty::Bool | Ty::Text(_) => 1,
+        Ty::Bool | Ty::Float | Ty::Text(_) => 1,
     };
     let read = |bytes: &[u8]| number(&key.name, bits, bytes);
     let write = |value: &BigUint| value.to_bytes_be().into();

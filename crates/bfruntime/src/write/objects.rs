@@ -195,7 +195,7 @@ impl Request<'_> {
                 let actions = self.table.actions.iter().flat_map(|a| &a.data);
                 let values = Data::new(said, actions.chain(&self.table.data), &self.table.name)?;
                 let data = cell(fields, joined(fields, &values)?);
-                cells.push(Cell { entry: entry.clone(), register_id: register.id, data });
+                cells.push(Cell::Register(Box::new(entry.clone()), register.id, data));
             }
         }
         Ok(cells)

@@ -105,7 +105,7 @@ impl Request<'_> {
 }
 
 /// Data of which some fields are given anew.
-fn merged(before: Option<&Vec<DataField>>, given: &[DataField]) -> Vec<DataField> {
+pub(super) fn merged(before: Option<&Vec<DataField>>, given: &[DataField]) -> Vec<DataField> {
     let mut fields = before.cloned().unwrap_or_default();
     fields.retain(|f| given.iter().all(|g| g.field_id != f.field_id));
     fields.extend(given.iter().cloned());

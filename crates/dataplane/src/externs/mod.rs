@@ -5,6 +5,7 @@
 //! architecture are not here: executors implement them.
 
 mod aes;
+mod filter;
 mod key;
 mod round_keys;
 mod with_key;
@@ -53,6 +54,16 @@ pub trait NativeExtern: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether calls change what later calls return, so that several workers must not share the object.
+    fn taken_in_turn(&self) -> bool {
+        false
+    }
+
+    /// The same object for shadow execution, if calls change something: its calls change nothing.
+    fn observer(&self) -> Option<Arc<dyn NativeExtern>> {
+        None
+    }
+
     /// The keys of an object that holds keys.
     fn key_table(&self) -> Option<&Arc<KeyTable>> {
         None
@@ -73,13 +84,15 @@ pub type Constructor = fn(args: &[BigUint], domain: &Arc<Domain>) -> Result<Arc<
 pub struct ExternTypes(BTreeMap<&'static str, Constructor>);
 
 impl ExternTypes {
-    /// The types of `crypto.p4`.
+    /// The types of `crypto.p4`, and Tofino's filters.
     pub fn standard() -> ExternTypes {
         let mut types = ExternTypes(BTreeMap::new());
         types.add("AesCmac", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Cmac, args, domain)?)));
         types.add("Aes128", |args, domain| Ok(Arc::new(key::KeyedAes::new(key::Function::Encrypt, args, domain)?)));
         types.add("AesCmacRoundKeys", |args, domain| Ok(Arc::new(round_keys::RoundKeys::new(args, domain)?)));
         types.add("Aes128WithKey", |args, _| Ok(Arc::new(with_key::WithKey::new(args)?)));
+        types.add("Lpf", |args, _| Ok(Arc::new(filter::Filter::low_pass(args)?)));
+        types.add("Wred", |args, _| Ok(Arc::new(filter::Filter::early_drop(args)?)));
         types
     }
 

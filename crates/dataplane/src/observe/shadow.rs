@@ -27,7 +27,7 @@ impl ShadowExecution {
     /// If the interpreter does not run its program.
     pub fn new(vdp: Arc<VirtualDataPlane>) -> Result<ShadowExecution, ControlError> {
         let control = vdp.control();
-        let models = models_of(vdp.pipeline(), control.externs(), control.domain());
+        let models = models_of(vdp.pipeline(), control.externs(), control.domain(), true);
         let interp = Interp::with_store(vdp.pipeline().clone(), &models, LiveStore::shadow(control));
         let interp = interp.map_err(|e| ControlError::Interpreter(e.to_string()))?;
         Ok(ShadowExecution { vdp, interp })

@@ -69,10 +69,19 @@ impl ExternObject {
 
     /// Returns what sets a cell to its initial value, for tables with a cell of the object for each entry.
     pub(crate) fn clear_cell(&self) -> Option<ClearCell> {
-        let ExternObject::Registers { values, width, initial } = self else { return None };
-        let (values, mut limbs) = (values.clone(), Vec::new());
-        push_limbs(&mut limbs, initial, limbs_of(*width));
-        Some(Box::new(move |index| values.write(index as usize, &limbs)))
+        match self {
+            ExternObject::Registers { values, width, initial } => {
+                let (values, mut limbs) = (values.clone(), Vec::new());
+                push_limbs(&mut limbs, initial, limbs_of(*width));
+                Some(Box::new(move |index| values.write(index as usize, &limbs)))
+            }
+            // The cell of an entry exists.
+            ExternObject::Named(object) => {
+                let object = object.clone();
+                Some(Box::new(move |index| drop(object.control(&format!("cell/{index}"), &[]))))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the handle that generated code uses. For named externs it is empty: [`MachineProgram`] makes their
@@ -95,12 +104,18 @@ impl ExternObject {
 
 /// Returns an extern registry for one interpreter that hands out this data plane's objects instead of creating new
 /// ones, so that keys set by the control plane apply to it. It relies on the interpreter creating objects in the order
-/// of the program's instances.
-pub(crate) fn models_of(pipeline: &Pipeline, externs: &[ExternObject], domain: &Arc<Domain>) -> ExternRegistry {
+/// of the program's instances. Calls from a `shadow` change nothing.
+pub(crate) fn models_of(
+    pipeline: &Pipeline,
+    externs: &[ExternObject],
+    domain: &Arc<Domain>,
+    shadow: bool,
+) -> ExternRegistry {
     let mut by_type: std::collections::BTreeMap<&str, Vec<Arc<dyn NativeExtern>>> = Default::default();
     for (instance, object) in pipeline.externs.iter().zip(externs).rev() {
         if let (ExternKind::Named { type_name, .. }, ExternObject::Named(object)) = (&instance.kind, object) {
-            by_type.entry(type_name).or_default().push(object.clone());
+            let observer = if shadow { object.observer() } else { None };
+            by_type.entry(type_name).or_default().push(observer.unwrap_or_else(|| object.clone()));
         }
     }
     let mut registry = ExternRegistry::new();

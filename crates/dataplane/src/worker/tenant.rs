@@ -10,7 +10,7 @@ use hopwright_ir::interp::{Digest, MAX_PASSES};
 
 use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
-use crate::observe::stats::{MAX_ERRORS, TenantCells, TenantStats, WorkerStats};
+use crate::observe::stats::{MAX_ERRORS, PortStats, TenantCells, TenantStats, WorkerStats};
 use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::worker::classifier::{Rule, Slot, TenantRules};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
@@ -314,6 +314,16 @@ impl Tenant {
             Some(port)
         };
         self.switch_ports.summaries().into_iter().filter_map(of_program).collect()
+    }
+
+    /// The counts of its ports since the switch began, by the program's numbers. A device that several tenants have counts the
+    /// packets of all.
+    pub fn port_stats(&self) -> Vec<PortStats> {
+        let of_program = |mut port: PortStats| {
+            port.number = self.ports.of_program(port.number)?;
+            Some(port)
+        };
+        self.switch_ports.stats().0.into_iter().filter_map(of_program).collect()
     }
 
     /// Its name.

@@ -152,7 +152,8 @@ fn keys_are_those_that_the_packet_alone_tells() {
 fn without_reason_there_is_no_scout() {
     assert_eq!(keys(&pipeline(&PROGRAM.replace("65536", "1000")), &[frame(true)]), vec![]);
     // A parser whose path depends on a field that it has written.
-    let writes = PROGRAM.replace("transition select(hdr", "hdr.ethernet.type = hdr.ethernet.type + 1; transition select(hdr");
+    let writes =
+        PROGRAM.replace("transition select(hdr", "hdr.ethernet.type = hdr.ethernet.type + 1; transition select(hdr");
     assert_eq!(keys(&pipeline(&writes), &[frame(true)]), vec![]);
     // What is looked up is not known before.
     let late = PROGRAM

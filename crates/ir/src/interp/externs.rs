@@ -36,10 +36,7 @@ impl Machine<'_> {
                     self.assign_bits(*slot, (color as u8).into(), call);
                 }
             }
-            (
-                ExternFn::MeterExecuteBytes(id),
-                [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(slot)],
-            ) => {
+            (ExternFn::MeterExecuteBytes(id), [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(slot)]) => {
                 let (index, bytes) = (self.eval_u64(index), self.eval_u64(bytes));
                 if let Some(color) = self.measure(*id, index, bytes) {
                     self.assign_bits(*slot, (color as u8).into(), call);

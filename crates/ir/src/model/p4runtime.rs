@@ -20,11 +20,14 @@ pub enum P4Kind {
     DirectMeter = 0x15,
     Register = 0x16,
     Digest = 0x17,
+    // Of the range for extern objects that P4Runtime does not know.
+    Lpf = 0x86,
+    Wred = 0x87,
 }
 
 impl P4Kind {
     /// All kinds, by rising number.
-    pub const ALL: [P4Kind; 11] = [
+    pub const ALL: [P4Kind; 13] = [
         P4Kind::Action,
         P4Kind::Table,
         P4Kind::ValueSet,
@@ -36,6 +39,8 @@ impl P4Kind {
         P4Kind::DirectMeter,
         P4Kind::Register,
         P4Kind::Digest,
+        P4Kind::Lpf,
+        P4Kind::Wred,
     ];
 
     /// For messages: `direct counter`.
@@ -52,6 +57,8 @@ impl P4Kind {
             P4Kind::DirectMeter => "direct meter",
             P4Kind::Register => "register",
             P4Kind::Digest => "digest",
+            P4Kind::Lpf => "low-pass filter",
+            P4Kind::Wred => "early drop",
         }
     }
 }
@@ -89,6 +96,8 @@ impl ExternKind {
             ExternKind::DirectMeter { .. } => P4Kind::DirectMeter,
             ExternKind::Register { .. } => P4Kind::Register,
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => P4Kind::ActionProfile,
+            ExternKind::Named { type_name, .. } if type_name == "Lpf" => P4Kind::Lpf,
+            ExternKind::Named { type_name, .. } if type_name == "Wred" => P4Kind::Wred,
             ExternKind::Named { .. } | ExternKind::Stateless => return None,
         })
     }

@@ -369,6 +369,7 @@ impl Checker<'_> {
         for &object in &table.entry_cells {
             let fits = match p[object].kind {
                 ExternKind::Register { size, .. } => size == table.size,
+                ExternKind::Named { .. } => true,
                 _ => false,
             };
             self.require(fits, || format!("{} does not have a cell for each entry", p[object].name));

@@ -85,10 +85,7 @@ impl Emitter<'_> {
                 let bytes = self.packet_length();
                 self.execute_meter(*id, index, bytes, *to)
             }
-            (
-                ExternFn::MeterExecuteBytes(id),
-                [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(to)],
-            ) => {
+            (ExternFn::MeterExecuteBytes(id), [ExternArg::In(index), ExternArg::In(bytes), ExternArg::Out(to)]) => {
                 let bytes = self.value(bytes)?[0];
                 self.execute_meter(*id, index, bytes, *to)
             }

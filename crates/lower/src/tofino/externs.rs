@@ -39,11 +39,6 @@ const STATELESS: &[&str] = &[
     "Pktgen",
     "Atcam",
     "Alpm",
-    // Refused where they are used.
-    "Lpf",
-    "DirectLpf",
-    "Wred",
-    "DirectWred",
 ];
 /// The type of a parser counter: a signed number.
 const COUNTER: Type = Type::Bits(16);
@@ -62,9 +57,23 @@ impl Lowering<'_> {
             "ActionProfile" if self.selected(object) => Ok(ExternKind::Stateless),
             // A cell for each entry of the table that has it.
             "DirectRegister" => self.register_kind(object, 0),
+            "Lpf" | "Wred" | "DirectLpf" | "DirectWred" => self.filter_kind(object),
             name if STATELESS.contains(&name) => Ok(ExternKind::Stateless),
             _ => return None,
         })
+    }
+
+    /// A filter of smoothed values, with the number of its cells first. A direct one has none until it is known which table has it.
+    fn filter_kind(&mut self, object: &hir::Object) -> Result<ExternKind> {
+        let (type_name, direct) = match object.type_name.strip_prefix("Direct") {
+            Some(name) => (name, true),
+            None => (object.type_name.as_str(), false),
+        };
+        let mut args = vec![BigUint::ZERO; usize::from(direct)];
+        for arg in &object.args {
+            args.push(self.constant(arg)?);
+        }
+        Ok(ExternKind::Named { type_name: type_name.into(), args })
     }
 
     /// Whether an action selector has this action profile.
@@ -232,6 +241,13 @@ impl Lowering<'_> {
                 self.extern_call(function, Vec::new(), call.span);
                 Ok(None)
             }
+            ("Lpf" | "Wred", "execute") => {
+                let index = call.args.get(1).and_then(|a| a.value.as_ref()).ok_or(Reported);
+                index.and_then(|index| self.scalar(index)).and_then(|index| self.filter(object, call, index))
+            }
+            ("DirectLpf" | "DirectWred", "execute") => {
+                self.entry_index(call.span).and_then(|index| self.filter(object, call, index))
+            }
             ("Hash", "get") => self.tofino_hash(object, call, ty),
             ("Random", "get") => self.any_number(object, call),
             ("Checksum", _) => self.tofino_checksum(object, name, call),
@@ -283,16 +299,47 @@ impl Lowering<'_> {
         Ok(mux(fits, rest, Expr::constant(0u32, ty, span), span))
     }
 
-    /// Whether an object is a direct register.
-    pub(crate) fn is_direct_register(&self, object: ExternId) -> bool {
-        self.is_tofino()
-            && self.program.objects.get(object.index()).is_some_and(|object| object.type_name == "DirectRegister")
+    /// Whether an object has a cell for each entry of a table.
+    pub(crate) fn has_entry_cells(&self, object: ExternId) -> bool {
+        let of_entries = |name: &str| matches!(name, "DirectRegister" | "DirectLpf" | "DirectWred");
+        self.is_tofino() && self.program.objects.get(object.index()).is_some_and(|object| of_entries(&object.type_name))
+    }
+
+    /// Gives a cell of a filter a value at the packet's time, and returns the result.
+    fn filter(&mut self, object: hir::ObjectId, call: &hir::Call, index: Expr) -> Result<Option<Value>> {
+        let (span, word) = (call.span, Type::Bits(32));
+        let drops = self.program[object].type_name.ends_with("Wred");
+        let given = Arguments::new(self, call)?;
+        let value = self.scalar(given.at(0)?)?;
+        let ty = value.ty;
+        if ty.width() > 32 || !matches!(ty, Type::Bits(_)) {
+            return Err(self.unsupported(span, "a filter of numbers of more than 32 bits"));
+        }
+        let standard = self.standard_metadata();
+        let time = self.slot_expr(standard.ingress_global_timestamp, span);
+        let mut args = vec![
+            ExternArg::In(self.cast(value, word, span)?),
+            ExternArg::In(self.cast(index, word, span)?),
+            ExternArg::In(self.cast(time, Type::Bits(64), span)?),
+        ];
+        if drops {
+            let random = self.temp(word, span);
+            let bound = |n: u32| ExternArg::In(Expr::constant(n, word, span));
+            self.extern_call(ExternFn::Random, vec![ExternArg::Out(random), bound(0), bound(u32::MAX)], span);
+            args.push(ExternArg::In(self.slot_expr(random, span)));
+        }
+        let result = self.temp(if drops { Type::Bits(8) } else { word }, span);
+        args.push(ExternArg::Out(result));
+        let instance = Some(ExternId(object.0));
+        self.extern_call(ExternFn::Named { instance, name: "execute".into(), no_side_effects: false }, args, span);
+        let result = self.slot_expr(result, span);
+        Ok(Some(Value::Scalar(if drops { result } else { self.cast(result, ty, span)? })))
     }
 
     /// The index of the entry whose action runs.
     fn entry_index(&mut self, span: Span) -> Result<Expr> {
         if !self.in_table {
-            return Err(self.unsupported(span, "a direct register outside of a table's action"));
+            return Err(self.unsupported(span, "a direct register or filter outside of a table's action"));
         }
         let slot = self.temp(Type::Bits(32), span);
         self.extern_call(ExternFn::EntryIndex, vec![ExternArg::Out(slot)], span);
@@ -448,13 +495,7 @@ impl Lowering<'_> {
     }
 
     /// What a meter returns for a colour: the constructor's values for red, yellow and green from this argument on, if it has them.
-    fn color_value(
-        &mut self,
-        object: hir::ObjectId,
-        first: usize,
-        color: Expr,
-        span: Span,
-    ) -> Result<Option<Value>> {
+    fn color_value(&mut self, object: hir::ObjectId, first: usize, color: Expr, span: Span) -> Result<Option<Value>> {
         let program = self.program;
         let Some([red, yellow, green]) = program[object].args.get(first..first + 3) else {
             return Ok(Some(Value::Scalar(color)));

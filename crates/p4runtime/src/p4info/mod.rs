@@ -335,7 +335,8 @@ impl<'p> Builder<'p> {
         let direct = [(model.direct_counter, Kind::DirectCounter), (model.direct_meter, Kind::DirectMeter)];
         let direct = direct.into_iter().filter_map(|(id, kind)| Some((id?, kind)));
         // P4Runtime knows no direct registers: a controller sees an array with a cell for each entry.
-        let cells = model.entry_cells.iter().map(|id| (*id, Kind::Register));
+        let kind = |id: &ir::ExternId| object_kind(&self.pipeline[*id].kind);
+        let cells = model.entry_cells.iter().filter_map(|id| Some((*id, kind(id)?)));
         Ok(Some(p4::Table {
             preamble: Some(self.preamble(Kind::Table, name, &table.annotations, &[])),
             match_fields,
@@ -443,7 +444,20 @@ impl<'p> Builder<'p> {
                     ..Default::default()
                 });
             }
-            ExternKind::Named { .. } => {}
+            ExternKind::Named { type_name, args } => {
+                let mut instance = p4::ExternInstance { preamble, info: None };
+                if let (Some(preamble), Some(size)) = (&mut instance.preamble, args.first()) {
+                    preamble.annotations.push(format!("@size({size})"));
+                }
+                match info.externs.iter_mut().find(|e| e.extern_type_name == *type_name) {
+                    Some(known) => known.instances.push(instance),
+                    None => info.externs.push(p4::Extern {
+                        extern_type_id: kind as u32,
+                        extern_type_name: type_name.clone(),
+                        instances: vec![instance],
+                    }),
+                }
+            }
         }
         Ok(())
     }
@@ -552,7 +566,7 @@ fn object_kind(kind: &ExternKind) -> Option<Kind> {
         ExternKind::DirectMeter { .. } => Kind::DirectMeter,
         ExternKind::Register { .. } => Kind::Register,
         ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => Kind::ActionProfile,
-        ExternKind::Stateless | ExternKind::Named { .. } => return None,
+        ExternKind::Stateless | ExternKind::Named { .. } => return kind.p4_kind(),
     })
 }
 
