@@ -37,6 +37,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     DirectRegister<bit<32>>() sums;
     DirectRegister<pair_t>({100, 2}) least;
     DirectRegister<bit<16>>(7) last;
+    DirectRegister<bit<32>>(5) alone;
     DirectMeter(MeterType_t.PACKETS) meter;
 
     // Adds to the entry's cell, and returns what was there.
@@ -61,6 +62,14 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             }
             value.high = value.high + 1;
             result = value.low[15:0] ++ value.high[15:0];
+        }
+    };
+
+    // Of a register that no table has.
+    DirectRegisterAction<bit<32>, bit<32>>(alone) next = {
+        void apply(inout bit<32> value, out bit<32> now) {
+            value = value + 1;
+            now = value;
         }
     };
 
@@ -115,6 +124,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             1: { exact_table.apply(); }
             2: { lpm_table.apply(); }
             3: { ternary_table.apply(); }
+            4: { hdr.data.result = next.execute(); }
         }
     }
 }

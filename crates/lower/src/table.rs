@@ -173,8 +173,10 @@ impl Lowering<'_> {
 
     /// Gives each entry of a table a cell of an object.
     fn entry_cells(&mut self, id: TableId, object: ExternId, span: Span) -> Result<()> {
-        if self.tables.iter().any(|table| table.entry_cells.contains(&object)) {
-            let what = format!("`{}` in several tables", self.externs[object.index()].name);
+        let used = matches!(self.externs[object.index()].kind, ExternKind::Register { size: 1.., .. });
+        if used || self.tables.iter().any(|table| table.entry_cells.contains(&object)) {
+            let what =
+                format!("`{}` in several tables, or in one and outside of it,", self.externs[object.index()].name);
             return Err(self.unsupported(span, what));
         }
         let table = &mut self.tables[id.index()];

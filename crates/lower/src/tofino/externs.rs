@@ -227,7 +227,9 @@ impl Lowering<'_> {
                 index.and_then(|index| self.register_action(object, call, index, 1))
             }
             ("DirectRegisterAction", "execute") => {
-                self.entry_index(call.span).and_then(|index| self.register_action(object, call, index, 0))
+                let register = self.program[object].args.first().and_then(object_of).ok_or(Reported);
+                let index = register.and_then(|register| self.entry_index(register, call.span));
+                index.and_then(|index| self.register_action(object, call, index, 0))
             }
             ("RegisterParam", "read") => self.register_param(object),
             ("Meter", "execute") => self.tofino_color(object, call, true),
@@ -246,7 +248,7 @@ impl Lowering<'_> {
                 index.and_then(|index| self.scalar(index)).and_then(|index| self.filter(object, call, index))
             }
             ("DirectLpf" | "DirectWred", "execute") => {
-                self.entry_index(call.span).and_then(|index| self.filter(object, call, index))
+                self.entry_index(object, call.span).and_then(|index| self.filter(object, call, index))
             }
             ("Hash", "get") => self.tofino_hash(object, call, ty),
             ("Random", "get") => self.any_number(object, call),
@@ -336,10 +338,18 @@ impl Lowering<'_> {
         Ok(Some(Value::Scalar(if drops { result } else { self.cast(result, ty, span)? })))
     }
 
-    /// The index of the entry whose action runs.
-    fn entry_index(&mut self, span: Span) -> Result<Expr> {
+    /// The index of the entry whose action runs. Outside of tables' actions, a register that no table has holds one cell.
+    fn entry_index(&mut self, object: hir::ObjectId, span: Span) -> Result<Expr> {
         if !self.in_table {
-            return Err(self.unsupported(span, "a direct register or filter outside of a table's action"));
+            let id = ExternId(object.0);
+            let free = !self.tables.iter().any(|table| table.entry_cells.contains(&id));
+            if let ExternKind::Register { size, .. } = &mut self.externs[id.index()].kind
+                && free
+            {
+                *size = 1;
+                return Ok(Expr::constant(0u32, Type::Bits(32), span));
+            }
+            return Err(self.unsupported(span, "a direct register or filter outside of the actions of its table"));
         }
         let slot = self.temp(Type::Bits(32), span);
         self.extern_call(ExternFn::EntryIndex, vec![ExternArg::Out(slot)], span);
@@ -354,7 +364,7 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let span = call.span;
-        let index = self.entry_index(span)?;
+        let index = self.entry_index(object, span)?;
         let slot = self.cell_slot(object, span)?;
         let args = vec![ExternArg::Out(slot), ExternArg::In(index)];
         self.extern_call(ExternFn::RegisterRead(ExternId(object.0)), args, span);
@@ -366,7 +376,7 @@ impl Lowering<'_> {
         let args = Arguments::new(self, call)?;
         let value = self.value(args.at(0)?)?;
         let whole = self.joined(&value, span)?;
-        let index = self.entry_index(span)?;
+        let index = self.entry_index(object, span)?;
         let args = vec![ExternArg::In(index), ExternArg::In(whole)];
         self.extern_call(ExternFn::RegisterWrite(ExternId(object.0)), args, span);
         Ok(None)
