@@ -169,7 +169,7 @@ pub struct Report {
     pub chip: String,
     /// What the chip has. LUTs are counted as ones with four inputs.
     pub capacity: Cost,
-    /// What the pipeline takes.
+    /// What the design takes, with the packet store.
     pub total: Cost,
     /// What carries values from stage to stage.
     pub carried: Cost,
@@ -257,6 +257,9 @@ impl Reporter<'_> {
             kinds.entry(COPIES).or_default().1 += lists;
             total += lists;
         }
+        let store = self.store();
+        kinds.entry(STORE).or_default().1 += store;
+        total += store;
         engines.sort_by_key(|engine| engine.first);
         let mut lines: Vec<Line> = lines.into_values().collect();
         let capacity = target.capacity();
@@ -297,6 +300,22 @@ impl Reporter<'_> {
             slowest: self.slowest(),
             bits_by_stage,
         }
+    }
+
+    /// What stores packets, edits them and puts new headers in front of them. Gates are those measured for a bus of 512 bits.
+    fn store(&self) -> Cost {
+        let Hardware { target, core, schedule, .. } = self.hardware;
+        let (bus, window) = (8 * u64::from(target.bus_bytes), 8 * u64::from(target.window_bytes));
+        let verdicts = u64::from(schedule.verdicts());
+        let length_bits = u64::from(target.max_packet_bytes.ilog2()) + 1;
+        let header_bits = u64::from(core.header_capacity.ilog2()) + 1;
+        let edits = core.edits.len() as u64;
+        let edit_bits: u64 =
+            core.edits.iter().map(|edit| 1 + length_bits + u64::from(core.design[edit.bits].width)).sum();
+        let mut cost = target.memory(bus, target.store_words(schedule.stages).into());
+        cost += target.memory(8 * u64::from(core.header_capacity) + header_bits + 2 * length_bits + 10, verdicts);
+        cost += target.memory(edit_bits, 2 * verdicts);
+        cost.with((15 + edits) * bus, 2 * window + (6 + edits) * bus)
     }
 
     /// What an operation takes itself.
@@ -513,6 +532,9 @@ const GATES: &str = "gates";
 
 /// The name of what makes copies as a kind.
 const COPIES: &str = "copies of packets";
+
+/// The name of what stores and sends packets as a kind.
+const STORE: &str = "packet store and exit";
 
 /// What does an operation.
 fn kind_of(op: &Op) -> &'static str {

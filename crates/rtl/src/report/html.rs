@@ -37,7 +37,7 @@ impl Report {
         };
         let _ = write!(
             out,
-            "<h2>What it takes</h2>\n<p>{} An estimate, without the packet store. The share of the chip is that of what is scarcest.</p>\n\
+            "<h2>What it takes</h2>\n<p>{} An estimate. The share of the chip is that of what is scarcest.</p>\n\
              <table>{head}<th class=\"t\">part<th>stages of latency\n{}<td class=\"t\">in all<td>{}\n",
             escaped(&self.fit()),
             row(&self.total),

@@ -16,7 +16,7 @@ impl Report {
         let (own, all) = (&self.total, &self.capacity);
         let fits = own.luts <= all.luts && own.registers <= all.registers && own.blocks <= all.blocks;
         format!(
-            "The chip, {}, {}: the pipeline takes {} % of its LUTs, {} % of its flip-flops and {} % of its block RAMs.",
+            "The chip, {}, {}: the design takes {} % of its LUTs, {} % of its flip-flops and {} % of its block RAMs.",
             self.chip,
             if fits { "has room for it" } else { "is too small" },
             percent(own.luts, all.luts),
@@ -89,7 +89,7 @@ impl Report {
             let kbit = cost.memory_bits.div_ceil(1000);
             format!("{} {:>8} {:>8} {:>7} {:>10}", share(cost), cost.luts, cost.registers, cost.blocks, kbit)
         };
-        let _ = writeln!(out, "  of chip      LUT       FF  blocks   RAM kbit   estimated without the packet store");
+        let _ = writeln!(out, "  of chip      LUT       FF  blocks   RAM kbit   estimated");
         let _ = writeln!(out, "{}   in all", row(&self.total));
         for kind in &self.kinds {
             let count = if kind.count > 0 { format!("{} ", kind.count) } else { String::new() };
