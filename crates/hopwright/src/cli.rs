@@ -291,7 +291,7 @@ pub(crate) struct TraceIrArgs {
     #[arg(long)]
     pub paths: bool,
     /// Run these passes of the trace IR, in this order, before packets are counted: guard-elimination, guard-hoisting,
-    /// guard-coalescing
+    /// guard-sinking, guard-coalescing
     #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_ir_pass, conflicts_with = "paths")]
     pub passes: Vec<trace_ir::passes::Pass>,
     /// The capture

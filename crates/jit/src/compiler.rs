@@ -229,7 +229,7 @@ impl Compiler {
         dead_code::run(&mut function);
         let has = |pass| output.passes.has(pass);
         if !output.completed.is_empty() {
-            if has(TracePass::ByteOrder) {
+            if has(TracePass::ByteOrder) && !output.from_tree {
                 byte_order::run(&mut function, &output.bounds);
             }
             if has(TracePass::DemandedBits) {

@@ -22,6 +22,14 @@ impl Emitter<'_> {
         guarded.into_iter().chain(param).min()
     }
 
+    /// Notes an upper bound of a value.
+    pub(crate) fn note_bound(&mut self, v: Value, most: u64) {
+        if most < most_of(self.b.func.dfg.value_type(v)) {
+            let bound = self.param_bounds.entry(v).or_insert(most);
+            *bound = most.min(*bound);
+        }
+    }
+
     /// The outcome of a comparison that is the same for all possible values.
     pub(crate) fn always(&self, condition: Value) -> Option<bool> {
         let dfg = &self.b.func.dfg;

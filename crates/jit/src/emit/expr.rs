@@ -20,6 +20,13 @@ fn signed(ty: Type) -> bool {
     matches!(ty, Type::Int(_))
 }
 
+/// The amount of a shift.
+pub(crate) enum ShiftBy {
+    Constant(u32),
+    /// Its limbs.
+    Value(Vec<Value>),
+}
+
 impl Emitter<'_> {
     pub(crate) fn constant(&mut self, value: &BigUint, width: u32) -> Vec<Value> {
         let digits = value.to_u64_digits();
@@ -198,13 +205,23 @@ impl Emitter<'_> {
 
     fn divide(&mut self, op: BinaryOp, a: &Expr, b: &Expr, width: u32) -> Result<Vec<Value>> {
         let (x, y) = (self.value(a)?, self.value(b)?);
-        let remainder = op == BinaryOp::Mod;
+        Ok(self.divided(op == BinaryOp::Mod, &x, &y, b.as_const().map(|c| !c.is_zero()), width))
+    }
+
+    /// Quotient or remainder; a division by zero gives zero. `known`: whether the divisor is not zero.
+    pub(crate) fn divided(
+        &mut self,
+        remainder: bool,
+        x: &[Value],
+        y: &[Value],
+        known: Option<bool>,
+        width: u32,
+    ) -> Vec<Value> {
         if width > 64 {
-            return Ok(self.wide_div(&x, &y, remainder));
+            return self.wide_div(x, y, remainder);
         }
-        let known = b.as_const().map(|c| !c.is_zero());
         if known == Some(false) {
-            return Ok(vec![self.c64(0)]);
+            return vec![self.c64(0)];
         }
         let divisor = if known == Some(true) {
             y[0]
@@ -214,23 +231,26 @@ impl Emitter<'_> {
         };
         // The remainder of the division by the stand-in 1 is zero.
         if remainder {
-            return Ok(vec![self.b.ins().urem(x[0], divisor)]);
+            return vec![self.b.ins().urem(x[0], divisor)];
         }
         let q = self.b.ins().udiv(x[0], divisor);
         if known == Some(true) {
-            return Ok(vec![q]);
+            return vec![q];
         }
         let zero = self.c64(0);
-        Ok(vec![self.b.ins().select(y[0], q, zero)])
+        vec![self.b.ins().select(y[0], q, zero)]
     }
 
     fn saturate(&mut self, op: BinaryOp, a: &Expr, b: &Expr) -> Result<Vec<Value>> {
-        let width = a.ty.width();
-        let is_signed = signed(a.ty);
-        let add = op == BinaryOp::SatAdd;
         let (x, y) = (self.value(a)?, self.value(b)?);
+        Ok(self.saturated(op == BinaryOp::SatAdd, x, y, a.ty))
+    }
+
+    /// A saturating sum or difference.
+    pub(crate) fn saturated(&mut self, add: bool, x: Vec<Value>, y: Vec<Value>, ty: Type) -> Vec<Value> {
+        let (width, is_signed) = (ty.width(), signed(ty));
         if width == 0 {
-            return Ok(x);
+            return x;
         }
         // One more bit than the operands shows whether the result fits.
         let more = width + 1;
@@ -258,29 +278,40 @@ impl Emitter<'_> {
             (beyond, self.constant(&BigUint::ZERO, width))
         };
         let v = self.trim(v.clone(), width);
-        Ok(v.iter().zip(&limit).map(|(&v, &l)| self.b.ins().select(over, l, v)).collect())
+        v.iter().zip(&limit).map(|(&v, &l)| self.b.ins().select(over, l, v)).collect()
     }
 
     fn shift(&mut self, left: bool, a: &Expr, b: &Expr, ty: Type) -> Result<Vec<Value>> {
+        let v = self.value(a)?;
+        let by = match b.as_const() {
+            Some(by) => ShiftBy::Constant(by.to_u32().unwrap_or(u32::MAX)),
+            None => ShiftBy::Value(self.value(b)?),
+        };
+        Ok(self.shifted(left, v, by, ty))
+    }
+
+    /// A value of a type, shifted.
+    pub(crate) fn shifted(&mut self, left: bool, mut v: Vec<Value>, by: ShiftBy, ty: Type) -> Vec<Value> {
         let width = ty.width();
         let n = limbs(width);
         let is_signed = signed(ty);
-        let mut v = self.value(a)?;
         if is_signed && !left {
             let top = n - 1;
             v[top] = self.sign_extend(v[top], width - 64 * top as u32);
         }
         let fill = if is_signed && !left { Some(self.b.ins().sshr_imm_u(v[n - 1], 63)) } else { None };
-        if let Some(by) = b.as_const() {
-            let by = by.to_u32().unwrap_or(u32::MAX).min(width);
-            let v = match (left, fill, n) {
-                (true, ..) => self.wide_shl(&v, by, n),
-                (false, Some(_), 1) => vec![self.b.ins().sshr_imm_u(v[0], i64::from(by.min(63)))],
-                (false, ..) => self.wide_shr(&v, by, n, fill),
-            };
-            return Ok(self.trim(v, width));
-        }
-        let amounts = self.value(b)?;
+        let amounts = match by {
+            ShiftBy::Constant(by) => {
+                let by = by.min(width);
+                let v = match (left, fill, n) {
+                    (true, ..) => self.wide_shl(&v, by, n),
+                    (false, Some(_), 1) => vec![self.b.ins().sshr_imm_u(v[0], i64::from(by.min(63)))],
+                    (false, ..) => self.wide_shr(&v, by, n, fill),
+                };
+                return self.trim(v, width);
+            }
+            ShiftBy::Value(amounts) => amounts,
+        };
         let mut by = amounts[0];
         let most = self.c64(64 * n as u64);
         by = self.b.ins().umin(by, most);
@@ -293,19 +324,19 @@ impl Emitter<'_> {
                 None => self.c64(0),
             };
             let v = self.wide_shift_by(&v, by, left, fill);
-            return Ok(self.trim(v, width));
+            return self.trim(v, width);
         }
         if fill.is_some() {
             let last = self.c64(63);
             let by = self.b.ins().umin(by, last);
             let v = self.b.ins().sshr(v[0], by);
-            return Ok(vec![self.mask(v, width)]);
+            return vec![self.mask(v, width)];
         }
         let shifted = if left { self.b.ins().ishl(v[0], by) } else { self.b.ins().ushr(v[0], by) };
         let zero = self.c64(0);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, by, 64);
         let v = self.b.ins().select(fits, shifted, zero);
-        Ok(vec![if left { self.mask(v, width) } else { v }])
+        vec![if left { self.mask(v, width) } else { v }]
     }
 
     /// A value of at most 64 bits, whose limb may have arbitrary bits beyond its width.
@@ -412,16 +443,20 @@ impl Emitter<'_> {
             let cc = if op == BinaryOp::Eq { IntCC::Equal } else { IntCC::NotEqual };
             return Ok(self.b.ins().icmp(cc, x, y));
         }
-        let is_signed = signed(a.ty);
-        let width = a.ty.width();
-        let (mut x, mut y) = (self.value(a)?, self.value(b)?);
+        let (x, y) = (self.value(a)?, self.value(b)?);
+        self.compared(op, x, y, a.ty).ok_or_else(|| Unsupported::new(e.span, "this operator as a condition"))
+    }
+
+    /// The outcome of a comparison of numbers of a type.
+    pub(crate) fn compared(&mut self, op: BinaryOp, mut x: Vec<Value>, mut y: Vec<Value>, ty: Type) -> Option<Value> {
+        let (width, is_signed) = (ty.width(), signed(ty));
         if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
             if x.len() == 1 {
                 let cc = if op == BinaryOp::Eq { IntCC::Equal } else { IntCC::NotEqual };
-                return Ok(self.b.ins().icmp(cc, x[0], y[0]));
+                return Some(self.b.ins().icmp(cc, x[0], y[0]));
             }
             let same = self.wide_eq(&x, &y);
-            return Ok(if op == BinaryOp::Eq { same } else { self.b.ins().bxor_imm_u(same, 1) });
+            return Some(if op == BinaryOp::Eq { same } else { self.b.ins().bxor_imm_u(same, 1) });
         }
         if is_signed {
             let top = x.len() - 1;
@@ -439,22 +474,22 @@ impl Emitter<'_> {
                 (BinaryOp::Le, true) => IntCC::SignedLessThanOrEqual,
                 (BinaryOp::Gt, true) => IntCC::SignedGreaterThan,
                 (BinaryOp::Ge, true) => IntCC::SignedGreaterThanOrEqual,
-                _ => return Err(Unsupported::new(e.span, "this operator as a condition")),
+                _ => return None,
             };
-            return Ok(self.b.ins().icmp(cc, x[0], y[0]));
+            return Some(self.b.ins().icmp(cc, x[0], y[0]));
         }
         match op {
-            BinaryOp::Lt => Ok(self.wide_less(&x, &y, is_signed)),
-            BinaryOp::Gt => Ok(self.wide_less(&y, &x, is_signed)),
+            BinaryOp::Lt => Some(self.wide_less(&x, &y, is_signed)),
+            BinaryOp::Gt => Some(self.wide_less(&y, &x, is_signed)),
             BinaryOp::Ge => {
                 let less = self.wide_less(&x, &y, is_signed);
-                Ok(self.b.ins().bxor_imm_u(less, 1))
+                Some(self.b.ins().bxor_imm_u(less, 1))
             }
             BinaryOp::Le => {
                 let greater = self.wide_less(&y, &x, is_signed);
-                Ok(self.b.ins().bxor_imm_u(greater, 1))
+                Some(self.b.ins().bxor_imm_u(greater, 1))
             }
-            _ => Err(Unsupported::new(e.span, "this operator as a condition")),
+            _ => None,
         }
     }
 

@@ -191,7 +191,7 @@ impl Emitter<'_> {
 
     /// Multiplies by a power of two. The parts of a concatenation are scaled separately, so that those common to
     /// several numbers are scaled once.
-    fn scaled(&mut self, v: Value, by: u32) -> Value {
+    pub(crate) fn scaled(&mut self, v: Value, by: u32) -> Value {
         let dfg = &self.b.func.dfg;
         let made = match dfg.value_def(dfg.resolve_aliases(v)) {
             ValueDef::Result(inst, 0) => Some((dfg.insts[inst].opcode(), dfg.inst_args(inst).to_vec())),
@@ -266,6 +266,20 @@ impl Emitter<'_> {
         let cells = self.batch_invariant(BatchInvariant::State(handle));
         let offset = self.b.ins().imul_imm_u(index, bytes as i64);
         self.b.ins().iadd(cells, offset)
+    }
+
+    /// The address of a register's cell.
+    pub(crate) fn register_cell(&mut self, id: ExternId, index: Value) -> Value {
+        self.set_order_dependent();
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        self.cell_at(handle, index, 8 * self.register_words(id))
+    }
+
+    /// The words of a register's cell.
+    pub(crate) fn load_register(&mut self, id: ExternId, index: Value) -> Vec<Value> {
+        let cell = self.register_cell(id, index);
+        let words = self.register_words(id);
+        (0..words).map(|i| self.b.ins().load(types::I64, self.flags.cells, cell, 8 * i as i32)).collect()
     }
 
     /// Begins code that runs if the condition holds, up to [`Emitter::end_if`]. `None` if it is known not to hold.
@@ -379,19 +393,24 @@ impl Emitter<'_> {
     /// can be added in larger pieces, shifted to their position in a word. The sum of words in memory order is the
     /// byte-swapped sum.
     fn csum16(&mut self, data: &[Expr]) -> Result<Value> {
-        let Sum16 { mut values, in_memory, .. } = self.sum16(data)?;
+        let sum = self.sum16(data)?;
+        Ok(self.complement16(sum))
+    }
+
+    /// The complement of a sum.
+    pub(crate) fn complement16(&mut self, Sum16 { mut values, in_memory, .. }: Sum16) -> Value {
         if let Some(v) = in_memory {
             let v = self.fold_in_memory(v);
             let Some(others) = values else {
                 let ones = self.c64(0xffff);
-                return Ok(self.b.ins().bxor(v, ones));
+                return self.b.ins().bxor(v, ones);
             };
             values = Some(self.b.ins().iadd(others, v));
         }
-        let Some(sum) = values else { return Ok(self.c64(0xffff)) };
+        let Some(sum) = values else { return self.c64(0xffff) };
         let folded = self.fold16(sum);
         let folded = self.b.ins().bnot(folded);
-        Ok(self.b.ins().uextend(types::I64, folded))
+        self.b.ins().uextend(types::I64, folded)
     }
 
     /// RFC 1624: adds the complements of the removed words, and the added words, to the complement of the checksum. The
@@ -399,6 +418,13 @@ impl Emitter<'_> {
     fn adjust_checksum(&mut self, to: SlotId, removed: &[Expr], added: &[Expr]) -> Result<()> {
         let (removed, added) = (self.sum16(removed)?, self.sum16(added)?);
         let before = self.read(to)[0];
+        let adjusted = self.adjusted16(before, removed, added);
+        self.write(to, &[adjusted]);
+        Ok(())
+    }
+
+    /// A checksum without some words and with others.
+    pub(crate) fn adjusted16(&mut self, before: Value, removed: Sum16, added: Sum16) -> Value {
         let ones = self.c64(0xffff);
         let mut sum = self.b.ins().bxor(before, ones);
         let mut in_memory = added.in_memory;
@@ -418,9 +444,7 @@ impl Emitter<'_> {
         }
         let folded = self.fold16(sum);
         let folded = self.b.ins().bnot(folded);
-        let folded = self.b.ins().uextend(types::I64, folded);
-        self.write(to, &[folded]);
-        Ok(())
+        self.b.ins().uextend(types::I64, folded)
     }
 
     /// Converts a sum of words in memory order to a 16-bit number in the order of values.
@@ -449,27 +473,27 @@ impl Emitter<'_> {
         };
         let Sum16 { values: None, in_memory: Some(others), .. } = self.sum16(data)? else { return Ok(None) };
         let sum = self.raw_number(header, at, bytes);
+        Ok(Some(self.sums_to_zero(others, sum)))
+    }
+
+    /// Whether two sums of words in memory order, of which the second is one word, add up to zero, represented as all ones. If
+    /// the word is all ones, the other representation of zero, the packet takes a side exit.
+    pub(crate) fn sums_to_zero(&mut self, others: Value, sum: Value) -> Value {
         let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, sum, 0xffff);
-        self.guard(other);
+        self.exit_unless(other, true);
         let sum = self.b.ins().iadd(others, sum);
         // Tests divisibility by 2^16 - 1 with its multiplicative inverse: the product is the quotient for multiples,
         // and larger than any quotient for other numbers. Zero does not occur.
         let times = self.b.ins().imul_imm_s(sum, (u64::MAX / 0xffff).wrapping_neg() as i64);
         let less = self.b.ins().iadd_imm_s(times, -1);
-        Ok(Some(self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)))
+        self.b.ins().icmp_imm_s(IntCC::UnsignedLessThan, less, (u64::MAX / 0xffff) as i64)
     }
 
     /// The sum of 16-bit words in pieces: of values, and of words in memory order.
     fn sum16(&mut self, data: &[Expr]) -> Result<Sum16> {
         let width: u32 = data.iter().map(|e| e.ty.width()).sum();
         let mut behind = width.next_multiple_of(16);
-        let mut sum = Sum16 { ones: (1 << (behind - width)) - 1, ..Sum16::default() };
-        let add = |g: &mut Self, to: &mut Option<Value>, v: Value| {
-            *to = Some(match *to {
-                Some(old) => g.b.ins().iadd(old, v),
-                None => v,
-            });
-        };
+        let mut sum = Sum16::of_width(width);
         let mut rest = data;
         while let Some((e, others)) = rest.split_first() {
             let (v, w) = match self.side_by_side(rest.iter()) {
@@ -477,10 +501,8 @@ impl Emitter<'_> {
                     rest = &rest[count..];
                     behind -= w;
                     if offset.is_multiple_of(8) && w.is_multiple_of(16) && behind.is_multiple_of(16) {
-                        for v in self.words_in_memory(header, offset / 8, w / 8) {
-                            add(self, &mut sum.in_memory, v);
-                        }
-                        sum.ones_in_memory += u64::from(w / 32) * 0xffff_ffff + u64::from(w % 32 / 16) * 0xffff;
+                        let words = self.words_in_memory(header, offset / 8, w / 8);
+                        self.add_words(&mut sum, &words, w);
                         continue;
                     }
                     (self.bits_of_header(header, offset, w), w)
@@ -491,25 +513,43 @@ impl Emitter<'_> {
                     (self.value(e)?, e.ty.width())
                 }
             };
-            let shift = behind % 16;
-            sum.ones += ones_in_pieces(w, shift);
-            if e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO) {
-                continue;
-            }
-            let shifted = self.wide_shl(&v, shift, crate::emit::wide::limbs(w + shift));
-            for (i, &limb) in shifted.iter().enumerate() {
-                let bits = (w + shift).saturating_sub(64 * i as u32);
-                if bits > 32 {
-                    let low = self.mask(limb, 32);
-                    add(self, &mut sum.values, low);
-                    let high = self.b.ins().ushr_imm_u(limb, 32);
-                    add(self, &mut sum.values, high);
-                } else {
-                    add(self, &mut sum.values, limb);
-                }
-            }
+            let is_zero = e.as_const().is_some_and(|c| *c == num_bigint::BigUint::ZERO);
+            self.add_number(&mut sum, (!is_zero).then_some(&v), w, behind % 16);
         }
         Ok(sum)
+    }
+
+    /// Adds words in memory order, together `width` bits.
+    pub(crate) fn add_words(&mut self, sum: &mut Sum16, words: &[Value], width: u32) {
+        for &v in words {
+            self.add_to(&mut sum.in_memory, v);
+        }
+        sum.ones_in_memory += u64::from(width / 32) * 0xffff_ffff + u64::from(width % 32 / 16) * 0xffff;
+    }
+
+    /// Adds a number of `width` bits, `shift` bits above the end of a word; `None` for zero.
+    pub(crate) fn add_number(&mut self, sum: &mut Sum16, v: Option<&Vec<Value>>, width: u32, shift: u32) {
+        sum.ones += ones_in_pieces(width, shift);
+        let Some(v) = v else { return };
+        let shifted = self.wide_shl(v, shift, limbs(width + shift));
+        for (i, &limb) in shifted.iter().enumerate() {
+            let bits = (width + shift).saturating_sub(64 * i as u32);
+            if bits > 32 {
+                let low = self.mask(limb, 32);
+                self.add_to(&mut sum.values, low);
+                let high = self.b.ins().ushr_imm_u(limb, 32);
+                self.add_to(&mut sum.values, high);
+            } else {
+                self.add_to(&mut sum.values, limb);
+            }
+        }
+    }
+
+    fn add_to(&mut self, sum: &mut Option<Value>, v: Value) {
+        *sum = Some(match *sum {
+            Some(old) => self.b.ins().iadd(old, v),
+            None => v,
+        });
     }
 
     /// A sum modulo 2^16 - 1 as I16; zero only if the sum is zero. Adding a number to itself with halves swapped gives
@@ -577,21 +617,7 @@ impl Emitter<'_> {
             }
             words += count;
         }
-        let buffer = self.key_buffer(words);
-        for (at, v) in &given {
-            self.store_limbs(buffer, *at, v);
-        }
-        let (array, at, method) = match instance {
-            Some(id) => (self.externs, id.index(), index),
-            None => (self.functions, index, 0),
-        };
-        let at = (at * size_of::<ExternHandle>()) as i32;
-        let flags = self.flags.runtime;
-        let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
-        let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
-        let method = self.b.ins().iconst(types::I32, method as i64);
-        self.before_call();
-        self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
+        let buffer = self.call_native(instance, index, words, &given);
         let mut at = 0;
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
             let count = width.div_ceil(64) as usize;
@@ -607,6 +633,32 @@ impl Emitter<'_> {
         }
         Ok(())
     }
+
+    /// Calls a method of an object or a function by its index, with arguments at words of a buffer, whose address is returned.
+    pub(crate) fn call_native(
+        &mut self,
+        instance: Option<ExternId>,
+        index: usize,
+        words: usize,
+        given: &[(usize, Vec<Value>)],
+    ) -> Value {
+        let buffer = self.key_buffer(words);
+        for (at, v) in given {
+            self.store_limbs(buffer, *at, v);
+        }
+        let (array, at, method) = match instance {
+            Some(id) => (self.externs, id.index(), index),
+            None => (self.functions, index, 0),
+        };
+        let at = (at * size_of::<ExternHandle>()) as i32;
+        let flags = self.flags.runtime;
+        let state = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, state) as i32);
+        let callee = self.b.ins().load(types::I64, flags, array, at + offset_of!(ExternHandle, call) as i32);
+        let method = self.b.ins().iconst(types::I32, method as i64);
+        self.before_call();
+        self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
+        buffer
+    }
 }
 
 impl Emitter<'_> {
@@ -620,30 +672,48 @@ impl Emitter<'_> {
         to: SlotId,
     ) -> Result<()> {
         let given = self.value(given)?;
-        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
-        let prepared = self.batch_invariant(BatchInvariant::Prepared(handle, method.prepare as usize, number));
-        let callee = self.c64(method.run as usize as u64);
-        self.before_block_method();
-        let [first, second] = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));
-        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, first, second]);
-        let [first, second] = [0, 1].map(|i| self.b.inst_results(call)[i]);
+        let given = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));
+        let [first, second] = self.call_block_method(id, method, number, given);
         let result = [second, first].map(|word| self.b.ins().bswap(word)).to_vec();
         let result = self.fit(result, 128, to);
         self.write(to, &result);
         Ok(())
+    }
+
+    /// Calls a method with its arguments in registers: a number and the words of a block.
+    pub(crate) fn call_block_method(
+        &mut self,
+        id: ExternId,
+        method: BlockMethod,
+        number: u64,
+        [first, second]: [Value; 2],
+    ) -> [Value; 2] {
+        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+        let prepared = self.batch_invariant(BatchInvariant::Prepared(handle, method.prepare as usize, number));
+        let callee = self.c64(method.run as usize as u64);
+        self.before_block_method();
+        let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, first, second]);
+        [0, 1].map(|i| self.b.inst_results(call)[i])
     }
 }
 
 /// A ones' complement sum in pieces of at most 32 bits, and what it would be if all bits of the data, including
 /// padding, were ones.
 #[derive(Default)]
-struct Sum16 {
+pub(crate) struct Sum16 {
     /// The sum of values.
-    values: Option<Value>,
+    pub values: Option<Value>,
     ones: u64,
     /// The sum of words in memory order.
-    in_memory: Option<Value>,
+    pub in_memory: Option<Value>,
     ones_in_memory: u64,
+}
+
+impl Sum16 {
+    /// The sum of no words yet, of `width` bits that are padded to whole words.
+    pub(crate) fn of_width(width: u32) -> Sum16 {
+        Sum16 { ones: (1 << (width.next_multiple_of(16) - width)) - 1, ..Sum16::default() }
+    }
 }
 
 /// The sum of a number's pieces of 32 bits, if its `width` bits, `shift` bits above the lowest, are all ones.

@@ -3,7 +3,7 @@
 use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use hopwright_ir::{Expr, ExternId, ExternKind, SlotId, Table, TableId};
 
@@ -18,28 +18,48 @@ type Result<T> = std::result::Result<T, Unsupported>;
 /// Offset of the first of [`hopwright_abi::lead_words`].
 const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
+/// The choice of a profile's member for an entry.
+pub(crate) struct Choice {
+    choice: Value,
+    /// Receives the entry.
+    end: Block,
+}
+
 impl Emitter<'_> {
     /// Selects the entry of a profile member for an entry of a table with an action profile; the default entry if there
     /// is no member.
     pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
         let table = &self.p[id];
         let Some(profile) = table.implementation else { return Ok(entry) };
-        let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
         // Emits pending guards here. The call would do so, but only on the path of entries with groups.
         self.flush_guards();
-        let (pick, end) = (self.b.create_block(), self.b.create_block());
-        let chosen = self.b.append_block_param(end, types::I64);
-        self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);
-        self.enter(pick);
+        let choice = self.begin_choice(entry);
         let before = self.flow.clone();
         let hash = self.selector_hash(table, profile)?;
+        let chosen = self.end_choice(id, profile, choice, hash);
+        self.flow.meet(&before);
+        Ok(chosen)
+    }
+
+    /// Begins the code that selects a member, if the entry says so, up to [`Emitter::end_choice`].
+    pub(crate) fn begin_choice(&mut self, entry: Value) -> Choice {
+        let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
+        let (pick, end) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(end, types::I64);
+        self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);
+        self.enter(pick);
+        Choice { choice, end }
+    }
+
+    /// Selects a member by a hash. Returns its entry, or the entry that is none of a member.
+    pub(crate) fn end_choice(&mut self, id: TableId, profile: ExternId, choice: Choice, hash: Value) -> Value {
+        let Choice { choice, end } = choice;
         let member = self.call_object(profile, &[choice, hash]);
         let default = self.default_entry(id);
         let member = self.b.ins().select(member, member, default);
         self.b.ins().jump(end, &[member.into()]);
         self.enter(end);
-        self.flow.meet(&before);
-        Ok(chosen)
+        self.b.block_params(end)[0]
     }
 
     fn selector_hash(&mut self, table: &Table, profile: ExternId) -> Result<Value> {

@@ -45,12 +45,13 @@ use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
 use crate::emit::suspension::{EntryPoint, SuspensionPlan};
 use crate::emit::table::InImage;
 use crate::emit::wide::limbs;
-use crate::trace::Mode;
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::batch_splitting::TraceShape;
 use crate::trace::condition_numbering::ValueNumbering;
 use crate::trace::passes::TracePasses;
 use crate::trace::tree::PointPlace;
+use crate::trace::{Mode, TraceBuild};
+use crate::trace_ir::codegen;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -101,6 +102,8 @@ pub(crate) struct Output {
     pub passes: TracePasses,
     /// Indices of the paths whose end a trace reaches.
     pub completed: Vec<usize>,
+    /// Whether a trace was generated from the trace IR.
+    pub from_tree: bool,
     /// The structure of a trace function.
     pub shape: Option<TraceShape>,
     /// Upper bounds of values.
@@ -314,12 +317,13 @@ impl<'a> Emitter<'a> {
             Mode::Trace(build) => build.passes,
             _ => TracePasses::without(&[]),
         };
+        let from_tree = matches!(&mode, Mode::Trace(build) if build.tree.is_some());
         let (points, completed) = match mode {
             Mode::Generic => Default::default(),
             Mode::Profile(points) => (points.list(), Vec::new()),
             Mode::Trace(build) => (Vec::new(), Vec::from_iter(build.completed)),
         };
-        Ok((b, Output { places, missing: headers.missing(), points, passes, completed, shape, bounds }))
+        Ok((b, Output { places, missing: headers.missing(), points, passes, completed, from_tree, shape, bounds }))
     }
 
     /// The structure of a trace function.
@@ -358,6 +362,9 @@ impl<'a> Emitter<'a> {
 
     /// Emits the processing of one packet, from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
+        if let Mode::Trace(TraceBuild { tree: Some(tree), .. }) = self.mode {
+            return codegen::emit(self, tree);
+        }
         self.clear()?;
         match self.entry {
             EntryPoint::Whole | EntryPoint::KeyPrefetch => {}
@@ -444,8 +451,7 @@ impl<'a> Emitter<'a> {
             }
             stage::DROPPED => {
                 self.commit();
-                let drop = self.drop;
-                self.b.ins().jump(drop, &[]);
+                self.jump_to_drop();
             }
             stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.side_exit() => {
                 let side_exit = self.side_exit_block();
@@ -474,6 +480,13 @@ impl<'a> Emitter<'a> {
             self.describe(offset_of!(abi::Packet, priority), priority);
         }
         // Dead-code elimination removes this if the program does not read it.
+        let depth = self.queue_depth(port, priority);
+        self.preset(standard.enq_qdepth, depth);
+        self.preset(standard.deq_qdepth, depth);
+    }
+
+    /// The depth of a port's queue for a priority.
+    pub(crate) fn queue_depth(&mut self, port: Value, priority: Value) -> Value {
         let depths = offset_of!(abi::Runtime, depths) as i32;
         let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
         let number = self.b.ins().band_imm_u(port, 511);
@@ -481,9 +494,7 @@ impl<'a> Emitter<'a> {
         let queue = self.b.ins().bor(queues, priority);
         let offset = self.b.ins().ishl_imm_u(queue, 2);
         let place = self.b.ins().iadd(depths, offset);
-        let depth = self.b.ins().uload32(self.flags.runtime, place, 0);
-        self.preset(standard.enq_qdepth, depth);
-        self.preset(standard.deq_qdepth, depth);
+        self.b.ins().uload32(self.flags.runtime, place, 0)
     }
 
     /// Sets the egress port and writes it to the packet's descriptor immediately. Cranelift computes values as late as
@@ -601,7 +612,7 @@ impl<'a> Emitter<'a> {
     }
 
     /// A 32-bit member of the packet's descriptor.
-    fn described(&mut self, at: usize) -> Value {
+    pub(crate) fn described(&mut self, at: usize) -> Value {
         let descriptor = self.descriptor();
         self.b.ins().uload32(self.flags.descriptor, descriptor, at as i32)
     }
@@ -662,6 +673,18 @@ impl<'a> Emitter<'a> {
         self.enter(go_on);
     }
 
+    /// Gives the packet verdict `Drop`.
+    pub(crate) fn jump_to_drop(&mut self) {
+        let drop = self.drop;
+        self.b.ins().jump(drop, &[]);
+    }
+
+    /// Notes in the packet's descriptor that parsing ended without error.
+    pub(crate) fn no_parser_error(&mut self) {
+        let none = self.c64(0);
+        self.describe(offset_of!(abi::Packet, parser_error), none);
+    }
+
     /// Gives the packet verdict `Fault`.
     pub(crate) fn jump_to_fault(&mut self) {
         let fault = self.fault;
@@ -700,6 +723,16 @@ impl<'a> Emitter<'a> {
         }
     }
 
+    /// Makes the packet's first byte a root, and returns its address.
+    pub(crate) fn begin_at_start(&mut self) -> Value {
+        let start = self.described(offset_of!(abi::Packet, start));
+        let buffer = self.packet_buffer();
+        let start = self.b.ins().iadd(buffer, start);
+        self.store_frame((FRAME_WORDS * 8) as i32, start);
+        self.keep_root(Root::START);
+        start
+    }
+
     /// Initialises the slots of a packet.
     fn clear(&mut self) -> Result<()> {
         for i in 0..self.p.slots.len() {
@@ -718,11 +751,7 @@ impl<'a> Emitter<'a> {
             let most = self.c64(MAX_STEPS);
             self.b.def_var(steps, most);
         }
-        let start = self.described(offset_of!(abi::Packet, start));
-        let buffer = self.packet_buffer();
-        let start = self.b.ins().iadd(buffer, start);
-        self.store_frame((FRAME_WORDS * 8) as i32, start);
-        self.keep_root(Root::START);
+        let start = self.begin_at_start();
         self.begin_paths();
         self.set_cursor(At::START);
         self.b.def_var(self.suffix_start, start);

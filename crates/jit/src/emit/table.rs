@@ -215,8 +215,8 @@ impl<'a> Emitter<'a> {
             4 => vec![self.b.ins().uload32(flags, entry, at)],
             _ => (at..at + bytes as i32).step_by(8).map(|at| self.b.ins().load(types::I64, flags, entry, at)).collect(),
         };
-        if let (Some(place), Some(&lowest)) = (in_image.filter(|_| self.is_trace()), limbs.first()) {
-            self.images.insert(lowest, InImage { entry, at: place, width, flags });
+        if let (Some(at), Some(&lowest)) = (in_image.filter(|_| self.is_trace()), limbs.first()) {
+            self.images.insert(lowest, InImage { entry, at, width, flags });
         }
         if let ([limb], 1..64) = (&limbs[..], width) {
             self.param_bounds.insert(*limb, (1 << width) - 1);

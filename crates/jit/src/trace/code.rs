@@ -17,6 +17,9 @@ use crate::trace::exit_counters::ExitSites;
 use crate::trace::passes::{TracePass, TracePasses};
 use crate::trace::tree::{self, PointPlace};
 use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
+use crate::trace_ir::TraceIr;
+use crate::trace_ir::build::build_completed;
+use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, Unsupported};
 
 /// A variant of the generic function that records each packet's path in [`hopwright_abi::Runtime::profile`].
@@ -75,6 +78,7 @@ pub struct TraceCode {
     paths: Vec<Path>,
     lines: Vec<(Range<u32>, Span)>,
     compile_time: Duration,
+    missing: Option<String>,
 }
 
 impl TraceCode {
@@ -95,7 +99,7 @@ impl TraceCode {
     ) -> Result<Option<TraceCode>, Unsupported> {
         let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
         compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
-        let code = TraceCode::compile(&compiler, compiled, paths, attributes, TracePasses::without(without));
+        let code = TraceCode::compile(&compiler, pipeline, compiled, paths, attributes, TracePasses::without(without));
         *sites = compiler.exit_sites.take();
         Ok(code?.map(|code| TraceCode { _zeros: compiler.zeros, ..code }))
     }
@@ -103,6 +107,7 @@ impl TraceCode {
     /// The code, without the zeros.
     fn compile(
         compiler: &Compiler,
+        pipeline: &Pipeline,
         compiled: &CompiledPipeline,
         paths: &[Path],
         attributes: &[ExternAttributes],
@@ -114,6 +119,11 @@ impl TraceCode {
             compiler.generate(EntryPoint::Whole, &mode, false)
         };
         let mut paths = paths.to_vec();
+        let is_faster = |tree: &TraceIr| tree.moves_headers() && !tree.encrypts();
+        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes, is_faster) {
+            Ok(code) => return Ok(Some(code)),
+            Err(missing) => Some(missing),
+        };
         let Generated { code, text: Text { lines, .. }, .. } = loop {
             let generated = generate(&paths)?;
             if generated.completed.is_empty() {
@@ -126,7 +136,88 @@ impl TraceCode {
         };
         let code = compiler.link(code)?;
         let compile_time = begin.elapsed();
-        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time }))
+        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, missing }))
+    }
+
+    /// Compiles traces as [`TraceCode::new`] does, but only from the trace IR, whether or not that yields the faster code.
+    ///
+    /// # Errors
+    /// What the tree of the paths has for which no code can be generated.
+    pub fn from_trace_ir(
+        pipeline: &Pipeline,
+        compiled: &CompiledPipeline,
+        paths: &[Path],
+        attributes: &[ExternAttributes],
+        sites: &mut ExitSites,
+    ) -> Result<TraceCode, String> {
+        let compiler = Compiler::new(pipeline, TargetMachine::Host).map_err(|e| e.message)?;
+        compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
+        let (passes, is_faster) = (TracePasses::without(&[]), |_: &TraceIr| true);
+        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes, is_faster);
+        *sites = compiler.exit_sites.take();
+        code.map(|code| TraceCode { _zeros: compiler.zeros, ..code })
+    }
+
+    /// Code that is generated from the trace IR, without the zeros.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn from_tree(
+        compiler: &Compiler,
+        pipeline: &Pipeline,
+        compiled: &CompiledPipeline,
+        paths: &[Path],
+        attributes: &[ExternAttributes],
+        passes: TracePasses,
+        is_faster: impl Fn(&TraceIr) -> bool,
+    ) -> Result<TraceCode, String> {
+        let begin = Instant::now();
+        if !passes.has(TracePass::TraceIr) {
+            return Err("the pass trace-ir is left out".into());
+        }
+        let mut paths = paths.to_vec();
+        let mut tree = loop {
+            let (tree, completed) = build_completed(pipeline, &paths, attributes);
+            if completed.is_empty() {
+                return Err("no path that ends".into());
+            }
+            if completed.len() == paths.len() {
+                break tree;
+            }
+            paths = completed.into_iter().map(|path| paths[path].clone()).collect();
+        };
+        if !is_faster(&tree) {
+            return Err(
+                "the emitter's own walk yields faster code, because no header moves, or because something is encrypted"
+                    .into(),
+            );
+        }
+        for pass in Pass::ALL {
+            let named = match pass {
+                Pass::GuardElimination => TracePass::GuardElimination,
+                Pass::GuardHoisting => TracePass::GuardHoisting,
+                Pass::GuardSinking => TracePass::BatchSplitting,
+                Pass::GuardCoalescing => TracePass::PacketGuardCoalescing,
+            };
+            if passes.has(named) {
+                pass.run(&mut tree);
+            }
+        }
+        let mode = || {
+            let completed = (0..paths.len()).collect();
+            let build = TraceBuild::new(&paths, compiled.run(), attributes, passes);
+            Mode::Trace(TraceBuild { tree: Some(&tree), completed, ..build })
+        };
+        let generated = compiler.generate(EntryPoint::Whole, &mode, false).map_err(|e| e.message)?;
+        let Generated { code, text: Text { lines, .. }, .. } = generated;
+        let code = compiler.link(code).map_err(|e| e.message)?;
+        let compile_time = begin.elapsed();
+        Ok(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, missing: None })
+    }
+
+    /// Why the code was not generated from the trace IR, if it was not.
+    pub fn missing(&self) -> Option<&str> {
+        self.missing.as_deref()
     }
 
     /// The paths that have code.

@@ -2,8 +2,10 @@
 //! are stored with the fewest instructions.
 
 use std::collections::BTreeMap;
+use std::mem::offset_of;
 
 use cranelift_codegen::ir::{InstBuilder, Value, ValueDef, types};
+use hopwright_abi as abi;
 
 use crate::emit::Emitter;
 use crate::emit::bytes::int;
@@ -15,15 +17,15 @@ use crate::trace::{DeferredEffect, Mode, TraceState};
 /// The minimum number of bytes for which a copy from the entry is cheaper than stores of numbers.
 const LEAST_COPIED: i64 = 4;
 
-/// A written field: its first bit relative to its root, its width, and its value.
-struct Piece {
-    from: i64,
-    width: u32,
-    value: Vec<Value>,
+/// A written field: its first bit relative to an address, its width, and its value.
+pub(crate) struct Piece {
+    pub from: i64,
+    pub width: u32,
+    pub value: Vec<Value>,
 }
 
 impl Piece {
-    fn to(&self) -> i64 {
+    pub(crate) fn to(&self) -> i64 {
         self.from + i64::from(self.width)
     }
 }
@@ -55,29 +57,36 @@ impl Emitter<'_> {
         }
         for (root, mut pieces) in pieces {
             pieces.sort_by_key(|p| p.from);
+            let base = self.root(root);
             for run in pieces.chunk_by(|a, b| a.to() == b.from) {
-                self.store_run(root, run);
+                self.store_run(base, run);
             }
         }
         for effect in held {
-            match effect {
-                DeferredEffect::Count(handle, offset) => {
-                    let cells = self.batch_invariant(BatchInvariant::State(handle));
-                    let cell = self.b.ins().iadd(cells, offset);
-                    self.count(cell);
-                }
-                DeferredEffect::CountIf(cell) => self.count_if(cell),
-                DeferredEffect::Register(_, cell, words) => {
-                    for (i, word) in words.into_iter().enumerate() {
-                        self.b.ins().store(self.flags.cells, word, cell, 8 * i as i32);
-                    }
+            self.happen(effect);
+        }
+    }
+
+    /// Commits an effect.
+    pub(crate) fn happen(&mut self, effect: DeferredEffect) {
+        match effect {
+            DeferredEffect::Count(handle, offset) => {
+                let cells = self.batch_invariant(BatchInvariant::State(handle));
+                let cell = self.b.ins().iadd(cells, offset);
+                self.count(cell);
+            }
+            DeferredEffect::CountIf(cell) => self.count_if(cell),
+            DeferredEffect::Priority(priority) => self.describe(offset_of!(abi::Packet, priority), priority),
+            DeferredEffect::Register(_, cell, words) => {
+                for (i, word) in words.into_iter().enumerate() {
+                    self.b.ins().store(self.flags.cells, word, cell, 8 * i as i32);
                 }
             }
         }
     }
 
     /// Stores adjacent fields. Bytes that are adjacent in an entry's image, too, are copied.
-    fn store_run(&mut self, root: Root, run: &[Piece]) {
+    pub(crate) fn store_run(&mut self, base: Value, run: &[Piece]) {
         for first in 0..run.len() {
             let Some(image) = self.image_of(&run[first]) else { continue };
             let next = |(i, piece): &(usize, &Piece)| {
@@ -88,13 +97,12 @@ impl Emitter<'_> {
             let count = run[first..].iter().enumerate().take_while(next).count();
             let (begin, end) = (run[first].from / 8, run[first + count - 1].to() / 8);
             if end - begin >= LEAST_COPIED {
-                self.store_numbers(root, &run[..first]);
-                let base = self.root(root);
+                self.store_numbers(base, &run[..first]);
                 self.copy(image, base, begin as i32, (end - begin) as u32);
-                return self.store_run(root, &run[first + count..]);
+                return self.store_run(base, &run[first + count..]);
             }
         }
-        self.store_numbers(root, run);
+        self.store_numbers(base, run);
     }
 
     /// The bytes of a field in an entry's image.
@@ -123,14 +131,13 @@ impl Emitter<'_> {
     }
 
     /// Stores adjacent fields from their values.
-    fn store_numbers(&mut self, root: Root, run: &[Piece]) {
+    fn store_numbers(&mut self, base: Value, run: &[Piece]) {
         if run.is_empty() {
             return;
         }
         // Fields at the ends that do not start or end at a byte boundary are stored separately.
         let first = run.iter().position(|p| p.from % 8 == 0).unwrap_or(run.len());
         let last = run.iter().rposition(|p| p.to() % 8 == 0).map_or(first, |i| i + 1).max(first);
-        let base = self.root(root);
         for p in run[..first].iter().chain(&run[last..]) {
             let at = p.from.div_euclid(8);
             self.store_bits(self.flags.packet, base, at as i32, (p.from - 8 * at) as u32, p.width, &p.value);

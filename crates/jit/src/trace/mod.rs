@@ -40,6 +40,7 @@ use crate::trace::condition_numbering::KnownConditions;
 use crate::trace::guard_coalescing::packet::PendingGuards;
 use crate::trace::passes::{TracePass, TracePasses};
 use crate::trace::tree::PointPlace;
+use crate::trace_ir::TraceIr;
 use hopwright_abi::{self as abi, ExternAttributes};
 
 /// The maximum number of blocks in a trace function, whose size grows with the number of paths.
@@ -99,6 +100,8 @@ pub(crate) struct TraceBuild<'a> {
     pub all: abi::RunBatch,
     /// Attributes of the extern objects.
     pub attributes: &'a [ExternAttributes],
+    /// The tree of the paths, if code is generated from it.
+    pub tree: Option<&'a TraceIr>,
     /// The passes that the trace gets.
     pub passes: TracePasses,
     /// The block that packets take side exits to.
@@ -124,6 +127,7 @@ impl<'a> TraceBuild<'a> {
             paths,
             all,
             attributes,
+            tree: None,
             passes,
             exit: None,
             roots: Vec::new(),
@@ -141,6 +145,8 @@ pub(crate) enum DeferredEffect {
     Count(i32, Value),
     /// Counts the packet in the cell at an address, unless that is null.
     CountIf(Value),
+    /// Gives the packet a priority.
+    Priority(Value),
     /// Writes words to a cell of a register.
     Register(ExternId, Value, Vec<Value>),
 }
@@ -290,6 +296,15 @@ impl<'a> Emitter<'a> {
         true
     }
 
+    /// Takes a side exit unless the condition has an outcome.
+    pub(crate) fn exit_unless(&mut self, condition: Value, holds: bool) {
+        let exit = self.side_exit_block();
+        let go_on = self.b.create_block();
+        let (yes, no) = if holds { (go_on, exit) } else { (exit, go_on) };
+        self.b.ins().brif(condition, yes, &[], no, &[]);
+        self.enter(go_on);
+    }
+
     /// Takes a side exit unless the condition holds.
     pub(crate) fn guard(&mut self, condition: Value) {
         self.emit_guard(condition, true);
@@ -332,6 +347,16 @@ impl<'a> Emitter<'a> {
     /// A value loaded earlier from the packet, if its memory has not changed.
     pub(crate) fn loaded(&self, base: Value, at: i32, bytes: u32) -> Option<Value> {
         self.flow.trace.loaded.get(&(base, at, bytes)).copied()
+    }
+
+    /// All values loaded from the packet.
+    pub(crate) fn loaded_bytes(&self) -> BTreeMap<(Value, i32, u32), Value> {
+        self.flow.trace.loaded.clone()
+    }
+
+    /// Sets the values that are loaded from the packet.
+    pub(crate) fn set_loaded(&mut self, loaded: BTreeMap<(Value, i32, u32), Value>) {
+        self.flow.trace.loaded = loaded;
     }
 
     /// Remembers a value loaded from the packet.

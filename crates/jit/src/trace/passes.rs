@@ -3,6 +3,8 @@
 /// A pass over traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TracePass {
+    /// Code is generated from the trace IR, if that supports all operations of the traces and yields the faster code.
+    TraceIr,
     /// No condition is tested twice.
     ConditionNumbering,
     /// Selects on several keys become trees that test no key twice.
@@ -29,9 +31,10 @@ pub enum TracePass {
 
 impl TracePass {
     /// All passes, in the order in which they run.
-    pub const ALL: [TracePass; 11] = {
+    pub const ALL: [TracePass; 12] = {
         use TracePass::*;
         [
+            TraceIr,
             ConditionNumbering,
             GuardTree,
             PacketGuardCoalescing,
@@ -49,6 +52,7 @@ impl TracePass {
     /// The name on command lines.
     pub fn name(self) -> &'static str {
         match self {
+            TracePass::TraceIr => "trace-ir",
             TracePass::ConditionNumbering => "condition-numbering",
             TracePass::GuardTree => "guard-tree",
             TracePass::PacketGuardCoalescing => "packet-guard-coalescing",

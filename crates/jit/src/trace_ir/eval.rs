@@ -333,6 +333,8 @@ impl Run<'_> {
                     (table, Found { hit: true, .. }) => Happened::CountHit(table.to_string()),
                     _ => continue,
                 },
+                // A queue's order is not part of what is compared.
+                Effect::Priority(_) => continue,
                 Effect::Write { register, index, value } => {
                     Happened::Write(register.to_string(), self.number(*index)?, self.data(*value)?.bits)
                 }

@@ -14,6 +14,7 @@
 //! [`recording`] of the reference interpreter. [`passes`] improve it.
 
 pub mod build;
+pub(crate) mod codegen;
 pub mod eval;
 pub mod passes;
 pub mod recording;
@@ -23,10 +24,40 @@ pub mod verify;
 
 use std::sync::Arc;
 
-use values::{ValueId, Values};
+use hopwright_ir::{Span, Type};
+
+use values::{Invariance, Op, ValueId, Values};
 
 /// The name of a table, action, extern or place in the program.
 pub type Name = Arc<str>;
+
+/// A place in the program, with what is decided there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The place and the condition, for people.
+    pub text: Name,
+    /// The place; none in trees that were read from text.
+    pub span: Span,
+}
+
+impl Site {
+    /// The same place, with more text.
+    pub(crate) fn about(self, what: &str) -> Site {
+        Site { text: format!("{}{what}", self.text).into(), ..self }
+    }
+}
+
+impl From<&str> for Site {
+    fn from(text: &str) -> Site {
+        Site { text: text.into(), span: Span::none() }
+    }
+}
+
+impl From<&Site> for Site {
+    fn from(site: &Site) -> Site {
+        site.clone()
+    }
+}
 
 /// Index into [`TraceIr::nodes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,8 +97,8 @@ pub struct Guard {
     pub condition: ValueId,
     /// The outcome on the trace.
     pub holds: bool,
-    /// The place in the program and the condition, for people.
-    pub site: Name,
+    /// Where the program decides it.
+    pub site: Site,
 }
 
 /// The end of a node.
@@ -81,15 +112,15 @@ pub enum End {
         yes: NodeId,
         /// The node if not.
         no: NodeId,
-        /// The place in the program and the condition, for people.
-        site: Name,
+        /// Where the program decides it.
+        site: Site,
     },
     /// A trace ends.
     Leaf(Leaf),
     /// A side exit.
     Exit {
-        /// Why, for people.
-        site: Name,
+        /// Where, and why.
+        site: Site,
     },
 }
 
@@ -114,6 +145,8 @@ pub enum Effect {
     },
     /// Counts the packet in an entry's direct counter, unless it is a default entry.
     CountHit(ValueId),
+    /// Gives the packet a priority for its port's queue.
+    Priority(ValueId),
     /// Writes a cell of a register; nothing if there is no such cell.
     Write {
         /// The register.
@@ -179,10 +212,39 @@ impl TraceIr {
     pub fn reason(&self, exit: eval::Exit) -> String {
         let Some(node) = self.nodes.get(exit.node.index()) else { return String::new() };
         match (node.guards.get(exit.guard), &node.end) {
-            (Some(guard), _) => format!("{} is {}", guard.site, !guard.holds),
-            (None, End::Exit { site }) => site.to_string(),
+            (Some(guard), _) => format!("{} is {}", guard.site.text, !guard.holds),
+            (None, End::Exit { site }) => site.text.to_string(),
             (None, _) => String::new(),
         }
+    }
+
+    /// Whether a trace changes the size of headers such that others move, or begins the packet in its headroom.
+    pub fn moves_headers(&self) -> bool {
+        self.nodes.iter().any(|node| match &node.end {
+            End::Leaf(Leaf { verdict: Verdict::Forward { headers, payload, .. }, .. }) => {
+                self.are_moved(headers, *payload)
+            }
+            _ => false,
+        })
+    }
+
+    fn are_moved(&self, headers: &[ValueId], payload: Place) -> bool {
+        let (mut bit, mut moved) = (8 * i64::from(payload.offset), false);
+        for value in headers.iter().rev() {
+            if matches!(self.values.data_type(*value), Some(Type::Varbit(_))) {
+                return false;
+            }
+            bit -= i64::from(self.values.width(*value));
+            if let Op::Packet { base, bit: from } = self.values[*value].op {
+                moved |= base != payload.base || i64::from(from) != bit;
+            }
+        }
+        payload.base.is_none() && (bit < 0 || (bit > 0 && moved))
+    }
+
+    /// Whether something depends on an encrypted block.
+    pub fn encrypts(&self) -> bool {
+        self.values.iter().any(|data| data.invariance == Invariance::AfterCipher)
     }
 
     /// The number of leaves.
@@ -230,7 +292,7 @@ impl Leaf {
         for effect in &self.effects {
             match effect {
                 Effect::Count { index, .. } => values.push(*index),
-                Effect::CountHit(entry) => values.push(*entry),
+                Effect::CountHit(value) | Effect::Priority(value) => values.push(*value),
                 Effect::Write { index, value, .. } => values.extend([*index, *value]),
             }
         }

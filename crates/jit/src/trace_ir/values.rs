@@ -187,6 +187,11 @@ impl Values {
         self.data.len()
     }
 
+    /// All values, operands before their uses.
+    pub fn iter(&self) -> impl Iterator<Item = &ValueData> {
+        self.data.iter()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
@@ -288,6 +293,16 @@ impl Values {
     /// Width in bits; 0 for entries.
     pub fn width(&self, id: ValueId) -> u32 {
         self.data_type(id).map_or(0, Type::width)
+    }
+
+    /// Whether a value is the packet's bits right behind another one.
+    pub fn are_adjacent(&self, first: ValueId, second: ValueId) -> bool {
+        match (&self[first].op, &self[second].op) {
+            (Op::Packet { base, bit }, Op::Packet { base: other, bit: next }) => {
+                base == other && bit.checked_add(self.width(first)) == Some(*next)
+            }
+            _ => false,
+        }
     }
 
     /// The opposite of a condition.
@@ -417,6 +432,15 @@ impl Values {
             BinaryOp::Eq | BinaryOp::Ne => match self[a].op.clone() {
                 Op::Cast(inner) if self.data_type(inner) == Some(Type::Bool) => {
                     Some(if (op == BinaryOp::Eq) != zero { inner } else { self.not(inner) })
+                }
+                // One of two constants.
+                Op::Mux(condition, x, y) if self.as_constant(x).is_some() && self.as_constant(y).is_some() => {
+                    let outcome = |v: ValueId| (self.as_constant(v) == Some(&constant)) == (op == BinaryOp::Eq);
+                    match (outcome(x), outcome(y)) {
+                        (true, false) => Some(condition),
+                        (false, true) => Some(self.not(condition)),
+                        (same, _) => Some(self.truth(same)),
+                    }
                 }
                 // A zero-extended value is compared in its own width.
                 Op::Cast(inner) => match self.data_type(inner) {

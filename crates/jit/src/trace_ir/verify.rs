@@ -75,6 +75,11 @@ impl Established {
         vec![(*yes, outcome(true)), (*no, outcome(false))]
     }
 
+    /// The number of bytes behind a base that the packet is known to contain.
+    pub fn bytes_behind(&self, base: Option<ValueId>) -> u32 {
+        self.bytes.get(&base).copied().unwrap_or(0)
+    }
+
     /// Whether the packet is known to contain the bytes in front of a place.
     pub fn contains(&self, place: Place) -> bool {
         place == Place::default() || self.bytes.get(&place.base).is_some_and(|bytes| *bytes >= place.offset)
@@ -223,6 +228,7 @@ fn verify_leaf(ir: &TraceIr, established: &mut Established, leaf: &Leaf) -> Resu
                 return Err("only hits are counted".into());
             }
             Effect::CountHit(_) => {}
+            Effect::Priority(value) => number(&ir.values, *value)?,
             Effect::Write { index, value, .. } => {
                 number(&ir.values, *index)?;
                 number(&ir.values, *value)?;

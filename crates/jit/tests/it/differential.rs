@@ -194,7 +194,7 @@ fn differential_packets_stay_on_their_traces() {
     let frequent = frequent();
     let batch: Vec<&[u8]> = views(&frequent).repeat(5);
     let on_traces = compare_traces(&router, &views(&frequent), &batch).unwrap();
-    assert_eq!(on_traces, Some(OnTraces { completed: batch.len() as u64, side_exits: 0 }));
+    assert_eq!(on_traces, Some(OnTraces { completed: batch.len() as u64, side_exits: 0, from_tree: true }));
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn differential_other_packets_take_side_exits() {
     let all: Vec<&[u8]> = [&frequent[..], &others[..], &frequent[..3], &others[2..]].concat();
     let on_traces = compare_traces(&router, &frequent, &all).unwrap();
     let side_exits = 2 * others.len() as u64 - 2;
-    assert_eq!(on_traces, Some(OnTraces { completed: all.len() as u64 - side_exits, side_exits }));
+    assert_eq!(on_traces, Some(OnTraces { completed: all.len() as u64 - side_exits, side_exits, from_tree: true }));
 }
 
 /// Each path alone: all others leave it.

@@ -14,7 +14,7 @@ use hopwright_jit::trace_ir::passes::Pass;
 use hopwright_jit::trace_ir::text::{parse, print};
 use hopwright_jit::trace_ir::values::{Op, ValueId, ValueType};
 use hopwright_jit::trace_ir::verify::verify;
-use hopwright_jit::trace_ir::{Effect, End, Guard, Leaf, NodeId, Place, TraceIr, Verdict};
+use hopwright_jit::trace_ir::{Effect, End, Guard, Leaf, NodeId, Place, Site, TraceIr, Verdict};
 use num_bigint::BigUint;
 
 const OUTPUT: &str = "; output:\n";
@@ -103,7 +103,7 @@ impl Trees {
             let (condition, bytes) = self.condition(known);
             let holds = bytes.is_some() || self.dice.below(3) > 0;
             known = known.max(bytes.unwrap_or(0));
-            let site = format!("guard {}", self.dice.below(100)).into();
+            let site = Site::from(format!("guard {}", self.dice.below(100)).as_str());
             self.ir[id].guards.push(Guard { condition, holds, site });
         }
         self.ir[id].end = match self.dice.below(4) {
@@ -159,6 +159,13 @@ impl Trees {
                 let number = values.constant(a % (2 * BYTES), Type::Bits(32));
                 (values.data(Op::Binary(BinaryOp::Lt, length, number), Type::Bool), None)
             }
+            3 => {
+                let [number, block] = [a % 2, b % 2].map(|number| values.constant(number, Type::Bits(8)));
+                let function = "mac.encrypt".into();
+                let cipher = Op::Call { function, args: vec![number, block], result: 0, cipher: true };
+                let (block, expected) = (values.data(cipher, Type::Bits(8)), values.constant(b, Type::Bits(8)));
+                (values.data(Op::Binary(compare, block, expected), Type::Bool), None)
+            }
             _ => {
                 // Values are small, so that some packets satisfy several guards.
                 let width = [1, 3, 4, 8, 8, 16][(a >> 8) as usize % 6].min(8 * known as u32);
@@ -192,8 +199,8 @@ impl Environment for Defaults {
         None
     }
 
-    fn call(&mut self, _function: &str, _args: &[Value], _number: u32) -> Option<BigUint> {
-        None
+    fn call(&mut self, _function: &str, args: &[Value], _number: u32) -> Option<BigUint> {
+        Some(args.iter().map(|arg| arg.bits.clone()).sum())
     }
 
     fn queue_depth(&mut self, _port: u16, _priority: u8) -> Option<u32> {

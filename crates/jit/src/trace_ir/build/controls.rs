@@ -9,7 +9,7 @@ use num_traits::ToPrimitive;
 use super::{Builder, Context, Place, Point, State, Step, What, sub};
 use crate::emit::schedule::{PointId, stage};
 use crate::trace_ir::values::{Op, ValueId};
-use crate::trace_ir::{End, Leaf, Verdict};
+use crate::trace_ir::{Effect, Verdict};
 
 impl<'a> Builder<'a> {
     /// Follows what happens between the program's blocks.
@@ -42,14 +42,11 @@ impl<'a> Builder<'a> {
                 let requests: Vec<SlotId> = self.requests.of_sending().collect();
                 self.no_requests(&mut state, &requests)?;
                 let Some(port) = state.port else { return self.exit(&state, "no port") };
-                let verdict = Verdict::Forward { port, headers: state.headers, payload: state.cursor };
-                self.ir[state.node].end = End::Leaf(Leaf { effects: state.effects, verdict });
-                Ok(())
+                let verdict =
+                    Verdict::Forward { port, headers: std::mem::take(&mut state.headers), payload: state.cursor };
+                self.complete(state, verdict)
             }
-            stage::DROPPED => {
-                self.ir[state.node].end = End::Leaf(Leaf { effects: state.effects, verdict: Verdict::Drop });
-                Ok(())
-            }
+            stage::DROPPED => self.complete(state, Verdict::Drop),
             _ => self.exit(&state, "requests to the traffic manager"),
         }
     }
@@ -60,7 +57,7 @@ impl<'a> Builder<'a> {
             let (value, none) = (self.read(state, *slot), self.ir.values.constant(0u32, self.p[*slot].ty));
             let nothing = self.ir.values.equal(value, none);
             let site = format!("{} is not requested", self.p[*slot].name);
-            self.guard(state, nothing, true, &site)?;
+            self.guard(state, nothing, true, &site.as_str().into())?;
         }
         Ok(())
     }
@@ -69,7 +66,7 @@ impl<'a> Builder<'a> {
     fn unless_dropped(&mut self, state: State, port: ValueId, then: &Point<'a>) -> Step {
         let drop = self.ir.values.constant(DROP_PORT, Type::Bits(9));
         let dropped = self.ir.values.equal(port, drop);
-        self.decide(state, dropped, [&Point::stage(stage::DROPPED), then], "the packet is dropped")
+        self.decide(state, dropped, [&Point::stage(stage::DROPPED), then], &"the packet is dropped".into())
     }
 
     /// The beginning of egress.
@@ -79,6 +76,10 @@ impl<'a> Builder<'a> {
         let now = self.now();
         let zero = self.ir.values.constant(0u32, Type::Bits(32));
         let priority = self.read(state, standard.priority);
+        // Packets have priority zero before.
+        if self.ir.values.as_constant(priority).is_none_or(|priority| *priority != BigUint::ZERO) {
+            state.effects.push(Effect::Priority(priority));
+        }
         let depth = self.ir.values.data(Op::QueueDepth(port, priority), Type::Bits(19));
         for (slot, value) in [
             (standard.egress_port, port),
@@ -364,7 +365,7 @@ impl<'a> Builder<'a> {
             }
             let value = self.read(state, field.slot);
             match state.headers.last().copied() {
-                Some(last) if self.is_adjacent(last, value) => {
+                Some(last) if self.ir.values.are_adjacent(last, value) => {
                     state.headers.pop();
                     let joined = self.concatenated(&[last, value]);
                     state.headers.push(joined);
@@ -373,16 +374,6 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Whether a value is the packet's bits right behind another one.
-    fn is_adjacent(&self, first: ValueId, second: ValueId) -> bool {
-        match (&self.ir.values[first].op, &self.ir.values[second].op) {
-            (Op::Packet { base, bit }, Op::Packet { base: other, bit: next }) => {
-                base == other && bit + self.ir.values.width(first) == *next
-            }
-            _ => false,
-        }
     }
 
     /// The number that a place is, `bit<32>`.

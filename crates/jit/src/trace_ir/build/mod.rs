@@ -21,7 +21,7 @@ use hopwright_source::stack;
 
 use super::values::{Op, ValueId};
 use super::verify::Established;
-use super::{Effect, End, Guard, NodeId, Place, TraceIr};
+use super::{Effect, End, Guard, Leaf, NodeId, Place, Site, TraceIr, Verdict};
 use crate::emit::schedule::PointId;
 use crate::trace::Path;
 
@@ -33,6 +33,15 @@ const MAX_TEXT: usize = 72;
 
 /// Builds the tree of some paths of a pipeline. `attributes` describe its extern objects.
 pub fn build(pipeline: &Pipeline, paths: &[Path], attributes: &[ExternAttributes]) -> TraceIr {
+    build_completed(pipeline, paths, attributes).0
+}
+
+/// As [`build`]. Also returns the indices of the paths that end at a leaf.
+pub(crate) fn build_completed(
+    pipeline: &Pipeline,
+    paths: &[Path],
+    attributes: &[ExternAttributes],
+) -> (TraceIr, BTreeSet<usize>) {
     let lowered = suspension_points::lower(pipeline);
     let (pipeline, requests) = match &lowered {
         Some((lowered, requests)) => (lowered, requests.clone()),
@@ -41,7 +50,17 @@ pub fn build(pipeline: &Pipeline, paths: &[Path], attributes: &[ExternAttributes
     stack::with_room(|| {
         let state_order = parser_graph::order(pipeline);
         let ir = TraceIr::new(&pipeline.name);
-        Builder { p: pipeline, requests, paths, attributes, state_order, ir, work: Vec::new() }.run()
+        Builder {
+            p: pipeline,
+            requests,
+            paths,
+            attributes,
+            state_order,
+            ir,
+            completed: BTreeSet::new(),
+            work: Vec::new(),
+        }
+        .run()
     })
 }
 
@@ -146,11 +165,13 @@ struct Builder<'a> {
     /// The parser's states in the order of their points.
     state_order: Vec<usize>,
     ir: TraceIr,
+    /// Indices of the paths that end at a leaf.
+    completed: BTreeSet<usize>,
     work: Vec<(Point<'a>, State)>,
 }
 
 impl<'a> Builder<'a> {
-    fn run(mut self) -> TraceIr {
+    fn run(mut self) -> (TraceIr, BTreeSet<usize>) {
         let start = self.start();
         let first = self.state_point(self.p.parser.start.0 as usize);
         // A path that ends at once has a side exit.
@@ -158,7 +179,7 @@ impl<'a> Builder<'a> {
         while let Some((point, state)) = self.work.pop() {
             let _ = self.follow(&point, state);
         }
-        self.ir
+        (self.ir, self.completed)
     }
 
     /// The state of a packet as received.
@@ -240,14 +261,21 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Ends paths with a leaf.
+    fn complete(&mut self, state: State, verdict: Verdict) -> Step {
+        self.completed.extend(state.paths.iter().map(|(path, _)| *path));
+        self.ir[state.node].end = End::Leaf(Leaf { effects: state.effects, verdict });
+        Ok(())
+    }
+
     /// Ends a path with a side exit.
-    fn exit(&mut self, state: &State, site: &str) -> Step {
+    fn exit(&mut self, state: &State, site: impl Into<Site>) -> Step {
         self.ir[state.node].end = End::Exit { site: site.into() };
         Err(Stopped)
     }
 
     /// Guards that a condition has an outcome.
-    fn guard(&mut self, state: &mut State, condition: ValueId, holds: bool, site: &str) -> Step {
+    fn guard(&mut self, state: &mut State, condition: ValueId, holds: bool, site: &Site) -> Step {
         let condition = *state.known.get(&condition).unwrap_or(&condition);
         match self.decided(condition) {
             Some(truth) if truth == holds => return Ok(()),
@@ -260,7 +288,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Branches on a condition, and returns the states behind both outcomes.
-    fn branch(&mut self, state: &State, condition: ValueId, site: &str) -> (State, State) {
+    fn branch(&mut self, state: &State, condition: ValueId, site: &Site) -> (State, State) {
         let [yes, no] = [(); 2].map(|()| self.ir.add_node(""));
         self.ir[state.node].end = End::Branch { condition, yes, no, site: site.into() };
         let outcome = |builder: &mut Builder<'a>, node, holds| {
@@ -272,7 +300,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Continues at one of two points, by a condition.
-    fn decide(&mut self, mut state: State, condition: ValueId, [yes, no]: [&Point<'a>; 2], site: &str) -> Step {
+    fn decide(&mut self, mut state: State, condition: ValueId, [yes, no]: [&Point<'a>; 2], site: &Site) -> Step {
         let condition = *state.known.get(&condition).unwrap_or(&condition);
         if let Some(truth) = self.decided(condition) {
             return self.go(if truth { yes } else { no }, state);
@@ -366,15 +394,16 @@ impl<'a> Builder<'a> {
     }
 
     /// A place in the program and a description, or else the text there.
-    fn site(&self, span: Span, what: &str) -> String {
+    fn site(&self, span: Span, what: &str) -> Site {
         let sources = &self.p.sources;
         let Some(quoted) = sources.quote(span) else { return what.into() };
         let text = if what.is_empty() { sources.snippet(span) } else { what };
-        match quoted.split_once("  ") {
+        let text = match quoted.split_once("  ") {
             Some((place, _)) if !text.is_empty() && !text.contains('\n') && text.len() <= MAX_TEXT => {
                 format!("{place}  {text}")
             }
             _ => quoted,
-        }
+        };
+        Site { text: text.into(), span }
     }
 }

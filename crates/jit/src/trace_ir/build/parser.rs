@@ -73,7 +73,7 @@ impl<'a> Builder<'a> {
         }
         let (end, length) = (self.place_value(end), self.ir.values.data(Op::Length, Type::Bits(32)));
         let enough = self.ir.values.data(Op::Binary(BinaryOp::Le, end, length), Type::Bool);
-        let site = self.site(span, "") + ": the packet is long enough";
+        let site = self.site(span, "").about(": the packet is long enough");
         self.guard(state, enough, true, &site)
     }
 
@@ -206,7 +206,7 @@ impl<'a> Builder<'a> {
             let rest = self.ir.values.data(Op::Slice { arg: by, hi: 2, lo: 0 }, Type::Bits(3));
             let none = self.ir.values.constant(0u32, Type::Bits(3));
             let whole = self.ir.values.equal(rest, none);
-            let site = self.site(span, "") + ": a whole number of bytes";
+            let site = self.site(span, "").about(": a whole number of bytes");
             self.guard(state, whole, true, &site)?;
         }
         let three = self.ir.values.constant(3u32, ty);
@@ -262,7 +262,7 @@ impl<'a> Builder<'a> {
         let most = header.varbit.map_or(0, |i| header.fields[i as usize].width);
         let most = self.ir.values.constant(most, Type::Bits(32));
         let fits = self.ir.values.data(Op::Binary(BinaryOp::Le, bits, most), Type::Bool);
-        let site = self.site(span, "") + ": the varbit field has room";
+        let site = self.site(span, "").about(": the varbit field has room");
         self.guard(state, fits, true, &site)?;
         let mut behind = false;
         for (i, field) in header.fields.iter().enumerate() {

@@ -7,7 +7,7 @@ use hopwright_ir::{BinaryOp, Type, bits};
 use num_bigint::BigUint;
 
 use crate::trace_ir::values::{Op, ValueId, Values};
-use crate::trace_ir::{Guard, Name, TraceIr};
+use crate::trace_ir::{Guard, Site, TraceIr};
 
 /// The maximum number of bits that one comparison tests.
 const MAX_BITS: u64 = 64;
@@ -19,7 +19,7 @@ struct Tested {
     end: u64,
     mask: BigUint,
     value: BigUint,
-    site: Name,
+    site: Site,
 }
 
 /// Runs the pass.

@@ -7,6 +7,7 @@
 mod guard_coalescing;
 mod guard_elimination;
 mod guard_hoisting;
+mod guard_sinking;
 
 use super::TraceIr;
 use super::verify::verify;
@@ -18,19 +19,22 @@ pub enum Pass {
     GuardElimination,
     /// Moves guards that are the same for all packets of a batch to the beginning.
     GuardHoisting,
+    /// Moves guards that depend on an encrypted block to the end of traces.
+    GuardSinking,
     /// Tests adjacent bytes of the packet together.
     GuardCoalescing,
 }
 
 impl Pass {
     /// All passes, in the order in which they help each other.
-    pub const ALL: [Pass; 3] = [Pass::GuardElimination, Pass::GuardHoisting, Pass::GuardCoalescing];
+    pub const ALL: [Pass; 4] = [Pass::GuardElimination, Pass::GuardHoisting, Pass::GuardSinking, Pass::GuardCoalescing];
 
     /// The name on command lines and in tests.
     pub fn name(self) -> &'static str {
         match self {
             Pass::GuardElimination => "guard-elimination",
             Pass::GuardHoisting => "guard-hoisting",
+            Pass::GuardSinking => "guard-sinking",
             Pass::GuardCoalescing => "guard-coalescing",
         }
     }
@@ -45,6 +49,7 @@ impl Pass {
         match self {
             Pass::GuardElimination => guard_elimination::run(ir),
             Pass::GuardHoisting => guard_hoisting::run(ir),
+            Pass::GuardSinking => guard_sinking::run(ir),
             Pass::GuardCoalescing => guard_coalescing::run(ir),
         }
         debug_assert_eq!(verify(ir), Ok(()), "after {}", self.name());

@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 
 use super::BINARY;
 use crate::trace_ir::values::{Op, ValueId, ValueType};
-use crate::trace_ir::{Effect, End, Guard, Leaf, Name, Node, NodeId, Place, TraceIr, Verdict};
+use crate::trace_ir::{Effect, End, Guard, Leaf, Name, Node, NodeId, Place, Site, TraceIr, Verdict};
 
 /// The widest type that the text may have.
 const MAX_WIDTH: u32 = 1 << 20;
@@ -142,6 +142,10 @@ impl Tokens {
         }
     }
 
+    fn site(&mut self) -> Result<Site> {
+        Ok(Site::from(&*self.text()?))
+    }
+
     fn small(&mut self) -> Result<u32> {
         let word = self.any_word()?;
         word.parse().map_err(|_| format!("a number is expected, not `{word}`"))
@@ -212,7 +216,7 @@ impl Parser {
                 let holds = !tokens.has('!');
                 let condition = self.operand(tokens)?;
                 tokens.sign(',')?;
-                let guard = Guard { condition, holds, site: tokens.text()? };
+                let guard = Guard { condition, holds, site: tokens.site()? };
                 if let Some((_, guards)) = &mut self.open {
                     guards.push(guard);
                 }
@@ -229,6 +233,11 @@ impl Parser {
                 self.effects.push(Effect::CountHit(entry));
                 Ok(())
             }
+            "priority" => {
+                let priority = self.operand(tokens)?;
+                self.effects.push(Effect::Priority(priority));
+                Ok(())
+            }
             "write" => {
                 let register = tokens.text()?;
                 let (index, value) = (self.next(tokens)?, self.next(tokens)?);
@@ -236,14 +245,14 @@ impl Parser {
                 Ok(())
             }
             "exit" => {
-                let site = tokens.text()?;
+                let site = tokens.site()?;
                 self.close(End::Exit { site })
             }
             "branch" => {
                 let condition = self.operand(tokens)?;
                 let [yes, no] = [self.next_block(tokens)?, self.next_block(tokens)?];
                 tokens.sign(',')?;
-                let site = tokens.text()?;
+                let site = tokens.site()?;
                 self.close(End::Branch { condition, yes, no, site })
             }
             "drop" => self.close_leaf(Verdict::Drop),

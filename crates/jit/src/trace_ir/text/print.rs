@@ -45,17 +45,17 @@ impl Printer<'_> {
             self.define(&[guard.condition], defined);
             let (not, condition) = (if guard.holds { "" } else { "!" }, self.operand(guard.condition));
             let left = self.left(Exit { node: id, guard: i });
-            self.line(4, &format!("guard {not}{condition}, {}", quoted(&guard.site)), &left);
+            self.line(4, &format!("guard {not}{condition}, {}", quoted(&guard.site.text)), &left);
         }
         self.define(&node.end.values(), defined);
         match &node.end {
             End::Exit { site } => {
                 let left = self.left(Exit { node: id, guard: node.guards.len() });
-                self.line(4, &format!("exit {}", quoted(site)), &left);
+                self.line(4, &format!("exit {}", quoted(&site.text)), &left);
             }
             End::Branch { condition, yes, no, site } => {
                 let condition = self.operand(*condition);
-                self.line(4, &format!("branch {condition}, block{}, block{}, {}", yes.0, no.0, quoted(site)), "");
+                self.line(4, &format!("branch {condition}, block{}, block{}, {}", yes.0, no.0, quoted(&site.text)), "");
             }
             End::Leaf(leaf) => self.leaf(leaf),
         }
@@ -66,6 +66,7 @@ impl Printer<'_> {
             let text = match effect {
                 Effect::Count { counter, index } => format!("count {}, {}", quoted(counter), self.operand(*index)),
                 Effect::CountHit(entry) => format!("count_hit {}", self.operand(*entry)),
+                Effect::Priority(value) => format!("priority {}", self.operand(*value)),
                 Effect::Write { register, index, value } => {
                     format!("write {}, {}, {}", quoted(register), self.operand(*index), self.operand(*value))
                 }

@@ -11,7 +11,8 @@ use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::{
-    CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, Unsupported, compile, compile_ahead, load,
+    CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, TracePass, Unsupported, compile,
+    compile_ahead, load,
 };
 use num_bigint::BigUint;
 
@@ -277,9 +278,15 @@ impl Machine {
     }
 
     /// Traces for these paths.
-    pub(crate) fn traces(&mut self, paths: &[Path]) -> Result<Option<TraceCode>, Unsupported> {
+    pub(crate) fn traces(&mut self, paths: &[Path], without: &[TracePass]) -> Result<Option<TraceCode>, Unsupported> {
         let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
-        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, &[], &mut self.sites)
+        TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, without, &mut self.sites)
+    }
+
+    /// Traces for these paths from the trace IR, if it supports all of their operations.
+    pub(crate) fn traces_from_ir(&mut self, paths: &[Path]) -> Option<TraceCode> {
+        let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
+        TraceCode::from_trace_ir(&self.pipeline, &self.compiled, paths, &attributes, &mut self.sites).ok()
     }
 
     /// Runs packets as one batch of traces, and says how many took a side exit.
@@ -429,6 +436,8 @@ pub(crate) struct OnTraces {
     pub completed: u64,
     /// Packets that took a side exit to the generic function.
     pub side_exits: u64,
+    /// Whether the code was generated from the trace IR.
+    pub from_tree: bool,
 }
 
 /// Profiles the paths of some packets, makes traces of them, and runs all packets by the interpreter, the generic function,
@@ -460,24 +469,50 @@ pub(crate) fn compare_traces(
     let mut paths: Vec<Path> = profiled.iter().filter_map(|packet| path_of(packet)).collect();
     paths.sort();
     paths.dedup();
-    let Some(traces) = machine.traces(&paths).map_err(|e| format!("no traces: {e}"))? else { return Ok(None) };
-    machine.clear_cells();
-    let (outcomes, side_exits) = machine.run_traces(&traces, all, at);
-    let by_site: u64 = machine.exit_sites.iter().sum();
-    if by_site != side_exits {
-        return Err(format!("{side_exits} side exits, but {by_site} by place: {:?}", machine.sites.texts()));
+    let mut on_traces = None;
+    // By the emitter's own walk, and from the trace IR, if that supports everything.
+    let traces = machine.traces(&paths, &[TracePass::TraceIr]).map_err(|e| format!("no traces: {e}"))?;
+    for traces in [traces, machine.traces_from_ir(&paths)].into_iter().flatten() {
+        on_traces = Some(machine.check_traces(&traces, all, at, &profile, (&expected, &generic), &cells)?);
     }
-    for (i, packet) in all.iter().enumerate() {
-        same(&outcomes[i], &expected[i], packet).map_err(|e| format!("by traces, {e}"))?;
+    Ok(on_traces)
+}
+
+impl Machine {
+    /// Runs packets by traces, which must do what is expected of them.
+    fn check_traces(
+        &mut self,
+        traces: &TraceCode,
+        all: &[&[u8]],
+        at: (u32, u64),
+        profile: &[(Path, Outcome)],
+        (expected, generic): (&[Output], &[Outcome]),
+        cells: &[Box<[u64]>],
+    ) -> Result<OnTraces, String> {
+        let machine = self;
+        machine.clear_cells();
+        machine.exit_sites.fill(0);
+        let (outcomes, side_exits) = machine.run_traces(traces, all, at);
+        let by_site: u64 = machine.exit_sites.iter().sum();
+        if by_site != side_exits {
+            return Err(format!("{side_exits} side exits, but {by_site} by place: {:?}", machine.sites.texts()));
+        }
+        for (i, packet) in all.iter().enumerate() {
+            same(&outcomes[i], &expected[i], packet).map_err(|e| format!("by traces, {e}"))?;
+            if outcomes[i].verdict == abi::Verdict::Forward as u32 && outcomes[i].priority != generic[i].priority {
+                return Err(format!("priorities differ by traces for packet {}", hex(packet)));
+            }
+        }
+        if cells != &machine.cells[..] {
+            return Err("traces and the generic function differ in counters or registers".into());
+        }
+        let with_paths: Vec<(&[u8], &Path)> =
+            all.iter().zip(profile).map(|(packet, (path, _))| (*packet, path)).collect();
+        trace_ir::check(&machine.pipeline, traces.paths(), &with_paths, at)?;
+        let off_traces = profile.iter().filter(|(path, _)| !traces.paths().contains(path)).count() as u64;
+        if side_exits > off_traces {
+            return Err(format!("{side_exits} side exits, but only {off_traces} packets have paths without traces"));
+        }
+        Ok(OnTraces { completed: all.len() as u64 - side_exits, side_exits, from_tree: traces.missing().is_none() })
     }
-    if cells != machine.cells {
-        return Err("traces and the generic function differ in counters or registers".into());
-    }
-    let with_paths: Vec<(&[u8], &Path)> = all.iter().zip(&profile).map(|(packet, (path, _))| (*packet, path)).collect();
-    trace_ir::check(pipeline, traces.paths(), &with_paths, at)?;
-    let off_traces = profile.iter().filter(|(path, _)| !traces.paths().contains(path)).count() as u64;
-    if side_exits > off_traces {
-        return Err(format!("{side_exits} side exits, but only {off_traces} packets have paths without traces"));
-    }
-    Ok(Some(OnTraces { completed: all.len() as u64 - side_exits, side_exits }))
 }

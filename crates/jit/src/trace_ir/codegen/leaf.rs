@@ -1,0 +1,224 @@
+//! Leaves: effects, and the packet that is sent. Headers are written in place in front of the payload, and only bytes that differ
+//! from those received. All operands are computed before the first store, because stores change what they are computed from.
+
+use std::mem::{offset_of, size_of};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Type as ClifType, Value, types};
+use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle};
+use hopwright_ir::{BinaryOp, Type};
+use num_traits::ToPrimitive;
+
+use super::{Codegen, Result};
+use crate::emit::bytes::int;
+use crate::trace::DeferredEffect;
+use crate::trace::deferred_effects::Piece;
+use crate::trace_ir::values::{Op, ValueId};
+use crate::trace_ir::{Effect, Leaf, Place, Verdict};
+
+/// A bit of the packet as sent: a distance from a computed byte of the packet as received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct At {
+    base: Option<ValueId>,
+    bit: i64,
+}
+
+/// A header's value, and where it begins.
+struct Placed {
+    at: At,
+    value: ValueId,
+}
+
+/// Bytes to write.
+enum Source {
+    /// As they are in the packet: pieces with their offsets.
+    Bytes(Vec<(Value, u32)>),
+    /// A number's limbs.
+    Number(Vec<Value>),
+}
+
+impl Codegen<'_, '_> {
+    pub(super) fn leaf(&mut self, leaf: &Leaf) -> Result<()> {
+        let effects = leaf.effects.iter().map(|effect| self.deferred(effect)).collect::<Result<Vec<_>>>()?;
+        match &leaf.verdict {
+            Verdict::Drop => {
+                self.g.no_parser_error();
+                effects.into_iter().for_each(|effect| self.g.happen(effect));
+                self.g.jump_to_drop();
+                Ok(())
+            }
+            Verdict::Forward { port, headers, payload } => self.forward(effects, *port, headers, *payload),
+        }
+    }
+
+    /// An effect with its operands.
+    fn deferred(&mut self, effect: &Effect) -> Result<DeferredEffect> {
+        Ok(match effect {
+            Effect::Count { counter, index } => {
+                let (id, index) = (self.object(counter)?, self.limbs(*index)?[0]);
+                let handle = (id.index() * size_of::<ExternHandle>()) as i32;
+                DeferredEffect::Count(handle, self.g.scaled(index, size_of::<CounterCell>().ilog2()))
+            }
+            Effect::CountHit(entry) => {
+                let entry = self.entry(*entry)?;
+                let (address, offset) = entry.own;
+                let at = offset + offset_of!(ActionEntry, counter) as i32;
+                DeferredEffect::CountIf(self.g.b.ins().load(types::I64, self.g.flags.entry, address, at))
+            }
+            Effect::Priority(value) => DeferredEffect::Priority(self.limbs(*value)?[0]),
+            Effect::Write { register, index, value } => {
+                let id = self.object(register)?;
+                let (index, words) = (self.limbs(*index)?[0], self.limbs(*value)?);
+                let cell = self.g.register_cell(id, index);
+                DeferredEffect::Register(id, cell, words)
+            }
+        })
+    }
+
+    fn forward(
+        &mut self,
+        effects: Vec<DeferredEffect>,
+        port: ValueId,
+        headers: &[ValueId],
+        payload: Place,
+    ) -> Result<()> {
+        let port = self.limbs(port)?[0];
+        let (placed, front) = self.place(headers, payload)?;
+        let mut pieces = Vec::new();
+        for Placed { at, value } in placed {
+            let (base, width) = (self.base(at.base)?, self.ir.values.width(value));
+            let source = self.source(at, value)?;
+            pieces.push((base, at, width, source));
+        }
+        // The address of the first byte, if it is another one.
+        let start = if front == (At { base: None, bit: 0 }) {
+            None
+        } else {
+            let base = self.base(front.base)?;
+            let address = self.g.b.ins().iadd_imm_s(base, front.bit / 8);
+            let buffer = self.g.packet_buffer();
+            if front.bit < 0 {
+                let fits = self.g.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, address, buffer);
+                self.g.exit_unless(fits, true);
+            }
+            Some(self.g.b.ins().isub(address, buffer))
+        };
+        let mut run: Vec<Piece> = Vec::new();
+        let mut run_base = None;
+        for (base, at, width, source) in pieces {
+            match source {
+                Source::Bytes(bytes) => {
+                    for (v, offset) in bytes {
+                        let at = (at.bit / 8) as i32 + offset as i32;
+                        self.g.b.ins().store(self.g.flags.packet, v, base, at);
+                    }
+                }
+                Source::Number(value) => {
+                    let follows = run_base == Some(base) && run.last().is_some_and(|last| last.to() == at.bit);
+                    if !follows && let Some(base) = run_base {
+                        self.g.store_run(base, &std::mem::take(&mut run));
+                    }
+                    run_base = Some(base);
+                    run.push(Piece { from: at.bit, width, value });
+                }
+            }
+        }
+        if let Some(base) = run_base {
+            self.g.store_run(base, &run);
+        }
+        effects.into_iter().for_each(|effect| self.g.happen(effect));
+        self.g.no_parser_error();
+        self.g.set_port(port);
+        if let Some(start) = start {
+            self.g.describe(offset_of!(abi::Packet, start), start);
+        }
+        let next = self.g.next_packet;
+        self.g.b.ins().jump(next, &[]);
+        Ok(())
+    }
+
+    /// The headers that are not in place, in order, and where the packet begins.
+    fn place(&mut self, headers: &[ValueId], payload: Place) -> Result<(Vec<Placed>, At)> {
+        let mut at = At { base: payload.base, bit: 8 * i64::from(payload.offset) };
+        let mut placed = Vec::new();
+        for &value in headers.iter().rev() {
+            let width = i64::from(self.ir.values.width(value));
+            match self.ir.values[value].op.clone() {
+                Op::Bytes { at: from, length } => {
+                    let begin = match length {
+                        Some(length) => self.in_front_of(at, length),
+                        None => None,
+                    };
+                    if begin != Some(At { base: from.base, bit: 8 * i64::from(from.offset) }) {
+                        return self.unsupported("a varbit that is moved");
+                    }
+                    at = At { base: from.base, bit: 8 * i64::from(from.offset) };
+                }
+                _ if matches!(self.data_type(value), Type::Varbit(_)) => {
+                    return self.unsupported("a varbit that is not in the packet");
+                }
+                Op::Packet { base, bit } if base == at.base && i64::from(bit) + width == at.bit => at.bit -= width,
+                _ => {
+                    at.bit -= width;
+                    placed.push(Placed { at, value });
+                }
+            }
+        }
+        placed.reverse();
+        Ok((placed, at))
+    }
+
+    /// The place a number of bytes in front of another one.
+    fn in_front_of(&self, at: At, bytes: ValueId) -> Option<At> {
+        let values = &self.ir.values;
+        if let Some(constant) = values.as_constant(bytes) {
+            return Some(At { bit: at.bit - 8 * constant.to_i64()?, ..at });
+        }
+        let base = match values[at.base?].op {
+            _ if at.base == Some(bytes) => None,
+            Op::Binary(BinaryOp::Add, rest, last) if last == bytes => Some(rest),
+            Op::Binary(BinaryOp::Add, last, rest) if last == bytes => Some(rest),
+            _ => return None,
+        };
+        Some(At { base, ..at })
+    }
+
+    /// The bytes of a value that is written to a place.
+    fn source(&mut self, at: At, value: ValueId) -> Result<Source> {
+        let width = self.ir.values.width(value);
+        if let Op::Packet { base, bit } = self.ir.values[value].op
+            && at.bit % 8 == 0
+            && bit % 8 == 0
+            && width.is_multiple_of(8)
+        {
+            let base = self.base(base)?;
+            let mut pieces = Vec::new();
+            for (ty, offset) in chunks(width / 8) {
+                let from = (bit / 8 + offset) as i32;
+                pieces.push((self.g.b.ins().load(ty, self.g.flags.packet, base, from), offset));
+            }
+            return Ok(Source::Bytes(pieces));
+        }
+        Ok(Source::Number(self.limbs(value)?))
+    }
+}
+
+/// The types and offsets of loads that cover a number of bytes. The last ones may overlap.
+fn chunks(bytes: u32) -> Vec<(ClifType, u32)> {
+    let mut chunks = Vec::new();
+    let mut done = 0;
+    while done < bytes {
+        let left = bytes - done;
+        let size = match left {
+            16.. => 16,
+            _ => 1 << left.ilog2(),
+        };
+        // One overlapping access is cheaper than several small ones.
+        let whole = left.next_power_of_two();
+        let (size, at) =
+            if size < left && whole <= bytes && whole <= 16 { (whole, bytes - whole) } else { (size, done) };
+        chunks.push((if size == 16 { types::I8X16 } else { int(size) }, at));
+        done = at + size;
+    }
+    chunks
+}

@@ -1,0 +1,186 @@
+//! Code generation: one walk over a tree emits Cranelift IR.
+//!
+//! A node is its guards, in order; a packet that fails one takes the side exit. A value is computed at its first use and kept for
+//! all uses below, because the nodes that lead to a node dominate it. Numbers have limbs as in [`crate::emit::expr`]; bytes that
+//! are only compared or copied stay in the order of the packet ([`operands`]). Effects happen at the leaf ([`leaf`]), where all
+//! their operands are computed before the first of them.
+
+mod calls;
+mod leaf;
+mod operands;
+
+use std::collections::{BTreeMap, HashMap};
+
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
+use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, UnaryOp, ValueSetId, walk};
+
+use super::recording::function_name;
+use super::values::{Invariance, Op, ValueId};
+use super::verify::Established;
+use super::{End, NodeId, TraceIr};
+use crate::Unsupported;
+use crate::emit::Emitter;
+use crate::emit::flow_state::Root;
+
+type Result<T> = std::result::Result<T, Unsupported>;
+
+/// Emits the processing of one packet by a tree.
+///
+/// # Errors
+/// The tree has an operation for which no code can be generated.
+pub(crate) fn emit(g: &mut Emitter<'_>, tree: &TraceIr) -> Result<()> {
+    let mut functions: HashMap<String, Vec<&ExternCall>> = HashMap::new();
+    for block in walk::all_blocks(g.p) {
+        walk::stmts(block, &mut |stmt| {
+            if let StmtKind::Extern(call) = &stmt.kind {
+                functions.entry(function_name(g.p, call)).or_default().push(call);
+            }
+        });
+    }
+    g.begin_at_start();
+    Codegen { ir: tree.clone(), functions, known: Known::default(), g }.tree()
+}
+
+/// An entry that a lookup has found.
+#[derive(Clone, Copy)]
+struct Entry {
+    table: TableId,
+    /// The address, and the entry's offset from it.
+    address: Value,
+    offset: i32,
+    /// The same of the table's own entry, if that leads to a profile's member.
+    own: (Value, i32),
+    /// How it is loaded before its action is known.
+    flags: MemFlagsData,
+}
+
+/// What has been computed on the way to a point.
+#[derive(Clone, Default)]
+struct Known {
+    /// Numbers.
+    limbs: HashMap<ValueId, Vec<Value>>,
+    /// Truth values, as I8.
+    conditions: HashMap<ValueId, Value>,
+    /// Bytes in the order of the packet.
+    in_packet_order: HashMap<ValueId, Value>,
+    /// Encrypted blocks, as words in the order of the packet.
+    blocks: HashMap<ValueId, [Value; 2]>,
+    entries: HashMap<ValueId, Entry>,
+    /// The addresses of computed places.
+    roots: HashMap<ValueId, Root>,
+    /// Loads of the packet, by address, offset and size.
+    loaded: BTreeMap<(Value, i32, u32), Value>,
+    established: Established,
+}
+
+struct Codegen<'e, 'a> {
+    g: &'e mut Emitter<'a>,
+    ir: TraceIr,
+    /// Calls of extern functions and methods, by the name that trees have for them.
+    functions: HashMap<String, Vec<&'a ExternCall>>,
+    known: Known,
+}
+
+impl Codegen<'_, '_> {
+    /// An operation for which no code can be generated.
+    fn unsupported<T>(&self, what: impl Into<String>) -> Result<T> {
+        Err(Unsupported { span: self.g.p.ingress.span, message: what.into() })
+    }
+
+    /// Emits the nodes, each behind the one that leads to it.
+    fn tree(&mut self) -> Result<()> {
+        let mut work = vec![(NodeId(0), None, Known::default())];
+        while let Some((id, block, known)) = work.pop() {
+            self.known = known;
+            if let Some(block) = block {
+                self.g.enter(block);
+                self.g.set_loaded(std::mem::take(&mut self.known.loaded));
+            }
+            let node = self.ir[id].clone();
+            let mut has_encrypted = false;
+            for guard in &node.guards {
+                self.g.at(guard.site.span);
+                if !has_encrypted && self.ir.values[guard.condition].invariance == Invariance::AfterCipher {
+                    has_encrypted = true;
+                    self.encrypt_all(&node)?;
+                }
+                self.guard(guard.condition, guard.holds)?;
+                self.known.established.add(&self.ir.values, guard.condition, guard.holds);
+            }
+            match node.end {
+                End::Exit { site } => {
+                    self.g.at(site.span);
+                    let exit = self.g.side_exit_block();
+                    self.g.b.ins().jump(exit, &[]);
+                }
+                End::Leaf(leaf) => self.leaf(&leaf)?,
+                End::Branch { condition, yes, no, site } => {
+                    self.g.at(site.span);
+                    let holds = self.condition(condition)?;
+                    let [then, otherwise] = [(); 2].map(|()| self.g.b.create_block());
+                    self.g.b.ins().brif(holds, then, &[], otherwise, &[]);
+                    self.known.loaded = self.g.loaded_bytes();
+                    for (node, block, holds) in [(no, otherwise, false), (yes, then, true)] {
+                        let mut known = self.known.clone();
+                        known.established.add(&self.ir.values, condition, holds);
+                        work.push((node, Some(block), known));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the side exit unless a condition has an outcome. Parts are tested one by one.
+    fn guard(&mut self, condition: ValueId, holds: bool) -> Result<()> {
+        match self.ir.values[condition].op {
+            Op::Unary(UnaryOp::Not, inner) => self.guard(inner, !holds),
+            Op::Binary(BinaryOp::And | BinaryOp::LogicalAnd, a, b) if holds => {
+                self.guard(a, true)?;
+                self.guard(b, true)
+            }
+            Op::Binary(BinaryOp::Or | BinaryOp::LogicalOr, a, b) if !holds => {
+                self.guard(a, false)?;
+                self.guard(b, false)
+            }
+            _ => {
+                let condition = self.condition(condition)?;
+                self.g.exit_unless(condition, holds);
+                Ok(())
+            }
+        }
+    }
+
+    fn data_type(&self, v: ValueId) -> Type {
+        self.ir.values.data_type(v).unwrap_or(Type::Bits(0))
+    }
+
+    fn table(&self, name: &str) -> Result<TableId> {
+        match self.g.p.tables.iter().position(|table| table.name == name) {
+            Some(table) => Ok(TableId(table as u32)),
+            None => self.unsupported(format!("the table `{name}`")),
+        }
+    }
+
+    fn object(&self, name: &str) -> Result<ExternId> {
+        match self.g.p.externs.iter().position(|object| object.name == name) {
+            Some(object) => Ok(ExternId(object as u32)),
+            None => self.unsupported(format!("the object `{name}`")),
+        }
+    }
+
+    fn value_set(&self, name: &str) -> Result<ValueSetId> {
+        match self.g.p.value_sets.iter().position(|set| set.name == name) {
+            Some(set) => Ok(ValueSetId(set as u32)),
+            None => self.unsupported(format!("the value set `{name}`")),
+        }
+    }
+
+    /// Prepares for a call: forgets bytes of the packet, which would have to be spilled across the call.
+    fn before_call(&mut self) {
+        self.known.in_packet_order.clear();
+        let values = &self.ir.values;
+        self.known.limbs.retain(|v, _| !matches!(values[*v].op, Op::Packet { .. }));
+        self.g.before_call();
+    }
+}
