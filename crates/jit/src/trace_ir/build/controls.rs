@@ -363,7 +363,7 @@ impl<'a> Builder<'a> {
             if field.width == 0 {
                 continue;
             }
-            let value = self.read(state, field.slot);
+            let value = self.in_packet(state, field.slot);
             match state.headers.last().copied() {
                 Some(last) if self.ir.values.are_adjacent(last, value) => {
                     state.headers.pop();

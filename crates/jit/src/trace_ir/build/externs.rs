@@ -1,7 +1,7 @@
 //! Calls of extern functions and methods.
 
 use hopwright_ir::{
-    BinaryOp, Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, Type,
+    BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, Type,
 };
 
 use super::{Builder, Context, State, Step};
@@ -166,7 +166,11 @@ impl<'a> Builder<'a> {
         data: &[Expr],
         context: &Context<'a>,
     ) -> ValueId {
-        let mut parts: Vec<ValueId> = data.iter().map(|e| self.value(state, context, e)).collect();
+        let part = |builder: &mut Self, e: &Expr| match e.kind {
+            ExprKind::Slot(slot) => builder.in_packet(state, slot),
+            _ => builder.value(state, context, e),
+        };
+        let mut parts: Vec<ValueId> = data.iter().map(|e| part(self, e)).collect();
         if payload {
             // The payload begins at a whole byte.
             let fixed = data.iter().filter(|e| !matches!(e.ty, Type::Varbit(_))).map(|e| e.ty.width()).sum::<u32>();

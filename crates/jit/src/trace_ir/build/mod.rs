@@ -370,6 +370,16 @@ impl<'a> Builder<'a> {
         *state.known.get(&value).unwrap_or(&value)
     }
 
+    /// A slot's value, where bytes are copied or summed: those of the packet, even if they are known, because they are adjacent to
+    /// others.
+    fn in_packet(&self, state: &State, slot: SlotId) -> ValueId {
+        let value = state.slots[slot.index()];
+        match self.ir.values[value].op {
+            Op::Packet { .. } => value,
+            _ => self.read(state, slot),
+        }
+    }
+
     /// The value of an expression.
     fn value(&mut self, state: &State, context: &Context<'a>, e: &Expr) -> ValueId {
         let op = match &e.kind {
