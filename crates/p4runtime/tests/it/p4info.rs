@@ -279,11 +279,21 @@ fn other_architectures() {
         names(tofino.registers.iter().map(|r| &r.preamble).collect()),
         ["numbers", "pairs", "seventy_seven", "one_and_two", "loopback"]
     );
-    assert_eq!(names(tofino.counters.iter().map(|c| &c.preamble).collect()), ["counts"]);
+    assert_eq!(names(tofino.counters.iter().map(|c| &c.preamble).collect()), ["counts", "adjusted"]);
     assert_eq!(names(tofino.direct_counters.iter().map(|c| &c.preamble).collect()), ["direct"]);
     assert_eq!(tofino.direct_counters[0].direct_table_id, tofino.tables[1].preamble.as_ref().unwrap().id);
-    assert_eq!(names(tofino.meters.iter().map(|m| &m.preamble).collect()), ["meter"]);
+    assert_eq!(names(tofino.meters.iter().map(|m| &m.preamble).collect()), ["meter", "bytes_meter"]);
     assert_eq!(names(tofino.digests.iter().map(|d| &d.preamble).collect()), ["digest_t"]);
+
+    // Filters are externs that P4Runtime does not know; those of tables are among the resources of these, as direct registers are.
+    let filters = described("tna_filters.p4");
+    let externs: Vec<_> = filters.externs.iter().map(|e| (e.extern_type_name.as_str(), e.instances.len())).collect();
+    assert_eq!(externs, [("Lpf", 2), ("Wred", 2)]);
+    let id = filters.externs[0].instances[1].preamble.as_ref().unwrap().id;
+    assert_eq!(filters.tables[0].direct_resource_ids, [id]);
+    let direct = described("tna_direct_registers.p4");
+    let id = direct.registers[0].preamble.as_ref().unwrap().id;
+    assert_eq!(direct.tables[0].direct_resource_ids, [id]);
 
     let portable = described("psa_externs.p4");
     assert_eq!(portable.pkg_info.as_ref().unwrap().arch, "psa");
