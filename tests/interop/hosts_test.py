@@ -215,12 +215,12 @@ def main() -> int:
     failed = 1
     try:
         require_root("The hosts test")
-        lab = Lab()
-        try:
-            with many_neighbours():
+        with many_neighbours():
+            lab = Lab()
+            try:
                 failed = run(lab, RouterKind(args.router), args.addresses)
-        finally:
-            lab.close(keep=failed > 0)
+            finally:
+                lab.close(keep=failed > 0)
     except LabError as error:
         print(f"hosts test: {error}", file=sys.stderr)
         return 2

@@ -11,6 +11,7 @@ import os
 import socket
 import struct
 import subprocess
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator
@@ -175,7 +176,7 @@ def many_neighbours() -> Iterator[None]:
     """The machine's kernel may know many neighbours, as a router's should.
 
     The limit is that of all namespaces: a flood of packets to hosts that do not exist keeps every other router on the machine from
-    finding its neighbours. One test at a time changes it.
+    finding its neighbours. One test at a time changes it, and removes its namespaces before the end.
     """
     limits = [Path(f"/proc/sys/net/ipv4/neigh/default/gc_thresh{n}") for n in (1, 2, 3)]
     with limits[0].open() as lock:
@@ -186,5 +187,14 @@ def many_neighbours() -> Iterator[None]:
                 limit.write_text("200000")
             yield
         finally:
+            # Those of namespaces that are being removed count until they are gone, and beyond the limit the kernel forgets others.
+            deadline = time.monotonic() + 60
+            while known_neighbours() > int(before[0]) and time.monotonic() < deadline:
+                time.sleep(0.1)
             for limit, value in zip(limits, before):
                 limit.write_text(value)
+
+
+def known_neighbours() -> int:
+    """How many IPv4 neighbours the machine's kernel knows, in all namespaces."""
+    return int(Path("/proc/net/stat/arp_cache").read_text().splitlines()[1].split()[0], 16)

@@ -52,6 +52,14 @@ struct Builder<'i> {
     info: &'i P4Info,
 }
 
+/// Whether an object is one of the table's own, with a cell for each entry. P4Runtime has direct counters and meters; others are
+/// annotations of the table.
+fn has_cells_of(table: &p4::Table, id: u32) -> bool {
+    let annotations = table.preamble.iter().flat_map(|preamble| &preamble.annotations);
+    let mut cells = annotations.filter_map(|a| a.strip_prefix("@entry_cells(")?.strip_suffix(')')?.parse().ok());
+    table.direct_resource_ids.contains(&id) || cells.any(|cell: u32| cell == id)
+}
+
 impl Builder<'_> {
     fn base(&self, preamble: &p4::Preamble, object: Object, size: i64) -> Table {
         Table {
@@ -70,7 +78,7 @@ impl Builder<'_> {
     }
 
     fn table(&self, t: &p4::Table) -> Option<Table> {
-        let direct = |id: &u32| t.direct_resource_ids.contains(id);
+        let direct = |id: &u32| has_cells_of(t, *id);
         let of = |preamble: &Option<p4::Preamble>| preamble.as_ref().is_some_and(|p| direct(&p.id));
         let counter = self.info.direct_counters.iter().find(|c| of(&c.preamble));
         let meter = self.info.direct_meters.iter().find(|m| of(&m.preamble)).map(|m| unit(m.spec.as_ref()));
@@ -215,7 +223,7 @@ impl Builder<'_> {
 
     /// Whether an object has a cell for each entry of a table.
     fn is_direct(&self, id: u32) -> bool {
-        self.info.tables.iter().any(|t| t.direct_resource_ids.contains(&id))
+        self.info.tables.iter().any(|t| has_cells_of(t, id))
     }
 
     /// What a register's cells consist of.

@@ -335,16 +335,20 @@ impl<'p> Builder<'p> {
         let direct = [(model.direct_counter, Kind::DirectCounter), (model.direct_meter, Kind::DirectMeter)];
         let direct = direct.into_iter().filter_map(|(id, kind)| Some((id?, kind)));
         // P4Runtime knows no direct registers: a controller sees an array with a cell for each entry.
-        let kind = |id: &ir::ExternId| object_kind(&self.pipeline[*id].kind);
-        let cells = model.entry_cells.iter().filter_map(|id| Some((*id, kind(id)?)));
+        let mut preamble = self.preamble(Kind::Table, name, &table.annotations, &[]);
+        for id in &model.entry_cells {
+            if let Some(kind) = object_kind(&self.pipeline[*id].kind) {
+                preamble.annotations.push(format!("@entry_cells({})", object(*id, kind)));
+            }
+        }
         Ok(Some(p4::Table {
-            preamble: Some(self.preamble(Kind::Table, name, &table.annotations, &[])),
+            preamble: Some(preamble),
             match_fields,
             action_refs,
             const_default_action_id: if model.const_default_action { default } else { 0 },
             initial_default_action: Some(p4::TableActionCall { action_id: default, arguments }),
             implementation_id: model.implementation.map_or(0, |id| object(id, Kind::ActionProfile)),
-            direct_resource_ids: direct.chain(cells).map(|(id, kind)| object(id, kind)).collect(),
+            direct_resource_ids: direct.map(|(id, kind)| object(id, kind)).collect(),
             size: model.size as i64,
             idle_timeout_behavior: match model.idle_timeout {
                 true => p4::table::IdleTimeoutBehavior::NotifyControl.into(),
