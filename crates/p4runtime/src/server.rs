@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::wait::{self, Niceness};
+use hopwright_dataplane::wait;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -102,11 +102,7 @@ impl Server {
     ) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
         let mut runtime = Builder::new_multi_thread();
-        runtime
-            .worker_threads(2)
-            .thread_name("p4runtime")
-            .on_thread_start(|| wait::give_way(Niceness::Server))
-            .enable_all();
+        runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(wait::give_way).enable_all();
         let runtime = runtime.build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
