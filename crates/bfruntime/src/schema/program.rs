@@ -1,6 +1,8 @@
 //! The tables of a program, from its P4Info. Ids are those of P4Info, except for objects that P4Info knows as one and BfRuntime
 //! as two.
 
+use std::str::FromStr;
+
 use hopwright_p4runtime::proto::config::{
     self as p4, P4DataTypeSpec, P4Info, action_ref, match_field, meter_spec, p4_bitstring_like_type_spec as bits,
     p4_data_type_spec::TypeSpec, p4_new_type_spec::Representation,
@@ -55,9 +57,16 @@ struct Builder<'i> {
 /// Whether an object is one of the table's own, with a cell for each entry. P4Runtime has direct counters and meters; others are
 /// annotations of the table.
 fn has_cells_of(table: &p4::Table, id: u32) -> bool {
-    let annotations = table.preamble.iter().flat_map(|preamble| &preamble.annotations);
-    let mut cells = annotations.filter_map(|a| a.strip_prefix("@entry_cells(")?.strip_suffix(')')?.parse().ok());
-    table.direct_resource_ids.contains(&id) || cells.any(|cell: u32| cell == id)
+    let mut cells = table.preamble.iter().flat_map(|preamble| annotated::<u32>(preamble, "entry_cells"));
+    table.direct_resource_ids.contains(&id) || cells.any(|cell| cell == id)
+}
+
+/// The numbers in an object's annotations `@name(number)`.
+fn annotated<N: FromStr>(preamble: &p4::Preamble, name: &str) -> impl Iterator<Item = N> {
+    let number = move |text: &String| {
+        text.strip_prefix('@')?.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse().ok()
+    };
+    preamble.annotations.iter().filter_map(number)
 }
 
 impl Builder<'_> {
@@ -211,8 +220,8 @@ impl Builder<'_> {
         if self.is_direct(preamble.id) {
             return None;
         }
-        let size = preamble.annotations.iter().find_map(|a| a.strip_prefix("@size(")?.strip_suffix(')')?.parse().ok());
-        let mut table = self.base(preamble, Object::Filter(kind), size.unwrap_or(0));
+        let size = annotated(preamble, "size").next().unwrap_or(0);
+        let mut table = self.base(preamble, Object::Filter(kind), size);
         table.keys = match kind {
             FilterKind::Lpf => self.index(field::LPF_INDEX, "$LPF_INDEX"),
             FilterKind::Wred => self.index(field::WRED_INDEX, "$WRED_INDEX"),
