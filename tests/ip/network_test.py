@@ -336,6 +336,13 @@ def reachable(lab):
             wait_for(f"h1 reaches {to}", lambda: ping(lab.h1, to, 1))
 
 
+def both_ways(lab, to):
+    """Waits until r1 has both of its routes to the peer's network."""
+    family, net = ("-6", "2001:db8:5::/64") if ":" in to else ("-4", "10.0.5.0/24")
+    routes = lambda: lab.r1.ip(family, "route", "show", net)
+    wait_for(f"both ways to {to}", lambda: "dev eth2" in routes() and "dev eth3" in routes())
+
+
 def trace(lab):
     """Every router answers with the address of the port that the packet came by, and the packets of a flow take one path."""
     for to, paths in (
@@ -343,14 +350,17 @@ def trace(lab):
         ("2001:db8:5::2", [["2001:db8:1::2", f"2001:db8:{a}::2", f"2001:db8:{b}::2", "2001:db8:45::2", "2001:db8:5::2"]
                            for a, b in ((12, 24), (13, 34))]),
     ):
-        # Once again if the second of two equal paths came up in between.
-        for _ in range(2):
+        def path():
             out = lab.h1.run("traceroute", "-n", "-I", "-q", "1", "-N", "1", "-w", "3", to)
-            found = [line.split()[1] for line in out.splitlines()[1:]]
-            if found in paths:
-                break
-        else:
-            raise Failed(f"traceroute to {to}: {found}, not one of {paths}\n{out}")
+            return [line.split()[1] for line in out.splitlines()[1:]]
+
+        # While the second of two equal routes comes up, packets change to it between two hops.
+        both_ways(lab, to)
+        # Linux sends a host one ICMP error a second.
+        wait_for(f"traceroute to {to} by one of {paths}", lambda: path() in paths, step=1)
+        found, again = [(time.sleep(1), path())[1] for _ in range(2)]
+        if found not in paths or again != found:
+            raise Failed(f"traceroute to {to}: {found}, then {again}, not one of {paths}")
         print(f"  traceroute: {' '.join(found)}")
 
 
@@ -436,9 +446,7 @@ def counted(lab):
     count, flows = 8000, 250
     for to in ("10.0.5.2", "2001:db8:5::2"):
         # OSPF may still have to find one of them, after it was cut for the other family, too.
-        family, net = ("-6", "2001:db8:5::/64") if ":" in to else ("-4", "10.0.5.0/24")
-        routes = lambda: lab.r1.ip(family, "route", "show", net)
-        wait_for(f"both ways to {to}", lambda: "dev eth2" in routes() and "dev eth3" in routes())
+        both_ways(lab, to)
         before = lab.counts()
         arrived = udp(lab, to, count, flows)
         after = lab.counts()
