@@ -166,7 +166,7 @@ impl Agent {
 
     fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let work = || {
-            wait::give_way(wait::Niceness::Control);
+            wait::give_way();
             work();
         };
         self.threads.push(std::thread::Builder::new().name(name.into()).spawn(work).map_err(Error::Thread)?);

@@ -97,7 +97,7 @@ impl Agent {
         let counters = Arc::new(Mutex::new(Counters::default()));
         let published = counters.clone();
         let work = move || {
-            wait::give_way(wait::Niceness::Control);
+            wait::give_way();
             let tasks = LocalSet::new();
             let main = serve(switch, tenant, config, encryption, datapath, listeners, stopped, published);
             if let Err(error) = runtime.block_on(tasks.run_until(main)) {

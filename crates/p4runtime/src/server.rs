@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::wait::{self, Niceness};
+use hopwright_dataplane::wait;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
@@ -45,15 +45,6 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// Which clients may reach which devices.
     pub access: Access,
-    /// How much the server's threads give way to workers: more where the clients of one device must not slow down another.
-    pub niceness: Niceness,
-}
-
-impl Options {
-    /// A server for everybody who reaches the address, without encryption, for devices that share their fate.
-    pub fn new(address: SocketAddr) -> Options {
-        Options { address, tls: None, access: Access::Everybody, niceness: Niceness::Control }
-    }
 }
 
 /// Files in PEM form.
@@ -111,12 +102,7 @@ impl Server {
     ) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
         let mut runtime = Builder::new_multi_thread();
-        let niceness = options.niceness;
-        runtime
-            .worker_threads(2)
-            .thread_name("p4runtime")
-            .on_thread_start(move || wait::give_way(niceness))
-            .enable_all();
+        runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(wait::give_way).enable_all();
         let runtime = runtime.build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;

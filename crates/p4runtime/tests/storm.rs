@@ -7,7 +7,7 @@ use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_p4runtime::proto::config::ControllerPacketMetadata;
 use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -49,7 +49,7 @@ fn errors_that_nobody_reads_are_few_and_memory_comes_back() {
     let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
     std::thread::spawn(move || worker.run());
     let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
-    let options = Options::new("127.0.0.1:0".parse().unwrap());
+    let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None, access: Access::Everybody };
     let server = Server::start(&options, [device]).unwrap();
 
     Runtime::new().unwrap().block_on(async {
@@ -91,7 +91,7 @@ fn packets_that_the_switch_has_no_room_for_are_refused_and_counted() {
     // The worker does not run.
     let (switch, _worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
     let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
-    let options = Options::new("127.0.0.1:0".parse().unwrap());
+    let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None, access: Access::Everybody };
     let server = Server::start(&options, [device]).unwrap();
 
     Runtime::new().unwrap().block_on(async {

@@ -225,7 +225,7 @@ pub fn run(config: Config, level: Arc<dyn LogLevel>, orders: &Orders) -> Result<
     };
     let lower_flows = LowerFlows::new(&router.links, &mut ipcps);
     let mut agent = Agent::new(config, router, (ipcps, lower_flows), tables, applications, status);
-    wait::give_way(wait::Niceness::Control);
+    wait::give_way();
     let result = agent.work(orders, &threads);
     drop(server);
     switch.stop();

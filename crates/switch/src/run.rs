@@ -112,7 +112,7 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
     let name = std::thread::Builder::new().name("worker-0".into());
     let thread = name.spawn(move || worker.run()).map_err(SwitchError::Thread)?;
     // What this thread compiles from now on must not keep packets waiting.
-    wait::give_way(wait::Niceness::Control);
+    wait::give_way();
     let mut manager = ServiceManager::new();
     manager.ready();
     let result = loop {

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_dataplane::wait::Niceness;
 use hopwright_dataplane::{
     Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
 };
@@ -422,8 +421,7 @@ fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
         client_ca: tls.client_ca.clone(),
     });
     // Until the tenants are there.
-    let (access, niceness) = (Access::Later, Niceness::Shared);
-    let options = Options { address: settings.address, tls, access, niceness };
+    let options = Options { address: settings.address, tls, access: Access::Later };
     Ok(Server::start_with(&options, [], hopwright_bfruntime::serve)?)
 }
 

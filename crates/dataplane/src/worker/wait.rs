@@ -13,24 +13,8 @@ use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
 use rustix::time::{ClockId, Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, clock_gettime};
 use rustix::time::{timerfd_create, timerfd_settime};
 
-/// How much a thread of a control plane gives way to workers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Niceness {
-    /// A tenth of a worker's time beside it: for control planes of one data plane, which have deadlines of their own.
-    Control,
-    /// A sixtieth of it: for what the clients of one of several tenants can give as much work as they like.
-    Shared,
-}
-
-impl Niceness {
-    /// The difference to workers, as by `nice(1)`.
-    fn difference(self) -> i32 {
-        match self {
-            Niceness::Control => 10,
-            Niceness::Shared => 19,
-        }
-    }
-}
+/// How much lower the priority of control planes is than that of workers, as by `nice(1)`.
+const CONTROL_NICENESS: i32 = 10;
 
 /// Wakes whoever polls its descriptor. It stays signalled until cleared.
 #[derive(Debug)]
@@ -181,12 +165,12 @@ pub(crate) fn shorten_slice() {
 
 /// Makes the calling thread, and those that it starts, give way to workers on the same CPU: for control planes. It then runs in
 /// time that they leave, and on other CPUs as ever. Workers are started by threads that have not called it.
-pub fn give_way(niceness: Niceness) {
+pub fn give_way() {
     static WORKERS: OnceLock<i32> = OnceLock::new();
     let of_workers = *WORKERS.get_or_init(|| getpriority_process(None).unwrap_or(0));
     // On Linux this concerns the calling thread only ("C library/kernel differences", setpriority(2)). Failure leaves its priority as
     // it is.
-    let _ = setpriority_process(None, of_workers + niceness.difference());
+    let _ = setpriority_process(None, of_workers + CONTROL_NICENESS);
 }
 
 /// Measures time in which the calling thread was ready and did not run, because the operating system ran others.
@@ -257,7 +241,7 @@ mod tests {
             }
         };
         let shorten = move || {
-            give_way(Niceness::Control);
+            give_way();
             let before = attributes();
             shorten_slice();
             (before, attributes())
@@ -270,18 +254,14 @@ mod tests {
 
     #[test]
     fn a_thread_gives_way_once() {
-        let give_way = |niceness| {
-            give_way(niceness);
+        let niceness = || {
+            give_way();
             getpriority_process(None).unwrap()
         };
-        for niceness in [Niceness::Control, Niceness::Shared] {
-            let found = std::thread::spawn(move || {
-                let again = move || give_way(niceness);
-                [again(), again(), std::thread::spawn(again).join().unwrap()]
-            });
-            let own = getpriority_process(None).unwrap();
-            assert_eq!(found.join().unwrap(), [(own + niceness.difference()).min(19); 3]);
-        }
+        let found = std::thread::spawn(move || [niceness(), niceness(), std::thread::spawn(niceness).join().unwrap()]);
+        let found = found.join().unwrap();
+        let own = getpriority_process(None).unwrap();
+        assert_eq!(found, [(own + CONTROL_NICENESS).min(19); 3]);
     }
 
     #[test]

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
-use hopwright_p4runtime::{Bundle, Counts, Device, EnginePolicy, Maker, Options, Program, ServeError, Server, Tls};
+use hopwright_p4runtime::{
+    Access, Bundle, Counts, Device, EnginePolicy, Maker, Options, Program, ServeError, Server, Tls,
+};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
@@ -127,7 +129,7 @@ fn serve(args: &RunArgs, tenant: &Arc<Tenant>, policy: EnginePolicy, program: Pr
         Some(_) => "encrypted, for clients with a certificate",
     };
     let device = Device::new(args.device_id, tenant.clone(), policy).with_program(program);
-    let options = Options { tls, ..Options::new(args.p4runtime) };
+    let options = Options { address: args.p4runtime, tls, access: Access::Everybody };
     let server = Server::start_with(&options, [device], hopwright_bfruntime::serve).map_err(|e| match e {
         ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
         other => Failure::message(other),

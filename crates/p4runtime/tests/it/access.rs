@@ -94,7 +94,7 @@ impl Secure {
             key: write(folder.path(), "key.pem", &own.key),
             client_ca: Some(write(folder.path(), "ca.pem", &authority.pem)),
         };
-        let options = Options { tls: Some(tls), access, ..Options::new("127.0.0.1:0".parse().unwrap()) };
+        let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: Some(tls), access };
         Secure { server: Server::start(&options, devices).unwrap(), authority, _folder: folder }
     }
 

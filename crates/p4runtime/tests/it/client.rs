@@ -10,7 +10,7 @@ use hopwright_p4runtime::client::{Client, ClientError, ClientOptions, Written};
 use hopwright_p4runtime::proto::config::match_field;
 use hopwright_p4runtime::proto::trace::WatchRequest;
 use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server};
 use v1::entity::Entity;
 use v1::update::Type;
 
@@ -29,7 +29,7 @@ fn server_of(compile: impl Fn() -> Compiled) -> Server {
         std::thread::spawn(move || worker.run());
         Device::new(id, switch.default_tenant().clone(), EnginePolicy::Jit).with_program(program)
     };
-    let options = Options::new("127.0.0.1:0".parse().unwrap());
+    let options = Options { address: "127.0.0.1:0".parse().unwrap(), tls: None, access: Access::Everybody };
     Server::start(&options, [1, 2].map(device)).unwrap()
 }
 

@@ -8,7 +8,7 @@ use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_p4runtime::proto::config::P4Info;
 use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server, p4info};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server, p4info};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
@@ -121,7 +121,8 @@ fn serve(source: &str, engine: EngineKind) -> Server {
     let (switch, mut worker) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
     std::thread::spawn(move || worker.run());
     let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
-    Server::start(&Options::new("127.0.0.1:0".parse().unwrap()), [device]).unwrap()
+    Server::start(&Options { address: "127.0.0.1:0".parse().unwrap(), tls: None, access: Access::Everybody }, [device])
+        .unwrap()
 }
 
 impl Controller {

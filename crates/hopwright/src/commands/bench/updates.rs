@@ -15,7 +15,7 @@ use hopwright_dataplane::{
 use hopwright_ir::{ActionCall, MatchValue, TableEntry, TableId};
 use hopwright_p4runtime::client::{Client, ClientOptions};
 use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, EnginePolicy, Options, Program, Server};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server};
 use serde::Serialize;
 use v1::update::Type;
 
@@ -226,7 +226,10 @@ impl Controller {
     fn new(bench: &Bench) -> Result<Controller, Failure> {
         let info = bench.program.config.p4info.clone().unwrap_or_default();
         let device = Device::new(1, bench.tenant.clone(), EnginePolicy::Jit).with_program(bench.program.clone());
-        let server = Server::start(&Options::new(SocketAddr::from(([127, 0, 0, 1], 0))), [device])?;
+        let server = Server::start(
+            &Options { address: SocketAddr::from(([127, 0, 0, 1], 0)), tls: None, access: Access::Everybody },
+            [device],
+        )?;
         let options = ClientOptions { server: server.address().to_string(), device: 1, tls: None, force: false };
         let client = Client::connect(options)?;
         let tables = info.tables.iter().filter_map(|t| t.preamble.as_ref());

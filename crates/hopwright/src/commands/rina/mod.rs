@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::Wakeup;
-use hopwright_p4runtime::{Bundle, Device, EnginePolicy, Options, Program, Server};
+use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, Server};
 use hopwright_rina::client::{ClientError, Flow};
 use hopwright_rina::{Config, Name, Orders, Router};
 use hopwright_scion::config::Console;
@@ -83,7 +83,7 @@ fn with_controller(config: &Config, address: SocketAddr, stop: &AtomicBool) -> R
     let mut router = Router::open(config, vdp, true)?;
     let switch = router.switch.clone();
     let device = Device::new(1, switch.default_tenant().clone(), policy).with_program(program);
-    let server = Server::start(&Options::new(address), [device])?;
+    let server = Server::start(&Options { address, tls: None, access: Access::Everybody }, [device])?;
     tracing::info!("P4Runtime: device 1 at {}; a controller fills the tables", server.address());
     let threads = router.forward()?;
     while !stop.load(Ordering::Acquire) && !threads.iter().any(|thread| thread.is_finished()) {
