@@ -110,7 +110,11 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
     let _http = http::serve(pages.into_iter().collect()).map_err(SwitchError::Thread)?;
     announce(&running);
     let name = std::thread::Builder::new().name("worker-0".into());
-    let thread = name.spawn(move || worker.run()).map_err(SwitchError::Thread)?;
+    let run = move || {
+        wait::take_precedence();
+        worker.run()
+    };
+    let thread = name.spawn(run).map_err(SwitchError::Thread)?;
     // What this thread compiles from now on must not keep packets waiting.
     wait::give_way();
     let mut manager = ServiceManager::new();
