@@ -1,5 +1,7 @@
 // config: DEPTH=20 PACKET_BITS=7 BYTE_BITS=11 LENGTH_BITS=9
 // config: DEPTH=64 PACKET_BITS=32 BYTE_BITS=40 LENGTH_BITS=14
+// config: DEPTH=20 PACKET_BITS=9 BYTE_BITS=0 LENGTH_BITS=9
+// config: DEPTH=64 PACKET_BITS=0 BYTE_BITS=40 LENGTH_BITS=14
 #include "control.h"
 
 constexpr uint64_t mask(int bits) { return (uint64_t{1} << bits) - 1; }

@@ -14,12 +14,11 @@ use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
 use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, Unit, ValueSetId};
 use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver, ValueSetDriver};
 use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
 use hopwright_rtl::{Hardware, Refusal, Target};
 use num_bigint::BigUint;
-use num_traits::ToPrimitive;
 
 pub use partial::{LeftOut, PartialDesign};
 
@@ -134,6 +133,14 @@ impl SimulatedDesign {
         Some((object?, self.tables[table.index()].number(matches, priority)?.into()))
     }
 
+    /// What a counter counts.
+    fn unit(&self, counter: ExternId) -> Unit {
+        match self.pipeline[counter].kind {
+            ExternKind::Counter { unit, .. } | ExternKind::DirectCounter { unit, .. } => unit,
+            _ => Unit::Both,
+        }
+    }
+
     /// The number of an object in the register map.
     fn object(&self, id: ExternId) -> Option<usize> {
         let name = &self.pipeline[id].name;
@@ -202,15 +209,16 @@ impl Offload for SimulatedDesign {
     }
 
     fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String> {
-        let count = |cell: BigUint| Count {
-            packets: (&cell >> 64u32).to_u64().unwrap_or_default(),
-            bytes: cell.iter_u64_digits().next().unwrap_or_default(),
+        let unit = self.unit(counter);
+        let count = |cell: BigUint| {
+            let (packets, bytes) = driver::counts_of(unit, &cell);
+            Count { packets, bytes }
         };
         Ok(self.read(counter, cells)?.into_iter().map(count).collect())
     }
 
     fn set_count(&mut self, counter: ExternId, index: u64, count: Count) -> Result<(), String> {
-        self.write(counter, index, &((BigUint::from(count.packets) << 64u32) + count.bytes))
+        self.write(counter, index, &driver::count_cell(self.unit(counter), count.packets, count.bytes))
     }
 
     fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {

@@ -1,5 +1,5 @@
 // Packets and bytes by index: one update a cycle, exact with updates of the same index in a row. Counters wrap. An index of
-// `DEPTH` or more counts nothing.
+// `DEPTH` or more counts nothing. With no bits for one of them only the other is counted.
 //
 // The driver reads, and replaces the value with `ctl_write`, in a cycle without update: `ctl_ready` says that it is one.
 // `ctl_done` comes with {packets, bytes} before the write. One request at a time.
@@ -48,6 +48,15 @@ module hw_counter #(
         if (DEPTH == 2 ** INDEX_BITS) assign exists = 1'b1;
         else assign exists = index2 < INDEX_BITS'(DEPTH);
     endgenerate
+    logic [WIDTH-1:0] counted;
+    generate
+        if (BYTE_BITS == 0) begin : packets
+            logic unused;
+            assign counted = value + 1'b1;
+            assign unused  = &{1'b0, length2};
+        end else if (PACKET_BITS == 0) assign counted = value + WIDTH'(length2);
+        else assign counted = {value[WIDTH-1:BYTE_BITS] + 1'b1, value[BYTE_BITS-1:0] + BYTE_BITS'(length2)};
+    endgenerate
     assign ctl_done  = ctl2;
     assign ctl_rdata = value;
     hw_ram #(
@@ -60,10 +69,6 @@ module hw_counter #(
         .rd_data(value),
         .wr_en(!rst && exists && (count2 || (ctl2 && write))),
         .wr_addr(index2),
-        .wr_data(
-            count2
-            ? {value[WIDTH-1-:PACKET_BITS] + 1'b1, value[BYTE_BITS-1:0] + BYTE_BITS'(length2)}
-            : wdata
-        )
+        .wr_data(count2 ? counted : wdata)
     );
 endmodule

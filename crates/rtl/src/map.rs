@@ -20,6 +20,8 @@ pub const MEMORIES: u32 = 0x1000;
 /// Where counters and registers begin.
 pub const OBJECTS: u32 = 0x2000;
 
+/// Bits of a count.
+pub(crate) const COUNT_BITS: u32 = 64;
 /// Bits of a meter's rate in tokens a second.
 pub const METER_RATE_BITS: u32 = 40;
 /// Bits of a meter's burst in tokens.
@@ -105,7 +107,7 @@ pub struct StateObject {
     pub kind: &'static str,
     /// The number of cells.
     pub size: u64,
-    /// The width of a cell; of a counter, packets are in the upper half and bytes in the lower one.
+    /// The width of a cell; of a counter of both, packets are in the upper half and bytes in the lower one.
     pub bits: u32,
     /// Whether packets are counted.
     pub packets: bool,

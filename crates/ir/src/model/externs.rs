@@ -97,6 +97,18 @@ pub enum Unit {
     Both,
 }
 
+impl Unit {
+    /// Whether packets are counted.
+    pub fn packets(self) -> bool {
+        self != Unit::Bytes
+    }
+
+    /// Whether bytes are counted.
+    pub fn bytes(self) -> bool {
+        self != Unit::Packets
+    }
+}
+
 /// v1model's hash algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]

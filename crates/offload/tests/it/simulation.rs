@@ -134,15 +134,20 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
     }
     for (number, object) in pipeline.externs.iter().enumerate() {
         let id = ExternId(number as u32);
-        let (size, is_counter) = match object.kind {
-            ExternKind::Counter { size, .. } => (size, true),
-            ExternKind::Register { size, .. } => (size, false),
+        let (size, counter) = match object.kind {
+            ExternKind::Counter { size, unit } => (size, Some(unit)),
+            ExternKind::Register { size, .. } => (size, None),
             _ => continue,
         };
         for index in 0..size.min(256) {
-            let cell = |engine: &mut DataPlaneEngine| match is_counter {
-                true => engine.counter(id, index).map(|count| format!("{count:?}")),
-                false => engine.register(id, index).map(|value| format!("{value:?}")),
+            let cell = |engine: &mut DataPlaneEngine| match counter {
+                Some(unit) => engine.counter(id, index).map(|count| {
+                    // Hardware counts only what is asked for.
+                    let (packets, bytes) =
+                        (unit.packets().then_some(count.packets), unit.bytes().then_some(count.bytes));
+                    format!("{packets:?} packets, {bytes:?} bytes")
+                }),
+                None => engine.register(id, index).map(|value| format!("{value:?}")),
             };
             let (wanted, found) = (cell(&mut interp)?, cell(&mut hardware)?);
             if wanted != found {

@@ -9,11 +9,14 @@ mod table;
 mod ternary;
 mod value_set;
 
+use hopwright_ir::Unit;
 use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
 use crate::keys;
-use crate::map::{DATA, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map, MemoryKind, OBJECTS};
+use crate::map::{
+    COUNT_BITS, DATA, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map, MemoryKind, OBJECTS,
+};
 
 pub use copies::CopyDriver;
 pub use table::{Change, Full, TableDriver};
@@ -98,6 +101,26 @@ pub fn meter(rates: Option<Rates>) -> Result<BigUint, String> {
 /// The write to the register bus that starts a read of an object's cell.
 pub fn read_object(number: usize, index: u32) -> (u32, u32) {
     (OBJECTS + 4 * number as u32, index)
+}
+
+/// A cell of a counter: packets in front of bytes. What it does not count is left out.
+pub fn count_cell(unit: Unit, packets: u64, bytes: u64) -> BigUint {
+    match unit {
+        Unit::Packets => packets.into(),
+        Unit::Bytes => bytes.into(),
+        Unit::Both => (BigUint::from(packets) << COUNT_BITS) + bytes,
+    }
+}
+
+/// Packets and bytes of a cell of a counter; zero for what it does not count.
+pub fn counts_of(unit: Unit, cell: &BigUint) -> (u64, u64) {
+    let mut counts = cell.iter_u64_digits();
+    let low = counts.next().unwrap_or(0);
+    match unit {
+        Unit::Packets => (low, 0),
+        Unit::Bytes => (0, low),
+        Unit::Both => (counts.next().unwrap_or(0), low),
+    }
 }
 
 /// The accesses that set an object's cell.

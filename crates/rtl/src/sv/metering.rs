@@ -6,7 +6,7 @@ use hopwright_ir::Unit;
 
 use super::Writer;
 use crate::hir::Value;
-use crate::map::{METER_BITS, METER_BURST_BITS, METER_RATE_BITS, StateObject};
+use crate::map::{COUNT_BITS, METER_BITS, METER_BURST_BITS, METER_RATE_BITS, StateObject};
 
 /// What such an engine takes, as signals of the same cycle.
 pub(super) struct Access {
@@ -22,18 +22,14 @@ impl Writer<'_> {
     /// A counter and its instance.
     pub(super) fn counter(&mut self, instance: &str, name: String, size: u64, unit: Unit, access: Access) {
         self.engines.insert("hw_counter");
-        let number = self.map.add_object(StateObject {
-            name,
-            kind: "counter",
-            size,
-            bits: 128,
-            packets: unit != Unit::Bytes,
-            bytes: unit != Unit::Packets,
-        });
+        let (packets, bytes) = (unit.packets(), unit.bytes());
+        let (packet_bits, byte_bits) = (COUNT_BITS * u32::from(packets), COUNT_BITS * u32::from(bytes));
+        let bits = packet_bits + byte_bits;
+        let number = self.map.add_object(StateObject { name, kind: "counter", size, bits, packets, bytes });
         let Access { valid, index, length } = access;
         let _ = writeln!(
             self.body,
-            "    hw_counter #(.DEPTH({}), .PACKET_BITS(64), .BYTE_BITS(64), .LENGTH_BITS(16)) {instance} (.clk, .rst, \
+            "    hw_counter #(.DEPTH({}), .PACKET_BITS({packet_bits}), .BYTE_BITS({byte_bits}), .LENGTH_BITS(16)) {instance} (.clk, .rst, \
              .in_valid({valid}), .in_index({index}), .in_length({length}), {});",
             size.max(2),
             self.map.object_ports(number)

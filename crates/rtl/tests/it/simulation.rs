@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::harness::*;
 use hopwright_ir::interp::{Interp, Output, Store};
-use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_rtl::driver::{Change, CopyDriver, TableDriver};
+use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};
 use hopwright_rtl::{Hardware, Target, compile as to_hardware};
 use hopwright_stf::script;
@@ -136,10 +136,10 @@ fn agrees(mut pipeline: Pipeline, script: &str, target: &Target) {
             let id = pipeline.extern_by_name(&object.name).unwrap();
             let found = design.cells(map, number, 0..object.size.min(512)).unwrap();
             for (index, found) in found.into_iter().enumerate() {
-                let wanted = match object.kind {
-                    "counter" => {
+                let wanted = match pipeline[id].kind {
+                    ExternKind::Counter { unit, .. } => {
                         let count = interp.store.counter(id, index as u64).unwrap();
-                        (BigUint::from(count.packets) << 64) + count.bytes
+                        driver::count_cell(unit, count.packets, count.bytes)
                     }
                     _ => interp.store.register(id, index as u64).unwrap(),
                 };
