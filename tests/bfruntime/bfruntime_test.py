@@ -493,6 +493,63 @@ class BfRuntime(unittest.TestCase):
         shown = data.to_dict()
         self.assertEqual((shown["src"], shown["port"]), (0x020000000042, 3))
 
+    def generator(self, frame, **settings):
+        """Application 3 sends a frame by the generators' port of pipe 0."""
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        table = self.table("pktgen.pkt_buffer")
+        key = table.make_key([gc.KeyTuple("pkt_buffer_offset", 144), gc.KeyTuple("pkt_buffer_size", len(frame))])
+        table.entry_mod(ALL, [key], [table.make_data([gc.DataTuple("buffer", bytearray(frame))])])
+        table = self.table("pktgen.port_cfg")
+        enabled = table.make_data([gc.DataTuple("pktgen_enable", bool_val=True)])
+        table.entry_mod(ALL, [table.make_key([gc.KeyTuple("dev_port", 68)])], [enabled])
+        settings = {"pkt_len": len(frame), "pkt_buffer_offset": 144, "pipe_local_source_port": 68, **settings}
+        return [gc.DataTuple(name, value) for name, value in settings.items()]
+
+    def application(self, fields, trigger, enable=None):
+        table = self.table("pktgen.app_cfg")
+        given = fields + ([gc.DataTuple("app_enable", bool_val=enable)] if enable is not None else [])
+        key = table.make_key([gc.KeyTuple("app_id", 3)])
+        table.entry_mod(ALL, [key], [table.make_data(given, trigger)])
+
+    def counts(self):
+        table = self.table("pktgen.app_cfg")
+        ((data, _),) = table.entry_get(ALL, [table.make_key([gc.KeyTuple("app_id", 3)])], {"from_hw": True})
+        return [data.to_dict()[name] for name in ("trigger_counter", "batch_counter", "pkt_counter")]
+
+    def test_a_packet_generator_is_triggered_once(self):
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        fields = self.generator(frame, timer_nanosec=1000, batch_count_cfg=1, packets_per_batch_cfg=2, ibg=1000, ipg=10)
+        self.application(fields, "trigger_timer_one_shot", enable=False)
+        self.assertIsNone(self.switch.receive(2, 0.2))
+        expected = [f"0003{batch:04x}{packet:04x}" for batch in range(2) for packet in range(3)]
+        for turn in (1, 2):
+            self.application([], "trigger_timer_one_shot", enable=True)
+            packets = [self.switch.receive(2) for _ in expected]
+            self.assertEqual([packet[6:12].hex() for packet in packets], expected)
+            self.assertEqual(packets[0][12:], frame[12:])
+            self.assertIsNone(self.switch.receive(2, 0.2))
+            self.assertEqual(self.counts(), [turn, 2 * turn, 6 * turn])
+            self.application([], "trigger_timer_one_shot", enable=False)
+        table = self.table("pktgen.app_cfg")
+        table.entry_del(ALL, [table.make_key([gc.KeyTuple("app_id", 3)])])
+        self.assertEqual(list(table.entry_get(ALL)), [])
+
+    def test_a_packet_generator_is_triggered_again_and_again(self):
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        fields = self.generator(frame, timer_nanosec=20_000_000)
+        self.application(fields, "trigger_timer_periodic", enable=True)
+        begin = time.monotonic()
+        for _ in range(20):
+            self.assertEqual(self.switch.receive(2)[6:12].hex(), "000300000000")
+        # A worker may be late, and then is faster, but not for long.
+        self.assertGreater(time.monotonic() - begin, 0.3)
+        self.application([], "trigger_timer_periodic", enable=False)
+        until(lambda: self.switch.receive(2, 0.2) is None)
+        self.assertGreaterEqual(self.counts()[2], 20)
+        with Refused(self, "INVALID_ARGUMENT"):
+            self.application([gc.DataTuple("pkt_len", 16384)], "trigger_timer_periodic", enable=True)
+
     def test_batches(self):
         table, key = self.switched()
         missing = table.make_key([gc.KeyTuple("hdr.ethernet.dst", 5)])

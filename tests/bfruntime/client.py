@@ -121,7 +121,8 @@ class Table:
             described = known[given.name]
             field = data.fields.add(field_id=described["id"])
             if given.val is not None:
-                field.stream = given.val.to_bytes(size(described["type"]), "big")
+                is_int = isinstance(given.val, int)
+                field.stream = given.val.to_bytes(size(described["type"]), "big") if is_int else bytes(given.val)
             elif given.float_val is not None:
                 field.float_val = given.float_val
             elif given.str_val is not None:

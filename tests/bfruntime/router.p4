@@ -6,6 +6,7 @@
 typedef bit<48> mac_t;
 
 const PortId_t CPU_PORT = 64;
+const PortId_t GENERATOR_PORT = 68;
 
 header ethernet_t {
     mac_t   dst;
@@ -41,6 +42,7 @@ header packet_out_t {
 struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
+    pktgen_timer_header_t timer;
     ethernet_t   ethernet;
     ipv4_t       ipv4;
 }
@@ -67,12 +69,18 @@ parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress
         md = {0, 0};
         transition select(ig_intr_md.ingress_port) {
             CPU_PORT: packet_out;
+            GENERATOR_PORT: generated;
             default: ethernet;
         }
     }
 
     state packet_out {
         pkt.extract(hdr.packet_out);
+        transition ethernet;
+    }
+
+    state generated {
+        pkt.extract(hdr.timer);
         transition ethernet;
     }
 
@@ -219,6 +227,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             filter.apply();
         } else {
             ig_dprsr_md.digest_type = 1;
+            if (hdr.timer.isValid()) {
+                hdr.ethernet.src = (bit<16>) hdr.timer.app_id ++ hdr.timer.batch_id ++ hdr.timer.packet_id;
+            }
             switched.apply();
         }
     }

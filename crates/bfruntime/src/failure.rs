@@ -23,4 +23,5 @@ constructors! {
     out_of_range => OutOfRange;
     unimplemented => Unimplemented;
     aborted => Aborted;
+    exhausted => ResourceExhausted;
 }

@@ -1,9 +1,9 @@
 //! A fuzz target: any bytes as requests of a controller.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use hopwright_dataplane::{FrameSize, Switch, SwitchBuilder};
+use hopwright_dataplane::{FrameSize, SwitchBuilder, Worker};
 use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Device, EnginePolicy, Program};
 use prost::Message as _;
@@ -24,7 +24,8 @@ const UPDATES: usize = 16;
 pub struct Controller {
     device: Device,
     state: Mutex<State>,
-    _switch: Arc<Switch>,
+    /// Takes up changes of packet generators.
+    worker: Mutex<Worker>,
 }
 
 /// What became of the requests.
@@ -49,10 +50,10 @@ impl Controller {
         let config = v1::ForwardingPipelineConfig { p4_device_config: program.into(), ..Default::default() };
         let program = Program::from_config(&config).unwrap_or_else(|failure| panic!("{}", failure.message));
         let vdp = program.data_plane(EnginePolicy::Interp).unwrap_or_else(|failure| panic!("{}", failure.message));
-        let (switch, _) = SwitchBuilder::new(vdp).pool(0, FrameSize::for_mtu(68)).build().expect("a switch");
+        let (switch, worker) = SwitchBuilder::new(vdp).pool(0, FrameSize::for_mtu(68)).build().expect("a switch");
         let tenant = switch.default_tenant().clone();
         let device = Device::new(0, tenant, EnginePolicy::Interp).with_program(program);
-        Controller { device, state: Mutex::default(), _switch: switch }
+        Controller { device, state: Mutex::default(), worker: Mutex::new(worker) }
     }
 
     /// Requests one behind the other, each behind its kind (odd: a read) and its length. Ids of tables and actions that there are
@@ -90,10 +91,12 @@ impl Controller {
             repair(&state, entity);
         }
         if request.atomicity == Atomicity::DataplaneAtomic as i32 {
-            // No worker runs that could wait for it.
+            // The worker runs only when it is told to.
             request.atomicity = Atomicity::RollbackOnError as i32;
         }
-        match service::apply(&mut state, &self.device, &request) {
+        let applied = service::apply(&mut state, &self.device, &request);
+        self.step();
+        match applied {
             Ok(results) => {
                 assert_eq!(results.len(), request.updates.len(), "a result for each update");
                 heard.updates += results.len() as u64;
@@ -179,11 +182,16 @@ impl Controller {
         count
     }
 
+    fn step(&self) {
+        self.worker.lock().unwrap_or_else(std::sync::PoisonError::into_inner).step();
+    }
+
     fn carry_out(&self, kind: update::Type, entry: proto::TableEntry) {
         let update = proto::Update { r#type: kind as i32, entity: Some(of(entry)) };
         let mut state = self.state();
         let request = proto::WriteRequest { updates: vec![update], ..Default::default() };
         let results = service::apply(&mut state, &self.device, &request);
+        self.step();
         let failure = results.unwrap_or_else(|failure| vec![Err(failure)]).into_iter().find_map(Result::err);
         assert!(failure.is_none(), "{failure:?}: {request:?}");
     }

@@ -138,6 +138,9 @@ impl Read<'_> {
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
             Object::Ports => self.ports(),
             Object::PortCounts => self.port_counts(),
+            Object::Applications => self.applications(),
+            Object::GeneratorPorts => self.stored(self.state.generators.ports.iter().map(|(id, data)| (*id, data))),
+            Object::PacketBuffer => self.packet_buffer(),
         }
     }
 
@@ -426,6 +429,27 @@ impl Read<'_> {
             .filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(*id)))
             .map(|(id, data)| (self.number_key(u64::from(id)), TableData { action_id, fields: data.clone() }))
             .collect())
+    }
+
+    /// Applications of packet generators.
+    fn applications(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let all = self.state.generators.applications.iter();
+        let shown = all.filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
+        let data =
+            |app: &crate::state::Application| TableData { action_id: app.action_id, fields: write::data_of(app) };
+        Ok(shown.map(|(id, app)| (self.number_key(u64::from(*id)), data(app))).collect())
+    }
+
+    /// A part of the packet buffer: no entries unless the request says which.
+    fn packet_buffer(&self) -> Result<Vec<Found>> {
+        let asked = key_fields(self.said);
+        if asked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (offset, size) = write::place(self.table, asked)?;
+        let bytes = write::buffered(&self.state.generators.buffer, offset, size);
+        Ok(vec![(asked.to_vec(), of_fields(vec![data_field(1, Value::Stream(bytes))]))])
     }
 
     /// What the ports count.

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use hopwright_dataplane::StreamCounts;
+
 use crate::proto::DataField;
 use crate::schema::Schema;
 
@@ -32,6 +34,26 @@ pub(crate) struct State {
     pub sessions: BTreeMap<u16, Vec<DataField>>,
     /// Data as they were written, by port.
     pub ports: BTreeMap<u32, Vec<DataField>>,
+    pub generators: Generators,
+}
+
+/// Packet generators.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Generators {
+    pub applications: BTreeMap<u8, Application>,
+    /// Data of ports as they were written.
+    pub ports: BTreeMap<u32, Vec<DataField>>,
+    /// Zeros if it is empty.
+    pub buffer: Arc<[u8]>,
+}
+
+/// An application of packet generators: data as they were written, and what it has made in all pipes.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    /// How it is triggered.
+    pub action_id: u32,
+    pub fields: Vec<DataField>,
+    pub counts: Arc<StreamCounts>,
 }
 
 /// A cell of the filter with this id: its index, or the key of its entry.
@@ -72,6 +94,9 @@ pub(crate) enum Change {
     Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
+    Application(u8, Option<Application>),
+    GeneratorPort(u32, Option<Vec<DataField>>),
+    PacketBuffer(Arc<[u8]>),
     /// All groups, or all nodes of none.
     NoGroups,
 }
@@ -89,7 +114,22 @@ impl State {
             Change::Filter(cell, data) => set(&mut self.filters, cell, data),
             Change::Session(id, data) => set(&mut self.sessions, id, data),
             Change::Port(id, data) => set(&mut self.ports, id, data),
+            change @ (Change::Application(..) | Change::GeneratorPort(..) | Change::PacketBuffer(_)) => {
+                self.generators.apply(&change);
+            }
             Change::NoGroups => self.groups.clear(),
+        }
+    }
+}
+
+impl Generators {
+    /// A change of generators; others change nothing here.
+    pub(crate) fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Application(id, application) => set(&mut self.applications, *id, application.clone()),
+            Change::GeneratorPort(port, data) => set(&mut self.ports, *port, data.clone()),
+            Change::PacketBuffer(bytes) => self.buffer = bytes.clone(),
+            _ => {}
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use hopwright_dataplane::PortStats;
 
-use super::{Field, Key, Matching, Object, Table, Ty};
+use super::{Action, Field, Generation, Key, Matching, Object, Table, Ty};
+use crate::write::BUFFER;
 
 const MULTICAST_GROUPS: u32 = 0xff02_0001;
 const MULTICAST_NODES: u32 = 0xff02_0002;
@@ -12,6 +13,9 @@ const PRUNING: u32 = 0xff02_0005;
 const MIRROR: u32 = 0xff04_0001;
 const PORTS: u32 = 0xff01_0001;
 const PORT_COUNTS: u32 = 0xff01_0002;
+const APPLICATIONS: u32 = 0xff05_0001;
+const PACKET_BUFFER: u32 = 0xff05_0002;
+const GENERATOR_PORTS: u32 = 0xff05_0003;
 
 /// Fields of multicast groups.
 pub(crate) mod group {
@@ -57,6 +61,29 @@ pub(crate) mod port {
     pub(crate) const NAME: u32 = 26;
     /// The mode of a port that leads nowhere else.
     pub(crate) const NO_LOOPBACK: &str = "BF_LPBK_NONE";
+}
+
+/// Fields of packet generators: actions and data of applications, data of ports.
+pub(crate) mod generator {
+    pub(crate) const ONE_SHOT: u32 = 1;
+    pub(crate) const PERIODIC: u32 = 2;
+    pub(crate) const TIMER: u32 = 1;
+    pub(crate) const ENABLE: u32 = 2;
+    pub(crate) const LENGTH: u32 = 3;
+    pub(crate) const OFFSET: u32 = 4;
+    pub(crate) const LOCAL_PORT: u32 = 5;
+    pub(crate) const INCREMENT: u32 = 6;
+    pub(crate) const BATCH_COUNT: u32 = 7;
+    pub(crate) const PACKET_COUNT: u32 = 8;
+    pub(crate) const BATCH_GAP: u32 = 9;
+    pub(crate) const BATCH_JITTER: u32 = 10;
+    pub(crate) const PACKET_GAP: u32 = 11;
+    pub(crate) const PACKET_JITTER: u32 = 12;
+    pub(crate) const BATCHES: u32 = 13;
+    pub(crate) const PACKETS: u32 = 14;
+    pub(crate) const TRIGGERS: u32 = 15;
+    pub(crate) const PORT_ENABLE: u32 = 2;
+    pub(crate) const PATTERNS: u32 = 3;
 }
 
 const SPEEDS: &[&str] = &[
@@ -236,5 +263,81 @@ pub(crate) fn tables() -> Vec<Table> {
             key("$DEV_PORT", 32),
             (1..).zip(COUNTS).map(|(id, (name, _))| field(id, name, Ty::Uint(64)).read_only()).collect(),
         ),
+    ]
+}
+
+/// Those of a device's packet generators.
+pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
+    use generator as id;
+    let field = Field::new;
+    let exact = |id, name: &str, bits| Key {
+        id,
+        name: name.into(),
+        matching: Matching::Exact,
+        ty: Ty::Uint(bits),
+        mandatory: true,
+    };
+    let table = |id, name: &str, object, size: u32, keys, data| Table {
+        id,
+        name: format!("{}.pktgen.{name}", generation.device),
+        object,
+        size: size.into(),
+        keys,
+        actions: Vec::new(),
+        data,
+        registers: Vec::new(),
+        filters: Vec::new(),
+        const_default: false,
+        depends_on: Vec::new(),
+    };
+    let trigger = |id, name: &str| Action {
+        id,
+        name: name.into(),
+        scope: "TableAndDefault",
+        data: vec![field(id::TIMER, "timer_nanosec", Ty::Uint(32))],
+    };
+    let data = vec![
+        field(id::ENABLE, "app_enable", Ty::Bool),
+        field(id::LENGTH, "pkt_len", Ty::Uint(16)),
+        field(id::OFFSET, "pkt_buffer_offset", Ty::Uint(16)),
+        field(id::LOCAL_PORT, "pipe_local_source_port", Ty::Uint(32)),
+        field(id::INCREMENT, "increment_source_port", Ty::Bool),
+        field(id::BATCH_COUNT, "batch_count_cfg", Ty::Uint(16)),
+        field(id::PACKET_COUNT, "packets_per_batch_cfg", Ty::Uint(16)),
+        field(id::BATCH_GAP, "ibg", Ty::Uint(32)),
+        field(id::BATCH_JITTER, "ibg_jitter", Ty::Uint(32)),
+        field(id::PACKET_GAP, "ipg", Ty::Uint(32)),
+        field(id::PACKET_JITTER, "ipg_jitter", Ty::Uint(32)),
+        field(id::BATCHES, "batch_counter", Ty::Uint(64)),
+        field(id::PACKETS, "pkt_counter", Ty::Uint(64)),
+        field(id::TRIGGERS, "trigger_counter", Ty::Uint(64)),
+        field(16, "source_port_wrap_max", Ty::Uint(16)),
+        field(17, "assigned_chnl_id", Ty::Uint(8)),
+    ];
+    let buffer = vec![field(1, "buffer", Ty::Bytes(8 * BUFFER as u32)).mandatory()];
+    let at = vec![exact(1, "pkt_buffer_offset", 16), exact(2, "pkt_buffer_size", 16)];
+    let port = vec![
+        field(1, "recirculation_enable", Ty::Bool),
+        field(id::PORT_ENABLE, "pktgen_enable", Ty::Bool),
+        field(id::PATTERNS, "pattern_matching_enable", Ty::Bool),
+    ];
+    let applications = table(
+        APPLICATIONS,
+        "app_cfg",
+        Object::Applications,
+        generation.applications,
+        vec![exact(1, "app_id", 8)],
+        data,
+    );
+    vec![
+        Table {
+            actions: vec![
+                trigger(id::ONE_SHOT, "trigger_timer_one_shot"),
+                trigger(id::PERIODIC, "trigger_timer_periodic"),
+            ],
+            ..applications
+        },
+        table(PACKET_BUFFER, "pkt_buffer", Object::PacketBuffer, BUFFER as u32, at, buffer),
+        table(GENERATOR_PORTS, "port_cfg", Object::GeneratorPorts, 512, vec![exact(1, "dev_port", 32)], port),
     ]
 }

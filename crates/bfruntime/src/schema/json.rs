@@ -65,6 +65,9 @@ fn kind(object: &Object) -> &'static str {
         Object::Mirror => "MirrorCfg",
         Object::Ports => "PortConfigure",
         Object::PortCounts => "PortStat",
+        Object::Applications => "PktgenAppCfg",
+        Object::PacketBuffer => "PktgenPktBuffer",
+        Object::GeneratorPorts => "PktgenPortCfg",
     }
 }
 

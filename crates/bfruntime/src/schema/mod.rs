@@ -56,6 +56,8 @@ pub(crate) struct Schema {
     pub loopback_register: Option<u32>,
     pub exclusion_register: Option<u32>,
     pub pruning_register: Option<u32>,
+    /// The packet generators that the device has.
+    pub generation: Option<Generation>,
     by_id: HashMap<u32, usize>,
 }
 
@@ -64,7 +66,8 @@ impl Schema {
     pub(crate) fn new(program: String, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
         let by_id = tables.iter().enumerate().rev().map(|(at, table)| (table.id, at)).collect();
         let (loopback_register, exclusion_register, pruning_register) = (None, None, None);
-        Schema { program, tables, digests, loopback_register, exclusion_register, pruning_register, by_id }
+        let generation = None;
+        Schema { program, tables, digests, loopback_register, exclusion_register, pruning_register, generation, by_id }
     }
 
     pub(crate) fn table(&self, id: u32) -> Option<&Table> {
@@ -80,6 +83,16 @@ impl Schema {
     pub(crate) fn fixed_document(&self) -> serde_json::Value {
         json::document(self.tables.iter().filter(|t| t.object.is_fixed()), &[])
     }
+}
+
+/// What the packet generators of a device are like.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Generation {
+    /// The device in names of tables.
+    pub device: &'static str,
+    pub applications: u32,
+    /// Bits of an application's number in the header of its packets.
+    pub application_bits: u32,
 }
 
 /// A table.
@@ -138,6 +151,10 @@ pub(crate) enum Object {
     Mirror,
     Ports,
     PortCounts,
+    /// Of packet generators.
+    Applications,
+    PacketBuffer,
+    GeneratorPorts,
 }
 
 impl Object {
@@ -153,6 +170,9 @@ impl Object {
                 | Object::Mirror
                 | Object::Ports
                 | Object::PortCounts
+                | Object::Applications
+                | Object::PacketBuffer
+                | Object::GeneratorPorts
         )
     }
 }

@@ -9,7 +9,8 @@ use hopwright_p4runtime::proto::config::{
 };
 
 use super::{
-    Action, Digest, DirectRegister, Field, FilterKind, Key, Matching, MeterUnit, Object, Schema, Table, Ty, field,
+    Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Schema, Table, Ty,
+    field,
 };
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
@@ -37,6 +38,12 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
     let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
     tables.extend(super::fixed::tables());
+    let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
+        Some("tna") => Some(Generation { device: "tf1", applications: 8, application_bits: 3 }),
+        Some("t2na") => Some(Generation { device: "tf2", applications: 16, application_bits: 4 }),
+        _ => None,
+    };
+    tables.extend(generation.iter().flat_map(super::fixed::generators));
     let register = |name: &str| {
         let mut preambles = info.registers.iter().filter_map(|r| r.preamble.as_ref());
         preambles.find(|p| p.name == name).map(|p| p.id)
@@ -46,6 +53,7 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
         loopback_register: register(LOOPBACK_REGISTER),
         exclusion_register: register(EXCLUSION_REGISTER),
         pruning_register: register(PRUNING_REGISTER),
+        generation,
         ..schema
     }
 }

@@ -1,13 +1,16 @@
 //! Turns the updates of a write into P4Runtime updates and changes of the [`State`].
 
 mod filters;
+mod generators;
 mod multicast;
 mod objects;
 mod ports;
 
 pub(crate) use filters::cell_of;
+pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::rates_of;
 
+use hopwright_dataplane::Stream;
 use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
@@ -15,7 +18,7 @@ use v1::field_match::{self as wire, FieldMatchType};
 use v1::update::Type;
 use v1::write_request::Atomicity;
 
-use crate::failure::{Result, invalid, not_found, unimplemented};
+use crate::failure::{Result, exhausted, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
 use crate::schema::{Field, Key, Matching, Object, Schema, Table, Ty, field};
 use crate::state::{Change, State};
@@ -40,6 +43,8 @@ pub(crate) enum Cell {
     Register(Box<v1::TableEntry>, u32, v1::p4_data::Data),
     /// Of a filter: which one, its id, and settings as text.
     Filter(Place, u32, String),
+    /// Of a packet generator: its number, and what it makes from now on.
+    Generator(u8, Option<Box<Stream>>),
 }
 
 /// Where a cell is.
@@ -72,6 +77,10 @@ impl Cell {
                     Place::Entry(entry) => device.entry_index(&entry)?.into(),
                 };
                 device.control_extern(id, &format!("cell/{index}"), settings.as_bytes())
+            }
+            Cell::Generator(id, stream) => {
+                let done = device.tenant().generate(id, stream.map(|stream| *stream));
+                done.map_err(|error| exhausted(error.to_string()))
             }
         }
     }
@@ -122,6 +131,9 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
                 Object::Pruning => request.pruning(),
                 Object::Mirror => request.session(),
                 Object::Ports => request.port(),
+                Object::Applications => request.application(),
+                Object::PacketBuffer => request.packet_buffer(),
+                Object::GeneratorPorts => request.generator_port(),
                 Object::PortCounts => Err(request.unsupported()),
             }
         }

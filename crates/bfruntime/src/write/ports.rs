@@ -113,14 +113,14 @@ pub(super) fn merged(before: Option<&Vec<DataField>>, given: &[DataField]) -> Ve
     fields
 }
 
-fn truth(fields: &[DataField], id: u32) -> Option<bool> {
+pub(super) fn truth(fields: &[DataField], id: u32) -> Option<bool> {
     match fields.iter().find(|f| f.field_id == id)?.value.as_ref()? {
         Value::BoolVal(value) => Some(*value),
         _ => None,
     }
 }
 
-fn small(fields: &[DataField], id: u32) -> Option<u64> {
+pub(super) fn small(fields: &[DataField], id: u32) -> Option<u64> {
     match fields.iter().find(|f| f.field_id == id)?.value.as_ref()? {
         Value::Stream(bytes) => crate::value::small("", 64, bytes).ok(),
         _ => None,

@@ -3,11 +3,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::worker::classifier::{MAX_TENANTS, Slot};
+use crate::worker::generator::{Generator, MAX_GENERATORS};
 use crate::worker::port_queue::{MAX_PORT, PortQueue};
 use crate::worker::schedule::Account;
 use crate::worker::tenant::{Tenant, Urgency};
@@ -53,6 +55,9 @@ pub(crate) struct Lane {
     /// Packets sent and not yet paid for, and packets run of which they come.
     pub sent: u64,
     pub ran: u64,
+    /// Of the first worker: no more than [`MAX_GENERATORS`].
+    #[expect(clippy::vec_box, reason = "the control side makes generators, and drops them")]
+    pub generators: Vec<Box<Generator>>,
     /// Taken in and not yet counted.
     rx_packets: u64,
     rx_bytes: u64,
@@ -77,9 +82,25 @@ impl Lane {
             paused: false,
             sent: 0,
             ran: 0,
+            generators: Vec::with_capacity(MAX_GENERATORS),
             rx_packets: 0,
             rx_bytes: 0,
         })
+    }
+
+    /// Takes up a generator in the place of the one with its number. What is not used comes back.
+    pub(crate) fn set_generator(&mut self, mut generator: Box<Generator>) -> Option<Box<Generator>> {
+        if let Some(old) = self.generators.iter_mut().find(|old| old.id == generator.id) {
+            std::mem::swap(old, &mut generator);
+            return Some(generator);
+        }
+        self.generators.push(generator);
+        None
+    }
+
+    /// When a generator makes the next packet, if one does.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.generators.iter().filter_map(|generator| generator.due()).min()
     }
 
     /// Begins with a burst that the port queue of this index received. Nothing is left of the last one.

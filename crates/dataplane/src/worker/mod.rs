@@ -2,6 +2,7 @@
 
 pub(crate) mod classifier;
 pub(crate) mod cpu;
+pub(crate) mod generator;
 pub(crate) mod handover;
 pub(crate) mod lane;
 pub(crate) mod policer;

@@ -13,6 +13,7 @@ use crate::observe::stats::{PortCells, PortStats};
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::port::{DeviceStats, Port};
 use crate::worker::classifier::{Classifier, Slot};
+use crate::worker::generator::Generator;
 use crate::worker::lane::Lane;
 use crate::worker::switch::{PortSummary, SwitchError};
 use crate::worker::wait::Wakeup;
@@ -22,7 +23,7 @@ pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
 /// Most ports of a worker.
 pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
 /// Most changes that may wait for a worker.
-const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
+pub(crate) const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
 
 /// A port in the hands of a worker.
 pub(crate) struct PortQueue {
@@ -116,6 +117,8 @@ pub(crate) enum Change {
     Classify(Arc<Classifier>),
     /// Limits of tenants have changed.
     Limit,
+    /// For the first worker.
+    Generate(Slot, Box<Generator>),
 }
 
 /// What a worker of a tenant or classifier no longer uses, to be dropped by the control side.
@@ -256,6 +259,15 @@ impl Workers {
             let _ = worker.changes.push(change(index));
         }
         self.wake();
+    }
+
+    /// Sends a change to the first worker, for which there is room.
+    pub(crate) fn send_to_first(&self, change: Change) {
+        if let Some(worker) = self.mailboxes.first() {
+            // There is room.
+            let _ = worker.changes.push(change);
+            worker.wakeup.notify();
+        }
     }
 
     /// Whether changes wait for one of them.

@@ -85,6 +85,8 @@ pub struct Worker {
     round_ends: Option<Instant>,
     /// A lane is paused.
     paused: bool,
+    /// When a generator makes the next packet, if one does.
+    due: Option<Instant>,
     lost_time: LostTime,
     started: Instant,
     pool: Pool,
@@ -125,6 +127,7 @@ impl Worker {
             next_lane: 0,
             round_ends: None,
             paused: false,
+            due: None,
             lost_time: LostTime::new(),
             started: switch.started(),
             pool,
@@ -169,7 +172,7 @@ impl Worker {
                 Next::Now => std::hint::spin_loop(),
                 Next::Rest(_) if self.sleeper.is_none() => {}
                 Next::Rest(time) => {
-                    wait::rest(time);
+                    wait::rest(self.until_due().map_or(time, |due| due.min(time)));
                     self.wake_up();
                 }
                 Next::Sleep => {
@@ -200,6 +203,11 @@ impl Worker {
         self.lanes.iter().any(|lane| lane.has_packets())
     }
 
+    /// Time until a generator makes the next packet, if one does.
+    fn until_due(&self) -> Option<Duration> {
+        self.due.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
     /// What it slept is not lost.
     fn wake_up(&mut self) {
         if self.lanes.len() > 1 {
@@ -214,6 +222,9 @@ impl Worker {
         }
         match &self.sleeper {
             Some(sleeper) if !self.queues.iter_mut().any(|queue| queue.port.pending()) => {
+                if let Some(time) = self.until_due() {
+                    sleeper.wake_after(time);
+                }
                 let woken_by = sleeper.sleep();
                 if woken_by & MAILBOX != 0 {
                     self.mailbox().wakeup().clear();
@@ -266,6 +277,9 @@ impl Worker {
         if self.index == 0 {
             for lane in 0..self.lanes.len() {
                 total += self.inject(lane);
+            }
+            if self.due.is_some() {
+                total += self.generate();
             }
         }
         // What is left of earlier bursts.
@@ -512,8 +526,15 @@ impl Worker {
                     self.mailbox().retire(Retired::Classifier(old));
                 }
                 Change::Limit => {}
+                Change::Generate(slot, generator) => {
+                    let Some(lane) = self.lanes.iter_mut().find(|lane| lane.slot == slot) else { continue };
+                    if let Some(unused) = lane.set_generator(generator) {
+                        lane.tenant.give_back(unused);
+                    }
+                }
             }
         }
+        self.due = self.lanes.iter().filter_map(|lane| lane.due()).min();
         self.next_lane = 0;
         self.by_slot = [NO_LANE; MAX_TENANTS];
         for (at, lane) in self.lanes.iter_mut().enumerate() {
@@ -607,11 +628,17 @@ impl Worker {
             true => self.transmit(),
             false => queues.iter_mut().for_each(|queue| queue.end_run(at as u8)),
         }
-        if alone && !self.lanes[at].has_packets() && !self.lanes[at].paused {
+        self.run_made(at, begun);
+        count
+    }
+
+    /// Runs a batch that did not come from a port.
+    fn run_made(&mut self, at: usize, begun: Instant) {
+        if self.lanes.len() == 1 && !self.lanes[at].has_packets() && !self.lanes[at].paused {
             if !self.batch.is_empty() {
                 self.process(at, Instant::now(), wall_clock_us());
             }
-            return count;
+            return;
         }
         let Worker { lanes, pool, batch, lost_time, .. } = self;
         let lane = &mut *lanes[at];
@@ -620,7 +647,40 @@ impl Worker {
         }
         lane.account.debit(begun.elapsed().as_nanos() as u64, 0, || lost_time.take());
         self.serve(Instant::now());
-        count
+    }
+
+    /// Runs packets that generators make now.
+    #[cold]
+    fn generate(&mut self) -> usize {
+        let begun = Instant::now();
+        let alone = self.lanes.len() == 1;
+        let mut total = 0;
+        for at in 0..self.lanes.len() {
+            if self.lanes[at].due().is_none_or(|due| due > begun) {
+                continue;
+            }
+            let Worker { lanes, pool, batch, limit, started, .. } = self;
+            let lane = &mut *lanes[at];
+            let most = if alone { *limit } else { lane.room().min(*limit) };
+            let Lane { tenant, cells, generators, limited, .. } = lane;
+            let now_ns = begun.duration_since(*started).as_nanos() as u64;
+            let mut count = 0;
+            for generator in generators {
+                count += generator.make(begun, most - count, pool, |pool, packet| match packet {
+                    Some(packet) if *limited && !tenant.policer().admit(now_ns, packet.len()) => {
+                        cells.policed.add(1);
+                        pool.give(packet);
+                    }
+                    Some(packet) => batch.push(packet),
+                    None => cells.no_frame.add(1),
+                });
+            }
+            cells.injected.add(count as u64);
+            self.run_made(at, begun);
+            total += count;
+        }
+        self.due = self.lanes.iter().filter_map(|lane| lane.due()).min();
+        total
     }
 
     /// Runs the batch, which is of one tenant, and sorts what comes out by port. Of the only tenant it is sent; of one of

@@ -5,7 +5,9 @@ use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
+use crossbeam_queue::ArrayQueue;
 use hopwright_ir::interp::{Digest, MAX_PASSES};
 
 use crate::executor::Executor;
@@ -14,9 +16,10 @@ use crate::observe::stats::{MAX_ERRORS, PortStats, TenantCells, TenantStats, Wor
 use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::worker::classifier::{Rule, Slot, TenantRules};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
+use crate::worker::generator::{Generator, MAX_GENERATORS, Stream};
 use crate::worker::handover::{Handover, WorkerBusy};
 use crate::worker::policer::{Policer, Rate};
-use crate::worker::port_queue::{Change, MAX_PORT, Ports, Workers};
+use crate::worker::port_queue::{Change, MAX_CHANGES, MAX_PORT, Ports, Workers};
 use crate::worker::schedule::MAX_WEIGHT;
 use crate::worker::switch::{PortSummary, SwitchError};
 
@@ -31,6 +34,8 @@ pub enum ReplaceError {
     Program(#[from] BuildError),
     #[error(transparent)]
     Busy(#[from] WorkerBusy),
+    #[error(transparent)]
+    Generators(#[from] SwitchError),
     #[error("the tenant was removed from its switch")]
     Removed,
 }
@@ -214,6 +219,10 @@ pub struct Tenant {
     cells: Vec<Arc<TenantCells>>,
     cpu: Cpu,
     inject: Cpu,
+    /// Generators that its first worker no longer uses.
+    used_generators: ArrayQueue<Box<Generator>>,
+    /// Those with streams, as bits.
+    generating: Mutex<u64>,
     samples: Arc<Samples>,
     slot: Slot,
     rules: Vec<Rule>,
@@ -256,6 +265,8 @@ impl Tenant {
                 normal: Queue::new(spec.cpu_queue, packet_bytes)?,
                 urgent: Queue::new(URGENT_QUEUE, packet_bytes)?,
             },
+            used_generators: ArrayQueue::new(MAX_CHANGES),
+            generating: Mutex::new(0),
             samples: Arc::new(Samples::new(packet_bytes)),
             slot,
             rules: spec.rules.clone(),
@@ -349,11 +360,43 @@ impl Tenant {
         if self.handovers.len() > 1 {
             vdp.shareable()?;
         }
+        let generating = *self.generating.lock().unwrap_or_else(PoisonError::into_inner);
+        for id in (0..MAX_GENERATORS).filter(|id| generating >> id & 1 == 1) {
+            self.generate(id as u8, None)?;
+        }
         *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
         for (handover, worker) in self.handovers.iter().zip(self.workers.mailboxes()) {
             handover.replace(Executor::new(vdp.clone()), worker, || self.is_removed())?;
         }
         Ok(())
+    }
+
+    /// Generates these packets from now on, in the place of those of the generator with this number; `None`: no packets. They count
+    /// as packets of the control plane, and against the tenant's rates. Another program begins without generators.
+    ///
+    /// # Errors
+    /// If too many changes wait for a worker; nothing was changed then.
+    ///
+    /// # Panics
+    /// If the number is not less than [`MAX_GENERATORS`].
+    pub fn generate(&self, id: u8, stream: Option<Stream>) -> Result<(), SwitchError> {
+        assert!(usize::from(id) < MAX_GENERATORS);
+        let mut generating = self.generating.lock().unwrap_or_else(PoisonError::into_inner);
+        if stream.is_none() && *generating >> id & 1 == 0 {
+            return Ok(());
+        }
+        let _room = self.workers.room(1)?;
+        while self.used_generators.pop().is_some() {}
+        *generating = *generating & !(1 << id) | u64::from(stream.is_some()) << id;
+        let generator = Box::new(Generator::new(id, stream, Instant::now()));
+        self.workers.send_to_first(Change::Generate(self.slot, generator));
+        Ok(())
+    }
+
+    /// Worker side: gives back a generator that is no longer used.
+    pub(crate) fn give_back(&self, generator: Box<Generator>) {
+        // There is room: the control side takes what came back before it sends a change.
+        let _ = self.used_generators.push(generator);
     }
 
     /// Does some work while no packet of the tenant is in its program, so that each sees all of its changes or none.

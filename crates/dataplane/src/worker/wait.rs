@@ -91,6 +91,7 @@ impl PollSet {
 pub(crate) struct Sleeper {
     epoll: OwnedFd,
     timer: OwnedFd,
+    interval: Duration,
 }
 
 impl Sleeper {
@@ -103,7 +104,7 @@ impl Sleeper {
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
         let time = Timespec::try_from(interval).map_err(io::Error::other)?;
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &Itimerspec { it_interval: time, it_value: time })?;
-        let sleeper = Sleeper { epoll, timer };
+        let sleeper = Sleeper { epoll, timer, interval };
         sleeper.add(sleeper.timer.as_fd(), Self::TIMER)?;
         Ok(sleeper)
     }
@@ -116,6 +117,19 @@ impl Sleeper {
             Err(rustix::io::Errno::EXIST) => Ok(()),
             result => Ok(result?),
         }
+    }
+
+    /// Wakes after this time, too, and then at the intervals.
+    pub(crate) fn wake_after(&self, time: Duration) {
+        let (Ok(interval), Ok(value)) = (self.interval.try_into(), time.max(Duration::from_nanos(1)).try_into()) else {
+            return;
+        };
+        // If it fails the timer goes on as it did.
+        let _ = timerfd_settime(
+            &self.timer,
+            TimerfdTimerFlags::empty(),
+            &Itimerspec { it_interval: interval, it_value: value },
+        );
     }
 
     /// Sleeps until something wakes it. The result is the bits of what did, though not always of all.

@@ -1,0 +1,232 @@
+//! Writes packet generators: applications, the packet buffer, and the ports by which packets come.
+//!
+//! A write that concerns an application that is enabled begins it again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream};
+
+use super::ports::{merged, small, truth};
+use super::{Cell, Meaning, Request};
+use crate::failure::{Result, exists, invalid, not_found, unimplemented};
+use crate::proto::{DataField, data_field::Value, key_field::MatchType, update::Type as Kind};
+use crate::schema::Generation;
+use crate::schema::fixed::generator as field;
+use crate::state::{Application, Change, Generators};
+
+/// Bytes of the packet buffer, and what packets are aligned to in it.
+pub(crate) const BUFFER: usize = 16 << 10;
+const ALIGNMENT: u64 = 16;
+const PIPES: u32 = 4;
+/// Bytes of the header in front of a packet.
+const HEADER: usize = 6;
+
+impl Request<'_> {
+    pub(super) fn application(&self) -> Result<Meaning> {
+        let id = self.number()? as u8;
+        let generation = self.generation();
+        if u32::from(id) >= generation.applications {
+            return Err(invalid(format!("applications have numbers up to {}", generation.applications - 1)));
+        }
+        let before = self.state.generators.applications.get(&id);
+        let missing = || not_found(format!("there is no application {id}"));
+        let kept = match (self.kind, before) {
+            (Kind::Insert, Some(_)) => return Err(exists(format!("there is an application {id} already"))),
+            // On the device applications are always there.
+            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(self.changed(before)?),
+            (Kind::Delete, _) => before.ok_or_else(missing).map(|_| None)?,
+            _ => return Err(self.unsupported()),
+        };
+        let change = Change::Application(id, kept);
+        let mut next = self.state.generators.clone();
+        next.apply(&change);
+        Ok(Meaning { cells: cells(&generation, &next, |app| app == id)?, ..Meaning::new(Vec::new(), vec![change]) })
+    }
+
+    fn changed(&self, before: Option<&Application>) -> Result<Application> {
+        let said = self.said.data.as_ref();
+        let given = said.map(|d| d.fields.as_slice()).unwrap_or_default();
+        let action_id = match said.map_or(0, |d| d.action_id) {
+            0 => before.map_or(field::ONE_SHOT, |before| before.action_id),
+            id if self.table.actions.iter().any(|action| action.id == id) => id,
+            id => return Err(invalid(format!("`{}` has no action with id {id}", self.table.name))),
+        };
+        let of_actions = self.table.actions.iter().filter(|a| a.id == action_id).flat_map(|a| &a.data);
+        let known = of_actions.chain(&self.table.data);
+        let values = crate::value::Data::new(said, known.clone(), &self.table.name)?;
+        for known in known.filter(|known| known.ty.bits() > 1 && values.has(known.id)) {
+            values.number(known)?;
+        }
+        let fields = merged(before.map(|before| &before.fields), given);
+        let counts = before.map(|before| before.counts.clone()).unwrap_or_default();
+        let cells = [&counts.triggers, &counts.batches, &counts.packets];
+        for (id, count) in [field::TRIGGERS, field::BATCHES, field::PACKETS].into_iter().zip(cells) {
+            if let Some(value) = small(given, id) {
+                count.store(value, std::sync::atomic::Ordering::Relaxed);
+            }
+        }
+        Ok(Application { action_id, fields, counts })
+    }
+
+    pub(super) fn generator_port(&self) -> Result<Meaning> {
+        let port = self.number()? as u32;
+        if port >= PIPES << 7 {
+            return Err(invalid(format!("ports have numbers up to {}", (PIPES << 7) - 1)));
+        }
+        let before = self.state.generators.ports.get(&port);
+        let kept = match (self.kind, before) {
+            (Kind::Insert, Some(_)) => return Err(exists(format!("port {port} is there already"))),
+            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => {
+                self.data()?;
+                Some(merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default()))
+            }
+            (Kind::Delete, _) => before.ok_or_else(|| not_found(format!("there is no port {port}"))).map(|_| None)?,
+            _ => return Err(self.unsupported()),
+        };
+        if kept.as_ref().is_some_and(|fields| truth(fields, field::PATTERNS) == Some(true)) {
+            return Err(unimplemented("packets do not trigger applications: `pattern_matching_enable` is false"));
+        }
+        let change = Change::GeneratorPort(port, kept);
+        let mut next = self.state.generators.clone();
+        next.apply(&change);
+        let uses = |app| {
+            let local = next.applications.get(&app).and_then(|app| small(&app.fields, field::LOCAL_PORT));
+            local.unwrap_or(0) == u64::from(port & 0x7f)
+        };
+        Ok(Meaning { cells: cells(&self.generation(), &next, uses)?, ..Meaning::new(Vec::new(), vec![change]) })
+    }
+
+    pub(super) fn packet_buffer(&self) -> Result<Meaning> {
+        let (offset, size) = place(self.table, self.key_fields())?;
+        let bytes = match self.kind {
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
+                self.data()?;
+                let given = self.said.data.iter().flat_map(|data| &data.fields).find_map(|f| f.value.as_ref());
+                let bytes: Vec<u8> = match given {
+                    Some(Value::Stream(bytes)) => bytes.to_vec(),
+                    Some(Value::IntArrVal(list)) => list.val.iter().map(|byte| *byte as u8).collect(),
+                    _ => return Err(invalid("`buffer` is missing, or not bytes")),
+                };
+                if bytes.len() != size {
+                    return Err(invalid(format!("`buffer` has {} bytes, not {size}", bytes.len())));
+                }
+                bytes
+            }
+            Kind::Delete => vec![0; size],
+            _ => return Err(self.unsupported()),
+        };
+        let mut buffer = self.state.generators.buffer.to_vec();
+        buffer.resize(BUFFER, 0);
+        buffer[offset..offset + size].copy_from_slice(&bytes);
+        let change = Change::PacketBuffer(buffer.into());
+        let mut next = self.state.generators.clone();
+        next.apply(&change);
+        Ok(Meaning { cells: cells(&self.generation(), &next, |_| true)?, ..Meaning::new(Vec::new(), vec![change]) })
+    }
+
+    fn generation(&self) -> Generation {
+        // Only programs with packet generators have these tables.
+        self.state.schema.generation.unwrap_or_default()
+    }
+}
+
+/// The offset and the size in a key of the packet buffer.
+pub(crate) fn place(table: &crate::schema::Table, said: &[crate::proto::KeyField]) -> Result<(usize, usize)> {
+    let number = |at: usize| {
+        let key = &table.keys[at];
+        match said.iter().find(|field| field.field_id == key.id).and_then(|field| field.match_type.as_ref()) {
+            Some(MatchType::Exact(m)) => crate::value::small(&key.name, key.ty.bits(), &m.value),
+            _ => Err(invalid(format!("`{}` is missing", key.name))),
+        }
+    };
+    let (offset, size) = (number(0)?, number(1)?);
+    if offset % ALIGNMENT != 0 {
+        return Err(invalid(format!("`pkt_buffer_offset` is a multiple of {ALIGNMENT}")));
+    }
+    if offset + size > BUFFER as u64 {
+        return Err(invalid(format!("the packet buffer has {BUFFER} bytes")));
+    }
+    Ok((offset as usize, size as usize))
+}
+
+/// The generators of some applications, in each pipe one: they begin, or end, with this.
+fn cells(generation: &Generation, all: &Generators, concerns: impl Fn(u8) -> bool) -> Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for app in (0..generation.applications as u8).filter(|app| concerns(*app)) {
+        for pipe in 0..PIPES as u8 {
+            let stream = match all.applications.get(&app) {
+                Some(found) if truth(&found.fields, field::ENABLE) == Some(true) => {
+                    stream(generation, all, found, app, pipe)?
+                }
+                _ => None,
+            };
+            cells.push(Cell::Generator(app * PIPES as u8 + pipe, stream.map(Box::new)));
+        }
+    }
+    Ok(cells)
+}
+
+const _: () = assert!(16 * PIPES as usize <= MAX_GENERATORS);
+
+/// What an application makes in a pipe: nothing if its port there is not enabled.
+fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, pipe: u8) -> Result<Option<Stream>> {
+    let number = |id| small(&app.fields, id).unwrap_or(0);
+    let local = number(field::LOCAL_PORT);
+    if local > 0x7f {
+        return Err(invalid("`pipe_local_source_port` has seven bits"));
+    }
+    if truth(&app.fields, field::INCREMENT) == Some(true) {
+        return Err(unimplemented("all packets come by one port: `increment_source_port` is false"));
+    }
+    let (offset, length) = (number(field::OFFSET), number(field::LENGTH));
+    if offset + length > BUFFER as u64 {
+        return Err(invalid(format!("the packet buffer has {BUFFER} bytes")));
+    }
+    let ingress_port = u32::from(pipe) << 7 | local as u32;
+    if all.ports.get(&ingress_port).and_then(|fields| truth(fields, field::PORT_ENABLE)) != Some(true) {
+        return Ok(None);
+    }
+    let mut packet = vec![0; HEADER + length as usize];
+    packet[0] = pipe << generation.application_bits | id;
+    for (to, from) in packet[HEADER..].iter_mut().zip(all.buffer.iter().skip(offset as usize)) {
+        *to = *from;
+    }
+    let gap = |least, jitter| Gap {
+        least: Duration::from_nanos(number(least)),
+        jitter: Duration::from_nanos(number(jitter)),
+    };
+    Ok(Some(Stream {
+        ingress_port,
+        packet: packet.into(),
+        numbers: [2, 4],
+        delay: Duration::from_nanos(number(field::TIMER)),
+        periodic: app.action_id == field::PERIODIC,
+        batches: number(field::BATCH_COUNT) as u32 + 1,
+        packets: number(field::PACKET_COUNT) as u32 + 1,
+        batch_gap: gap(field::BATCH_GAP, field::BATCH_JITTER),
+        packet_gap: gap(field::PACKET_GAP, field::PACKET_JITTER),
+        counts: Arc::clone(&app.counts),
+    }))
+}
+
+/// The bytes of a packet buffer at a place.
+pub(crate) fn buffered(buffer: &[u8], offset: usize, size: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = buffer.iter().skip(offset).take(size).copied().collect();
+    bytes.resize(size, 0);
+    bytes
+}
+
+/// An application's data, with what it has made.
+pub(crate) fn data_of(app: &Application) -> Vec<DataField> {
+    use std::sync::atomic::Ordering::Relaxed;
+    let mut fields = app.fields.clone();
+    fields.retain(|f| ![field::TRIGGERS, field::BATCHES, field::PACKETS].contains(&f.field_id));
+    let counts = &app.counts;
+    let counted =
+        [(field::BATCHES, &counts.batches), (field::PACKETS, &counts.packets), (field::TRIGGERS, &counts.triggers)];
+    let ty = crate::schema::Ty::Uint(64);
+    fields.extend(counted.map(|(id, count)| crate::value::numeric(id, ty, &count.load(Relaxed).into())));
+    fields.sort_by_key(|f| f.field_id);
+    fields
+}
