@@ -554,7 +554,7 @@ impl Emitter<'_> {
 
     /// A sum modulo 2^16 - 1 as I16; zero only if the sum is zero. Adding a number to itself with halves swapped gives
     /// the sum of its halves, with carry, in the upper half.
-    fn fold16(&mut self, sum: Value) -> Value {
+    pub(crate) fn fold16(&mut self, sum: Value) -> Value {
         let by = self.b.ins().iconst(types::I64, 32);
         let halves = self.b.ins().rotl(sum, by);
         let sum = self.b.ins().iadd(sum, halves);

@@ -17,7 +17,6 @@ use crate::trace::exit_counters::ExitSites;
 use crate::trace::passes::{TracePass, TracePasses};
 use crate::trace::tree::{self, PointPlace};
 use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
-use crate::trace_ir::TraceIr;
 use crate::trace_ir::build::build_completed;
 use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, Unsupported};
@@ -119,8 +118,7 @@ impl TraceCode {
             compiler.generate(EntryPoint::Whole, &mode, false)
         };
         let mut paths = paths.to_vec();
-        let is_faster = |tree: &TraceIr| tree.moves_headers() && !tree.encrypts();
-        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes, is_faster) {
+        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes, false) {
             Ok(code) => return Ok(Some(code)),
             Err(missing) => Some(missing),
         };
@@ -152,13 +150,13 @@ impl TraceCode {
     ) -> Result<TraceCode, String> {
         let compiler = Compiler::new(pipeline, TargetMachine::Host).map_err(|e| e.message)?;
         compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
-        let (passes, is_faster) = (TracePasses::without(&[]), |_: &TraceIr| true);
-        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes, is_faster);
+        let passes = TracePasses::without(&[]);
+        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes, true);
         *sites = compiler.exit_sites.take();
         code.map(|code| TraceCode { _zeros: compiler.zeros, ..code })
     }
 
-    /// Code that is generated from the trace IR, without the zeros.
+    /// Code that is generated from the trace IR, without the zeros: of traces that encrypt blocks only if `with_ciphers`.
     ///
     /// # Errors
     /// Why there is none.
@@ -169,7 +167,7 @@ impl TraceCode {
         paths: &[Path],
         attributes: &[ExternAttributes],
         passes: TracePasses,
-        is_faster: impl Fn(&TraceIr) -> bool,
+        with_ciphers: bool,
     ) -> Result<TraceCode, String> {
         let begin = Instant::now();
         if !passes.has(TracePass::TraceIr) {
@@ -186,11 +184,8 @@ impl TraceCode {
             }
             paths = completed.into_iter().map(|path| paths[path].clone()).collect();
         };
-        if !is_faster(&tree) {
-            return Err(
-                "the emitter's own walk yields faster code, because no header moves, or because something is encrypted"
-                    .into(),
-            );
+        if tree.encrypts() && !with_ciphers {
+            return Err("blocks are encrypted, which the emitter's own walk does for many packets at once".into());
         }
         for pass in Pass::ALL {
             let named = match pass {

@@ -3,7 +3,7 @@
 /// A pass over traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TracePass {
-    /// Code is generated from the trace IR, if that supports all operations of the traces and yields the faster code.
+    /// Code is generated from the trace IR, if traces encrypt no blocks and it has all of their operations.
     TraceIr,
     /// No condition is tested twice.
     ConditionNumbering,

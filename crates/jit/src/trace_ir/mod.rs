@@ -24,9 +24,9 @@ pub mod verify;
 
 use std::sync::Arc;
 
-use hopwright_ir::{Span, Type};
+use hopwright_ir::Span;
 
-use values::{Invariance, Op, ValueId, Values};
+use values::{Invariance, ValueId, Values};
 
 /// The name of a table, action, extern or place in the program.
 pub type Name = Arc<str>;
@@ -216,30 +216,6 @@ impl TraceIr {
             (None, End::Exit { site }) => site.text.to_string(),
             (None, _) => String::new(),
         }
-    }
-
-    /// Whether a trace changes the size of headers such that others move, or begins the packet in its headroom.
-    pub fn moves_headers(&self) -> bool {
-        self.nodes.iter().any(|node| match &node.end {
-            End::Leaf(Leaf { verdict: Verdict::Forward { headers, payload, .. }, .. }) => {
-                self.are_moved(headers, *payload)
-            }
-            _ => false,
-        })
-    }
-
-    fn are_moved(&self, headers: &[ValueId], payload: Place) -> bool {
-        let (mut bit, mut moved) = (8 * i64::from(payload.offset), false);
-        for value in headers.iter().rev() {
-            if matches!(self.values.data_type(*value), Some(Type::Varbit(_))) {
-                return false;
-            }
-            bit -= i64::from(self.values.width(*value));
-            if let Op::Packet { base, bit: from } = self.values[*value].op {
-                moved |= base != payload.base || i64::from(from) != bit;
-            }
-        }
-        payload.base.is_none() && (bit < 0 || (bit > 0 && moved))
     }
 
     /// Whether something depends on an encrypted block.

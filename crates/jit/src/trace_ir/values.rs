@@ -305,9 +305,35 @@ impl Values {
         }
     }
 
+    /// The parts of the Internet checksum that a value is.
+    pub(crate) fn internet_checksum(&self, value: ValueId) -> Option<Vec<ValueId>> {
+        match self[value].op {
+            Op::Slice { arg, hi: 15, lo: 0 } => match &self[arg].op {
+                Op::Checksum { algorithm: HashAlgorithm::Csum16, parts } => Some(parts.clone()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The opposite of a condition.
     pub fn not(&mut self, condition: ValueId) -> ValueId {
         self.data(Op::Unary(UnaryOp::Not, condition), Type::Bool)
+    }
+
+    /// The conditions that together are equivalent to the outcome of a condition, with their outcomes.
+    pub fn conjunction(&self, condition: ValueId, holds: bool) -> Vec<(ValueId, bool)> {
+        let mut work = vec![(condition, holds)];
+        let mut parts = Vec::new();
+        while let Some((condition, holds)) = work.pop() {
+            match self[condition].op {
+                Op::Unary(UnaryOp::Not, inner) => work.push((inner, !holds)),
+                Op::Binary(BinaryOp::And | BinaryOp::LogicalAnd, a, b) if holds => work.extend([(b, true), (a, true)]),
+                Op::Binary(BinaryOp::Or | BinaryOp::LogicalOr, a, b) if !holds => work.extend([(b, false), (a, false)]),
+                _ => parts.push((condition, holds)),
+            }
+        }
+        parts
     }
 
     /// Whether two values are equal.

@@ -11,6 +11,7 @@ use num_traits::ToPrimitive;
 
 use super::{Codegen, Result};
 use crate::emit::bytes::int;
+use crate::emit::externs::Sum16;
 use crate::trace::DeferredEffect;
 use crate::trace::deferred_effects::Piece;
 use crate::trace_ir::values::{Op, ValueId};
@@ -198,6 +199,15 @@ impl Codegen<'_, '_> {
                 pieces.push((self.g.b.ins().load(ty, self.g.flags.packet, base, from), offset));
             }
             return Ok(Source::Bytes(pieces));
+        }
+        if at.bit % 8 == 0
+            && let Some(parts) = self.ir.values.internet_checksum(value)
+        {
+            let parts = self.joined(&parts);
+            if let Sum16 { values: None, in_memory: Some(sum), .. } = self.sum16(&parts)? {
+                let sum = self.g.fold16(sum);
+                return Ok(Source::Bytes(vec![(self.g.b.ins().bnot(sum), 0)]));
+            }
         }
         Ok(Source::Number(self.limbs(value)?))
     }

@@ -11,8 +11,8 @@ mod operands;
 
 use std::collections::{BTreeMap, HashMap};
 
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
-use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, UnaryOp, ValueSetId, walk};
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
+use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, ValueSetId, walk};
 
 use super::recording::function_name;
 use super::values::{Invariance, Op, ValueId};
@@ -116,12 +116,8 @@ impl Codegen<'_, '_> {
                 End::Leaf(leaf) => self.leaf(&leaf)?,
                 End::Branch { condition, yes, no, site } => {
                     self.g.at(site.span);
-                    let holds = self.condition(condition)?;
-                    let [then, otherwise] = [(); 2].map(|()| self.g.b.create_block());
-                    self.g.b.ins().brif(holds, then, &[], otherwise, &[]);
-                    self.known.loaded = self.g.loaded_bytes();
-                    for (node, block, holds) in [(no, otherwise, false), (yes, then, true)] {
-                        let mut known = self.known.clone();
+                    let [then, otherwise] = self.branch(condition)?;
+                    for (node, (block, mut known), holds) in [(no, otherwise, false), (yes, then, true)] {
                         known.established.add(&self.ir.values, condition, holds);
                         work.push((node, Some(block), known));
                     }
@@ -133,21 +129,45 @@ impl Codegen<'_, '_> {
 
     /// Takes the side exit unless a condition has an outcome. Parts are tested one by one.
     fn guard(&mut self, condition: ValueId, holds: bool) -> Result<()> {
+        for (part, holds) in self.ir.values.conjunction(condition, holds) {
+            let (tested, equal) = self.tested(part)?;
+            self.g.exit_unless(tested, equal == holds);
+        }
+        Ok(())
+    }
+
+    /// Branches on a condition, whose parts are tested one by one. Returns the blocks where it holds and where it does not, and what
+    /// is known there.
+    fn branch(&mut self, condition: ValueId) -> Result<[(Block, Known); 2]> {
+        let [parts, others] = [true, false].map(|holds| self.ir.values.conjunction(condition, holds));
+        let (parts, holds) = if parts.len() >= others.len() { (parts, true) } else { (others, false) };
+        let otherwise = self.g.b.create_block();
+        let (mut block, mut behind_first) = (None, None);
+        for (part, holds) in parts {
+            if let Some(block) = block {
+                self.g.enter(block);
+            }
+            let (tested, equal) = self.tested(part)?;
+            self.known.loaded = self.g.loaded_bytes();
+            behind_first.get_or_insert_with(|| self.known.clone());
+            let next = self.g.b.create_block();
+            let (yes, no) = if equal == holds { (next, otherwise) } else { (otherwise, next) };
+            self.g.b.ins().brif(tested, yes, &[], no, &[]);
+            block = Some(next);
+        }
+        let all = (block.unwrap_or(otherwise), std::mem::take(&mut self.known));
+        let some = (otherwise, behind_first.unwrap_or_default());
+        Ok(if holds { [all, some] } else { [some, all] })
+    }
+
+    /// A truth value as I8, and the outcome of a condition if it is true.
+    fn tested(&mut self, condition: ValueId) -> Result<(Value, bool)> {
         match self.ir.values[condition].op {
-            Op::Unary(UnaryOp::Not, inner) => self.guard(inner, !holds),
-            Op::Binary(BinaryOp::And | BinaryOp::LogicalAnd, a, b) if holds => {
-                self.guard(a, true)?;
-                self.guard(b, true)
+            Op::Binary(BinaryOp::Ne, a, b) => {
+                let equal = self.ir.values.equal(a, b);
+                Ok((self.condition(equal)?, false))
             }
-            Op::Binary(BinaryOp::Or | BinaryOp::LogicalOr, a, b) if !holds => {
-                self.guard(a, false)?;
-                self.guard(b, false)
-            }
-            _ => {
-                let condition = self.condition(condition)?;
-                self.g.exit_unless(condition, holds);
-                Ok(())
-            }
+            _ => Ok((self.condition(condition)?, true)),
         }
     }
 

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_abi::{self as abi, ActionEntry, DataLayout, KeyLayout, lead_words};
 use hopwright_ir::analysis::ranges::Range;
-use hopwright_ir::{ActionId, BinaryOp, ExternId, ExternKind, HashAlgorithm, Key, TableId, Type, UnaryOp, bits};
+use hopwright_ir::{ActionId, BinaryOp, ExternId, ExternKind, Key, TableId, Type, UnaryOp, bits};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
@@ -122,14 +122,7 @@ impl Codegen<'_, '_> {
 
     /// Compares a checksum with that in the packet, if all its data is in the packet, too: data and checksum sum up to zero.
     fn equal_sums(&mut self, cc: IntCC, a: ValueId, b: ValueId) -> Result<Option<Value>> {
-        let values = &self.ir.values;
-        let parts = |v: ValueId| match values[v].op {
-            Op::Slice { arg, hi: 15, lo: 0 } => match &values[arg].op {
-                Op::Checksum { algorithm: HashAlgorithm::Csum16, parts } => Some(parts.clone()),
-                _ => None,
-            },
-            _ => None,
-        };
+        let parts = |v| self.ir.values.internet_checksum(v);
         let (parts, word) = match (parts(a), parts(b)) {
             (Some(parts), _) => (parts, b),
             (None, Some(parts)) => (parts, a),

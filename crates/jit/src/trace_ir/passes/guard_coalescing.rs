@@ -1,5 +1,6 @@
 //! Guard coalescing: guards that compare bits of the packet with constants become one comparison of up to eight bytes, at the last of
-//! them. Guards are not delayed beyond the next one that needs a table, extern or register, so that packets do not ask these in vain.
+//! them. Conjunctions are split into their parts first. Guards are not delayed beyond the next one that needs a table, extern or
+//! register, so that packets do not ask these in vain.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +28,12 @@ pub(super) fn run(ir: &mut TraceIr) {
     for i in 0..ir.nodes.len() {
         let mut pending: Vec<Tested> = Vec::new();
         let mut done = Vec::new();
-        for guard in std::mem::take(&mut ir.nodes[i].guards) {
+        let guards = std::mem::take(&mut ir.nodes[i].guards);
+        let parts = guards.iter().flat_map(|guard| {
+            let parts = ir.values.conjunction(guard.condition, guard.holds).into_iter();
+            parts.map(|(condition, holds)| Guard { condition, holds, site: guard.site.clone() })
+        });
+        for guard in parts.collect::<Vec<_>>() {
             match tested(&ir.values, &guard) {
                 Some(new) => add(&mut pending, new),
                 None => {
