@@ -143,7 +143,7 @@ class Bed(Lab):
     """The switch on its CPU, and the generator on the other."""
 
     def __init__(self):
-        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("setsid", "nice", "-n", "-20", "taskset", "-c", str(SWITCH_CPU)), sockets=False, settings="mtu = 1500\n")
+        super().__init__(CONFIG.replace("{more}", ""), devices=6, prefix=("setsid", "nice", "-n", str(-10 - os.nice(0)), "taskset", "-c", str(SWITCH_CPU)), sockets=False, settings="mtu = 1500\n")
         (self.folder / "router.stf").write_text(ROUTES)
         (self.folder / "bridge.stf").write_text(STATIONS)
         (self.folder / "guest.stf").write_text(guest_entries())
