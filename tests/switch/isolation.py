@@ -12,9 +12,9 @@ end the four have rates and are offered more: each must get its rate to two perc
 the machine may be a virtual one that stands still at times (traffic.c); frames that are lost while it does not, fail at once.
 
 CPUs: the whole switch, with its control plane, has one. Everything else has another: the generator, which also receives, with a real-time
-priority, and black's controllers with a low one, so that these do not keep the generator from sending. The switch has the highest
-priority that is not real-time, also against the processes of other sessions and the kernel's threads (sched(7), "The autogroup feature").
-So what is measured is the switch.
+priority, and black's controllers with a low one, so that these do not keep the generator from sending. The switch has
+a high priority, which leaves room for that of its worker above it, and its session the highest that is not real-time, also against other
+sessions and the kernel's threads (sched(7), "The autogroup feature"). So what is measured is the switch.
 """
 
 import argparse

@@ -130,9 +130,9 @@ pub(crate) const COUNTS: &[(&str, Count)] = &[
     ("$OctetsTransmittedTotal", |port| port.tx_bytes),
 ];
 
-/// All of them.
-pub(crate) fn tables() -> Vec<Table> {
-    let table = |id, name: &str, object, size, keys, data| Table {
+/// A table without actions.
+fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: Vec<Field>) -> Table {
+    Table {
         id,
         name: name.into(),
         object,
@@ -144,10 +144,17 @@ pub(crate) fn tables() -> Vec<Table> {
         filters: Vec::new(),
         const_default: false,
         depends_on: Vec::new(),
-    };
-    let key = |name: &str, bits| {
-        vec![Key { id: 1, name: name.into(), matching: Matching::Exact, ty: Ty::Uint(bits), mandatory: true }]
-    };
+    }
+}
+
+/// A key field of so many bits, which every entry gives.
+fn exact(id: u32, name: &str, bits: u32) -> Key {
+    Key { id, name: name.into(), matching: Matching::Exact, ty: Ty::Uint(bits), mandatory: true }
+}
+
+/// All of them.
+pub(crate) fn tables() -> Vec<Table> {
+    let key = |name: &str, bits| vec![exact(1, name, bits)];
     let field = Field::new;
     let port_class = |f: Field| Field { annotation: Some(("$bfrt_port_type_class", "dev_port")), ..f };
     vec![
@@ -270,25 +277,8 @@ pub(crate) fn tables() -> Vec<Table> {
 pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
     use generator as id;
     let field = Field::new;
-    let exact = |id, name: &str, bits| Key {
-        id,
-        name: name.into(),
-        matching: Matching::Exact,
-        ty: Ty::Uint(bits),
-        mandatory: true,
-    };
-    let table = |id, name: &str, object, size: u32, keys, data| Table {
-        id,
-        name: format!("{}.pktgen.{name}", generation.device),
-        object,
-        size: size.into(),
-        keys,
-        actions: Vec::new(),
-        data,
-        registers: Vec::new(),
-        filters: Vec::new(),
-        const_default: false,
-        depends_on: Vec::new(),
+    let table = |id, name: &str, object, size: u32, keys, data| {
+        table(id, &format!("{}.pktgen.{name}", generation.device), object, size.into(), keys, data)
     };
     let trigger = |id, name: &str| Action {
         id,

@@ -142,7 +142,7 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
         for index in 0..size.min(256) {
             let cell = |engine: &mut DataPlaneEngine| match counter {
                 Some(unit) => engine.counter(id, index).map(|count| {
-                    // Hardware counts only what is asked for.
+                    // A counter in hardware has only the fields of its unit.
                     let (packets, bytes) =
                         (unit.packets().then_some(count.packets), unit.bytes().then_some(count.bytes));
                     format!("{packets:?} packets, {bytes:?} bytes")

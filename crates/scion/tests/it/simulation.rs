@@ -119,7 +119,7 @@ fn agrees(target: &str, v6: bool, packets: usize, seed: Option<u64>) {
         let ExternKind::Counter { unit, .. } = pipeline[pipeline.extern_by_name(name).unwrap()].kind else {
             panic!("{name}")
         };
-        // Hardware counts only what is asked for.
+        // A counter in hardware has only the fields of its unit.
         let asked = |count: &Count| (count.packets, unit.bytes().then_some(count.bytes));
         for (index, (wanted, found)) in wanted.iter().zip(&found).enumerate() {
             assert_eq!(asked(wanted), asked(found), "{name}[{index}]");
