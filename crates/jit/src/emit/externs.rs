@@ -398,19 +398,31 @@ impl Emitter<'_> {
     }
 
     /// The complement of a sum.
-    pub(crate) fn complement16(&mut self, Sum16 { mut values, in_memory, .. }: Sum16) -> Value {
-        if let Some(v) = in_memory {
-            let v = self.fold_in_memory(v);
-            let Some(others) = values else {
-                let ones = self.c64(0xffff);
-                return self.b.ins().bxor(v, ones);
-            };
-            values = Some(self.b.ins().iadd(others, v));
-        }
-        let Some(sum) = values else { return self.c64(0xffff) };
+    pub(crate) fn complement16(&mut self, Sum16 { values, in_memory, .. }: Sum16) -> Value {
+        let complement = match (values, in_memory) {
+            (None, None) => return self.c64(0xffff),
+            (Some(sum), None) => self.inverted16(sum),
+            (values, Some(in_memory)) => {
+                let sum = self.all_in_memory(values, in_memory);
+                let complement = self.inverted16(sum);
+                self.b.ins().bswap(complement)
+            }
+        };
+        self.b.ins().uextend(types::I64, complement)
+    }
+
+    /// A sum of words in memory order and of values, in memory order. Multiplying a sum by 2^8 swaps its bytes modulo 2^16 - 1; sums
+    /// of values are far below 2^56.
+    pub(crate) fn all_in_memory(&mut self, values: Option<Value>, in_memory: Value) -> Value {
+        let Some(values) = values else { return in_memory };
+        let swapped = self.b.ins().ishl_imm_u(values, 8);
+        self.b.ins().iadd(in_memory, swapped)
+    }
+
+    /// The complement of a sum modulo 2^16 - 1.
+    pub(crate) fn inverted16(&mut self, sum: Value) -> Value {
         let folded = self.fold16(sum);
-        let folded = self.b.ins().bnot(folded);
-        self.b.ins().uextend(types::I64, folded)
+        self.b.ins().bnot(folded)
     }
 
     /// RFC 1624: adds the complements of the removed words, and the added words, to the complement of the checksum. The
@@ -418,16 +430,17 @@ impl Emitter<'_> {
     fn adjust_checksum(&mut self, to: SlotId, removed: &[Expr], added: &[Expr]) -> Result<()> {
         let (removed, added) = (self.sum16(removed)?, self.sum16(added)?);
         let before = self.read(to)[0];
-        let adjusted = self.adjusted16(before, removed, added);
+        let mut sum = self.changed16(removed, added);
+        let ones = self.c64(0xffff);
+        let before = self.b.ins().bxor(before, ones);
+        self.add_to(&mut sum.values, before);
+        let adjusted = self.complement16(sum);
         self.write(to, &[adjusted]);
         Ok(())
     }
 
-    /// A checksum without some words and with others.
-    pub(crate) fn adjusted16(&mut self, before: Value, removed: Sum16, added: Sum16) -> Value {
-        let ones = self.c64(0xffff);
-        let mut sum = self.b.ins().bxor(before, ones);
-        let mut in_memory = added.in_memory;
+    /// A sum of some words and of the complements of others.
+    pub(crate) fn changed16(&mut self, removed: Sum16, added: Sum16) -> Sum16 {
         let mut change = |sum: Option<Value>, ones: u64, removed: Option<Value>| {
             if ones == 0 {
                 return sum;
@@ -437,21 +450,8 @@ impl Emitter<'_> {
             Some(sum.map_or(complement, |sum| self.b.ins().iadd(sum, complement)))
         };
         let values = change(added.values, removed.ones, removed.values);
-        in_memory = change(in_memory, removed.ones_in_memory, removed.in_memory);
-        let in_memory = in_memory.map(|v| self.fold_in_memory(v));
-        for part in [values, in_memory].into_iter().flatten() {
-            sum = self.b.ins().iadd(sum, part);
-        }
-        let folded = self.fold16(sum);
-        let folded = self.b.ins().bnot(folded);
-        self.b.ins().uextend(types::I64, folded)
-    }
-
-    /// Converts a sum of words in memory order to a 16-bit number in the order of values.
-    fn fold_in_memory(&mut self, sum: Value) -> Value {
-        let folded = self.fold16(sum);
-        let folded = self.b.ins().bswap(folded);
-        self.b.ins().uextend(types::I64, folded)
+        let in_memory = change(added.in_memory, removed.ones_in_memory, removed.in_memory);
+        Sum16 { values, in_memory, ..Sum16::default() }
     }
 
     /// In traces, if all data is in memory: returns whether a checksum is correct. The sum of data and checksum is then
@@ -545,7 +545,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn add_to(&mut self, sum: &mut Option<Value>, v: Value) {
+    pub(crate) fn add_to(&mut self, sum: &mut Option<Value>, v: Value) {
         *sum = Some(match *sum {
             Some(old) => self.b.ins().iadd(old, v),
             None => v,

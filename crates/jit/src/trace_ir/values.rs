@@ -419,6 +419,16 @@ impl Values {
         if op == BinaryOp::Concat {
             return self.join(a, b, ty);
         }
+        // A sum equals one of its terms if the other one is zero.
+        if matches!(op, BinaryOp::Eq | BinaryOp::Ne) {
+            for (term, sum) in [(a, b), (b, a)] {
+                let Op::Binary(BinaryOp::Add, x, y) = self[sum].op else { continue };
+                if let Some(other) = if x == term { Some(y) } else { (y == term).then_some(x) } {
+                    let zero = self.constant(0u32, left);
+                    return Some(self.data(Op::Binary(op, other, zero), ty));
+                }
+            }
+        }
         // Constants of commutative operations are on the right.
         let commutes = matches!(
             op,
@@ -458,6 +468,21 @@ impl Values {
             BinaryOp::Eq | BinaryOp::Ne => match self[a].op.clone() {
                 Op::Cast(inner) if self.data_type(inner) == Some(Type::Bool) => {
                     Some(if (op == BinaryOp::Eq) != zero { inner } else { self.not(inner) })
+                }
+                // A shift that loses no bits.
+                Op::Binary(BinaryOp::Shl, inner, by) => {
+                    let by = self.as_constant(by)?.to_u32().filter(|by| *by < left.width())?;
+                    let fits = self[inner]
+                        .range
+                        .is_some_and(|range| bits::fits(&(BigUint::from(range.hi) << by), left.width()));
+                    if !fits {
+                        return None;
+                    }
+                    if constant.trailing_zeros().is_some_and(|zeros| zeros < u64::from(by)) {
+                        return Some(self.truth(op == BinaryOp::Ne));
+                    }
+                    let constant = self.constant(constant >> by, left);
+                    Some(self.data(Op::Binary(op, inner, constant), ty))
                 }
                 // One of two constants.
                 Op::Mux(condition, x, y) if self.as_constant(x).is_some() && self.as_constant(y).is_some() => {

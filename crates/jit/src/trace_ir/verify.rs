@@ -12,7 +12,7 @@ use hopwright_ir::{BinaryOp, Type, UnaryOp};
 use num_traits::ToPrimitive;
 
 use super::values::{Op, ValueId, ValueType, Values};
-use super::{Effect, End, Leaf, Name, NodeId, Place, TraceIr, Verdict};
+use super::{Effect, End, Guard, Leaf, Name, NodeId, Place, TraceIr, Verdict};
 
 /// What guards have established on the way to a point.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +46,14 @@ impl Established {
             }
             _ => {}
         }
+    }
+
+    /// What is established behind guards.
+    pub fn behind<'a>(mut self, values: &Values, guards: impl IntoIterator<Item = &'a Guard>) -> Established {
+        for guard in guards {
+            self.add(values, guard.condition, guard.holds);
+        }
+        self
     }
 
     /// Adds that the packet contains the bytes in front of a place, and thus those in front of places with less of its base.
@@ -99,6 +107,17 @@ impl Established {
             work.extend(values[value].op.operands());
         }
         Ok(())
+    }
+
+    /// Whether guards can be computed in this order.
+    pub fn are_safe<'a>(mut self, values: &Values, guards: impl Iterator<Item = &'a Guard>) -> bool {
+        for guard in guards {
+            if self.check(values, guard.condition).is_err() {
+                return false;
+            }
+            self.add(values, guard.condition, guard.holds);
+        }
+        true
     }
 
     fn is_safe(&self, values: &Values, value: ValueId) -> bool {

@@ -1,16 +1,13 @@
-//! Calls of extern functions and methods, and checksums.
+//! Calls of extern functions and methods.
 
 use std::collections::BTreeSet;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use hopwright_abi::NamedCall;
-use hopwright_ir::{BinaryOp, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, Type};
+use hopwright_ir::{ExternArg, ExternCall, ExternFn, ExternId, Type};
 use num_traits::{ToPrimitive, Zero};
 
 use super::{Codegen, Result};
-use crate::code::libcalls::{self, Libcall};
-use crate::emit::externs::Sum16;
-use crate::emit::wide::limbs;
 use crate::trace_ir::Node;
 use crate::trace_ir::values::{Invariance, Op, ValueId};
 
@@ -29,10 +26,8 @@ impl<'a> Codegen<'_, 'a> {
                 Ok(self.g.resize(vec![sum], 64, width, false))
             }
             (ExternFn::AdjustChecksum, &[before, removed, added]) => {
-                let [removed, added] = [removed, added].map(|list| self.joined(&[list]));
-                let (removed, added) = (self.sum16(&removed)?, self.sum16(&added)?);
-                let before = self.limbs(before)?[0];
-                Ok(vec![self.g.adjusted16(before, removed, added)])
+                let sum = self.adjusted(before, removed, added)?;
+                Ok(vec![self.g.complement16(sum)])
             }
             (ExternFn::Named { .. }, _) if self.is_block(v) => {
                 let [first, second] = self.cipher_block(v)?.map(|word| self.g.b.ins().bswap(word));
@@ -221,94 +216,5 @@ impl<'a> Codegen<'_, 'a> {
             at += width;
         }
         Ok(word.unwrap_or_else(|| self.g.c64(0)))
-    }
-
-    /// A checksum or hash of a concatenation.
-    pub(super) fn checksum(&mut self, algorithm: HashAlgorithm, parts: &[ValueId]) -> Result<Vec<Value>> {
-        let is_varbit = |g: &Self, v: &ValueId| matches!(g.data_type(*v), Type::Varbit(_));
-        // A payload is last.
-        let (parts, payload) = match parts.split_last() {
-            Some((last, parts)) if is_varbit(self, last) => (parts, Some(*last)),
-            _ => (parts, None),
-        };
-        if parts.iter().any(|part| is_varbit(self, part)) {
-            return self.unsupported("a checksum of varbits");
-        }
-        let parts = self.joined(parts);
-        if algorithm == HashAlgorithm::Csum16 && payload.is_none() {
-            let sum = self.sum16(&parts)?;
-            return Ok(vec![self.g.complement16(sum)]);
-        }
-        let payload = match payload.map(|payload| self.ir.values[payload].op.clone()) {
-            Some(Op::Bytes { at, length: None }) => Some(at),
-            Some(_) => return self.unsupported("a checksum of varbits"),
-            None => None,
-        };
-        let width: u32 = parts.iter().map(|part| self.ir.values.width(*part)).sum();
-        let whole = parts.into_iter().reduce(|a, b| {
-            let width = self.ir.values.width(a) + self.ir.values.width(b);
-            self.ir.values.data(Op::Binary(BinaryOp::Concat, a, b), Type::Bits(width))
-        });
-        let bytes = width.div_ceil(8);
-        let buffer = self.g.stack_buffer(bytes.div_ceil(8) as usize);
-        if let Some(whole) = whole {
-            let whole = self.limbs(whole)?;
-            let padded = self.g.wide_shl(&whole, bytes * 8 - width, limbs(bytes * 8));
-            self.g.store_bytes(self.g.flags.stack, buffer, 0, bytes, &padded);
-        }
-        let (from, count) = match payload {
-            Some(at) => {
-                let base = self.base(at.base)?;
-                let from = self.g.b.ins().iadd_imm_s(base, i64::from(at.offset));
-                let length = self.ir.values.data(Op::Length, Type::Bits(32));
-                let (start, length) = (self.base(None)?, self.limbs(length)?[0]);
-                let end = self.g.b.ins().iadd(start, length);
-                (from, self.g.b.ins().isub(end, from))
-            }
-            None => (buffer, self.g.c64(0)),
-        };
-        let (which, length) = (self.g.c64(libcalls::algorithm_code(algorithm)), self.g.c64(u64::from(bytes)));
-        self.before_call();
-        let args = [which, buffer, length, from, count];
-        Ok(vec![self.g.libcall(Libcall::Checksum, &args, true).unwrap_or(buffer)])
-    }
-
-    /// The sum of 16-bit words. Words of the packet are added in its order.
-    pub(super) fn sum16(&mut self, parts: &[ValueId]) -> Result<Sum16> {
-        let total: u32 = parts.iter().map(|part| self.ir.values.width(*part)).sum();
-        let mut sum = Sum16::of_width(total);
-        let mut behind = total.next_multiple_of(16);
-        for &part in parts {
-            let mut width = self.ir.values.width(part);
-            let mut rest = part;
-            if let Op::Packet { base, bit } = self.ir.values[part].op
-                && bit % 8 == 0
-                && behind.is_multiple_of(16)
-                && width >= 16
-            {
-                let whole = width / 16 * 16;
-                let address = self.base(base)?;
-                let mut words = Vec::new();
-                let mut done = 0;
-                while done < whole / 8 {
-                    let size = if whole / 8 - done >= 4 { 4 } else { 2 };
-                    let at = (bit / 8 + done) as i32;
-                    words.push(self.g.load_number(self.g.flags.packet, address, at, size));
-                    done += size;
-                }
-                self.g.add_words(&mut sum, &words, whole);
-                behind -= whole;
-                width -= whole;
-                if width == 0 {
-                    continue;
-                }
-                rest = self.ir.values.data(Op::Slice { arg: part, hi: width - 1, lo: 0 }, Type::Bits(width));
-            }
-            behind -= width;
-            let is_zero = self.ir.values.as_constant(rest).is_some_and(Zero::is_zero);
-            let number = if is_zero { None } else { Some(self.limbs(rest)?) };
-            self.g.add_number(&mut sum, number.as_ref(), width, behind % 16);
-        }
-        Ok(sum)
     }
 }

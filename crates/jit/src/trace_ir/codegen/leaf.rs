@@ -11,7 +11,6 @@ use num_traits::ToPrimitive;
 
 use super::{Codegen, Result};
 use crate::emit::bytes::int;
-use crate::emit::externs::Sum16;
 use crate::trace::DeferredEffect;
 use crate::trace::deferred_effects::Piece;
 use crate::trace_ir::values::{Op, ValueId};
@@ -200,14 +199,16 @@ impl Codegen<'_, '_> {
             }
             return Ok(Source::Bytes(pieces));
         }
+        let is_computed = !matches!(
+            self.ir.values[value].op,
+            Op::Constant(_) | Op::Packet { .. } | Op::Argument { .. } | Op::Slice { .. }
+        ) || self.ir.values.internet_checksum(value).is_some();
         if at.bit % 8 == 0
-            && let Some(parts) = self.ir.values.internet_checksum(value)
+            && is_computed
+            && matches!(width, 8 | 16 | 32 | 64)
+            && let Some(bytes) = self.in_packet_order(value)?
         {
-            let parts = self.joined(&parts);
-            if let Sum16 { values: None, in_memory: Some(sum), .. } = self.sum16(&parts)? {
-                let sum = self.g.fold16(sum);
-                return Ok(Source::Bytes(vec![(self.g.b.ins().bnot(sum), 0)]));
-            }
+            return Ok(Source::Bytes(vec![(bytes, 0)]));
         }
         Ok(Source::Number(self.limbs(value)?))
     }

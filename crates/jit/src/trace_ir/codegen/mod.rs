@@ -6,10 +6,11 @@
 //! their operands are computed before the first of them.
 
 mod calls;
+mod checksums;
 mod leaf;
 mod operands;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
 use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, ValueSetId, walk};
@@ -38,7 +39,35 @@ pub(crate) fn emit(g: &mut Emitter<'_>, tree: &TraceIr) -> Result<()> {
         });
     }
     g.begin_at_start();
-    Codegen { ir: tree.clone(), functions, known: Known::default(), g }.tree()
+    Codegen { ir: tree.clone(), functions, numbers: numbers(tree), known: Known::default(), g }.tree()
+}
+
+/// Bits of the packet that are needed as numbers: to calculate, and to compare by size.
+fn numbers(tree: &TraceIr) -> HashSet<ValueId> {
+    let mut work: Vec<ValueId> = Vec::new();
+    for node in &tree.nodes {
+        work.extend(node.guards.iter().map(|guard| guard.condition));
+        work.extend(node.end.values());
+    }
+    let (mut seen, mut numbers) = (HashSet::new(), HashSet::new());
+    while let Some(v) = work.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        let op = &tree.values[v].op;
+        let is_bitwise = matches!(
+            op,
+            Op::Binary(
+                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Concat,
+                ..
+            )
+        );
+        if matches!(op, Op::Binary(..) | Op::Cast(_)) && !is_bitwise {
+            numbers.extend(op.operands().into_iter().filter(|v| matches!(tree.values[*v].op, Op::Packet { .. })));
+        }
+        work.extend(op.operands());
+    }
+    numbers
 }
 
 /// An entry that a lookup has found.
@@ -78,6 +107,8 @@ struct Codegen<'e, 'a> {
     ir: TraceIr,
     /// Calls of extern functions and methods, by the name that trees have for them.
     functions: HashMap<String, Vec<&'a ExternCall>>,
+    /// Bits of the packet that are needed as numbers.
+    numbers: HashSet<ValueId>,
     known: Known,
 }
 

@@ -120,36 +120,16 @@ impl Codegen<'_, '_> {
         }
     }
 
-    /// Compares a checksum with that in the packet, if all its data is in the packet, too: data and checksum sum up to zero.
-    fn equal_sums(&mut self, cc: IntCC, a: ValueId, b: ValueId) -> Result<Option<Value>> {
-        let parts = |v| self.ir.values.internet_checksum(v);
-        let (parts, word) = match (parts(a), parts(b)) {
-            (Some(parts), _) => (parts, b),
-            (None, Some(parts)) => (parts, a),
-            (None, None) => return Ok(None),
-        };
-        let parts = self.joined(&parts);
-        let values = &self.ir.values;
-        let is_word = |v: ValueId| matches!(values[v].op, Op::Packet { bit, .. } if bit % 8 == 0);
-        let whole = |v: &ValueId| {
-            let in_packet = matches!(values[*v].op, Op::Packet { bit, .. } if bit % 8 == 0);
-            in_packet && values.width(*v).is_multiple_of(16)
-        };
-        if values.width(word) != 16 || !is_word(word) || !parts.iter().all(whole) {
-            return Ok(None);
-        }
-        let sum = self.sum16(&parts)?;
-        let (None, Some(others)) = (sum.values, sum.in_memory) else { return Ok(None) };
-        let Some(word) = self.in_packet_order(word)? else { return Ok(None) };
-        let word = self.g.b.ins().uextend(types::I64, word);
-        let same = self.g.sums_to_zero(others, word);
-        Ok(Some(if cc == IntCC::Equal { same } else { self.g.b.ins().bxor_imm_u(same, 1) }))
-    }
-
     /// Compares bits of the packet, perhaps masked, with a constant.
     fn equal_bits(&mut self, cc: IntCC, a: ValueId, b: ValueId) -> Result<Option<Value>> {
         let values = &self.ir.values;
         let Some(wanted) = values.as_constant(b).cloned() else { return Ok(None) };
+        // Numbers that are needed anyway.
+        let is_whole =
+            |v: ValueId| matches!(values[v].op, Op::Packet { bit, .. } if (bit | values.width(v)).is_multiple_of(8));
+        if self.known.limbs.contains_key(&a) || self.numbers.contains(&a) && !is_whole(a) {
+            return Ok(None);
+        }
         let (packet, mask) = match values[a].op {
             Op::Binary(BinaryOp::And, packet, mask) => match values.as_constant(mask) {
                 Some(mask) => (packet, mask.clone()),
@@ -200,7 +180,9 @@ impl Codegen<'_, '_> {
             pieces.push([a, b].map(|v| self.ir.values.data(Op::Slice { arg: v, hi: hi - 1, lo }, ty)));
             hi = lo;
         }
-        if !pieces.iter().flatten().all(|v| self.has_packet_order(*v)) {
+        let are_known = width <= 64
+            && [a, b].iter().all(|v| self.known.limbs.contains_key(v) || self.ir.values.as_constant(*v).is_some());
+        if are_known || !pieces.as_flattened().iter().all(|v| self.has_packet_order(*v)) {
             return Ok(None);
         }
         let mut different = None;
@@ -222,12 +204,24 @@ impl Codegen<'_, '_> {
     }
 
     /// Whether [`Codegen::in_packet_order`] has the bytes of a value.
-    pub(super) fn has_packet_order(&self, v: ValueId) -> bool {
-        let values = &self.ir.values;
-        let width = values.width(v);
+    pub(super) fn has_packet_order(&mut self, v: ValueId) -> bool {
+        let width = self.ir.values.width(v);
         if width == 0 || width > 64 || !width.is_multiple_of(8) {
             return false;
         }
+        match self.ir.values[v].op {
+            Op::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, a, b) | Op::Mux(_, a, b) => {
+                self.has_packet_order(a) && self.has_packet_order(b)
+            }
+            Op::Unary(UnaryOp::BitNot, a) => self.has_packet_order(a),
+            _ => self.is_in_packet_order(v) || width == 16 && self.is_sum_in_order(v),
+        }
+    }
+
+    /// Whether a value's bytes are in memory, or in a word, in the order of the packet.
+    fn is_in_packet_order(&self, v: ValueId) -> bool {
+        let values = &self.ir.values;
+        let width = values.width(v);
         match values[v].op {
             Op::Constant(_) => true,
             Op::Packet { bit, .. } => bit % 8 == 0,
@@ -251,6 +245,10 @@ impl Codegen<'_, '_> {
         }
         let bytes = self.ir.values.width(v) / 8;
         let ty = if bytes.is_power_of_two() { int(bytes) } else { types::I64 };
+        if let Some(computed) = self.computed_in_order(v)? {
+            self.known.in_packet_order.insert(v, computed);
+            return Ok(Some(computed));
+        }
         let (flags, base, at, window) = match self.ir.values[v].op.clone() {
             Op::Constant(value) => {
                 let bits = in_bytes(&value, bytes);
@@ -286,6 +284,32 @@ impl Codegen<'_, '_> {
         let loaded = self.load_in_order(flags, base, at, bytes, window);
         self.known.in_packet_order.insert(v, loaded);
         Ok(Some(loaded))
+    }
+
+    /// The result of an operation that takes and yields bytes in the order of the packet.
+    fn computed_in_order(&mut self, v: ValueId) -> Result<Option<Value>> {
+        match self.ir.values[v].op {
+            Op::Binary(op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor), a, b) => {
+                let (Some(a), Some(b)) = (self.in_packet_order(a)?, self.in_packet_order(b)?) else { return Ok(None) };
+                Ok(Some(match op {
+                    BinaryOp::And => self.g.b.ins().band(a, b),
+                    BinaryOp::Or => self.g.b.ins().bor(a, b),
+                    _ => self.g.b.ins().bxor(a, b),
+                }))
+            }
+            Op::Mux(condition, a, b) => {
+                let condition = self.condition(condition)?;
+                let (Some(a), Some(b)) = (self.in_packet_order(a)?, self.in_packet_order(b)?) else { return Ok(None) };
+                Ok(Some(self.g.b.ins().select(condition, a, b)))
+            }
+            Op::Unary(UnaryOp::BitNot, a) => {
+                let width = self.ir.values.width(a);
+                let Some(bits) = self.in_packet_order(a)? else { return Ok(None) };
+                let bits = self.g.b.ins().bnot(bits);
+                Ok(Some(if matches!(width, 24 | 40 | 48 | 56) { self.g.mask(bits, width) } else { bits }))
+            }
+            _ => self.checksum_in_order(v),
+        }
     }
 
     /// Loads bytes as they are, the first lowest.
@@ -404,6 +428,11 @@ impl Codegen<'_, '_> {
                 let (from, limbs) = (self.data_type(a), self.limbs(a)?);
                 self.g.resize(limbs, from.width(), width, matches!(from, Type::Int(_)))
             }
+            Op::Slice { .. } if width == 16 && self.folded_sum(v).is_some() => {
+                let Some(sum) = self.checksum_in_order(v)? else { return self.unsupported("a sum") };
+                let sum = self.g.b.ins().bswap(sum);
+                vec![self.g.b.ins().uextend(types::I64, sum)]
+            }
             Op::Slice { arg, hi, lo } => {
                 let all = self.limbs(arg)?;
                 let bits = self.g.wide_shr(&all, lo, limbs(width), None);
@@ -485,9 +514,23 @@ impl Codegen<'_, '_> {
         let mut work: Vec<ValueId> = parts.iter().rev().copied().collect();
         let mut joined: Vec<ValueId> = Vec::new();
         while let Some(part) = work.pop() {
-            if let Op::Binary(BinaryOp::Concat, high, low) = self.ir.values[part].op {
-                work.extend([low, high]);
-                continue;
+            match self.ir.values[part].op {
+                Op::Binary(BinaryOp::Concat, high, low) => {
+                    work.extend([low, high]);
+                    continue;
+                }
+                Op::Slice { arg, hi, lo } => {
+                    if let Op::Binary(BinaryOp::Concat, high, low) = self.ir.values[arg].op {
+                        // Both have a part in it.
+                        let split = self.ir.values.width(low);
+                        let mut slice = |arg, hi: u32, lo: u32| {
+                            self.ir.values.data(Op::Slice { arg, hi, lo }, Type::Bits(hi + 1 - lo))
+                        };
+                        work.extend([slice(low, split - 1, lo), slice(high, hi - split, 0)]);
+                        continue;
+                    }
+                }
+                _ => {}
             }
             match joined.last_mut() {
                 Some(last) if self.ir.values.are_adjacent(*last, part) => {

@@ -1,6 +1,6 @@
 //! Guard coalescing: guards that compare bits of the packet with constants become one comparison of up to eight bytes, at the last of
 //! them. Conjunctions are split into their parts first. Guards are not delayed beyond the next one that needs a table, extern or
-//! register, so that packets do not ask these in vain.
+//! register, so that packets do not ask these in vain; bits that are tested behind it join those in front of it.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use hopwright_ir::{BinaryOp, Type, bits};
 use num_bigint::BigUint;
 
 use crate::trace_ir::values::{Op, ValueId, Values};
-use crate::trace_ir::{Guard, Site, TraceIr};
+use crate::trace_ir::verify::Established;
+use crate::trace_ir::{Guard, NodeId, Place, Site, TraceIr};
 
 /// The maximum number of bits that one comparison tests.
 const MAX_BITS: u64 = 64;
@@ -25,62 +26,106 @@ struct Tested {
 
 /// Runs the pass.
 pub(super) fn run(ir: &mut TraceIr) {
-    for i in 0..ir.nodes.len() {
-        let mut pending: Vec<Tested> = Vec::new();
-        let mut done = Vec::new();
-        let guards = std::mem::take(&mut ir.nodes[i].guards);
+    let mut work = vec![(NodeId(0), Established::default())];
+    while let Some((id, established)) = work.pop() {
+        let guards = std::mem::take(&mut ir[id].guards);
         let parts = guards.iter().flat_map(|guard| {
             let parts = ir.values.conjunction(guard.condition, guard.holds).into_iter();
             parts.map(|(condition, holds)| Guard { condition, holds, site: guard.site.clone() })
         });
+        let mut coalescing = Coalescing { established, pending: Vec::new(), placed: Vec::new(), done: Vec::new() };
         for guard in parts.collect::<Vec<_>>() {
             match tested(&ir.values, &guard) {
-                Some(new) => add(&mut pending, new),
+                Some(new) => coalescing.test(new),
                 None => {
                     if asks(&ir.values, guard.condition) {
-                        flush(&mut ir.values, &mut pending, &mut done);
+                        coalescing.flush(&mut ir.values);
                     }
-                    done.push(guard);
+                    coalescing.keep(&ir.values, guard);
                 }
             }
         }
-        flush(&mut ir.values, &mut pending, &mut done);
-        ir.nodes[i].guards = done;
+        coalescing.flush(&mut ir.values);
+        let Coalescing { established, placed, mut done, .. } = coalescing;
+        for (at, tested, _) in placed {
+            done[at] = tested.guard(&mut ir.values);
+        }
+        ir[id].guards = done;
+        work.extend(established.at_targets(&ir.values, &ir[id].end));
     }
 }
 
-/// Adds tested bits to others that are near enough.
-fn add(pending: &mut Vec<Tested>, new: Tested) {
-    for old in pending.iter_mut().filter(|old| old.base == new.base) {
-        let (begin, end) = (old.begin.min(new.begin), old.end.max(new.end));
-        if end - begin > MAX_BITS {
-            continue;
+/// The guards of a block, being coalesced.
+struct Coalescing {
+    /// What is established behind the guards in `done`.
+    established: Established,
+    /// Tested bits without a guard.
+    pending: Vec<Tested>,
+    /// Tested bits with a guard: its index in `done`, and what is established in front of it.
+    placed: Vec<(usize, Tested, Established)>,
+    done: Vec<Guard>,
+}
+
+impl Coalescing {
+    /// Adds tested bits to others that are near enough: to those that are tested first, if the packet is known to contain them there.
+    fn test(&mut self, new: Tested) {
+        let contains = |established: &Established, tested: &Tested| {
+            let offset = u32::try_from(tested.end.div_ceil(8)).unwrap_or(u32::MAX);
+            established.contains(Place { base: tested.base, offset })
+        };
+        let placed = self.placed.iter_mut().filter(|(_, _, established)| contains(established, &new));
+        let mut others = placed.map(|(_, tested, _)| tested).chain(&mut self.pending);
+        if !others.any(|old| old.merge(&new)) {
+            self.pending.push(new);
+        }
+    }
+
+    /// Makes guards of pending bits.
+    fn flush(&mut self, values: &mut Values) {
+        for tested in std::mem::take(&mut self.pending) {
+            let guard = tested.guard(values);
+            self.placed.push((self.done.len(), tested, self.established.clone()));
+            self.done.push(guard);
+        }
+    }
+
+    /// Adds a guard as it is.
+    fn keep(&mut self, values: &Values, guard: Guard) {
+        self.established.add(values, guard.condition, guard.holds);
+        self.done.push(guard);
+    }
+}
+
+impl Tested {
+    /// Adds tested bits, if they are near enough.
+    fn merge(&mut self, new: &Tested) -> bool {
+        let (begin, end) = (self.begin.min(new.begin), self.end.max(new.end));
+        if self.base != new.base || end - begin > MAX_BITS {
+            return false;
         }
         let placed = |bits: &BigUint, its_end: u64| bits << (end - its_end);
-        let (mask, value) = (placed(&old.mask, old.end), placed(&old.value, old.end));
+        let (mask, value) = (placed(&self.mask, self.end), placed(&self.value, self.end));
         let (new_mask, new_value) = (placed(&new.mask, new.end), placed(&new.value, new.end));
         // Guards that contradict each other stay apart.
-        if (&value ^ &new_value) & &mask & &new_mask == BigUint::ZERO {
-            (old.begin, old.end, old.mask, old.value) = (begin, end, mask | new_mask, value | new_value);
-            return;
+        if (&value ^ &new_value) & &mask & &new_mask != BigUint::ZERO {
+            return false;
         }
+        (self.begin, self.end, self.mask, self.value) = (begin, end, mask | new_mask, value | new_value);
+        true
     }
-    pending.push(new);
-}
 
-/// Makes guards of tested bits.
-fn flush(values: &mut Values, pending: &mut Vec<Tested>, done: &mut Vec<Guard>) {
-    for Tested { base, begin, end, mask, value, site } in pending.drain(..) {
+    /// The guard that tests the bits.
+    fn guard(&self, values: &mut Values) -> Guard {
+        let Tested { base, begin, end, .. } = *self;
         let width = (end - begin) as u32;
         let ty = Type::Bits(width);
         let mut found = values.data(Op::Packet { base, bit: begin as u32 }, ty);
-        if mask != bits::mask(width) {
-            let mask = values.constant(mask, ty);
+        if self.mask != bits::mask(width) {
+            let mask = values.constant(self.mask.clone(), ty);
             found = values.data(Op::Binary(BinaryOp::And, found, mask), ty);
         }
-        let value = values.constant(value, ty);
-        let condition = values.equal(found, value);
-        done.push(Guard { condition, holds: true, site });
+        let value = values.constant(self.value.clone(), ty);
+        Guard { condition: values.equal(found, value), holds: true, site: self.site.clone() }
     }
 }
 
@@ -108,7 +153,7 @@ fn tested(values: &Values, guard: &Guard) -> Option<Tested> {
 }
 
 /// Whether a value depends on a table, extern or register.
-fn asks(values: &Values, value: ValueId) -> bool {
+pub(super) fn asks(values: &Values, value: ValueId) -> bool {
     let mut work = vec![value];
     let mut seen = BTreeSet::new();
     while let Some(value) = work.pop() {

@@ -1,27 +1,60 @@
-//! Guard sinking: guards that depend on an encrypted block move to the end of traces. Packets that fail other guards then leave before
-//! anything is encrypted, and all blocks of a packet are encrypted at once.
+//! Guard sinking: guards that depend on an encrypted block move to the nodes where traces end, so that all blocks of a packet are
+//! encrypted at once. Of the other guards there, only those stay in front that encryption needs, and those that look something up:
+//! what others test is not kept while blocks are encrypted. Lookups, which take longest, come first behind it, too.
 
+use super::guard_coalescing::asks;
 use crate::trace_ir::values::{Invariance, ValueId, Values};
+use crate::trace_ir::verify::Established;
 use crate::trace_ir::{End, Guard, NodeId, TraceIr};
 
 /// Runs the pass.
 pub(super) fn run(ir: &mut TraceIr) {
     let is_after_cipher = |values: &Values, v: ValueId| values[v].invariance == Invariance::AfterCipher;
-    let mut work: Vec<(NodeId, Vec<Guard>)> = vec![(NodeId(0), Vec::new())];
-    while let Some((id, mut sinking)) = work.pop() {
+    let mut work: Vec<(NodeId, Vec<Guard>, Established)> = vec![(NodeId(0), Vec::new(), Established::default())];
+    while let Some((id, mut sinking, mut established)) = work.pop() {
         let values = &ir.values;
         let node = &mut ir.nodes[id.index()];
+        let own = node.guards.iter().position(|guard| is_after_cipher(values, guard.condition));
+        let behind = if sinking.is_empty() { own.unwrap_or(0) } else { 0 };
         sinking.extend(node.guards.extract_if(.., |guard| is_after_cipher(values, guard.condition)));
-        match &node.end {
+        let sinks = match &node.end {
             // Packets leave anyway.
-            End::Exit { .. } => {}
-            End::Branch { condition, yes, no, .. } if !is_after_cipher(values, *condition) => {
-                work.extend([(*yes, sinking.clone()), (*no, sinking)]);
-            }
-            end => {
-                work.extend(end.targets().map(|target| (target, Vec::new())));
-                node.guards.extend(sinking);
-            }
+            End::Exit { .. } => continue,
+            End::Branch { condition, .. } => !is_after_cipher(values, *condition),
+            End::Leaf(_) => false,
+        };
+        if !sinks && !sinking.is_empty() {
+            let mut rest = take_others(values, &established, &mut node.guards, behind, &sinking);
+            node.guards.append(&mut sinking);
+            let established = established.clone().behind(values, &node.guards);
+            let count = rest.len();
+            let others = take_others(values, &established, &mut rest, count, &[]);
+            node.guards.extend(rest.into_iter().chain(others));
+        }
+        established = established.behind(values, &node.guards);
+        let targets = established.at_targets(values, &node.end).into_iter();
+        work.extend(targets.map(|(target, established)| (target, sinking.clone(), established)));
+    }
+}
+
+/// Removes guards that neither look up something for each packet, if they are among the first `lookups`, nor are needed by the guards
+/// that stay and those behind them. Returns them.
+fn take_others(
+    values: &Values,
+    before: &Established,
+    guards: &mut Vec<Guard>,
+    lookups: usize,
+    behind: &[Guard],
+) -> Vec<Guard> {
+    let mut taken = Vec::new();
+    for i in (0..guards.len()).rev() {
+        let condition = guards[i].condition;
+        let looks_up = values[condition].invariance > Invariance::Batch && asks(values, condition);
+        let others = guards[..i].iter().chain(&guards[i + 1..]).chain(behind);
+        if !(i < lookups && looks_up) && before.clone().are_safe(values, others) {
+            taken.push(guards.remove(i));
         }
     }
+    taken.reverse();
+    taken
 }

@@ -19,7 +19,7 @@ pub enum Pass {
     GuardElimination,
     /// Moves guards that are the same for all packets of a batch to the beginning.
     GuardHoisting,
-    /// Moves guards that depend on an encrypted block to the end of traces.
+    /// Moves guards that depend on an encrypted block to the nodes where traces end, in front of those that it does not need.
     GuardSinking,
     /// Tests adjacent bytes of the packet together.
     GuardCoalescing,
