@@ -16,7 +16,7 @@ from engines import BUILD, HERE, run
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 SCION = "p4/scion/border_router.p4"
-SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS", "--gap", "12"]
+SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS", "-D", "NO_ONE_HOP", "--gap", "12"]
 # Program, target, bits of the bus, further arguments.
 DESIGNS = {
     "l2-256": ("examples/l2.p4", "ecp5-85-256", 256, []),
