@@ -90,7 +90,7 @@ private:
 
 int main(int argc, char** argv) {
     start(argc, argv);
-    Lookups lookups(7);
+    Lookups lookups(8);
     Driver driver;
     std::map<Bits, Bits> table;
     std::vector<Bits> keys;
@@ -109,6 +109,7 @@ int main(int argc, char** argv) {
         dut->wr_en = 0;
         for (int i = 0; i < 2; i++) lookups.step(false, Bits(), nullptr);
     };
+    // A write, and lookups while it takes its five cycles. Behind them address and data may be anything.
     auto write = [&](const Driver::Write& write) {
         driver.at(write.place) = write.entry;
         dut->wr_en = 1;
@@ -117,6 +118,10 @@ int main(int argc, char** argv) {
         word.place(DATA_BITS, KEY_BITS, write.entry.key);
         word.set_bit(DATA_BITS + KEY_BITS, write.entry.valid);
         put(dut->wr_data, word);
+        look(true);
+        for (int i = 0; i < 4; i++) look(false);
+        dut->wr_addr = rnd.below(2 * SLOTS * BUCKETS);
+        put(dut->wr_data, Bits::random(1 + KEY_BITS + DATA_BITS));
     };
     for (int i = 0; i < 4000; i++) {
         uint64_t what = rnd.below(i < 2000 ? 4 : 2);
@@ -131,7 +136,6 @@ int main(int argc, char** argv) {
                     keys.push_back(key);
                 }
                 write(writes[at]);
-                look(true);
                 if (rnd.one_in(2)) look(false);
             }
         } else if (!keys.empty()) {
@@ -139,6 +143,9 @@ int main(int argc, char** argv) {
             Bits key = keys[number];
             Driver::Place place;
             CHECK(driver.find(key, &place));
+            // The last lookup that sees the entry as it was.
+            dut->wr_en = 0;
+            lookups.step(true, key, &table[key]);
             pause();
             if (rnd.one_in(2)) {
                 table[key] = Bits::random(DATA_BITS);
@@ -149,7 +156,6 @@ int main(int argc, char** argv) {
                 keys.pop_back();
                 write({place, {}});
             }
-            look(true);
         }
         most = std::max(most, table.size());
         look(false);

@@ -4,7 +4,7 @@
 // read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1. `FORWARD` 0 saves the logic
 // for that, where nobody ever reads a word in the cycle of its write.
 //
-// Memories of up to 32 words are distributed RAM, larger ones block RAM. An address of `DEPTH` or more reads and writes
+// Memories of up to 32 words are distributed RAM, larger ones (or `BLOCK`) block RAM. An address of `DEPTH` or more reads and writes
 // something: callers check. Contents start as zeros: synthesis tools leave memories without initial value to the bitstream,
 // where they are zeros; simulation says so.
 module hw_ram #(
@@ -12,6 +12,7 @@ module hw_ram #(
     parameter int DEPTH = 16,
     parameter int RMW = 0,
     parameter int FORWARD = 1,
+    parameter bit BLOCK = DEPTH > 32,
     localparam int ADDR_BITS = DEPTH > 1 ? $clog2(DEPTH) : 1
 ) (
     input  logic                 clk,
@@ -27,7 +28,7 @@ module hw_ram #(
     assign late = RMW != 0 && wr_en && wr_addr == rd_addr_q;
 
     generate
-        if (DEPTH <= 32) begin : distributed
+        if (!BLOCK) begin : distributed
             logic [WIDTH-1:0] memory[0:DEPTH-1];
             always_ff @(posedge clk) begin
                 rd_addr_q <= rd_addr;

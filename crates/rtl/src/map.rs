@@ -170,8 +170,10 @@ impl Map {
             out,
             "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
              logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_ready, \
-             object_done;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    assign bus_wr_ready = \
-             1'b1;\n    assign mem_wr_data = bus_data;\n",
+             object_done;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
+             and data of a write to a memory stay for four cycles more: `hw_exact` needs that.\n    logic [3:0] bus_holds;\n    \
+             logic bus_put;\n    assign bus_wr_ready = bus_holds == '0;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
+             assign mem_wr_data = bus_data;\n",
             bits - 1,
             memories - 1,
             objects - 1
@@ -187,8 +189,8 @@ impl Map {
             let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
         }
         out.push_str(
-            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        if (bus_wr_en && bus_wr_addr[15:12] == 4'd0) \
-             begin\n",
+            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_holds <= rst ? '0 : \
+             {bus_holds[2:0], bus_put && bus_wr_addr[15:12] == 4'd1};\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
         );
         for word in 0..words {
             let _ = writeln!(
@@ -198,13 +200,13 @@ impl Map {
                 32 * word
             );
         }
-        out.push_str("        end\n        if (bus_wr_en && bus_wr_addr[15:12] == 4'd1) begin\n            mem_wr_addr <= bus_wr_data;\n");
+        out.push_str("        end\n        if (bus_put && bus_wr_addr[15:12] == 4'd1) begin\n            mem_wr_addr <= bus_wr_data;\n");
         for number in 0..self.memories.len() {
             let _ = writeln!(out, "            mem_wr_en[{number}] <= !rst && bus_wr_addr[11:2] == 10'd{number};");
         }
         out.push_str("        end\n");
         out.push_str(
-            "        if (bus_wr_en && bus_wr_addr[15:12] == 4'd2) begin\n            object_write <= bus_wr_data[31];\n            \
+            "        if (bus_put && bus_wr_addr[15:12] == 4'd2) begin\n            object_write <= bus_wr_data[31];\n            \
              object_index <= bus_wr_data[30:0];\n            object_busy <= 1'b1;\n",
         );
         for number in 0..self.objects.len() {

@@ -350,7 +350,7 @@ impl Reporter<'_> {
                     TableEngine::Default => Cost { registers: data, ..Cost::default() },
                     TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
                     TableEngine::Exact => {
-                        let (buckets, slots) = exact_shape(target, 1 + key + data, size);
+                        let (buckets, slots) = exact_shape(target, key, data, size);
                         exact(target, key, data, buckets, slots)
                     }
                     TableEngine::Lpm(levels) => {
@@ -521,15 +521,27 @@ impl Reporter<'_> {
 }
 
 /// What cuckoo hashing takes.
-fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u32) -> Cost {
-    let (entry, ways) = (1 + key + data, 2 * u64::from(slots));
-    let memory = target.memory(entry, buckets);
+pub(crate) fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u32) -> Cost {
+    let ways = 2 * u64::from(slots);
+    let entries = ways * buckets;
+    let keys = target.memory(1 + key, buckets);
+    // As `hw_exact` has it.
+    let datas = match entries <= 32 || entries * data <= 1024 {
+        true => target.distributed(data, entries),
+        false => target.memory(data, entries),
+    };
     // What is read waits for what is being written; entries of small memories do not.
-    let written = if memory.blocks > 0 { entry } else { 0 };
-    // Both hashes, the comparisons, and the choice among the data of all ways. The key waits for the entries, those for the comparisons.
-    let hashes = u64::from(buckets.ilog2()) * key / 3;
-    let luts = hashes + ways * (key * 3 / 4 + written) + data * ways * 2 / 3;
-    memory.times(ways).with(luts, written + ways * (entry + key / 8 + 2 * data) + 4 * key + data)
+    let written = |memory: &Cost, bits: u64| if memory.blocks > 0 { bits } else { 0 };
+    let (key_written, data_written) = (written(&keys, 1 + key), written(&datas, data));
+    // Both hashes, the comparisons, and the choice of a way. The key waits for the entries, those for the comparisons, the buckets for both.
+    let bucket_bits = u64::from(buckets.ilog2());
+    let hashes = bucket_bits * key / 3;
+    let hashed = 2 * bucket_bits * (5 + key.div_ceil(32));
+    let luts = hashes + ways * (key * 3 / 4 + key_written) + data_written;
+    let registers = key_written + ways * (1 + key + key / 8) + 4 * key + hashed + data + data_written;
+    let mut cost = keys.times(ways).with(luts, registers);
+    cost += datas;
+    cost
 }
 
 /// The name of gates as a kind.
@@ -570,9 +582,9 @@ mod tests {
     #[test]
     fn tables_take_the_flip_flops_that_synthesis_makes() {
         let target = Target::by_name("ecp5-85-256").unwrap();
-        // Bits of the key and of data, buckets, entries of one; flip-flops in the SCION border router.
+        // Bits of the key and of data, buckets, entries of one; flip-flops that synthesis makes of the engine.
         for (key, data, buckets, slots, made) in
-            [(16, 430, 16, 2, 5871), (128, 118, 16, 4, 4814), (22, 146, 512, 2, 2161), (32, 118, 128, 2, 1882)]
+            [(16, 430, 8, 4, 1143), (128, 118, 16, 4, 2011), (22, 146, 512, 2, 642), (32, 118, 128, 2, 656)]
         {
             let estimated = exact(&target, key, data, buckets, slots).registers;
             assert!(estimated.abs_diff(made) < made / 10, "{key} bits: {estimated}, not {made}");

@@ -6,6 +6,7 @@
 use hopwright_ir::{ExternId, ExternKind, MatchKind, Pipeline, TableId};
 
 use crate::hir::{Binary, Design, Node, Op, Value};
+use crate::report::exact;
 use crate::sharing::{EngineKind, Engines};
 use crate::target::Target;
 
@@ -56,7 +57,7 @@ pub enum TableEngine {
 const INDEX_BITS: u32 = 10;
 
 /// The number of cycles of a lookup by cuckoo hashing.
-const EXACT_LATENCY: u32 = 7;
+const EXACT_LATENCY: u32 = 8;
 
 impl TableEngine {
     /// The engine for a table.
@@ -102,16 +103,14 @@ pub fn ternary_entries(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX).clamp(4, 1 << 16).next_power_of_two()
 }
 
-/// Buckets, and entries a bucket, of the engine for an exact-match table whose entries have so many bits: what takes the smallest share of
-/// the chip. Buckets of two entries can be filled by 80 %, of four by 90 %.
-pub fn exact_shape(target: &Target, bits: u64, size: u64) -> (u64, u32) {
+/// Buckets, and entries a bucket, of the engine for an exact-match table whose keys and data have so many bits: what takes the smallest
+/// share of the chip. Buckets of two entries can be filled by 80 %, of four by 90 %.
+pub fn exact_shape(target: &Target, key: u64, data: u64, size: u64) -> (u64, u32) {
     let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
         let buckets = (size * 10 / tenths).div_ceil(2 * u64::from(slots)).next_power_of_two().max(2);
         (buckets, slots)
     });
-    let share = |(buckets, slots): &(u64, u32)| {
-        target.memory(bits, *buckets).times(2 * u64::from(*slots)).share_of(&target.capacity())
-    };
+    let share = |(buckets, slots): &(u64, u32)| exact(target, key, data, *buckets, *slots).share_of(&target.capacity());
     shapes.into_iter().min_by(|a, b| share(a).total_cmp(&share(b))).expect("there are two")
 }
 

@@ -76,9 +76,7 @@ impl Target {
     pub(crate) fn memory(&self, bits: u64, words: u64) -> Cost {
         let memory_bits = bits * words;
         if words <= 32 {
-            // Three LUTs for two bits; of several memories behind each other another one chooses.
-            let memories = words.div_ceil(1 << self.lut_inputs.min(5));
-            return Cost { luts: bits * (5 * memories - 2) / 2, memory_bits, ..Cost::default() };
+            return self.distributed(bits, words);
         }
         let shapes = (0..6).map(|halves| {
             let width = (self.block_width >> halves).max(1);
@@ -87,6 +85,13 @@ impl Target {
             bits.div_ceil(width.into()) * words.div_ceil(rows.into())
         });
         Cost { blocks: shapes.min().unwrap_or(0), memory_bits, ..Cost::default() }
+    }
+
+    /// What a memory of LUTs takes.
+    pub(crate) fn distributed(&self, bits: u64, words: u64) -> Cost {
+        // Three LUTs for two bits; of several memories behind each other another one chooses.
+        let memories = words.div_ceil(1 << self.lut_inputs.min(5));
+        Cost { luts: bits * (5 * memories - 2) / 2, memory_bits: bits * words, ..Cost::default() }
     }
 
     /// Words of the packet store that a fetch of so many bytes reads, one a cycle.

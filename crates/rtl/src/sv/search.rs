@@ -91,12 +91,11 @@ impl Writer<'_> {
                 MemoryKind::Index,
             ),
             TableEngine::Exact => {
-                let bits = 1 + key_bits + stored;
-                let (buckets, slots) = exact_shape(self.target, bits.into(), table.size);
+                let (buckets, slots) = exact_shape(self.target, key_bits.into(), stored.into(), table.size);
                 let addr = 1 + slots.ilog2() + buckets.ilog2();
                 let parameters =
                     format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS({slots})");
-                ("hw_exact", parameters, addr, bits, MemoryKind::Exact { buckets, slots })
+                ("hw_exact", parameters, addr, 1 + key_bits + stored, MemoryKind::Exact { buckets, slots })
             }
             TableEngine::Lpm(levels) => {
                 let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
