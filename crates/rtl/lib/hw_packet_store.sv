@@ -94,8 +94,10 @@ module hw_packet_store #(
         end
     end
 
-    // The window, which fills while its packet comes, and waits until it may move on.
-    logic complete, moves;
+    // The window, which fills while its packet comes, and waits until it may move on. Until then any word may be written again: that
+    // there is one is known late.
+    logic complete, moves, stays;
+    assign stays = complete && !moves;
     logic [8*WINDOW_BYTES-1:0] window;
     logic [LENGTH_BITS-1:0]    window_length;
     logic [META_BITS-1:0]      window_meta;
@@ -109,7 +111,7 @@ module hw_packet_store #(
         if (GAP == 1) begin : directly
             assign moves     = may_leave;
             assign win_valid = complete && may_leave;
-            assign in_ready  = !full && !(complete && !may_leave);
+            assign in_ready  = !full && !stays;
             assign {win_window, win_length, win_meta, win_start, win_words} =
                 {window, window_length, window_meta, window_start, window_words};
         end else begin : waiting
@@ -119,7 +121,7 @@ module hw_packet_store #(
             logic [WINDOW_BITS-1:0] next;
             assign moves     = !waits || may_leave;
             assign win_valid = waits && may_leave;
-            assign in_ready  = !full && !crowded && !(complete && !moves);
+            assign in_ready  = !full && !crowded && !stays;
             assign {win_window, win_length, win_meta, win_start, win_words} = next;
             always_ff @(posedge clk) begin
                 if (moves) next <= {window, window_length, window_meta, window_start, window_words};
@@ -153,7 +155,7 @@ module hw_packet_store #(
             if (put && in_last && !bad) complete <= 1'b1;
             else if (moves) complete <= 1'b0;
         end
-        if (put) begin
+        if (!stays) begin
             if (words == '0) begin
                 window_meta  <= in_meta;
                 window_start <= wr_ptr[B-1:0];
@@ -166,7 +168,7 @@ module hw_packet_store #(
         for (genvar w = 0; w < WINDOW_WORDS; w++) begin : fill
             for (genvar i = 0; i < BUS_BYTES; i++) begin : bytes
                 always_ff @(posedge clk)
-                    if (put && words == WORD_BITS'(w))
+                    if (!stays && words == WORD_BITS'(w))
                         window[8*(WINDOW_BYTES-1-w*BUS_BYTES-i)+:8] <= in_data[8*i+:8];
             end
         end
