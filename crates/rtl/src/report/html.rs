@@ -15,18 +15,21 @@ impl Report {
     pub fn html(&self) -> String {
         let mut out = String::new();
         let title = escaped(&format!("{} for {}", self.program, self.target));
+        let summary = [Some(self.fit()), self.most(), Some(self.latency()), Some(self.clock())].into_iter().flatten();
         let _ = write!(
             out,
             "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title>\n<style>body{{font:14px sans-serif;max-width:\
              1140px;margin:2em auto}}td,th{{padding:1px 8px;text-align:right}}td.t,th.t{{text-align:left}}code{{font-size:12px}}</style>\n\
              <h1>{title}</h1>\n<p>{} stages, {} ns in the pipeline at {} MHz. The bus carries {} Gbit/s; {} million packets a second, \
-             one every {} cycles.</p>\n<h2>The pipeline</h2>\n<p>Engines by stage, and below the bits that each stage hands to the next.</p>\n{}",
+             one every {} cycles.</p>\n<ul>\n{}</ul>\n<h2>The pipeline</h2>\n\
+             <p>Engines by stage, and below the bits that each stage hands to the next.</p>\n{}",
             self.stages,
             self.latency_ns,
             self.clock_mhz,
             self.bus_gbps,
             self.mpps,
             self.gap,
+            summary.map(|sentence| format!("<li>{}\n", escaped(&sentence))).collect::<String>(),
             self.picture()
         );
         let share = |cost: &Cost| 100.0 * cost.share_of(&self.capacity);
@@ -37,16 +40,15 @@ impl Report {
         };
         let _ = write!(
             out,
-            "<h2>What it takes</h2>\n<p>{} An estimate. The share of the chip is that of what is scarcest.</p>\n\
+            "<h2>What it takes</h2>\n<p>An estimate. The share of the chip is that of what is scarcest.</p>\n\
              <table>{head}<th class=\"t\">part<th>stages of latency\n{}<td class=\"t\">in all<td>{}\n",
-            escaped(&self.fit()),
             row(&self.total),
             self.stages
         );
         for kind in &self.kinds {
-            let count = if kind.count > 0 { format!("{} ", kind.count) } else { String::new() };
+            let count = if kind.count > 0 { format!(": {}", kind.count) } else { String::new() };
             let stages = if kind.stages > 0 { kind.stages.to_string() } else { String::new() };
-            let _ = writeln!(out, "{}<td class=\"t\">{count}{}<td>{stages}", row(&kind.cost), kind.name);
+            let _ = writeln!(out, "{}<td class=\"t\">{}{count}<td>{stages}", row(&kind.cost), kind.name);
         }
         let _ = write!(
             out,
@@ -63,8 +65,10 @@ impl Report {
                 row(&line.cost)
             );
         }
-        out.push_str("</table>\n<h2>Why the latency is what it is</h2>\n<p>The longest way through the pipeline.</p>\n<table><tr><th>stages<th>from\
-                      <th>to<th class=\"t\">what<th class=\"t\">line<th class=\"t\">text\n");
+        out.push_str(
+            "</table>\n<h2>Why the latency is what it is</h2>\n<p>The longest way through the pipeline: each step waits for the one \
+             before.</p>\n<table><tr><th>stages<th>from<th>to<th class=\"t\">what<th class=\"t\">line<th class=\"t\">text\n",
+        );
         for step in self.way() {
             let _ = writeln!(
                 out,
@@ -77,10 +81,8 @@ impl Report {
                 escaped(&step.text)
             );
         }
-        let _ = write!(
-            out,
-            "</table>\n<h2>Why the clock is what it is</h2>\n<p>{} The slowest stages:</p>\n<ul>\n",
-            escaped(&self.clock())
+        out.push_str(
+            "</table>\n<h2>Why the clock is what it is</h2>\n<p>The slowest stages, with the operations in a row there:</p>\n<ul>\n",
         );
         for slow in &self.slowest {
             let _ = writeln!(out, "<li>{}", escaped(&self.slow(slow)));

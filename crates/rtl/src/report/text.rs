@@ -38,6 +38,26 @@ impl Report {
         )
     }
 
+    /// What is said of the line that takes most.
+    pub(super) fn most(&self) -> Option<String> {
+        let line = self.lines.first()?;
+        let engines = if line.engines.is_empty() { String::new() } else { format!(" ({})", line.what()) };
+        let share = 100.0 * line.cost.share_of(&self.capacity);
+        Some(format!(
+            "The line that takes most is {}:{}{engines}: {share:.1} % of the chip.",
+            self.short(&line.file),
+            line.line
+        ))
+    }
+
+    /// What is said of the latency.
+    pub(super) fn latency(&self) -> String {
+        let mut kinds: Vec<_> = self.kinds.iter().filter(|kind| kind.stages > 0).collect();
+        kinds.sort_by_key(|kind| std::cmp::Reverse(kind.stages));
+        let parts: Vec<String> = kinds.iter().map(|kind| format!("{} take {}", kind.name, kind.stages)).collect();
+        format!("Of the {} stages of the longest way {}.", self.stages, parts.join(", "))
+    }
+
     /// The folder that all files of the program are in, with a slash at the end.
     pub(super) fn folder(&self) -> &str {
         let mut files = self.lines.iter().map(|line| line.file.as_str());
@@ -83,7 +103,11 @@ impl Report {
             "{} for {}: {} stages, {} ns in the pipeline at {} MHz; {} Gbit/s on the bus, {} million packets a second, one every {} cycles\n",
             self.program, self.target, self.stages, self.latency_ns, self.clock_mhz, self.bus_gbps, self.mpps, self.gap
         );
-        let _ = writeln!(out, "{}\n", self.fit());
+        let _ = writeln!(out, "{}", self.fit());
+        if let Some(most) = self.most() {
+            let _ = writeln!(out, "{most}");
+        }
+        out.push('\n');
         let share = |cost: &Cost| format!("{:>7.1} %", 100.0 * cost.share_of(&self.capacity));
         let row = |cost: &Cost| {
             let kbit = cost.memory_bits.div_ceil(1000);
@@ -92,8 +116,8 @@ impl Report {
         let _ = writeln!(out, "  of chip      LUT       FF  blocks   RAM kbit   estimated");
         let _ = writeln!(out, "{}   in all", row(&self.total));
         for kind in &self.kinds {
-            let count = if kind.count > 0 { format!("{} ", kind.count) } else { String::new() };
-            let _ = writeln!(out, "{}   {count}{}", row(&kind.cost), kind.name);
+            let count = if kind.count > 0 { format!(": {}", kind.count) } else { String::new() };
+            let _ = writeln!(out, "{}   {}{count}", row(&kind.cost), kind.name);
         }
         let folder = if self.folder().is_empty() { String::new() } else { format!(", in {}", self.folder()) };
         let _ = writeln!(out, "\nLines that take most{folder} (the share of the chip is that of what is scarcest):");
