@@ -28,13 +28,17 @@ impl Report {
     /// What is said of the clock.
     pub(super) fn clock(&self) -> String {
         let levels = |delay: u32| format!("{}.{:02}", delay / 100, delay % 100);
+        let over = match self.stages_over {
+            0 => "None takes more: routing decides about the clock that is reached.".to_string(),
+            n => format!(
+                "{n} of {} take more, for what they do is not split over stages: they and routing decide about the clock that is reached.",
+                self.stages
+            ),
+        };
         format!(
-            "At {} MHz a stage has time for {} LUT levels with their routing. {} of {} stages take more: what they do is not split over \
-             stages. The clock that is reached depends on them and on routing.",
+            "At {} MHz a stage has time for {} LUT levels with their routing. {over}",
             self.clock_mhz,
-            levels(self.stage_delay),
-            self.stages_over,
-            self.stages
+            levels(self.stage_delay)
         )
     }
 
