@@ -28,14 +28,16 @@ pub struct CounterCell {
 }
 
 /// Number of words between the header and the data in the entries of an action profile's members.
-pub const MEMBER_LEAD_WORDS: usize = 2;
+pub const MEMBER_LEAD_WORDS: usize = 3;
 
 /// Number of words between the header and the data in every entry of a table, including its default entry.
 ///
-/// - Two with an action profile: the address of a choice (a profile member, group or set) and that of the direct meter.
-///   In the default entry, the choice is zero.
+/// - Three with an action profile: the address of a choice (a profile member, group or set), that of the direct meter and the
+///   entry's index. In the default entry, the choice is zero.
 /// - Without one, the address of the direct meter if there is one, zero in the default entry; then the entry's index if the table has
-///   cells for entries, [`NO_ENTRY_INDEX`] in the default entry.
+///   cells for entries.
+///
+/// The index is [`NO_ENTRY_INDEX`] in the default entry and in tables without cells for entries.
 pub fn lead_words(table: &Table) -> usize {
     match table.implementation {
         Some(_) => MEMBER_LEAD_WORDS,
@@ -48,8 +50,12 @@ pub const NO_ENTRY_INDEX: u64 = u32::MAX as u64;
 
 /// The place of the entry's index among the words of [`lead_words`].
 pub fn index_word(table: &Table) -> Option<usize> {
-    let indexed = table.implementation.is_none() && !table.entry_cells.is_empty();
-    indexed.then_some(usize::from(table.direct_meter.is_some()))
+    (!table.entry_cells.is_empty()).then(|| lead_words(table) - 1)
+}
+
+/// The place of the address of the direct meter among the words of [`lead_words`], in a table that has one.
+pub fn meter_word(table: &Table) -> usize {
+    usize::from(table.implementation.is_some())
 }
 
 /// The minimum number of words after the header of a table's entries. Generated code may read these before it knows the

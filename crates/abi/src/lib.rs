@@ -24,7 +24,7 @@ mod pause;
 mod runtime;
 
 pub use entry::{
-    ActionEntry, CounterCell, MEMBER_LEAD_WORDS, NO_ENTRY_INDEX, index_word, lead_words, least_data_words,
+    ActionEntry, CounterCell, MEMBER_LEAD_WORDS, NO_ENTRY_INDEX, index_word, lead_words, least_data_words, meter_word,
 };
 pub use entry_data::{ArgumentPlace, DataLayout, data_words};
 pub use externs::{

@@ -189,12 +189,9 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Actions use the cells of entries of their table only, and an entry of an action profile has none.
+    /// Actions use the cells of entries of their table only.
     fn check_entry_cells(&mut self, id: TableId, actions: &[TableAction]) -> Result<()> {
-        let Table { entry_cells, implementation, span, .. } = &self.tables[id.index()];
-        if implementation.is_some() && !entry_cells.is_empty() {
-            return Err(self.unsupported(*span, "a direct register or filter of a table with an action profile"));
-        }
+        let Table { entry_cells, .. } = &self.tables[id.index()];
         let mut foreign = None;
         for action in actions {
             let action = &self.actions[action.action.index()];

@@ -128,13 +128,7 @@ impl Engine for Interp {
     fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
         let (matches, priority) = (entry.matches.clone(), entry.priority);
         self.store.insert(table, entry).map_err(|e| e.to_string())?;
-        let Some(index) = self.store.entry_index(table, &matches, priority) else { return Ok(()) };
-        for object in self.pipeline()[table].entry_cells.clone() {
-            if let ExternKind::Named { .. } = self.pipeline()[object].kind {
-                self.set_filter(object, index.into(), "")?;
-            }
-        }
-        Ok(())
+        clear_filters(self, table, &matches, priority)
     }
 
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
@@ -179,7 +173,8 @@ impl Engine for Interp {
         priority: i32,
         to: EntryTarget,
     ) -> Result<(), String> {
-        self.store.insert_target(table, matches, priority, to).map_err(|e| e.to_string())
+        self.store.insert_target(table, matches.clone(), priority, to).map_err(|e| e.to_string())?;
+        clear_filters(self, table, &matches, priority)
     }
 
     fn change_member(
@@ -244,4 +239,15 @@ impl Engine for Interp {
         self.store.traffic.groups.insert(group, replicas);
         Ok(())
     }
+}
+
+/// The filters of a new entry have no settings.
+fn clear_filters(interp: &mut Interp, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), String> {
+    let Some(index) = interp.store.entry_index(table, matches, priority) else { return Ok(()) };
+    for object in interp.pipeline()[table].entry_cells.clone() {
+        if let ExternKind::Named { .. } = interp.pipeline()[object].kind {
+            interp.set_filter(object, index.into(), "")?;
+        }
+    }
+    Ok(())
 }

@@ -71,6 +71,12 @@ impl Store for LiveStore {
         }
     }
 
+    fn recount_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64) {
+        if self.counts() {
+            self.control[table].recount_hit(matches, priority, bytes);
+        }
+    }
+
     fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
         if !self.counts() {
             return Color::Green;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopwright_abi::lead_words;
+use hopwright_abi::{NO_ENTRY_INDEX, lead_words};
 use hopwright_ir::entry::check_keys;
 use hopwright_ir::meter::{Color, Rates};
 use hopwright_ir::profile::ProfileError;
@@ -29,12 +29,13 @@ pub(super) struct EntryExtras {
 
 impl EntryExtras {
     /// Returns the lead words, which precede the action data in the entry block; see [`lead_words`].
-    pub(super) fn words(&self) -> [u64; 2] {
+    pub(super) fn words(&self) -> [u64; 3] {
         let meter = self.meter.as_ref().map_or(0, |m| m.address());
-        match (&self.target, self.index) {
-            (Some((_, choice)), _) => [choice.address(), meter],
-            (None, Some(index)) if self.meter.is_none() => [index.into(), 0],
-            (None, index) => [meter, index.unwrap_or(u32::MAX).into()],
+        let index = self.index.map_or(NO_ENTRY_INDEX, u64::from);
+        match &self.target {
+            Some((_, choice)) => [choice.address(), meter, index],
+            None if self.meter.is_none() => [index, 0, 0],
+            None => [meter, index, 0],
         }
     }
 }

@@ -564,6 +564,15 @@ impl Table {
         }
     }
 
+    /// Adds to the bytes in the direct counter of an entry. Only one thread may count at a time.
+    pub(crate) fn recount_hit(&self, matches: &[MatchValue], priority: i32, bytes: u64) {
+        let writer = self.lock();
+        if let Some(counter) = writer.records.get(matches, priority).and_then(|r| r.counter.as_ref()) {
+            let Count { packets, bytes: before } = counter.read(0);
+            counter.write(0, Count { packets, bytes: before.wrapping_add(bytes) });
+        }
+    }
+
     /// Checks that an entry is legal for this table, regardless of the number of entries.
     pub fn check_entry(&self, entry: &TableEntry) -> Result<(), ControlError> {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })

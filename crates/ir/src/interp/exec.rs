@@ -3,6 +3,7 @@
 use num_traits::ToPrimitive;
 
 use super::Externs;
+use super::lookup::Hit;
 use super::observe::{Event, Observer};
 use super::packet::{Fault, PacketState};
 use super::store::Store;
@@ -37,8 +38,8 @@ pub(super) struct Machine<'a> {
     pub now_us: u64,
     /// The colour from the direct meter of the entry whose action is being executed.
     pub color: Color,
-    /// The index of the entry whose action is being executed; all ones if there is none.
-    pub entry_index: u32,
+    /// The entry that was hit in the table whose action is being executed.
+    pub hit: Option<(TableId, Hit)>,
 }
 
 impl Machine<'_> {
@@ -286,10 +287,9 @@ impl Machine<'_> {
         let definition = &pipeline[action.action];
         let params = definition.params.iter().zip(action.args).map(|(p, arg)| Value::new(arg, p.ty.width())).collect();
         let outer = std::mem::replace(&mut self.params, params);
-        let index = hit_entry.as_ref().and_then(|hit| hit.index).unwrap_or(u32::MAX);
-        let outer_index = std::mem::replace(&mut self.entry_index, index);
+        let outer_hit = std::mem::replace(&mut self.hit, hit_entry.map(|hit| (id, hit)));
         let flow = self.block(&definition.body);
-        self.entry_index = outer_index;
+        self.hit = outer_hit;
         self.params = outer;
         self.color = outer_color;
         flow

@@ -30,6 +30,10 @@ impl Machine<'_> {
             }
             // The hit of the table has already counted the packet, as in BMv2.
             (ExternFn::DirectCounterCount(_), []) => {}
+            (ExternFn::DirectCounterCountBytes(id), [ExternArg::In(bytes)]) => {
+                let bytes = self.eval_u64(bytes);
+                self.recount_hit(*id, bytes);
+            }
             (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(slot)]) => {
                 let (index, bytes) = (self.eval_u64(index), self.packet.bytes.len() as u64);
                 if let Some(color) = self.measure(*id, index, bytes) {
@@ -45,8 +49,14 @@ impl Machine<'_> {
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(slot)]) => {
                 self.assign_bits(*slot, (self.color as u8).into(), call);
             }
+            (ExternFn::DirectMeterExecuteBytes(id), [ExternArg::In(bytes), ExternArg::Out(slot)]) => {
+                let bytes = self.eval_u64(bytes);
+                let color = self.measure_directly(*id, bytes);
+                self.assign_bits(*slot, (color as u8).into(), call);
+            }
             (ExternFn::EntryIndex, [ExternArg::Out(slot)]) => {
-                self.assign_bits(*slot, self.entry_index.into(), call);
+                let index = self.hit.as_ref().and_then(|(_, hit)| hit.index).unwrap_or(u32::MAX);
+                self.assign_bits(*slot, index.into(), call);
             }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let index = self.eval_u64(index);

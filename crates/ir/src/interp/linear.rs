@@ -575,6 +575,12 @@ impl Store for LinearStore {
         }
     }
 
+    fn recount_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64) {
+        if let Some(Stored { count, .. }) = self.tables[table.index()].find_mut(matches, priority) {
+            count.bytes = count.bytes.wrapping_add(bytes);
+        }
+    }
+
     fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color {
         let meter = self.tables[table.index()].find_mut(matches, priority).and_then(|s| s.meter.as_mut());
         meter.map_or(Color::Green, |m| m.execute(now_us, cost))

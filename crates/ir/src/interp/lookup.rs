@@ -60,12 +60,36 @@ impl Machine<'_> {
         chosen
     }
 
-    /// Runs the direct meter of the entry that was hit. `read` returns the result later.
+    /// Runs the direct meter of the entry that was hit, unless actions do. `read` returns the result later.
     pub(super) fn measure_hit(&mut self, id: TableId, entry: &TableEntry) {
+        if !self.pipeline.measures_hits(id) {
+            return;
+        }
         let Some(object) = self.pipeline[id].direct_meter else { return };
         let ExternKind::DirectMeter { unit, .. } = self.pipeline[object].kind else { return };
         let cost = cost(unit, self.packet.bytes.len() as u64);
         self.color = self.store.measure_hit(id, &entry.matches, entry.priority, self.now_us, cost);
+    }
+
+    /// Runs the direct meter of the entry whose action is being executed for a packet of this length. Green if it has none.
+    pub(super) fn measure_directly(&mut self, meter: ExternId, bytes: u64) -> Color {
+        let (Some((id, hit)), ExternKind::DirectMeter { unit, .. }) = (&self.hit, &self.pipeline[meter].kind) else {
+            return Color::Green;
+        };
+        if self.pipeline[*id].direct_meter != Some(meter) {
+            return Color::Green;
+        }
+        let TableEntry { matches, priority, .. } = &hit.entry;
+        self.store.measure_hit(*id, matches, *priority, self.now_us, cost(*unit, bytes))
+    }
+
+    /// The hit of the entry whose action is being executed has counted the packet's length: counts this length instead.
+    pub(super) fn recount_hit(&mut self, counter: ExternId, bytes: u64) {
+        let Some((id, hit)) = &self.hit else { return };
+        if self.pipeline[*id].direct_counter == Some(counter) {
+            let more = bytes.wrapping_sub(self.packet.bytes.len() as u64);
+            self.store.recount_hit(*id, &hit.entry.matches, hit.entry.priority, more);
+        }
     }
 
     /// Runs an indirect meter for a packet of this length; returns `None` if the index is out of range.

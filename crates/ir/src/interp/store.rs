@@ -44,6 +44,9 @@ pub trait Store: Send {
     /// Counts a packet in the direct counter of an entry.
     fn count_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64);
 
+    /// Adds to the bytes in the direct counter of an entry. Wraps at 2^64.
+    fn recount_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, bytes: u64);
+
     /// Runs the direct meter of an entry. Green if it has no rates.
     fn measure_hit(&mut self, table: TableId, matches: &[MatchValue], priority: i32, now_us: u64, cost: u64) -> Color;
 

@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
             params: Vec::new(),
             now_us: self.now_us,
             color: Color::Green,
-            entry_index: u32::MAX,
+            hit: None,
         }
     }
 

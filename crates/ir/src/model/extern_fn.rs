@@ -19,14 +19,20 @@ pub enum ExternFn {
     CounterCountBytes(ExternId),
     /// `direct_counter.count()`, for the entry that was hit in the table being applied.
     DirectCounterCount(ExternId),
+    /// `direct_counter.count_bytes(In bytes)`: the packet, which the hit has counted, counts as this number of bytes. No effect
+    /// outside of the actions of the counter's table.
+    DirectCounterCountBytes(ExternId),
     /// `meter.execute_meter(In index, Out color)`.
     MeterExecute(ExternId),
     /// `meter.execute_bytes(In index, In bytes, Out color)`: the same, as for a packet of this length.
     MeterExecuteBytes(ExternId),
-    /// `direct_meter.read(Out color)`.
+    /// `direct_meter.read(Out color)`: the colour from the hit of the entry, see [`super::Pipeline::measures_hits`].
     DirectMeterRead(ExternId),
-    /// `entry_index(Out index)`: the index of the entry whose action runs, which is less than the size of its table. All ones
-    /// for default actions, outside of actions, and in tables without [`super::Table::entry_cells`].
+    /// `direct_meter.execute_bytes(In bytes, Out color)`: runs the meter of the entry that was hit, for a packet of this number of
+    /// bytes. Green if none was hit and outside of the actions of the meter's table.
+    DirectMeterExecuteBytes(ExternId),
+    /// `entry_index(Out index)`: the index of the entry that was hit in the table whose action runs, which is less than the size of
+    /// the table. All ones if none was, outside of actions, and in tables without [`super::Table::entry_cells`].
     EntryIndex,
     /// `register.read(Out value, In index)`. An index out of range has no effect.
     RegisterRead(ExternId),
@@ -240,6 +246,11 @@ mod table {
             name: "count", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
             ..STATEFUL
         };
+    DIRECT_COUNTER_COUNT_BYTES, |object, _| Some(ExternFn::DirectCounterCountBytes(object?)),
+        ExternInfo {
+            name: "count_bytes", method_of: Some(|k| matches!(k, ExternKind::DirectCounter { .. })),
+            params: Some(&[In(Width(32))]), ..STATEFUL
+        };
     METER_EXECUTE, |object, _| Some(ExternFn::MeterExecute(object?)),
         ExternInfo {
             name: "execute_meter", method_of: Some(|k| matches!(k, ExternKind::Meter { .. })),
@@ -254,6 +265,11 @@ mod table {
         ExternInfo {
             name: "read", method_of: Some(|k| matches!(k, ExternKind::DirectMeter { .. })),
             params: Some(&[Out(Bits)]), ..STATEFUL
+        };
+    DIRECT_METER_EXECUTE_BYTES, |object, _| Some(ExternFn::DirectMeterExecuteBytes(object?)),
+        ExternInfo {
+            name: "execute_bytes", method_of: Some(|k| matches!(k, ExternKind::DirectMeter { .. })),
+            params: Some(&[In(Width(32)), Out(Bits)]), ..STATEFUL
         };
     REGISTER_READ, |object, _| Some(ExternFn::RegisterRead(object?)),
         ExternInfo {
@@ -373,9 +389,11 @@ impl ExternFn {
             ExternFn::CounterCount(_) => &table::COUNTER_COUNT,
             ExternFn::CounterCountBytes(_) => &table::COUNTER_COUNT_BYTES,
             ExternFn::DirectCounterCount(_) => &table::DIRECT_COUNTER_COUNT,
+            ExternFn::DirectCounterCountBytes(_) => &table::DIRECT_COUNTER_COUNT_BYTES,
             ExternFn::MeterExecute(_) => &table::METER_EXECUTE,
             ExternFn::MeterExecuteBytes(_) => &table::METER_EXECUTE_BYTES,
             ExternFn::DirectMeterRead(_) => &table::DIRECT_METER_READ,
+            ExternFn::DirectMeterExecuteBytes(_) => &table::DIRECT_METER_EXECUTE_BYTES,
             ExternFn::RegisterRead(_) => &table::REGISTER_READ,
             ExternFn::RegisterWrite(_) => &table::REGISTER_WRITE,
             ExternFn::EntryIndex => &table::ENTRY_INDEX,
@@ -414,9 +432,11 @@ impl ExternFn {
             ExternFn::CounterCount(id)
             | ExternFn::CounterCountBytes(id)
             | ExternFn::DirectCounterCount(id)
+            | ExternFn::DirectCounterCountBytes(id)
             | ExternFn::MeterExecute(id)
             | ExternFn::MeterExecuteBytes(id)
             | ExternFn::DirectMeterRead(id)
+            | ExternFn::DirectMeterExecuteBytes(id)
             | ExternFn::RegisterRead(id)
             | ExternFn::RegisterWrite(id) => Some(*id),
             ExternFn::Named { instance, .. } => *instance,
@@ -511,9 +531,15 @@ mod tests {
         let (size, unit, table) = (4, Unit::Packets, Some(TableId(0)));
         let objects = [
             (ExternKind::Counter { size, unit }, vec![ExternFn::CounterCount(id), ExternFn::CounterCountBytes(id)]),
-            (ExternKind::DirectCounter { unit, table }, vec![ExternFn::DirectCounterCount(id)]),
+            (
+                ExternKind::DirectCounter { unit, table },
+                vec![ExternFn::DirectCounterCount(id), ExternFn::DirectCounterCountBytes(id)],
+            ),
             (ExternKind::Meter { size, unit }, vec![ExternFn::MeterExecute(id), ExternFn::MeterExecuteBytes(id)]),
-            (ExternKind::DirectMeter { unit, table }, vec![ExternFn::DirectMeterRead(id)]),
+            (
+                ExternKind::DirectMeter { unit, table },
+                vec![ExternFn::DirectMeterRead(id), ExternFn::DirectMeterExecuteBytes(id)],
+            ),
             (
                 ExternKind::Register { size, ty: Type::Bits(8) },
                 vec![ExternFn::RegisterRead(id), ExternFn::RegisterWrite(id)],

@@ -133,6 +133,22 @@ ids! {
 }
 
 impl Pipeline {
+    /// Whether hits of a table run its direct meter: unless one of its actions does so itself, with
+    /// [`ExternFn::DirectMeterExecuteBytes`].
+    pub fn measures_hits(&self, table: TableId) -> bool {
+        let table = &self[table];
+        let Some(meter) = table.direct_meter else { return false };
+        let mut explicit = false;
+        for action in table.actions.iter().map(|a| a.action).chain([table.default_action.action]) {
+            crate::walk::stmts(&self[action].body, &mut |stmt| {
+                if let StmtKind::Extern(call) = &stmt.kind {
+                    explicit |= call.function == ExternFn::DirectMeterExecuteBytes(meter);
+                }
+            });
+        }
+        !explicit
+    }
+
     /// The table with this control-plane name, or the only one whose name ends in `.name`.
     pub fn table_by_name(&self, name: &str) -> Option<TableId> {
         by_name(self.tables.iter().map(|t| t.name.as_str()), name).map(TableId)

@@ -373,7 +373,6 @@ impl Checker<'_> {
                 _ => false,
             };
             self.require(fits, || format!("{} does not have a cell for each entry", p[object].name));
-            self.require(table.implementation.is_none(), || "cells of entries beside an action profile".into());
         }
         if let Some(object) = table.implementation {
             let fits = matches!(p[object].kind, ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. });

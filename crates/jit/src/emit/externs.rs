@@ -49,6 +49,11 @@ impl Emitter<'_> {
             }
             // The hit of the table has already counted the packet.
             (ExternFn::DirectCounterCount(_), []) => Ok(()),
+            (ExternFn::DirectCounterCountBytes(id), [ExternArg::In(bytes)]) => {
+                let bytes = self.value(bytes)?[0];
+                self.recount(*id, bytes);
+                Ok(())
+            }
             (ExternFn::EntryIndex, [ExternArg::Out(to)]) => {
                 self.entry_index(*to);
                 Ok(())
@@ -91,6 +96,11 @@ impl Emitter<'_> {
             }
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
                 self.read_direct_meter(*to);
+                Ok(())
+            }
+            (ExternFn::DirectMeterExecuteBytes(id), [ExternArg::In(bytes), ExternArg::Out(to)]) => {
+                let bytes = self.value(bytes)?[0];
+                self.execute_directly(*id, bytes, *to);
                 Ok(())
             }
             (

@@ -11,12 +11,10 @@ use crate::Unsupported;
 use crate::code::libcalls::{self, Libcall};
 use crate::emit::Emitter;
 use crate::emit::schedule::PointId;
-use hopwright_abi::{ActionEntry, ExternHandle, NO_METER};
+use crate::emit::table::lead_word;
+use hopwright_abi::{ExternHandle, NO_METER, meter_word};
 
 type Result<T> = std::result::Result<T, Unsupported>;
-
-/// Offset of the first of [`hopwright_abi::lead_words`].
-const LEAD: i32 = size_of::<ActionEntry>() as i32;
 
 /// The choice of a profile's member for an entry.
 pub(crate) struct Choice {
@@ -43,7 +41,7 @@ impl Emitter<'_> {
 
     /// Begins the code that selects a member, if the entry says so, up to [`Emitter::end_choice`].
     pub(crate) fn begin_choice(&mut self, entry: Value) -> Choice {
-        let choice = self.b.ins().load(types::I64, self.flags.entry, entry, LEAD);
+        let choice = self.b.ins().load(types::I64, self.flags.entry, entry, lead_word(0) as i32);
         let (pick, end) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(end, types::I64);
         self.b.ins().brif(choice, pick, &[], end, &[entry.into()]);
@@ -78,11 +76,11 @@ impl Emitter<'_> {
         }
     }
 
-    /// Executes the direct meter of the entry that was found. The variable holds the colour.
-    pub(crate) fn measure_hit(&mut self, table: &Table, entry: Value, point_id: &PointId) -> Option<Variable> {
-        let object = table.direct_meter?;
-        let at = if table.implementation.is_some() { LEAD + 8 } else { LEAD };
-        let meter = self.b.ins().load(types::I64, self.flags.entry, entry, at);
+    /// Executes the direct meter of the entry that was found, unless actions do. The variable holds the colour.
+    pub(crate) fn measure_hit(&mut self, id: TableId, entry: Value, point_id: &PointId) -> Option<Variable> {
+        let table = &self.p[id];
+        let object = table.direct_meter.filter(|_| self.p.measures_hits(id))?;
+        let meter = self.b.ins().load(types::I64, self.flags.entry, entry, lead_word(meter_word(table)) as i32);
         let bytes = self.packet_length();
         let color = self.measure(object, meter, bytes);
         // As with entries, all copies of the code use the same variable.
@@ -120,7 +118,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn measure(&mut self, meter: ExternId, which: Value, bytes: Value) -> Value {
+    pub(crate) fn measure(&mut self, meter: ExternId, which: Value, bytes: Value) -> Value {
         self.side_exit();
         let now = self.now();
         self.call_object(meter, &[which, now, bytes])

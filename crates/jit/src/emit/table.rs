@@ -6,7 +6,7 @@ use std::rc::Rc;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::Variable;
-use hopwright_ir::{ActionId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
+use hopwright_ir::{ActionId, ExternId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
 use crate::emit::Emitter;
@@ -14,7 +14,7 @@ use crate::emit::bytes::int;
 use crate::emit::schedule::{Point, PointId, sub};
 use crate::emit::suspension::EntryPoint;
 use crate::trace::DeferredEffect;
-use hopwright_abi::{ActionEntry, CounterCell, NO_ENTRY_INDEX, index_word, lead_words};
+use hopwright_abi::{ActionEntry, CounterCell, NO_ENTRY_INDEX, index_word, lead_words, meter_word};
 use hopwright_abi::{ArgumentPlace, DataLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -39,8 +39,9 @@ pub(crate) struct ActionContext {
     flags: MemFlagsData,
     /// The colour of the entry's direct meter.
     pub color: Option<Variable>,
-    /// Offset of the entry's index, if the table has cells for entries.
-    index: Option<i32>,
+    table: TableId,
+    /// The entry that was found, which is not that of a member that it refers to, and an offset from it.
+    found: (Variable, i32),
 }
 
 /// Returns the actions that a table's entries may have.
@@ -50,6 +51,11 @@ pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
     actions.sort();
     actions.dedup();
     actions
+}
+
+/// Offset of one of [`lead_words`] from the entry.
+pub(crate) fn lead_word(word: usize) -> usize {
+    size_of::<ActionEntry>() + 8 * word
 }
 
 /// The position of a value's bytes in packet order, for an argument of an entry.
@@ -88,7 +94,8 @@ impl<'a> Emitter<'a> {
         if table.direct_counter.is_some() || table.idle_timeout {
             self.count_directly(entry, offset);
         }
-        let color = self.measure_hit(table, entry, point_id);
+        let color = self.measure_hit(id, entry, point_id);
+        let found = entry;
         let entry = self.choose(id, entry)?;
         // The default entry is the same for the whole batch.
         let flags =
@@ -105,16 +112,8 @@ impl<'a> Emitter<'a> {
             let v = self.b.ins().uextend(types::I64, run);
             self.write(slot, &[v]);
         }
-        // Copies of an action's code must find the entry in the same variable.
-        let variable = match self.entries.get(point_id) {
-            Some(v) => *v,
-            None => {
-                let v = self.b.declare_var(types::I64);
-                self.entries.insert(point_id.clone(), v);
-                v
-            }
-        };
-        self.b.def_var(variable, entry);
+        let variable = self.entry_variable(point_id, entry);
+        let found = if found == entry { variable } else { self.entry_variable(&sub(point_id, 0), found) };
         let actions = actions_of(table);
         let before = self.flow.clone();
         for (k, &action) in actions.iter().enumerate() {
@@ -126,7 +125,7 @@ impl<'a> Emitter<'a> {
             {
                 self.flow.set(slot, 0);
             }
-            let point = self.action_body(table, action, (variable, offset, color), &sub(point_id, k + 1), then)?;
+            let point = self.action_body(id, action, (variable, found, offset, color), &sub(point_id, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
             if !self.is_on_path(&point) {
                 self.flow.clone_from(&before);
@@ -155,6 +154,20 @@ impl<'a> Emitter<'a> {
         Ok(())
     }
 
+    /// A variable with an entry. Copies of an action's code must find the entry in the same one.
+    fn entry_variable(&mut self, point_id: &PointId, entry: Value) -> Variable {
+        let variable = match self.entries.get(point_id) {
+            Some(v) => *v,
+            None => {
+                let v = self.b.declare_var(types::I64);
+                self.entries.insert(point_id.clone(), v);
+                v
+            }
+        };
+        self.b.def_var(variable, entry);
+        variable
+    }
+
     /// Whether an action is a default action that only assigns constants.
     fn is_failure(&self, table: &Table, action: ActionId) -> bool {
         let body = &self.p[action].body;
@@ -165,17 +178,18 @@ impl<'a> Emitter<'a> {
 
     fn action_body(
         &mut self,
-        table: &Table,
+        table_id: TableId,
         id: ActionId,
-        (entry, offset, color): (Variable, i32, Option<Variable>),
+        (entry, found, offset, color): (Variable, Variable, i32, Option<Variable>),
         prefix: &PointId,
         then: &Point<'a>,
     ) -> Result<Point<'a>> {
+        let table = &self.p[table_id];
         let action = &self.p[id];
         if action.params.iter().any(|param| matches!(param.ty, Type::Varbit(_))) {
             return Err(Unsupported::new(action.span, "a varbit action parameter"));
         }
-        let data = offset + (size_of::<ActionEntry>() + 8 * lead_words(table)) as i32;
+        let data = offset + lead_word(lead_words(table)) as i32;
         let layout = DataLayout::of(action);
         let place = |(i, (param, place)): (usize, (&Param, &ArgumentPlace))| ParamPlace {
             at: data + place.at as i32,
@@ -187,9 +201,9 @@ impl<'a> Emitter<'a> {
         // The size of a member's entry depends on its action.
         let movable = self.is_trace() && table.implementation.is_none();
         let flags = if movable { self.flags.entry_data } else { self.flags.entry };
-        let index = index_word(table).map(|word| offset + (size_of::<ActionEntry>() + 8 * word) as i32);
         let mut context = (*self.context).clone();
-        context.action = Some(ActionContext { entry, params: params.into(), flags, color, index });
+        let found = (found, offset);
+        context.action = Some(ActionContext { entry, params: params.into(), flags, color, table: table_id, found });
         Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(context)))
     }
 
@@ -224,17 +238,49 @@ impl<'a> Emitter<'a> {
         Ok(limbs)
     }
 
+    /// Loads a word of the entry that was found in the table whose action runs, at this offset. `None` if `at` says so.
+    fn of_found(&mut self, at: impl FnOnce(&Table) -> Option<usize>) -> Option<Value> {
+        let ActionContext { table, found: (found, offset), .. } = self.context.action.as_ref()?;
+        let (at, found) = (offset + at(&self.p[*table])? as i32, *found);
+        let found = self.b.use_var(found);
+        Some(self.b.ins().load(types::I64, self.flags.entry, found, at))
+    }
+
     /// Writes the index of the entry whose action runs to a slot.
     pub(crate) fn entry_index(&mut self, to: SlotId) {
-        let index = match self.context.action.clone() {
-            Some(ActionContext { entry, index: Some(at), flags, .. }) => {
-                let entry = self.b.use_var(entry);
-                self.b.ins().load(types::I64, flags, entry, at)
-            }
-            _ => self.c64(NO_ENTRY_INDEX),
-        };
+        let index = self.of_found(|table| index_word(table).map(lead_word));
+        let index = index.unwrap_or_else(|| self.c64(NO_ENTRY_INDEX));
         let v = self.fit(vec![index], 32, to);
         self.write(to, &v);
+    }
+
+    /// `direct_meter.execute_bytes`.
+    pub(crate) fn execute_directly(&mut self, meter: ExternId, bytes: Value, to: SlotId) {
+        let address = self.of_found(|table| (table.direct_meter == Some(meter)).then(|| lead_word(meter_word(table))));
+        let color = match address {
+            Some(address) => self.measure(meter, address, bytes),
+            None => self.c64(0),
+        };
+        let v = self.fit(vec![color], 64, to);
+        self.write(to, &v);
+    }
+
+    /// `direct_counter.count_bytes`: corrects what the hit has counted.
+    pub(crate) fn recount(&mut self, counter: ExternId, bytes: Value) {
+        let at = |table: &Table| (table.direct_counter == Some(counter)).then_some(offset_of!(ActionEntry, counter));
+        let Some(cell) = self.of_found(at) else { return };
+        self.side_exit();
+        let length = self.packet_length();
+        let (count, end) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(cell, count, &[], end, &[]);
+        self.enter(count);
+        let (flags, at) = (self.flags.cells, offset_of!(CounterCell, bytes) as i32);
+        let counted = self.b.ins().load(types::I64, flags, cell, at);
+        let others = self.b.ins().isub(counted, length);
+        let counted = self.b.ins().iadd(others, bytes);
+        self.b.ins().store(flags, counted, cell, at);
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
     }
 
     /// As in BMv2, every hit counts, whether or not the action calls `count`.

@@ -235,14 +235,7 @@ impl Lowering<'_> {
             ("Meter", "execute") => self.tofino_color(object, call, true),
             ("DirectMeter", "execute") => self.tofino_color(object, call, false),
             ("Counter", "count") => self.count(object, call),
-            ("DirectCounter", "count") if call.args.first().is_some_and(|a| a.value.is_some()) => {
-                Err(self.unsupported(call.span, "a direct counter that adjusts the number of bytes"))
-            }
-            ("DirectCounter", "count") => {
-                let function = ExternFn::DirectCounterCount(ExternId(object.0));
-                self.extern_call(function, Vec::new(), call.span);
-                Ok(None)
-            }
+            ("DirectCounter", "count") => self.count_directly(object, call),
             ("Lpf" | "Wred", "execute") => {
                 let index = call.args.get(1).and_then(|a| a.value.as_ref()).ok_or(Reported);
                 index.and_then(|index| self.scalar(index)).and_then(|index| self.filter(object, call, index))
@@ -286,6 +279,18 @@ impl Lowering<'_> {
             None => ExternFn::CounterCount(id),
         };
         args.finish(self, function, call.span)?;
+        Ok(None)
+    }
+
+    fn count_directly(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let id = ExternId(object.0);
+        match call.args.first().and_then(|a| a.value.as_ref()) {
+            Some(by) => {
+                let bytes = self.adjusted_length(by)?;
+                self.extern_call(ExternFn::DirectCounterCountBytes(id), vec![ExternArg::In(bytes)], call.span);
+            }
+            None => self.extern_call(ExternFn::DirectCounterCount(id), Vec::new(), call.span),
+        }
         Ok(None)
     }
 
@@ -468,12 +473,8 @@ impl Lowering<'_> {
             if matches!(arg.ty, hir::Type::Enum(_)) {
                 let color = self.scalar(arg)?;
                 before = Some(self.freeze(color));
-            } else if matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) {
-                // An adjustment by nothing.
-            } else if indexed {
+            } else if !matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) {
                 bytes = Some(self.adjusted_length(arg)?);
-            } else {
-                return Err(self.unsupported(arg.span, "a direct meter that adjusts the number of bytes"));
             }
         }
         let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
@@ -483,12 +484,17 @@ impl Lowering<'_> {
             args.number(self, 0)?;
         }
         let function = match bytes {
-            _ if !indexed => ExternFn::DirectMeterRead(id),
-            Some(bytes) => {
+            Some(bytes) if indexed => {
                 args.args.push(ExternArg::In(bytes));
                 ExternFn::MeterExecuteBytes(id)
             }
-            None => ExternFn::MeterExecute(id),
+            None if indexed => ExternFn::MeterExecute(id),
+            // It runs where the program says so, not at each hit.
+            bytes => {
+                let length = Expr { kind: ExprKind::PacketLength, ty: Type::Bits(32), span };
+                args.args.push(ExternArg::In(bytes.unwrap_or(length)));
+                ExternFn::DirectMeterExecuteBytes(id)
+            }
         };
         args.args.push(ExternArg::Out(slot));
         let measure = self.nested(|this| args.finish(this, function, span))?;

@@ -167,7 +167,13 @@ impl Convert<'_> {
                     at -= width;
                 }
             }
-            (ExternFn::CounterCountBytes(_) | ExternFn::MeterExecuteBytes(_), _) => {
+            (
+                ExternFn::CounterCountBytes(_)
+                | ExternFn::MeterExecuteBytes(_)
+                | ExternFn::DirectCounterCountBytes(_)
+                | ExternFn::DirectMeterExecuteBytes(_),
+                _,
+            ) => {
                 self.refuse(Capability::NamedExtern, span, "an adjusted number of bytes");
             }
             (ExternFn::EntryIndex, _) => {

@@ -22,7 +22,12 @@ impl<'a> Builder<'a> {
                 }
                 Ok(())
             }
-            (ExternFn::CounterCountBytes(_), _) => unsupported(self, state),
+            (
+                ExternFn::CounterCountBytes(_)
+                | ExternFn::DirectCounterCountBytes(_)
+                | ExternFn::DirectMeterExecuteBytes(_),
+                _,
+            ) => unsupported(self, state),
             // The hit of the table has already counted the packet. Outside of tables with a direct meter, its colour is green.
             (ExternFn::DirectCounterCount(_) | ExternFn::LogMsg(_), _) => Ok(()),
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
