@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{
-    CloneSession, EngineKind, EntrySpec, FrameSize, Limits, MAX_TENANTS, Packet, Pool, Port, Rate, Replica, Rule,
-    Switch, SwitchBuilder, SwitchError, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
+    CloneSession, EngineKind, EntrySpec, FrameSize, Gap, Limits, MAX_TENANTS, Packet, Pool, Port, Rate, Replica, Rule,
+    Stream, Switch, SwitchBuilder, SwitchError, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
 };
 use hopwright_driver::{Options, compile_text};
 use hopwright_ir::Pipeline;
@@ -593,6 +593,70 @@ fn rates_are_enforced_before_the_program_and_for_copies() {
             tenants[0].set_limits(Limits { weight: 1001, ..Limits::default() }),
             Err(SwitchError::Weight(1001))
         ));
+    }
+}
+
+/// Packets in batches of ten, as soon as it begins.
+fn stream(packets: u32) -> Stream {
+    Stream {
+        ingress_port: 68,
+        packet: frame(mac(9), None, FORWARD).into(),
+        numbers: [20, 22],
+        delay: Duration::ZERO,
+        periodic: false,
+        batches: packets / 10,
+        packets: 10,
+        batch_gap: Gap::default(),
+        packet_gap: Gap::default(),
+        counts: Arc::default(),
+    }
+}
+
+#[test]
+fn generators_of_tenants_make_their_own_packets_within_their_rates() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::counting()];
+        let (switch, mut worker) = switch(&wires);
+        let limits = Limits { packets: Some(Rate { per_second: 1, burst: 30 }), ..Limits::default() };
+        let limited = TenantSpec { limits, ..tenant(engine, 1, vec![by_mac(1)]) };
+        let tenants = [limited, tenant(engine, 2, vec![by_mac(2)])].map(|spec| switch.add_tenant(&spec).unwrap());
+        let streams = [stream(400), stream(400)];
+        for (tenant, stream) in tenants.iter().zip(&streams) {
+            tenant.generate(7, Some(stream.clone())).unwrap();
+        }
+        // Frames that come meanwhile are not lost.
+        (0..50).for_each(|_| wires[0].offer(&frame(mac(2), None, FORWARD)));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let all = |stream: &Stream| stream.counts.packets.load(Ordering::Relaxed) == 400;
+        while !streams.iter().all(all) || worker.has_waiting() {
+            assert!(Instant::now() < deadline, "{streams:?}");
+            worker.step();
+        }
+        settle(&mut worker);
+        for stream in &streams {
+            let counts = &stream.counts;
+            let counts = [&counts.triggers, &counts.batches].map(|n| n.load(Ordering::Relaxed));
+            assert_eq!(counts, [1, 40]);
+        }
+        let [first, second] = [0, 1].map(|at: usize| tenants[at].stats());
+        // Made, and not let in. A second may pass, but not many.
+        assert!((30..90).contains(&first.tx_packets) && first.tx_packets + first.policed == 400, "{first:?}");
+        assert_eq!((first.injected, first.packets), (400, first.tx_packets));
+        assert_eq!((second.injected, second.policed, second.tx_packets), (400, 0, 450), "{second:?}");
+        assert_eq!([wires[1].count(1), wires[1].count(2)], [first.tx_packets, 450]);
+        check_ledgers(&switch, &tenants);
+
+        // A generator of one ends, that of the other goes on; a tenant that is removed makes nothing.
+        let endless = Stream { periodic: true, delay: Duration::from_millis(1), ..stream(10) };
+        tenants.iter().for_each(|tenant| tenant.generate(7, Some(endless.clone())).unwrap());
+        tenants[0].generate(7, None).unwrap();
+        worker.step();
+        let before = [0, 1].map(|at: usize| tenants[at].stats().injected);
+        while tenants[1].stats().injected < before[1] + 20 {
+            assert!(Instant::now() < deadline, "it makes nothing");
+            worker.step();
+        }
+        assert_eq!(tenants[0].stats().injected, before[0]);
     }
 }
 
