@@ -1,4 +1,5 @@
-// TNA: direct counters and meters that do not count all bytes; cells of entries that refer to an action profile.
+// TNA: direct counters and meters that do not count all bytes; cells of entries that refer to an action profile; a table
+// that says how hardware finds its entries.
 
 #include <core.p4>
 #include <tna.p4>
@@ -64,6 +65,20 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         size = 4;
     }
 
+    Alpm(number_partitions = 1024) algorithm;
+
+    action found(bit<32> value) {
+        hdr.data.result = value;
+    }
+
+    table prefixes {
+        key = { hdr.data.a: lpm; }
+        actions = { found; NoAction; }
+        default_action = NoAction();
+        implementation = algorithm;
+        size = 16;
+    }
+
     // All that an entry of a table with an action selector may have.
     Hash<bit<8>>(HashAlgorithm_t.IDENTITY) hash;
     ActionProfile(16) profile;
@@ -113,6 +128,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         switch (hdr.data.op) {
             1: { counted.apply(); }
             2: { metered.apply(); }
+            3: { prefixes.apply(); }
             default: { selected.apply(); }
         }
     }

@@ -140,7 +140,9 @@ impl Lowering<'_> {
         for (name, property) in &table.properties {
             match (name.as_str(), property) {
                 ("implementation" | "psa_implementation", hir::Property::Object(object)) => {
-                    self.tables[id.index()].implementation = Some(ExternId(object.0));
+                    // `Atcam` and `Alpm` say how hardware finds entries.
+                    let finds = matches!(self.program[*object].type_name.as_str(), "Atcam" | "Alpm");
+                    self.tables[id.index()].implementation = (!finds).then_some(ExternId(object.0));
                 }
                 ("counters" | "psa_direct_counter", hir::Property::Object(object)) => {
                     self.tables[id.index()].direct_counter = Some(ExternId(object.0));
