@@ -493,6 +493,74 @@ class BfRuntime(unittest.TestCase):
         shown = data.to_dict()
         self.assertEqual((shown["src"], shown["port"]), (0x020000000042, 3))
 
+    def test_members_of_a_value_set(self):
+        table, key = self.switched()
+        table.default_entry_set(ALL, self.send(table, 2))
+        table = self.table("untrusted")
+        port = lambda value, mask=0x1ff: table.make_key([gc.KeyTuple("f1", value, mask=mask)])
+        frame = ethernet("02000000aaaa", "020000000002", 0x88b5, bytes(50))
+
+        def lost():
+            found = set()
+            for number in (0, 1, 3):
+                self.switch.send(number, frame)
+                if self.switch.receive(2, 0.3) is None:
+                    found.add(number)
+            return found
+
+        self.assertEqual(lost(), set())
+        table.entry_add(ALL, [port(0), port(1)])
+        self.assertEqual(lost(), {0, 1})
+        with Refused(self, "ALREADY_EXISTS"):
+            table.entry_add(ALL, [port(1)])
+        found = sorted(key.to_dict()["f1"]["value"] for _, key in table.entry_get(ALL))
+        self.assertEqual(found, [0, 1])
+        # In one batch, of which each update sees the ones before; with a mask.
+        table.entry_del(ALL, [port(0)])
+        table.entry_add(ALL, [port(4, 0x1fc), port(2, 0x1fe)], atomicity=PB.WriteRequest.ROLLBACK_ON_ERROR)
+        self.assertEqual(lost(), {1, 3})
+        with Refused(self, "NOT_FOUND"):
+            table.entry_del(ALL, [port(0)])
+        table.entry_add(ALL, [port(0)])
+        with Refused(self, "RESOURCE_EXHAUSTED"):
+            table.entry_add(ALL, [port(8)])
+        table.entry_del(ALL)
+        self.assertEqual(list(table.entry_get(ALL)), [])
+        self.assertEqual(lost(), set())
+
+    def test_copies_to_the_cpu(self):
+        table = self.table("In.filter")
+        key = table.make_key([gc.KeyTuple("$MATCH_PRIORITY", 1)])
+        table.entry_add(ALL, [key], [table.make_data([], "In.copy")])
+        table = self.table("$pre.port")
+        at = lambda port: table.make_key([gc.KeyTuple("$DEV_PORT", port)])
+        enabled = lambda value: table.make_data([gc.DataTuple("$COPY_TO_CPU_PORT_ENABLE", bool_val=value)])
+        packet = ethernet("02000000aaaa", "020000000042", 0x0800, ipv4("10.0.0.1", "10.0.0.2"))
+
+        def copied(port):
+            self.switch.send(0, packet)
+            return self.switch.receive(port)
+
+        self.assertEqual(list(table.entry_get(ALL)), [])
+        table.entry_add(ALL, [at(2)], [enabled(True)])
+        self.assertEqual(copied(2)[14:], packet[14:])
+        with Refused(self, "ALREADY_EXISTS"):
+            table.entry_add(ALL, [at(2)], [enabled(True)])
+        # Another port takes its place.
+        table.entry_mod(ALL, [at(3)], [enabled(True)])
+        self.assertEqual(copied(3)[14:], packet[14:])
+        self.assertIsNone(self.switch.receive(2, 0.3))
+        ((data, found),) = table.entry_get(ALL)
+        self.assertEqual((found.to_dict()["$DEV_PORT"]["value"], data.to_dict()["$COPY_TO_CPU_PORT_ENABLE"]), (3, True))
+        table.entry_mod(ALL, [at(2)], [enabled(False)])
+        self.assertEqual(copied(3)[14:], packet[14:])
+        table.entry_mod(ALL, [at(3)], [enabled(False)])
+        self.switch.send(0, packet)
+        self.assertIsNone(self.switch.receive(3, 0.3))
+        self.assertEqual(list(table.entry_get(ALL)), [])
+        with Refused(self, "NOT_FOUND"):
+            table.entry_del(ALL, [at(3)])
+
     def generator(self, frame, **settings):
         """Application 3 sends a frame by the generators' port of pipe 0."""
         table, key = self.switched()

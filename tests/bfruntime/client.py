@@ -151,7 +151,7 @@ class Table:
         except grpc.RpcError as error:
             raise BfruntimeReadWriteRpcException(error) from None
 
-    def entry_add(self, target, keys, data, atomicity=pb.WriteRequest.CONTINUE_ON_ERROR):
+    def entry_add(self, target, keys, data=None, atomicity=pb.WriteRequest.CONTINUE_ON_ERROR):
         self.write(pb.Update.INSERT, target, keys, data, atomicity)
 
     def entry_mod(self, target, keys, data):

@@ -63,6 +63,8 @@ struct pair_t {
 }
 
 parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress_intrinsic_metadata_t ig_intr_md) {
+    value_set<bit<9>>(4) untrusted;
+
     state start {
         pkt.extract(ig_intr_md);
         pkt.advance(PORT_METADATA_SIZE);
@@ -70,6 +72,7 @@ parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress
         transition select(ig_intr_md.ingress_port) {
             CPU_PORT: packet_out;
             GENERATOR_PORT: generated;
+            untrusted: reject;
             default: ethernet;
         }
     }
@@ -169,6 +172,10 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         hdr.ipv4.tos = (bit<8>) lengths.execute(hdr.ipv4.length);
     }
 
+    action copy() {
+        ig_tm_md.copy_to_cpu = 1;
+    }
+
     action mirror(bit<10> session) {
         md.session = session;
         ig_dprsr_md.mirror_type = 1;
@@ -205,7 +212,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             hdr.ipv4.src: ternary;
             hdr.ipv4.ttl: range;
         }
-        actions = { drop; mirror; watch; NoAction; }
+        actions = { drop; copy; mirror; watch; NoAction; }
         default_action = NoAction();
         registers = watched;
         filters = lengths;

@@ -129,11 +129,13 @@ impl Read<'_> {
             Object::Meter(unit) => self.meters(unit),
             Object::Register => self.registers(self.table.id),
             Object::Filter(_) => self.filters(),
+            Object::ValueSet => self.value_set(),
             Object::PortMetadata { register } => self.registers(register),
             Object::MulticastGroups => self.multicast_groups(),
             Object::MulticastLags => self.lists(&self.state.lags),
             Object::MulticastEcmps => self.lists(&self.state.ecmps),
             Object::Pruning => self.lists(&self.state.pruned),
+            Object::CpuPort => self.cpu_port(),
             Object::MulticastNodes => self.nodes(),
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
             Object::Ports => self.ports(),
@@ -464,6 +466,27 @@ impl Read<'_> {
                 (self.number_key(u64::from(p.number)), of_fields(data))
             })
             .collect())
+    }
+
+    /// The members of a parser value set.
+    fn value_set(&self) -> Result<Vec<Found>> {
+        let exact = !key_fields(self.said).is_empty();
+        let wanted = keyed(self.table, key_fields(self.said))?.r#match;
+        let members =
+            write::value_set(self.device, self.table.id)?.into_iter().filter(|m| !exact || m.r#match == wanted);
+        Ok(members
+            .map(|member| {
+                let entry = v1::TableEntry { r#match: member.r#match, ..Default::default() };
+                (self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect(), TableData::default())
+            })
+            .collect())
+    }
+
+    fn cpu_port(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let shown = self.state.cpu_port.into_iter().filter(|port| wanted.is_none_or(|w| w == u64::from(*port)));
+        let data = || of_fields(vec![data_field(fixed::COPY_TO_CPU, Value::BoolVal(true))]);
+        Ok(shown.map(|port| (self.number_key(u64::from(port)), data())).collect())
     }
 
     /// The ports that the switch has, with what was written to them.

@@ -151,6 +151,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
         }
         None => {
             *state = next;
+            state.value_sets.clear();
             set_cells(device, cells)?;
             Ok(vec![Ok(()); request.updates.len()])
         }
@@ -163,6 +164,7 @@ fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Resu
     results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
     set_cells(device, meaning.cells)?;
     meaning.changes.into_iter().for_each(|change| state.apply(change));
+    state.value_sets.clear();
     Ok(())
 }
 

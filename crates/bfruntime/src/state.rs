@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hopwright_dataplane::StreamCounts;
+use hopwright_p4runtime::proto::v1;
 
 use crate::proto::DataField;
 use crate::schema::Schema;
@@ -34,6 +35,10 @@ pub(crate) struct State {
     pub sessions: BTreeMap<u16, Vec<DataField>>,
     /// Data as they were written, by port.
     pub ports: BTreeMap<u32, Vec<DataField>>,
+    /// Members of the value sets that a request in progress has changed.
+    pub value_sets: BTreeMap<u32, Vec<v1::ValueSetMember>>,
+    /// Where copies to the CPU go.
+    pub cpu_port: Option<u32>,
     pub generators: Generators,
 }
 
@@ -94,6 +99,8 @@ pub(crate) enum Change {
     Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
+    CpuPort(Option<u32>),
+    ValueSet(u32, Vec<v1::ValueSetMember>),
     Application(u8, Option<Application>),
     GeneratorPort(u32, Option<Vec<DataField>>),
     PacketBuffer(Arc<[u8]>),
@@ -114,6 +121,8 @@ impl State {
             Change::Filter(cell, data) => set(&mut self.filters, cell, data),
             Change::Session(id, data) => set(&mut self.sessions, id, data),
             Change::Port(id, data) => set(&mut self.ports, id, data),
+            Change::CpuPort(port) => self.cpu_port = port,
+            Change::ValueSet(id, members) => drop(self.value_sets.insert(id, members)),
             change @ (Change::Application(..) | Change::GeneratorPort(..) | Change::PacketBuffer(_)) => {
                 self.generators.apply(&change);
             }

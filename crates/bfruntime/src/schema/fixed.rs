@@ -10,6 +10,7 @@ const MULTICAST_NODES: u32 = 0xff02_0002;
 const MULTICAST_ECMPS: u32 = 0xff02_0003;
 const MULTICAST_LAGS: u32 = 0xff02_0004;
 const PRUNING: u32 = 0xff02_0005;
+const CPU_PORT: u32 = 0xff02_0006;
 const MIRROR: u32 = 0xff04_0001;
 const PORTS: u32 = 0xff01_0001;
 const PORT_COUNTS: u32 = 0xff01_0002;
@@ -29,6 +30,9 @@ pub(crate) mod group {
 
 /// The one field of link aggregation groups, of sets of nodes, and of level-2 exclusion ids: ports or nodes.
 pub(crate) const LIST: u32 = 1;
+
+/// The one field of ports that copies to the CPU may go to.
+pub(crate) const COPY_TO_CPU: u32 = 1;
 
 /// Fields of multicast nodes.
 pub(crate) mod node {
@@ -202,6 +206,14 @@ pub(crate) fn tables() -> Vec<Table> {
             512,
             key("$MULTICAST_L2_XID", 16),
             vec![port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated().mandatory())],
+        ),
+        table(
+            CPU_PORT,
+            "$pre.port",
+            Object::CpuPort,
+            512,
+            key("$DEV_PORT", 32),
+            vec![field(COPY_TO_CPU, "$COPY_TO_CPU_PORT_ENABLE", Ty::Bool).mandatory()],
         ),
         table(
             MULTICAST_NODES,

@@ -139,6 +139,8 @@ pub(crate) enum Object {
     Meter(MeterUnit),
     Register,
     Filter(FilterKind),
+    /// Members of a parser value set.
+    ValueSet,
     /// The register with this id, by port.
     PortMetadata {
         register: u32,
@@ -148,6 +150,8 @@ pub(crate) enum Object {
     MulticastLags,
     MulticastEcmps,
     Pruning,
+    /// Where copies to the CPU go.
+    CpuPort,
     Mirror,
     Ports,
     PortCounts,
@@ -167,6 +171,7 @@ impl Object {
                 | Object::MulticastLags
                 | Object::MulticastEcmps
                 | Object::Pruning
+                | Object::CpuPort
                 | Object::Mirror
                 | Object::Ports
                 | Object::PortCounts

@@ -36,6 +36,7 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(info.meters.iter().filter_map(|m| builder.meter(m)));
     tables.extend(info.registers.iter().filter_map(|r| builder.register(r)));
     tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
+    tables.extend(info.value_sets.iter().filter_map(|v| builder.value_set(v)));
     let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
     tables.extend(super::fixed::tables());
     let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
@@ -209,6 +210,16 @@ impl Builder<'_> {
         let mut table = self.base(m.preamble.as_ref()?, Object::Meter(unit), m.size);
         table.keys = self.index(field::METER_INDEX, "$METER_INDEX");
         table.data = metered(unit);
+        Some(table)
+    }
+
+    fn value_set(&self, v: &p4::ValueSet) -> Option<Table> {
+        let mut table = self.base(v.preamble.as_ref()?, Object::ValueSet, v.size.into());
+        for m in &v.r#match {
+            let name = if m.name.is_empty() { format!("f{}", m.id) } else { m.name.clone() };
+            let ty = Ty::Bytes(m.bitwidth.max(0) as u32);
+            table.keys.push(Key { id: m.id, name, matching: matching(m)?, ty, mandatory: false });
+        }
         Some(table)
     }
 

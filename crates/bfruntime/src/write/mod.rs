@@ -8,7 +8,7 @@ mod ports;
 
 pub(crate) use filters::cell_of;
 pub(crate) use generators::{BUFFER, buffered, data_of, place};
-pub(crate) use objects::rates_of;
+pub(crate) use objects::{rates_of, value_set};
 
 use hopwright_dataplane::Stream;
 use hopwright_p4runtime::Device;
@@ -129,6 +129,8 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
                 Object::MulticastLags => request.lag(),
                 Object::MulticastEcmps => request.ecmp(),
                 Object::Pruning => request.pruning(),
+                Object::CpuPort => request.cpu_port(),
+                Object::ValueSet => request.value_set(),
                 Object::Mirror => request.session(),
                 Object::Ports => request.port(),
                 Object::Applications => request.application(),

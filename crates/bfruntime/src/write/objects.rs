@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
 use v1::entity::Entity;
@@ -201,10 +202,47 @@ impl Request<'_> {
         Ok(cells)
     }
 
+    /// P4Runtime writes all members of a value set together.
+    pub(super) fn value_set(&self) -> Result<Meaning> {
+        let id = self.table.id;
+        let mut members = match self.state.value_sets.get(&id) {
+            Some(members) => members.clone(),
+            None => value_set(self.device, id)?,
+        };
+        if self.kind == Kind::Delete && self.key_fields().is_empty() {
+            members.clear();
+        } else {
+            let member = v1::ValueSetMember { r#match: self.keyed()?.r#match };
+            let name = &self.table.name;
+            match (self.kind, members.iter().position(|m| *m == member)) {
+                (Kind::Insert, Some(_)) => return Err(exists(format!("`{name}` has this member already"))),
+                (Kind::Insert | Kind::InsertOrModify, None) => members.push(member),
+                // There is nothing but the key.
+                (Kind::Modify | Kind::InsertOrModify, Some(_)) => {}
+                (Kind::Delete, Some(at)) => drop(members.remove(at)),
+                (Kind::Modify | Kind::Delete, None) => return Err(not_found(format!("`{name}` has no such member"))),
+                _ => return Err(self.unsupported()),
+            }
+        }
+        let set = v1::ValueSetEntry { value_set_id: id, members: members.clone() };
+        let update = super::v1_update(Type::Modify, Entity::ValueSetEntry(set));
+        Ok(Meaning::new(vec![update], vec![Change::ValueSet(id, members)]))
+    }
+
     pub(super) fn port_metadata(&self, id: u32) -> Result<Meaning> {
         let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
         Ok(register(id, self.index()?, P4::Bitstring(value.to_bytes_be().into())))
     }
+}
+
+/// The members of a value set.
+pub(crate) fn value_set(device: &Device, id: u32) -> Result<Vec<v1::ValueSetMember>> {
+    let asked = Entity::ValueSetEntry(v1::ValueSetEntry { value_set_id: id, members: Vec::new() });
+    let sets = device.read_entity(&asked)?.into_iter().filter_map(|entity| match entity {
+        Entity::ValueSetEntry(set) => Some(set.members),
+        _ => None,
+    });
+    Ok(sets.flatten().collect())
 }
 
 /// Fields as one number, the first one in the highest bits.

@@ -9,11 +9,13 @@ use super::multicast::Plan;
 use super::{Meaning, Request, objects, v1_update};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
-use crate::schema::fixed::{mirror, port};
+use crate::schema::fixed::{COPY_TO_CPU, mirror, port};
 use crate::state::Change;
 
 /// The bit of the loopback register that says that a port leads to another one.
 const LOOPBACK: u32 = 1 << 15;
+/// The clone session that leads to the CPU's port.
+const CPU_SESSION: u32 = 1024;
 
 impl Request<'_> {
     pub(super) fn session(&self) -> Result<Meaning> {
@@ -70,6 +72,37 @@ impl Request<'_> {
         copies.sort_unstable();
         copies.dedup();
         Ok((copies, small(fields, mirror::MAX_LENGTH).unwrap_or(0) as u32))
+    }
+
+    /// One port gets the copies to the CPU. Another one takes its place.
+    pub(super) fn cpu_port(&self) -> Result<Meaning> {
+        let before = self.state.cpu_port;
+        let port = match (self.optional_number()?, self.kind, before) {
+            (None, Kind::Delete, None) => return Ok(Meaning::default()),
+            (None, Kind::Delete, Some(all)) => all,
+            _ => self.number()? as u32,
+        };
+        let enabled = || -> Result<bool> {
+            self.data()?;
+            let given = self.said.data.as_ref().and_then(|data| truth(&data.fields, COPY_TO_CPU));
+            given.ok_or_else(|| invalid("`$COPY_TO_CPU_PORT_ENABLE` is missing"))
+        };
+        let after = match self.kind {
+            Kind::Insert if before == Some(port) => return Err(exists(format!("port {port} is the CPU's already"))),
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify if enabled()? => Some(port),
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => before.filter(|before| *before != port),
+            Kind::Delete if before == Some(port) => None,
+            Kind::Delete => return Err(not_found(format!("port {port} is not the CPU's"))),
+            _ => return Err(self.unsupported()),
+        };
+        let copies = after.map(|port| (port, 0)).into_iter().collect();
+        let kind = match (before, after) {
+            (None, None) => return Ok(Meaning::default()),
+            (None, Some(_)) => Type::Insert,
+            (Some(_), Some(_)) => Type::Modify,
+            (Some(_), None) => Type::Delete,
+        };
+        Ok(Meaning::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)]))
     }
 
     pub(super) fn port(&self) -> Result<Meaning> {

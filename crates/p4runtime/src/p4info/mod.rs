@@ -467,6 +467,9 @@ impl<'p> Builder<'p> {
     }
 
     fn value_set(&self, set: &hir::ValueSet) -> Result<p4::ValueSet> {
+        // Members of Tofino's value sets have masks.
+        let tofino = self.program.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"));
+        let usual = if tofino { ir::MatchKind::Ternary } else { ir::MatchKind::Exact };
         let field = |id, name: &str, ty: &hir::Type, annotated: &[Annotation]| p4::MatchField {
             id,
             name: name.to_string(),
@@ -474,7 +477,7 @@ impl<'p> Builder<'p> {
             structured_annotations: annotations::structured(annotated),
             doc: annotations::documentation(annotated),
             bitwidth: self.types.width(ty, None) as i32,
-            r#match: Some(match_type(value_set_kind(annotated))),
+            r#match: Some(match_type(value_set_kind(annotated).unwrap_or(usual))),
             ..Default::default()
         };
         let fields = match &set.ty {
@@ -519,9 +522,9 @@ fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::Sel
     }
 }
 
-/// How a member of a value set's struct is matched: `@match(ternary)`.
-pub(crate) fn value_set_kind(annotated: &[Annotation]) -> ir::MatchKind {
-    annotations::string(annotated, "match").and_then(ir::MatchKind::by_name).unwrap_or(ir::MatchKind::Exact)
+/// How a member of a value set's struct is matched, if it says so: `@match(ternary)`.
+fn value_set_kind(annotated: &[Annotation]) -> Option<ir::MatchKind> {
+    annotations::string(annotated, "match").and_then(ir::MatchKind::by_name)
 }
 
 /// A match kind as P4Info names it: by number if P4Runtime has one for it, else by its name.
