@@ -1,7 +1,7 @@
 //! Internet checksums and hashes.
 //!
-//! Internet checksums are sums modulo 2^16 - 1 (RFC 1071). Swapping the bytes of all words swaps the bytes of the sum, so that words of the
-//! packet are added in its order; multiplying by 2^8 swaps the bytes of a sum of numbers.
+//! Internet checksums are sums modulo 2^16 - 1 (RFC 1071). Swapping the bytes of all words swaps the bytes of the sum. Words of the
+//! packet are therefore added in its order. Multiplying by 2^8 swaps the bytes of a sum of numbers.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
