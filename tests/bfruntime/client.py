@@ -118,7 +118,7 @@ class Table:
         if action_name:
             data.action_id = self.action(action_name)["id"]
         for given in fields:
-            described = known[given.name]
+            (described,) = [f for full, f in known.items() if full == given.name or full.endswith("." + given.name)]
             field = data.fields.add(field_id=described["id"])
             if given.val is not None:
                 is_int = isinstance(given.val, int)
@@ -138,7 +138,9 @@ class Table:
     def write(self, kind, target, keys, data, atomicity=pb.WriteRequest.CONTINUE_ON_ERROR, default=False, removes=False):
         request = pb.WriteRequest(client_id=self.interface.client_id, atomicity=atomicity)
         request.target.device_id, request.target.pipe_id = target.device_id, target.pipe_id
-        for at in range(max(len(keys or ()), len(data or ()), 1)):
+        # Without lists there is one update, of the whole table; with empty ones there is none.
+        count = 1 if keys is None and data is None else max(len(keys or ()), len(data or ()))
+        for at in range(count):
             entry = request.updates.add(type=kind).entity.table_entry
             entry.table_id, entry.is_default_entry = self.id, default
             if keys:

@@ -254,6 +254,18 @@ impl<'r> Request<'r> {
         current(self.device, entry)
     }
 
+    /// The action of a new entry that names none: the only one that entries may have, if it has no parameters.
+    fn only_action(&self) -> Option<v1::Action> {
+        use proto::update::Type as Kind;
+        let mut actions = self.table.actions.iter().filter(|a| a.scope != "DefaultOnly");
+        match (self.kind, actions.next(), actions.next()) {
+            (Kind::Insert, Some(only), None) if only.data.is_empty() => {
+                Some(v1::Action { action_id: only.id, params: Vec::new() })
+            }
+            _ => None,
+        }
+    }
+
     /// Gives an entry its action, and its counter and meter if the request has them.
     fn fill(&self, entry: &mut v1::TableEntry) -> Result<()> {
         use v1::table_action::Type as Runs;
@@ -280,7 +292,7 @@ impl<'r> Request<'r> {
             }
             (None, Some(member), None) => Some(Runs::ActionProfileMemberId(member as u32)),
             (None, None, Some(group)) => Some(Runs::ActionProfileGroupId(group as u32)),
-            (None, None, None) => None,
+            (None, None, None) => self.only_action().map(Runs::Action),
             _ => return Err(invalid("an entry has one action, member or group")),
         };
         entry.action = runs.map(|r#type| v1::TableAction { r#type: Some(r#type) });
