@@ -136,6 +136,9 @@ fn arrival(links: &Links, address: IpAddr) -> u16 {
     links.arrivals.get(&address).copied().unwrap_or(0)
 }
 
+/// How far the clock of a pipe may be behind when it is set: an hour.
+const CLOCK_MARGIN_US: u64 = 3_600_000_000;
+
 /// Sets the router's identity and clock. Must be repeated whenever the clock's upper bits change: the program's own
 /// clock has only 48 bits of microseconds since 1970, about nine years, or in pipes 48 bits of nanoseconds, about three days.
 pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(), ControlError> {
@@ -147,9 +150,10 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
         [links.ia.0.into(), offset.into(), address(internal.ip()), internal.port().into(), arrival.into()];
     vdp.control().set_default(table::ROUTER, name, &args)?;
     if vdp.control().table(layout::CLOCK).is_ok() {
-        // Of 48 bits each.
+        // Of 48 bits each. Packets in flight have an earlier time than now, and must not have an earlier one than this.
         let low = |time: u64| BigUint::from(time << 16 >> 16);
-        let args = [low(now_us.wrapping_mul(1000)), low(now_us)];
+        let since = now_us.saturating_sub(CLOCK_MARGIN_US);
+        let args = [low(since.wrapping_mul(1000)), low(since)];
         vdp.control().set_default(layout::CLOCK, layout::SINCE, &args)?;
     }
     Ok(())
