@@ -493,6 +493,24 @@ class BfRuntime(unittest.TestCase):
         shown = data.to_dict()
         self.assertEqual((shown["src"], shown["port"]), (0x020000000042, 3))
 
+    def test_the_only_action_need_not_be_named(self):
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        frame = ethernet("020000000001", "020000000042", 0x88b5, bytes(50))
+        self.switch.send(0, frame)
+        self.assertIsNotNone(self.switch.receive(2))
+        refused = self.table("In.refused")
+        source = refused.make_key([gc.KeyTuple("hdr.ethernet.src", 0x020000000042)])
+        refused.entry_add(ALL, [source])
+        ((data, _),) = refused.entry_get(ALL)
+        self.assertEqual(data.to_dict()["action_name"], "In.drop")
+        self.switch.send(0, frame)
+        self.assertIsNone(self.switch.receive(2, 0.3))
+        # Of several actions, one must be named.
+        table.entry_del(ALL, [key])
+        with Refused(self, "INVALID_ARGUMENT"):
+            table.entry_add(ALL, [key])
+
     def test_members_of_a_value_set(self):
         table, key = self.switched()
         table.default_entry_set(ALL, self.send(table, 2))

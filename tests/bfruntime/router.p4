@@ -207,6 +207,12 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         size = 64;
     }
 
+    table refused {
+        key = { hdr.ethernet.src: exact; }
+        actions = { drop; }
+        size = 16;
+    }
+
     table filter {
         key = {
             hdr.ipv4.src: ternary;
@@ -238,6 +244,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
                 hdr.ethernet.src = (bit<16>) hdr.timer.app_id ++ hdr.timer.batch_id ++ hdr.timer.packet_id;
             }
             switched.apply();
+            refused.apply();
         }
     }
 }

@@ -555,7 +555,7 @@ impl Emitter<'_> {
         }
     }
 
-    pub(crate) fn add_to(&mut self, sum: &mut Option<Value>, v: Value) {
+    fn add_to(&mut self, sum: &mut Option<Value>, v: Value) {
         *sum = Some(match *sum {
             Some(old) => self.b.ins().iadd(old, v),
             None => v,

@@ -305,6 +305,11 @@ impl Values {
         }
     }
 
+    /// Whether a value is bits of the packet that begin at a byte.
+    pub(crate) fn begins_at_byte(&self, value: ValueId) -> bool {
+        matches!(self[value].op, Op::Packet { bit, .. } if bit % 8 == 0)
+    }
+
     /// The parts of the Internet checksum that a value is.
     pub(crate) fn internet_checksum(&self, value: ValueId) -> Option<Vec<ValueId>> {
         match self[value].op {

@@ -26,7 +26,7 @@ impl<'a> Codegen<'_, 'a> {
                 Ok(self.g.resize(vec![sum], 64, width, false))
             }
             (ExternFn::AdjustChecksum, &[before, removed, added]) => {
-                let sum = self.adjusted(before, removed, added)?;
+                let sum = self.adjusted([before, removed, added])?;
                 Ok(vec![self.g.complement16(sum)])
             }
             (ExternFn::Named { .. }, _) if self.is_block(v) => {

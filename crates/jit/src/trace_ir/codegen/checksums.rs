@@ -77,31 +77,22 @@ impl Codegen<'_, '_> {
         Ok(vec![self.g.libcall(Libcall::Checksum, &args, true).unwrap_or(buffer)])
     }
 
-    /// The sum of whose complement is the result of a call of [`ExternFn::AdjustChecksum`] (RFC 1624): the complements of the checksum
+    /// The sum whose complement is the result of a call of [`ExternFn::AdjustChecksum`] (RFC 1624): the complements of the checksum
     /// and of removed words, and added words.
-    pub(super) fn adjusted(&mut self, before: ValueId, removed: ValueId, added: ValueId) -> Result<Sum16> {
-        let [removed, added] = [removed, added].map(|list| self.joined(&[list]));
+    pub(super) fn adjusted(&mut self, operands: [ValueId; 3]) -> Result<Sum16> {
+        let [removed, added] = self.changed_words(operands);
         let in_order = self.has_words_in_packet(&removed) || self.has_words_in_packet(&added);
         let (removed, added) = (self.sum_of(&removed, in_order)?, self.sum_of(&added, in_order)?);
-        let mut sum = self.g.changed16(removed, added);
-        let ones = self.g.c64(0xffff);
-        match self.in_packet_order(before)? {
-            Some(before) if in_order => {
-                let before = self.g.b.ins().uextend(types::I64, before);
-                let before = self.g.b.ins().bxor(before, ones);
-                self.g.add_to(&mut sum.in_memory, before);
-            }
-            _ => {
-                let before = self.limbs(before)?[0];
-                let before = self.g.b.ins().bxor(before, ones);
-                self.g.add_to(&mut sum.values, before);
-            }
-        }
-        Ok(sum)
+        Ok(self.g.changed16(removed, added))
+    }
+
+    /// The words that an adjusted checksum loses, which include the checksum itself, and those that it gets.
+    fn changed_words(&mut self, [before, removed, added]: [ValueId; 3]) -> [Vec<ValueId>; 2] {
+        [self.joined(&[before, removed]), self.joined(&[added])]
     }
 
     /// The operands of an adjusted Internet checksum, if a value is one.
-    pub(super) fn adjusted_checksum(&self, v: ValueId) -> Option<[ValueId; 3]> {
+    fn adjusted_checksum(&self, v: ValueId) -> Option<[ValueId; 3]> {
         let Op::Call { function, args, .. } = &self.ir.values[v].op else { return None };
         let is_adjusted = |call: &&ExternCall| call.function == ExternFn::AdjustChecksum;
         self.functions.get(&**function)?.first().filter(|call| is_adjusted(call))?;
@@ -114,12 +105,11 @@ impl Codegen<'_, '_> {
             return true;
         }
         let lists = match (self.adjusted_checksum(v), self.ir.values.internet_checksum(v)) {
-            (Some([_, removed, added]), _) => vec![removed, added],
-            (None, Some(parts)) => parts,
+            (Some(operands), _) => self.changed_words(operands).into(),
+            (None, Some(parts)) => vec![self.joined(&parts)],
             (None, None) => return false,
         };
-        let parts = self.joined(&lists);
-        self.has_words_in_packet(&parts)
+        lists.iter().any(|parts| self.has_words_in_packet(parts))
     }
 
     /// The Internet checksum that a value is, in the order of the packet.
@@ -128,7 +118,7 @@ impl Codegen<'_, '_> {
             return Ok(Some(self.fold(&sum)?));
         }
         let sum = match (self.adjusted_checksum(v), self.ir.values.internet_checksum(v)) {
-            (Some([before, removed, added]), _) => self.adjusted(before, removed, added)?,
+            (Some(operands), _) => self.adjusted(operands)?,
             (None, Some(parts)) => {
                 let parts = self.joined(&parts);
                 self.sum16(&parts)?
@@ -148,8 +138,7 @@ impl Codegen<'_, '_> {
         parts.iter().any(|part| {
             let begins = behind.is_multiple_of(16);
             behind -= values.width(*part);
-            let is_in_packet = matches!(values[*part].op, Op::Packet { bit, .. } if bit % 8 == 0);
-            begins && is_in_packet && values.width(*part) >= 16
+            begins && values.begins_at_byte(*part) && values.width(*part) >= 16
         })
     }
 
@@ -171,7 +160,6 @@ impl Codegen<'_, '_> {
             if in_order
                 && is_whole
                 && !is_in_packet
-                && self.has_packet_order(part)
                 && let Some(words) = self.in_packet_order(part)?
             {
                 let words = self.g.b.ins().uextend(types::I64, words);
@@ -279,9 +267,8 @@ impl Codegen<'_, '_> {
     /// Whether a term is made of bytes of the packet.
     fn is_ordered(&self, v: ValueId) -> bool {
         match self.ir.values[v].op {
-            Op::Packet { bit, .. } => bit % 8 == 0,
             Op::Binary(BinaryOp::And | BinaryOp::Or | BinaryOp::Xor, a, b) => self.is_ordered(a) && self.is_ordered(b),
-            _ => false,
+            _ => self.ir.values.begins_at_byte(v),
         }
     }
 
@@ -315,12 +302,8 @@ impl Codegen<'_, '_> {
         };
         let parts = self.joined(&parts);
         let values = &self.ir.values;
-        let is_word = |v: ValueId| matches!(values[v].op, Op::Packet { bit, .. } if bit % 8 == 0);
-        let whole = |v: &ValueId| {
-            let in_packet = matches!(values[*v].op, Op::Packet { bit, .. } if bit % 8 == 0);
-            in_packet && values.width(*v).is_multiple_of(16)
-        };
-        if values.width(word) != 16 || !is_word(word) || !parts.iter().all(whole) {
+        let whole = |v: &ValueId| values.begins_at_byte(*v) && values.width(*v).is_multiple_of(16);
+        if values.width(word) != 16 || !values.begins_at_byte(word) || !parts.iter().all(whole) {
             return Ok(None);
         }
         let sum = self.sum16(&parts)?;

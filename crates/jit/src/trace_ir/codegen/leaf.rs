@@ -199,14 +199,10 @@ impl Codegen<'_, '_> {
             }
             return Ok(Source::Bytes(pieces));
         }
-        let is_computed = !matches!(
-            self.ir.values[value].op,
-            Op::Constant(_) | Op::Packet { .. } | Op::Argument { .. } | Op::Slice { .. }
-        ) || self.ir.values.internet_checksum(value).is_some();
         if at.bit % 8 == 0
-            && is_computed
             && matches!(width, 8 | 16 | 32 | 64)
-            && let Some(bytes) = self.in_packet_order(value)?
+            && self.has_packet_order(value)
+            && let Some(bytes) = self.computed_in_order(value)?
         {
             return Ok(Source::Bytes(vec![(bytes, 0)]));
         }

@@ -125,9 +125,8 @@ impl Codegen<'_, '_> {
         let values = &self.ir.values;
         let Some(wanted) = values.as_constant(b).cloned() else { return Ok(None) };
         // Numbers that are needed anyway.
-        let is_whole =
-            |v: ValueId| matches!(values[v].op, Op::Packet { bit, .. } if (bit | values.width(v)).is_multiple_of(8));
-        if self.known.limbs.contains_key(&a) || self.numbers.contains(&a) && !is_whole(a) {
+        let is_whole = values.begins_at_byte(a) && values.width(a).is_multiple_of(8);
+        if self.known.limbs.contains_key(&a) || self.numbers.contains(&a) && !is_whole {
             return Ok(None);
         }
         let (packet, mask) = match values[a].op {
@@ -246,7 +245,6 @@ impl Codegen<'_, '_> {
         let bytes = self.ir.values.width(v) / 8;
         let ty = if bytes.is_power_of_two() { int(bytes) } else { types::I64 };
         if let Some(computed) = self.computed_in_order(v)? {
-            self.known.in_packet_order.insert(v, computed);
             return Ok(Some(computed));
         }
         let (flags, base, at, window) = match self.ir.values[v].op.clone() {
@@ -287,29 +285,36 @@ impl Codegen<'_, '_> {
     }
 
     /// The result of an operation that takes and yields bytes in the order of the packet.
-    fn computed_in_order(&mut self, v: ValueId) -> Result<Option<Value>> {
-        match self.ir.values[v].op {
+    pub(super) fn computed_in_order(&mut self, v: ValueId) -> Result<Option<Value>> {
+        if let Some(known) = self.known.in_packet_order.get(&v) {
+            return Ok(Some(*known));
+        }
+        let computed = match self.ir.values[v].op {
             Op::Binary(op @ (BinaryOp::And | BinaryOp::Or | BinaryOp::Xor), a, b) => {
                 let (Some(a), Some(b)) = (self.in_packet_order(a)?, self.in_packet_order(b)?) else { return Ok(None) };
-                Ok(Some(match op {
+                Some(match op {
                     BinaryOp::And => self.g.b.ins().band(a, b),
                     BinaryOp::Or => self.g.b.ins().bor(a, b),
                     _ => self.g.b.ins().bxor(a, b),
-                }))
+                })
             }
             Op::Mux(condition, a, b) => {
                 let condition = self.condition(condition)?;
                 let (Some(a), Some(b)) = (self.in_packet_order(a)?, self.in_packet_order(b)?) else { return Ok(None) };
-                Ok(Some(self.g.b.ins().select(condition, a, b)))
+                Some(self.g.b.ins().select(condition, a, b))
             }
             Op::Unary(UnaryOp::BitNot, a) => {
                 let width = self.ir.values.width(a);
                 let Some(bits) = self.in_packet_order(a)? else { return Ok(None) };
                 let bits = self.g.b.ins().bnot(bits);
-                Ok(Some(if matches!(width, 24 | 40 | 48 | 56) { self.g.mask(bits, width) } else { bits }))
+                Some(if (width / 8).is_power_of_two() { bits } else { self.g.mask(bits, width) })
             }
-            _ => self.checksum_in_order(v),
+            _ => self.checksum_in_order(v)?,
+        };
+        if let Some(computed) = computed {
+            self.known.in_packet_order.insert(v, computed);
         }
+        Ok(computed)
     }
 
     /// Loads bytes as they are, the first lowest.

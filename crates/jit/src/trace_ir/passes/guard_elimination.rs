@@ -1,7 +1,7 @@
 //! Guard elimination: removes guards that a later guard of the same block implies. The side exit is then taken later. A guard stays if
 //! something in between is only safe behind it, such as a read of the bytes that it tests for.
 
-use hopwright_ir::{BinaryOp, Type, UnaryOp, bits};
+use hopwright_ir::{BinaryOp, Type, bits};
 
 use crate::trace_ir::values::{Op, ValueId, Values};
 use crate::trace_ir::verify::{Established, contained};
@@ -23,7 +23,8 @@ pub(super) fn run(ir: &mut TraceIr) {
 fn remaining(values: &Values, before: &Established, mut guards: Vec<Guard>) -> Vec<Guard> {
     // From the last on: what implies a guard is then known to stay.
     for i in (0..guards.len()).rev() {
-        let implying = (i + 1..guards.len()).find(|j| implies(values, &guards[*j], &guards[i]));
+        let outcome = |i: usize| (guards[i].condition, guards[i].holds);
+        let implying = (i + 1..guards.len()).find(|j| implies(values, outcome(*j), outcome(i)));
         if let Some(last) = implying {
             let without = || guards[..i].iter().chain(&guards[i + 1..=last]);
             if before.clone().are_safe(values, without()) {
@@ -34,55 +35,45 @@ fn remaining(values: &Values, before: &Established, mut guards: Vec<Guard>) -> V
     guards
 }
 
-/// Whether a packet that satisfies one guard satisfies another one.
-fn implies(values: &Values, strong: &Guard, weak: &Guard) -> bool {
-    if strong.condition == weak.condition {
-        return strong.holds == weak.holds;
+/// Whether a packet for which one condition has an outcome has that of another one, too.
+fn implies(values: &Values, strong: (ValueId, bool), weak: (ValueId, bool)) -> bool {
+    if strong.0 == weak.0 {
+        return strong.1 == weak.1;
     }
-    // One part of a disjunction is enough.
-    match values[weak.condition].op {
-        Op::Unary(UnaryOp::Not, inner) => {
-            return implies(values, strong, &Guard { condition: inner, holds: !weak.holds, site: weak.site.clone() });
-        }
-        Op::Binary(BinaryOp::And | BinaryOp::LogicalAnd, a, b) if !weak.holds => {
-            let is_implied = |condition| implies(values, strong, &Guard { condition, ..weak.clone() });
-            return is_implied(a) || is_implied(b);
-        }
-        Op::Binary(BinaryOp::Or | BinaryOp::LogicalOr, a, b) if weak.holds => {
-            let is_implied = |condition| implies(values, strong, &Guard { condition, ..weak.clone() });
-            return is_implied(a) || is_implied(b);
-        }
-        _ => {}
+    // One part of a disjunction is enough: it fails only if all of them do.
+    let parts = values.conjunction(weak.0, !weak.1);
+    if parts != [(weak.0, !weak.1)] {
+        return parts.into_iter().any(|(part, fails)| implies(values, strong, (part, !fails)));
     }
-    let places = [strong, weak].map(|guard| contained(values, guard.condition, guard.holds));
+    let places = [strong, weak].map(|(condition, holds)| contained(values, condition, holds));
     if let [Some(strong), Some(weak)] = places {
         return strong.base == weak.base && strong.offset >= weak.offset;
     }
-    let (Op::Binary(strong_op, x, y), Op::Binary(weak_op, a, b)) =
-        (&values[strong.condition].op, &values[weak.condition].op)
-    else {
+    let ((strong, strong_holds), (weak, weak_holds)) = (strong, weak);
+    let (Op::Binary(strong_op, x, y), Op::Binary(weak_op, a, b)) = (&values[strong].op, &values[weak].op) else {
         return false;
     };
-    if let (Some(strong_holds), Some(weak_holds)) = (equality(*strong_op, strong.holds), equality(*weak_op, weak.holds))
+    let equal = [equality(*strong_op, strong_holds), equality(*weak_op, weak_holds)];
+    if let [Some(strong), Some(weak)] = equal
         && ((x, y) == (a, b) || (x, y) == (b, a))
     {
-        return strong_holds == weak_holds;
+        return strong == weak;
     }
     // What equals a constant has the outcome of that constant in other comparisons with constants.
-    if equality(*strong_op, strong.holds) == Some(true)
+    if equal[0] == Some(true)
         && x == a
         && let (Some(is), Some(compared)) = (values.as_constant(*y), values.as_constant(*b))
         && let (Some(left), Some(right)) = (values.data_type(*a), values.data_type(*b))
     {
-        return bits::binary(*weak_op, is, compared, left, right).bit(0) == weak.holds;
+        return bits::binary(*weak_op, is, compared, left, right).bit(0) == weak_holds;
     }
     // `x != 0` follows from `y < x`.
-    let less = match (strong_op, strong.holds) {
+    let less = match (strong_op, strong_holds) {
         (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => Some(y),
         (BinaryOp::Gt, true) | (BinaryOp::Le, false) => Some(x),
         _ => None,
     };
-    let not_zero = equality(*weak_op, weak.holds) == Some(false);
+    let not_zero = equal[1] == Some(false);
     let unsigned = matches!(values.data_type(*x), Some(Type::Bits(_)));
     let is_less = less.is_some_and(|less| extended(values, *less) == extended(values, *a));
     unsigned && not_zero && is_less && values.as_constant(*b).is_some_and(|b| b.bits() == 0)
