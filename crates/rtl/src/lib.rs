@@ -6,6 +6,7 @@
 
 mod convert;
 pub mod core;
+mod cost;
 mod design;
 pub mod driver;
 pub mod engines;

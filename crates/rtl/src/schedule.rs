@@ -5,8 +5,8 @@
 
 use hopwright_ir::{ExternId, ExternKind, MatchKind, Pipeline, TableId};
 
+use crate::cost::exact;
 use crate::hir::{Binary, Design, Node, Op, Value};
-use crate::report::exact;
 use crate::sharing::{EngineKind, Engines};
 use crate::target::Target;
 

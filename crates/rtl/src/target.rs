@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::report::Cost;
+use crate::cost::Cost;
 use crate::shell::Shell;
 
 /// A chip and its configuration.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::report::Cost;
+use crate::cost::Cost;
 use crate::target::Target;
 
 /// The most bits of a delay line. Its pointers reach all of its memories within a cycle.

@@ -1,0 +1,93 @@
+//! What parts of a chip something takes.
+
+use serde::Serialize;
+
+use crate::target::Target;
+
+/// What something takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// LUTs with four inputs.
+    pub luts: u64,
+    /// Flip-flops.
+    pub registers: u64,
+    /// Block RAMs.
+    pub blocks: u64,
+    /// Bits of memory: tables, counters, S-boxes, delay lines. Small memories are made of LUTs and take no block RAM.
+    pub memory_bits: u64,
+}
+
+impl std::ops::AddAssign for Cost {
+    fn add_assign(&mut self, other: Cost) {
+        self.luts += other.luts;
+        self.registers += other.registers;
+        self.blocks += other.blocks;
+        self.memory_bits += other.memory_bits;
+    }
+}
+
+impl Cost {
+    /// The largest of its shares of what there is.
+    pub(crate) fn share_of(&self, capacity: &Cost) -> f64 {
+        let share = |own: u64, all: u64| own as f64 / all.max(1) as f64;
+        share(self.luts, capacity.luts)
+            .max(share(self.registers, capacity.registers))
+            .max(share(self.blocks, capacity.blocks))
+    }
+
+    /// The cost of several.
+    pub(crate) fn times(mut self, count: u64) -> Cost {
+        [&mut self.luts, &mut self.registers, &mut self.blocks, &mut self.memory_bits]
+            .into_iter()
+            .for_each(|n| *n *= count);
+        self
+    }
+
+    /// With what gates and registers take.
+    pub(crate) fn with(mut self, luts: u64, registers: u64) -> Cost {
+        self.luts += luts;
+        self.registers += registers;
+        self
+    }
+}
+
+/// What cuckoo hashing takes.
+pub(crate) fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u32) -> Cost {
+    let ways = 2 * u64::from(slots);
+    let entries = ways * buckets;
+    let keys = target.memory(1 + key, buckets);
+    // As `hw_exact` has it.
+    let datas = match entries <= 32 || entries * data <= 1024 {
+        true => target.distributed(data, entries),
+        false => target.memory(data, entries),
+    };
+    // What is read waits for what is being written; entries of small memories do not.
+    let written = |memory: &Cost, bits: u64| if memory.blocks > 0 { bits } else { 0 };
+    let (key_written, data_written) = (written(&keys, 1 + key), written(&datas, data));
+    // Both hashes, the comparisons, and the choice of a way. The key waits for the entries, those for the comparisons, the buckets for both.
+    let bucket_bits = u64::from(buckets.ilog2());
+    let hashes = bucket_bits * key / 3;
+    let hashed = 2 * bucket_bits * (5 + key.div_ceil(32));
+    let luts = hashes + ways * (key * 3 / 4 + key_written) + data_written;
+    let registers = key_written + ways * (1 + key + key / 8) + 4 * key + hashed + data + data_written;
+    let mut cost = keys.times(ways).with(luts, registers);
+    cost += datas;
+    cost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_take_the_flip_flops_that_synthesis_makes() {
+        let target = Target::by_name("ecp5-85-256").unwrap();
+        // Bits of the key and of data, buckets, entries of one; flip-flops that synthesis makes of the engine.
+        for (key, data, buckets, slots, made) in
+            [(16, 430, 8, 4, 1143), (128, 118, 16, 4, 2011), (22, 146, 512, 2, 642), (32, 118, 128, 2, 656)]
+        {
+            let estimated = exact(&target, key, data, buckets, slots).registers;
+            assert!(estimated.abs_diff(made) < made / 10, "{key} bits: {estimated}, not {made}");
+        }
+    }
+}
