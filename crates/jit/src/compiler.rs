@@ -14,7 +14,7 @@ use hopwright_ir::analysis::suspension_points::{self, RequestSlots};
 use hopwright_ir::{Pipeline, Span};
 use hopwright_source::stack;
 
-use crate::clif::{byte_order, dead_code, demanded_bits, extending_loads, redundant_loads};
+use crate::clif::{byte_order, dead_code, demanded_bits, extending_loads, redundant_loads, reloading};
 use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
 use crate::code::target::{TargetMachine, isa_for};
@@ -56,6 +56,7 @@ pub(crate) struct Compiler {
     pub zeros: Box<[u64]>,
     parsed_bytes: usize,
     pub isa: isa::OwnedTargetIsa,
+    isa_without_optimizer: isa::OwnedTargetIsa,
     machine: TargetMachine,
     /// Where traces have side exits.
     pub exit_sites: RefCell<ExitSites>,
@@ -88,10 +89,12 @@ impl Compiler {
         let plan = SuspensionPlan::of(&pipeline, slots);
         let layout = layout_of(&pipeline, EntryPoint::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
-        let isa = isa_for(machine).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
+        let isa =
+            |level| isa_for(machine, level).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what });
+        let (isa, isa_without_optimizer) = (isa("speed")?, isa("none")?);
         let parsed_bytes = parser_graph::longest(&pipeline) as usize;
         let (interface, exit_sites) = (Interface::of(&pipeline), RefCell::default());
-        Ok(Compiler { interface, plan, zeros, parsed_bytes, isa, machine, exit_sites, pipeline })
+        Ok(Compiler { interface, plan, zeros, parsed_bytes, isa, isa_without_optimizer, machine, exit_sites, pipeline })
     }
 
     /// Generates all functions of the pipeline. `text`, if given, receives the generic function's text; its flag
@@ -263,6 +266,12 @@ impl Compiler {
             if has(TracePass::RedundantLoads) {
                 redundant_loads::run(&mut function);
             }
+            let mut context = Context::for_function(function);
+            context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
+            function = context.func;
+            if has(TracePass::Reloading) {
+                reloading::run(&mut function);
+            }
             if has(TracePass::ExtendingLoads) {
                 extending_loads::run(&mut function);
             }
@@ -271,7 +280,9 @@ impl Compiler {
         debug_assert_eq!(disagreement(&function), None);
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
-        context.compile(&*self.isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
+        // The optimiser would undo the last passes over traces.
+        let isa = if output.shape.is_some() { &self.isa_without_optimizer } else { &self.isa };
+        context.compile(&**isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
         let Some(compiled) = context.compiled_code() else {
             return Err(unsupported("the code generator returned no code".into()));
         };

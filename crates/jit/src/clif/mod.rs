@@ -7,3 +7,4 @@ pub(crate) mod demanded_bits;
 pub(crate) mod extending_loads;
 pub(crate) mod known_bits;
 pub(crate) mod redundant_loads;
+pub(crate) mod reloading;

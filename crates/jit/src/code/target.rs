@@ -15,17 +15,17 @@ pub(crate) enum TargetMachine {
 /// Cranelift's description of this machine.
 #[cfg(test)]
 pub(crate) fn host() -> Result<isa::OwnedTargetIsa, String> {
-    isa_for(TargetMachine::Host)
+    isa_for(TargetMachine::Host, "speed")
 }
 
-/// Cranelift's description of a target.
+/// Cranelift's description of a target. `opt_level` is Cranelift's setting of this name.
 ///
 /// # Errors
 /// If the machine is not supported.
-pub(crate) fn isa_for(machine: TargetMachine) -> Result<isa::OwnedTargetIsa, String> {
+pub(crate) fn isa_for(machine: TargetMachine, opt_level: &str) -> Result<isa::OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     for (name, value) in [
-        ("opt_level", "speed"),
+        ("opt_level", opt_level),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
         ("enable_heap_access_spectre_mitigation", "false"),
         ("enable_table_access_spectre_mitigation", "false"),

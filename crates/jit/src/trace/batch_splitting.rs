@@ -17,6 +17,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::offset_of;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
+use cranelift_codegen::dominator_tree::DominatorTree;
+use cranelift_codegen::flowgraph::ControlFlowGraph;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::immediates::Offset32;
 use cranelift_codegen::ir::{
@@ -274,10 +276,11 @@ impl Splitter<'_> {
 
         let words = self.f.sized_stack_slots[self.shape.frame].size.next_multiple_of(8) as i32;
         let places = RecordLayout { cut: words, blocks: words + 8, saved: words + 16 };
-        let ends = second.of_cuts.iter().zip(&needs).enumerate();
-        let ends: Vec<i32> =
-            ends.map(|(i, (blocks, need))| self.hand_over(i, blocks, need, &places, &around)).collect();
-        let record_bytes = ends.into_iter().max()?;
+        let mut saved = BTreeMap::new();
+        for (i, (blocks, need)) in second.of_cuts.iter().zip(&needs).enumerate() {
+            self.hand_over(i, blocks, need, &places, &around, &mut saved);
+        }
+        let (offsets, record_bytes) = self.allocate(&saved, places.saved);
         let blocks = self.cuts.iter().map(|cut| cut.blocks.len()).max()? as u32;
         let mut slot =
             |size: u32| self.f.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 4));
@@ -290,6 +293,7 @@ impl Splitter<'_> {
         self.first_stage(&around, &memory);
         self.flush(&around, &memory, prepared, run_all);
         self.second_stage(&around, &memory, &places);
+        self.save(&saved, &offsets, around.first_record);
         Some(())
     }
 
@@ -687,7 +691,8 @@ impl Splitter<'_> {
         self.f.dfg.value_type(v).bytes().next_multiple_of(8) as i32
     }
 
-    /// Stores live values in the packet's record before a cut, and reloads or recomputes them behind it.
+    /// Stores blocks before a cut, and loads them and live values behind it, or recomputes those. Adds the loads of live values,
+    /// whose offsets are still to be set, to `saved`.
     fn hand_over(
         &mut self,
         number: usize,
@@ -695,7 +700,8 @@ impl Splitter<'_> {
         need: &[Value],
         record: &RecordLayout,
         around: &Connectors,
-    ) -> i32 {
+        saved: &mut BTreeMap<Value, BTreeMap<usize, Inst>>,
+    ) {
         let stack = self.shape.flags.stack;
         let (from, to) = (self.cuts[number].from, self.cuts[number].to);
         let of_blocks = self.cuts[number].blocks.clone();
@@ -717,22 +723,85 @@ impl Splitter<'_> {
                 known.insert(result, result_now);
             }
         }
-        let mut free = record.saved;
         for &v in need {
             if let Some(again) = self.rebuilt(v, &mut known, first, to) {
                 known.insert(v, again);
                 continue;
             }
             let ty = self.f.dfg.value_type(v);
-            FuncCursor::new(&mut self.f).at_bottom(from).ins().store(stack, v, around.first_record, free);
-            let loaded = before(&mut self.f, first, to).ins().load(ty, stack, around.second_record, free);
+            let loaded = before(&mut self.f, first, to).ins().load(ty, stack, around.second_record, 0);
+            if let ValueDef::Result(load, _) = self.f.dfg.value_def(loaded) {
+                saved.entry(v).or_default().insert(number, load);
+            }
             known.insert(v, loaded);
-            free += self.bytes(v);
         }
         for &block in blocks {
             self.replace(block, &known);
         }
-        free
+    }
+
+    /// Places values in records, from an offset on: two values may have the same place unless both are used behind one cut. Returns
+    /// the offsets of the values and the size of a record.
+    fn allocate(&mut self, saved: &BTreeMap<Value, BTreeMap<usize, Inst>>, from: i32) -> (BTreeMap<Value, i32>, i32) {
+        let mut free = vec![from; self.cuts.len()];
+        let mut offsets = BTreeMap::new();
+        for (&v, loads) in saved {
+            let at = loads.keys().map(|cut| free[*cut]).max().unwrap_or(from);
+            for (&cut, &load) in loads {
+                free[cut] = at + self.bytes(v);
+                if let InstructionData::Load { offset, .. } = &mut self.f.dfg.insts[load] {
+                    *offset = Offset32::new(at);
+                }
+            }
+            offsets.insert(v, at);
+        }
+        (offsets, free.into_iter().max().unwrap_or(from))
+    }
+
+    /// Stores values in the packet's record as soon as they are known, so that they do not occupy registers up to the cut: behind
+    /// their definition, or in the first block that leads only to cuts behind which they are used.
+    fn save(&mut self, saved: &BTreeMap<Value, BTreeMap<usize, Inst>>, offsets: &BTreeMap<Value, i32>, record: Value) {
+        let graph = ControlFlowGraph::with_function(&self.f);
+        let dominators = DominatorTree::with_function(&self.f, &graph);
+        let leads_to = self.first.iter().map(|block| (*block, self.cuts_behind(*block))).collect::<HashMap<_, _>>();
+        for (&v, loads) in saved {
+            let Some(home) = self.home(v) else { continue };
+            let mut places = BTreeSet::new();
+            for &cut in loads.keys() {
+                let mut place = self.cuts[cut].from;
+                let mut above = Some(place);
+                while let Some(block) = above {
+                    if leads_to.get(&block).is_some_and(|cuts| cuts.iter().all(|cut| loads.contains_key(cut))) {
+                        place = block;
+                    }
+                    above = if block == home { None } else { dominators.idom(block) };
+                }
+                places.insert(place);
+            }
+            for block in places {
+                let behind = match self.f.dfg.value_def(v) {
+                    ValueDef::Result(inst, _) if block == home => self.f.layout.next_inst(inst),
+                    _ => self.f.layout.first_inst(block),
+                };
+                let stack = self.shape.flags.stack;
+                before(&mut self.f, behind, block).ins().store(stack, v, record, offsets[&v]);
+            }
+        }
+    }
+
+    /// The cuts to which a block of the first stage leads.
+    fn cuts_behind(&self, block: Block) -> BTreeSet<usize> {
+        let (mut work, mut seen, mut cuts) = (vec![block], BTreeSet::from([block]), BTreeSet::new());
+        while let Some(block) = work.pop() {
+            match self.cuts.iter().position(|cut| cut.from == block) {
+                Some(cut) => drop(cuts.insert(cut)),
+                None => {
+                    let next = successors(&self.f, block).into_iter();
+                    work.extend(next.filter(|to| *to != self.shape.top && self.first.contains(to) && seen.insert(*to)));
+                }
+            }
+        }
+        cuts
     }
 
     /// Recomputes a value of the first stage behind a cut.

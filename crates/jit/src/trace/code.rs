@@ -118,7 +118,7 @@ impl TraceCode {
             compiler.generate(EntryPoint::Whole, &mode, false)
         };
         let mut paths = paths.to_vec();
-        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes, false) {
+        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes) {
             Ok(code) => return Ok(Some(code)),
             Err(missing) => Some(missing),
         };
@@ -151,12 +151,12 @@ impl TraceCode {
         let compiler = Compiler::new(pipeline, TargetMachine::Host).map_err(|e| e.message)?;
         compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
         let passes = TracePasses::without(&[]);
-        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes, true);
+        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes);
         *sites = compiler.exit_sites.take();
         code.map(|code| TraceCode { _zeros: compiler.zeros, ..code })
     }
 
-    /// Code that is generated from the trace IR, without the zeros: of traces that encrypt blocks only if `with_ciphers`.
+    /// Code that is generated from the trace IR, without the zeros.
     ///
     /// # Errors
     /// Why there is none.
@@ -167,7 +167,6 @@ impl TraceCode {
         paths: &[Path],
         attributes: &[ExternAttributes],
         passes: TracePasses,
-        with_ciphers: bool,
     ) -> Result<TraceCode, String> {
         let begin = Instant::now();
         if !passes.has(TracePass::TraceIr) {
@@ -184,9 +183,6 @@ impl TraceCode {
             }
             paths = completed.into_iter().map(|path| paths[path].clone()).collect();
         };
-        if tree.encrypts() && !with_ciphers {
-            return Err("blocks are encrypted, which the emitter's own walk does for many packets at once".into());
-        }
         for pass in Pass::ALL {
             let named = match pass {
                 Pass::GuardElimination => TracePass::GuardElimination,

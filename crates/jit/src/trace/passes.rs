@@ -3,7 +3,7 @@
 /// A pass over traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TracePass {
-    /// Code is generated from the trace IR, if traces encrypt no blocks and it has all of their operations.
+    /// Code is generated from the trace IR, if it has all operations of the traces.
     TraceIr,
     /// No condition is tested twice.
     ConditionNumbering,
@@ -25,13 +25,15 @@ pub enum TracePass {
     BatchSplitting,
     /// Bytes that have been loaded are not loaded again.
     RedundantLoads,
+    /// Loads are repeated rather than values kept for long.
+    Reloading,
     /// Loads extend what they load.
     ExtendingLoads,
 }
 
 impl TracePass {
     /// All passes, in the order in which they run.
-    pub const ALL: [TracePass; 12] = {
+    pub const ALL: [TracePass; 13] = {
         use TracePass::*;
         [
             TraceIr,
@@ -45,6 +47,7 @@ impl TracePass {
             EntryGuardCoalescing,
             BatchSplitting,
             RedundantLoads,
+            Reloading,
             ExtendingLoads,
         ]
     };
@@ -63,6 +66,7 @@ impl TracePass {
             TracePass::EntryGuardCoalescing => "entry-guard-coalescing",
             TracePass::BatchSplitting => "batch-splitting",
             TracePass::RedundantLoads => "redundant-loads",
+            TracePass::Reloading => "reloading",
             TracePass::ExtendingLoads => "extending-loads",
         }
     }

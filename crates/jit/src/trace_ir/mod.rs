@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use hopwright_ir::Span;
 
-use values::{Invariance, ValueId, Values};
+use values::{ValueId, Values};
 
 /// The name of a table, action, extern or place in the program.
 pub type Name = Arc<str>;
@@ -216,11 +216,6 @@ impl TraceIr {
             (None, End::Exit { site }) => site.text.to_string(),
             (None, _) => String::new(),
         }
-    }
-
-    /// Whether something depends on an encrypted block.
-    pub fn encrypts(&self) -> bool {
-        self.values.iter().any(|data| data.invariance == Invariance::AfterCipher)
     }
 
     /// The number of leaves.

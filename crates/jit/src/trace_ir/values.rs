@@ -489,6 +489,22 @@ impl Values {
                     let constant = self.constant(constant >> by, left);
                     Some(self.data(Op::Binary(op, inner, constant), ty))
                 }
+                // Parts that are constant are known to be equal or not.
+                Op::Binary(BinaryOp::Concat, high, low) => {
+                    let width = self.width(low);
+                    let wanted = [(high, &constant >> width), (low, &constant & bits::mask(width))];
+                    let differs =
+                        |(part, wanted): &(ValueId, BigUint)| self.as_constant(*part).is_some_and(|c| c != wanted);
+                    if wanted.iter().any(differs) {
+                        return Some(self.truth(op == BinaryOp::Ne));
+                    }
+                    let (part, wanted) = wanted.into_iter().find(|(part, _)| {
+                        let other = if *part == high { low } else { high };
+                        self.as_constant(other).is_some()
+                    })?;
+                    let wanted = self.constant(wanted, self.data_type(part)?);
+                    Some(self.data(Op::Binary(op, part, wanted), ty))
+                }
                 // One of two constants.
                 Op::Mux(condition, x, y) if self.as_constant(x).is_some() && self.as_constant(y).is_some() => {
                     let outcome = |v: ValueId| (self.as_constant(v) == Some(&constant)) == (op == BinaryOp::Eq);
