@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::{AbiParam, Function, Signature, UserFuncName, types};
+use cranelift_codegen::settings::OptLevel;
 use cranelift_codegen::{CodegenError, Context, isa};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use hopwright_abi::Interface;
@@ -56,7 +57,6 @@ pub(crate) struct Compiler {
     pub zeros: Box<[u64]>,
     parsed_bytes: usize,
     pub isa: isa::OwnedTargetIsa,
-    isa_without_optimizer: isa::OwnedTargetIsa,
     machine: TargetMachine,
     /// Where traces have side exits.
     pub exit_sites: RefCell<ExitSites>,
@@ -89,12 +89,11 @@ impl Compiler {
         let plan = SuspensionPlan::of(&pipeline, slots);
         let layout = layout_of(&pipeline, EntryPoint::Whole, &plan)?;
         let zeros = vec![0u64; layout.zeros / 8].into_boxed_slice();
-        let isa =
-            |level| isa_for(machine, level).map_err(|what| Unsupported { span: pipeline.ingress.span, message: what });
-        let (isa, isa_without_optimizer) = (isa("speed")?, isa("none")?);
+        let isa = isa_for(machine, OptLevel::Speed)
+            .map_err(|what| Unsupported { span: pipeline.ingress.span, message: what })?;
         let parsed_bytes = parser_graph::longest(&pipeline) as usize;
         let (interface, exit_sites) = (Interface::of(&pipeline), RefCell::default());
-        Ok(Compiler { interface, plan, zeros, parsed_bytes, isa, isa_without_optimizer, machine, exit_sites, pipeline })
+        Ok(Compiler { interface, plan, zeros, parsed_bytes, isa, machine, exit_sites, pipeline })
     }
 
     /// Generates all functions of the pipeline. `text`, if given, receives the generic function's text; its flag
@@ -281,7 +280,9 @@ impl Compiler {
         let mut context = Context::for_function(function);
         context.set_disasm(keep_text);
         // The optimiser would undo the last passes over traces.
-        let isa = if output.shape.is_some() { &self.isa_without_optimizer } else { &self.isa };
+        let without = output.shape.is_some().then(|| isa_for(self.machine, OptLevel::None));
+        let without = without.transpose().map_err(unsupported)?;
+        let isa = without.as_ref().unwrap_or(&self.isa);
         context.compile(&**isa, &mut ControlPlane::default()).map_err(|e| failed(e.inner))?;
         let Some(compiled) = context.compiled_code() else {
             return Err(unsupported("the code generator returned no code".into()));

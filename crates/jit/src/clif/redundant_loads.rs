@@ -4,11 +4,9 @@
 use std::collections::HashMap;
 
 use cranelift_codegen::cursor::{Cursor, FuncCursor};
-use cranelift_codegen::ir::{
-    AliasRegion, Block, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types,
-};
+use cranelift_codegen::ir::{AliasRegion, Function, Inst, InstBuilder, InstructionData, Opcode, Type, Value, types};
 
-use crate::clif::cfg::{arrivals, successors};
+use crate::clif::cfg::along_chains;
 use crate::emit::memory::{Base, place_of};
 
 /// A load: its opcode, address and type.
@@ -19,22 +17,7 @@ type Loaded = HashMap<Place, (Value, Option<AliasRegion>)>;
 
 /// Runs the pass.
 pub(crate) fn run(function: &mut Function) {
-    let arrivals = arrivals(function);
-    let Some(entry) = function.layout.entry_block() else { return };
-    // Starts at the entry and at joins, and follows edges to blocks without joins.
-    let joins = |b: &Block| arrivals.get(b) != Some(&1);
-    let begins: Vec<Block> = function.layout.blocks().filter(|b| *b == entry || joins(b)).collect();
-    let mut work: Vec<(Block, Loaded)> = begins.into_iter().map(|b| (b, Loaded::new())).collect();
-    while let Some((block, mut loaded)) = work.pop() {
-        for inst in function.layout.block_insts(block).collect::<Vec<_>>() {
-            look_at(function, inst, &mut loaded);
-        }
-        for to in successors(function, block) {
-            if to != entry && arrivals[&to] == 1 {
-                work.push((to, loaded.clone()));
-            }
-        }
-    }
+    along_chains(function, look_at);
     function.dfg.resolve_all_aliases();
 }
 

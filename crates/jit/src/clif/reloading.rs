@@ -3,9 +3,9 @@
 
 use std::collections::HashMap;
 
-use cranelift_codegen::ir::{AliasRegion, Block, Function, Inst, InstructionData, Value};
+use cranelift_codegen::ir::{AliasRegion, Function, Inst, InstructionData, Value};
 
-use crate::clif::cfg::{arrivals, successors};
+use crate::clif::cfg::along_chains;
 use crate::emit::memory::region_of;
 
 /// The number of instructions for which a value is kept without a use.
@@ -23,27 +23,21 @@ struct Loaded {
     is_current: bool,
 }
 
+/// What is known at an instruction.
+#[derive(Clone, Default)]
+struct State {
+    loaded: HashMap<Value, Loaded>,
+    /// The number of instructions on the way.
+    at: usize,
+}
+
 /// Runs the pass.
 pub(crate) fn run(function: &mut Function) {
-    let arrivals = arrivals(function);
-    let Some(entry) = function.layout.entry_block() else { return };
-    // Starts at the entry and at joins, and follows edges to blocks without joins.
-    let joins = |b: &Block| arrivals.get(b) != Some(&1);
-    let begins: Vec<Block> = function.layout.blocks().filter(|b| *b == entry || joins(b)).collect();
-    let mut work: Vec<(Block, HashMap<Value, Loaded>, usize)> =
-        begins.into_iter().map(|b| (b, HashMap::new(), 0)).collect();
-    while let Some((block, mut loaded, mut at)) = work.pop() {
-        for inst in function.layout.block_insts(block).collect::<Vec<_>>() {
-            at += 1;
-            reload_operands(function, inst, at, &mut loaded);
-            look_at(function, inst, at, &mut loaded);
-        }
-        for to in successors(function, block) {
-            if to != entry && arrivals[&to] == 1 {
-                work.push((to, loaded.clone(), at));
-            }
-        }
-    }
+    along_chains(function, |function, inst, State { loaded, at }| {
+        *at += 1;
+        reload_operands(function, inst, *at, loaded);
+        look_at(function, inst, *at, loaded);
+    });
 }
 
 /// Loads the operands of an instruction again whose last use is too far.

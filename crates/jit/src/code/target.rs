@@ -1,7 +1,7 @@
 //! The machines that code is generated for.
 
 use cranelift_codegen::isa;
-use cranelift_codegen::settings::{self, Configurable};
+use cranelift_codegen::settings::{self, Configurable, OptLevel};
 
 /// The machine that code is generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,17 +15,17 @@ pub(crate) enum TargetMachine {
 /// Cranelift's description of this machine.
 #[cfg(test)]
 pub(crate) fn host() -> Result<isa::OwnedTargetIsa, String> {
-    isa_for(TargetMachine::Host, "speed")
+    isa_for(TargetMachine::Host, OptLevel::Speed)
 }
 
-/// Cranelift's description of a target. `opt_level` is Cranelift's setting of this name.
+/// Cranelift's description of a target, with what its optimiser does.
 ///
 /// # Errors
 /// If the machine is not supported.
-pub(crate) fn isa_for(machine: TargetMachine, opt_level: &str) -> Result<isa::OwnedTargetIsa, String> {
+pub(crate) fn isa_for(machine: TargetMachine, level: OptLevel) -> Result<isa::OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     for (name, value) in [
-        ("opt_level", opt_level),
+        ("opt_level", &*level.to_string()),
         ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" }),
         ("enable_heap_access_spectre_mitigation", "false"),
         ("enable_table_access_spectre_mitigation", "false"),

@@ -763,7 +763,16 @@ impl Splitter<'_> {
     fn save(&mut self, saved: &BTreeMap<Value, BTreeMap<usize, Inst>>, offsets: &BTreeMap<Value, i32>, record: Value) {
         let graph = ControlFlowGraph::with_function(&self.f);
         let dominators = DominatorTree::with_function(&self.f, &graph);
-        let leads_to = self.first.iter().map(|block| (*block, self.cuts_behind(*block))).collect::<HashMap<_, _>>();
+        // The cuts to which each block leads.
+        let mut leads_to: HashMap<Block, BTreeSet<usize>> = HashMap::new();
+        for (number, cut) in self.cuts.iter().enumerate() {
+            let mut work = vec![cut.from];
+            while let Some(block) = work.pop() {
+                if leads_to.entry(block).or_default().insert(number) && block != self.shape.top {
+                    work.extend(graph.pred_iter(block).map(|before| before.block));
+                }
+            }
+        }
         for (&v, loads) in saved {
             let Some(home) = self.home(v) else { continue };
             let mut places = BTreeSet::new();
@@ -787,21 +796,6 @@ impl Splitter<'_> {
                 before(&mut self.f, behind, block).ins().store(stack, v, record, offsets[&v]);
             }
         }
-    }
-
-    /// The cuts to which a block of the first stage leads.
-    fn cuts_behind(&self, block: Block) -> BTreeSet<usize> {
-        let (mut work, mut seen, mut cuts) = (vec![block], BTreeSet::from([block]), BTreeSet::new());
-        while let Some(block) = work.pop() {
-            match self.cuts.iter().position(|cut| cut.from == block) {
-                Some(cut) => drop(cuts.insert(cut)),
-                None => {
-                    let next = successors(&self.f, block).into_iter();
-                    work.extend(next.filter(|to| *to != self.shape.top && self.first.contains(to) && seen.insert(*to)));
-                }
-            }
-        }
-        cuts
     }
 
     /// Recomputes a value of the first stage behind a cut.

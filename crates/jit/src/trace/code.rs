@@ -137,7 +137,7 @@ impl TraceCode {
         Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, missing }))
     }
 
-    /// Compiles traces as [`TraceCode::new`] does, but only from the trace IR, whether or not that yields the faster code.
+    /// Compiles traces as [`TraceCode::new`] does, but only from the trace IR.
     ///
     /// # Errors
     /// What the tree of the paths has for which no code can be generated.
