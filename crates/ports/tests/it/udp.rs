@@ -54,6 +54,16 @@ fn socket(address: &str) -> UdpSocket {
     socket
 }
 
+/// Waits until an address whose sockets are closed can be bound. Child processes of other tests have a copy of each
+/// descriptor for a moment, until they run their program.
+fn wait_until_free(address: SocketAddr) {
+    let start = Instant::now();
+    while let Err(error) = UdpSocket::bind(address) {
+        assert!(start.elapsed() < WAIT, "{address}: {error}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Runs a test on a host `r` with device `r0` that is linked to `h0` of another host.
 fn with_hosts(test: impl FnOnce(&Host) + Send) {
     if skips() {
@@ -449,6 +459,7 @@ fn addresses_are_bound_and_freed_at_once() {
         assert!(error.to_string().contains("192.0.2.1:9"), "{error}");
         assert_eq!(router.sockets.addresses(), [v4]);
         drop(other);
+        wait_until_free(taken);
         let elsewhere = router.sockets.bind(sockaddr("192.0.2.77:9")).unwrap_err();
         assert_eq!(elsewhere.error.kind(), std::io::ErrorKind::AddrNotAvailable);
         router.sockets.bind_all(&[v6, taken]).unwrap();
@@ -456,15 +467,7 @@ fn addresses_are_bound_and_freed_at_once() {
 
         // While the port still has the socket.
         router.sockets.close(v4);
-        // Other tests' child processes have a copy of each descriptor for a moment, until they run their program.
-        let bound = (0..100).any(|_| {
-            let bound = UdpSocket::bind(v4).is_ok();
-            if !bound {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            bound
-        });
-        assert!(bound);
+        wait_until_free(v4);
         assert_eq!(router.send_by_udp(&[frame(v4, process.local_addr().unwrap(), b"x")]), 0);
         router.sockets.bind(v4).unwrap();
         process.send_to(b"2", v4).unwrap();
