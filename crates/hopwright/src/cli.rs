@@ -278,7 +278,7 @@ fn trace_ir_pass(text: &str) -> Result<trace_ir::passes::Pass, String> {
 
 fn trace_pass(text: &str) -> Result<TracePass, String> {
     TracePass::by_name(text).ok_or_else(|| {
-        let names: Vec<&str> = TracePass::ALL.into_iter().map(TracePass::name).collect();
+        let names: Vec<&str> = TracePass::all().map(TracePass::name).collect();
         format!("no such pass; there are {}", names.join(", "))
     })
 }

@@ -15,7 +15,7 @@ use hopwright_ir::analysis::suspension_points::{self, RequestSlots};
 use hopwright_ir::{Pipeline, Span};
 use hopwright_source::stack;
 
-use crate::clif::{byte_order, dead_code, demanded_bits, extending_loads, redundant_loads, reloading};
+use crate::clif::{dead_code, demanded_bits, extending_loads, redundant_loads, reloading};
 use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
 use crate::code::target::{TargetMachine, isa_for};
@@ -27,7 +27,8 @@ use crate::emit::{Emitter, Job, Linkage, Output};
 use crate::trace::exit_counters::{self, ExitSites, Places};
 use crate::trace::passes::TracePass;
 use crate::trace::tree::PointPlace;
-use crate::trace::{Mode, batch_splitting, guard_coalescing, guard_elimination, guard_hoisting};
+use crate::trace::{Mode, batch_splitting, entry_guards, guard_hoisting};
+use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, KeyPrefetcher, Options, Suspension, Unsupported, key_prefetch};
 
 /// Compiles a verified pipeline for the machine this runs on.
@@ -76,8 +77,6 @@ pub(crate) struct Generated {
     pub text: Text,
     /// The points of a path profiler, by number.
     pub points: Vec<(PointId, PointPlace)>,
-    /// Indices of the paths whose end a trace reaches.
-    pub completed: Vec<usize>,
 }
 
 impl Compiler {
@@ -229,32 +228,24 @@ impl Compiler {
         let failed = |e: CodegenError| unsupported(format!("the code generator failed: {e:?}"));
         debug_assert_eq!(disagreement(&function), None);
         dead_code::run(&mut function);
-        let has = |pass| output.passes.has(pass);
-        if !output.completed.is_empty() {
-            if has(TracePass::ByteOrder) && !output.from_tree {
-                byte_order::run(&mut function, &output.bounds);
-            }
-            if has(TracePass::DemandedBits) {
-                demanded_bits::run(&mut function, &output.bounds);
-            }
-            dead_code::run(&mut function);
-        }
         let clif = keep_text.then(|| function.display().to_string());
         if let Some(shape) = &output.shape {
+            let has = |pass| !shape.without.contains(&pass);
+            if has(TracePass::DemandedBits) {
+                demanded_bits::run(&mut function, &output.bounds);
+                dead_code::run(&mut function);
+            }
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             dead_code::run(&mut context.func);
             if let Some(exit) = shape.exit {
                 let places = Places { spans: &output.places, sources: &pipeline.sources };
                 let sites = &mut self.exit_sites.borrow_mut();
-                if has(TracePass::GuardElimination) {
-                    guard_elimination::run(&mut context.func, exit, &shape.flags);
-                }
-                if has(TracePass::GuardHoisting) {
+                if has(TracePass::Tree(Pass::GuardHoisting)) {
                     guard_hoisting::run(&mut context.func, exit, shape, places, sites);
                 }
                 if has(TracePass::EntryGuardCoalescing) {
-                    guard_coalescing::entry::run(&mut context.func, exit, &shape.flags);
+                    entry_guards::run(&mut context.func, exit, &shape.flags);
                 }
                 exit_counters::run(&mut context.func, exit, shape, places, sites);
             }
@@ -292,6 +283,6 @@ impl Compiler {
         let lines = compiled.buffer.get_srclocs_sorted().iter();
         let lines = lines.filter_map(|l| Some((l.start..l.end, *output.places.get(l.loc.bits() as usize)?))).collect();
         let text = Text { lines, clif, disassembly };
-        Ok(Generated { code, text, points: output.points, completed: output.completed })
+        Ok(Generated { code, text, points: output.points })
     }
 }

@@ -112,9 +112,9 @@ pub(crate) fn run(args: &TraceIrArgs) -> Result<(), Failure> {
             let summary = format!(
                 "; {packets} packets on {paths} paths; {traces} traces in {bytes} bytes of code; {left} packets left them\n"
             );
-            let missing =
-                code.missing().map_or(String::new(), |missing| format!("; code without the trace IR: {missing}\n"));
-            summary + &missing + &reasons(&ir, &counts) + "\n" + &text::print(&ir, Some(&counts))
+            let left_out =
+                code.left_out().map_or(String::new(), |error| format!("; paths without code: {}\n", error.message));
+            summary + &left_out + &reasons(&ir, &counts) + "\n" + &text::print(&ir, Some(&counts))
         }
         None => {
             return Err(Failure::message(format!(

@@ -12,14 +12,7 @@ const DEPTH: u32 = 12;
 impl Emitter<'_> {
     /// The upper bound of a value.
     pub(crate) fn bound(&self, v: Value) -> u64 {
-        bound_of(&self.b.func.dfg, &|v| self.given_bound(v), v, DEPTH)
-    }
-
-    /// The upper bound of a value from other sources: parameters' widths and guards.
-    fn given_bound(&self, v: Value) -> Option<u64> {
-        let guarded = self.guarded_bound(v);
-        let param = self.param_bounds.get(&v).copied();
-        guarded.into_iter().chain(param).min()
+        bound_of(&self.b.func.dfg, &|v| self.param_bounds.get(&v).copied(), v, DEPTH)
     }
 
     /// Notes an upper bound of a value.
@@ -28,6 +21,15 @@ impl Emitter<'_> {
             let bound = self.param_bounds.entry(v).or_insert(most);
             *bound = most.min(*bound);
         }
+    }
+
+    pub(crate) fn constant_of(&self, v: Value) -> Option<i64> {
+        constant_in(&self.b.func.dfg, v)
+    }
+
+    /// A constant as an unsigned number.
+    pub(crate) fn unsigned_constant(&self, v: Value) -> Option<u64> {
+        Some(self.constant_of(v)? as u64 & most_of(self.b.func.dfg.value_type(v)))
     }
 
     /// The outcome of a comparison that is the same for all possible values.

@@ -1,6 +1,5 @@
 //! Analyses and passes over functions in Cranelift's IR, independent of the program that they come from.
 
-pub(crate) mod byte_order;
 pub(crate) mod cfg;
 pub(crate) mod dead_code;
 pub(crate) mod demanded_bits;

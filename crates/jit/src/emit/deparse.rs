@@ -56,7 +56,6 @@ impl Emitter<'_> {
             self.deparse.aside = Some(self.b.declare_var(types::I64));
         }
         if let Some(aside) = self.deparse.aside {
-            self.side_exit();
             let none = self.c64(0);
             self.b.def_var(aside, none);
             return Ok(());
@@ -185,7 +184,6 @@ impl Emitter<'_> {
             }
             let index = self.c64(i as u64);
             self.b.def_var(which, index);
-            self.flow.trace.which = i;
             let rebuild = self.edge(&rebuild);
             if bytes.from_packet {
                 let end = self.b.use_var(front);
@@ -209,10 +207,6 @@ impl Emitter<'_> {
 
     /// Ends the packet: it begins where its first header does.
     pub(crate) fn finish(&mut self, front: Option<At>) {
-        if self.is_trace() {
-            self.guard_no_requests();
-            self.commit();
-        }
         if front != Some(At::START)
             && let Some(front) = self.deparse.front
         {
@@ -228,13 +222,6 @@ impl Emitter<'_> {
     pub(crate) fn rebuild(&mut self) {
         let emits = self.deparse.emits.clone();
         let emits = &emits[..emits.len() - self.layout.suffix.headers.len()];
-        let is_trace = self.is_trace();
-        if is_trace {
-            if self.flow.emitted[..emits.len()].contains(&None) {
-                self.side_exit();
-            }
-            self.guard_no_requests();
-        }
         let (Some(front), Some(which)) = (self.deparse.front, self.deparse.which) else { return };
         let done = self.b.create_block();
         // Saves the old headers, then writes the header of step `which` and those before it.
@@ -246,23 +233,11 @@ impl Emitter<'_> {
         let length = self.b.ins().isub(boundary, start);
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, length, SCRATCH_BYTES);
         self.fault_unless(fits);
-        let last = self.flow.trace.which;
-        if is_trace {
-            self.commit();
-        }
         let scratch = self.scratch();
         self.libcall(Libcall::Copy, &[scratch, start, length], false);
         self.b.def_var(kept, scratch);
         let limit = self.b.declare_var(types::I64);
         self.b.def_var(limit, length);
-        if is_trace {
-            for (i, e) in emits[..=last].iter().enumerate().rev() {
-                if self.flow.emitted[i] == Some(true) {
-                    self.put(e.header, front, kept, limit);
-                }
-            }
-            return self.finish(None);
-        }
         for (i, &step) in steps.iter().enumerate() {
             if i + 1 == steps.len() {
                 self.b.ins().jump(step, &[]);

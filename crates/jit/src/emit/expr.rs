@@ -197,9 +197,6 @@ impl Emitter<'_> {
             return None;
         }
         let fields = &self.p[header].fields[first..=first + more];
-        if fields.iter().any(|f| self.deferred_field(f.slot).is_some()) {
-            return None;
-        }
         Some((header, fields[0].offset_bits, fields.iter().map(|f| f.width).sum(), 1 + more))
     }
 

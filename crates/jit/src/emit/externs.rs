@@ -4,9 +4,9 @@ use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
+use hopwright_ir::analysis::ranges::Ranges;
 use hopwright_ir::{
-    Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, ExternTarget, HashAlgorithm, HeaderId,
-    SlotId, Type,
+    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, ExternTarget, HashAlgorithm, HeaderId, SlotId, Type,
 };
 
 use crate::Unsupported;
@@ -15,7 +15,6 @@ use crate::emit::Emitter;
 use crate::emit::flow_state::FlowState;
 use crate::emit::wide::limbs;
 use crate::trace::batch_invariants::BatchInvariant;
-use crate::trace::{DeferredEffect, most};
 use hopwright_abi::{BlockMethod, CounterCell, ExternHandle, NamedCall};
 
 type Result<T> = std::result::Result<T, Unsupported>;
@@ -31,16 +30,12 @@ impl Emitter<'_> {
         }
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(id), [ExternArg::In(index)]) => {
-                if self.is_trace() {
-                    return self.count_later(*id, index);
-                }
                 self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
                     g.count(cell);
                     Ok(())
                 })
             }
             (ExternFn::CounterCountBytes(id), [ExternArg::In(index), ExternArg::In(bytes)]) => {
-                self.side_exit();
                 let bytes = self.value(bytes)?[0];
                 self.cell(*id, index, size_of::<CounterCell>(), |g, cell| {
                     g.count_bytes(cell, bytes);
@@ -60,10 +55,6 @@ impl Emitter<'_> {
             }
             (ExternFn::RegisterRead(id), [ExternArg::Out(slot), ExternArg::In(index)]) => {
                 let words = self.register_words(*id);
-                self.set_order_dependent();
-                if self.is_register_deferred(*id) {
-                    self.side_exit();
-                }
                 self.cell(*id, index, 8 * words, |g, cell| {
                     let v: Vec<Value> =
                         (0..words).map(|i| g.b.ins().load(types::I64, g.flags.cells, cell, 8 * i as i32)).collect();
@@ -75,11 +66,7 @@ impl Emitter<'_> {
             (ExternFn::RegisterWrite(id), [ExternArg::In(index), ExternArg::In(value)]) => {
                 let v = self.value(value)?;
                 let words = self.register_words(*id);
-                self.set_order_dependent();
                 self.cell(*id, index, 8 * words, |g, cell| {
-                    if g.defer(DeferredEffect::Register(*id, cell, v[..words].to_vec())) {
-                        return Ok(());
-                    }
                     for (i, &limb) in v.iter().take(words).enumerate() {
                         g.b.ins().store(g.flags.cells, limb, cell, 8 * i as i32);
                     }
@@ -119,15 +106,10 @@ impl Emitter<'_> {
                 [ExternArg::In(condition), ExternArg::List(data), ExternArg::In(checksum)],
             ) => {
                 let Some(end) = self.begin_if(condition)? else { return Ok(()) };
-                let same = match self.sums_up(*algorithm, *payload, data, checksum)? {
-                    Some(same) => same,
-                    None => {
-                        let found = self.checksum(*algorithm, *payload, data)?;
-                        let found = self.resize(vec![found], 64, checksum.ty.width(), false);
-                        let expected = self.value(checksum)?;
-                        self.wide_eq(&found, &expected)
-                    }
-                };
+                let found = self.checksum(*algorithm, *payload, data)?;
+                let found = self.resize(vec![found], 64, checksum.ty.width(), false);
+                let expected = self.value(checksum)?;
+                let same = self.wide_eq(&found, &expected);
                 let same = self.b.ins().uextend(types::I64, same);
                 let error = self.p.standard.checksum_error;
                 let old = self.read(error)[0];
@@ -189,16 +171,6 @@ impl Emitter<'_> {
         self.register_width(id).div_ceil(64) as usize
     }
 
-    /// Defers a count, if the index is in range.
-    fn count_later(&mut self, id: ExternId, index: &Expr) -> Result<()> {
-        let handle = (id.index() * size_of::<ExternHandle>()) as i32;
-        let value = self.value(index)?[0];
-        self.guard_within(index, value, self.cells_of(id));
-        let offset = self.scaled(value, size_of::<CounterCell>().ilog2());
-        self.defer(DeferredEffect::Count(handle, offset));
-        Ok(())
-    }
-
     /// Multiplies by a power of two. The parts of a concatenation are scaled separately, so that those common to
     /// several numbers are scaled once.
     pub(crate) fn scaled(&mut self, v: Value, by: u32) -> Value {
@@ -252,9 +224,8 @@ impl Emitter<'_> {
         let at = (id.index() * size_of::<ExternHandle>()) as i32;
         let size = self.cells_of(id);
         let (e, index) = (index, self.value(index)?[0]);
-        let always = most(e).is_some_and(|most| most < size);
-        if always || self.is_trace() {
-            self.guard_within(e, index, size);
+        let always = maximum(e).is_some_and(|most| most < size);
+        if always {
             let cell = self.cell_at(at, index, bytes);
             return with(self, cell);
         }
@@ -299,7 +270,6 @@ impl Emitter<'_> {
             Some(_) => return Ok(Some(None)),
             None => {}
         }
-        self.side_exit();
         let c = self.cond(condition)?;
         let (yes, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(c, yes, &[], end, &[]);
@@ -316,7 +286,6 @@ impl Emitter<'_> {
 
     /// A random number in an inclusive range; unchanged if the range is empty.
     fn random(&mut self, to: SlotId, lo: &Expr, hi: &Expr) -> Result<()> {
-        self.side_exit();
         let width = lo.ty.width().max(hi.ty.width()).max(1);
         let n = limbs(width);
         let low = self.value(lo)?;
@@ -464,28 +433,6 @@ impl Emitter<'_> {
         Sum16 { values, in_memory, ..Sum16::default() }
     }
 
-    /// In traces, if all data is in memory: returns whether a checksum is correct. The sum of data and checksum is then
-    /// zero, represented as all ones. A packet whose checksum is all ones, the other representation of zero, takes a
-    /// side exit.
-    fn sums_up(
-        &mut self,
-        algorithm: HashAlgorithm,
-        payload: bool,
-        data: &[Expr],
-        checksum: &Expr,
-    ) -> Result<Option<Value>> {
-        let plain =
-            algorithm == HashAlgorithm::Csum16 && !payload && !has_varbit(data) && checksum.ty == Type::Bits(16);
-        let whole = data.iter().map(|e| e.ty.width()).sum::<u32>().is_multiple_of(16);
-        let ExprKind::Slot(slot) = checksum.kind else { return Ok(None) };
-        let Some((header, at, bytes)) = self.whole_bytes(slot).filter(|_| self.is_trace() && plain && whole) else {
-            return Ok(None);
-        };
-        let Sum16 { values: None, in_memory: Some(others), .. } = self.sum16(data)? else { return Ok(None) };
-        let sum = self.raw_number(header, at, bytes);
-        Ok(Some(self.sums_to_zero(others, sum)))
-    }
-
     /// Whether two sums of words in memory order, of which the second is one word, add up to zero, represented as all ones. If
     /// the word is all ones, the other representation of zero, the packet takes a side exit.
     pub(crate) fn sums_to_zero(&mut self, others: Value, sum: Value) -> Value {
@@ -590,7 +537,6 @@ impl Emitter<'_> {
     }
 
     fn named(&mut self, instance: Option<ExternId>, name: &str, call: &ExternCall) -> Result<()> {
-        self.side_exit_unless_repeatable(instance);
         let this = NamedCall::of(self.p, name, call);
         let list = match instance {
             Some(id) => &self.interface.methods[id.index()],
@@ -599,12 +545,6 @@ impl Emitter<'_> {
         let Some(index) = list.iter().position(|c| *c == this) else {
             return Err(Unsupported::new(call.span, format!("extern `{name}`")));
         };
-        if let (Some(id), Some(method)) = (instance, self.block_method(instance))
-            && let [ExternArg::In(number), ExternArg::In(given), ExternArg::Out(to)] = &call.args[..]
-            && let Some(number) = self.known(number)
-        {
-            return self.named_in_registers(id, method, number, given, *to);
-        }
         let mut words = 0;
         let mut given = Vec::new();
         for (arg, &(_, width)) in call.args.iter().zip(&this.args) {
@@ -669,26 +609,6 @@ impl Emitter<'_> {
         self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
         buffer
     }
-}
-
-impl Emitter<'_> {
-    /// Calls a method with its arguments in registers.
-    fn named_in_registers(
-        &mut self,
-        id: ExternId,
-        method: BlockMethod,
-        number: u64,
-        given: &Expr,
-        to: SlotId,
-    ) -> Result<()> {
-        let given = self.value(given)?;
-        let given = [given[1], given[0]].map(|limb| self.b.ins().bswap(limb));
-        let [first, second] = self.call_block_method(id, method, number, given);
-        let result = [second, first].map(|word| self.b.ins().bswap(word)).to_vec();
-        let result = self.fit(result, 128, to);
-        self.write(to, &result);
-        Ok(())
-    }
 
     /// Calls a method with its arguments in registers: a number and the words of a block.
     pub(crate) fn call_block_method(
@@ -701,7 +621,7 @@ impl Emitter<'_> {
         let handle = (id.index() * size_of::<ExternHandle>()) as i32;
         let prepared = self.batch_invariant(BatchInvariant::Prepared(handle, method.prepare as usize, number));
         let callee = self.c64(method.run as usize as u64);
-        self.before_block_method();
+        self.before_call();
         let call = self.b.ins().call_indirect(self.signatures.block, callee, &[prepared, first, second]);
         [0, 1].map(|i| self.b.inst_results(call)[i])
     }
@@ -734,6 +654,14 @@ fn ones_in_pieces(width: u32, shift: u32) -> u64 {
         ones(end - at) - ones(shift.saturating_sub(at))
     };
     (0..end).step_by(32).map(piece).sum()
+}
+
+/// The maximum of an expression of at most 63 bits, for any values of slots.
+fn maximum(e: &Expr) -> Option<u64> {
+    if e.ty.width() > 63 || !matches!(e.ty, Type::Bits(_)) {
+        return None;
+    }
+    Ranges::default().of(e).map(|range| range.hi)
 }
 
 fn has_varbit(data: &[Expr]) -> bool {

@@ -13,7 +13,7 @@ use num_traits::ToPrimitive;
 
 use crate::emit::schedule::{PointId, stage};
 use crate::emit::{Emitter, FRAME_WORDS};
-use crate::trace::{Mode, TraceState};
+use crate::trace::Mode;
 
 /// Whether a header of the in-place suffix was extracted on the paths to a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +32,6 @@ pub(crate) enum SuffixState {
 pub(crate) struct Root(u32);
 
 impl Root {
-    /// The root's index.
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// The packet's first byte.
     pub(crate) const START: Root = Root(0);
 
@@ -88,8 +83,6 @@ pub(crate) struct FlowState {
     pub emitted: Vec<Option<bool>>,
     /// Whether few packets reach this code.
     pub cold: bool,
-    /// In traces: the current paths, and what is deferred.
-    pub trace: TraceState,
 }
 
 impl FlowState {
@@ -105,7 +98,6 @@ impl FlowState {
             suffix_start: None,
             emitted: Vec::new(),
             cold: false,
-            trace: TraceState::default(),
         }
     }
 
@@ -355,7 +347,6 @@ impl Emitter<'_> {
         for field in &self.p[header].fields {
             self.flow.forget(field.slot);
         }
-        self.drop_deferred_fields(header);
     }
 
     /// The address of a root.

@@ -213,7 +213,6 @@ impl Emitter<'_> {
                 self.flow.writable[header.index()] = true;
                 return;
             }
-            self.side_exit();
             let valid = self.is_valid(header);
             let (blank, end) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(valid, end, &[], blank, &[]);
@@ -258,7 +257,6 @@ impl Emitter<'_> {
         if self.headers.bases[d].is_none() || self.headers.bases[s].is_none() {
             return;
         }
-        let held = self.deferred_fields_for(src, dst);
         let source = self.base(src);
         let layout = self.layout.header(dst);
         let base = match layout.image {
@@ -272,7 +270,6 @@ impl Emitter<'_> {
             }
         };
         self.rebase(dst, base);
-        self.defer_fields(held);
         if let Some(v) = self.varbit_length(src) {
             self.set_varbit_length(dst, v);
         }
@@ -338,9 +335,6 @@ impl Emitter<'_> {
 
     /// Sets a header's validity from an I8.
     pub(crate) fn write_validity(&mut self, header: HeaderId, valid: Value) {
-        if self.has_deferred_fields(header) && !self.flow.writable[header.index()] {
-            self.side_exit();
-        }
         let var = self.headers.masks[header.index() / PER_MASK];
         let at = header.index() % PER_MASK;
         let mask = self.b.use_var(var);
@@ -423,9 +417,6 @@ impl Emitter<'_> {
     /// A field's value.
     pub(crate) fn field(&mut self, header: HeaderId, field: usize) -> Vec<Value> {
         let f = &self.p[header].fields[field];
-        if let Some(v) = self.deferred_field(f.slot) {
-            return v;
-        }
         if !self.layout.header(header).has_base() {
             let zero = self.c64(0);
             return vec![zero; limbs(f.width)];
@@ -437,7 +428,7 @@ impl Emitter<'_> {
     /// Writes a field.
     pub(crate) fn write_field(&mut self, header: HeaderId, field: usize, value: &[Value]) {
         let f = &self.p[header].fields[field];
-        if f.width == 0 || self.defer_field(header, f.slot, value) {
+        if f.width == 0 {
             return;
         }
         self.make_writable(header);
@@ -457,11 +448,7 @@ impl Emitter<'_> {
         let field = &self.p[header].fields[f];
         let fits = matches!(field.width, 16 | 32 | 64) && field.offset_bits.is_multiple_of(8);
         let plain = self.layout.header(header).has_base() && self.p[header].varbit.is_none();
-        (fits && plain && self.deferred_field(slot).is_none()).then_some((
-            header,
-            (field.offset_bits / 8) as i32,
-            field.width / 8,
-        ))
+        (fits && plain).then_some((header, (field.offset_bits / 8) as i32, field.width / 8))
     }
 
     /// 2, 4 or 8 bytes of a header as they are in memory.

@@ -29,8 +29,6 @@ impl Emitter<'_> {
     pub(crate) fn choose(&mut self, id: TableId, entry: Value) -> Result<Value> {
         let table = &self.p[id];
         let Some(profile) = table.implementation else { return Ok(entry) };
-        // Emits pending guards here. The call would do so, but only on the path of entries with groups.
-        self.flush_guards();
         let choice = self.begin_choice(entry);
         let before = self.flow.clone();
         let hash = self.selector_hash(table, profile)?;
@@ -119,7 +117,6 @@ impl Emitter<'_> {
     }
 
     pub(crate) fn measure(&mut self, meter: ExternId, which: Value, bytes: Value) -> Value {
-        self.side_exit();
         let now = self.now();
         self.call_object(meter, &[which, now, bytes])
     }

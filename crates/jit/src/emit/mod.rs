@@ -43,14 +43,11 @@ use crate::emit::layout::{Layout, Place};
 use crate::emit::memory::MemoryKinds;
 use crate::emit::schedule::{Context, Point, PointId, Schedule, stage};
 use crate::emit::suspension::{EntryPoint, SuspensionPlan};
-use crate::emit::table::InImage;
 use crate::emit::wide::limbs;
+use crate::trace::Mode;
 use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::batch_splitting::TraceShape;
-use crate::trace::condition_numbering::ValueNumbering;
-use crate::trace::passes::TracePasses;
 use crate::trace::tree::PointPlace;
-use crate::trace::{Mode, TraceBuild};
 use crate::trace_ir::codegen;
 use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
 
@@ -98,12 +95,6 @@ pub(crate) struct Output {
     pub missing: Option<HeaderUses>,
     /// The points of a path profiler, by number.
     pub points: Vec<(PointId, PointPlace)>,
-    /// The passes of a trace; all, otherwise.
-    pub passes: TracePasses,
-    /// Indices of the paths whose end a trace reaches.
-    pub completed: Vec<usize>,
-    /// Whether a trace was generated from the trace IR.
-    pub from_tree: bool,
     /// The structure of a trace function.
     pub shape: Option<TraceShape>,
     /// Upper bounds of values.
@@ -135,8 +126,6 @@ pub(crate) struct Emitter<'a> {
     pub invariants: BTreeMap<BatchInvariant, i32>,
     /// Upper bounds of action parameters.
     pub param_bounds: HashMap<Value, u64>,
-    /// Bytes of parameters in entries' images, by the value's lowest limb.
-    pub images: HashMap<Value, InImage>,
     /// Variables of slots: one per limb of a scalar; address and length of a varbit.
     slots: Vec<Vec<Variable>>,
     pub headers: HeaderTable,
@@ -162,8 +151,6 @@ pub(crate) struct Emitter<'a> {
     pub entries: HashMap<PointId, Variable>,
     /// Variables of direct meters' colours, by point of the table's application.
     pub colors: HashMap<PointId, Variable>,
-    /// Value numbering, in traces.
-    pub numbering: ValueNumbering,
     /// The block where a packet ends.
     pub next_packet: Block,
     drop: Block,
@@ -260,7 +247,6 @@ impl<'a> Emitter<'a> {
             roots: 1,
             invariants: BTreeMap::new(),
             param_bounds: HashMap::new(),
-            images: HashMap::new(),
             slots,
             headers,
             steps,
@@ -276,7 +262,6 @@ impl<'a> Emitter<'a> {
             state_order,
             entries: HashMap::new(),
             colors: HashMap::new(),
-            numbering: ValueNumbering::default(),
             next_packet,
             drop,
             fault,
@@ -313,17 +298,11 @@ impl<'a> Emitter<'a> {
         b.switch_to_block(out);
         let none = b.ins().iconst(types::I64, 0);
         b.ins().return_(&[none]);
-        let passes = match &mode {
-            Mode::Trace(build) => build.passes,
-            _ => TracePasses::without(&[]),
+        let points = match mode {
+            Mode::Profile(points) => points.list(),
+            _ => Vec::new(),
         };
-        let from_tree = matches!(&mode, Mode::Trace(build) if build.tree.is_some());
-        let (points, completed) = match mode {
-            Mode::Generic => Default::default(),
-            Mode::Profile(points) => (points.list(), Vec::new()),
-            Mode::Trace(build) => (Vec::new(), Vec::from_iter(build.completed)),
-        };
-        Ok((b, Output { places, missing: headers.missing(), points, passes, completed, from_tree, shape, bounds }))
+        Ok((b, Output { places, missing: headers.missing(), points, shape, bounds }))
     }
 
     /// The structure of a trace function.
@@ -344,6 +323,7 @@ impl<'a> Emitter<'a> {
             pauses: self.plan.slots.any(),
             splittable: !build.methods.is_empty() && !build.order_dependent,
             flags: self.flags,
+            without: build.without.to_vec(),
         })
     }
 
@@ -362,8 +342,8 @@ impl<'a> Emitter<'a> {
 
     /// Emits the processing of one packet, from descriptor to verdict.
     fn packet_body(&mut self) -> Result<()> {
-        if let Mode::Trace(TraceBuild { tree: Some(tree), .. }) = self.mode {
-            return codegen::emit(self, tree);
+        if let Mode::Trace(build) = &self.mode {
+            return codegen::emit(self, build.tree);
         }
         self.clear()?;
         match self.entry {
@@ -449,14 +429,7 @@ impl<'a> Emitter<'a> {
                 self.at(p.deparser.span);
                 self.rebuild();
             }
-            stage::DROPPED => {
-                self.commit();
-                self.jump_to_drop();
-            }
-            stage::INGRESS_PAUSE | stage::EGRESS_PAUSE | stage::SENT_PAUSE if self.side_exit() => {
-                let side_exit = self.side_exit_block();
-                self.b.ins().jump(side_exit, &[]);
-            }
+            stage::DROPPED => self.jump_to_drop(),
             stage::INGRESS_PAUSE => self.pause(Pause::Ingress),
             stage::EGRESS_PAUSE => self.pause(Pause::Egress),
             _ => self.pause(Pause::Sent),
@@ -501,16 +474,7 @@ impl<'a> Emitter<'a> {
     /// possible, and the fields that the port was computed from may have moved by the time the packet is deparsed.
     pub(crate) fn set_port(&mut self, port: Value) {
         self.b.def_var(self.port, port);
-        if self.is_trace() {
-            // At the end of a trace the packet is forwarded, so this store includes the verdict.
-            const { assert!(Verdict::Forward as u32 == 0) };
-            const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
-            let port = self.mask(port, 32);
-            let descriptor = self.descriptor();
-            self.b.ins().store(self.flags.descriptor, port, descriptor, offset_of!(abi::Packet, egress_port) as i32);
-        } else {
-            self.describe(offset_of!(abi::Packet, egress_port), port);
-        }
+        self.describe(offset_of!(abi::Packet, egress_port), port);
     }
 
     /// The egress port in the packet's descriptor.
@@ -552,9 +516,7 @@ impl<'a> Emitter<'a> {
         if self.sending_requests() {
             return;
         }
-        if !self.is_trace() {
-            self.verdict(Verdict::Forward);
-        }
+        self.verdict(Verdict::Forward);
         let next = self.next_packet;
         self.b.ins().jump(next, &[]);
     }
@@ -581,6 +543,12 @@ impl<'a> Emitter<'a> {
         let v = self.b.ins().ireduce(types::I32, value);
         let descriptor = self.descriptor();
         self.b.ins().store(self.flags.descriptor, v, descriptor, at as i32);
+    }
+
+    /// Writes a 64-bit word of the packet's descriptor: two members.
+    pub(crate) fn describe_word(&mut self, at: usize, value: Value) {
+        let descriptor = self.descriptor();
+        self.b.ins().store(self.flags.descriptor, value, descriptor, at as i32);
     }
 
     /// Loads a word of the frame that is written for each packet.
@@ -625,15 +593,13 @@ impl<'a> Emitter<'a> {
 
     /// One past the packet's last byte.
     pub(crate) fn packet_end(&mut self) -> Value {
-        if let Some(end) = self.flow.trace.end {
+        if let Some(end) = self.loaded_end() {
             return end;
         }
         let end = self.described(offset_of!(abi::Packet, end));
         let buffer = self.packet_buffer();
         let end = self.b.ins().iadd(buffer, end);
-        if self.is_trace() {
-            self.flow.trace.end = Some(end);
-        }
+        self.keep_end(end);
         end
     }
 
@@ -665,9 +631,6 @@ impl<'a> Emitter<'a> {
 
     /// Gives the packet verdict `Fault` if the condition is false.
     pub(crate) fn fault_unless(&mut self, condition: Value) {
-        if self.is_trace() {
-            return self.guard(condition);
-        }
         let go_on = self.b.create_block();
         self.b.ins().brif(condition, go_on, &[], self.fault, &[]);
         self.enter(go_on);
@@ -693,8 +656,7 @@ impl<'a> Emitter<'a> {
 
     /// Counts a parser state or a loop iteration.
     pub(crate) fn step(&mut self) {
-        // Paths of traces are shorter than the limit.
-        let Some(steps) = self.steps.filter(|_| !self.is_trace()) else { return };
+        let Some(steps) = self.steps else { return };
         let left = self.b.use_var(steps);
         self.fault_unless(left);
         let left = self.b.ins().iadd_imm_s(left, -1);
@@ -752,7 +714,6 @@ impl<'a> Emitter<'a> {
             self.b.def_var(steps, most);
         }
         let start = self.begin_at_start();
-        self.begin_paths();
         self.set_cursor(At::START);
         self.b.def_var(self.suffix_start, start);
         self.flow.begun = SuffixState::NotBegun;

@@ -4,9 +4,9 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Value, ValueDef, types};
-use hopwright_ir::analysis::parser_graph::{FixedPrefix, fixed_prefix};
+use hopwright_ir::Span;
+use hopwright_ir::analysis::parser_graph::fixed_prefix;
 use hopwright_ir::{BinaryOp, Expr, ExprKind, HeaderId, KeySet, StateId, Stmt, StmtKind, Target, Transition, Type};
-use hopwright_ir::{SelectCase, Span};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
@@ -16,7 +16,6 @@ use crate::emit::bytes::Window;
 use crate::emit::flow_state::{At, SuffixState};
 use crate::emit::schedule::{Point, PointId, PointKind, stage, sub};
 use crate::trace::Mode;
-use crate::trace::guard_tree::Select;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -47,14 +46,6 @@ impl<'a> Emitter<'a> {
         let body = Point::stmts(sub(point_id, 1), &state.body, &transition, &context);
         let need = fixed_prefix(self.p, state).need;
         if need > 0 && !self.is_checked(need) {
-            if self.is_trace() {
-                let bytes = self.needed_on_paths(s);
-                let enough = self.remaining_at_least(bytes);
-                self.guard(enough);
-                self.flow.checked = Some(self.cursor_at().plus(bytes as i32));
-                self.go(&body);
-                return Ok(());
-            }
             let reach = self.reach[s];
             let bytes = if reach <= LOOK_AHEAD { reach } else { need };
             let enough = self.remaining_at_least(bytes);
@@ -77,28 +68,6 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The number of bytes that all paths of a trace need from the beginning of a state.
-    fn needed_on_paths(&self, s: usize) -> u32 {
-        let first = fixed_prefix(self.p, &self.p.parser.states[s]).need;
-        let needed = self.paths_ahead().map(|points| {
-            let ahead = points.iter().filter_map(|point| match point[..] {
-                [stage::PARSER, position] => self.state_order.get(position as usize).copied(),
-                _ => None,
-            });
-            let (mut at, mut needed) = (0, 0);
-            for s in std::iter::once(s).chain(ahead) {
-                let FixedPrefix { need, taken: cursor, whole } = fixed_prefix(self.p, &self.p.parser.states[s]);
-                needed = needed.max(at + need);
-                at += cursor;
-                if !whole {
-                    break;
-                }
-            }
-            needed
-        });
-        needed.min().unwrap_or(first)
-    }
-
     /// Emits the transition of a state.
     pub(crate) fn transition(&mut self, s: usize) -> Result<()> {
         let p = self.p;
@@ -113,20 +82,11 @@ impl<'a> Emitter<'a> {
                 for key in keys {
                     values.push(self.value(key)?);
                 }
-                let select = Select { keys, values: &values, cases };
-                if self.is_tree(select) {
-                    return self.tree(select, 0);
-                }
-                for (number, case) in cases.iter().enumerate() {
+                for case in cases {
                     self.at(case.span);
                     let to = self.target(case.target)?;
                     let before = self.flow.clone();
-                    if !self.is_on_path(&to) && self.is_apart(case, cases) {
-                        continue;
-                    }
-                    // Nothing follows the only case that is on a path.
-                    let only = self.is_only_path(&to) && !self.is_target_of(&cases[number + 1..], &to);
-                    let other = if only { self.side_exit_block() } else { self.b.create_block() };
+                    let other = self.b.create_block();
                     let mut open = false;
                     let mut never = false;
                     // A value set is the only set of its case, and has members for all keys.
@@ -151,28 +111,17 @@ impl<'a> Emitter<'a> {
                         }
                         let one = self.in_set(set, key, value, case.span);
                         open = true;
-                        if only {
-                            self.emit_guard(one, true);
-                        } else {
-                            let more = self.b.create_block();
-                            self.b.ins().brif(one, more, &[], other, &[]);
-                            self.enter(more);
-                        }
+                        let more = self.b.create_block();
+                        self.b.ins().brif(one, more, &[], other, &[]);
+                        self.enter(more);
                         if let (KeySet::Value(v), ExprKind::Slot(slot)) = (set, &key.kind) {
                             self.assume_value(*slot, key.ty, v.to_u64(), true);
                         }
-                    }
-                    if never && only {
-                        self.b.ins().jump(other, &[]);
-                        return Ok(());
                     }
                     if never {
                         self.b.ins().jump(other, &[]);
                     } else {
                         self.go(&to);
-                        if only {
-                            return Ok(());
-                        }
                         if !open {
                             // Unreachable: the case matches everything.
                             self.enter(other);
@@ -193,29 +142,6 @@ impl<'a> Emitter<'a> {
                 Ok(())
             }
         }
-    }
-
-    /// Whether one of the cases, or the default, leads to a point.
-    pub(crate) fn is_target_of(&self, cases: &[SelectCase], point: &Point<'a>) -> bool {
-        let accepted = (!takes_all(cases)).then_some(Target::Accept);
-        let mut targets = cases.iter().map(|c| c.target).chain(accepted);
-        targets.any(|t| self.target(t).is_ok_and(|to| to.id() == point.id()))
-    }
-
-    /// Whether a case is disjoint from all cases whose target is on a path.
-    pub(crate) fn is_apart(&self, case: &SelectCase, cases: &[SelectCase]) -> bool {
-        // If no case matches, the parser accepts.
-        let accepted = !takes_all(cases) && self.target(Target::Accept).is_ok_and(|to| self.is_on_path(&to));
-        !accepted
-            && cases.iter().all(|other| {
-                let away = self.target(other.target).is_ok_and(|to| !self.is_on_path(&to));
-                let apart = |(a, b): (&KeySet, &KeySet)| match (a, b) {
-                    (KeySet::Value(a), KeySet::Value(b)) => a != b,
-                    (KeySet::Value(v), KeySet::Mask(w, m)) | (KeySet::Mask(w, m), KeySet::Value(v)) => v & m != w & m,
-                    _ => false,
-                };
-                away || case.sets.iter().zip(&other.sets).any(apart)
-            })
     }
 
     pub(crate) fn target(&self, target: Target) -> Result<Point<'a>> {
@@ -270,11 +196,6 @@ impl<'a> Emitter<'a> {
     /// Ends parsing with an error.
     pub(crate) fn fail_with(&mut self, error: Value) -> Result<()> {
         let parsed = self.target(Target::Reject)?;
-        if self.side_exit() {
-            let side_exit = self.side_exit_block();
-            self.b.ins().jump(side_exit, &[]);
-            return Ok(());
-        }
         self.write(self.p.standard.parser_error, &[error]);
         self.flow.cold = true;
         self.go(&parsed);
@@ -283,7 +204,7 @@ impl<'a> Emitter<'a> {
 
     /// Ends parsing with an error unless the condition holds.
     fn require(&mut self, condition: Value, error: &str) -> Result<()> {
-        if self.known_truth(condition) == Some(true) {
+        if self.always(condition) == Some(true) {
             return Ok(());
         }
         let (good, bad) = (self.b.create_block(), self.b.create_block());
@@ -295,7 +216,6 @@ impl<'a> Emitter<'a> {
         self.fail(error)?;
         self.flow = before;
         self.enter(good);
-        self.record_truth(condition, true);
         Ok(())
     }
 
@@ -339,7 +259,6 @@ impl<'a> Emitter<'a> {
                     self.flow.set(stack.next_index, next + 1);
                     return Ok(());
                 }
-                self.side_exit();
                 let next = self.read(stack.next_index)[0];
                 let end = self.b.create_block();
                 let before = self.flow.clone();
@@ -500,11 +419,6 @@ fn is_whole_bytes(e: &Expr) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether one of the cases matches everything.
-fn takes_all(cases: &[SelectCase]) -> bool {
-    cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
 }
 
 /// Whether a set contains a constant, if its form shows that.

@@ -117,13 +117,6 @@ pub(crate) struct Schedule<'a> {
     blocks: usize,
 }
 
-impl Schedule<'_> {
-    /// Number of edges so far.
-    pub(crate) fn blocks(&self) -> usize {
-        self.blocks
-    }
-}
-
 impl<'a> Point<'a> {
     pub(crate) fn new(point_id: PointId, what: PointKind<'a>, context: &Rc<Context<'a>>) -> Point<'a> {
         Point(Rc::new(PointData { point_id, what, context: context.clone(), cold: false }))
@@ -138,11 +131,6 @@ impl<'a> Point<'a> {
             context: context.clone(),
             cold: true,
         }))
-    }
-
-    /// The point's id.
-    pub(crate) fn id(&self) -> &PointId {
-        &self.0.point_id
     }
 
     pub(crate) fn stage(number: u32) -> Point<'a> {
@@ -198,14 +186,6 @@ impl<'a> Emitter<'a> {
     /// Emits all pending points.
     pub(crate) fn generate_rest(&mut self) -> Result<()> {
         while let Some((point_id, (point, edges))) = self.schedule.pending.pop_first() {
-            if self.is_trace() {
-                for edge in edges {
-                    self.enter(edge.block);
-                    self.flow = edge.flow;
-                    self.exec(&point)?;
-                }
-                continue;
-            }
             if let Some(&block) = self.schedule.once.get(&point_id) {
                 self.lead(&point_id, edges, block);
                 continue;
@@ -309,18 +289,12 @@ impl<'a> Emitter<'a> {
 
     /// Returns a block that continues at a point with the current state.
     pub(crate) fn edge(&mut self, point: &Point<'a>) -> Block {
-        let is_trace = self.is_trace();
-        let mut flow = match self.trace_edge(point) {
-            Ok(flow) => flow,
-            Err(exit) => return exit,
-        };
-        if !is_trace {
-            flow.cold |= point.0.cold;
-            self.tests.trim(&mut flow, &point.0.point_id);
-        }
+        let mut flow = self.flow.clone();
+        flow.cold |= point.0.cold;
+        self.tests.trim(&mut flow, &point.0.point_id);
         let edges =
             &mut self.schedule.pending.entry(point.0.point_id.clone()).or_insert_with(|| (point.clone(), vec![])).1;
-        if let Some(edge) = edges.iter().find(|e| !is_trace && e.flow == flow) {
+        if let Some(edge) = edges.iter().find(|e| e.flow == flow) {
             return edge.block;
         }
         let block = self.b.create_block();
@@ -451,7 +425,6 @@ impl<'a> Emitter<'a> {
     /// Branches on a condition. Tests its parts one by one.
     fn test(&mut self, cond: &'a Expr, point_id: &PointId, yes: &Point<'a>, no: &Point<'a>) -> Result<()> {
         if let Some(truth) = self.known(cond) {
-            self.skip_within(point_id);
             self.go(if truth != 0 { yes } else { no });
             return Ok(());
         }
@@ -470,24 +443,15 @@ impl<'a> Emitter<'a> {
             }
             _ => {
                 let c = self.cond(cond)?;
-                if let Some(truth) = self.known_truth(c) {
-                    self.go(if truth { yes } else { no });
-                    return Ok(());
-                }
-                let truth = self.is_on_path(yes);
-                if truth != self.is_on_path(no) {
-                    self.assume(cond, truth);
-                    self.emit_guard(c, truth);
+                if let Some(truth) = self.always(c) {
                     self.go(if truth { yes } else { no });
                     return Ok(());
                 }
                 let before = self.flow.clone();
                 self.assume(cond, true);
-                self.record_truth(c, true);
                 let yes = self.edge(yes);
                 self.flow.clone_from(&before);
                 self.assume(cond, false);
-                self.record_truth(c, false);
                 let no = self.edge(no);
                 self.flow = before;
                 self.b.ins().brif(c, yes, &[], no, &[]);

@@ -79,9 +79,6 @@ impl<'a> Emitter<'a> {
         let otherwise = Point::stmts(sub(point_id, cases.len() + 1), default, then, &context);
         for (k, (values, body)) in cases.iter().enumerate() {
             let point = Point::stmts(sub(point_id, k + 1), body, then, &context);
-            if known.is_none() && !self.is_on_path(&point) && !self.is_on_path(&otherwise) {
-                continue;
-            }
             for case in values {
                 if let Some(known) = known {
                     if case.to_u64() == Some(known) {

@@ -4,16 +4,14 @@ use std::mem::{offset_of, size_of};
 use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use cranelift_frontend::Variable;
 use hopwright_ir::{ActionId, ExternId, Param, SlotId, Span, StmtKind, Table, TableId, Type};
 
 use crate::Unsupported;
 use crate::emit::Emitter;
-use crate::emit::bytes::int;
 use crate::emit::schedule::{Point, PointId, sub};
 use crate::emit::suspension::EntryPoint;
-use crate::trace::DeferredEffect;
 use hopwright_abi::{ActionEntry, CounterCell, NO_ENTRY_INDEX, index_word, lead_words, meter_word};
 use hopwright_abi::{ArgumentPlace, DataLayout};
 
@@ -26,8 +24,6 @@ struct ParamPlace {
     at: i32,
     bytes: u32,
     width: u32,
-    /// Offset of its bytes in packet order.
-    in_image: Option<i32>,
 }
 
 /// The action whose body is being emitted.
@@ -35,8 +31,6 @@ struct ParamPlace {
 pub(crate) struct ActionContext {
     entry: Variable,
     params: Rc<[ParamPlace]>,
-    /// Flags of loads.
-    flags: MemFlagsData,
     /// The colour of the entry's direct meter.
     pub color: Option<Variable>,
     table: TableId,
@@ -56,17 +50,6 @@ pub(crate) fn actions_of(table: &Table) -> Vec<ActionId> {
 /// Offset of one of [`lead_words`] from the entry.
 pub(crate) fn lead_word(word: usize) -> usize {
     size_of::<ActionEntry>() + 8 * word
-}
-
-/// The position of a value's bytes in packet order, for an argument of an entry.
-#[derive(Clone, Copy)]
-pub(crate) struct InImage {
-    pub entry: Value,
-    /// Offset from the entry.
-    pub at: i32,
-    pub width: u32,
-    /// Flags of loads.
-    pub flags: MemFlagsData,
 }
 
 impl<'a> Emitter<'a> {
@@ -97,13 +80,9 @@ impl<'a> Emitter<'a> {
         let color = self.measure_hit(id, entry, point_id);
         let found = entry;
         let entry = self.choose(id, entry)?;
-        // The default entry is the same for the whole batch.
-        let flags =
-            if self.is_trace() && key.is_empty() && !indirect { self.flags.entry_data } else { self.flags.entry };
+        let flags = self.flags.entry;
         if let Some(slot) = hit {
             let v = self.b.ins().load(types::I32, flags, entry, offset + offset_of!(ActionEntry, hit) as i32);
-            // In traces this is a guard. As an equality, it can be coalesced with that on the action.
-            let v = if self.is_trace() { self.b.ins().icmp_imm_u(IntCC::Equal, v, 1) } else { v };
             let v = self.b.ins().uextend(types::I64, v);
             self.write(slot, &[v]);
         }
@@ -127,29 +106,17 @@ impl<'a> Emitter<'a> {
             }
             let point = self.action_body(id, action, (variable, found, offset, color), &sub(point_id, k + 1), then)?;
             let point = if self.is_failure(table, action) { point.cold() } else { point };
-            if !self.is_on_path(&point) {
-                self.flow.clone_from(&before);
-                continue;
-            }
-            let only = self.is_only_path(&point);
             let to = self.edge(&point);
             self.flow.clone_from(&before);
             // The data plane guarantees that entries have no other actions.
-            if k + 1 == actions.len() && !self.is_trace() {
+            if k + 1 == actions.len() {
                 self.b.ins().jump(to, &[]);
             } else {
-                let other = if only { self.side_exit_block() } else { self.b.create_block() };
+                let other = self.b.create_block();
                 let this = self.b.ins().icmp_imm_u(IntCC::Equal, run, i64::from(action.0));
                 self.b.ins().brif(this, to, &[], other, &[]);
-                if only {
-                    return Ok(());
-                }
                 self.enter(other);
             }
-        }
-        if self.is_trace() {
-            let exit = self.side_exit_block();
-            self.b.ins().jump(exit, &[]);
         }
         Ok(())
     }
@@ -191,19 +158,15 @@ impl<'a> Emitter<'a> {
         }
         let data = offset + lead_word(lead_words(table)) as i32;
         let layout = DataLayout::of(action);
-        let place = |(i, (param, place)): (usize, (&Param, &ArgumentPlace))| ParamPlace {
+        let place = |(param, place): (&Param, &ArgumentPlace)| ParamPlace {
             at: data + place.at as i32,
             bytes: place.bytes,
             width: param.ty.width(),
-            in_image: layout.in_image(i).map(|at| data + at as i32),
         };
-        let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).enumerate().map(place).collect();
-        // The size of a member's entry depends on its action.
-        let movable = self.is_trace() && table.implementation.is_none();
-        let flags = if movable { self.flags.entry_data } else { self.flags.entry };
+        let params: Vec<ParamPlace> = action.params.iter().zip(layout.numbers()).map(place).collect();
         let mut context = (*self.context).clone();
         let found = (found, offset);
-        context.action = Some(ActionContext { entry, params: params.into(), flags, color, table: table_id, found });
+        context.action = Some(ActionContext { entry, params: params.into(), color, table: table_id, found });
         Ok(Point::stmts(prefix.clone(), &action.body, then, &Rc::new(context)))
     }
 
@@ -212,26 +175,18 @@ impl<'a> Emitter<'a> {
         let Some(action) = self.context.action.clone() else {
             return Err(Unsupported::new(span, "an action parameter linkage of an action"));
         };
-        let ParamPlace { at, bytes, width, in_image } = action.params[index as usize];
+        let ParamPlace { at, bytes, width } = action.params[index as usize];
         if width == 0 {
             return Ok(vec![self.c64(0)]);
         }
         let entry = self.b.use_var(action.entry);
-        let flags = action.flags;
+        let flags = self.flags.entry;
         let limbs: Vec<Value> = match bytes {
-            // Extending loads would not be moved.
-            1 | 2 | 4 if self.is_trace() => {
-                let small = self.b.ins().load(int(bytes), flags, entry, at);
-                vec![self.b.ins().uextend(types::I64, small)]
-            }
             1 => vec![self.b.ins().uload8(types::I64, flags, entry, at)],
             2 => vec![self.b.ins().uload16(types::I64, flags, entry, at)],
             4 => vec![self.b.ins().uload32(flags, entry, at)],
             _ => (at..at + bytes as i32).step_by(8).map(|at| self.b.ins().load(types::I64, flags, entry, at)).collect(),
         };
-        if let (Some(at), Some(&lowest)) = (in_image.filter(|_| self.is_trace()), limbs.first()) {
-            self.images.insert(lowest, InImage { entry, at, width, flags });
-        }
         if let ([limb], 1..64) = (&limbs[..], width) {
             self.param_bounds.insert(*limb, (1 << width) - 1);
         }
@@ -269,7 +224,6 @@ impl<'a> Emitter<'a> {
     pub(crate) fn recount(&mut self, counter: ExternId, bytes: Value) {
         let at = |table: &Table| (table.direct_counter == Some(counter)).then_some(offset_of!(ActionEntry, counter));
         let Some(cell) = self.of_found(at) else { return };
-        self.side_exit();
         let length = self.packet_length();
         let (count, end) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(cell, count, &[], end, &[]);
@@ -287,9 +241,7 @@ impl<'a> Emitter<'a> {
     fn count_directly(&mut self, entry: Value, offset: i32) {
         let at = offset + offset_of!(ActionEntry, counter) as i32;
         let cell = self.b.ins().load(types::I64, self.flags.entry, entry, at);
-        if !self.defer(DeferredEffect::CountIf(cell)) {
-            self.count_if(cell);
-        }
+        self.count_if(cell);
     }
 
     /// Counts the packet in a cell, unless its address is null.

@@ -47,7 +47,6 @@ impl Emitter<'_> {
     fn replace_header_varbit(&mut self, header: HeaderId, new: Value, length: Value) {
         let layout = self.layout.header(header);
         let (Some(image), Some(at)) = (layout.image, layout.varbit_at) else { return };
-        self.side_exit();
         let to = self.image(image);
         let from = self.base(header);
         let old = match self.varbit_length(header) {

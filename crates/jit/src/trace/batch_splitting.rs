@@ -29,6 +29,7 @@ use cranelift_codegen::ir::{
 use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::constant_in;
 use crate::emit::memory::{MemoryKinds, region_of};
+use crate::trace::passes::TracePass;
 use hopwright_abi as abi;
 
 /// The maximum number of packets that are encrypted together.
@@ -65,6 +66,8 @@ pub(crate) struct TraceShape {
     /// Whether the pass may split the function.
     pub splittable: bool,
     pub flags: MemoryKinds,
+    /// The passes that are left out.
+    pub without: Vec<TracePass>,
 }
 
 /// Offsets in the frame of the address of the next packet, and of the end of the packets.

@@ -14,10 +14,11 @@ use crate::compiler::{Compiler, Generated, Text};
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::EntryPoint;
 use crate::trace::exit_counters::ExitSites;
-use crate::trace::passes::{TracePass, TracePasses};
+use crate::trace::passes::TracePass;
 use crate::trace::tree::{self, PointPlace};
 use crate::trace::{Mode, Path, PointNumbers, TraceBuild};
-use crate::trace_ir::build::build_completed;
+use crate::trace_ir::TraceIr;
+use crate::trace_ir::build::{build, build_completed};
 use crate::trace_ir::passes::Pass;
 use crate::{CompiledPipeline, Unsupported};
 
@@ -77,14 +78,15 @@ pub struct TraceCode {
     paths: Vec<Path>,
     lines: Vec<(Range<u32>, Span)>,
     compile_time: Duration,
-    missing: Option<String>,
+    left_out: Option<Unsupported>,
 }
 
 impl TraceCode {
     /// Compiles traces for paths of a pipeline. `attributes` describe the pipeline's extern objects. The passes
     /// in `without` are left out. Places with side exits are added to `sites`; the code counts by their numbers.
     ///
-    /// Paths with effects that cannot be deferred to their end get no code. Returns `None` if no path is left.
+    /// Paths with effects that cannot be deferred to their end, or with operations for which traces have no code, get none. Returns
+    /// `None` if no path is left.
     ///
     /// # Errors
     /// As [`crate::compile`].
@@ -98,117 +100,15 @@ impl TraceCode {
     ) -> Result<Option<TraceCode>, Unsupported> {
         let compiler = Compiler::new(pipeline, TargetMachine::Host)?;
         compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
-        let code = TraceCode::compile(&compiler, pipeline, compiled, paths, attributes, TracePasses::without(without));
+        let compilation = Compilation { compiler: &compiler, pipeline, compiled, attributes, without };
+        let code = compilation.run(paths.to_vec());
         *sites = compiler.exit_sites.take();
         Ok(code?.map(|code| TraceCode { _zeros: compiler.zeros, ..code }))
     }
 
-    /// The code, without the zeros.
-    fn compile(
-        compiler: &Compiler,
-        pipeline: &Pipeline,
-        compiled: &CompiledPipeline,
-        paths: &[Path],
-        attributes: &[ExternAttributes],
-        passes: TracePasses,
-    ) -> Result<Option<TraceCode>, Unsupported> {
-        let begin = Instant::now();
-        let generate = |paths: &[Path]| {
-            let mode = || Mode::Trace(TraceBuild::new(paths, compiled.run(), attributes, passes));
-            compiler.generate(EntryPoint::Whole, &mode, false)
-        };
-        let mut paths = paths.to_vec();
-        let missing = match TraceCode::from_tree(compiler, pipeline, compiled, &paths, attributes, passes) {
-            Ok(code) => return Ok(Some(code)),
-            Err(missing) => Some(missing),
-        };
-        let Generated { code, text: Text { lines, .. }, .. } = loop {
-            let generated = generate(&paths)?;
-            if generated.completed.is_empty() {
-                return Ok(None);
-            }
-            if generated.completed.len() == paths.len() {
-                break generated;
-            }
-            paths = generated.completed.iter().map(|path| paths[*path].clone()).collect();
-        };
-        let code = compiler.link(code)?;
-        let compile_time = begin.elapsed();
-        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, missing }))
-    }
-
-    /// Compiles traces as [`TraceCode::new`] does, but only from the trace IR.
-    ///
-    /// # Errors
-    /// What the tree of the paths has for which no code can be generated.
-    pub fn from_trace_ir(
-        pipeline: &Pipeline,
-        compiled: &CompiledPipeline,
-        paths: &[Path],
-        attributes: &[ExternAttributes],
-        sites: &mut ExitSites,
-    ) -> Result<TraceCode, String> {
-        let compiler = Compiler::new(pipeline, TargetMachine::Host).map_err(|e| e.message)?;
-        compiler.exit_sites.swap(&RefCell::new(std::mem::take(sites)));
-        let passes = TracePasses::without(&[]);
-        let code = TraceCode::from_tree(&compiler, pipeline, compiled, paths, attributes, passes);
-        *sites = compiler.exit_sites.take();
-        code.map(|code| TraceCode { _zeros: compiler.zeros, ..code })
-    }
-
-    /// Code that is generated from the trace IR, without the zeros.
-    ///
-    /// # Errors
-    /// Why there is none.
-    fn from_tree(
-        compiler: &Compiler,
-        pipeline: &Pipeline,
-        compiled: &CompiledPipeline,
-        paths: &[Path],
-        attributes: &[ExternAttributes],
-        passes: TracePasses,
-    ) -> Result<TraceCode, String> {
-        let begin = Instant::now();
-        if !passes.has(TracePass::TraceIr) {
-            return Err("the pass trace-ir is left out".into());
-        }
-        let mut paths = paths.to_vec();
-        let mut tree = loop {
-            let (tree, completed) = build_completed(pipeline, &paths, attributes);
-            if completed.is_empty() {
-                return Err("no path that ends".into());
-            }
-            if completed.len() == paths.len() {
-                break tree;
-            }
-            paths = completed.into_iter().map(|path| paths[path].clone()).collect();
-        };
-        for pass in Pass::ALL {
-            let named = match pass {
-                Pass::GuardElimination => TracePass::GuardElimination,
-                Pass::GuardHoisting => TracePass::GuardHoisting,
-                Pass::GuardSinking => TracePass::BatchSplitting,
-                Pass::GuardCoalescing => TracePass::PacketGuardCoalescing,
-            };
-            if passes.has(named) {
-                pass.run(&mut tree);
-            }
-        }
-        let mode = || {
-            let completed = (0..paths.len()).collect();
-            let build = TraceBuild::new(&paths, compiled.run(), attributes, passes);
-            Mode::Trace(TraceBuild { tree: Some(&tree), completed, ..build })
-        };
-        let generated = compiler.generate(EntryPoint::Whole, &mode, false).map_err(|e| e.message)?;
-        let Generated { code, text: Text { lines, .. }, .. } = generated;
-        let code = compiler.link(code).map_err(|e| e.message)?;
-        let compile_time = begin.elapsed();
-        Ok(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, missing: None })
-    }
-
-    /// Why the code was not generated from the trace IR, if it was not.
-    pub fn missing(&self) -> Option<&str> {
-        self.missing.as_deref()
+    /// Why some paths that end have no code, if there are any.
+    pub fn left_out(&self) -> Option<&Unsupported> {
+        self.left_out.as_ref()
     }
 
     /// The paths that have code.
@@ -234,5 +134,59 @@ impl TraceCode {
     /// Time that compiling took.
     pub fn compile_time(&self) -> Duration {
         self.compile_time
+    }
+}
+
+/// What traces are compiled from.
+struct Compilation<'a> {
+    compiler: &'a Compiler,
+    pipeline: &'a Pipeline,
+    compiled: &'a CompiledPipeline,
+    attributes: &'a [ExternAttributes],
+    without: &'a [TracePass],
+}
+
+impl Compilation<'_> {
+    /// The code, without the zeros.
+    fn run(&self, mut paths: Vec<Path>) -> Result<Option<TraceCode>, Unsupported> {
+        let begin = Instant::now();
+        let mut left_out = None;
+        let Generated { code, text: Text { lines, .. }, .. } = loop {
+            let (tree, completed) = build_completed(self.pipeline, &paths, self.attributes);
+            if completed.is_empty() {
+                return Ok(None);
+            }
+            if completed.len() < paths.len() {
+                paths = completed.into_iter().map(|path| paths[path].clone()).collect();
+                continue;
+            }
+            match self.generate(tree) {
+                Ok(generated) => break generated,
+                Err(error) => {
+                    let before = paths.len();
+                    paths.retain(|path| {
+                        self.generate(build(self.pipeline, std::slice::from_ref(path), self.attributes)).is_ok()
+                    });
+                    if paths.len() == before {
+                        return Err(error);
+                    }
+                    left_out = Some(error);
+                }
+            }
+        };
+        let code = self.compiler.link(code)?;
+        let compile_time = begin.elapsed();
+        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, left_out }))
+    }
+
+    /// Runs the passes over a tree and generates its function.
+    fn generate(&self, mut tree: TraceIr) -> Result<Generated, Unsupported> {
+        for pass in Pass::ALL {
+            if !self.without.contains(&TracePass::Tree(pass)) {
+                pass.run(&mut tree);
+            }
+        }
+        let mode = || Mode::Trace(TraceBuild::new(&tree, self.compiled.run(), self.attributes, self.without));
+        self.compiler.generate(EntryPoint::Whole, &mode, false)
     }
 }

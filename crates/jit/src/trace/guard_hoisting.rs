@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{
 use crate::clif::known_bits::constant_in;
 use crate::trace::batch_splitting::TraceShape;
 use crate::trace::exit_counters::{self, ExitSites, Places};
-use crate::trace::guard_elimination::Guard;
+use crate::trace::guard::Guard;
 use hopwright_abi as abi;
 
 /// A hoisted guard: a comparison of an invariant in memory with another one or with a number.

@@ -485,7 +485,7 @@ fn random_programs_over_headers() {
 /// Traces are made of the paths of half of the packets; the others may leave them.
 #[test]
 fn differential_random_programs_on_traces() {
-    let (mut total, mut from_tree) = (harness::OnTraces::default(), 0);
+    let mut total = harness::OnTraces::default();
     for seed in 0..80 {
         let mut program = Program::new(seed);
         let packets = program.packets();
@@ -495,11 +495,10 @@ fn differential_random_programs_on_traces() {
             Ok(Some(on_traces)) => {
                 total.completed += on_traces.completed;
                 total.side_exits += on_traces.side_exits;
-                from_tree += u32::from(on_traces.from_tree);
             }
             Ok(None) => {}
             Err(e) => panic!("seed {seed}: {e}"),
         }
     }
-    assert!(total.completed > 300 && total.side_exits > 20 && from_tree > 20, "{total:?}, {from_tree} from trees");
+    assert!(total.completed > 300 && total.side_exits > 20, "{total:?}");
 }

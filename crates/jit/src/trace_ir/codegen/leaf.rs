@@ -9,10 +9,10 @@ use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle};
 use hopwright_ir::{BinaryOp, Type};
 use num_traits::ToPrimitive;
 
+use super::stores::Piece;
 use super::{Codegen, Result};
 use crate::emit::bytes::int;
-use crate::trace::DeferredEffect;
-use crate::trace::deferred_effects::Piece;
+use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace_ir::values::{Op, ValueId};
 use crate::trace_ir::{Effect, Leaf, Place, Verdict};
 
@@ -37,13 +37,25 @@ enum Source {
     Number(Vec<Value>),
 }
 
+/// An effect with its operands.
+enum ReadyEffect {
+    /// Counts the packet in a cell: the offset of the counter's handle, and of the cell in the counter.
+    Count(i32, Value),
+    /// Counts the packet in the cell at an address, unless that is null.
+    CountIf(Value),
+    /// Gives the packet a priority.
+    Priority(Value),
+    /// Writes words to the cell of a register at an address.
+    Register(Value, Vec<Value>),
+}
+
 impl Codegen<'_, '_> {
     pub(super) fn leaf(&mut self, leaf: &Leaf) -> Result<()> {
-        let effects = leaf.effects.iter().map(|effect| self.deferred(effect)).collect::<Result<Vec<_>>>()?;
+        let effects = leaf.effects.iter().map(|effect| self.ready(effect)).collect::<Result<Vec<_>>>()?;
         match &leaf.verdict {
             Verdict::Drop => {
                 self.g.no_parser_error();
-                effects.into_iter().for_each(|effect| self.g.happen(effect));
+                effects.into_iter().for_each(|effect| self.happen(effect));
                 self.g.jump_to_drop();
                 Ok(())
             }
@@ -51,37 +63,48 @@ impl Codegen<'_, '_> {
         }
     }
 
-    /// An effect with its operands.
-    fn deferred(&mut self, effect: &Effect) -> Result<DeferredEffect> {
+    /// Computes the operands of an effect.
+    fn ready(&mut self, effect: &Effect) -> Result<ReadyEffect> {
         Ok(match effect {
             Effect::Count { counter, index } => {
                 let (id, index) = (self.object(counter)?, self.limbs(*index)?[0]);
                 let handle = (id.index() * size_of::<ExternHandle>()) as i32;
-                DeferredEffect::Count(handle, self.g.scaled(index, size_of::<CounterCell>().ilog2()))
+                ReadyEffect::Count(handle, self.g.scaled(index, size_of::<CounterCell>().ilog2()))
             }
             Effect::CountHit(entry) => {
                 let entry = self.entry(*entry)?;
                 let (address, offset) = entry.own;
                 let at = offset + offset_of!(ActionEntry, counter) as i32;
-                DeferredEffect::CountIf(self.g.b.ins().load(types::I64, self.g.flags.entry, address, at))
+                ReadyEffect::CountIf(self.g.b.ins().load(types::I64, self.g.flags.entry, address, at))
             }
-            Effect::Priority(value) => DeferredEffect::Priority(self.limbs(*value)?[0]),
+            Effect::Priority(value) => ReadyEffect::Priority(self.limbs(*value)?[0]),
             Effect::Write { register, index, value } => {
                 let id = self.object(register)?;
                 let (index, words) = (self.limbs(*index)?[0], self.limbs(*value)?);
                 let cell = self.g.register_cell(id, index);
-                DeferredEffect::Register(id, cell, words)
+                ReadyEffect::Register(cell, words)
             }
         })
     }
 
-    fn forward(
-        &mut self,
-        effects: Vec<DeferredEffect>,
-        port: ValueId,
-        headers: &[ValueId],
-        payload: Place,
-    ) -> Result<()> {
+    fn happen(&mut self, effect: ReadyEffect) {
+        match effect {
+            ReadyEffect::Count(handle, offset) => {
+                let cells = self.g.batch_invariant(BatchInvariant::State(handle));
+                let cell = self.g.b.ins().iadd(cells, offset);
+                self.g.count(cell);
+            }
+            ReadyEffect::CountIf(cell) => self.g.count_if(cell),
+            ReadyEffect::Priority(priority) => self.g.describe(offset_of!(abi::Packet, priority), priority),
+            ReadyEffect::Register(cell, words) => {
+                for (i, word) in words.into_iter().enumerate() {
+                    self.g.b.ins().store(self.g.flags.cells, word, cell, 8 * i as i32);
+                }
+            }
+        }
+    }
+
+    fn forward(&mut self, effects: Vec<ReadyEffect>, port: ValueId, headers: &[ValueId], payload: Place) -> Result<()> {
         let port = self.limbs(port)?[0];
         let (placed, front) = self.place(headers, payload)?;
         let mut pieces = Vec::new();
@@ -116,7 +139,7 @@ impl Codegen<'_, '_> {
                 Source::Number(value) => {
                     let follows = run_base == Some(base) && run.last().is_some_and(|last| last.to() == at.bit);
                     if !follows && let Some(base) = run_base {
-                        self.g.store_run(base, &std::mem::take(&mut run));
+                        self.store_run(base, &std::mem::take(&mut run));
                     }
                     run_base = Some(base);
                     run.push(Piece { from: at.bit, width, value });
@@ -124,11 +147,15 @@ impl Codegen<'_, '_> {
             }
         }
         if let Some(base) = run_base {
-            self.g.store_run(base, &run);
+            self.store_run(base, &run);
         }
-        effects.into_iter().for_each(|effect| self.g.happen(effect));
+        effects.into_iter().for_each(|effect| self.happen(effect));
         self.g.no_parser_error();
-        self.g.set_port(port);
+        // The egress port and the verdict, in one store.
+        const { assert!(abi::Verdict::Forward as u32 == 0) };
+        const { assert!(offset_of!(abi::Packet, verdict) == offset_of!(abi::Packet, egress_port) + 4) };
+        let port = self.g.mask(port, 32);
+        self.g.describe_word(offset_of!(abi::Packet, egress_port), port);
         if let Some(start) = start {
             self.g.describe(offset_of!(abi::Packet, start), start);
         }

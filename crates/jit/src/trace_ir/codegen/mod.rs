@@ -9,12 +9,14 @@ mod calls;
 mod checksums;
 mod leaf;
 mod operands;
+mod stores;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
 use hopwright_ir::{BinaryOp, ExternCall, ExternId, StmtKind, TableId, Type, ValueSetId, walk};
 
+use self::stores::InImage;
 use super::recording::function_name;
 use super::values::{Invariance, Op, ValueId};
 use super::verify::Established;
@@ -22,6 +24,7 @@ use super::{End, NodeId, TraceIr};
 use crate::Unsupported;
 use crate::emit::Emitter;
 use crate::emit::flow_state::Root;
+use crate::trace::PacketLoads;
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -39,7 +42,8 @@ pub(crate) fn emit(g: &mut Emitter<'_>, tree: &TraceIr) -> Result<()> {
         });
     }
     g.begin_at_start();
-    Codegen { ir: tree.clone(), functions, numbers: numbers(tree), known: Known::default(), g }.tree()
+    let (numbers, known, images) = (numbers(tree), Known::default(), HashMap::new());
+    Codegen { ir: tree.clone(), functions, numbers, known, images, g }.tree()
 }
 
 /// Bits of the packet that are needed as numbers: to calculate, and to compare by size.
@@ -97,8 +101,7 @@ struct Known {
     entries: HashMap<ValueId, Entry>,
     /// The addresses of computed places.
     roots: HashMap<ValueId, Root>,
-    /// Loads of the packet, by address, offset and size.
-    loaded: BTreeMap<(Value, i32, u32), Value>,
+    loads: PacketLoads,
     established: Established,
 }
 
@@ -110,6 +113,8 @@ struct Codegen<'e, 'a> {
     /// Bits of the packet that are needed as numbers.
     numbers: HashSet<ValueId>,
     known: Known,
+    /// Bytes of arguments in entries' images, by the value's lowest limb.
+    images: HashMap<Value, InImage>,
 }
 
 impl Codegen<'_, '_> {
@@ -125,7 +130,7 @@ impl Codegen<'_, '_> {
             self.known = known;
             if let Some(block) = block {
                 self.g.enter(block);
-                self.g.set_loaded(std::mem::take(&mut self.known.loaded));
+                self.g.set_packet_loads(std::mem::take(&mut self.known.loads));
             }
             let node = self.ir[id].clone();
             let mut has_encrypted = false;
@@ -179,7 +184,7 @@ impl Codegen<'_, '_> {
                 self.g.enter(block);
             }
             let (tested, equal) = self.tested(part)?;
-            self.known.loaded = self.g.loaded_bytes();
+            self.known.loads = self.g.packet_loads();
             behind_first.get_or_insert_with(|| self.known.clone());
             let next = self.g.b.create_block();
             let (yes, no) = if equal == holds { (next, otherwise) } else { (otherwise, next) };

@@ -13,11 +13,11 @@ use hopwright_ir::{ActionId, BinaryOp, ExternId, ExternKind, Key, TableId, Type,
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
+use super::stores::InImage;
 use super::{Codegen, Entry, Result};
 use crate::emit::bytes::{Window, int};
 use crate::emit::expr::ShiftBy;
 use crate::emit::flow_state::{At, Root};
-use crate::emit::table::InImage;
 use crate::emit::wide::limbs;
 use crate::trace_ir::values::{Op, ValueId};
 
@@ -614,14 +614,14 @@ impl Codegen<'_, '_> {
         let parts: Vec<ValueId> = model.keys.iter().zip(keys).filter_map(is_selector).collect();
         let choice = self.g.begin_choice(entry);
         // What is computed here is not known behind the choice.
-        let (before, loaded) = (self.known.clone(), self.g.loaded_bytes());
+        let (before, loaded) = (self.known.clone(), self.g.packet_loads());
         let hash = match self.g.p[profile].kind {
             ExternKind::ActionSelector { algorithm, .. } => self.checksum(algorithm, &parts)?[0],
             _ => self.g.c64(0),
         };
         let member = self.g.end_choice(table, profile, choice, hash);
         self.known = before;
-        self.g.set_loaded(loaded);
+        self.g.set_packet_loads(loaded);
         Ok(member)
     }
 
@@ -667,7 +667,7 @@ impl Codegen<'_, '_> {
                 .collect(),
         };
         if let Some(at) = image {
-            self.g.images.insert(limbs[0], InImage { entry: entry.address, at, width, flags });
+            self.images.insert(limbs[0], InImage { entry: entry.address, at, width, flags });
         }
         Ok(limbs)
     }

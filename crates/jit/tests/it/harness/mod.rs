@@ -283,12 +283,6 @@ impl Machine {
         TraceCode::new(&self.pipeline, &self.compiled, paths, &attributes, without, &mut self.sites)
     }
 
-    /// Traces for these paths from the trace IR, if it supports all of their operations.
-    pub(crate) fn traces_from_ir(&mut self, paths: &[Path]) -> Option<TraceCode> {
-        let attributes = vec![abi::ExternAttributes::default(); self.pipeline.externs.len()];
-        TraceCode::from_trace_ir(&self.pipeline, &self.compiled, paths, &attributes, &mut self.sites).ok()
-    }
-
     /// Runs packets as one batch of traces, and says how many took a side exit.
     pub(crate) fn run_traces(&mut self, traces: &TraceCode, packets: &[&[u8]], at: (u32, u64)) -> (Vec<Outcome>, u64) {
         let mut side_exits = 0;
@@ -436,8 +430,6 @@ pub(crate) struct OnTraces {
     pub completed: u64,
     /// Packets that took a side exit to the generic function.
     pub side_exits: u64,
-    /// Whether the code was generated from the trace IR.
-    pub from_tree: bool,
 }
 
 /// Profiles the paths of some packets, makes traces of them, and runs all packets by the interpreter, the generic function,
@@ -469,13 +461,8 @@ pub(crate) fn compare_traces(
     let mut paths: Vec<Path> = profiled.iter().filter_map(|packet| path_of(packet)).collect();
     paths.sort();
     paths.dedup();
-    let mut on_traces = None;
-    // By the emitter's own walk, and from the trace IR, if that supports everything.
-    let traces = machine.traces(&paths, &[TracePass::TraceIr]).map_err(|e| format!("no traces: {e}"))?;
-    for traces in [traces, machine.traces_from_ir(&paths)].into_iter().flatten() {
-        on_traces = Some(machine.check_traces(&traces, all, at, &profile, (&expected, &generic), &cells)?);
-    }
-    Ok(on_traces)
+    let traces = machine.traces(&paths, &[]).map_err(|e| format!("no traces: {e}"))?;
+    traces.map(|traces| machine.check_traces(&traces, all, at, &profile, (&expected, &generic), &cells)).transpose()
 }
 
 impl Machine {
@@ -513,6 +500,6 @@ impl Machine {
         if side_exits > off_traces {
             return Err(format!("{side_exits} side exits, but only {off_traces} packets have paths without traces"));
         }
-        Ok(OnTraces { completed: all.len() as u64 - side_exits, side_exits, from_tree: traces.missing().is_none() })
+        Ok(OnTraces { completed: all.len() as u64 - side_exits, side_exits })
     }
 }

@@ -9,7 +9,7 @@ use crate::clif::cfg::{arrivals, successors};
 use crate::clif::known_bits::{constant_in, most_of};
 use crate::emit::bytes::int;
 use crate::emit::memory::{MemoryKinds, region_of};
-use crate::trace::guard_elimination::Guard;
+use crate::trace::guard::Guard;
 
 /// The maximum number of following blocks that are examined.
 const FAR: usize = 200;

@@ -1,92 +1,40 @@
-//! Commits the deferred effects at the end of a trace. Written fields that are adjacent, in one header or in several,
-//! are stored with the fewest instructions.
+//! Stores of adjacent fields, in one header or in several, with the fewest instructions.
 
-use std::collections::BTreeMap;
-use std::mem::offset_of;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Opcode, Value, ValueDef, types};
 
-use cranelift_codegen::ir::{InstBuilder, Value, ValueDef, types};
-use hopwright_abi as abi;
-
-use crate::emit::Emitter;
+use super::Codegen;
 use crate::emit::bytes::int;
-use crate::emit::flow_state::Root;
-use crate::emit::table::InImage;
-use crate::trace::batch_invariants::BatchInvariant;
-use crate::trace::{DeferredEffect, Mode, TraceState};
 
 /// The minimum number of bytes for which a copy from the entry is cheaper than stores of numbers.
 const LEAST_COPIED: i64 = 4;
 
+/// The position of a value's bytes in packet order, for an argument of an entry.
+#[derive(Clone, Copy)]
+pub(super) struct InImage {
+    pub entry: Value,
+    /// Offset from the entry.
+    pub at: i32,
+    pub width: u32,
+    /// Flags of loads.
+    pub flags: MemFlagsData,
+}
+
 /// A written field: its first bit relative to an address, its width, and its value.
-pub(crate) struct Piece {
+pub(super) struct Piece {
     pub from: i64,
     pub width: u32,
     pub value: Vec<Value>,
 }
 
 impl Piece {
-    pub(crate) fn to(&self) -> i64 {
+    pub(super) fn to(&self) -> i64 {
         self.from + i64::from(self.width)
     }
 }
 
-impl Emitter<'_> {
-    /// Ends the trace: emits pending guards and commits all deferred effects.
-    pub(crate) fn commit(&mut self) {
-        self.flush_guards();
-        let TraceState { written, held, paths, left, .. } = std::mem::take(&mut self.flow.trace);
-        if let Mode::Trace(build) = &mut self.mode
-            && !left
-        {
-            build.completed.extend(paths.iter().map(|(path, _)| *path));
-        }
-        let mut pieces: BTreeMap<Root, Vec<Piece>> = BTreeMap::new();
-        for (slot, value) in written {
-            let Some((header, field)) = self.field_of(slot) else { continue };
-            if !self.flow.writable[header.index()] {
-                continue;
-            }
-            let f = &self.p[header].fields[field];
-            match self.flow.place[header.index()].filter(|_| self.p[header].varbit.is_none()) {
-                Some(at) => {
-                    let from = 8 * i64::from(at.offset) + i64::from(f.offset_bits);
-                    pieces.entry(at.root).or_default().push(Piece { from, width: f.width, value });
-                }
-                None => self.store_field(header, field, &value),
-            }
-        }
-        for (root, mut pieces) in pieces {
-            pieces.sort_by_key(|p| p.from);
-            let base = self.root(root);
-            for run in pieces.chunk_by(|a, b| a.to() == b.from) {
-                self.store_run(base, run);
-            }
-        }
-        for effect in held {
-            self.happen(effect);
-        }
-    }
-
-    /// Commits an effect.
-    pub(crate) fn happen(&mut self, effect: DeferredEffect) {
-        match effect {
-            DeferredEffect::Count(handle, offset) => {
-                let cells = self.batch_invariant(BatchInvariant::State(handle));
-                let cell = self.b.ins().iadd(cells, offset);
-                self.count(cell);
-            }
-            DeferredEffect::CountIf(cell) => self.count_if(cell),
-            DeferredEffect::Priority(priority) => self.describe(offset_of!(abi::Packet, priority), priority),
-            DeferredEffect::Register(_, cell, words) => {
-                for (i, word) in words.into_iter().enumerate() {
-                    self.b.ins().store(self.flags.cells, word, cell, 8 * i as i32);
-                }
-            }
-        }
-    }
-
+impl Codegen<'_, '_> {
     /// Stores adjacent fields. Bytes that are adjacent in an entry's image, too, are copied.
-    pub(crate) fn store_run(&mut self, base: Value, run: &[Piece]) {
+    pub(super) fn store_run(&mut self, base: Value, run: &[Piece]) {
         for first in 0..run.len() {
             let Some(image) = self.image_of(&run[first]) else { continue };
             let next = |(i, piece): &(usize, &Piece)| {
@@ -107,7 +55,7 @@ impl Emitter<'_> {
 
     /// The bytes of a field in an entry's image.
     fn image_of(&self, piece: &Piece) -> Option<InImage> {
-        let lowest = self.b.func.dfg.resolve_aliases(*piece.value.first()?);
+        let lowest = self.g.b.func.dfg.resolve_aliases(*piece.value.first()?);
         let image = self.images.get(&lowest)?;
         (piece.width == image.width && piece.from % 8 == 0).then_some(*image)
     }
@@ -121,12 +69,12 @@ impl Emitter<'_> {
                 16.. => types::I8X16,
                 left => int(1 << left.ilog2().min(3)),
             };
-            let v = self.b.ins().load(ty, image.flags, image.entry, image.at + done as i32);
+            let v = self.g.b.ins().load(ty, image.flags, image.entry, image.at + done as i32);
             pieces.push((v, at + done as i32));
             done += ty.bytes();
         }
         for (v, at) in pieces {
-            self.b.ins().store(self.flags.packet, v, to, at);
+            self.g.b.ins().store(self.g.flags.packet, v, to, at);
         }
     }
 
@@ -140,12 +88,12 @@ impl Emitter<'_> {
         let last = run.iter().rposition(|p| p.to() % 8 == 0).map_or(first, |i| i + 1).max(first);
         for p in run[..first].iter().chain(&run[last..]) {
             let at = p.from.div_euclid(8);
-            self.store_bits(self.flags.packet, base, at as i32, (p.from - 8 * at) as u32, p.width, &p.value);
+            self.g.store_bits(self.g.flags.packet, base, at as i32, (p.from - 8 * at) as u32, p.width, &p.value);
         }
         let run = &run[first..last];
         let [begin, .., end] = run else {
             if let [p] = run {
-                self.store_bits(self.flags.packet, base, (p.from / 8) as i32, 0, p.width, &p.value);
+                self.g.store_bits(self.g.flags.packet, base, (p.from / 8) as i32, 0, p.width, &p.value);
             }
             return;
         };
@@ -191,8 +139,8 @@ impl Emitter<'_> {
     }
 
     fn is_constant(&self, v: Value) -> bool {
-        match self.b.func.dfg.value_def(v) {
-            ValueDef::Result(inst, _) => self.b.func.dfg.insts[inst].opcode() == cranelift_codegen::ir::Opcode::Iconst,
+        match self.g.b.func.dfg.value_def(v) {
+            ValueDef::Result(inst, _) => self.g.b.func.dfg.insts[inst].opcode() == Opcode::Iconst,
             _ => false,
         }
     }
@@ -203,16 +151,16 @@ impl Emitter<'_> {
         for p in run.iter().filter(|p| p.from < to && p.to() > from) {
             // Bits beyond the piece are shifted out; those before it are truncated.
             let (beyond, behind) = ((p.to() - to).max(0) as u32, (to - p.to()).max(0));
-            let v = self.wide_shr(&p.value, beyond, 1, None)[0];
-            let v = if behind > 0 { self.b.ins().ishl_imm_u(v, behind) } else { v };
+            let v = self.g.wide_shr(&p.value, beyond, 1, None)[0];
+            let v = if behind > 0 { self.g.b.ins().ishl_imm_u(v, behind) } else { v };
             whole = Some(match whole {
-                Some(others) => self.b.ins().bor(others, v),
+                Some(others) => self.g.b.ins().bor(others, v),
                 None => v,
             });
         }
         let Some(v) = whole else { return };
-        let v = if size < 8 { self.b.ins().ireduce(int(size), v) } else { v };
-        let v = if size > 1 { self.b.ins().bswap(v) } else { v };
-        self.b.ins().store(self.flags.packet, v, base, byte as i32);
+        let v = if size < 8 { self.g.b.ins().ireduce(int(size), v) } else { v };
+        let v = if size > 1 { self.g.b.ins().bswap(v) } else { v };
+        self.g.b.ins().store(self.g.flags.packet, v, base, byte as i32);
     }
 }
