@@ -15,7 +15,7 @@ use hopwright_ir::analysis::suspension_points::{self, RequestSlots};
 use hopwright_ir::{Pipeline, Span};
 use hopwright_source::stack;
 
-use crate::clif::{dead_code, demanded_bits, extending_loads, redundant_loads, reloading};
+use crate::clif::{dead_code, extending_loads, redundant_loads, reloading};
 use crate::code::ahead::{Functions, Relocatable};
 use crate::code::memory::Code;
 use crate::code::target::{TargetMachine, isa_for};
@@ -231,10 +231,6 @@ impl Compiler {
         let clif = keep_text.then(|| function.display().to_string());
         if let Some(shape) = &output.shape {
             let has = |pass| !shape.without.contains(&pass);
-            if has(TracePass::DemandedBits) {
-                demanded_bits::run(&mut function, &output.bounds);
-                dead_code::run(&mut function);
-            }
             let mut context = Context::for_function(function);
             context.optimize(&*self.isa, &mut ControlPlane::default()).map_err(failed)?;
             dead_code::run(&mut context.func);

@@ -2,7 +2,6 @@
 
 pub(crate) mod cfg;
 pub(crate) mod dead_code;
-pub(crate) mod demanded_bits;
 pub(crate) mod extending_loads;
 pub(crate) mod known_bits;
 pub(crate) mod redundant_loads;

@@ -9,7 +9,7 @@ use crate::clif::cfg::along_chains;
 use crate::emit::memory::region_of;
 
 /// The number of instructions for which a value is kept without a use.
-const DISTANCE: usize = 32;
+const DISTANCE: usize = 48;
 
 /// A value that has been loaded.
 #[derive(Clone, Copy)]

@@ -97,8 +97,6 @@ pub(crate) struct Output {
     pub points: Vec<(PointId, PointPlace)>,
     /// The structure of a trace function.
     pub shape: Option<TraceShape>,
-    /// Upper bounds of values.
-    pub bounds: HashMap<Value, u64>,
 }
 
 /// The state of emission.
@@ -292,7 +290,7 @@ impl<'a> Emitter<'a> {
             g.b.ins().return_(&[following]);
         }
         let shape = g.shape(top, out);
-        let Emitter { mut b, places, headers, mode, param_bounds: bounds, .. } = g;
+        let Emitter { mut b, places, headers, mode, .. } = g;
         b.seal_block(top);
         b.seal_block(out);
         b.switch_to_block(out);
@@ -302,7 +300,7 @@ impl<'a> Emitter<'a> {
             Mode::Profile(points) => points.list(),
             _ => Vec::new(),
         };
-        Ok((b, Output { places, missing: headers.missing(), points, shape, bounds }))
+        Ok((b, Output { places, missing: headers.missing(), points, shape }))
     }
 
     /// The structure of a trace function.

@@ -7,8 +7,6 @@ use crate::trace_ir::passes::Pass;
 pub enum TracePass {
     /// A pass over the trace IR. Guards that [`Pass::GuardHoisting`] has moved to the beginning are tested once for a batch.
     Tree(Pass),
-    /// Masks and truncations of bits that nobody reads are removed.
-    DemandedBits,
     /// Guards on bytes of an entry are tested together.
     EntryGuardCoalescing,
     /// A batch is split at ciphers, so that blocks of several packets are encrypted together.
@@ -24,10 +22,8 @@ pub enum TracePass {
 impl TracePass {
     /// All passes, in the order in which they run.
     pub fn all() -> impl Iterator<Item = TracePass> {
-        use TracePass::{
-            BatchSplitting, DemandedBits, EntryGuardCoalescing, ExtendingLoads, RedundantLoads, Reloading,
-        };
-        let over_code = [DemandedBits, EntryGuardCoalescing, BatchSplitting, RedundantLoads, Reloading, ExtendingLoads];
+        use TracePass::{BatchSplitting, EntryGuardCoalescing, ExtendingLoads, RedundantLoads, Reloading};
+        let over_code = [EntryGuardCoalescing, BatchSplitting, RedundantLoads, Reloading, ExtendingLoads];
         Pass::ALL.into_iter().map(TracePass::Tree).chain(over_code)
     }
 
@@ -35,7 +31,6 @@ impl TracePass {
     pub fn name(self) -> &'static str {
         match self {
             TracePass::Tree(pass) => pass.name(),
-            TracePass::DemandedBits => "demanded-bits",
             TracePass::EntryGuardCoalescing => "entry-guard-coalescing",
             TracePass::BatchSplitting => "batch-splitting",
             TracePass::RedundantLoads => "redundant-loads",
