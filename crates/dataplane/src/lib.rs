@@ -58,6 +58,7 @@ mod control;
 pub mod egress_queues;
 mod executor;
 pub mod externs;
+mod native;
 mod observe;
 pub mod offload;
 pub mod packet;

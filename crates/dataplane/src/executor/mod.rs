@@ -121,7 +121,7 @@ impl Executor {
             };
         };
         let guard = self.reader.enter();
-        let destinations = self.vdp.control().destinations().get(&guard);
+        let destinations = self.vdp.control().destinations().get(guard.inside());
         let traces = self.vdp.traces();
         machine.count(packets.len());
         let mut profiled = 0;

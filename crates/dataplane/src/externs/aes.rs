@@ -13,6 +13,7 @@ use hopwright_abi::{Block, BlockMethod};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::round_keys;
+use crate::sync::quiescence::Inside;
 
 /// An expanded AES-128 key. It cannot be read back, and is wiped when dropped.
 pub struct Aes128Key(Schedule);
@@ -123,15 +124,13 @@ fn portable_encrypt_once(key: u128, block: u128) -> u128 {
     u128::from_be_bytes(bytes.into())
 }
 
-/// Called by generated code for one block. `KeyOf::key_of` finds the key in `state`. `args` are the key's index, the
+/// Called by generated code for one block. [`KeyOf::key_of`] finds the key in `state`. `args` are the key's index, the
 /// block in two limbs, and two limbs for the result.
 type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
 
 /// Finds a caller's key.
 pub(super) trait KeyOf {
-    /// # Safety
-    /// The implementation says what `state` must be.
-    unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key;
+    fn key_of<'a>(&'a self, index: u64, inside: Inside<'a>) -> &'a Aes128Key;
 }
 
 /// Returns the fastest code for single-block CMAC or encryption on this machine, with arguments in memory and in
@@ -149,14 +148,15 @@ pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockM
 /// Returns the key.
 ///
 /// # Safety
-/// As for `key_of`.
+/// `state` is a live `K`, and the caller is inside its domain for as long as it uses the key.
 unsafe extern "C" fn prepare<K: KeyOf>(state: *mut c_void, number: u64) -> *const c_void {
     // SAFETY: guaranteed by the caller.
-    std::ptr::from_ref(unsafe { K::key_of(state, number) }).cast()
+    let (keys, inside) = unsafe { (&*state.cast_const().cast::<K>(), Inside::assume()) };
+    std::ptr::from_ref(keys.key_of(number, inside)).cast()
 }
 
 unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: the caller passes five limbs, and a state that suits `key_of`.
+    // SAFETY: the caller passes five limbs, and a state that suits `prepare`.
     unsafe {
         let key = prepare::<K>(state, args.read());
         let block = words(u128::from(args.add(2).read()) << 64 | u128::from(args.add(1).read()));
@@ -374,11 +374,11 @@ mod x86 {
     /// See [`super::CallInMemory`].
     ///
     /// # Safety
-    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and a state that suits `key_of`.
+    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and a state that suits `prepare`.
     #[target_feature(enable = "aes,ssse3")]
     pub(super) unsafe extern "C" fn call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
         // SAFETY: guaranteed by the caller.
-        let key = unsafe { K::key_of(state, args.read()) };
+        let key = unsafe { &*super::prepare::<K>(state, args.read()).cast::<Aes128Key>() };
         let Schedule::Hardware(keys) = &key.0 else {
             // SAFETY: guaranteed by the caller.
             return unsafe { super::portable_call::<K, CMAC>(state, 0, args) };

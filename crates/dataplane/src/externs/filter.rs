@@ -9,7 +9,6 @@
 //! The device computes with small floating point numbers and nanoseconds, we do with `f64` and the microseconds of a packet's
 //! timestamp.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +17,8 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::{NativeCall, NativeExtern};
+use crate::native::{self, Callee};
+use crate::sync::quiescence::Inside;
 
 /// The maximum number of cells.
 const MAX_CELLS: u64 = 1 << 22;
@@ -219,8 +220,7 @@ impl NativeExtern for Filter {
     }
 
     fn native(&self) -> NativeCall {
-        let state = Arc::as_ptr(&self.filters).cast_mut().cast();
-        NativeCall { state, call: if self.observes { observe } else { execute }, block: None }
+        native::call_of(self)
     }
 
     /// The value, the index, the time in microseconds, of a `Wred` a random number; the result.
@@ -250,40 +250,27 @@ impl NativeExtern for Filter {
     }
 }
 
-/// # Safety
-/// `state` is a live [`Filters`]. `args` are as many limbs as [`Filter::arguments`] has arguments.
-unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: guaranteed by the caller.
-    unsafe { call(state, args, Filters::execute) };
-}
+impl Callee for Filter {
+    fn words(&self, method: u32) -> usize {
+        self.arguments(method).len()
+    }
 
-/// # Safety
-/// As for [`execute`].
-unsafe extern "C" fn observe(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: guaranteed by the caller.
-    unsafe {
-        call(state, args, |filters, value, index, now_us, random| filters.result(value, index, now_us, random).0)
-    };
-}
-
-/// # Safety
-/// As for [`execute`].
-unsafe fn call(state: *mut c_void, args: *mut u64, run: impl FnOnce(&Filters, u32, u64, u64, u32) -> u32) {
-    // SAFETY: guaranteed by the caller.
-    let filters = unsafe { &*state.cast::<Filters>() };
-    let count = match filters.function {
-        Function::LowPass => 4,
-        Function::EarlyDrop { .. } => 5,
-    };
-    // SAFETY: guaranteed by the caller.
-    let args = unsafe { std::slice::from_raw_parts_mut(args, count) };
-    let random = if count == 5 { args[3] as u32 } else { 0 };
-    args[count - 1] = run(filters, args[0] as u32, args[1], args[2], random).into();
+    fn call(&self, _: u32, args: &mut [u64], _: Inside<'_>) {
+        let Some((result, args)) = args.split_last_mut() else { return };
+        let (value, index, now_us) = (args[0] as u32, args[1], args[2]);
+        let random = args.get(3).map_or(0, |random| *random as u32);
+        *result = match self.observes {
+            true => self.filters.result(value, index, now_us, random).0,
+            false => self.filters.execute(value, index, now_us, random),
+        }
+        .into();
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sync::quiescence::Domain;
 
     fn low_pass(settings: &str) -> Filter {
         let filter = Filter::low_pass(&[4u32.into()]).unwrap();
@@ -336,10 +323,9 @@ mod tests {
     fn an_observer_changes_nothing() {
         let filter = low_pass("SAMPLE 1000 1000 0");
         filter.filters.execute(100, 1, 0, 0);
-        let observer = filter.observer().unwrap().native();
+        let observer = filter.observer().unwrap();
         let mut args = [5u64, 1, 1_000_000, 0];
-        // SAFETY: the filter is alive, and has this many arguments.
-        unsafe { (observer.call)(observer.state, 0, args.as_mut_ptr()) };
+        native::call_native(&*observer, 0, &mut args, &Domain::new().reader().enter());
         assert_eq!((args[3], filter.filters.execute(100, 1, 0, 0)), (5, 100));
         filter.control("cell/1", b"").unwrap();
         assert_eq!(filter.filters.execute(7, 1, 5, 0), 7);

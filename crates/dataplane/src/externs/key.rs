@@ -4,9 +4,7 @@
 //! and for an index out of range, they use a random key that is drawn when the object is created and known to nobody. A
 //! MAC computed with it verifies only by chance, so programs need not check whether a key is set.
 
-use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +16,8 @@ use zeroize::Zeroize;
 use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
 use crate::offload::{Device, OnDevice};
-use crate::sync::quiescence::Domain;
+use crate::sync::published::Slot;
+use crate::sync::quiescence::{Domain, Inside};
 
 /// The maximum number of keys of one object.
 const MAX_KEYS: u64 = 1 << 20;
@@ -29,18 +28,14 @@ const SETTLE: Duration = Duration::from_millis(10);
 
 /// AES-128 keys by index. Packets use them without waiting while the control plane changes them.
 pub struct KeyTable {
-    keys: Box<[AtomicPtr<Aes128Key>]>,
-    unset: *mut Aes128Key,
+    keys: Box<[Slot<Aes128Key>]>,
+    /// The random key.
+    unset: Box<Aes128Key>,
     writer: Mutex<()>,
     domain: Arc<Domain>,
     /// What uses the keys instead, if the program does not run here.
     device: OnDevice,
 }
-
-// SAFETY: the table owns the keys that the pointers refer to; keys are Send and Sync.
-unsafe impl Send for KeyTable {}
-// SAFETY: readers load atomically and are inside the domain; writers hold the lock.
-unsafe impl Sync for KeyTable {}
 
 /// The error that a key's index is out of range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,10 +55,10 @@ impl KeyTable {
         }
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(|e| format!("no random numbers: {e}"))?;
-        let unset = Box::into_raw(Box::new(Aes128Key::new(&random)));
+        let unset = Box::new(Aes128Key::new(&random));
         random.zeroize();
         Ok(KeyTable {
-            keys: (0..size).map(|_| AtomicPtr::new(unset)).collect(),
+            keys: (0..size).map(|_| Slot::new()).collect(),
             unset,
             writer: Mutex::new(()),
             domain: domain.clone(),
@@ -116,39 +111,16 @@ impl KeyTable {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let slot = usize::try_from(index).ok().and_then(|i| self.keys.get(i));
         let Some(slot) = slot else { return Err(NoSuchKey { index, size: self.size() }) };
-        let old = slot.swap(key.map_or(self.unset, Box::into_raw), Ordering::AcqRel);
-        if old != self.unset {
-            // SAFETY: `old` came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
-            self.domain.retire(unsafe { Box::from_raw(old) });
+        if slot.set(key, &self.domain) {
             self.domain.settle(SETTLE);
         }
         Ok(())
     }
 
-    /// # Safety
-    /// The caller is inside the table's domain for as long as it uses the key.
+    /// The key of an index, or the random one. The thread must be inside the table's domain.
     #[inline(always)]
-    pub(super) unsafe fn key(&self, index: u64) -> &Aes128Key {
-        let mut key = self.unset;
-        if let Some(slot) = self.keys.get(index as usize) {
-            key = slot.load(Ordering::Acquire);
-        }
-        // SAFETY: never null; keys unlinked since the caller entered the domain are still alive.
-        unsafe { &*key }
-    }
-}
-
-impl Drop for KeyTable {
-    fn drop(&mut self) {
-        for slot in &mut self.keys {
-            let key = *slot.get_mut();
-            if key != self.unset {
-                // SAFETY: the table owns its keys, each linked once; exclusive access means no reader is left.
-                drop(unsafe { Box::from_raw(key) });
-            }
-        }
-        // SAFETY: created by Box::into_raw in `new`, freed only here.
-        drop(unsafe { Box::from_raw(self.unset) });
+    pub(super) fn key<'a>(&'a self, index: u64, inside: Inside<'a>) -> &'a Aes128Key {
+        self.keys.get(index as usize).and_then(|slot| slot.get(inside)).unwrap_or(&self.unset)
     }
 }
 
@@ -215,11 +187,8 @@ impl NativeExtern for KeyedAes {
 }
 
 impl KeyOf for KeyTable {
-    /// # Safety
-    /// `state` is a live [`KeyTable`], and the caller is inside its domain for as long as it uses the key.
     #[inline(always)]
-    unsafe fn key_of<'a>(state: *mut c_void, index: u64) -> &'a Aes128Key {
-        // SAFETY: guaranteed by the caller.
-        unsafe { (*state.cast::<KeyTable>()).key(index) }
+    fn key_of<'a>(&'a self, index: u64, inside: Inside<'a>) -> &'a Aes128Key {
+        self.key(index, inside)
     }
 }

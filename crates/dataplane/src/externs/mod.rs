@@ -11,31 +11,19 @@ mod round_keys;
 mod with_key;
 
 use std::collections::BTreeMap;
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_abi::BlockMethod;
 use hopwright_ir::interp::{self, ExternModel, Value};
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
 pub use key::{KeyTable, NoSuchKey};
 
+use crate::native;
+pub use crate::native::NativeCall;
 use crate::sync::quiescence::{Domain, Reader};
 use hopwright_abi::{from_limbs, limbs_of, push_limbs};
-
-/// How generated code calls an object's methods; see [`hopwright_abi::ExternHandle::call`]. A method is an index into
-/// [`NativeExtern::methods`].
-#[derive(Clone, Copy, Debug)]
-pub struct NativeCall {
-    /// The first argument of `call`.
-    pub state: *mut c_void,
-    /// The function. Called by a worker inside the object's domain.
-    pub call: unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64),
-    /// A faster entry point for an object's only method, if that computes one block from another.
-    pub block: Option<BlockMethod>,
-}
 
 /// An object of a P4 extern type.
 pub trait NativeExtern: Send + Sync + fmt::Debug {
@@ -163,12 +151,7 @@ impl ExternModel for Model {
         for arg in args.iter() {
             push_limbs(&mut limbs, &arg.bits, limbs_of(arg.width));
         }
-        let native = self.object.native();
-        let guard = self.reader.enter();
-        // SAFETY: the arguments have the number and widths that the method declares, the object is alive, and this
-        // thread is inside its domain.
-        unsafe { (native.call)(native.state, index, limbs.as_mut_ptr()) };
-        drop(guard);
+        native::call_native(&*self.object, index, &mut limbs, &self.reader.enter());
         let mut at = 0;
         for arg in args {
             let count = limbs_of(arg.width);

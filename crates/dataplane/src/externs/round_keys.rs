@@ -1,6 +1,5 @@
 //! `AesCmacRoundKeys` of `crypto.p4`: round keys for programs that compute AES in tables; and the key expansion in portable code.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use num_bigint::BigUint;
@@ -8,7 +7,8 @@ use num_traits::ToPrimitive;
 
 use super::key::KeyTable;
 use super::{NativeCall, NativeExtern};
-use crate::sync::quiescence::Domain;
+use crate::native::{self, Callee};
+use crate::sync::quiescence::{Domain, Inside};
 
 /// An `AesCmacRoundKeys` object.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl NativeExtern for RoundKeys {
     }
 
     fn native(&self) -> NativeCall {
-        NativeCall { state: Arc::as_ptr(&self.table).cast_mut().cast(), call: round_key, block: None }
+        native::call_of(self)
     }
 
     fn arguments(&self, _: u32) -> &'static [u32] {
@@ -51,16 +51,17 @@ impl NativeExtern for RoundKeys {
     }
 }
 
-/// # Safety
-/// `state` is a live [`KeyTable`], and the caller is inside its domain. `args` are four limbs: slot, round and room for the key, least
-/// significant first.
-unsafe extern "C" fn round_key(state: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: guaranteed by the caller.
-    let (args, table) = unsafe { (&mut *args.cast::<[u64; 4]>(), &*state.cast::<KeyTable>()) };
-    // SAFETY: guaranteed by the caller.
-    let key = unsafe { table.key(args[0]) }.cmac_round_key(args[1] as usize);
-    args[2] = key as u64;
-    args[3] = (key >> 64) as u64;
+impl Callee for RoundKeys {
+    /// Slot, round and room for the key, least significant first.
+    fn words(&self, _: u32) -> usize {
+        4
+    }
+
+    fn call(&self, _: u32, args: &mut [u64], inside: Inside<'_>) {
+        let key = self.table.key(args[0], inside).cmac_round_key(args[1] as usize);
+        args[2] = key as u64;
+        args[3] = (key >> 64) as u64;
+    }
 }
 
 /// The eleven round keys of a key (FIPS 197, section 5.2).

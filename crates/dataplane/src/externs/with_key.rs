@@ -1,11 +1,11 @@
 //! `Aes128WithKey` of `crypto.p4`: the block cipher under a key that the program computes.
 
-use std::ffi::c_void;
-
 use num_bigint::BigUint;
 
 use super::aes::encrypt_once;
 use super::{NativeCall, NativeExtern};
+use crate::native::{self, Callee};
+use crate::sync::quiescence::Inside;
 
 /// An `Aes128WithKey` object. It has no state.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl NativeExtern for WithKey {
     }
 
     fn native(&self) -> NativeCall {
-        NativeCall { state: std::ptr::null_mut(), call: encrypt, block: None }
+        native::call_of(self)
     }
 
     fn arguments(&self, _: u32) -> &'static [u32] {
@@ -36,13 +36,16 @@ impl NativeExtern for WithKey {
     }
 }
 
-/// # Safety
-/// `args` are six limbs: key, block and room for the result, each least significant first.
-unsafe extern "C" fn encrypt(_: *mut c_void, _: u32, args: *mut u64) {
-    // SAFETY: guaranteed by the caller.
-    let args = unsafe { &mut *args.cast::<[u64; 6]>() };
-    let number = |low: usize| u128::from(args[low + 1]) << 64 | u128::from(args[low]);
-    let result = encrypt_once(number(0), number(2));
-    args[4] = result as u64;
-    args[5] = (result >> 64) as u64;
+impl Callee for WithKey {
+    /// Key, block and room for the result, each least significant first.
+    fn words(&self, _: u32) -> usize {
+        6
+    }
+
+    fn call(&self, _: u32, args: &mut [u64], _: Inside<'_>) {
+        let number = |low: usize| u128::from(args[low + 1]) << 64 | u128::from(args[low]);
+        let result = encrypt_once(number(0), number(2));
+        args[4] = result as u64;
+        args[5] = (result >> 64) as u64;
+    }
 }

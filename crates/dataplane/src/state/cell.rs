@@ -20,8 +20,7 @@ struct Words(Box<[AtomicU64]>);
 impl Words {
     /// Allocates zeroed words. Pages that are never touched take no memory.
     fn new(count: usize) -> Words {
-        // SAFETY: an `AtomicU64` whose bytes are all zero is a valid one.
-        Words(unsafe { Box::new_zeroed_slice(count).assume_init() })
+        Words(bytemuck::zeroed_slice_box(count))
     }
 
     fn as_ptr(&self) -> *mut u64 {

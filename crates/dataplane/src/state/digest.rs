@@ -1,7 +1,6 @@
 //! The queue of digests from workers to the control plane: bounded, with preallocated buffers. Senders never wait. A
 //! digest is lost, and counted as lost, if no buffer is free.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +11,8 @@ use hopwright_ir::Type;
 use hopwright_ir::interp::{Digest, Value};
 use num_bigint::BigUint;
 
+use crate::native::{self, Callee};
+use crate::sync::quiescence::Inside;
 use hopwright_abi::from_limbs;
 
 /// The maximum number of digests in the queue.
@@ -69,7 +70,7 @@ impl Digests {
 
     /// Returns the handle that generated code uses. It is valid until this value moves or is dropped.
     pub(crate) fn handle(&self) -> ExternHandle {
-        ExternHandle { state: std::ptr::from_ref(self).cast_mut().cast(), size: 0, call: Some(send) }
+        native::handle_of(self)
     }
 
     /// Removes and returns the oldest digest.
@@ -107,19 +108,25 @@ fn varbit(words: &[u64]) -> Value {
     Value { bits: BigUint::from_bytes_be(&bytes[..length]), width: 8 * length as u32 }
 }
 
-unsafe extern "C" fn send(state: *mut c_void, which: u32, args: *mut u64) {
-    // SAFETY: `state` is from a handle made by `Digests::handle`, which lives as long as the program.
-    let digests = unsafe { &*state.cast_const().cast::<Digests>() };
-    let Some(&count) = digests.words.get(which as usize) else { return };
-    let Some(mut words) = digests.free.pop() else {
-        digests.lost.fetch_add(1, Ordering::Relaxed);
-        return;
-    };
-    words[0] = u64::from(which);
-    // SAFETY: generated code passes the limbs of the receiver and all fields.
-    words[1..=count].copy_from_slice(unsafe { std::slice::from_raw_parts(args, count) });
-    // Cannot fail: the queue has room for all buffers.
-    let _ = digests.waiting.push(words);
+impl Callee for Digests {
+    fn words(&self, which: u32) -> usize {
+        self.words.get(which as usize).copied().unwrap_or(0)
+    }
+
+    /// Queues a digest: the receiver and all fields.
+    fn call(&self, which: u32, args: &mut [u64], _: Inside<'_>) {
+        if which as usize >= self.words.len() {
+            return;
+        }
+        let Some(mut words) = self.free.pop() else {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        words[0] = u64::from(which);
+        words[1..=args.len()].copy_from_slice(args);
+        // Cannot fail: the queue has room for all buffers.
+        let _ = self.waiting.push(words);
+    }
 }
 
 impl fmt::Debug for Digests {

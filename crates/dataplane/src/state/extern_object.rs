@@ -84,7 +84,7 @@ impl ExternObject {
         }
     }
 
-    /// Returns the handle that generated code uses. For named externs it is empty: [`MachineProgram`] makes their
+    /// Returns the handle that generated code uses. For named externs it is empty: [`MachineProgram`](crate::executor) makes their
     /// handles.
     pub(crate) fn handle(&self) -> ExternHandle {
         let null = std::ptr::null_mut();

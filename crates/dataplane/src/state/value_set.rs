@@ -1,6 +1,5 @@
 //! Parser value sets: the members, which the control plane replaces as a whole, and the lookup.
 
-use std::ffi::c_void;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,14 +9,17 @@ use hopwright_ir::{MatchValue, ValueSet as Model, ValueSetId, bits, entry};
 use num_bigint::BigUint;
 
 use crate::control::ControlError;
+use crate::native;
 use crate::offload::OnDevice;
 use crate::sync::published::Published;
-use crate::sync::quiescence::Domain;
+use crate::sync::quiescence::{Domain, Inside};
 use hopwright_abi::{limbs_of, push_limbs};
 
 /// A parser value set.
 pub(crate) struct ValueSet {
     search: Published<Search>,
+    /// The number of limbs of the keys.
+    words: usize,
     /// The members that `search` was built from.
     members: Mutex<Vec<Vec<MatchValue>>>,
     /// What has them, too, if a device runs the program.
@@ -110,8 +112,10 @@ impl Pattern {
 impl ValueSet {
     /// Creates an empty set.
     pub(crate) fn new(model: &Model, domain: &Arc<Domain>) -> ValueSet {
+        let search = Search::new(model, &[]);
         ValueSet {
-            search: Published::new(Search::new(model, &[]), domain),
+            words: search.words,
+            search: Published::new(search, domain),
             members: Mutex::default(),
             device: OnDevice::default(),
         }
@@ -140,18 +144,18 @@ impl ValueSet {
 
     /// Returns the handle that generated code uses. It is valid until the set moves or is dropped.
     pub(crate) fn handle(&self) -> ValueSetHandle {
-        ValueSetHandle { contains, state: std::ptr::from_ref(self).cast() }
+        native::handle_of_set(self)
     }
-}
 
-unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
-    // SAFETY: `state` is from a handle made by `ValueSet::handle`, whose set lives as long as the program.
-    let set = unsafe { &*state.cast::<ValueSet>() };
-    // SAFETY: generated code runs inside the domain of its data plane.
-    let search = unsafe { set.search.within() };
-    // SAFETY: the caller passes the limbs of all keys.
-    let keys = unsafe { std::slice::from_raw_parts(keys, search.words) };
-    u64::from(search.contains(keys))
+    /// The number of limbs of the keys.
+    pub(crate) fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Whether keys are in the set, given as limbs.
+    pub(crate) fn contains(&self, keys: &[u64], inside: Inside<'_>) -> bool {
+        self.search.get(inside).contains(keys)
+    }
 }
 
 impl fmt::Debug for ValueSet {

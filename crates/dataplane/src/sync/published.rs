@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::sync::quiescence::{Domain, Guard};
+use crate::sync::quiescence::{Domain, Inside};
 
 /// A value and its domain. A replaced value is dropped once no reader can hold a reference to it.
 pub(crate) struct Published<T: Send + Sync + 'static> {
@@ -29,22 +29,54 @@ impl<T: Send + Sync> Published<T> {
         self.domain.retire(unsafe { Box::from_raw(old) });
     }
 
-    /// Returns the current value. The guard must belong to this cell's domain.
+    /// Returns the current value. The thread must be inside this cell's domain.
     #[inline]
-    pub(crate) fn get<'g>(&self, _guard: &'g Guard<'_>) -> &'g T {
-        // SAFETY: never null; a value unlinked since the guard's reader entered the domain is still alive, and the
-        // guard outlives the reference.
+    pub(crate) fn get<'a>(&'a self, _inside: Inside<'a>) -> &'a T {
+        // SAFETY: never null; a value unlinked since the thread entered the domain is still alive, and remains so for `'a`.
         unsafe { &*self.pointer.load(Ordering::Acquire) }
     }
+}
 
-    /// Returns the current value to a caller without a guard at hand.
-    ///
-    /// # Safety
-    /// The caller has entered this cell's domain and stays inside as long as it uses the reference.
-    #[inline]
-    pub(crate) unsafe fn within(&self) -> &T {
-        // SAFETY: never null; the caller's guarantee keeps the value alive.
-        unsafe { &*self.pointer.load(Ordering::Acquire) }
+/// A place for a value, which the control plane sets and workers read without waiting.
+pub(crate) struct Slot<T: Send + Sync + 'static>(AtomicPtr<T>);
+
+// SAFETY: the type owns the value, which may be used from and dropped on any thread.
+unsafe impl<T: Send + Sync> Send for Slot<T> {}
+// SAFETY: readers get shared references only; the value is Sync.
+unsafe impl<T: Send + Sync> Sync for Slot<T> {}
+
+impl<T: Send + Sync> Slot<T> {
+    /// An empty place.
+    pub(crate) fn new() -> Slot<T> {
+        Slot(AtomicPtr::default())
+    }
+
+    /// Replaces the value. Returns whether there was one, which is dropped once no reader of the domain can hold a reference to it.
+    pub(crate) fn set(&self, value: Option<Box<T>>, domain: &Domain) -> bool {
+        let old = self.0.swap(value.map_or(std::ptr::null_mut(), Box::into_raw), Ordering::AcqRel);
+        if old.is_null() {
+            return false;
+        }
+        // SAFETY: `old` came from Box::into_raw and was just unlinked; readers may still use it, so it is retired.
+        domain.retire(unsafe { Box::from_raw(old) });
+        true
+    }
+
+    /// Returns the value. The thread must be inside the domain of [`Slot::set`].
+    #[inline(always)]
+    pub(crate) fn get<'a>(&'a self, _inside: Inside<'a>) -> Option<&'a T> {
+        // SAFETY: null, or a value that is still alive, as in `Published::get`.
+        unsafe { self.0.load(Ordering::Acquire).as_ref() }
+    }
+}
+
+impl<T: Send + Sync> Drop for Slot<T> {
+    fn drop(&mut self) {
+        let value = *self.0.get_mut();
+        if !value.is_null() {
+            // SAFETY: created by Box::into_raw; exclusive access means no reader is left.
+            drop(unsafe { Box::from_raw(value) });
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 //! next; here workers never run a destructor.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -147,6 +148,25 @@ impl Drop for Reader {
 #[derive(Debug)]
 pub struct Guard<'a> {
     announcement: &'a AtomicU64,
+}
+
+impl Guard<'_> {
+    /// The thread is inside the domain for as long as the guard is borrowed.
+    pub(crate) fn inside(&self) -> Inside<'_> {
+        Inside(PhantomData)
+    }
+}
+
+/// Says that the thread is inside a domain, that of what it is used with, for a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Inside<'a>(PhantomData<&'a *const ()>);
+
+impl<'a> Inside<'a> {
+    /// # Safety
+    /// The thread is inside the domain for the time `'a`.
+    pub(crate) unsafe fn assume() -> Inside<'a> {
+        Inside(PhantomData)
+    }
 }
 
 impl Drop for Guard<'_> {

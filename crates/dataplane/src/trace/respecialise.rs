@@ -111,7 +111,7 @@ impl Traces {
     /// Returns the current trace function, if there is one.
     #[inline]
     pub(crate) fn run(&self, guard: &Guard<'_>) -> Option<RunBatch> {
-        self.code.get(guard).as_ref().map(TraceCode::run)
+        self.code.get(guard.inside()).as_ref().map(TraceCode::run)
     }
 
     /// Returns counts for a new executor.

@@ -129,7 +129,7 @@ pub(crate) struct Emitter<'a> {
     pub headers: HeaderTable,
     steps: Option<Variable>,
     pub cursor: Variable,
-    /// Start of the in-place suffix ([`crate::analysis::in_place_suffix`]), once one of its headers is extracted.
+    /// Start of the in-place suffix ([`hopwright_ir::analysis::in_place_suffix`]), once one of its headers is extracted.
     pub suffix_start: Variable,
     /// The egress port.
     port: Variable,

@@ -1,4 +1,4 @@
-//! The text form of trees, which `docs/trace-ir.md` describes. What [`print`] prints, [`parse`] reads.
+//! The text form of trees, which `docs/trace-ir.md` describes. What [`print()`] prints, [`parse()`] reads.
 
 mod parse;
 mod print;
