@@ -1,7 +1,7 @@
 //! The interpreter, the generic function and traces mean the same: programs in P4, packets that stay on traces, and packets
 //! that leave them at every kind of guard. Side exits are counted, so that the test knows which packets ran where.
 
-use crate::harness::{OnTraces, compare_traces};
+use crate::harness::{Machine, OnTraces, compare_traces};
 use hopwright_driver::compile_text;
 use hopwright_ir::Pipeline;
 
@@ -219,6 +219,50 @@ fn differential_one_path_has_one_trace() {
         let same = all.iter().filter(|packet| packet == &one).count() as u64;
         assert!(on_traces.completed >= same && on_traces.side_exits > 0, "{on_traces:?}");
     }
+}
+
+/// A varbit that moves has no code in traces.
+const MOVES: &str = r#"
+#include <core.p4>
+#include <v1model.p4>
+header first_t { bit<8> kind; }
+header list_t { bit<8> length; varbit<64> bytes; }
+header last_t { bit<8> x; }
+struct headers { first_t first; list_t list; last_t last; }
+struct metadata { }
+parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t s) {
+    state start { p.extract(hdr.first); transition select(hdr.first.kind) { 0: accept; default: list; } }
+    state list { p.extract(hdr.list, 8 * (bit<32>) p.lookahead<bit<8>>()); transition accept; }
+}
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control I(inout headers hdr, inout metadata meta, inout standard_metadata_t s) {
+    apply {
+        s.egress_spec = 1;
+        if (hdr.first.kind == 2) { hdr.last.setValid(); hdr.last.x = 7; }
+    }
+}
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t s) { apply { } }
+control C(inout headers hdr, inout metadata meta) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;
+
+#[test]
+fn differential_paths_without_code_are_left_out() {
+    let program = program("moves.p4", MOVES);
+    let [plain, stays, moves] = [[0, 2, 3, 4, 5], [1, 2, 3, 4, 5], [2, 2, 3, 4, 5]].map(|packet| packet.to_vec());
+    let all = [&plain[..], &stays, &moves, &moves];
+    let on_traces = compare_traces(&program, &all, &all).unwrap();
+    assert_eq!(on_traces, Some(OnTraces { completed: 2, side_exits: 2 }));
+    let mut machine = Machine::new(&program).unwrap();
+    let paths = |machine: &mut Machine, packets: &[&[u8]]| -> Vec<_> {
+        machine.profile(packets, (1, 0)).unwrap().into_iter().map(|(path, _)| path).collect()
+    };
+    let every = paths(&mut machine, &all[..3]);
+    let traces = machine.traces(&every, &[]).unwrap().expect("traces");
+    assert_eq!(traces.paths(), &every[..2]);
+    assert!(traces.left_out().is_some_and(|error| error.message.contains("varbit")));
+    assert!(machine.traces(&every[2..], &[]).unwrap().is_none());
 }
 
 /// Programs fold sums of words themselves. Sums, choices and bitwise results may be computed in the order of the packet.
