@@ -6,8 +6,10 @@ pub(crate) mod switch;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use hopwright_dataplane::{TracePass, trace_ir};
+use hopwright_dataplane::TracePass;
+use hopwright_dataplane::trace_ir::passes::Pass;
 use hopwright_ports::PortChoice;
 use hopwright_scion::control::layout::Layout;
 
@@ -258,29 +260,25 @@ pub(crate) struct Learning {
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
     /// Leave these passes over traces out
-    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_passes())]
     pub without: Vec<TracePass>,
 }
 
-/// A pass over traces.
+/// A layout of the router in pipes.
 fn layout(name: &str) -> Result<Layout, String> {
     let known = Layout::ALL.into_iter().find(|layout| layout.name() == name);
     known.ok_or_else(|| format!("there are {}", Layout::ALL.map(Layout::name).join(", ")))
 }
 
-/// A pass of the trace IR.
-fn trace_ir_pass(text: &str) -> Result<trace_ir::passes::Pass, String> {
-    trace_ir::passes::Pass::by_name(text).ok_or_else(|| {
-        let names = trace_ir::passes::Pass::ALL.map(trace_ir::passes::Pass::name);
-        format!("no such pass; there are {}", names.join(", "))
-    })
+/// Passes of the trace IR, by name.
+fn trace_ir_passes() -> impl TypedValueParser<Value = Pass> {
+    PossibleValuesParser::new(Pass::ALL.map(Pass::name)).try_map(|name| Pass::by_name(&name).ok_or("no such pass"))
 }
 
-fn trace_pass(text: &str) -> Result<TracePass, String> {
-    TracePass::by_name(text).ok_or_else(|| {
-        let names: Vec<&str> = TracePass::all().map(TracePass::name).collect();
-        format!("no such pass; there are {}", names.join(", "))
-    })
+/// All passes over traces, by name.
+fn trace_passes() -> impl TypedValueParser<Value = TracePass> {
+    PossibleValuesParser::new(TracePass::all().map(TracePass::name))
+        .try_map(|name| TracePass::by_name(&name).ok_or("no such pass"))
 }
 
 #[derive(Args, Debug)]
@@ -290,10 +288,9 @@ pub(crate) struct TraceIrArgs {
     /// Print the paths of all packets instead, as points of the program: also those without a trace
     #[arg(long)]
     pub paths: bool,
-    /// Run these passes of the trace IR, in this order, before packets are counted: guard-elimination, guard-hoisting,
-    /// guard-sinking, guard-coalescing
-    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_ir_pass, conflicts_with = "paths")]
-    pub passes: Vec<trace_ir::passes::Pass>,
+    /// Run these passes of the trace IR, in this order, before packets are counted
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_ir_passes(), conflicts_with = "paths")]
+    pub passes: Vec<Pass>,
     /// The capture
     #[arg(long, value_name = "FILE.pcap")]
     pub packets: PathBuf,
@@ -799,7 +796,7 @@ pub(crate) struct BenchScionArgs {
     #[arg(long, value_name = "LAYOUT", value_delimiter = ',', value_parser = layout, default_values_t = [Layout::Plain])]
     pub layout: Vec<Layout>,
     /// Leave these passes over traces out, to see what they gain
-    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_passes())]
     pub without: Vec<TracePass>,
     /// Count instructions by running a batch step by step, on machines without counters
     #[arg(long)]
@@ -843,7 +840,7 @@ pub(crate) struct BenchProgramsArgs {
     #[arg(long, value_name = "NUMBER", value_delimiter = ',')]
     pub entries: Vec<usize>,
     /// Leave these passes over traces out, to see what they gain
-    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_pass)]
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_passes())]
     pub without: Vec<TracePass>,
     /// Count instructions by running a batch step by step, on machines without counters
     #[arg(long)]

@@ -1,8 +1,7 @@
-//! Passes over trees. A pass takes a valid tree and leaves a valid one. What a packet does when it completes a trace stays the same;
-//! side exits may move, because a trace has no effects before its leaf.
+//! Passes over trees. A pass takes a valid tree and leaves a valid one. The same packets complete traces, with the same effects: only
+//! guard hoisting may let more of them leave. Side exits may move, because a trace has no effects before its leaf.
 //!
-//! To add a pass: write a function from tree to tree in a file of its own, add it to [`Pass`] and to `run`, and describe what it does
-//! by examples in `crates/jit/tests/traces`. A test runs every pass on random trees and packets.
+//! `docs/trace-ir.md` says how to add one.
 
 mod guard_coalescing;
 mod guard_elimination;
@@ -26,17 +25,22 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// All passes, in the order in which they help each other.
+    /// All passes, in the order in which traces that are compiled get them.
     pub const ALL: [Pass; 4] = [Pass::GuardElimination, Pass::GuardHoisting, Pass::GuardSinking, Pass::GuardCoalescing];
+
+    /// The name and the function.
+    fn entry(self) -> (&'static str, fn(&mut TraceIr)) {
+        match self {
+            Pass::GuardElimination => ("guard-elimination", guard_elimination::run),
+            Pass::GuardHoisting => ("guard-hoisting", guard_hoisting::run),
+            Pass::GuardSinking => ("guard-sinking", guard_sinking::run),
+            Pass::GuardCoalescing => ("guard-coalescing", guard_coalescing::run),
+        }
+    }
 
     /// The name on command lines and in tests.
     pub fn name(self) -> &'static str {
-        match self {
-            Pass::GuardElimination => "guard-elimination",
-            Pass::GuardHoisting => "guard-hoisting",
-            Pass::GuardSinking => "guard-sinking",
-            Pass::GuardCoalescing => "guard-coalescing",
-        }
+        self.entry().0
     }
 
     /// The pass with this name.
@@ -46,12 +50,7 @@ impl Pass {
 
     /// Runs the pass over a valid tree.
     pub fn run(self, ir: &mut TraceIr) {
-        match self {
-            Pass::GuardElimination => guard_elimination::run(ir),
-            Pass::GuardHoisting => guard_hoisting::run(ir),
-            Pass::GuardSinking => guard_sinking::run(ir),
-            Pass::GuardCoalescing => guard_coalescing::run(ir),
-        }
+        self.entry().1(ir);
         debug_assert_eq!(verify(ir), Ok(()), "after {}", self.name());
     }
 }
