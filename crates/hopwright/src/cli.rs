@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Asm(AsmArgs),
     /// Print the traces that are learned from packets, and why packets leave them
     ///
-    /// Runs the packets of a capture, learns traces of their most frequent paths as a switch does, and prints these in the trace IR
+    /// Runs the packets of a capture or a packet test, learns traces of their most frequent paths as a switch does, and prints these in the trace IR
     /// with the number of packets at each block and side exit. Then come the reasons for side exits, the most frequent first.
     /// docs/trace-ir.md explains how to read it. Fails if fewer than half of the packets would complete a trace.
     TraceIr(TraceIrArgs),
@@ -243,8 +243,8 @@ pub(crate) struct AsmArgs {
     /// Print the code generator's intermediate representation (Cranelift IR) instead
     #[arg(long)]
     pub clif: bool,
-    /// Print the code of the traces that the packets of this capture lead to, instead of the code for all packets
-    #[arg(long, value_name = "FILE.pcap", conflicts_with = "clif")]
+    /// Print the code of the traces that the packets of this capture or packet test (.stf) lead to, instead of the code for all packets
+    #[arg(long, value_name = "FILE", conflicts_with = "clif")]
     pub packets: Option<PathBuf>,
     #[command(flatten)]
     pub learning: Learning,
@@ -256,7 +256,7 @@ pub(crate) struct Learning {
     /// Table entries: the `add` and `setdefault` lines of an STF file
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,
-    /// Port the packets arrive at
+    /// Port the packets of a capture arrive at
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub port: u16,
     /// Leave these passes over traces out
@@ -291,8 +291,8 @@ pub(crate) struct TraceIrArgs {
     /// Run these passes of the trace IR, in this order, before packets are counted
     #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_ir_passes(), conflicts_with = "paths")]
     pub passes: Vec<Pass>,
-    /// The capture
-    #[arg(long, value_name = "FILE.pcap")]
+    /// The packets: a capture, or a packet test (.stf)
+    #[arg(long, value_name = "FILE")]
     pub packets: PathBuf,
     #[command(flatten)]
     pub learning: Learning,

@@ -15,8 +15,9 @@ use crate::failure::Failure;
 /// Prints the code.
 pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
-    if let Some(capture) = &args.packets {
-        let learned = trace_ir::learn(&pipeline, &trace_ir::read(capture)?, &args.learning)?;
+    if let Some(packets) = &args.packets {
+        let received = trace_ir::read(packets, args.learning.port)?;
+        let learned = trace_ir::learn(&pipeline, &received, &args.learning)?;
         let Some(code) = &learned.code else {
             return Err(Failure::message("no traces: too few packets would complete one"));
         };

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use hopwright_stf::{Engine, Script};
+use hopwright_stf::Engine;
+use hopwright_stf::script::{Command, Script};
 
 use crate::cli::StfArgs;
 use crate::compile;
@@ -41,6 +42,15 @@ pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
 /// Sets up an engine by a file's `add`, `setdefault` and similar lines.
 pub(crate) fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Failure> {
     Ok(hopwright_stf::configure(&read(file)?, engine)?)
+}
+
+/// The packets of a file and the ports at which they arrive.
+pub(crate) fn packets(file: &Path) -> Result<Vec<(u16, Vec<u8>)>, Failure> {
+    let packet = |(_, command): (u32, Command)| match command {
+        Command::Packet { port, bytes } => Some((port, bytes)),
+        _ => None,
+    };
+    Ok(read(file)?.commands.into_iter().filter_map(packet).collect())
 }
 
 fn read(file: &Path) -> Result<Script, Failure> {

@@ -19,8 +19,12 @@ use crate::compile;
 use crate::engine::{data_plane, one_by_one};
 use crate::failure::Failure;
 
-/// A packet and when it was received, in microseconds.
-pub(crate) type Received = (u64, Vec<u8>);
+/// A packet as it was received.
+pub(crate) struct Received {
+    now_us: u64,
+    port: u16,
+    bytes: Vec<u8>,
+}
 
 /// What a program learned from packets.
 pub(crate) struct Learned {
@@ -32,16 +36,23 @@ pub(crate) struct Learned {
     pub code: Option<TraceCode>,
 }
 
-/// The packets of a capture.
-pub(crate) fn read(capture: &Path) -> Result<Vec<Received>, Failure> {
-    let mut input = hopwright_ports::pcap::open(capture)?;
-    let mut packets = Vec::new();
-    while let Some(packet) = input.next_packet() {
-        let packet = packet.map_err(|e| Failure::message(format!("{}: {e}", capture.display())))?;
-        packets.push((packet.timestamp.as_micros() as u64, packet.data.into_owned()));
-    }
+/// The packets of a packet test, or of a capture. Those of a capture arrive at a port.
+pub(crate) fn read(file: &Path, port: u16) -> Result<Vec<Received>, Failure> {
+    let packets: Vec<Received> = if file.extension().is_some_and(|extension| extension == "stf") {
+        let packets = stf::packets(file)?.into_iter();
+        packets.map(|(port, bytes)| Received { now_us: 0, port, bytes }).collect()
+    } else {
+        let mut input = hopwright_ports::pcap::open(file)?;
+        let mut packets = Vec::new();
+        while let Some(packet) = input.next_packet() {
+            let packet = packet.map_err(|e| Failure::message(format!("{}: {e}", file.display())))?;
+            let now_us = packet.timestamp.as_micros() as u64;
+            packets.push(Received { now_us, port, bytes: packet.data.into_owned() });
+        }
+        packets
+    };
     if packets.is_empty() {
-        return Err(Failure::message(format!("{}: no packets", capture.display())));
+        return Err(Failure::message(format!("{}: no packets", file.display())));
     }
     Ok(packets)
 }
@@ -54,8 +65,8 @@ pub(crate) fn learn(pipeline: &Arc<Pipeline>, packets: &[Received], args: &Learn
         stf::configure(entries, &mut engine)?;
     }
     vdp.start_profiling(packets.len()).map_err(Failure::message)?;
-    for (now_us, packet) in packets {
-        engine.process(args.port, packet, *now_us).map_err(Failure::message)?;
+    for Received { now_us, port, bytes } in packets {
+        engine.process(*port, bytes, *now_us).map_err(Failure::message)?;
     }
     let profile = vdp.take_profile().ok_or_else(|| Failure::message("no packets"))?;
     let code = vdp.compile_traces(&profile, &args.without).map_err(Failure::message)?;
@@ -69,10 +80,10 @@ fn count(pipeline: &Arc<Pipeline>, ir: &TraceIr, packets: &[Received], args: &Le
         stf::configure(entries, &mut engine)?;
     }
     let (mut counts, parents) = (Counts::default(), ir.parents());
-    for (i, (now_us, packet)) in packets.iter().enumerate() {
+    for (i, Received { now_us, port, bytes }) in packets.iter().enumerate() {
         let mut recording = Recording::new(pipeline);
-        engine.executor.process_observed(packet, args.port, *now_us, &mut recording);
-        let input = Input { packet, port: args.port, now_us: *now_us };
+        engine.executor.process_observed(bytes, *port, *now_us, &mut recording);
+        let input = Input { packet: bytes, port: *port, now_us: *now_us };
         let outcome = eval::run(ir, input, &mut recording);
         let outcome = outcome.map_err(|e| Failure::message(format!("packet {}: {e}", i + 1)))?;
         counts.add(&parents, &outcome);
@@ -99,7 +110,7 @@ fn reasons(ir: &TraceIr, counts: &Counts) -> String {
 /// Prints the traces.
 pub(crate) fn run(args: &TraceIrArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
-    let received = read(&args.packets)?;
+    let received = read(&args.packets, args.learning.port)?;
     let Learned { vdp, profile, code } = &learn(&pipeline, &received, &args.learning)?;
     let (packets, paths) = (profile.packets(), profile.paths());
     let text = match code.as_ref().and_then(|code| Some((code, vdp.trace_ir(code)?))) {
