@@ -1,9 +1,10 @@
-//! What a design costs and why: estimates by P4 line and by engine, the longest way through the pipeline, the stages that limit the
-//! clock.
+//! What a design costs and why: estimates by P4 line and by engine, the longest way through the pipeline, the stages and the fan-out that
+//! limit the clock.
 //!
 //! Figures of engines are measured by place and route (`docs/fpga.md`); those of gates and registers are counted. The estimate is for a
 //! LUT with four inputs; one with six needs about half.
 
+mod fanout;
 mod html;
 mod text;
 
@@ -24,6 +25,12 @@ use crate::sharing::Engine;
 
 /// The most kinds of slow stages.
 const SLOWEST: usize = 8;
+
+/// The most values with many loads.
+const WIDEST: usize = 8;
+
+/// Loads that are many.
+const MANY_LOADS: u32 = 16;
 
 /// A kind of parts, such as tables or ciphers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +107,21 @@ pub struct SlowStage {
     pub chain: Vec<String>,
 }
 
+/// A value that many inputs of gates and registers take.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WideValue {
+    /// The loads of the bit that has most, in one cycle.
+    pub loads: u32,
+    /// The stage of the signal or register that has them.
+    pub stage: u32,
+    /// What makes the value.
+    pub what: String,
+    /// The place in the program.
+    pub place: String,
+    /// Its text.
+    pub text: String,
+}
+
 /// The report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -141,6 +163,8 @@ pub struct Report {
     pub stages_over: u32,
     /// Why the clock is what it is: the slowest stages.
     pub slowest: Vec<SlowStage>,
+    /// The values with most loads, one a line of the program.
+    pub widest: Vec<WideValue>,
     /// Bits that are carried, by stage.
     pub bits_by_stage: Vec<u64>,
 }
@@ -252,6 +276,7 @@ impl Reporter<'_> {
             stage_delay: target.stage_delay,
             stages_over: schedule.delays.iter().filter(|delay| **delay > target.stage_delay).count() as u32,
             slowest: self.slowest(),
+            widest: self.widest(),
             bits_by_stage,
         }
     }
@@ -471,6 +496,27 @@ impl Reporter<'_> {
             }
         }
         slowest
+    }
+
+    /// Of each line the value with most loads.
+    fn widest(&self) -> Vec<WideValue> {
+        let Hardware { core, schedule, .. } = self.hardware;
+        let fanouts = fanout::of(&core.design, schedule);
+        let mut values: Vec<_> = core.design.nodes.iter().zip(fanouts).collect();
+        values.retain(|(_, fanout)| fanout.loads >= MANY_LOADS);
+        values.sort_by_key(|(_, fanout)| std::cmp::Reverse(fanout.loads));
+        let mut widest: Vec<WideValue> = Vec::new();
+        for (node, fanout) in values {
+            let place = self.place(node.span);
+            if widest.len() == WIDEST {
+                break;
+            }
+            if widest.iter().all(|other| other.place != place) {
+                let (what, text) = (self.word(node), text_of(&self.p.sources, node.span));
+                widest.push(WideValue { loads: fanout.loads, stage: fanout.stage, what, place, text });
+            }
+        }
+        widest
     }
 }
 

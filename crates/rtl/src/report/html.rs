@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Cost, EngineUse, Report};
+use super::{Cost, EngineUse, Report, WideValue};
 
 /// Pixels of the picture.
 const WIDTH: f64 = 1100.0;
@@ -87,7 +87,19 @@ impl Report {
         for slow in &self.slowest {
             let _ = writeln!(out, "<li>{}", escaped(&self.slow(slow)));
         }
-        out.push_str("</ul>\n</html>\n");
+        let _ = write!(
+            out,
+            "</ul>\n<p>{}</p>\n<table><tr><th>loads<th>stage<th class=\"t\">what<th class=\"t\">line<th class=\"t\">text\n",
+            self.fanout()
+        );
+        for WideValue { loads, stage, what, place, text } in &self.widest {
+            let (what, place, text) = (escaped(what), escaped(self.short(place)), escaped(text));
+            let _ = writeln!(
+                out,
+                "<tr><td>{loads}<td>{stage}<td class=\"t\">{what}<td class=\"t\">{place}<td class=\"t\"><code>{text}</code>"
+            );
+        }
+        out.push_str("</table>\n</html>\n");
         out
     }
 

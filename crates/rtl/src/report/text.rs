@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Cost, GATES, Report, SlowStage, Step};
+use super::{Cost, GATES, Report, SlowStage, Step, WideValue};
 
 /// Lines of the program that are shown.
 const LINES: usize = 20;
@@ -40,6 +40,11 @@ impl Report {
             self.clock_mhz,
             levels(self.stage_delay)
         )
+    }
+
+    /// What is said of the values with most loads.
+    pub(super) fn fanout(&self) -> &'static str {
+        "Values with most loads, the inputs of gates and registers that take them in a cycle. The more, the farther apart, and the slower:"
     }
 
     /// What is said of the line that takes most.
@@ -155,6 +160,10 @@ impl Report {
         let _ = writeln!(out, "\n{} The slowest stages:", self.clock());
         for slow in &self.slowest {
             let _ = writeln!(out, "  {}", self.slow(slow));
+        }
+        let _ = writeln!(out, "\n{}", self.fanout());
+        for WideValue { loads, stage, what, place, text } in &self.widest {
+            let _ = writeln!(out, "{loads:>6} loads  stage {stage:<4} {what}: {}  {text}", self.short(place));
         }
         out
     }

@@ -3,5 +3,6 @@
 mod generated;
 mod harness;
 mod packet_tests;
+mod report;
 mod simulation;
 mod verilog;
