@@ -289,6 +289,13 @@ class BfRuntime(unittest.TestCase):
             lpf.entry_add(ALL, [lpf.make_key([gc.KeyTuple("$LPF_INDEX", 16)])], [lpf.make_data(settings)])
         with Refused(self, "INVALID_ARGUMENT"):
             lpf.entry_add(ALL, [at], [lpf.make_data(settings[:1])])
+        # A request that is refused for its second cell changes none.
+        other = lpf.make_key([gc.KeyTuple("$LPF_INDEX", 2)])
+        wrong = settings[:3] + [gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 33)]
+        with Refused(self, "ABORTED", "INVALID_ARGUMENT"):
+            lpf.entry_add(ALL, [other, at], [lpf.make_data(settings), lpf.make_data(wrong)],
+                          atomicity=PB.WriteRequest.ROLLBACK_ON_ERROR)
+        self.assertEqual(list(lpf.entry_get(ALL, None, {"from_hw": False})), [])
 
         early = [gc.DataTuple("$WRED_SPEC_TIME_CONSTANT_NS", float_val=1000.0), gc.DataTuple("$WRED_SPEC_MIN_THRESH_CELLS", 10),
                  gc.DataTuple("$WRED_SPEC_MAX_THRESH_CELLS", 20), gc.DataTuple("$WRED_SPEC_MAX_PROBABILITY", float_val=0.5)]
@@ -456,6 +463,8 @@ class BfRuntime(unittest.TestCase):
         with Refused(self, "NOT_FOUND"):
             ports.entry_add(ALL, [ports.make_key([gc.KeyTuple("$DEV_PORT", 99)])],
                             [ports.make_data([gc.DataTuple("$PORT_ENABLE", bool_val=True)])])
+        with Refused(self, "INVALID_ARGUMENT"):
+            ports.entry_mod(ALL, [at], [ports.make_data([gc.DataTuple("$SPEED", str_val="BF_SPEED_7G")])])
         # What leaves at a port in loopback comes back there: the second time the entry sends it on.
         ports.entry_mod(ALL, [at], [ports.make_data([gc.DataTuple("$LOOPBACK_MODE", str_val="BF_LPBK_MAC_NEAR")])])
         table, key = self.switched()

@@ -8,7 +8,9 @@ use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Device, EnginePolicy, Program};
 use prost::Message as _;
 
-use crate::proto::{self, entity::Entity, table_entry, update, write_request::Atomicity};
+use crate::proto::{
+    self, entity::Entity, set_forwarding_pipeline_config_request::Action, table_entry, update, write_request::Atomicity,
+};
 use crate::schema::{Object, Table};
 use crate::service;
 use crate::state::State;
@@ -22,6 +24,7 @@ const UPDATES: usize = 16;
 
 /// A device without ports, and its controller.
 pub struct Controller {
+    program: &'static str,
     device: Device,
     state: Mutex<State>,
     /// Takes up changes of packet generators.
@@ -37,6 +40,8 @@ pub struct Heard {
     pub refused: u64,
     /// Entries that were found by reads.
     pub found: u64,
+    /// Programs that were checked or started.
+    pub programs: u64,
     /// Entries that there were at the end.
     pub entries: u64,
 }
@@ -48,17 +53,18 @@ impl Controller {
     /// If it does not compile.
     pub fn new(program: &'static str) -> Controller {
         let config = v1::ForwardingPipelineConfig { p4_device_config: program.into(), ..Default::default() };
-        let program = Program::from_config(&config).unwrap_or_else(|failure| panic!("{}", failure.message));
-        let vdp = program.data_plane(EnginePolicy::Interp).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let runs = Program::from_config(&config).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let vdp = runs.data_plane(EnginePolicy::Interp).unwrap_or_else(|failure| panic!("{}", failure.message));
         let (switch, worker) = SwitchBuilder::new(vdp).pool(0, FrameSize::for_mtu(68)).build().expect("a switch");
         let tenant = switch.default_tenant().clone();
-        let device = Device::new(0, tenant, EnginePolicy::Interp).with_program(program);
-        Controller { device, state: Mutex::default(), worker: Mutex::new(worker) }
+        let device = Device::new(0, tenant, EnginePolicy::Interp).with_program(runs);
+        Controller { program, device, state: Mutex::default(), worker: Mutex::new(worker) }
     }
 
-    /// Requests one behind the other, each behind its kind (odd: a read) and its length. Ids of tables and actions that there are
-    /// not are made some that there are. What is refused has a reason, an entry that is found is found by its key, and once all
-    /// entries are deleted there are none.
+    /// Requests one behind the other, each behind its kind (0: a write, 1: a read, 2: a write whose ids stay as they are, 3: a
+    /// program) and its length. Ids of tables and actions that there are not are made some that there are, and a program that begins
+    /// with a space is the fuzzer's. What is refused has a reason, and changes nothing if the whole request is; an entry that is found
+    /// is found by its key, and once all entries are deleted there are none.
     ///
     /// # Panics
     /// If this is not so.
@@ -69,10 +75,10 @@ impl Controller {
             let length = usize::from(u16::from_be_bytes([head[1], head[2]]));
             let (request, more) = more.split_at(length.min(more.len()));
             rest = more;
-            if head[0] & 1 == 0 {
-                self.write(request, &mut heard);
-            } else {
-                self.read(request, &mut heard);
+            match head[0] % 4 {
+                1 => self.read(request, &mut heard),
+                3 => self.set_program(request, &mut heard),
+                kind => self.write(request, kind == 0, &mut heard),
             }
         }
         heard.entries = self.delete_all();
@@ -83,18 +89,28 @@ impl Controller {
         service::refresh(&self.state, &self.device, "").unwrap_or_else(|failure| panic!("{}", failure.message))
     }
 
-    fn write(&self, request: &[u8], heard: &mut Heard) {
+    fn write(&self, request: &[u8], repairs: bool, heard: &mut Heard) {
         let Ok(mut request) = proto::WriteRequest::decode(request) else { return };
         let mut state = self.state();
         request.updates.truncate(UPDATES);
-        for entity in request.updates.iter_mut().filter_map(|u| u.entity.as_mut()?.entity.as_mut()) {
+        for entity in request.updates.iter_mut().filter_map(|u| u.entity.as_mut()?.entity.as_mut()).filter(|_| repairs)
+        {
             repair(&state, entity);
         }
         if request.atomicity == Atomicity::DataplaneAtomic as i32 {
             // The worker runs only when it is told to.
             request.atomicity = Atomicity::RollbackOnError as i32;
         }
+        let whole = request.atomicity != Atomicity::ContinueOnError as i32;
+        let before = if whole { self.everything(&state) } else { Vec::new() };
         let applied = service::apply(&mut state, &self.device, &request);
+        let refused = applied.as_ref().is_err() || applied.iter().flatten().any(Result::is_err);
+        if whole && refused {
+            let after = self.everything(&state);
+            let differs = after.iter().zip(&before).find(|(after, before)| after != before);
+            let same = after.len() == before.len() && differs.is_none();
+            assert!(same, "{applied:?}: a request that is refused changes nothing; {differs:?}");
+        }
         self.step();
         match applied {
             Ok(results) => {
@@ -106,6 +122,42 @@ impl Controller {
                 }
             }
             Err(failure) => assert!(!failure.message.is_empty(), "refused without a reason"),
+        }
+    }
+
+    /// All entries of all tables, but for counters, meters and large registers.
+    fn everything(&self, state: &State) -> Vec<Vec<u8>> {
+        let read = |table: &&Table| match table.object {
+            Object::Counter | Object::Meter(_) => false,
+            Object::Register | Object::PortMetadata { .. } => table.size <= 64,
+            _ => true,
+        };
+        let tables = state.schema.tables.iter().filter(read);
+        let all = tables.map(|table| of(proto::TableEntry { table_id: table.id, ..Default::default() }));
+        let found = all.map(|all| read::find(state, &self.device, &all));
+        let found = found.flat_map(|found| found.unwrap_or_else(|failure| panic!("{}", failure.message)));
+        found.map(|entity| proto::Entity { entity: Some(entity) }.encode_to_vec()).collect()
+    }
+
+    fn set_program(&self, request: &[u8], heard: &mut Heard) {
+        let Ok(mut request) = proto::SetForwardingPipelineConfigRequest::decode(request) else { return };
+        let Ok(action) = Action::try_from(request.action) else { return };
+        for profile in request.config.iter_mut().flat_map(|config| &mut config.profiles) {
+            if profile.binary.first() == Some(&b' ') {
+                profile.binary = self.program.into();
+            }
+        }
+        match service::configure(&self.state, &self.device, action, &request.config) {
+            Err(failure) => assert!(!failure.message.is_empty(), "refused without a reason"),
+            Ok(()) => heard.programs += 1,
+        }
+        self.step();
+        if self.device.device_config().is_ok_and(|runs| runs != self.program) {
+            self.everything(&self.state());
+            self.device
+                .replace_program(self.program.as_bytes())
+                .unwrap_or_else(|failure| panic!("{}", failure.message));
+            self.step();
         }
     }
 
@@ -227,5 +279,155 @@ fn repair(state: &State, entity: &mut Entity) {
         Entity::TableAttribute(attribute) => known(&mut attribute.table_id),
         Entity::TableOperation(operation) => known(&mut operation.table_id),
         Entity::ObjectId(_) | Entity::Handle(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::{DataField, KeyField, TableData, TableKey, data_field as data, key_field as key};
+    use crate::schema::{Field, Key, Matching, Ty};
+
+    /// Requests that mostly make sense. Numbers are few, so that requests meet each other's entries.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: u64) -> u64 {
+            // Xorshift, by Marsaglia.
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % bound
+        }
+
+        fn one_in(&mut self, bound: u64) -> bool {
+            self.below(bound) == 0
+        }
+
+        fn of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
+            let at = self.below(all.len().max(1) as u64);
+            all.get(at as usize)
+        }
+
+        fn number(&mut self, bits: u32) -> Vec<u8> {
+            let length = if self.one_in(50) { self.below(20) } else { u64::from(bits.div_ceil(8)) };
+            let mut bytes = vec![0; length as usize];
+            let value = match self.below(8) {
+                0 => self.below(1 << 16),
+                1 => 68,
+                2 => 16 * self.below(80),
+                _ => self.below(4),
+            };
+            bytes.iter_mut().rev().zip(value.to_le_bytes()).for_each(|(to, from)| *to = from);
+            if self.one_in(30) {
+                bytes.fill(0xff);
+            }
+            bytes
+        }
+
+        fn key(&mut self, key: &Key) -> KeyField {
+            let bits = key.ty.bits();
+            let matching = match self.one_in(60) {
+                true => Matching::Lpm,
+                false => key.matching,
+            };
+            let value = self.number(bits);
+            let match_type = match matching {
+                Matching::Exact => key::MatchType::Exact(key::Exact { value }),
+                Matching::Lpm => {
+                    let prefix_len = self.below(u64::from(bits) + 2) as i32 - i32::from(self.one_in(20));
+                    key::MatchType::Lpm(key::Lpm { value, prefix_len })
+                }
+                Matching::Ternary => key::MatchType::Ternary(key::Ternary { value, mask: self.number(bits) }),
+                Matching::Range => key::MatchType::Range(key::Range { low: value, high: self.number(bits) }),
+                Matching::Optional => key::MatchType::Optional(key::Optional { value, is_valid: !self.one_in(3) }),
+            };
+            KeyField { field_id: key.id, match_type: Some(match_type).filter(|_| !self.one_in(60)) }
+        }
+
+        fn field(&mut self, field: &Field) -> DataField {
+            let other = if self.one_in(50) { self.below(7) } else { 7 };
+            let numbers = |this: &mut Random| (0..this.below(4)).map(|_| this.below(6) as u32).collect();
+            let value = match (other, field.ty, field.repeated) {
+                (0, ..) | (7, Ty::Bool, true) => {
+                    data::Value::BoolArrVal(data::BoolArray { val: (0..self.below(4)).map(|n| n != 1).collect() })
+                }
+                (1, ..) | (7, _, true) => data::Value::IntArrVal(data::IntArray { val: numbers(self) }),
+                (2, ..) | (7, Ty::Bool, _) => data::Value::BoolVal(!self.one_in(3)),
+                (3, ..) | (7, Ty::Float, _) => data::Value::FloatVal(self.below(1000) as f32 - 1.0),
+                (4, ..) => data::Value::StrVal("?".into()),
+                (_, Ty::Text(choices), _) => data::Value::StrVal(self.of(choices).copied().unwrap_or("").into()),
+                (_, ty, _) if ty.bits() > 1000 => data::Value::Stream(vec![0xab; 16 * self.below(5) as usize]),
+                (_, ty, _) => data::Value::Stream(self.number(ty.bits())),
+            };
+            DataField { field_id: field.id, value: Some(value).filter(|_| !self.one_in(60)) }
+        }
+
+        fn entry(&mut self, schema: &crate::schema::Schema) -> proto::TableEntry {
+            let table = self.of(&schema.tables).expect("there are tables").clone();
+            let keyless = self.one_in(10);
+            let fields = table.keys.iter().filter(|_| !keyless).map(|key| self.key(key)).collect();
+            let action = self.of(&table.actions).filter(|_| !table.actions.is_empty()).cloned();
+            let action = action.filter(|_| !self.one_in(8));
+            // Members and groups exclude each other, and so on.
+            let share = 1 + self.below(4);
+            let own = action.iter().flat_map(|action| action.data.clone()).collect::<Vec<_>>();
+            let common = table.data.iter().filter(|_| self.one_in(share)).cloned().collect::<Vec<_>>();
+            let data = TableData {
+                action_id: action.map_or(0, |action| action.id),
+                fields: own.iter().chain(&common).map(|field| self.field(field)).collect(),
+            };
+            proto::TableEntry {
+                table_id: table.id,
+                value: Some(table_entry::Value::Key(TableKey { fields })),
+                data: Some(data).filter(|_| !self.one_in(8)),
+                is_default_entry: self.one_in(16),
+                table_flags: Some(proto::TableFlags { mod_del: self.one_in(2), ..Default::default() }),
+                ..Default::default()
+            }
+        }
+
+        /// A request with its head.
+        fn request(&mut self, schema: &crate::schema::Schema) -> Vec<u8> {
+            let read = self.one_in(5);
+            let count = 1 + self.below(5);
+            let entries = (0..count).map(|_| self.entry(schema)).collect::<Vec<_>>();
+            let bytes = match read {
+                true => proto::ReadRequest { entities: entries.into_iter().map(of).collect(), ..Default::default() }
+                    .encode_to_vec(),
+                false => {
+                    let updates = entries.into_iter().map(|entry| {
+                        // Most are inserted.
+                        let kind = if self.one_in(2) { 1 } else { self.below(8) as i32 };
+                        proto::Update { r#type: kind, entity: Some(of(entry)) }
+                    });
+                    let updates = updates.collect();
+                    let atomicity = self.below(3) as i32;
+                    proto::WriteRequest { updates, atomicity, ..Default::default() }.encode_to_vec()
+                }
+            };
+            let [.., high, low] = bytes.len().to_be_bytes();
+            [&[u8::from(read), high, low], bytes.as_slice()].concat()
+        }
+    }
+
+    /// So many sequences of requests, by the variable `HOPWRIGHT_REQUESTS`.
+    #[test]
+    fn random_requests_leave_nothing_behind() {
+        let controller = Controller::new(include_str!("../../../tests/bfruntime/router.p4"));
+        let schema = controller.state().schema.clone();
+        let count = std::env::var("HOPWRIGHT_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+        let mut all = Heard::default();
+        for seed in 1..=count {
+            let mut random = Random(seed);
+            let requests = (0..20).flat_map(|_| random.request(&schema)).collect::<Vec<_>>();
+            let heard = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| controller.requests(&requests)));
+            let heard = heard.unwrap_or_else(|_| panic!("seed {seed}"));
+            all.updates += heard.updates;
+            all.refused += heard.refused;
+            all.found += heard.found;
+            all.entries += heard.entries;
+        }
+        assert!(all.updates - all.refused > count && all.found > count && all.entries > count, "{all:?}");
     }
 }

@@ -406,9 +406,9 @@ impl Read<'_> {
                     (&found.nodes, [NODES, EXCLUSION_VALID, EXCLUSION]),
                     (&found.ecmps, [ECMPS, ECMP_EXCLUSION_VALID, ECMP_EXCLUSION]),
                 ] {
-                    data.push(numbers(ids, all.iter().map(|a| a.id).collect()));
-                    data.push(truths(valid, all.iter().map(|a| a.exclusion.is_some()).collect()));
-                    data.push(numbers(exclusion, all.iter().map(|a| u32::from(a.exclusion.unwrap_or(0))).collect()));
+                    data.push(numbers(ids, all.keys().copied().collect()));
+                    data.push(truths(valid, all.values().map(Option::is_some).collect()));
+                    data.push(numbers(exclusion, all.values().map(|xid| u32::from(xid.unwrap_or(0))).collect()));
                 }
                 (self.number_key(u64::from(*id)), of_fields(data))
             })

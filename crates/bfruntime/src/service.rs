@@ -1,20 +1,20 @@
 //! The gRPC service.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hopwright_p4runtime::proto::{rpc, v1};
 use hopwright_p4runtime::{Device, Devices, Failure, batch};
-use prost::Message as _;
+use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Code, Request, Response, Status, Streaming};
 use v1::write_request::Atomicity;
 
-use crate::failure::{ERROR_TYPE, Result, aborted, exists, invalid, not_found, unimplemented};
+use crate::failure::{ERROR_TYPE, Result, aborted, exhausted, exists, invalid, not_found, unimplemented};
 use crate::proto::bf_runtime_server::BfRuntime;
 use crate::proto::{
     self, DataField, DigestList, ReadResponse, StreamMessageResponse, Subscribe, TableData, TargetDevice,
@@ -27,6 +27,8 @@ use crate::{read, write};
 
 /// Messages that wait to be sent to a client; further ones are lost.
 const WAITING: usize = 4096;
+/// The most bytes that updates of a request may mean in P4Runtime's form. The one that exceeds it is the last.
+const MAX_MEANING: usize = 128 << 20;
 /// The most entities in a message of an answer.
 const PIECE: usize = 512;
 /// How long a client may take to receive a message of an answer.
@@ -46,21 +48,16 @@ type Sender = mpsc::Sender<std::result::Result<StreamMessageResponse, Status>>;
 pub(crate) struct Service {
     devices: Devices,
     states: Arc<Mutex<HashMap<u64, Arc<Mutex<State>>>>>,
-    /// Subscribed clients, by id.
-    clients: Arc<Mutex<HashMap<u32, Subscribed>>>,
+    clients: Clients,
 }
 
-/// A client that has subscribed.
-#[derive(Clone)]
-struct Subscribed {
-    device: u64,
-    to: Sender,
-}
+/// Subscribed clients, by device and id.
+type Clients = Arc<Mutex<BTreeMap<(u64, u32), Sender>>>;
 
 /// Ends a subscription when the stream ends.
 struct Subscription {
-    clients: Arc<Mutex<HashMap<u32, Subscribed>>>,
-    id: u32,
+    clients: Clients,
+    id: (u64, u32),
 }
 
 impl Drop for Subscription {
@@ -124,6 +121,8 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
     let mut next = state.clone();
     let mut updates = Vec::new();
     let mut cells = Vec::new();
+    let mut generators = BTreeMap::new();
+    let mut bytes = 0;
     // Which of them belong to which update of the request.
     let mut ends = Vec::new();
     let fail = |at: usize, failure: Failure| {
@@ -136,8 +135,13 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
             Ok(meaning) => meaning,
             Err(failure) => return fail(at, failure),
         };
+        if bytes > MAX_MEANING {
+            return fail(at, exhausted("the request changes too much at once: send its updates in several"));
+        }
+        bytes += meaning.updates.iter().map(Message::encoded_len).sum::<usize>();
         updates.extend(meaning.updates);
         cells.extend(meaning.cells);
+        generators.extend(meaning.generators);
         ends.push(updates.len());
         meaning.changes.into_iter().for_each(|change| next.apply(change));
     }
@@ -152,7 +156,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
         None => {
             *state = next;
             state.value_sets.clear();
-            set_cells(device, cells)?;
+            set_cells(device, cells, generators)?;
             Ok(vec![Ok(()); request.updates.len()])
         }
     }
@@ -162,15 +166,19 @@ fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Resu
     let meaning = write::meaning(state, device, update)?;
     let results = device.write_updates(&meaning.updates, Atomicity::ContinueOnError)?;
     results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
-    set_cells(device, meaning.cells)?;
+    set_cells(device, meaning.cells, meaning.generators)?;
     meaning.changes.into_iter().for_each(|change| state.apply(change));
     state.value_sets.clear();
     Ok(())
 }
 
-/// Sets cells of entries, which are there now.
-fn set_cells(device: &Device, cells: Vec<write::Cell>) -> Result<()> {
-    cells.into_iter().try_for_each(|cell| cell.set(device))
+/// Sets cells of entries, which are there now, and begins generators.
+fn set_cells(device: &Device, cells: Vec<write::Cell>, generators: write::Streams) -> Result<()> {
+    cells.into_iter().try_for_each(|cell| cell.set(device))?;
+    generators.into_iter().try_for_each(|(id, stream)| {
+        let begun = device.tenant().generate(id, stream.map(|stream| *stream));
+        begun.map_err(|error| exhausted(error.to_string()))
+    })
 }
 
 /// A failure as clients that ask for it in the answer receive it.
@@ -218,24 +226,32 @@ impl BfRuntime for Service {
         let request = request.into_inner();
         let (bytes, state) = (request.encoded_len(), self.state(&device));
         let answer = self.devices.answer(&device).map_err(Failure::status)?;
-        let found = self.devices.work(device, bytes, move |device| {
-            let state = refresh(&state, device, &request.p4_name).map_err(Failure::status)?;
-            let mut all = Vec::new();
-            for asked in &request.entities {
-                all.extend(read::find(&state, device, asked).map_err(Failure::status)?);
-            }
-            Ok(all)
-        });
-        let found = found.await?;
+        let devices = self.devices.clone();
+        let place = self.devices.place(&device, bytes).map_err(Failure::status)?;
         let (to, from) = mpsc::channel(2);
         tokio::spawn(async move {
-            let _place = answer;
-            let mut found = found.into_iter().map(|entity| proto::Entity { entity: Some(entity) }).peekable();
-            while found.peek().is_some() {
-                let entities = found.by_ref().take(PIECE).collect();
-                // The client has gone, or has stopped reading.
-                if to.send_timeout(Ok(ReadResponse { entities, status: Vec::new() }), STALL).await.is_err() {
-                    return;
+            let _places = (place, answer);
+            for asked in request.entities {
+                // No more than one answer is in memory at a time.
+                let (state, program) = (state.clone(), request.p4_name.clone());
+                let found = devices.work(device.clone(), 0, move |device| {
+                    let state = refresh(&state, device, &program).map_err(Failure::status)?;
+                    read::find(&state, device, &asked).map_err(Failure::status)
+                });
+                let found = match found.await {
+                    Ok(found) => found,
+                    Err(status) => {
+                        let _ = to.send_timeout(Err(status), STALL).await;
+                        return;
+                    }
+                };
+                let mut found = found.into_iter().map(|entity| proto::Entity { entity: Some(entity) }).peekable();
+                while found.peek().is_some() {
+                    let entities = found.by_ref().take(PIECE).collect();
+                    // The client has gone, or has stopped reading.
+                    if to.send_timeout(Ok(ReadResponse { entities, status: Vec::new() }), STALL).await.is_err() {
+                        return;
+                    }
                 }
             }
         });
@@ -264,8 +280,8 @@ impl BfRuntime for Service {
         };
         if action == Action::VerifyAndWarmInitBeginAndEnd {
             let update = stream_message_response::Update::SetForwardingPipelineConfigResponse(answer);
-            for client in lock(&self.clients).values().filter(|c| c.device == id) {
-                let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
+            for (_, client) in lock(&self.clients).range((id, 0)..=(id, u32::MAX)) {
+                let _ = client.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
             }
         }
         Ok(Response::new(answer))
@@ -369,12 +385,13 @@ impl Service {
         };
         let device = reach(u64::from(said.device_id))?;
         let mut clients = lock(&self.clients);
-        if clients.contains_key(&first.client_id) {
+        let id = (device.id(), first.client_id);
+        if clients.contains_key(&id) {
             return Err(exists(format!("there is a client {} already", first.client_id)));
         }
-        clients.insert(first.client_id, Subscribed { device: device.id(), to: to.clone() });
+        clients.insert(id, to.clone());
         drop(clients);
-        let subscription = Subscription { clients: self.clients.clone(), id: first.client_id };
+        let subscription = Subscription { clients: self.clients.clone(), id };
         let _ = to.try_send(Ok(accepted(said)));
         Ok((subscription, device))
     }
@@ -423,7 +440,7 @@ fn digest_data(known: &Digest, digest: &hopwright_dataplane::Digest) -> TableDat
 }
 
 /// Carries out a request for the program.
-fn configure(
+pub(crate) fn configure(
     state: &Mutex<State>,
     device: &Device,
     action: Action,

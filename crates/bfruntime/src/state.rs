@@ -10,8 +10,10 @@ use hopwright_p4runtime::proto::v1;
 use crate::proto::DataField;
 use crate::schema::Schema;
 
-/// The most multicast nodes of a device.
+/// The most multicast nodes of a device, and the most sets of nodes.
 pub(crate) const MAX_NODES: usize = 1 << 16;
+/// The most nodes of a group or of a set of nodes.
+pub(crate) const MAX_MEMBERS: usize = 1024;
 
 /// A device's program and tables, and what was written to them here.
 #[derive(Clone, Debug, Default)]
@@ -72,19 +74,12 @@ pub(crate) struct Node {
     pub lags: BTreeSet<u32>,
 }
 
-/// A multicast group: nodes, and sets of nodes of which one gets a copy.
+/// A multicast group: nodes, and sets of nodes of which one gets a copy. To some of them packets with a level-1 exclusion id are not
+/// copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
-    pub nodes: Vec<Association>,
-    pub ecmps: Vec<Association>,
-}
-
-/// A node of a group, or a set of nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Association {
-    pub id: u32,
-    /// Packets with this level-1 exclusion id are not copied to it.
-    pub exclusion: Option<u16>,
+    pub nodes: BTreeMap<u32, Option<u16>>,
+    pub ecmps: BTreeMap<u32, Option<u16>>,
 }
 
 /// A change of the state, which happens once the device has taken what goes with it.

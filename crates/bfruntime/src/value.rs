@@ -123,8 +123,40 @@ impl<'d> Data<'d> {
     }
 }
 
+/// A field as it is kept: with a value of its type, and numbers in as many bytes as that has.
+///
+/// # Errors
+/// If the value is of another type, or does not fit.
+pub(crate) fn kept(field: &Field, given: &proto::DataField) -> Result<proto::DataField> {
+    let value = match (&given.value, field.ty) {
+        (Some(Value::Stream(value)), Ty::Uint(bits) | Ty::Bytes(bits)) => {
+            Value::Stream(bytes(&number(&field.name, bits, value)?, bits))
+        }
+        (Some(Value::BoolVal(value)), Ty::Bool) => Value::BoolVal(*value),
+        (Some(Value::FloatVal(value)), Ty::Float) => Value::FloatVal(*value),
+        (Some(Value::StrVal(value)), Ty::Text(choices)) if choices.contains(&value.as_str()) => {
+            Value::StrVal(value.clone())
+        }
+        (Some(Value::StrVal(_)), Ty::Text(choices)) => return Err(wrong(field, &format!("one of {choices:?}"))),
+        (_, Ty::Bool) => return Err(wrong(field, "a truth value")),
+        (_, Ty::Float) => return Err(wrong(field, "a floating-point number")),
+        (_, Ty::Text(_)) => return Err(wrong(field, "text")),
+        (_, Ty::Uint(_) | Ty::Bytes(_)) => return Err(wrong(field, "bytes")),
+    };
+    Ok(proto::DataField { field_id: field.id, value: Some(value) })
+}
+
 fn wrong(field: &Field, expected: &str) -> Failure {
     invalid(format!("`{}`: expected {expected}", field.name))
+}
+
+/// Fields of which some are given anew.
+pub(crate) fn merged(before: Option<&Vec<proto::DataField>>, given: Vec<proto::DataField>) -> Vec<proto::DataField> {
+    let mut fields = before.cloned().unwrap_or_default();
+    fields.retain(|f| given.iter().all(|g| g.field_id != f.field_id));
+    fields.extend(given);
+    fields.sort_by_key(|f| f.field_id);
+    fields
 }
 
 /// A field with this value.
@@ -151,6 +183,25 @@ pub(crate) fn truths(id: u32, values: Vec<bool>) -> proto::DataField {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_has_the_type_of_its_field() {
+        let speed = Field::new(1, "speed", Ty::Text(&["10G", "25G"]));
+        let (lanes, enabled) = (Field::new(2, "lanes", Ty::Uint(32)), Field::new(3, "enabled", Ty::Bool));
+        let kept = |of: &Field, value: Value| kept(of, &field(of.id, value)).map(|kept| kept.value.unwrap());
+        assert_eq!(kept(&lanes, Value::Stream(vec![0; 1000])).unwrap(), Value::Stream(vec![0; 4]));
+        assert_eq!(kept(&speed, Value::StrVal("25G".into())).unwrap(), Value::StrVal("25G".into()));
+        for (of, value) in [
+            (&speed, Value::StrVal("1".repeat(1000))),
+            (&speed, Value::BoolVal(true)),
+            (&lanes, Value::Stream(vec![1; 5])),
+            (&lanes, Value::StrVal("1".into())),
+            (&enabled, Value::Stream(vec![1])),
+        ] {
+            assert!(kept(of, value).is_err());
+        }
+        assert!(super::kept(&enabled, &proto::DataField { field_id: 3, value: None }).is_err());
+    }
 
     #[test]
     fn numbers_have_the_length_of_their_type_and_no_more_bits() {

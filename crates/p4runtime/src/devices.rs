@@ -107,6 +107,14 @@ impl Devices {
         device.turns().answer()
     }
 
+    /// A place for a request of so many bytes that consists of several works, until it is dropped.
+    ///
+    /// # Errors
+    /// `RESOURCE_EXHAUSTED` if too much waits already.
+    pub fn place(&self, device: &Device, bytes: usize) -> Result<OwnedSemaphorePermit> {
+        device.turns().queue(bytes)
+    }
+
     /// Carries out a request of so many bytes on a thread that may block, when it is its turn.
     ///
     /// # Errors

@@ -4,13 +4,12 @@ use hopwright_p4runtime::proto::v1;
 use prost::Message;
 use v1::update::Type;
 
-use super::ports::merged;
 use super::{Cell, Meaning, Place, Request};
 use crate::failure::{Result, invalid};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::{Field, FilterKind, Ty, field};
 use crate::state::{Change, FilterCell};
-use crate::value::small;
+use crate::value::{merged, small};
 
 impl Request<'_> {
     /// Sets a cell, or resets it or all of them.
@@ -20,8 +19,8 @@ impl Request<'_> {
             (Some(index), _) if index >= self.table.size => {
                 return Err(invalid(format!("`{}` has {} cells", self.table.name, self.table.size)));
             }
-            (Some(index), _) => index..index + 1,
-            (None, Kind::Delete | Kind::Reset) => 0..self.table.size,
+            (Some(index), _) => vec![index],
+            (None, Kind::Delete | Kind::Reset) => self.cells_with_settings(),
             (None, _) => return Err(invalid(format!("`{}`: the index is missing", self.table.name))),
         };
         let mut meaning = Meaning::default();
@@ -29,19 +28,24 @@ impl Request<'_> {
             let cell = (id, index.to_be_bytes().to_vec());
             let fields = match self.kind {
                 Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
-                    self.data()?;
-                    let given = self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default();
-                    Some(merged(self.state.filters.get(&cell), given))
+                    Some(merged(self.state.filters.get(&cell), self.kept()?))
                 }
                 Kind::Delete | Kind::Reset if self.state.filters.contains_key(&cell) => None,
                 Kind::Delete | Kind::Reset => continue,
                 _ => return Err(self.unsupported()),
             };
-            let text = fields.as_ref().map_or(Ok(String::new()), |fields| settings(kind, fields))?;
+            let text = fields.as_ref().map_or(Ok(String::new()), |fields| self.settings(id, kind, fields))?;
             meaning.cells.push(Cell::Filter(Place::Index(index), id, text));
             meaning.changes.push(Change::Filter(cell, fields));
         }
         Ok(meaning)
+    }
+
+    /// The indices of cells that have settings.
+    fn cells_with_settings(&self) -> Vec<u64> {
+        let id = self.table.id;
+        let cells = self.state.filters.range((id, Vec::new())..).map(|(cell, _)| cell).take_while(|cell| cell.0 == id);
+        cells.filter_map(|(_, index)| index.as_slice().try_into().ok().map(u64::from_be_bytes)).collect()
     }
 
     /// Sets the cells of an entry that the request gives settings. Those of a new entry have none at first.
@@ -52,20 +56,28 @@ impl Request<'_> {
         cells: &mut Vec<Cell>,
     ) -> Result<Vec<Change>> {
         let mut changes = if kind == Type::Insert { self.without_filters(entry) } else { Vec::new() };
-        let said = self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default();
         for &(id, filter) in &self.table.filters {
-            let known = filter.fields();
-            let given: Vec<DataField> =
-                said.iter().filter(|f| known.iter().any(|k| k.id == f.field_id)).cloned().collect();
+            let given = self.kept_of(&filter.fields())?;
             if !given.is_empty() {
                 let cell = cell_of(id, entry);
                 let before = self.state.filters.get(&cell).filter(|_| kind == Type::Modify);
-                let fields = merged(before, &given);
-                cells.push(Cell::Filter(Place::Entry(Box::new(entry.clone())), id, settings(filter, &fields)?));
+                let fields = merged(before, given);
+                cells.push(Cell::Filter(
+                    Place::Entry(Box::new(entry.clone())),
+                    id,
+                    self.settings(id, filter, &fields)?,
+                ));
                 changes.push(Change::Filter(cell, Some(fields)));
             }
         }
         Ok(changes)
+    }
+
+    /// Settings as the filter takes them, which it does.
+    fn settings(&self, id: u32, kind: FilterKind, fields: &[DataField]) -> Result<String> {
+        let text = settings(kind, fields)?;
+        self.device.control_extern(id, "check", text.as_bytes())?;
+        Ok(text)
     }
 
     /// Forgets the settings of an entry.
@@ -85,7 +97,7 @@ pub(crate) fn cell_of(id: u32, entry: &v1::TableEntry) -> FilterCell {
     (id, key.encode_to_vec())
 }
 
-/// Settings as the filter takes them.
+/// Settings as text.
 fn settings(kind: FilterKind, fields: &[DataField]) -> Result<String> {
     let known = kind.fields();
     let value = |id: u32| fields.iter().find(|f| f.field_id == id).and_then(|f| f.value.as_ref());

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream};
 
-use super::ports::{merged, small, truth};
-use super::{Cell, Meaning, Request};
+use super::ports::{small, truth};
+use super::{Cell, Meaning, Request, Streams};
 use crate::failure::{Result, exists, invalid, not_found, unimplemented};
 use crate::proto::{DataField, data_field::Value, key_field::MatchType, update::Type as Kind};
-use crate::schema::Generation;
 use crate::schema::fixed::generator as field;
+use crate::schema::{Field, Generation};
 use crate::state::{Application, Change, Generators};
+use crate::value::merged;
 
 /// Bytes of the packet buffer, and what packets are aligned to in it.
 pub(crate) const BUFFER: usize = 16 << 10;
@@ -31,42 +32,36 @@ impl Request<'_> {
         }
         let before = self.state.generators.applications.get(&id);
         let missing = || not_found(format!("there is no application {id}"));
+        let mut cells = Vec::new();
         let kept = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is an application {id} already"))),
             // On the device applications are always there.
-            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(self.changed(before)?),
+            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(self.changed(before, &mut cells)?),
             (Kind::Delete, _) => before.ok_or_else(missing).map(|_| None)?,
             _ => return Err(self.unsupported()),
         };
         let change = Change::Application(id, kept);
         let mut next = self.state.generators.clone();
         next.apply(&change);
-        Ok(Meaning { cells: cells(&generation, &next, |app| app == id)?, ..Meaning::new(Vec::new(), vec![change]) })
+        let generators = generators(&generation, &next, |app| app == id)?;
+        Ok(Meaning { cells, generators, ..Meaning::new(Vec::new(), vec![change]) })
     }
 
-    fn changed(&self, before: Option<&Application>) -> Result<Application> {
+    fn changed(&self, before: Option<&Application>, cells: &mut Vec<Cell>) -> Result<Application> {
         let said = self.said.data.as_ref();
-        let given = said.map(|d| d.fields.as_slice()).unwrap_or_default();
         let action_id = match said.map_or(0, |d| d.action_id) {
             0 => before.map_or(field::ONE_SHOT, |before| before.action_id),
             id if self.table.actions.iter().any(|action| action.id == id) => id,
             id => return Err(invalid(format!("`{}` has no action with id {id}", self.table.name))),
         };
-        let of_actions = self.table.actions.iter().filter(|a| a.id == action_id).flat_map(|a| &a.data);
-        let known = of_actions.chain(&self.table.data);
-        let values = crate::value::Data::new(said, known.clone(), &self.table.name)?;
-        for known in known.filter(|known| known.ty.bits() > 1 && values.has(known.id)) {
-            values.number(known)?;
-        }
-        let fields = merged(before.map(|before| &before.fields), given);
+        let of_action = self.table.actions.iter().filter(|a| a.id == action_id).flat_map(|a| &a.data);
+        let known: Vec<Field> = of_action.chain(&self.table.data).cloned().collect();
+        crate::value::Data::new(said, known.iter(), &self.table.name)?;
+        let given = self.kept_of(&known)?;
         let counts = before.map(|before| before.counts.clone()).unwrap_or_default();
-        let cells = [&counts.triggers, &counts.batches, &counts.packets];
-        for (id, count) in [field::TRIGGERS, field::BATCHES, field::PACKETS].into_iter().zip(cells) {
-            if let Some(value) = small(given, id) {
-                count.store(value, std::sync::atomic::Ordering::Relaxed);
-            }
-        }
-        Ok(Application { action_id, fields, counts })
+        let values = [field::TRIGGERS, field::BATCHES, field::PACKETS].map(|id| small(&given, id));
+        cells.push(Cell::Counts(counts.clone(), values));
+        Ok(Application { action_id, fields: merged(before.map(|before| &before.fields), given), counts })
     }
 
     pub(super) fn generator_port(&self) -> Result<Meaning> {
@@ -77,10 +72,7 @@ impl Request<'_> {
         let before = self.state.generators.ports.get(&port);
         let kept = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("port {port} is there already"))),
-            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => {
-                self.data()?;
-                Some(merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default()))
-            }
+            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(merged(before, self.kept()?)),
             (Kind::Delete, _) => before.ok_or_else(|| not_found(format!("there is no port {port}"))).map(|_| None)?,
             _ => return Err(self.unsupported()),
         };
@@ -94,7 +86,8 @@ impl Request<'_> {
             let local = next.applications.get(&app).and_then(|app| small(&app.fields, field::LOCAL_PORT));
             local.unwrap_or(0) == u64::from(port & 0x7f)
         };
-        Ok(Meaning { cells: cells(&self.generation(), &next, uses)?, ..Meaning::new(Vec::new(), vec![change]) })
+        let generators = generators(&self.generation(), &next, uses)?;
+        Ok(Meaning { generators, ..Meaning::new(Vec::new(), vec![change]) })
     }
 
     pub(super) fn packet_buffer(&self) -> Result<Meaning> {
@@ -122,7 +115,8 @@ impl Request<'_> {
         let change = Change::PacketBuffer(buffer.into());
         let mut next = self.state.generators.clone();
         next.apply(&change);
-        Ok(Meaning { cells: cells(&self.generation(), &next, |_| true)?, ..Meaning::new(Vec::new(), vec![change]) })
+        let generators = generators(&self.generation(), &next, |_| true)?;
+        Ok(Meaning { generators, ..Meaning::new(Vec::new(), vec![change]) })
     }
 
     fn generation(&self) -> Generation {
@@ -151,8 +145,8 @@ pub(crate) fn place(table: &crate::schema::Table, said: &[crate::proto::KeyField
 }
 
 /// The generators of some applications, in each pipe one: they begin, or end, with this.
-fn cells(generation: &Generation, all: &Generators, concerns: impl Fn(u8) -> bool) -> Result<Vec<Cell>> {
-    let mut cells = Vec::new();
+fn generators(generation: &Generation, all: &Generators, concerns: impl Fn(u8) -> bool) -> Result<Streams> {
+    let mut begun = Streams::new();
     for app in (0..generation.applications as u8).filter(|app| concerns(*app)) {
         for pipe in 0..PIPES as u8 {
             let stream = match all.applications.get(&app) {
@@ -161,10 +155,10 @@ fn cells(generation: &Generation, all: &Generators, concerns: impl Fn(u8) -> boo
                 }
                 _ => None,
             };
-            cells.push(Cell::Generator(app * PIPES as u8 + pipe, stream.map(Box::new)));
+            begun.insert(app * PIPES as u8 + pipe, stream.map(Box::new));
         }
     }
-    Ok(cells)
+    Ok(begun)
 }
 
 const _: () = assert!(16 * PIPES as usize <= MAX_GENERATORS);

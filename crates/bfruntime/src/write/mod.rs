@@ -10,19 +10,24 @@ pub(crate) use filters::cell_of;
 pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::{rates_of, value_set};
 
-use hopwright_dataplane::Stream;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hopwright_dataplane::{Stream, StreamCounts};
 use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
+use tonic::Code;
 use v1::field_match::{self as wire, FieldMatchType};
 use v1::update::Type;
 use v1::write_request::Atomicity;
 
-use crate::failure::{Result, exhausted, invalid, not_found, unimplemented};
+use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
 use crate::schema::{Field, Key, Matching, Object, Schema, Table, Ty, field};
 use crate::state::{Change, State};
-use crate::value::{Data, number, small};
+use crate::value::{self, Data, number, small};
 
 /// Highest priority of P4Runtime that an entry gets: that of BfRuntime's priority 0, which wins over larger numbers.
 const HIGHEST: i32 = 1 << 30;
@@ -34,7 +39,12 @@ pub(crate) struct Meaning {
     pub changes: Vec<Change>,
     /// Cells of entries to set once the updates have been made.
     pub cells: Vec<Cell>,
+    /// Packet generators that begin anew then.
+    pub generators: Streams,
 }
+
+/// What packet generators make, if anything, by their numbers.
+pub(crate) type Streams = BTreeMap<u8, Option<Box<Stream>>>;
 
 /// A cell to set once the updates of a request have been made.
 #[derive(Debug)]
@@ -43,8 +53,8 @@ pub(crate) enum Cell {
     Register(Box<v1::TableEntry>, u32, v1::p4_data::Data),
     /// Of a filter: which one, its id, and settings as text.
     Filter(Place, u32, String),
-    /// Of a packet generator: its number, and what it makes from now on.
-    Generator(u8, Option<Box<Stream>>),
+    /// Counts of a packet generator's application.
+    Counts(Arc<StreamCounts>, [Option<u64>; 3]),
 }
 
 /// Where a cell is.
@@ -57,14 +67,19 @@ pub(crate) enum Place {
 }
 
 impl Cell {
-    /// Sets it.
+    /// Sets it, unless a later update of the request has deleted its entry.
     ///
     /// # Errors
-    /// There is no such entry or cell, or it does not take this.
+    /// There is no such cell, or it does not take this.
     pub(crate) fn set(self, device: &Device) -> Result<()> {
+        let of_entry = |entry: &v1::TableEntry| match device.entry_index(entry) {
+            Err(failure) if failure.code == Code::NotFound => Ok(None),
+            found => found.map(Some),
+        };
         match self {
             Cell::Register(entry, register_id, data) => {
-                let index = Some(v1::Index { index: i64::from(device.entry_index(&entry)?) });
+                let Some(index) = of_entry(&entry)? else { return Ok(()) };
+                let index = Some(v1::Index { index: i64::from(index) });
                 let data = Some(v1::P4Data { data: Some(data) });
                 let cell = v1::RegisterEntry { register_id, index, data };
                 let update = v1_update(Type::Modify, v1::entity::Entity::RegisterEntry(cell));
@@ -73,14 +88,19 @@ impl Cell {
             }
             Cell::Filter(place, id, settings) => {
                 let index = match place {
-                    Place::Index(index) => index,
-                    Place::Entry(entry) => device.entry_index(&entry)?.into(),
+                    Place::Index(index) => Some(index),
+                    Place::Entry(entry) => of_entry(&entry)?.map(u64::from),
                 };
+                let Some(index) = index else { return Ok(()) };
                 device.control_extern(id, &format!("cell/{index}"), settings.as_bytes())
             }
-            Cell::Generator(id, stream) => {
-                let done = device.tenant().generate(id, stream.map(|stream| *stream));
-                done.map_err(|error| exhausted(error.to_string()))
+            Cell::Counts(counts, values) => {
+                let cells = [&counts.triggers, &counts.batches, &counts.packets];
+                let set = |(cell, value): (&AtomicU64, Option<u64>)| {
+                    value.into_iter().for_each(|value| cell.store(value, Ordering::Relaxed));
+                };
+                cells.into_iter().zip(values).for_each(set);
+                Ok(())
             }
         }
     }
@@ -92,7 +112,7 @@ impl Meaning {
     }
 
     fn new(updates: Vec<v1::Update>, changes: Vec<Change>) -> Meaning {
-        Meaning { updates, changes, cells: Vec::new() }
+        Meaning { updates, changes, ..Meaning::default() }
     }
 }
 
@@ -176,6 +196,18 @@ impl<'r> Request<'r> {
     /// The entry's data, of fields that the table has whatever the action.
     fn data(&self) -> Result<Data<'r>> {
         Data::new(self.said.data.as_ref(), self.table.data.iter(), &self.table.name)
+    }
+
+    /// Those of them that the request gives, as they are kept.
+    fn kept(&self) -> Result<Vec<proto::DataField>> {
+        self.data()?;
+        self.kept_of(&self.table.data)
+    }
+
+    /// What the request gives of these fields, as it is kept.
+    fn kept_of(&self, fields: &[Field]) -> Result<Vec<proto::DataField>> {
+        let given = self.said.data.iter().flat_map(|data| &data.fields);
+        given.filter_map(|f| fields.iter().find(|k| k.id == f.field_id).map(|k| value::kept(k, f))).collect()
     }
 
     fn unsupported(&self) -> hopwright_p4runtime::Failure {

@@ -12,16 +12,18 @@ use v1::packet_replication_engine_entry::Type as Replicates;
 use v1::update::Type;
 
 use super::{Meaning, Request, objects, v1_update};
-use crate::failure::{Result, exists, invalid, not_found};
+use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::update::Type as Kind;
 use crate::schema::fixed::{LIST, group, node};
-use crate::state::{Association, Change, Group, MAX_NODES, Node, State};
+use crate::state::{Change, Group, MAX_MEMBERS, MAX_NODES, Node, State};
 
 /// The register that says by replication id to which level-1 exclusion id a node belongs, if this bit is set.
 const EXCLUDED: u32 = 1 << 16;
 /// Level-2 exclusion ids, and ports that a register has for each.
 const PRUNING_IDS: u32 = 512;
 const PRUNED_PORTS: u32 = 512;
+/// Ports have smaller numbers.
+const PORTS: u32 = 512;
 
 /// What multicast groups consist of, of which one part may be about to change.
 #[derive(Clone, Copy)]
@@ -52,8 +54,8 @@ impl<'s> Plan<'s> {
     /// The copies of a group: replication ids and ports.
     pub(super) fn copies(&self, group: &Group) -> BTreeSet<(u16, u32)> {
         let mut copies = BTreeSet::new();
-        let chosen = group.ecmps.iter().filter_map(|a| self.ecmp(a.id)?.first());
-        for node in group.nodes.iter().map(|a| &a.id).chain(chosen).filter_map(|id| self.node(*id)) {
+        let chosen = group.ecmps.keys().filter_map(|id| self.ecmp(*id)?.first());
+        for node in group.nodes.keys().chain(chosen).filter_map(|id| self.node(*id)) {
             let chosen = node.lags.iter().filter_map(|id| self.lag(*id)?.first());
             copies.extend(node.ports.iter().chain(chosen).map(|port| (node.rid, *port)));
         }
@@ -98,7 +100,7 @@ impl Request<'_> {
             _ => return Err(self.unsupported()),
         };
         if before.is_none() && self.state.nodes.len() >= MAX_NODES {
-            return Err(invalid(format!("there are {MAX_NODES} multicast nodes already")));
+            return Err(exhausted(format!("there are {MAX_NODES} multicast nodes already")));
         }
         let data = self.data()?;
         if let Some(rid) = data.small(node::RID, "$MULTICAST_RID", 16)? {
@@ -115,6 +117,7 @@ impl Request<'_> {
         if node.lags.iter().any(|id| *id > 255) {
             return Err(invalid("link aggregation groups have numbers up to 255"));
         }
+        check_ports(&node.ports)?;
         // A new node is in no group yet.
         let updates = match before {
             Some(_) => Plan { node: Some((id, &node)), ..Plan::of(self.state) }.updates(),
@@ -125,14 +128,17 @@ impl Request<'_> {
 
     /// Whether a group, or a set of nodes, has a node.
     fn is_used(&self, node: u32) -> bool {
-        self.state.groups.values().flat_map(|group| &group.nodes).any(|a| a.id == node)
+        self.state.groups.values().any(|group| group.nodes.contains_key(&node))
             || self.state.ecmps.values().any(|nodes| nodes.contains(&node))
     }
 
     /// Replaces what a list has, or with `MODIFY_INC` adds to it or removes from it.
     fn change_list(&self, list: &mut BTreeSet<u32>, given: &[u32]) {
         match (self.kind, self.removes()) {
-            (Kind::ModifyInc, true) => list.retain(|member| !given.contains(member)),
+            (Kind::ModifyInc, true) => {
+                let given: BTreeSet<u32> = given.iter().copied().collect();
+                list.retain(|member| !given.contains(member));
+            }
             (Kind::ModifyInc, false) => list.extend(given),
             _ => *list = given.iter().copied().collect(),
         }
@@ -161,6 +167,7 @@ impl Request<'_> {
 
     pub(super) fn lag(&self) -> Result<Meaning> {
         let (id, ports) = self.list(&self.state.lags)?;
+        ports.as_ref().map_or(Ok(()), check_ports)?;
         let none = BTreeSet::new();
         let plan = Plan { lag: Some((id, ports.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
         Ok(Meaning::new(plan.updates(), vec![Change::Lag(id, ports)]))
@@ -168,9 +175,13 @@ impl Request<'_> {
 
     pub(super) fn ecmp(&self) -> Result<Meaning> {
         let (id, nodes) = self.list(&self.state.ecmps)?;
-        if nodes.is_none() && self.state.groups.values().flat_map(|group| &group.ecmps).any(|a| a.id == id) {
+        if nodes.is_none() && self.state.groups.values().any(|group| group.ecmps.contains_key(&id)) {
             return Err(invalid(format!("a multicast group has the set of nodes {id} still")));
         }
+        if nodes.is_some() && !self.state.ecmps.contains_key(&id) && self.state.ecmps.len() >= MAX_NODES {
+            return Err(exhausted(format!("there are {MAX_NODES} sets of nodes already")));
+        }
+        check_members(nodes.iter().flatten().count())?;
         if let Some(missing) = nodes.iter().flatten().find(|node| !self.state.nodes.contains_key(node)) {
             return Err(not_found(format!("there is no multicast node {missing}")));
         }
@@ -230,27 +241,28 @@ impl Request<'_> {
             Kind::ModifyInc => before.cloned().unwrap_or_default(),
             _ => Group::default(),
         };
-        for given in self.associations([group::NODES, group::EXCLUSION_VALID, group::EXCLUSION])? {
-            let node = self.state.nodes.get(&given.id);
-            let node = node.ok_or_else(|| not_found(format!("there is no multicast node {}", given.id)))?;
-            self.associate(&mut changed.nodes, given);
-            self.exclude(&mut meaning, given, node);
+        for (id, exclusion) in self.associations([group::NODES, group::EXCLUSION_VALID, group::EXCLUSION])? {
+            let node = self.state.nodes.get(&id);
+            let node = node.ok_or_else(|| not_found(format!("there is no multicast node {id}")))?;
+            self.associate(&mut changed.nodes, id, exclusion);
+            self.exclude(&mut meaning, exclusion, node);
         }
         let fields = [group::ECMPS, group::ECMP_EXCLUSION_VALID, group::ECMP_EXCLUSION];
-        for given in self.associations(fields)? {
-            let nodes = self.state.ecmps.get(&given.id);
-            let nodes = nodes.ok_or_else(|| not_found(format!("there is no set of nodes {}", given.id)))?;
-            self.associate(&mut changed.ecmps, given);
+        for (id, exclusion) in self.associations(fields)? {
+            let nodes = self.state.ecmps.get(&id);
+            let nodes = nodes.ok_or_else(|| not_found(format!("there is no set of nodes {id}")))?;
+            self.associate(&mut changed.ecmps, id, exclusion);
             let nodes = nodes.iter().filter_map(|node| self.state.nodes.get(node));
-            nodes.for_each(|node| self.exclude(&mut meaning, given, node));
+            nodes.for_each(|node| self.exclude(&mut meaning, exclusion, node));
         }
+        check_members(changed.nodes.len().max(changed.ecmps.len()))?;
         meaning.updates.push(written(kind, id, &Plan::of(self.state).copies(&changed)));
         meaning.changes.push(Change::Group(id, Some(changed)));
         Ok(meaning)
     }
 
-    /// What a request gives a group: ids, with exclusion ids that may be valid.
-    fn associations(&self, [ids, valid, exclusion]: [u32; 3]) -> Result<Vec<Association>> {
+    /// What a request gives a group: ids, with the exclusion ids that are valid.
+    fn associations(&self, [ids, valid, exclusion]: [u32; 3]) -> Result<BTreeMap<u32, Option<u16>>> {
         let data = self.data()?;
         let name = |id| self.table.data.iter().find(|field| field.id == id).map_or("", |field| field.name.as_str());
         let given = data.numbers(ids, name(ids))?;
@@ -262,26 +274,39 @@ impl Request<'_> {
         let association = |(at, id): (usize, &u32)| {
             let exclusion = exclusions.get(at).map(|xid| u16::try_from(*xid)).transpose();
             let exclusion = exclusion.map_err(|_| invalid("an exclusion id of more than 16 bits"))?;
-            Ok(Association { id: *id, exclusion: exclusion.filter(|_| truths.get(at).copied().unwrap_or(false)) })
+            Ok((*id, exclusion.filter(|_| truths.get(at).copied().unwrap_or(false))))
         };
         given.iter().enumerate().map(association).collect()
     }
 
-    fn associate(&self, all: &mut Vec<Association>, given: Association) {
-        all.retain(|a| a.id != given.id);
-        if !self.removes() {
-            all.push(given);
-            all.sort_by_key(|a| a.id);
+    fn associate(&self, all: &mut BTreeMap<u32, Option<u16>>, id: u32, exclusion: Option<u16>) {
+        match self.removes() {
+            true => drop(all.remove(&id)),
+            false => drop(all.insert(id, exclusion)),
         }
     }
 
     /// Tells programs that exclude nodes which packets a node does not get. They have a register for that.
-    fn exclude(&self, meaning: &mut Meaning, given: Association, node: &Node) {
+    fn exclude(&self, meaning: &mut Meaning, exclusion: Option<u16>, node: &Node) {
         let Some(register) = self.state.schema.exclusion_register.filter(|_| !self.removes()) else { return };
         let index = Some(v1::Index { index: i64::from(node.rid) });
-        let value = given.exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
+        let value = exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
         let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
         meaning.updates.extend(objects::register(register, index, data).updates);
+    }
+}
+
+fn check_ports(ports: &BTreeSet<u32>) -> Result<()> {
+    match ports.last() {
+        Some(last) if *last >= PORTS => Err(invalid(format!("port {last}: ports have numbers up to {}", PORTS - 1))),
+        _ => Ok(()),
+    }
+}
+
+fn check_members(count: usize) -> Result<()> {
+    match count > MAX_MEMBERS {
+        true => Err(exhausted(format!("a group or set has no more than {MAX_MEMBERS} nodes"))),
+        false => Ok(()),
     }
 }
 

@@ -10,10 +10,10 @@ use v1::p4_data::Data as P4;
 use v1::update::Type;
 
 use super::{Cell, Meaning, Request, param};
-use crate::failure::{Result, exists, invalid, not_found};
+use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
 use crate::schema::{Field, MeterUnit, Ty, field};
-use crate::state::Change;
+use crate::state::{Change, MAX_MEMBERS};
 use crate::value::{Data, small};
 
 /// A rate or burst that is no limit.
@@ -144,6 +144,9 @@ impl Request<'_> {
                 (false, false) => drop(inactive.insert(*member)),
             }
         }
+        if inactive.len() > MAX_MEMBERS {
+            return Err(exhausted(format!("no more than {MAX_MEMBERS} members of a group take no part in it")));
+        }
         let one = |member_id| v1::action_profile_group::Member { member_id, weight: 1, watch_kind: None };
         group.members = in_use.into_iter().map(one).collect();
         let most = data.small(field::MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", 32)?;
@@ -216,6 +219,9 @@ impl Request<'_> {
             let name = &self.table.name;
             match (self.kind, members.iter().position(|m| *m == member)) {
                 (Kind::Insert, Some(_)) => return Err(exists(format!("`{name}` has this member already"))),
+                (Kind::Insert | Kind::InsertOrModify, None) if members.len() as u64 >= self.table.size => {
+                    return Err(exhausted(format!("`{name}` has {} members", self.table.size)));
+                }
                 (Kind::Insert | Kind::InsertOrModify, None) => members.push(member),
                 // There is nothing but the key.
                 (Kind::Modify | Kind::InsertOrModify, Some(_)) => {}

@@ -11,6 +11,7 @@ use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::fixed::{COPY_TO_CPU, mirror, port};
 use crate::state::Change;
+use crate::value::merged;
 
 /// The bit of the loopback register that says that a port leads to another one.
 const LOOPBACK: u32 = 1 << 15;
@@ -36,8 +37,7 @@ impl Request<'_> {
             }
             _ => return Err(self.unsupported()),
         }
-        self.data()?;
-        let fields = merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default());
+        let fields = merged(before, self.kept()?);
         let (was, is) = (before.map(|b| self.enabled(b)).transpose()?.unwrap_or(false), self.enabled(&fields)?);
         let kind = match (was, is) {
             (false, true) => Some(Type::Insert),
@@ -113,10 +113,7 @@ impl Request<'_> {
         let before = self.state.ports.get(&id);
         let fields = match self.kind {
             Kind::Insert if before.is_some() => return Err(exists(format!("port {id} is there already"))),
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
-                self.data()?;
-                merged(before, self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default())
-            }
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => merged(before, self.kept()?),
             Kind::Delete if before.is_some() => Vec::new(),
             Kind::Delete => return Err(not_found(format!("port {id} was not added"))),
             _ => return Err(self.unsupported()),
@@ -135,15 +132,6 @@ impl Request<'_> {
         meaning.changes.push(Change::Port(id, kept));
         Ok(meaning)
     }
-}
-
-/// Data of which some fields are given anew.
-pub(super) fn merged(before: Option<&Vec<DataField>>, given: &[DataField]) -> Vec<DataField> {
-    let mut fields = before.cloned().unwrap_or_default();
-    fields.retain(|f| given.iter().all(|g| g.field_id != f.field_id));
-    fields.extend(given.iter().cloned());
-    fields.sort_by_key(|f| f.field_id);
-    fields
 }
 
 pub(super) fn truth(fields: &[DataField], id: u32) -> Option<bool> {

@@ -239,12 +239,15 @@ impl NativeExtern for Filter {
         Some(Arc::new(Filter { filters: self.filters.clone(), observes: true }))
     }
 
-    /// `cell/N` gives a cell settings; none if they are empty.
+    /// `cell/N` gives a cell settings; none if they are empty. `check` only says whether a cell can have these.
     fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
+        let text = std::str::from_utf8(data).map_err(|_| "settings are text")?;
+        if setting == "check" {
+            return self.settings(text).map(drop);
+        }
         let index = setting.strip_prefix("cell/").and_then(|n| n.parse::<usize>().ok());
         let index = index.ok_or_else(|| format!("no setting `{setting}`"))?;
         let cell = self.filters.cells.get(index).ok_or_else(|| format!("there is no cell {index}"))?;
-        let text = std::str::from_utf8(data).map_err(|_| "settings are text")?;
         cell.configure(if text.is_empty() { None } else { Some(self.settings(text)?) });
         Ok(())
     }
@@ -336,11 +339,13 @@ mod tests {
         let filter = low_pass("SAMPLE 1 1 0");
         for bad in ["x", "SAMPLE 0 1 0", "SAMPLE 1 -1 0", "SAMPLE 1 inf 0", "RATE 1 1 33", "SAMPLE 1 1", "1 2 3 0.5"] {
             assert!(filter.control("cell/1", bad.as_bytes()).is_err(), "{bad}");
+            assert!(filter.control("check", bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(filter.control("cell/4", b"").is_err() && filter.control("key/1", b"").is_err());
         let filter = Filter::early_drop(&[2u32.into(), 9u32.into(), 1u32.into()]).unwrap();
         for bad in ["1 20 10 0.5", "1 1 2 1.5", "0 1 2 0.5"] {
             assert!(filter.control("cell/1", bad.as_bytes()).is_err(), "{bad}");
+            assert!(filter.control("check", bad.as_bytes()).is_err(), "{bad}");
         }
     }
 }

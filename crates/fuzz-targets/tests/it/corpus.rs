@@ -63,15 +63,17 @@ fn openflow() {
 #[test]
 fn bfruntime() {
     let controller = targets::bfruntime_controller();
-    let (mut updates, mut refused, mut found, mut entries) = (0, 0, 0, 0);
+    let (mut updates, mut refused, mut found, mut entries, mut programs) = (0, 0, 0, 0, 0);
     replay("bfruntime", |data| {
         let heard = controller.requests(data);
         updates += heard.updates;
         refused += heard.refused;
         found += heard.found;
         entries += heard.entries;
+        programs += heard.programs;
     });
     assert!(updates > refused && refused > 0 && found > 0 && entries > 0, "{updates} {refused} {found} {entries}");
+    assert!(programs > 1, "{programs}");
 }
 
 #[test]
