@@ -10,7 +10,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import Switch, ethernet, ipv4  # noqa: E402
+from switch import Switch, ethernet, ip, ipv4  # noqa: E402
 
 if public := os.environ.get("BFRT_CLIENT"):
     sys.path.insert(0, public)
@@ -645,6 +645,64 @@ class BfRuntime(unittest.TestCase):
         self.assertGreaterEqual(self.counts()[2], 20)
         with Refused(self, "INVALID_ARGUMENT"):
             self.application([gc.DataTuple("pkt_len", 16384)], "trigger_timer_periodic", enable=True)
+
+    def test_a_packet_generator_is_triggered_by_a_port_that_loses_its_link(self):
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        fields = self.generator(frame, packets_per_batch_cfg=1)
+        self.application(fields, "trigger_port_down", enable=True)
+        ports, configuration = self.table("$PORT"), self.table("pktgen.port_cfg")
+        at = ports.make_key([gc.KeyTuple("$DEV_PORT", 1)])
+
+        def is_up():
+            ((data, _),) = ports.entry_get(ALL, [at], {"from_hw": False})
+            return data.to_dict()["$PORT_UP"]
+
+        def set_link(state):
+            ip("link", "set", "host1", state)
+            until(lambda: is_up() == (state == "up"))
+
+        def interrupt():
+            set_link("down")
+            packets = [self.switch.receive(2, 1.0) for _ in range(2)]
+            set_link("up")
+            return [packet and packet[6:12].hex() for packet in packets]
+
+        self.assertEqual(interrupt(), ["000300010000", "000300010001"])
+        self.assertEqual(self.counts(), [1, 1, 2])
+        # Once, until it is told so.
+        self.assertEqual(interrupt(), [None, None])
+        key = configuration.make_key([gc.KeyTuple("dev_port", 1)])
+        configuration.entry_mod(ALL, [key], [configuration.make_data([gc.DataTuple("clear_port_down_enable", bool_val=True)])])
+        self.assertEqual(interrupt(), ["000300010000", "000300010001"])
+        self.assertEqual(self.counts(), [2, 2, 4])
+
+    def test_pipes_have_packet_generators_of_their_own(self):
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+        fields = self.generator(frame, timer_nanosec=1000)
+        table, buffer = self.table("pktgen.app_cfg"), self.table("pktgen.pkt_buffer")
+        key = table.make_key([gc.KeyTuple("app_id", 3)])
+        pipe = lambda number: gc.Target(device_id=0, pipe_id=number)
+        enabled = lambda value: table.make_data([*fields, gc.DataTuple("app_enable", bool_val=value)], "trigger_timer_one_shot")
+
+        def counts(target):
+            ((data, _),) = table.entry_get(target, [key], {"from_hw": True})
+            return data.to_dict()["app_enable"], data.to_dict()["pkt_counter"]
+
+        table.entry_mod(pipe(1), [key], [enabled(True)])
+        self.assertIsNone(self.switch.receive(2, 0.2))
+        table.entry_mod(pipe(0), [key], [enabled(True)])
+        self.assertEqual(self.switch.receive(2)[6:12].hex(), "000300000000")
+        table.entry_mod(pipe(1), [key], [enabled(False)])
+        self.assertEqual([counts(pipe(0)), counts(pipe(1)), counts(ALL)], [(True, 1), (False, 0), (True, 1)])
+        with Refused(self, "NOT_FOUND"):
+            list(table.entry_get(pipe(2), [key]))
+        # The buffer of another pipe has other bytes.
+        at = buffer.make_key([gc.KeyTuple("pkt_buffer_offset", 144), gc.KeyTuple("pkt_buffer_size", len(frame))])
+        buffer.entry_mod(pipe(1), [at], [buffer.make_data([gc.DataTuple("buffer", bytearray(64))])])
+        table.entry_mod(pipe(0), [key], [enabled(True)])
+        self.assertEqual(self.switch.receive(2)[12:], frame[12:])
+        with Refused(self, "INVALID_ARGUMENT"):
+            table.entry_mod(pipe(4), [key], [enabled(True)])
 
     def test_batches(self):
         table, key = self.switched()

@@ -134,7 +134,7 @@ impl Controller {
         };
         let tables = state.schema.tables.iter().filter(read);
         let all = tables.map(|table| of(proto::TableEntry { table_id: table.id, ..Default::default() }));
-        let found = all.map(|all| read::find(state, &self.device, &all));
+        let found = all.map(|all| read::find(state, &self.device, write::ALL_PIPES, &all));
         let found = found.flat_map(|found| found.unwrap_or_else(|failure| panic!("{}", failure.message)));
         found.map(|entity| proto::Entity { entity: Some(entity) }.encode_to_vec()).collect()
     }
@@ -168,7 +168,7 @@ impl Controller {
             if let Some(entity) = asked.entity.as_mut() {
                 repair(&state, entity);
             }
-            match read::find(&state, &self.device, asked) {
+            match read::find(&state, &self.device, write::ALL_PIPES, asked) {
                 Ok(found) => {
                     heard.found += found.len() as u64;
                     found.iter().take(UPDATES).for_each(|entity| self.find_again(&state, entity));
@@ -185,7 +185,8 @@ impl Controller {
             return;
         }
         let asked = proto::TableEntry { table_id: entry.table_id, value: entry.value.clone(), ..Default::default() };
-        let again = read::find(state, &self.device, &of(asked)).unwrap_or_else(|failure| panic!("{}", failure.message));
+        let again = read::find(state, &self.device, write::ALL_PIPES, &of(asked))
+            .unwrap_or_else(|failure| panic!("{}", failure.message));
         let keys: Vec<_> = again.iter().map(|e| if let Entity::TableEntry(e) = e { &e.value } else { &None }).collect();
         assert_eq!(keys, [&entry.value], "an entry is found by its key");
     }
@@ -207,7 +208,8 @@ impl Controller {
             let state = self.state();
             let all = of(proto::TableEntry { table_id: table.id, ..Default::default() });
             let find = |state: &State| {
-                read::find(state, &self.device, &all).unwrap_or_else(|failure| panic!("{}", failure.message))
+                read::find(state, &self.device, write::ALL_PIPES, &all)
+                    .unwrap_or_else(|failure| panic!("{}", failure.message))
             };
             if matches!(
                 table.object,
@@ -403,7 +405,9 @@ mod tests {
                     });
                     let updates = updates.collect();
                     let atomicity = self.below(3) as i32;
-                    proto::WriteRequest { updates, atomicity, ..Default::default() }.encode_to_vec()
+                    let pipe_id = if self.one_in(4) { self.below(5) as u32 } else { write::ALL_PIPES };
+                    let target = Some(proto::TargetDevice { pipe_id, ..Default::default() });
+                    proto::WriteRequest { updates, atomicity, target, ..Default::default() }.encode_to_vec()
                 }
             };
             let [.., high, low] = bytes.len().to_be_bytes();

@@ -16,18 +16,18 @@ use crate::state::State;
 use crate::value::{bytes, field as data_field, numbers, numeric, padded, truths};
 use crate::write::{self, key_fields, keyed, table};
 
-/// What a request finds.
+/// What a request finds, in this pipe if the table is one of each pipe.
 ///
 /// # Errors
 /// If it is invalid.
-pub(crate) fn find(state: &State, device: &Device, asked: &proto::Entity) -> Result<Vec<Entity>> {
+pub(crate) fn find(state: &State, device: &Device, pipe: u32, asked: &proto::Entity) -> Result<Vec<Entity>> {
     match asked.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))? {
         Entity::TableEntry(said) => {
             let table = table(&state.schema, said.table_id)?;
             if let Some(table_entry::Value::HandleId(_)) = said.value {
                 return Err(unimplemented("entries are found by their keys only, not by handles"));
             }
-            let read = Read { state, device, table, said };
+            let read = Read { state, device, table, said, pipe };
             let found = read.entries()?;
             if found.is_empty() && !key_fields(said).is_empty() {
                 return Err(not_found(format!("`{}` has no entry with this key", table.name)));
@@ -37,7 +37,7 @@ pub(crate) fn find(state: &State, device: &Device, asked: &proto::Entity) -> Res
         Entity::TableUsage(said) => {
             let table = table(&state.schema, said.table_id)?;
             let all = proto::TableEntry { table_id: said.table_id, ..Default::default() };
-            let usage = Read { state, device, table, said: &all }.entries()?.len() as u32;
+            let usage = Read { state, device, table, said: &all, pipe }.entries()?.len() as u32;
             Ok(vec![Entity::TableUsage(proto::TableUsage { table_id: said.table_id, usage, ..Default::default() })])
         }
         Entity::ObjectId(said) => {
@@ -95,6 +95,7 @@ struct Read<'r> {
     device: &'r Device,
     table: &'r Table,
     said: &'r proto::TableEntry,
+    pipe: u32,
 }
 
 type Found = (Vec<proto::KeyField>, TableData);
@@ -436,11 +437,18 @@ impl Read<'_> {
     /// Applications of packet generators.
     fn applications(&self) -> Result<Vec<Found>> {
         let wanted = self.number()?;
+        let pipes = write::pipes(self.pipe)?;
         let all = self.state.generators.applications.iter();
-        let shown = all.filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
-        let data =
-            |app: &crate::state::Application| TableData { action_id: app.action_id, fields: write::data_of(app) };
-        Ok(shown.map(|(id, app)| (self.number_key(u64::from(*id)), data(app))).collect())
+        let mut shown: BTreeMap<u8, Vec<_>> = BTreeMap::new();
+        for ((id, _), app) in all.filter(|((_, pipe), _)| pipes.contains(pipe)) {
+            shown.entry(*id).or_default().push(app);
+        }
+        let data = |apps: Vec<&crate::state::Application>| TableData {
+            action_id: apps[0].action_id,
+            fields: write::data_of(&apps),
+        };
+        let shown = shown.into_iter().filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(*id)));
+        Ok(shown.map(|(id, apps)| (self.number_key(u64::from(id)), data(apps))).collect())
     }
 
     /// A part of the packet buffer: no entries unless the request says which.
@@ -450,7 +458,8 @@ impl Read<'_> {
             return Ok(Vec::new());
         }
         let (offset, size) = write::place(self.table, asked)?;
-        let bytes = write::buffered(&self.state.generators.buffer, offset, size);
+        let pipe = usize::from(write::pipes(self.pipe)?.start);
+        let bytes = write::buffered(&self.state.generators.buffers[pipe], offset, size);
         Ok(vec![(asked.to_vec(), of_fields(vec![data_field(1, Value::Stream(bytes))]))])
     }
 

@@ -38,8 +38,6 @@ const SUBSCRIPTION: Duration = Duration::from_secs(30);
 /// How long digests are collected before they are sent together, and how many at most.
 const DIGEST_DELAY: Duration = Duration::from_millis(10);
 const MAX_LIST: usize = 1024;
-/// All pipes.
-const ALL_PIPES: u32 = 0xffff;
 
 type Sender = mpsc::Sender<std::result::Result<StreamMessageResponse, Status>>;
 
@@ -106,12 +104,18 @@ pub(crate) fn name_of(file: &str) -> String {
     name.strip_suffix(".p4").unwrap_or(name).to_string()
 }
 
+/// The pipe that a request is for: all of them if it does not say.
+fn pipe(target: Option<TargetDevice>) -> u32 {
+    target.map_or(write::ALL_PIPES, |target| target.pipe_id)
+}
+
 /// Applies updates; returns what became of each.
 pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
     use proto::write_request::Atomicity as Wanted;
+    let pipe = pipe(request.target);
     let atomicity = match Wanted::try_from(request.atomicity) {
         Ok(Wanted::ContinueOnError) => {
-            return Ok(request.updates.iter().map(|update| apply_one(state, device, update)).collect());
+            return Ok(request.updates.iter().map(|update| apply_one(state, device, pipe, update)).collect());
         }
         Ok(Wanted::RollbackOnError) => Atomicity::RollbackOnError,
         Ok(Wanted::DataplaneAtomic) => Atomicity::DataplaneAtomic,
@@ -131,7 +135,7 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
         Ok(results)
     };
     for (at, update) in request.updates.iter().enumerate() {
-        let meaning = match write::meaning(&next, device, update) {
+        let meaning = match write::meaning(&next, device, pipe, update) {
             Ok(meaning) => meaning,
             Err(failure) => return fail(at, failure),
         };
@@ -162,8 +166,8 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
     }
 }
 
-fn apply_one(state: &mut State, device: &Device, update: &proto::Update) -> Result<()> {
-    let meaning = write::meaning(state, device, update)?;
+fn apply_one(state: &mut State, device: &Device, pipe: u32, update: &proto::Update) -> Result<()> {
+    let meaning = write::meaning(state, device, pipe, update)?;
     let results = device.write_updates(&meaning.updates, Atomicity::ContinueOnError)?;
     results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
     set_cells(device, meaning.cells, meaning.generators)?;
@@ -233,10 +237,10 @@ impl BfRuntime for Service {
             let _places = (place, answer);
             for asked in request.entities {
                 // No more than one answer is in memory at a time.
-                let (state, program) = (state.clone(), request.p4_name.clone());
+                let (state, program, pipe) = (state.clone(), request.p4_name.clone(), pipe(request.target));
                 let found = devices.work(device.clone(), 0, move |device| {
                     let state = refresh(&state, device, &program).map_err(Failure::status)?;
-                    read::find(&state, device, &asked).map_err(Failure::status)
+                    read::find(&state, device, pipe, &asked).map_err(Failure::status)
                 });
                 let found = match found.await {
                     Ok(found) => found,
@@ -423,7 +427,8 @@ impl Service {
                     continue;
                 }
                 list_id = list_id.wrapping_add(1);
-                let target = Some(TargetDevice { device_id: id as u32, pipe_id: ALL_PIPES, ..Default::default() });
+                let target =
+                    Some(TargetDevice { device_id: id as u32, pipe_id: write::ALL_PIPES, ..Default::default() });
                 let list = DigestList { digest_id: known.id, list_id, data, target };
                 let update = Some(stream_message_response::Update::Digest(list));
                 // A client that does not read loses lists.

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use hopwright_dataplane::StreamCounts;
+use hopwright_dataplane::{PortSet, StreamCounts};
 use hopwright_p4runtime::proto::v1;
 
 use crate::proto::DataField;
 use crate::schema::Schema;
 
+/// Pipes of a device.
+pub(crate) const PIPES: usize = 4;
 /// The most multicast nodes of a device, and the most sets of nodes.
 pub(crate) const MAX_NODES: usize = 1 << 16;
 /// The most nodes of a group or of a set of nodes.
@@ -47,14 +49,17 @@ pub(crate) struct State {
 /// Packet generators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Generators {
-    pub applications: BTreeMap<u8, Application>,
+    /// By application and pipe.
+    pub applications: BTreeMap<(u8, u8), Application>,
     /// Data of ports as they were written.
     pub ports: BTreeMap<u32, Vec<DataField>>,
-    /// Zeros if it is empty.
-    pub buffer: Arc<[u8]>,
+    /// By pipe. Zeros if it is empty.
+    pub buffers: [Arc<[u8]>; PIPES],
+    /// Ports that have lost their link, and trigger nothing until they are taken out.
+    pub down: Arc<PortSet>,
 }
 
-/// An application of packet generators: data as they were written, and what it has made in all pipes.
+/// An application of the packet generators of a pipe: data as they were written, and what it has made.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
     /// How it is triggered.
@@ -96,9 +101,11 @@ pub(crate) enum Change {
     Port(u32, Option<Vec<DataField>>),
     CpuPort(Option<u32>),
     ValueSet(u32, Vec<v1::ValueSetMember>),
-    Application(u8, Option<Application>),
+    /// Of an application in a pipe.
+    Application((u8, u8), Option<Application>),
     GeneratorPort(u32, Option<Vec<DataField>>),
-    PacketBuffer(Arc<[u8]>),
+    /// Of a pipe.
+    PacketBuffer(u8, Arc<[u8]>),
     /// All groups, or all nodes of none.
     NoGroups,
 }
@@ -118,7 +125,7 @@ impl State {
             Change::Port(id, data) => set(&mut self.ports, id, data),
             Change::CpuPort(port) => self.cpu_port = port,
             Change::ValueSet(id, members) => drop(self.value_sets.insert(id, members)),
-            change @ (Change::Application(..) | Change::GeneratorPort(..) | Change::PacketBuffer(_)) => {
+            change @ (Change::Application(..) | Change::GeneratorPort(..) | Change::PacketBuffer(..)) => {
                 self.generators.apply(&change);
             }
             Change::NoGroups => self.groups.clear(),
@@ -132,7 +139,7 @@ impl Generators {
         match change {
             Change::Application(id, application) => set(&mut self.applications, *id, application.clone()),
             Change::GeneratorPort(port, data) => set(&mut self.ports, *port, data.clone()),
-            Change::PacketBuffer(bytes) => self.buffer = bytes.clone(),
+            Change::PacketBuffer(pipe, bytes) => self.buffers[usize::from(*pipe)] = bytes.clone(),
             _ => {}
         }
     }

@@ -279,6 +279,10 @@ impl Port for QueuedPort {
         }
     }
 
+    fn is_up(&self) -> Option<bool> {
+        self.inner.is_up()
+    }
+
     fn info(&self) -> PortInfo {
         self.inner.info()
     }

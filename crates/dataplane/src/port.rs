@@ -66,6 +66,11 @@ pub trait Port: Send {
         DeviceStats::default()
     }
 
+    /// Whether the device has a link, `None` if it has no such notion.
+    fn is_up(&self) -> Option<bool> {
+        self.info().up
+    }
+
     /// Address, MTU and state of the device, where it has such.
     fn info(&self) -> PortInfo {
         PortInfo::default()

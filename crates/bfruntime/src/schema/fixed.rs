@@ -71,6 +71,7 @@ pub(crate) mod port {
 pub(crate) mod generator {
     pub(crate) const ONE_SHOT: u32 = 1;
     pub(crate) const PERIODIC: u32 = 2;
+    pub(crate) const PORT_DOWN: u32 = 3;
     pub(crate) const TIMER: u32 = 1;
     pub(crate) const ENABLE: u32 = 2;
     pub(crate) const LENGTH: u32 = 3;
@@ -88,6 +89,7 @@ pub(crate) mod generator {
     pub(crate) const TRIGGERS: u32 = 15;
     pub(crate) const PORT_ENABLE: u32 = 2;
     pub(crate) const PATTERNS: u32 = 3;
+    pub(crate) const CLEAR_PORT_DOWN: u32 = 4;
 }
 
 const SPEEDS: &[&str] = &[
@@ -296,7 +298,7 @@ pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
         id,
         name: name.into(),
         scope: "TableAndDefault",
-        data: vec![field(id::TIMER, "timer_nanosec", Ty::Uint(32))],
+        data: if id == id::PORT_DOWN { Vec::new() } else { vec![field(id::TIMER, "timer_nanosec", Ty::Uint(32))] },
     };
     let data = vec![
         field(id::ENABLE, "app_enable", Ty::Bool),
@@ -322,6 +324,7 @@ pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
         field(1, "recirculation_enable", Ty::Bool),
         field(id::PORT_ENABLE, "pktgen_enable", Ty::Bool),
         field(id::PATTERNS, "pattern_matching_enable", Ty::Bool),
+        field(id::CLEAR_PORT_DOWN, "clear_port_down_enable", Ty::Bool),
     ];
     let applications = table(
         APPLICATIONS,
@@ -336,6 +339,7 @@ pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
             actions: vec![
                 trigger(id::ONE_SHOT, "trigger_timer_one_shot"),
                 trigger(id::PERIODIC, "trigger_timer_periodic"),
+                trigger(id::PORT_DOWN, "trigger_port_down"),
             ],
             ..applications
         },

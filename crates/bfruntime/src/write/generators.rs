@@ -3,23 +3,23 @@
 //! A write that concerns an application that is enabled begins it again.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream};
+use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream, StreamCounts, Trigger};
 
 use super::ports::{small, truth};
-use super::{Cell, Meaning, Request, Streams};
+use super::{Cell, Meaning, Request, pipes};
 use crate::failure::{Result, exists, invalid, not_found, unimplemented};
 use crate::proto::{DataField, data_field::Value, key_field::MatchType, update::Type as Kind};
 use crate::schema::fixed::generator as field;
 use crate::schema::{Field, Generation};
-use crate::state::{Application, Change, Generators};
+use crate::state::{Application, Change, Generators, PIPES};
 use crate::value::merged;
 
 /// Bytes of the packet buffer, and what packets are aligned to in it.
 pub(crate) const BUFFER: usize = 16 << 10;
 const ALIGNMENT: u64 = 16;
-const PIPES: u32 = 4;
 /// Bytes of the header in front of a packet.
 const HEADER: usize = 6;
 
@@ -30,21 +30,25 @@ impl Request<'_> {
         if u32::from(id) >= generation.applications {
             return Err(invalid(format!("applications have numbers up to {}", generation.applications - 1)));
         }
-        let before = self.state.generators.applications.get(&id);
-        let missing = || not_found(format!("there is no application {id}"));
-        let mut cells = Vec::new();
-        let kept = match (self.kind, before) {
-            (Kind::Insert, Some(_)) => return Err(exists(format!("there is an application {id} already"))),
-            // On the device applications are always there.
-            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(self.changed(before, &mut cells)?),
-            (Kind::Delete, _) => before.ok_or_else(missing).map(|_| None)?,
-            _ => return Err(self.unsupported()),
-        };
-        let change = Change::Application(id, kept);
-        let mut next = self.state.generators.clone();
-        next.apply(&change);
-        let generators = generators(&generation, &next, |app| app == id)?;
-        Ok(Meaning { cells, generators, ..Meaning::new(Vec::new(), vec![change]) })
+        let all = &self.state.generators.applications;
+        let pipes = pipes(self.pipe)?;
+        let there = pipes.clone().any(|pipe| all.contains_key(&(id, pipe)));
+        let mut meaning = Meaning::default();
+        for pipe in pipes.clone() {
+            let kept = match self.kind {
+                Kind::Insert if there => return Err(exists(format!("there is an application {id} already"))),
+                // On the device applications are always there.
+                Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
+                    Some(self.changed(all.get(&(id, pipe)), &mut meaning.cells)?)
+                }
+                Kind::Delete if there => None,
+                Kind::Delete => return Err(not_found(format!("there is no application {id}"))),
+                _ => return Err(self.unsupported()),
+            };
+            meaning.changes.push(Change::Application((id, pipe), kept));
+        }
+        self.begin(&mut meaning, |app, pipe| app == id && pipes.contains(&pipe))?;
+        Ok(meaning)
     }
 
     fn changed(&self, before: Option<&Application>, cells: &mut Vec<Cell>) -> Result<Application> {
@@ -61,33 +65,45 @@ impl Request<'_> {
         let counts = before.map(|before| before.counts.clone()).unwrap_or_default();
         let values = [field::TRIGGERS, field::BATCHES, field::PACKETS].map(|id| small(&given, id));
         cells.push(Cell::Counts(counts.clone(), values));
-        Ok(Application { action_id, fields: merged(before.map(|before| &before.fields), given), counts })
+        let mut fields = merged(before.map(|before| &before.fields), given);
+        // Those of another trigger are gone.
+        fields.retain(|f| known.iter().any(|k| k.id == f.field_id));
+        Ok(Application { action_id, fields, counts })
     }
 
     pub(super) fn generator_port(&self) -> Result<Meaning> {
         let port = self.number()? as u32;
-        if port >= PIPES << 7 {
+        if port >= (PIPES as u32) << 7 {
             return Err(invalid(format!("ports have numbers up to {}", (PIPES << 7) - 1)));
         }
         let before = self.state.generators.ports.get(&port);
+        let mut meaning = Meaning::default();
         let kept = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("port {port} is there already"))),
-            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => Some(merged(before, self.kept()?)),
+            (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => {
+                let mut given = self.kept()?;
+                if truth(&given, field::CLEAR_PORT_DOWN) == Some(true) {
+                    meaning.cells.push(Cell::PortDown(self.state.generators.down.clone(), port));
+                }
+                given.retain(|f| f.field_id != field::CLEAR_PORT_DOWN);
+                Some(merged(before, given))
+            }
             (Kind::Delete, _) => before.ok_or_else(|| not_found(format!("there is no port {port}"))).map(|_| None)?,
             _ => return Err(self.unsupported()),
         };
         if kept.as_ref().is_some_and(|fields| truth(fields, field::PATTERNS) == Some(true)) {
             return Err(unimplemented("packets do not trigger applications: `pattern_matching_enable` is false"));
         }
-        let change = Change::GeneratorPort(port, kept);
-        let mut next = self.state.generators.clone();
-        next.apply(&change);
-        let uses = |app| {
-            let local = next.applications.get(&app).and_then(|app| small(&app.fields, field::LOCAL_PORT));
-            local.unwrap_or(0) == u64::from(port & 0x7f)
+        let of = |fields: Option<&Vec<_>>| fields.and_then(|fields| truth(fields, field::PORT_ENABLE)).unwrap_or(false);
+        let concerns = of(before) != of(kept.as_ref());
+        meaning.changes.push(Change::GeneratorPort(port, kept));
+        let all = &self.state.generators.applications;
+        let uses = |app, pipe| {
+            let local = all.get(&(app, pipe)).and_then(|app| small(&app.fields, field::LOCAL_PORT)).unwrap_or(0);
+            concerns && u64::from(port) == u64::from(pipe) << 7 | local
         };
-        let generators = generators(&self.generation(), &next, uses)?;
-        Ok(Meaning { generators, ..Meaning::new(Vec::new(), vec![change]) })
+        self.begin(&mut meaning, uses)?;
+        Ok(meaning)
     }
 
     pub(super) fn packet_buffer(&self) -> Result<Meaning> {
@@ -109,14 +125,35 @@ impl Request<'_> {
             Kind::Delete => vec![0; size],
             _ => return Err(self.unsupported()),
         };
-        let mut buffer = self.state.generators.buffer.to_vec();
-        buffer.resize(BUFFER, 0);
-        buffer[offset..offset + size].copy_from_slice(&bytes);
-        let change = Change::PacketBuffer(buffer.into());
+        let pipes = pipes(self.pipe)?;
+        let mut meaning = Meaning::default();
+        for pipe in pipes.clone() {
+            let mut buffer = self.state.generators.buffers[usize::from(pipe)].to_vec();
+            buffer.resize(BUFFER, 0);
+            buffer[offset..offset + size].copy_from_slice(&bytes);
+            meaning.changes.push(Change::PacketBuffer(pipe, buffer.into()));
+        }
+        self.begin(&mut meaning, |_, pipe| pipes.contains(&pipe))?;
+        Ok(meaning)
+    }
+
+    /// Begins the generators of some applications in some pipes, or ends them, as its changes say.
+    fn begin(&self, meaning: &mut Meaning, concerns: impl Fn(u8, u8) -> bool) -> Result<()> {
+        let generation = self.generation();
         let mut next = self.state.generators.clone();
-        next.apply(&change);
-        let generators = generators(&self.generation(), &next, |_| true)?;
-        Ok(Meaning { generators, ..Meaning::new(Vec::new(), vec![change]) })
+        meaning.changes.iter().for_each(|change| next.apply(change));
+        for app in 0..generation.applications as u8 {
+            for pipe in (0..PIPES as u8).filter(|pipe| concerns(app, *pipe)) {
+                let stream = match next.applications.get(&(app, pipe)) {
+                    Some(found) if truth(&found.fields, field::ENABLE) == Some(true) => {
+                        stream(&generation, &next, found, app, pipe)?
+                    }
+                    _ => None,
+                };
+                meaning.generators.insert(app * PIPES as u8 + pipe, stream.map(Box::new));
+            }
+        }
+        Ok(())
     }
 
     fn generation(&self) -> Generation {
@@ -144,24 +181,7 @@ pub(crate) fn place(table: &crate::schema::Table, said: &[crate::proto::KeyField
     Ok((offset as usize, size as usize))
 }
 
-/// The generators of some applications, in each pipe one: they begin, or end, with this.
-fn generators(generation: &Generation, all: &Generators, concerns: impl Fn(u8) -> bool) -> Result<Streams> {
-    let mut begun = Streams::new();
-    for app in (0..generation.applications as u8).filter(|app| concerns(*app)) {
-        for pipe in 0..PIPES as u8 {
-            let stream = match all.applications.get(&app) {
-                Some(found) if truth(&found.fields, field::ENABLE) == Some(true) => {
-                    stream(generation, all, found, app, pipe)?
-                }
-                _ => None,
-            };
-            begun.insert(app * PIPES as u8 + pipe, stream.map(Box::new));
-        }
-    }
-    Ok(begun)
-}
-
-const _: () = assert!(16 * PIPES as usize <= MAX_GENERATORS);
+const _: () = assert!(16 * PIPES <= MAX_GENERATORS);
 
 /// What an application makes in a pipe: nothing if its port there is not enabled.
 fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, pipe: u8) -> Result<Option<Stream>> {
@@ -183,7 +203,7 @@ fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, 
     }
     let mut packet = vec![0; HEADER + length as usize];
     packet[0] = pipe << generation.application_bits | id;
-    for (to, from) in packet[HEADER..].iter_mut().zip(all.buffer.iter().skip(offset as usize)) {
+    for (to, from) in packet[HEADER..].iter_mut().zip(all.buffers[usize::from(pipe)].iter().skip(offset as usize)) {
         *to = *from;
     }
     let gap = |least, jitter| Gap {
@@ -194,8 +214,15 @@ fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, 
         ingress_port,
         packet: packet.into(),
         numbers: [2, 4],
-        delay: Duration::from_nanos(number(field::TIMER)),
-        periodic: app.action_id == field::PERIODIC,
+        trigger: match app.action_id {
+            field::PORT_DOWN => {
+                Trigger::PortDown { ports: u32::from(pipe) << 7..u32::from(pipe + 1) << 7, down: all.down.clone() }
+            }
+            action => Trigger::Timer {
+                delay: Duration::from_nanos(number(field::TIMER)),
+                periodic: action == field::PERIODIC,
+            },
+        },
         batches: number(field::BATCH_COUNT) as u32 + 1,
         packets: number(field::PACKET_COUNT) as u32 + 1,
         batch_gap: gap(field::BATCH_GAP, field::BATCH_JITTER),
@@ -211,16 +238,21 @@ pub(crate) fn buffered(buffer: &[u8], offset: usize, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// An application's data, with what it has made.
-pub(crate) fn data_of(app: &Application) -> Vec<DataField> {
+/// An application's data in the first of some pipes, with what it has made in all of them.
+pub(crate) fn data_of(pipes: &[&Application]) -> Vec<DataField> {
     use std::sync::atomic::Ordering::Relaxed;
-    let mut fields = app.fields.clone();
+    let mut fields = pipes.first().map(|app| app.fields.clone()).unwrap_or_default();
     fields.retain(|f| ![field::TRIGGERS, field::BATCHES, field::PACKETS].contains(&f.field_id));
-    let counts = &app.counts;
-    let counted =
-        [(field::BATCHES, &counts.batches), (field::PACKETS, &counts.packets), (field::TRIGGERS, &counts.triggers)];
+    let sum = |count: fn(&StreamCounts) -> &AtomicU64| {
+        pipes.iter().fold(0u64, |sum, app| sum.wrapping_add(count(&app.counts).load(Relaxed)))
+    };
+    let counted = [
+        (field::BATCHES, sum(|counts| &counts.batches)),
+        (field::PACKETS, sum(|counts| &counts.packets)),
+        (field::TRIGGERS, sum(|counts| &counts.triggers)),
+    ];
     let ty = crate::schema::Ty::Uint(64);
-    fields.extend(counted.map(|(id, count)| crate::value::numeric(id, ty, &count.load(Relaxed).into())));
+    fields.extend(counted.map(|(id, count)| crate::value::numeric(id, ty, &count.into())));
     fields.sort_by_key(|f| f.field_id);
     fields
 }

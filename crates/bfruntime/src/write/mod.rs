@@ -11,10 +11,11 @@ pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::{rates_of, value_set};
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopwright_dataplane::{Stream, StreamCounts};
+use hopwright_dataplane::{PortSet, Stream, StreamCounts};
 use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
@@ -26,7 +27,7 @@ use v1::write_request::Atomicity;
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
 use crate::schema::{Field, Key, Matching, Object, Schema, Table, Ty, field};
-use crate::state::{Change, State};
+use crate::state::{Change, PIPES, State};
 use crate::value::{self, Data, number, small};
 
 /// Highest priority of P4Runtime that an entry gets: that of BfRuntime's priority 0, which wins over larger numbers.
@@ -55,6 +56,8 @@ pub(crate) enum Cell {
     Filter(Place, u32, String),
     /// Counts of a packet generator's application.
     Counts(Arc<StreamCounts>, [Option<u64>; 3]),
+    /// A port that triggers packet generators again when it loses its link.
+    PortDown(Arc<PortSet>, u32),
 }
 
 /// Where a cell is.
@@ -94,6 +97,10 @@ impl Cell {
                 let Some(index) = index else { return Ok(()) };
                 device.control_extern(id, &format!("cell/{index}"), settings.as_bytes())
             }
+            Cell::PortDown(down, port) => {
+                down.remove(port);
+                Ok(())
+            }
             Cell::Counts(counts, values) => {
                 let cells = [&counts.triggers, &counts.batches, &counts.packets];
                 let set = |(cell, value): (&AtomicU64, Option<u64>)| {
@@ -120,11 +127,11 @@ pub(crate) fn v1_update(kind: Type, entity: v1::entity::Entity) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
-/// What an update means for a device in this state.
+/// What an update means for a device in this state, and for this pipe if the table is one of each pipe.
 ///
 /// # Errors
 /// If it is invalid, or not supported.
-pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) -> Result<Meaning> {
+pub(crate) fn meaning(state: &State, device: &Device, pipe: u32, update: &proto::Update) -> Result<Meaning> {
     use proto::entity::Entity;
     let kind = update::Type::try_from(update.r#type).unwrap_or(update::Type::Unspecified);
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
@@ -134,7 +141,7 @@ pub(crate) fn meaning(state: &State, device: &Device, update: &proto::Update) ->
             if let Some(table_entry::Value::HandleId(_)) = said.value {
                 return Err(unimplemented("entries are found by their keys only, not by handles"));
             }
-            let request = Request { state, device, table, kind, said };
+            let request = Request { state, device, table, kind, said, pipe };
             match table.object {
                 Object::Match { .. } => request.match_entry(),
                 Object::Members => request.member(),
@@ -186,6 +193,22 @@ struct Request<'r> {
     table: &'r Table,
     kind: update::Type,
     said: &'r proto::TableEntry,
+    pipe: u32,
+}
+
+/// All pipes, as the number of a pipe.
+pub(crate) const ALL_PIPES: u32 = 0xffff;
+
+/// The pipes that a number stands for.
+///
+/// # Errors
+/// If there is no such pipe.
+pub(crate) fn pipes(number: u32) -> Result<Range<u8>> {
+    match number {
+        ALL_PIPES => Ok(0..PIPES as u8),
+        pipe if pipe < PIPES as u32 => Ok(pipe as u8..pipe as u8 + 1),
+        pipe => Err(invalid(format!("there is no pipe {pipe}"))),
+    }
 }
 
 impl<'r> Request<'r> {

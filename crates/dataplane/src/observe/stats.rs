@@ -41,6 +41,8 @@ pub(crate) struct PortCells {
     pub queue_full: Cell,
     pub queue_longest: Cell,
     pub queue_waiting: Cell,
+    /// One while it has no link.
+    pub down: Cell,
 }
 
 impl PortCells {

@@ -1,13 +1,15 @@
-//! Packet generators: packets that a worker makes by its clock, and runs as if it had received them.
+//! Packet generators: packets that a worker makes by its clock or when a port loses its link, and runs as if it had received them.
 //!
 //! Time passes in the worker's rounds. A round makes a bounded number of packets; a generator that is too fast for the worker makes
 //! fewer than it should.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::packet::{Packet, Pool};
+use crate::worker::port_queue::MAX_PORT_QUEUES;
 
 /// Most generators of a tenant.
 pub const MAX_GENERATORS: usize = 64;
@@ -23,10 +25,8 @@ pub struct Stream {
     pub packet: Box<[u8]>,
     /// Where the numbers of its batch and of its place in the batch are written into it: two bytes each, the higher one first.
     pub numbers: [usize; 2],
-    /// Time to the first trigger.
-    pub delay: Duration,
-    /// Further triggers follow, each after this time.
-    pub periodic: bool,
+    /// What triggers it.
+    pub trigger: Trigger,
     /// Batches at a trigger; no fewer than one.
     pub batches: u32,
     /// Packets in a batch; no fewer than one.
@@ -37,6 +37,56 @@ pub struct Stream {
     pub packet_gap: Gap,
     /// What the worker counts.
     pub counts: Arc<StreamCounts>,
+}
+
+/// What triggers a generator.
+#[derive(Clone, Debug)]
+pub enum Trigger {
+    /// Time.
+    Timer {
+        /// To the first trigger.
+        delay: Duration,
+        /// Further triggers follow, each after this time.
+        periodic: bool,
+    },
+    /// A port that loses its link. In packets its number takes the place of that of the batch.
+    PortDown {
+        /// The ports that it triggers for.
+        ports: Range<u32>,
+        /// Ports that have lost their link: they trigger no generator with this set until they are taken out.
+        down: Arc<PortSet>,
+    },
+}
+
+/// A set of ports.
+#[derive(Debug, Default)]
+pub struct PortSet([AtomicU64; MAX_PORT_QUEUES.div_ceil(64)]);
+
+impl PortSet {
+    /// Adds a port; true if it was not there.
+    pub fn add(&self, port: u32) -> bool {
+        let bit = 1 << (port % 64);
+        self.0.get(port as usize / 64).is_some_and(|word| word.fetch_or(bit, Ordering::Relaxed) & bit == 0)
+    }
+
+    /// Takes a port out.
+    pub fn remove(&self, port: u32) {
+        if let Some(word) = self.0.get(port as usize / 64) {
+            word.fetch_and(!(1 << (port % 64)), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the port with the smallest number out, if there is one.
+    fn take_first(&self) -> Option<u32> {
+        let (at, word) = self.0.iter().enumerate().find(|(_, word)| word.load(Ordering::Relaxed) != 0)?;
+        let port = 64 * at as u32 + word.load(Ordering::Relaxed).trailing_zeros();
+        self.remove(port);
+        Some(port)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| word.load(Ordering::Relaxed) == 0)
+    }
 }
 
 /// A time, to which a random part of another one is added.
@@ -66,6 +116,9 @@ pub(crate) struct Generator {
     /// The time of the next packet.
     due: Option<Instant>,
     triggered: Instant,
+    /// The port that triggered it, and ports whose triggers wait.
+    port: u32,
+    ports: PortSet,
     batch: u32,
     packet: u32,
     random: u64,
@@ -74,8 +127,38 @@ pub(crate) struct Generator {
 impl Generator {
     /// Begins at this time.
     pub(crate) fn new(id: u8, stream: Option<Stream>, now: Instant) -> Generator {
-        let due = stream.as_ref().and_then(|stream| now.checked_add(stream.delay));
-        Generator { id, stream, due, triggered: now, batch: 0, packet: 0, random: 0x9e37_79b9_7f4a_7c15 }
+        let due = match stream.as_ref().map(|stream| &stream.trigger) {
+            Some(Trigger::Timer { delay, .. }) => now.checked_add(*delay),
+            Some(Trigger::PortDown { .. }) | None => None,
+        };
+        Generator {
+            id,
+            stream,
+            due,
+            triggered: now,
+            port: 0,
+            ports: PortSet::default(),
+            batch: 0,
+            packet: 0,
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// The ports that have lost their link, if this one triggers it.
+    pub(crate) fn awaits(&self, port: u32) -> Option<&PortSet> {
+        match &self.stream.as_ref()?.trigger {
+            Trigger::PortDown { ports, down } if ports.contains(&port) => Some(down),
+            _ => None,
+        }
+    }
+
+    /// Is triggered by a port that has lost its link, if it is to be. A trigger that comes while packets of the last one are made
+    /// waits; those of several ports come in the order of their numbers.
+    pub(crate) fn port_down(&mut self, port: u32, now: Instant) {
+        if self.awaits(port).is_some() {
+            self.ports.add(port);
+            self.due = self.due.or(Some(now));
+        }
     }
 
     /// When it makes the next packet, if it does.
@@ -99,9 +182,14 @@ impl Generator {
             let due = if now.duration_since(due) > LATEST { now } else { due };
             if (self.batch, self.packet) == (0, 0) {
                 self.triggered = due;
+                self.port = self.ports.take_first().unwrap_or_default();
                 stream.counts.triggers.fetch_add(1, Ordering::Relaxed);
             }
-            for (at, number) in stream.numbers.into_iter().zip([self.batch, self.packet]) {
+            let batch = match stream.trigger {
+                Trigger::Timer { .. } => self.batch,
+                Trigger::PortDown { .. } => self.port,
+            };
+            for (at, number) in stream.numbers.into_iter().zip([batch, self.packet]) {
                 if let Some(place) = stream.packet.get_mut(at..at + 2) {
                     place.copy_from_slice(&(number as u16).to_be_bytes());
                 }
@@ -133,7 +221,10 @@ impl Generator {
             }
             self.batch = 0;
             // A trigger that comes while packets of the last one are made waits.
-            let next = stream.periodic.then(|| self.triggered.checked_add(stream.delay)).flatten();
+            let next = match stream.trigger {
+                Trigger::Timer { delay, periodic } => periodic.then(|| self.triggered.checked_add(delay)).flatten(),
+                Trigger::PortDown { .. } => (!self.ports.is_empty()).then_some(due),
+            };
             self.due = next.map(|next| next.max(due));
         }
         made
@@ -147,13 +238,16 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
+    fn timer(delay: Duration, periodic: bool) -> Trigger {
+        Trigger::Timer { delay, periodic }
+    }
+
     fn stream() -> Stream {
         Stream {
             ingress_port: 68,
             packet: [0xaa; 64].into(),
             numbers: [2, 4],
-            delay: 100 * MS,
-            periodic: false,
+            trigger: timer(100 * MS, false),
             batches: 2,
             packets: 3,
             batch_gap: Gap { least: 10 * MS, jitter: Duration::ZERO },
@@ -189,14 +283,47 @@ mod tests {
         assert_eq!(packets(once.clone(), 400), all);
         let counts = |c: &StreamCounts| [&c.triggers, &c.batches, &c.packets].map(|n| n.load(Ordering::Relaxed));
         assert_eq!(counts(&once.counts), [1, 2, 6]);
-        let again = packets(Stream { periodic: true, ..stream() }, 215);
+        let again = packets(Stream { trigger: timer(100 * MS, true), ..stream() }, 215);
         assert_eq!(again[..6], all);
         assert_eq!(again[6..], all.map(|(at, batch, packet)| (at + 100, batch, packet)));
     }
 
     #[test]
+    fn ports_that_lose_their_link_trigger_one_after_the_other() {
+        let mut pool = Pool::new(16, FrameSize::for_mtu(100)).unwrap();
+        let begin = Instant::now();
+        let trigger = Trigger::PortDown { ports: 128..256, down: Arc::default() };
+        let mut generator = Generator::new(3, Some(Stream { trigger, batches: 1, packets: 2, ..stream() }), begin);
+        let mut all = Vec::new();
+        for at in 0..20 {
+            let now = begin + at * MS;
+            let downs: &[u32] = match at {
+                5 => &[130, 129, 128, 2],
+                15 => &[255],
+                _ => &[],
+            };
+            downs.iter().for_each(|port| generator.port_down(*port, now));
+            generator.make(now, 4, &mut pool, |pool, packet| {
+                let packet = packet.unwrap();
+                let bytes = packet.bytes();
+                all.push((at, u16::from_be_bytes([bytes[2], bytes[3]]), bytes[5]));
+                pool.give(packet);
+            });
+            assert_eq!(generator.due().is_some(), (5..8).contains(&at) || at == 15, "{at}");
+        }
+        let expected =
+            [(5, 128, 0), (6, 128, 1), (6, 129, 0), (7, 129, 1), (7, 130, 0), (8, 130, 1), (15, 255, 0), (16, 255, 1)];
+        assert_eq!(all, expected);
+        assert!(generator.awaits(127).is_none());
+        let down = generator.awaits(255).unwrap();
+        assert_eq!((down.add(255), down.add(255)), (true, false));
+        down.remove(255);
+        assert!(down.add(255));
+    }
+
+    #[test]
     fn a_trigger_waits_for_the_packets_of_the_last_one() {
-        let fast = Stream { periodic: true, delay: MS, batches: 1, ..stream() };
+        let fast = Stream { trigger: timer(MS, true), batches: 1, ..stream() };
         let times: Vec<u32> = packets(fast, 6).into_iter().map(|(at, ..)| at).collect();
         assert_eq!(times, [1, 2, 3, 3, 4, 5, 5, 6]);
     }
@@ -218,7 +345,7 @@ mod tests {
     fn a_worker_that_is_late_makes_up_for_a_little() {
         let mut pool = Pool::new(64, FrameSize::for_mtu(100)).unwrap();
         let begin = Instant::now();
-        let every = Stream { periodic: true, delay: MS, batches: 1, packets: 1, ..stream() };
+        let every = Stream { trigger: timer(MS, true), batches: 1, packets: 1, ..stream() };
         let mut generator = Generator::new(0, Some(every), begin);
         let mut late = |ms: u32| {
             let (mut made, mut lost) = (Vec::new(), 0);

@@ -98,6 +98,14 @@ impl Lane {
         None
     }
 
+    /// Triggers generators for a port of this number that has lost its link.
+    pub(crate) fn port_down(&mut self, port: u32, now: Instant) {
+        // Those with one set are triggered together.
+        if self.generators.iter().filter_map(|generator| generator.awaits(port)).any(|down| down.add(port)) {
+            self.generators.iter_mut().for_each(|generator| generator.port_down(port, now));
+        }
+    }
+
     /// When a generator makes the next packet, if one does.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.generators.iter().filter_map(|generator| generator.due()).min()

@@ -50,12 +50,14 @@ pub(crate) struct Run {
 
 impl PortQueue {
     pub(crate) fn new(number: u32, port: Box<dyn Port>) -> PortQueue {
+        let cells = Arc::<PortCells>::default();
+        cells.down.set(u64::from(port.is_up() == Some(false)));
         PortQueue {
             number,
             has_queues: port.has_queues(),
             port,
             out: Vec::with_capacity(MAX_BATCH),
-            cells: Arc::default(),
+            cells,
             runs: Vec::with_capacity(MAX_BATCH),
             owned: 0,
         }
@@ -94,8 +96,10 @@ impl PortQueue {
         packets
     }
 
-    /// Looks at the device's own counters.
-    pub(crate) fn refresh(&self) {
+    /// Looks at the device's own counters and its link. True if it has just lost the link.
+    pub(crate) fn refresh(&mut self) -> bool {
+        let (down, before) = (u64::from(self.port.is_up() == Some(false)), self.cells.down.get());
+        self.cells.down.set(down);
         let stats = self.port.stats();
         self.cells.rx_overrun.set(stats.rx_overrun);
         self.cells.rx_too_long.set(stats.rx_too_long);
@@ -104,6 +108,7 @@ impl PortQueue {
         self.cells.queue_full.set(stats.queue_full);
         self.cells.queue_longest.set(stats.queue_longest);
         self.cells.queue_waiting.set(stats.queue_waiting);
+        down > before
     }
 }
 
@@ -320,6 +325,12 @@ impl Listed {
         Listed { summary, cells, before: PortStats::default(), leaving: false }
     }
 
+    fn summary(&self) -> PortSummary {
+        let mut summary = self.summary.clone();
+        summary.info.up = summary.info.up.map(|_| self.cells.iter().all(|cells| cells.down.get() == 0));
+        summary
+    }
+
     fn stats(&self) -> PortStats {
         let mut sum = PortStats { number: self.summary.number, name: self.summary.name.clone(), ..self.before.clone() };
         for cells in &self.cells {
@@ -362,7 +373,7 @@ impl Ports {
 
     /// Ports that are there, in order of addition.
     pub(crate) fn summaries(&self) -> Vec<PortSummary> {
-        self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(|p| p.summary.clone()).collect())
+        self.with(|list| list.ports.iter().filter(|p| !p.leaving).map(Listed::summary).collect())
     }
 
     /// Keeps numbers from being given to ports.

@@ -187,7 +187,9 @@ impl Worker {
         for queue in &mut self.queues {
             queue.port.flush();
         }
-        self.queues.iter().for_each(PortQueue::refresh);
+        for queue in &mut self.queues {
+            queue.refresh();
+        }
     }
 
     fn mailbox(&self) -> &Mailbox {
@@ -510,7 +512,7 @@ impl Worker {
                     let mut queue = self.queues.swap_remove(at);
                     queue.port.flush();
                     queue.port.discard(&mut self.pool);
-                    queue.refresh();
+                    let _ = queue.refresh();
                     self.mailbox().give_back(queue);
                 }
                 Change::AddTenant(lane) => self.lanes.push(lane),
@@ -833,7 +835,16 @@ impl Worker {
         // What was left out for a while is not made up for more than once.
         self.refreshed += each.max(elapsed.saturating_sub(REFRESH));
         self.refresh_next = (self.refresh_next + 1) % self.queues.len();
-        self.queues[self.refresh_next].refresh();
+        let at = self.refresh_next;
+        if self.queues[at].refresh() && self.index == 0 {
+            let now = Instant::now();
+            for lane in &mut self.lanes {
+                if let Some(port) = lane.numbers[at] {
+                    lane.port_down(port, now);
+                }
+            }
+            self.due = self.lanes.iter().filter_map(|lane| lane.due()).min();
+        }
         true
     }
 }

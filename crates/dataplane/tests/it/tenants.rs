@@ -7,8 +7,9 @@ use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{
-    CloneSession, EngineKind, EntrySpec, FrameSize, Gap, Limits, MAX_TENANTS, Packet, Pool, Port, Rate, Replica, Rule,
-    Stream, Switch, SwitchBuilder, SwitchError, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
+    CloneSession, EngineKind, EntrySpec, FrameSize, Gap, Limits, MAX_TENANTS, Packet, Pool, Port, PortInfo, PortSet,
+    Rate, Replica, Rule, Stream, Switch, SwitchBuilder, SwitchError, Tenant, TenantPorts, TenantSpec, Trigger,
+    VirtualDataPlane, Worker,
 };
 use hopwright_driver::{Options, compile_text};
 use hopwright_ir::Pipeline;
@@ -92,6 +93,7 @@ struct Wire {
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
     /// Sent packets are only counted, by their mark.
     counts: Option<Arc<[AtomicU64; 256]>>,
+    down: Arc<AtomicBool>,
 }
 
 impl Wire {
@@ -120,6 +122,10 @@ impl Wire {
 impl Port for Wire {
     fn name(&self) -> &str {
         "wire"
+    }
+
+    fn info(&self) -> PortInfo {
+        PortInfo { up: Some(!self.down.load(Ordering::SeqCst)), ..PortInfo::default() }
     }
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
@@ -604,8 +610,7 @@ fn stream(packets: u32) -> Stream {
         ingress_port: 68,
         packet: frame(mac(9), None, FORWARD).into(),
         numbers: [20, 22],
-        delay: Duration::ZERO,
-        periodic: false,
+        trigger: Trigger::Timer { delay: Duration::ZERO, periodic: false },
         batches: packets / 10,
         packets: 10,
         batch_gap: Gap::default(),
@@ -649,7 +654,8 @@ fn generators_of_tenants_make_their_own_packets_within_their_rates() {
         check_ledgers(&switch, &tenants);
 
         // A generator of one ends, that of the other goes on; a tenant that is removed makes nothing.
-        let endless = Stream { periodic: true, delay: Duration::from_millis(1), ..stream(10) };
+        let trigger = Trigger::Timer { delay: Duration::from_millis(1), periodic: true };
+        let endless = Stream { trigger, ..stream(10) };
         tenants.iter().for_each(|tenant| tenant.generate(7, Some(endless.clone())).unwrap());
         tenants[0].generate(7, None).unwrap();
         worker.step();
@@ -660,6 +666,35 @@ fn generators_of_tenants_make_their_own_packets_within_their_rates() {
         }
         assert_eq!(tenants[0].stats().injected, before[0]);
     }
+}
+
+#[test]
+fn a_port_that_loses_its_link_triggers_generators_until_it_is_told_so() {
+    let wires = [Wire::default(), Wire::default()];
+    let (switch, mut worker) = switch(&wires);
+    let tenant = switch.add_tenant(&tenant(EngineKind::Interp, 1, vec![by_mac(1)])).unwrap();
+    let down = Arc::new(PortSet::default());
+    let streams = [0..2, 1..2, 0..1]
+        .map(|ports| Stream { trigger: Trigger::PortDown { ports, down: down.clone() }, ..stream(10) });
+    for (id, stream) in streams.iter().enumerate() {
+        tenant.generate(id as u8, Some(stream.clone())).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut made = |up: bool| {
+        wires[1].down.store(!up, Ordering::SeqCst);
+        while tenant.ports()[1].info.up != Some(up) {
+            assert!(Instant::now() < deadline, "nobody looks at the link");
+            worker.step();
+        }
+        for _ in 0..100 {
+            worker.step();
+        }
+        streams.each_ref().map(|stream| stream.counts.packets.load(Ordering::Relaxed))
+    };
+    assert_eq!([made(true), made(false)], [[0, 0, 0], [10, 10, 0]]);
+    assert_eq!([made(true), made(false)], [[10, 10, 0], [10, 10, 0]]);
+    down.remove(1);
+    assert_eq!([made(true), made(false)], [[10, 10, 0], [20, 20, 0]]);
 }
 
 #[test]

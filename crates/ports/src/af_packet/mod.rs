@@ -264,6 +264,10 @@ impl Port for AfPacket {
         stats
     }
 
+    fn is_up(&self) -> Option<bool> {
+        self.facts.is_up()
+    }
+
     fn info(&self) -> PortInfo {
         self.facts.info()
     }

@@ -590,6 +590,10 @@ impl Port for AfXdp {
         stats
     }
 
+    fn is_up(&self) -> Option<bool> {
+        self.device.facts.is_up()
+    }
+
     fn info(&self) -> PortInfo {
         self.device.facts.info()
     }

@@ -98,11 +98,11 @@ impl Facts {
     }
 
     pub(crate) fn info(&self) -> PortInfo {
-        PortInfo {
-            mac: self.mac().ok().flatten(),
-            mtu: sys::mtu(&self.socket, &self.name).ok(),
-            up: sys::is_up(&self.socket, &self.name).ok(),
-        }
+        PortInfo { mac: self.mac().ok().flatten(), mtu: sys::mtu(&self.socket, &self.name).ok(), up: self.is_up() }
+    }
+
+    pub(crate) fn is_up(&self) -> Option<bool> {
+        sys::is_up(&self.socket, &self.name).ok()
     }
 }
 
