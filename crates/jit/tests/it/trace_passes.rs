@@ -134,7 +134,7 @@ impl Trees {
 
     /// A condition, and the number of bytes that the packet has if it holds.
     fn condition(&mut self, known: u64) -> (ValueId, Option<u64>) {
-        let sort = self.dice.below(8);
+        let sort = self.dice.below(9);
         let (a, b) = (self.dice.next(), self.dice.below(4));
         let values = &mut self.ir.values;
         let compare =
@@ -167,6 +167,20 @@ impl Trees {
                 let cipher = Op::Call { function, args: vec![number, block], result: 0, cipher: true };
                 let (block, expected) = (values.data(cipher, Type::Bits(8)), values.constant(b, Type::Bits(8)));
                 (values.data(Op::Binary(compare, block, expected), Type::Bool), None)
+            }
+            4 => {
+                // A byte beside a constant, with any comparison and sign.
+                let byte = values.data(Op::Packet { base: None, bit: 8 * (known as u32 - 1) }, Type::Bits(8));
+                let (compared, ty) = match b {
+                    0 => (values.data(Op::Packet { base: None, bit: 0 }, Type::Int(8)), Type::Int(8)),
+                    1 => (values.data(Op::Cast(byte), Type::Bits(32)), Type::Bits(32)),
+                    _ => (byte, Type::Bits(8)),
+                };
+                let number = values.constant([0u32, 1, 2, 0x10, 0x11, 0x7f, 0x80, 0xff][(a >> 8) as usize % 8], ty);
+                let compare = [BinaryOp::Eq, BinaryOp::Ne, BinaryOp::Lt, BinaryOp::Le, BinaryOp::Gt, BinaryOp::Ge]
+                    [a as usize % 6];
+                let (left, right) = if (a >> 16) % 3 > 0 { (compared, number) } else { (number, compared) };
+                (values.data(Op::Binary(compare, left, right), Type::Bool), None)
             }
             _ => {
                 // Values are small, so that some packets satisfy several guards.
