@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{MAC_B, ip, with_devices};
+use crate::devices::{MAC_B, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 use hopwright_ports::af_packet::Input;
@@ -52,7 +52,7 @@ fn bursts_of_all_sizes_arrive_whole_and_in_order() {
     with_devices(|| {
         let mut a = AfPacket::open("va", None).unwrap();
         let mut b = AfPacket::open("vb", None).unwrap();
-        let info = a.info();
+        let info = info_when_up(&a);
         assert_eq!((info.mac, info.mtu, info.up), (Some([2, 0, 0, 0, 0, 10]), Some(9000), Some(true)));
         let mut pool = pool();
         // More than one ring of large frames.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{MAC_B, ip, with_devices};
+use crate::devices::{MAC_B, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
@@ -77,7 +77,7 @@ fn bursts_of_all_sizes_pass_both_ways_whole_and_in_order() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 9000);
             let mut port = shared.open("vb", mode, &FrameMatch::Everything);
-            let info = port.info();
+            let info = info_when_up(&port);
             assert_eq!((info.mac, info.mtu, info.up), (Some([2, 0, 0, 0, 0, 11]), Some(9000), Some(true)));
             assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
             for burst in 0..5 {

@@ -3,6 +3,9 @@
 #![allow(dead_code)]
 
 use std::process::Command;
+use std::time::{Duration, Instant};
+
+use hopwright_dataplane::{Port, PortInfo};
 
 pub(crate) const MAC_A: &str = "02:00:00:00:00:0a";
 pub(crate) const MAC_B: &str = "02:00:00:00:00:0b";
@@ -26,6 +29,18 @@ pub(crate) fn skips() -> bool {
         eprintln!("\n*** SKIPPED, NOT TESTED: packet sockets need root and the `ip` command ***\n");
     }
     !able
+}
+
+/// What a port says of its device once that is up. Linux tells this up to a second late.
+pub(crate) fn info_when_up(port: &impl Port) -> PortInfo {
+    let start = Instant::now();
+    loop {
+        let info = port.info();
+        if info.up == Some(true) || start.elapsed() > Duration::from_secs(10) {
+            return info;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// Runs a test on a thread in a fresh network namespace with devices `va` and `vb` that are each other's peer.
