@@ -1,7 +1,8 @@
-//! Calls from compiled programs into safe code. A program passes untyped state and words; the functions here make an object and
-//! a slice of them, and say that the thread is inside the domain of its data plane.
+//! What compiled programs share with safe code: calls, and words that they write. A program passes untyped state and words; the functions
+//! here make an object and a slice of them, and say that the thread is inside the domain of its data plane.
 
 use std::ffi::c_void;
+use std::sync::atomic::AtomicU64;
 
 use hopwright_abi::{BlockMethod, ExternHandle, ValueSetHandle};
 
@@ -77,4 +78,10 @@ unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
     // SAFETY: guaranteed by the caller.
     let (keys, inside) = unsafe { (std::slice::from_raw_parts(keys, set.words()), Inside::assume()) };
     u64::from(set.contains(keys, inside))
+}
+
+/// Words that compiled programs write. Pages that are never touched take no memory.
+pub(crate) fn zeroed_words(count: usize) -> Box<[AtomicU64]> {
+    // SAFETY: an `AtomicU64` whose bytes are all zero is a valid one.
+    unsafe { Box::new_zeroed_slice(count).assume_init() }
 }

@@ -11,6 +11,7 @@ use num_bigint::BigUint;
 
 pub use hopwright_ir::interp::Count;
 
+use crate::native;
 use crate::offload::OnDevice;
 
 /// Words that generated code writes directly.
@@ -20,7 +21,7 @@ struct Words(Box<[AtomicU64]>);
 impl Words {
     /// Allocates zeroed words. Pages that are never touched take no memory.
     fn new(count: usize) -> Words {
-        Words(bytemuck::zeroed_slice_box(count))
+        Words(native::zeroed_words(count))
     }
 
     fn as_ptr(&self) -> *mut u64 {
