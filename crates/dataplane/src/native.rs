@@ -1,5 +1,5 @@
-//! What compiled programs share with safe code: calls, and words that they write. A program passes untyped state and words; the functions
-//! here make an object and a slice of them, and say that the thread is inside the domain of its data plane.
+//! What compiled programs share with safe code: calls, and words that they write. A program passes untyped state and words; the
+//! functions here make an object and a slice of them, and say that the thread is inside the domain of its data plane.
 
 use std::ffi::c_void;
 use std::sync::atomic::AtomicU64;
@@ -43,7 +43,8 @@ pub(crate) fn handle_of<T: Callee>(object: &T) -> ExternHandle {
 }
 
 /// # Safety
-/// `state` is a live `T`, and `words` are as many as [`Callee::words`] says. The caller is inside the domain of the object's data plane.
+/// `state` is a live `T`, and `words` are as many as [`Callee::words`] says. The caller is inside the domain of the object's data
+/// plane.
 unsafe extern "C" fn call<T: Callee>(state: *mut c_void, method: u32, words: *mut u64) {
     // SAFETY: guaranteed by the caller. The object is only read through shared references.
     let object = unsafe { &*state.cast_const().cast::<T>() };
@@ -71,7 +72,8 @@ pub(crate) fn handle_of_set(set: &ValueSet) -> ValueSetHandle {
 }
 
 /// # Safety
-/// `state` is a live [`ValueSet`], and `keys` are the limbs of all its keys. The caller is inside the domain of the set's data plane.
+/// `state` is a live [`ValueSet`], and `keys` are the limbs of all its keys. The caller is inside the domain of the set's data
+/// plane.
 unsafe extern "C" fn contains(state: *const c_void, keys: *const u64) -> u64 {
     // SAFETY: guaranteed by the caller.
     let set = unsafe { &*state.cast::<ValueSet>() };

@@ -43,8 +43,8 @@ pub(crate) enum Command {
     Asm(AsmArgs),
     /// Print the traces that are learned from packets, and why packets leave them
     ///
-    /// Runs the packets of a capture or a packet test, learns traces of their most frequent paths as a switch does, and prints these in the trace IR
-    /// with the number of packets at each block and side exit. Then come the reasons for side exits, the most frequent first.
+    /// Runs the packets of a capture or a packet test, learns traces of their most frequent paths as a switch does, and prints these
+    /// in the trace IR with the number of packets at each block and side exit. Then come the reasons for side exits, the most frequent first.
     /// docs/trace-ir.md explains how to read it. Fails if fewer than half of the packets would complete a trace.
     TraceIr(TraceIrArgs),
     /// Draw the parser and the controls of a program
@@ -243,7 +243,8 @@ pub(crate) struct AsmArgs {
     /// Print the code generator's intermediate representation (Cranelift IR) instead
     #[arg(long)]
     pub clif: bool,
-    /// Print the code of the traces that the packets of this capture or packet test (.stf) lead to, instead of the code for all packets
+    /// Print the code of the traces that the packets of this capture or packet test (.stf) lead to, instead of the code for all
+    /// packets
     #[arg(long, value_name = "FILE", conflicts_with = "clif")]
     pub packets: Option<PathBuf>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Opcode, Value, ValueDef, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use hopwright_ir::analysis::ranges::Ranges;
 use hopwright_ir::{
     Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, ExternTarget, HashAlgorithm, HeaderId, SlotId, Type,
@@ -169,40 +169,6 @@ impl Emitter<'_> {
 
     fn register_words(&self, id: ExternId) -> usize {
         self.register_width(id).div_ceil(64) as usize
-    }
-
-    /// Multiplies by a power of two. The parts of a concatenation are scaled separately, so that those common to
-    /// several numbers are scaled once.
-    pub(crate) fn scaled(&mut self, v: Value, by: u32) -> Value {
-        let dfg = &self.b.func.dfg;
-        let made = match dfg.value_def(dfg.resolve_aliases(v)) {
-            ValueDef::Result(inst, 0) => Some((dfg.insts[inst].opcode(), dfg.inst_args(inst).to_vec())),
-            _ => None,
-        };
-        match made.as_ref().map(|(op, args)| (*op, &args[..])) {
-            Some((Opcode::Bor, &[a, b])) if self.is_above(a, b) || self.is_above(b, a) => {
-                let (a, b) = (self.scaled(a, by), self.scaled(b, by));
-                self.b.ins().iadd(a, b)
-            }
-            Some((Opcode::Ishl, &[of, shift])) if let Some(shift @ 0..32) = self.constant_of(shift) => {
-                self.b.ins().ishl_imm_u(of, shift + i64::from(by))
-            }
-            _ => self.b.ins().ishl_imm_u(v, i64::from(by)),
-        }
-    }
-
-    /// Whether all bits of a number are above those of another.
-    fn is_above(&self, high: Value, low: Value) -> bool {
-        let dfg = &self.b.func.dfg;
-        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(high)) else { return false };
-        let args = dfg.inst_args(inst);
-        let zeros = match dfg.insts[inst].opcode() {
-            Opcode::Iconst => self.constant_of(high).map_or(0, i64::trailing_zeros),
-            Opcode::Ishl => self.constant_of(args[1]).map_or(0, |by| by as u32),
-            Opcode::Bor => return self.is_above(args[0], low) && self.is_above(args[1], low),
-            _ => 0,
-        };
-        self.bound(low).checked_ilog2().is_none_or(|highest| highest < zeros)
     }
 
     /// How many cells a counter or register has.

@@ -221,6 +221,15 @@ fn differential_one_path_has_one_trace() {
     }
 }
 
+/// The controls of a program with one of its own.
+const OTHER_CONTROLS: &str = r#"
+control V(inout headers hdr, inout metadata meta) { apply { } }
+control E(inout headers hdr, inout metadata meta, inout standard_metadata_t s) { apply { } }
+control C(inout headers hdr, inout metadata meta) { apply { } }
+control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"#;
+
 /// A varbit that moves has no code in traces.
 const MOVES: &str = r#"
 #include <core.p4>
@@ -234,22 +243,17 @@ parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metad
     state start { p.extract(hdr.first); transition select(hdr.first.kind) { 0: accept; default: list; } }
     state list { p.extract(hdr.list, 8 * (bit<32>) p.lookahead<bit<8>>()); transition accept; }
 }
-control V(inout headers hdr, inout metadata meta) { apply { } }
 control I(inout headers hdr, inout metadata meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
         if (hdr.first.kind == 2) { hdr.last.setValid(); hdr.last.x = 7; }
     }
 }
-control E(inout headers hdr, inout metadata meta, inout standard_metadata_t s) { apply { } }
-control C(inout headers hdr, inout metadata meta) { apply { } }
-control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
 "#;
 
 #[test]
 fn differential_paths_without_code_are_left_out() {
-    let program = program("moves.p4", MOVES);
+    let program = program("moves.p4", &[MOVES, OTHER_CONTROLS].concat());
     let [plain, stays, moves] = [[0, 2, 3, 4, 5], [1, 2, 3, 4, 5], [2, 2, 3, 4, 5]].map(|packet| packet.to_vec());
     let all = [&plain[..], &stays, &moves, &moves];
     let on_traces = compare_traces(&program, &all, &all).unwrap();
@@ -283,7 +287,6 @@ bit<16> fold(in bit<64> sum) {
 parser P(packet_in p, out headers hdr, inout metadata meta, inout standard_metadata_t s) {
     state start { p.extract(hdr.w); transition accept; }
 }
-control V(inout headers hdr, inout metadata meta) { apply { } }
 control I(inout headers hdr, inout metadata meta, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
@@ -298,15 +301,11 @@ control I(inout headers hdr, inout metadata meta, inout standard_metadata_t s) {
         hdr.w.a = mixed;
     }
 }
-control E(inout headers hdr, inout metadata meta, inout standard_metadata_t s) { apply { } }
-control C(inout headers hdr, inout metadata meta) { apply { } }
-control D(packet_out p, in headers hdr) { apply { p.emit(hdr); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
 "#;
 
 #[test]
 fn differential_sums_in_the_order_of_the_packet() {
-    let sums = program("sums.p4", SUMS);
+    let sums = program("sums.p4", &[SUMS, OTHER_CONTROLS].concat());
     // Words that are all zeros, all ones, or anything, so that sums are zero in both of its forms.
     let mut state = 1u64;
     let mut next = || {

@@ -1,7 +1,8 @@
-//! The values that most inputs of gates and registers take in a cycle. Loads in large numbers lie far apart on a chip, and routing to them takes
-//! much of a cycle.
+//! The values that most inputs of gates and registers take in a cycle. Loads in large numbers lie far apart on a chip, and routing to
+//! them takes much of a cycle.
 //!
-//! Only what the program says counts. Engines take their operands once; signals of the packet store and of engines are not the program's.
+//! Only what the program says counts. Engines take their operands once; signals of the packet store and of engines are not the
+//! program's.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 use std::mem::{offset_of, size_of};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Type as ClifType, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Opcode, Type as ClifType, Value, ValueDef, types};
 use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle};
 use hopwright_ir::{BinaryOp, Type};
 use num_traits::ToPrimitive;
@@ -69,7 +69,7 @@ impl Codegen<'_, '_> {
             Effect::Count { counter, index } => {
                 let (id, index) = (self.object(counter)?, self.limbs(*index)?[0]);
                 let handle = (id.index() * size_of::<ExternHandle>()) as i32;
-                ReadyEffect::Count(handle, self.g.scaled(index, size_of::<CounterCell>().ilog2()))
+                ReadyEffect::Count(handle, self.scaled(index, size_of::<CounterCell>().ilog2()))
             }
             Effect::CountHit(entry) => {
                 let entry = self.entry(*entry)?;
@@ -85,6 +85,40 @@ impl Codegen<'_, '_> {
                 ReadyEffect::Register(cell, words)
             }
         })
+    }
+
+    /// Multiplies by a power of two. The parts of a concatenation are scaled separately, so that those common to
+    /// several numbers are scaled once.
+    fn scaled(&mut self, v: Value, by: u32) -> Value {
+        let dfg = &self.g.b.func.dfg;
+        let made = match dfg.value_def(dfg.resolve_aliases(v)) {
+            ValueDef::Result(inst, 0) => Some((dfg.insts[inst].opcode(), dfg.inst_args(inst).to_vec())),
+            _ => None,
+        };
+        match made.as_ref().map(|(op, args)| (*op, &args[..])) {
+            Some((Opcode::Bor, &[a, b])) if self.is_above(a, b) || self.is_above(b, a) => {
+                let (a, b) = (self.scaled(a, by), self.scaled(b, by));
+                self.g.b.ins().iadd(a, b)
+            }
+            Some((Opcode::Ishl, &[of, shift])) if let Some(shift @ 0..32) = self.g.constant_of(shift) => {
+                self.g.b.ins().ishl_imm_u(of, shift + i64::from(by))
+            }
+            _ => self.g.b.ins().ishl_imm_u(v, i64::from(by)),
+        }
+    }
+
+    /// Whether all bits of a number are above those of another.
+    fn is_above(&self, high: Value, low: Value) -> bool {
+        let dfg = &self.g.b.func.dfg;
+        let ValueDef::Result(inst, 0) = dfg.value_def(dfg.resolve_aliases(high)) else { return false };
+        let args = dfg.inst_args(inst);
+        let zeros = match dfg.insts[inst].opcode() {
+            Opcode::Iconst => self.g.constant_of(high).map_or(0, i64::trailing_zeros),
+            Opcode::Ishl => self.g.constant_of(args[1]).map_or(0, |by| by as u32),
+            Opcode::Bor => return self.is_above(args[0], low) && self.is_above(args[1], low),
+            _ => 0,
+        };
+        self.g.bound(low).checked_ilog2().is_none_or(|highest| highest < zeros)
     }
 
     fn happen(&mut self, effect: ReadyEffect) {
