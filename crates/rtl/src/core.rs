@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use hopwright_ir::{DROP_PORT, Pipeline};
 
+use crate::dont_care;
 use crate::exclusive;
 use crate::hir::{Binary, Builder, Design, Destinations, Edit, IngressOutputs, Input, Node, Op, Piece, Value};
 use crate::refusal::{Capability, Refusal};
@@ -194,9 +195,11 @@ impl Core {
         let places = exclusive::merge(&mut core.design);
         core.map_outputs(&places);
         core.eliminate_dead(pipeline);
+        core.simplify(pipeline);
         let places = windows::lower(&mut core.design, target);
         core.map_outputs(&places);
         core.eliminate_dead(pipeline);
+        core.simplify(pipeline);
         Ok(core)
     }
 
@@ -223,6 +226,22 @@ impl Core {
         if let Some(copies) = &mut self.copies {
             copies.map(places);
         }
+    }
+
+    /// Leaves out choices that make no difference to the results.
+    fn simplify(&mut self, pipeline: &Pipeline) {
+        let always = |value: Value| (value, Vec::new());
+        let mut results: Vec<(Value, Vec<(Value, bool)>)> =
+            [self.last, self.drop, self.port, self.header_bytes, self.skip, self.length].map(always).to_vec();
+        results.extend(self.copies.iter().flat_map(CopyRequest::values).map(always));
+        results.push((self.header, vec![(self.drop, false)]));
+        for Edit { enable, offset, bits, .. } in &self.edits {
+            results.push(always(*enable));
+            results.extend([*offset, *bits].map(|value| (value, vec![(*enable, true)])));
+        }
+        let places = dont_care::simplify(&mut self.design, &results);
+        self.map_outputs(&places);
+        self.eliminate_dead(pipeline);
     }
 
     /// Removes operations that have no effect and whose results nobody uses.

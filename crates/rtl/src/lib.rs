@@ -8,6 +8,7 @@ mod convert;
 pub mod core;
 mod cost;
 mod design;
+mod dont_care;
 pub mod driver;
 pub mod engines;
 mod eval;
