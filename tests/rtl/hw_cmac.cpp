@@ -1,7 +1,16 @@
 // config: MESSAGE_BYTES=16 KEYS=4 LUTS=0
 // config: MESSAGE_BYTES=20 KEYS=3 LUTS=1
+// config: MESSAGE_BYTES=16 KEYS=4 LUTS=0 ROUNDS=2 TURN=7
+// config: MESSAGE_BYTES=20 KEYS=3 LUTS=1 ROUNDS=5 TURN=16
 #include "aes.h"
 #include "bench.h"
+
+#ifndef ROUNDS
+#define ROUNDS 10
+#define TURN 31
+#endif
+constexpr int TURNS = 10 / ROUNDS;
+constexpr int BLOCK_LATENCY = 2 + (TURNS - 1) * TURN + 3 * ROUNDS;
 
 int main(int argc, char** argv) {
     check_aes_model();
@@ -24,9 +33,12 @@ int main(int argc, char** argv) {
         }
         dut->wr_en = 0;
     }
-    Expected<Block> expected(1 + 32 * ((MESSAGE_BYTES + 15) / 16));
+    Expected<Block> expected(1 + BLOCK_LATENCY * ((MESSAGE_BYTES + 15) / 16));
+    std::vector<int> entered(TURN, -TURNS * TURN);
     for (int i = 0; i < 700; i++) {
-        bool valid = rnd.chance(80);
+        int& before = entered[i % TURN];
+        bool valid = rnd.chance(80) && i - before >= TURNS * TURN;
+        if (valid) before = i;
         uint64_t index = rnd.below(KEYS);
         Bits message = Bits::random(8 * MESSAGE_BYTES);
         dut->in_valid = valid;

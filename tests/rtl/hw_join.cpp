@@ -1,5 +1,5 @@
 // config: BUS_BYTES=8 HEADER_BYTES=20 MAX_BYTES=100 META_BITS=4
-// config: BUS_BYTES=32 HEADER_BYTES=64 MAX_BYTES=500 META_BITS=9
+// config: BUS_BYTES=32 HEADER_BYTES=64 MAX_BYTES=500 META_BITS=9 HEADERS=32
 // config: BUS_BYTES=64 HEADER_BYTES=50 MAX_BYTES=1600 META_BITS=9
 #include "bench.h"
 
@@ -7,8 +7,8 @@ using Bytes = std::vector<uint8_t>;
 
 struct Command {
     Bytes header, stored;
-    uint64_t skip, length, meta;
-    bool free;
+    uint64_t skip = 0, length = 0, meta = 0;
+    bool free = false;
 };
 
 struct Packet {
@@ -22,10 +22,11 @@ int main(int argc, char** argv) {
     std::deque<Command> asking;   // Taken, and not yet asked of the store.
     std::deque<Bytes> words;      // That the store gives.
     std::deque<Packet> expected;
-    Command command;
+    std::deque<Command> commands;  // Whose headers are there.
     Bytes received;
-    bool commanding = false, offering = false, draining = false;
+    bool offering = false, draining = false;
 
+    dut->header_valid = 0;
     dut->in_valid = 0;
     dut->rd_ready = 0;
     dut->words_valid = 0;
@@ -43,33 +44,39 @@ int main(int argc, char** argv) {
             if (rnd.one_in(3)) pause = slow = gaps = pressure = 0;
             draining = true;
         }
-        if (draining && expected.empty() && asking.empty() && !commanding) {
+        if (draining && expected.empty() && asking.empty() && commands.empty()) {
             draining = false;
             sent_words = 0;
             began = cycle;
         }
-        if (!commanding && !draining && !rnd.chance(pause)) {
-            commanding = true;
-            command.header.resize(rnd.one_in(4) ? 0 : rnd.below(HEADER_BYTES + 1));
-            command.stored.resize(1 + rnd.below(std::min<uint64_t>(size, MAX_BYTES)));
-            for (auto& byte : command.header) byte = static_cast<uint8_t>(rnd.next());
-            for (auto& byte : command.stored) byte = static_cast<uint8_t>(rnd.next());
-            command.skip = rnd.below(command.stored.size());
-            command.length = command.stored.size() - command.skip;
-            if (rnd.one_in(3)) command.length = rnd.below(command.length + 1);
-            if (rnd.one_in(20)) command.length = command.skip = 0, command.header.clear();
-            command.meta = rnd.below(1 << META_BITS);
-            command.free = rnd.one_in(2);
-        }
-        dut->in_valid = commanding;
-        auto header = command.header;
-        header.resize(HEADER_BYTES, static_cast<uint8_t>(rnd.next()));
-        put(dut->in_header, Bits::of_bytes(header));
+        Command command;
+        if (!commands.empty()) command = commands.front();
+        dut->in_valid = !commands.empty();
         dut->in_header_bytes = command.header.size();
         dut->in_skip = command.skip;
         dut->in_length = command.length;
         dut->in_free = command.free;
         dut->in_meta = command.meta;
+        dut->header_valid = 0;
+        put(dut->header, Bits::random(8 * HEADER_BYTES));
+        if (commands.size() < 2 && !draining && !rnd.chance(pause)) {
+            Command next;
+            next.header.resize(rnd.one_in(4) ? 0 : rnd.below(HEADER_BYTES + 1));
+            next.stored.resize(1 + rnd.below(std::min<uint64_t>(size, MAX_BYTES)));
+            for (auto& byte : next.header) byte = static_cast<uint8_t>(rnd.next());
+            for (auto& byte : next.stored) byte = static_cast<uint8_t>(rnd.next());
+            next.skip = rnd.below(next.stored.size());
+            next.length = next.stored.size() - next.skip;
+            if (rnd.one_in(3)) next.length = rnd.below(next.length + 1);
+            if (rnd.one_in(20)) next.length = next.skip = 0, next.header.clear();
+            next.meta = rnd.below(1 << META_BITS);
+            next.free = rnd.one_in(2);
+            dut->header_valid = !next.header.empty() || next.length;
+            auto header = next.header;
+            header.resize(HEADER_BYTES, static_cast<uint8_t>(rnd.next()));
+            put(dut->header, Bits::of_bytes(header));
+            commands.push_back(next);
+        }
         dut->rd_ready = !rnd.chance(slow);
         offering = !words.empty() && (offering || !rnd.chance(gaps));
         dut->words_valid = offering;
@@ -112,8 +119,8 @@ int main(int argc, char** argv) {
                                    c.stored.begin() + std::min<uint64_t>(c.stored.size(), (at + 1) * bus));
             asking.pop_front();
         }
-        if (commanding && dut->in_ready) {
-            commanding = false;
+        if (dut->in_valid && dut->in_ready) {
+            commands.pop_front();
             asking.push_back(command);
             Packet packet{command.header, command.meta};
             packet.bytes.insert(packet.bytes.end(), command.stored.begin() + command.skip,

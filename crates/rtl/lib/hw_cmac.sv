@@ -1,5 +1,6 @@
-// AES-CMAC (RFC 4493) of messages of `MESSAGE_BYTES` bytes, at least one, the first in the highest bits. One message a cycle.
-// Latency 1 + 32 x blocks; each block of a message has an AES pipeline of its own.
+// AES-CMAC (RFC 4493) of messages of `MESSAGE_BYTES` bytes, at least one, the first in the highest bits. Each block of a message has an
+// AES engine of its own with `ROUNDS` and `TURN` (see `hw_aes128`); with ten rounds there may be a message every cycle. Latency: a cycle,
+// and for each block that of the engine and one more; 1 + 32 x blocks with ten rounds.
 //
 // The driver expands keys: `wr_addr` is {key index, round}; rounds 0 to 10 are the round keys, 11 and 12 the subkeys K1 and K2.
 // Keys can be written and never read.
@@ -7,6 +8,8 @@ module hw_cmac #(
     parameter int MESSAGE_BYTES = 16,
     parameter int KEYS = 16,
     parameter int LUTS = 0,
+    parameter int ROUNDS = 10,
+    parameter int TURN = 31,
     localparam int KEY_BITS = KEYS > 1 ? $clog2(KEYS) : 1
 ) (
     input  logic                       clk,
@@ -22,6 +25,7 @@ module hw_cmac #(
 );
     localparam int BLOCKS = (MESSAGE_BYTES + 15) / 16;
     localparam int REST = 16 * BLOCKS - MESSAGE_BYTES;
+    localparam int LATENCY = 2 + (10 / ROUNDS - 1) * TURN + 3 * ROUNDS;  // Of a block.
 
     // The last block is completed with a one and zeros, and then takes K2, a whole one K1. Cycle 0 reads the subkey, cycle 1 adds it.
     logic [127:0]        subkeys[0:KEYS-1];
@@ -41,7 +45,7 @@ module hw_cmac #(
         {valid2, valid1} <= rst ? 2'b0 : {valid1, in_valid};
     end
 
-    // What enters each block's pipeline, 32 cycles after the block before.
+    // What enters each block's pipeline, LATENCY cycles after the block before.
     logic [BLOCKS-1:0]          valids;
     logic [BLOCKS*KEY_BITS-1:0] indices;
     logic [BLOCKS*128-1:0]      inputs;
@@ -59,22 +63,22 @@ module hw_cmac #(
                 assign waited = mine;
             end else begin : later
                 // Which messages have been under way for how long: the block before is encrypted in the meantime.
-                logic [32*b-3:0]     under_way;
+                logic [LATENCY*b-3:0]     under_way;
                 logic [KEY_BITS-1:0] waited_index, index;
                 logic                valid;
                 hw_delay #(
                     .WIDTH(128 + KEY_BITS),
-                    .DELAY(32 * b)
+                    .DELAY(LATENCY * b)
                 ) line (
                     .clk,
                     .rst,
                     .in_valid(valid1),
                     .in_data({mine, index1}),
-                    .out_soon(under_way[32*b-3]),
+                    .out_soon(under_way[LATENCY*b-3]),
                     .out_data({waited, waited_index})
                 );
                 always_ff @(posedge clk) begin
-                    under_way <= rst ? '0 : {under_way[32*b-4:0], valid1};
+                    under_way <= rst ? '0 : {under_way[LATENCY*b-4:0], valid1};
                     index     <= waited_index;
                     valid     <= !rst && chain_valid[b];
                 end
@@ -85,7 +89,9 @@ module hw_cmac #(
             assign inputs[b*128+:128] = entering;
             hw_aes128 #(
                 .KEYS(KEYS),
-                .LUTS(LUTS)
+                .LUTS(LUTS),
+                .ROUNDS(ROUNDS),
+                .TURN(TURN)
             ) aes (
                 .clk,
                 .rst,

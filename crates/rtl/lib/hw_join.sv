@@ -3,10 +3,14 @@
 // sent. Then the stored packet is freed, if `in_free` says so; copies are several commands, the last of which frees.
 // `in_meta` is at `out_meta` with each word.
 //
+// A header comes by itself, `header_valid` with `header`, a cycle before its command or earlier; none comes for commands that send nothing. At
+// most `HEADERS` (a power of two) are there whose packets have not begun.
+//
 // One word a cycle; a packet takes a cycle more if the first stored byte moves to a lower place within the first word that is sent.
 module hw_join #(
     parameter int BUS_BYTES = 64,
     parameter int HEADER_BYTES = 128,
+    parameter int HEADERS = 64,
     parameter int MAX_BYTES = 9216,  // Of a stored packet.
     parameter int META_BITS = 8,
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
@@ -16,9 +20,10 @@ module hw_join #(
 ) (
     input  logic                      clk,
     input  logic                      rst,
+    input  logic                      header_valid,
+    input  logic [8*HEADER_BYTES-1:0] header,
     input  logic                      in_valid,
     output logic                      in_ready,
-    input  logic [8*HEADER_BYTES-1:0] in_header,
     input  logic [HEADER_BITS-1:0]    in_header_bytes,
     input  logic [LENGTH_BITS-1:0]    in_skip,
     input  logic [LENGTH_BITS-1:0]    in_length,
@@ -65,7 +70,6 @@ module hw_join #(
     endfunction
 
     logic                      next_valid, next_move;
-    logic [8*HEADER_BYTES-1:0] next_header;
     logic [HEADER_BITS-1:0]    next_header_bytes;
     logic [N-1:0]              next_lead, next_in, next_out;
     logic                      next_pre, next_free;
@@ -77,7 +81,6 @@ module hw_join #(
         if (rst) next_valid <= 1'b0;
         else if (in_ready) next_valid <= in_valid;
         if (in_ready) begin
-            next_header       <= in_header;
             next_header_bytes <= in_header_bytes;
             next_lead         <= header_words - N'(early && header_words != '0);
             next_in           <= in_length == '0 ? '0 : words_of(spans);
@@ -91,14 +94,13 @@ module hw_join #(
         end
     end
 
-    // It goes into three FIFOs: what the store is to read, the header, which is needed some cycles later, and the rest. All say from
-    // registers whether they have room.
+    // It goes into two FIFOs, what the store is to read, and the rest. Both say from registers whether they have room.
     logic next_leads, next_needs, next_is_word;
     assign next_leads   = next_lead != '0;
     assign next_needs   = next_in != '0;
     assign next_is_word = next_out == N'(1);
-    logic job_put, read_ready, job_ready, header_ready;
-    assign next_move = next_valid && read_ready && job_ready && header_ready;
+    logic job_put, read_ready, job_ready;
+    assign next_move = next_valid && read_ready && job_ready;
     assign job_put   = next_move && next_out != '0;
     hw_fifo #(
         .WIDTH(2 * WORD_BITS + 1),
@@ -138,18 +140,19 @@ module hw_join #(
             job_header_bytes, job_lead, job_leads, job_in, job_needs, job_out, job_is_word, job_pre, job_turn, job_end, job_meta
         })
     );
-    logic header_valid, header_take;
+    // The header is needed some cycles later.
+    logic header_ready, job_header_valid, header_take;
     logic [8*HEADER_BYTES-1:0] job_header;
     hw_fifo #(
         .WIDTH(8 * HEADER_BYTES),
-        .DEPTH(16)
+        .DEPTH(HEADERS)
     ) headers (
         .clk,
         .rst,
-        .in_valid(job_put),
+        .in_valid(header_valid),
         .in_ready(header_ready),
-        .in_data(next_header),
-        .out_valid(header_valid),
+        .in_data(header),
+        .out_valid(job_header_valid),
         .out_ready(header_take),
         .out_data(job_header)
     );
@@ -255,11 +258,11 @@ module hw_join #(
     assign near_first  = steps[(STAGES-1)*C+2];
     assign near_send   = steps[(STAGES-1)*C];
     assign header_take = near_send && near_first;
-    logic [W*HEADER_WORDS-1:0] header;
+    logic [W*HEADER_WORDS-1:0] rest;  // Of the header.
     logic [BUS_BYTES-1:0]      is_header, is_before;
     always_ff @(posedge clk) begin
-        if (header_take) header <= {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
-        else if (near_send) header <= header << W;
+        if (header_take) rest <= {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
+        else if (near_send) rest <= rest << W;
         for (int i = 0; i < BUS_BYTES; i++) begin
             is_header[i] <= BYTES_BITS'(i) < near_header;
             is_before[i] <= L'(i) < near_turn;
@@ -284,7 +287,7 @@ module hw_join #(
         put <= send && !rst;
         if (has) word_before <= word;
         for (int i = 0; i < BUS_BYTES; i++) begin
-            if (is_header[i]) put_word[8*i+:8] <= header[W*HEADER_WORDS-8*i-1-:8];
+            if (is_header[i]) put_word[8*i+:8] <= rest[W*HEADER_WORDS-8*i-1-:8];
             else if (is_before[i]) put_word[8*i+:8] <= word_before[8*i+:8];
             else put_word[8*i+:8] <= word[8*i+:8];
         end
@@ -308,5 +311,5 @@ module hw_join #(
 
     // The header is always there, and there is always room.
     logic unused;
-    assign unused = &{1'b0, header_valid, put_ready};
+    assign unused = &{1'b0, header_ready, job_header_valid, put_ready};
 endmodule

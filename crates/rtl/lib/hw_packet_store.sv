@@ -79,7 +79,7 @@ module hw_packet_store #(
     logic [B:0]           freed, freed_next;  // Where the oldest packet starts that is needed.
     logic [B:0]           limit, limit_near;  // Where the memory is full, and one word before.
     logic [WORD_BITS-1:0] words, words_next;  // Of the current packet, without this one.
-    logic full, too_long, bad;
+    logic full_next, too_long, bad;
     logic longest;  // This word is the last one of the longest packet.
     assign put_addr = wr_ptr[B-1:0];
     assign put = in_valid && in_ready;
@@ -94,10 +94,18 @@ module hw_packet_store #(
         end
     end
 
+    // What is freed now is seen two cycles later, and a word that is not kept counts for a cycle.
+    assign full_next = put ? wr_ptr == limit_near : wr_ptr == limit;
+
     // The window, which fills while its packet comes, and waits until it may move on. Until then any word may be written again: that
-    // there is one is known late.
-    logic complete, moves, stays;
-    assign stays = complete && !moves;
+    // there is one is known late. Whether there is room for a word is known at the beginning of a cycle.
+    logic complete, complete_next, moves, stays, stays_next, crowded_next;
+    assign complete_next = (put && in_last && !bad) || (complete && !moves);
+    always_ff @(posedge clk) begin
+        in_ready <= !rst && !full_next && !stays_next && (GAP == 1 || !crowded_next);
+        stays    <= !rst && stays_next;
+        complete <= !rst && complete_next;
+    end
     logic [8*WINDOW_BYTES-1:0] window;
     logic [LENGTH_BITS-1:0]    window_length;
     logic [META_BITS-1:0]      window_meta;
@@ -105,28 +113,28 @@ module hw_packet_store #(
     logic [WORD_BITS-1:0]      window_words;  // Of the whole packet.
 
     // The window that leaves.
-    logic may_leave, crowded;
+    logic may_leave, may_leave_next;
     logic [WORD_BITS-1:0] win_words;
     generate
         if (GAP == 1) begin : directly
             assign moves     = may_leave;
             assign win_valid = complete && may_leave;
-            assign in_ready  = !full && !stays;
+            assign stays_next = complete_next && !may_leave_next;
             assign {win_window, win_length, win_meta, win_start, win_words} =
                 {window, window_length, window_meta, window_start, window_words};
         end else begin : waiting
             // While no window may leave for long, nothing comes: copies of the memory keep what is needed for waiting windows.
             localparam int WINDOW_BITS = 8 * WINDOW_BYTES + LENGTH_BITS + META_BITS + B + WORD_BITS;
-            logic waits;
+            logic waits, waits_next;
             logic [WINDOW_BITS-1:0] next;
+            assign waits_next = moves ? complete : waits;
+            assign stays_next = complete_next && waits_next && !may_leave_next;
             assign moves     = !waits || may_leave;
             assign win_valid = waits && may_leave;
-            assign in_ready  = !full && !crowded && !stays;
             assign {win_window, win_length, win_meta, win_start, win_words} = next;
             always_ff @(posedge clk) begin
                 if (moves) next <= {window, window_length, window_meta, window_start, window_words};
-                if (rst) waits <= 1'b0;
-                else if (moves) waits <= complete;
+                waits <= !rst && waits_next;
             end
         end
     endgenerate
@@ -136,24 +144,18 @@ module hw_packet_store #(
         if (rst) begin
             wr_ptr   <= '0;
             start    <= '0;
-            full     <= 1'b0;
             words    <= '0;
             longest  <= MAX_WORDS == 1;
             too_long <= 1'b0;
-            complete <= 1'b0;
             dropped  <= 1'b0;
         end else begin
             wr_ptr <= wr_next;
-            // What is freed now is seen two cycles later, and a word that is not kept counts for a cycle.
-            full   <= put ? wr_ptr == limit_near : wr_ptr == limit;
             if (put) begin
                 if (in_last) start <= wr_next;
                 words    <= words_next;
                 longest  <= words_next == WORD_BITS'(MAX_WORDS - 1);
                 too_long <= !in_last && (too_long || longest);
             end
-            if (put && in_last && !bad) complete <= 1'b1;
-            else if (moves) complete <= 1'b0;
         end
         if (!stays) begin
             if (words == '0) begin
@@ -179,10 +181,13 @@ module hw_packet_store #(
     localparam int GAP_BITS = $clog2(GAP + 1);
     logic [COUNT_BITS-1:0] flying, flying_next;
     logic [GAP_BITS-1:0]   gap, gap_next;
+    logic crowded, nearly;  // As many windows are flying as may, or one fewer.
     logic accept;  // A read command.
     logic landed;  // One freed a packet in the cycle before.
     assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(landed);
     assign gap_next = win_valid || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
+    assign crowded_next = win_valid == landed ? crowded : win_valid && nearly;
+    assign may_leave_next = !crowded_next && gap_next == '0;
     always_ff @(posedge clk) begin
         landed <= !rst && accept && rd_free;
         if (rst) begin
@@ -190,11 +195,13 @@ module hw_packet_store #(
             gap       <= '0;
             may_leave <= 1'b0;
             crowded   <= 1'b0;
+            nearly    <= 1'b0;
         end else begin
             flying    <= flying_next;
             gap       <= gap_next;
-            crowded   <= flying_next == COUNT_BITS'(PACKETS);
-            may_leave <= flying_next != COUNT_BITS'(PACKETS) && gap_next == '0;
+            crowded   <= crowded_next;
+            nearly    <= flying_next == COUNT_BITS'(PACKETS - 1);
+            may_leave <= may_leave_next;
         end
     end
 
@@ -337,5 +344,5 @@ module hw_packet_store #(
 
     // Both are never full.
     logic unused;
-    assign unused = &{1'b0, length_ready, read_ready, crowded};
+    assign unused = &{1'b0, length_ready, read_ready};
 endmodule

@@ -292,7 +292,8 @@ impl Reporter<'_> {
         let edit_bits: u64 =
             core.edits.iter().map(|edit| 1 + length_bits + u64::from(core.design[edit.bits].width)).sum();
         let mut cost = target.memory(bus, target.store_words(schedule.stages).into());
-        cost += target.memory(8 * u64::from(core.header_capacity) + header_bits + 2 * length_bits + 10, verdicts);
+        cost += target.memory(8 * u64::from(core.header_capacity), 2 * verdicts);
+        cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
         cost.with((15 + edits) * bus, 2 * window + (6 + edits) * bus)
     }
@@ -374,11 +375,15 @@ impl Reporter<'_> {
                 target.memory(8 * u64::from(target.bus_bytes), copy.into()).with(3 * w * 2, 3 * w * 2)
             }
             Op::Hash(_, data) => luts(width(data) * 4),
-            // Sixteen S-boxes a round, two in a memory of 18 kbit, which may be half a block.
+            // Sixteen S-boxes a round, two in a memory of 18 kbit, which may be half a block. Folded rounds have their keys in block RAM, four of
+            // 36 bits.
             Op::Extern { .. } => {
-                let memory_bits = 80 * 18_432;
+                let rounds = self.engine_of(value).map_or(10, |engine| u64::from(engine.fold.rounds));
+                let memory_bits = 18_432 * if rounds == 10 { 80 } else { 12 * rounds };
                 let blocks = memory_bits / u64::from(target.block_bits);
-                Cost { luts: 6000, registers: 4400, blocks, memory_bits }
+                let (luts, registers) =
+                    if rounds == 10 { (6000, 4400) } else { (600 + 420 * rounds, 700 + 270 * rounds) };
+                Cost { luts, registers, blocks, memory_bits }
             }
             _ => Cost::default(),
         }

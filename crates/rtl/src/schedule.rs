@@ -3,7 +3,7 @@
 //! A stage is what lies between two registers. An operation starts as soon as its operands are there; if it does not fit
 //! into what is left of the stage it starts with the next one. Engines take a fixed number of stages and begin at a register.
 
-use hopwright_ir::{ExternId, ExternKind, MatchKind, Pipeline, TableId};
+use hopwright_ir::{ExternId, MatchKind, Pipeline, TableId};
 
 use crate::cost::exact;
 use crate::hir::{Binary, Design, Node, Op, Value};
@@ -158,7 +158,9 @@ impl Schedule {
     }
 
     fn with_gap(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target, gap: u32) -> Schedule {
-        let engines = Engines::new(gap);
+        let kind = |node: &Node| EngineKind::of(pipeline, &node.op, target.fetch_words(node.width / 8));
+        let kinds: Vec<EngineKind> = design.nodes.iter().filter_map(kind).collect();
+        let engines = Engines::new(gap, &kinds);
         let mut scheduler =
             Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), engines, egress: 0 };
         let mut last_use = vec![0; design.nodes.len()];
@@ -289,13 +291,11 @@ impl Scheduler<'_> {
                 4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(value_set_rows(set.size))
             }
             Op::Fetch { .. } => 3 + self.target.fetch_words(node_width / 8) + log4(self.target.bus_bytes),
-            Op::Extern { instance, method, .. } => {
-                let kind = instance.map(|id| &self.pipeline[id].kind);
-                match (kind, method.as_str()) {
-                    (Some(ExternKind::Named { type_name, .. }), "mac") if type_name == "AesCmac" => 33,
-                    _ => 31,
-                }
-            }
+            // A MAC takes a cycle for the subkey, and one to add it.
+            Op::Extern { .. } => match EngineKind::of(self.pipeline, op, 1) {
+                Some(kind) => self.engines.fold(kind).latency() + if kind == EngineKind::Cmac { 2 } else { 0 },
+                None => 1,
+            },
             _ => return None,
         })
     }

@@ -589,8 +589,10 @@ impl Writer<'_> {
         let enabled = enabled.collect::<Vec<_>>().join(" || ");
         let _ = writeln!(
             self.body,
-            "    {module} #(.KEYS({slots})) e{n} (.clk, .rst, .in_valid({enabled}), .in_key_index({}), .in_{}({block}), \
+            "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst, .in_valid({enabled}), .in_key_index({}), .in_{}({block}), \
              .out_valid(), .out_{}(encrypted{number}), .wr_en({}), .wr_addr({}), .wr_data(mem_wr_data[127:0]));",
+            engine.fold.rounds,
+            engine.fold.turn,
             selected(&indices, bits),
             ports[0],
             ports[1],

@@ -144,7 +144,7 @@ module @NAME@ #(
         .bus_rd_data
     );
 
-    localparam int VERDICT_BITS = 8 * HEADER_BYTES + HEADER_BITS + 2 * LENGTH_BITS + 10;
+    localparam int VERDICT_BITS = HEADER_BITS + 2 * LENGTH_BITS + 10;
     logic has_room;
     logic [VERDICT_BITS-1:0] order;
     hw_fifo #(
@@ -155,7 +155,7 @@ module @NAME@ #(
         .rst,
         .in_valid(done_valid),
         .in_ready(has_room),
-        .in_data({done_header, HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port}),
+        .in_data({HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port}),
         .out_valid(order_valid),
         .out_ready(order_ready),
         .out_data(order)
@@ -163,14 +163,16 @@ module @NAME@ #(
     hw_join #(
         .BUS_BYTES(BUS_BYTES),
         .HEADER_BYTES(HEADER_BYTES),
+        .HEADERS(2 * @VERDICTS@),
         .MAX_BYTES(@MAX@),
         .META_BITS(9)
     ) exit (
         .clk,
         .rst,
+        .header_valid(done_valid && verdict_sends),
+        .header(done_header),
         .in_valid(order_valid),
         .in_ready(order_ready),
-        .in_header(order[VERDICT_BITS-1-:8*HEADER_BYTES]),
         .in_header_bytes(order[2*LENGTH_BITS+10+:HEADER_BITS]),
         .in_skip(order[LENGTH_BITS+10+:LENGTH_BITS]),
         .in_length(order[10+:LENGTH_BITS]),
