@@ -2,6 +2,8 @@
 // config: WIDTH=8 DEPTH=16 RMW=1
 // config: WIDTH=40 DEPTH=100 RMW=0
 // config: WIDTH=40 DEPTH=100 RMW=1
+// config: WIDTH=8 DEPTH=16 RMW=2
+// config: WIDTH=40 DEPTH=100 RMW=2
 #include "bench.h"
 
 int main(int argc, char** argv) {
@@ -15,7 +17,7 @@ int main(int argc, char** argv) {
         uint64_t range = i < 3000 ? DEPTH : 4;
         dut->rd_addr = rnd.below(range);
         dut->wr_en = i >= 1000 && rnd.chance(60);
-        dut->wr_addr = rnd.below(range);
+        dut->wr_addr = RMW == 2 && reads.size() == 2 ? reads.front() : rnd.below(range);
         auto data = Bits::random(WIDTH);
         put(dut->wr_data, data);
         settle();

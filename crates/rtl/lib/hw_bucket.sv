@@ -93,7 +93,7 @@ module hw_bucket #(
     hw_ram #(
         .WIDTH(Q),
         .DEPTH(DEPTH),
-        .RMW(1)
+        .RMW(2)
     ) ram (
         .clk,
         .rd_addr(index8),

@@ -1,7 +1,7 @@
 // Packets and bytes by index: one update a cycle, exact with updates of the same index in a row. Counters wrap. An index of
 // `DEPTH` or more counts nothing. With no bits for one of them only the other is counted.
 //
-// The driver reads, and replaces the value with `ctl_write`, in a cycle without update: `ctl_ready` says that it is one.
+// The driver reads, and replaces the value with `ctl_write`, behind a cycle without update: `ctl_ready` says that it is one.
 // `ctl_done` comes with {packets, bytes} before the write. One request at a time.
 module hw_counter #(
     parameter int DEPTH = 256,
@@ -25,18 +25,20 @@ module hw_counter #(
     output logic [WIDTH-1:0]       ctl_rdata
 );
     // Cycle 0 reads, cycle 2 writes.
-    logic [INDEX_BITS-1:0]  index, index1, index2;
-    logic [LENGTH_BITS-1:0] length1, length2;
+    logic                   valid;
+    logic [INDEX_BITS-1:0]  index0, index, index1, index2;
+    logic [LENGTH_BITS-1:0] length0, length1, length2;
     logic [WIDTH-1:0]       value, wdata;
     logic count1, count2, asked, ctl1, ctl2, write;
     assign asked     = ctl_valid && ctl_ready;
-    assign index     = in_valid ? in_index : ctl_index;
-    assign ctl_ready = !in_valid && !ctl1 && !ctl2;
+    assign index     = valid ? index0 : ctl_index;
+    assign ctl_ready = !valid && !ctl1 && !ctl2;
     always_ff @(posedge clk) begin
-        {count2, count1} <= rst ? 2'b0 : {count1, in_valid};
+        {count2, count1, valid} <= rst ? 3'b0 : {count1, valid, in_valid};
         {ctl2, ctl1}     <= rst ? 2'b0 : {ctl1, asked};
         {index2, index1} <= {index1, index};
-        {length2, length1} <= {length1, in_length};
+        {length2, length1, length0} <= {length1, length0, in_length};
+        index0 <= in_index;
         if (asked) begin
             wdata <= ctl_wdata;
             write <= ctl_write;
@@ -62,7 +64,7 @@ module hw_counter #(
     hw_ram #(
         .WIDTH(WIDTH),
         .DEPTH(DEPTH),
-        .RMW(1)
+        .RMW(2)
     ) ram (
         .clk,
         .rd_addr(index),

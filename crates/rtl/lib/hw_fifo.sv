@@ -23,7 +23,14 @@ module hw_fifo #(
     logic         put, take;  // A word enters, or leaves, the memory. Both may be known late in a cycle.
     assign put = in_valid && in_ready;
 
-    logic filled;  // The memory has a word to read.
+    // What follows from a word that enters and one that leaves is prepared: whether there is a word to read, whether it is the only one,
+    // whether one more is all that there is room for.
+    logic filled, one, near;
+    logic is_none, is_two, is_near2, is_full;
+    assign is_none  = count == '0;
+    assign is_two   = count == (B + 1)'(2);
+    assign is_near2 = count == (B + 1)'(DEPTH - 2);
+    assign is_full  = count == (B + 1)'(DEPTH);
     always_ff @(posedge clk) begin
         if (rst) begin
             wr_ptr   <= '0;
@@ -31,14 +38,20 @@ module hw_fifo #(
             count    <= '0;
             in_ready <= 1'b1;
             filled   <= 1'b0;
+            one      <= 1'b0;
+            near     <= DEPTH == 1;
         end else begin
             if (put) wr_ptr <= wr_ptr + 1'b1;
             if (take) rd_ptr <= rd_ptr + 1'b1;
-            if (put != take) begin
-                count    <= put ? count + 1'b1 : count - 1'b1;
-                in_ready <= take || count != (B + 1)'(DEPTH - 1);
-                filled   <= put || count != (B + 1)'(1);
-            end
+            case ({put, take})
+                2'b10: count <= count + 1'b1;
+                2'b01: count <= count - 1'b1;
+                default: count <= count;
+            endcase
+            in_ready <= take || (in_ready && !(put && near));
+            filled   <= put || (filled && !(take && one));
+            one      <= put == take ? one : put ? is_none : is_two;
+            near     <= put == take ? near : put ? is_near2 : is_full;
         end
     end
 

@@ -161,13 +161,24 @@ module hw_join #(
     logic active, pre, first, needs, go, room, final_step;
     logic [N-1:0]           lead_left, in_left, out_left;
     logic leads, more_in, one_out;  // Whether lead_left is not 0, in_left is not 0, out_left is 1.
+    logic leads_next, more_in_next, one_out_next, pre_next;
+    assign leads_next   = job_take ? job_leads : leads && !(go && lead_left == N'(1));
+    assign more_in_next = job_take ? job_needs : more_in && !(go && !leads && in_left == N'(1));
+    assign one_out_next = job_take ? job_is_word : go && !pre ? out_left == N'(2) : one_out;
+    assign pre_next     = job_take ? job_pre : pre && !go;
+    always_ff @(posedge clk) begin
+        leads      <= leads_next;
+        more_in    <= more_in_next;
+        one_out    <= one_out_next;
+        pre        <= pre_next;
+        needs      <= !leads_next && more_in_next;
+        final_step <= !pre_next && one_out_next;
+    end
     logic [HEADER_BITS-1:0] header_left;
     logic [L-1:0]           turn, end_low;
     logic [META_BITS-1:0]   meta;
-    assign needs       = !leads && more_in;
     assign go          = active && room && (!needs || words_valid);
     assign words_ready = active && room && needs;
-    assign final_step  = !pre && one_out;
     assign job_take    = job_valid && (!active || (go && final_step));
     always_ff @(posedge clk) begin
         if (rst) active <= 1'b0;
@@ -177,30 +188,19 @@ module hw_join #(
             lead_left   <= job_lead;
             in_left     <= job_in;
             out_left    <= job_out;
-            leads       <= job_leads;
-            more_in     <= job_needs;
-            one_out     <= job_is_word;
             header_left <= job_header_bytes;
-            pre         <= job_pre;
             first       <= 1'b1;
             turn        <= job_turn;
             end_low     <= job_end;
             meta        <= job_meta;
         end else if (go) begin
-            if (leads) begin
-                lead_left <= lead_left - 1'b1;
-                leads     <= lead_left != N'(1);
-            end else if (more_in) begin
-                in_left <= in_left - 1'b1;
-                more_in <= in_left != N'(1);
-            end
+            if (leads) lead_left <= lead_left - 1'b1;
+            else if (more_in) in_left <= in_left - 1'b1;
             if (!pre) begin
                 first       <= 1'b0;
                 out_left    <= out_left - 1'b1;
-                one_out     <= out_left == N'(2);
                 header_left <= T'(header_left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(header_left) - T'(BUS_BYTES));
             end
-            pre <= 1'b0;
         end
     end
 

@@ -78,7 +78,7 @@ module hw_meter #(
     hw_ram #(
         .WIDTH(CONFIG_BITS),
         .DEPTH(DEPTH),
-        .RMW(1)
+        .RMW(2)
     ) configuration (
         .clk,
         .rd_addr(index),
@@ -90,7 +90,7 @@ module hw_meter #(
     hw_ram #(
         .WIDTH(1 + TIME_BITS),
         .DEPTH(DEPTH),
-        .RMW(1)
+        .RMW(2)
     ) times (
         .clk,
         .rd_addr(index),

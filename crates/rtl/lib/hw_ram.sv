@@ -1,8 +1,9 @@
 // RAM with one read and one write a cycle. Latency 2: `rd_addr` in cycle t gives `rd_data` in cycle t + 2, from a register.
 //
 // A read sees the writes of its own cycle and of those before. With `RMW` it sees those of the next cycle, too: a value that is
-// read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1. `FORWARD` 0 saves the logic
-// for that, where nobody ever reads a word in the cycle of its write.
+// read in cycle t and written back, changed, in cycle t + 2 is seen by the read of cycle t + 1. With `RMW` 2 all writes are such: `wr_addr`
+// is the `rd_addr` of two cycles before. Reads are compared with each other then, before it is known whether there is a write.
+// `FORWARD` 0 saves the logic for that, where nobody ever reads a word in the cycle of its write.
 //
 // Memories of up to 32 words are distributed RAM, larger ones (or `BLOCK`) block RAM. An address of `DEPTH` or more reads and writes
 // something: callers check. Contents start as zeros: synthesis tools leave memories without initial value to the bitstream,
@@ -24,8 +25,9 @@ module hw_ram #(
 );
     // The word that a write of this cycle gives to the read of the cycle before.
     logic [ADDR_BITS-1:0] rd_addr_q;
-    logic late;
-    assign late = RMW != 0 && wr_en && wr_addr == rd_addr_q;
+    logic again, late;
+    always_ff @(posedge clk) again <= rd_addr == rd_addr_q;
+    assign late = RMW != 0 && wr_en && (RMW == 2 ? again : wr_addr == rd_addr_q);
 
     generate
         if (!BLOCK) begin : distributed

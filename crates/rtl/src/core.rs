@@ -68,6 +68,8 @@ pub struct Core {
     pub skip: Value,
     /// The number of bytes that are kept, 16 bits; zero if the packet is dropped.
     pub length: Value,
+    /// Whether any bytes are sent, one bit.
+    pub sends: Value,
     /// The most bytes of headers.
     pub header_capacity: u32,
     /// What changes in the part that is kept; each at most 16 bytes.
@@ -173,6 +175,9 @@ impl Core {
         let none = b.constant(0u32, 16);
         let header_bytes = b.mux(drop, none, bytes);
         let length = b.mux(drop, none, rest);
+        let nothing = [header_bytes, length].map(|bytes| b.eq_const(bytes, 0u32));
+        let nothing = b.and(nothing[0], nothing[1]);
+        let sends = b.not(nothing);
         let (port, last) =
             if copies { (b.input(Input::EgressPort), b.input(Input::LastCopy)) } else { (spec, b.boolean(true)) };
         let design = b.design;
@@ -186,6 +191,7 @@ impl Core {
             header_bytes,
             skip,
             length,
+            sends,
             header_capacity,
             edits,
         };
@@ -205,7 +211,8 @@ impl Core {
 
     /// The results, edits last.
     pub fn outputs(&self) -> Vec<Value> {
-        let mut outputs = vec![self.last, self.drop, self.port, self.header, self.header_bytes, self.skip, self.length];
+        let mut outputs =
+            vec![self.last, self.drop, self.port, self.header, self.header_bytes, self.skip, self.length, self.sends];
         outputs.extend(self.edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         outputs
     }
@@ -221,6 +228,7 @@ impl Core {
             &mut self.header_bytes,
             &mut self.skip,
             &mut self.length,
+            &mut self.sends,
         ];
         own.into_iter().chain(edits).for_each(|output| *output = places[output.index()]);
         if let Some(copies) = &mut self.copies {
@@ -232,7 +240,9 @@ impl Core {
     fn simplify(&mut self, pipeline: &Pipeline) {
         let always = |value: Value| (value, Vec::new());
         let mut results: Vec<(Value, Vec<(Value, bool)>)> =
-            [self.last, self.drop, self.port, self.header_bytes, self.skip, self.length].map(always).to_vec();
+            [self.last, self.drop, self.port, self.header_bytes, self.skip, self.length, self.sends]
+                .map(always)
+                .to_vec();
         results.extend(self.copies.iter().flat_map(CopyRequest::values).map(always));
         results.push((self.header, vec![(self.drop, false)]));
         for Edit { enable, offset, bits, .. } in &self.edits {

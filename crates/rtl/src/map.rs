@@ -172,7 +172,7 @@ impl Map {
              logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_ready, \
              object_done;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
              and data of a write to a memory stay for four cycles more: `hw_exact` needs that.\n    logic [3:0] bus_holds;\n    \
-             logic bus_put;\n    assign bus_wr_ready = bus_holds == '0;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
+             logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
              assign mem_wr_data = bus_data;\n",
             bits - 1,
             memories - 1,
@@ -190,7 +190,8 @@ impl Map {
         }
         out.push_str(
             "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_holds <= rst ? '0 : \
-             {bus_holds[2:0], bus_put && bus_wr_addr[15:12] == 4'd1};\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
+             {bus_holds[2:0], bus_put && bus_wr_addr[15:12] == 4'd1};\n        bus_wr_ready <= rst || (bus_holds[2:0] == '0 && \
+             !(bus_put && bus_wr_addr[15:12] == 4'd1));\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
         );
         for word in 0..words {
             let _ = writeln!(

@@ -185,7 +185,10 @@ impl Schedule {
             last_use[i] = ready.stage;
         }
         let Scheduler { ready, engines, egress, .. } = scheduler;
-        let last = ready.iter().map(|t| t.stage).max().unwrap_or(0).max(egress);
+        // Results leave from registers.
+        let leaves = |time: Time| time.stage + u32::from(time.delay > 0);
+        let results = outputs.iter().map(|output| leaves(ready[output.index()])).max();
+        let last = ready.iter().map(|t| t.stage).max().max(results).unwrap_or(0).max(egress);
         for output in outputs {
             last_use[output.index()] = last;
         }

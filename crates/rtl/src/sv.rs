@@ -191,7 +191,7 @@ impl Writer<'_> {
              input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
              input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
              output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
-             output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    \
+             output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    output logic out_sends,\n    \
              output logic [{}:0] out_edit_enable,\n    output logic [{}:0] out_edit_offset,\n    \
              output logic [{}:0] out_edit_data,\n{}\n);\n",
             self.schedule.stages,
@@ -786,7 +786,7 @@ impl Writer<'_> {
 }
 
 /// Names of the pipeline's results, edits apart.
-const OUTPUTS: [&str; 7] = ["last", "drop", "port", "header", "header_bytes", "skip", "length"];
+const OUTPUTS: [&str; 8] = ["last", "drop", "port", "header", "header_bytes", "skip", "length", "sends"];
 
 /// The value of the stage in which there is a packet; only in one there is.
 fn selected(cases: &[(u32, String)], width: u32) -> String {

@@ -45,7 +45,6 @@ module @NAME@ #(
     logic [8*HEADER_BYTES-1:0] done_header;
     logic [15:0] done_header_bytes, done_skip, done_length;
     assign verdict       = done_valid;
-    assign verdict_sends = done_header_bytes != '0 || done_length != '0;
     assign verdict_last  = done_last;
     logic                   order_valid, order_ready;
     logic                   win_valid;
@@ -131,6 +130,7 @@ module @NAME@ #(
         .out_header_bytes(done_header_bytes),
         .out_skip(done_skip),
         .out_length(done_length),
+        .out_sends(verdict_sends),
         .out_edit_enable(edit_enable),
         .out_edit_offset(edit_offset),
         .out_edit_data(edit_data),
