@@ -2,7 +2,8 @@
 // least 2, and stays until that of the next packet is. Packets are at least `GAP` cycles apart. `out_soon` is high in cycle
 // t + `DELAY` - 2: it is the pipeline's `in_valid`, so many stages later.
 //
-// There is a word for each packet between the two stages: up to 32 words are distributed RAM, more (or `BLOCK`) are block RAM.
+// There is a word for each packet between the two stages: up to 32 words are distributed RAM, more (or `BLOCK`) are block RAM. Synthesis
+// must not merge the pointers of delay lines between the same stages: each line is narrow so that its pointers reach all of it in a cycle.
 module hw_delay #(
     parameter int WIDTH = 8,
     parameter int DELAY = 3,
@@ -21,8 +22,9 @@ module hw_delay #(
     localparam int WORDS = BLOCK ? (DELAY - 2) / GAP + 1 : (DELAY - 1 + GAP - 1) / GAP;
     localparam int B = WORDS > 1 ? $clog2(WORDS) : 1;
 
-    logic [B-1:0] write, read;
-    logic soon, take;
+    (* keep *) logic [B-1:0] write, read;
+    (* keep *) logic soon;
+    logic take;
     always_ff @(posedge clk) begin
         soon <= !rst && out_soon;
         if (rst) write <= '0;

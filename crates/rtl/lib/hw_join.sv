@@ -258,11 +258,25 @@ module hw_join #(
     assign near_first  = steps[(STAGES-1)*C+2];
     assign near_send   = steps[(STAGES-1)*C];
     assign header_take = near_send && near_first;
-    logic [W*HEADER_WORDS-1:0] rest;  // Of the header.
+    logic [W*HEADER_WORDS-1:0] rest, whole;  // Of the header.
     logic [BUS_BYTES-1:0]      is_header, is_before;
+    assign whole = {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
+    generate
+        for (genvar i = 0; i < W * HEADER_WORDS / 64; i++) begin : lane
+            // `header_take` and `near_send`, of these bits alone.
+            (* keep *) logic take, send;
+            logic [63:0] following;
+            if (64 * i < W) assign following = '0;
+            else assign following = rest[64*i-W+:64];
+            always_ff @(posedge clk) begin
+                send <= !rst && steps[(STAGES-2)*C];
+                take <= !rst && steps[(STAGES-2)*C] && steps[(STAGES-2)*C+2];
+                if (take) rest[64*i+:64] <= whole[64*i+:64];
+                else if (send) rest[64*i+:64] <= following;
+            end
+        end
+    endgenerate
     always_ff @(posedge clk) begin
-        if (header_take) rest <= {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
-        else if (near_send) rest <= rest << W;
         for (int i = 0; i < BUS_BYTES; i++) begin
             is_header[i] <= BYTES_BITS'(i) < near_header;
             is_before[i] <= L'(i) < near_turn;

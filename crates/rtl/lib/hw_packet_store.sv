@@ -5,7 +5,8 @@
 // A packet that is bad (`in_bad` with the last word) or longer than `MAX_BYTES` is dropped, and `dropped` is high for a cycle.
 // While there is no room `in_ready` is low. The memory has `DEPTH` words (a power of two), more than the longest packet has.
 // Windows leave at least `GAP` cycles apart, with `ALIGNED` at multiples of `GAP` cycles from the first one on. If it is more than one
-// cycle, a window waits for its turn while the next one fills. At most `PACKETS` (a power of two) windows have left of packets that are not yet
+// cycle, a window waits for its turn while the next one fills, and `win_soon` is high in the cycle before `win_valid`. At most `PACKETS` (a
+// power of two) windows have left of packets that are not yet
 // freed: a FIFO of that depth behind the pipeline holds all verdicts.
 //
 // `put` and `put_addr` say which word is being written, and `win_start` where a window's packet starts, for copies of the memory.
@@ -44,6 +45,7 @@ module hw_packet_store #(
     input  logic                      in_bad,
     input  logic [META_BITS-1:0]      in_meta,
     output logic                      dropped,
+    output logic                      win_soon,
     output logic                      win_valid,
     output logic [8*WINDOW_BYTES-1:0] win_window,
     output logic [LENGTH_BITS-1:0]    win_length,
@@ -118,6 +120,7 @@ module hw_packet_store #(
     generate
         if (GAP == 1) begin : directly
             assign moves     = may_leave;
+            assign win_soon  = 1'b0;
             assign win_valid = complete && may_leave;
             assign stays_next = complete_next && !may_leave_next;
             assign {win_window, win_length, win_meta, win_start, win_words} =
@@ -126,15 +129,25 @@ module hw_packet_store #(
             // While no window may leave for long, nothing comes: copies of the memory keep what is needed for waiting windows.
             localparam int WINDOW_BITS = 8 * WINDOW_BYTES + LENGTH_BITS + META_BITS + B + WORD_BITS;
             logic waits, waits_next;
-            logic [WINDOW_BITS-1:0] next;
+            logic [WINDOW_BITS-1:0] next, filled;
+            assign win_soon = waits_next && may_leave_next;
             assign waits_next = moves ? complete : waits;
             assign stays_next = complete_next && waits_next && !may_leave_next;
-            assign moves     = !waits || may_leave;
-            assign win_valid = waits && may_leave;
+            assign filled = {window, window_length, window_meta, window_start, window_words};
             assign {win_window, win_length, win_meta, win_start, win_words} = next;
+            // `moves` is `!waits || may_leave`, and `win_valid` is `waits && may_leave`.
             always_ff @(posedge clk) begin
-                if (moves) next <= {window, window_length, window_meta, window_start, window_words};
-                waits <= !rst && waits_next;
+                waits     <= !rst && waits_next;
+                win_valid <= !rst && win_soon;
+                moves     <= rst || !waits_next || may_leave_next;
+            end
+            for (genvar i = 0; i < WINDOW_BITS; i += 64) begin : lane
+                localparam int BITS = WINDOW_BITS - i < 64 ? WINDOW_BITS - i : 64;
+                (* keep *) logic lane_moves;  // `moves`, of these bits alone.
+                always_ff @(posedge clk) begin
+                    lane_moves <= rst || !waits_next || may_leave_next;
+                    if (lane_moves) next[i+:BITS] <= filled[i+:BITS];
+                end
             end
         end
     endgenerate
@@ -344,5 +357,5 @@ module hw_packet_store #(
 
     // Both are never full.
     logic unused;
-    assign unused = &{1'b0, length_ready, read_ready};
+    assign unused = &{1'b0, length_ready, read_ready, may_leave};
 endmodule

@@ -115,6 +115,13 @@ pub struct StateObject {
     pub bytes: bool,
 }
 
+impl StateObject {
+    /// The width of an index of a cell.
+    fn index_bits(&self) -> u32 {
+        self.size.max(2).next_power_of_two().ilog2()
+    }
+}
+
 /// The register map of a design.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map {
@@ -150,18 +157,20 @@ impl Map {
     /// The connections of an object's engine.
     pub(crate) fn object_ports(&self, number: usize) -> String {
         let object = &self.objects[number];
-        let bits = object.size.max(2).next_power_of_two().ilog2();
         format!(
-            ".ctl_valid(object_valid[{number}]), .ctl_ready(object_ready[{number}]), .ctl_write(object_write), \
-             .ctl_index(object_index[{}:0]), .ctl_wdata(bus_data[{}:0]), .ctl_done(object_done[{number}]), \
+            ".ctl_valid(object_asks[{number}]), .ctl_ready(object_ready[{number}]), .ctl_write(object_write), \
+             .ctl_index(object_index_{number}[{}:0]), .ctl_wdata(bus_data[{}:0]), .ctl_done(object_done[{number}]), \
              .ctl_rdata(object_{number})",
-            bits - 1,
+            object.index_bits() - 1,
             object.bits - 1
         )
     }
 
     /// The logic between the bus and the engines. `switching` are signals of engines that are high while a memory, by number, must
     /// not be written.
+    ///
+    /// The bus is at one place of the chip and the engines are all over it: each has copies of the address and of the data of writes next to
+    /// it, and a register for its answer.
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
         let (words, memories, objects) = (self.words(), self.memories.len().max(1), self.objects.len().max(1));
         let bits = 32 * words;
@@ -169,8 +178,8 @@ impl Map {
         let _ = write!(
             out,
             "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
-             logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_ready, \
-             object_done;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
+             logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_asks, \
+             object_ready, object_done, object_told;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
              and data of a write to a memory stay for four cycles more: `hw_exact` needs that.\n    logic [3:0] bus_holds;\n    \
              logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
              assign mem_wr_data = bus_data;\n",
@@ -178,6 +187,33 @@ impl Map {
             memories - 1,
             objects - 1
         );
+        for (number, memory) in self.memories.iter().enumerate() {
+            let Memory { addr_bits, data_bits, .. } = memory;
+            let _ = writeln!(
+                out,
+                "    (* keep *) logic mem_put_{number};\n    (* keep *) logic [{}:0] mem_data_{number};\n    always_ff @(posedge clk) begin\n        \
+                 mem_put_{number} <= mem_wr_en[{number}];\n        mem_data_{number} <= mem_wr_data[{0}:0];\n    end",
+                data_bits - 1
+            );
+            // A default action has no address.
+            if memory.kind != MemoryKind::Default {
+                let _ = writeln!(
+                    out,
+                    "    (* keep *) logic [{}:0] mem_addr_{number};\n    always_ff @(posedge clk) mem_addr_{number} <= mem_wr_addr[{0}:0];",
+                    addr_bits - 1
+                );
+            }
+        }
+        for (number, object) in self.objects.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "    logic [{}:0] object_{number}, object_answer_{number};\n    (* keep *) logic [{}:0] object_index_{number};\n    \
+                 always_ff @(posedge clk) begin\n        object_index_{number} <= object_index[{1}:0];\n        \
+                 object_answer_{number} <= object_{number};\n    end",
+                object.bits - 1,
+                object.index_bits() - 1
+            );
+        }
         for (_, signal) in switching {
             let _ = writeln!(out, "    logic {signal};");
         }
@@ -185,7 +221,11 @@ impl Map {
             let signals = switching.iter().filter(|(memory, _)| *memory == number).map(|(_, signal)| signal.as_str());
             let signals = signals.collect::<Vec<_>>().join(" || ");
             // A write that is on its way makes them high two cycles later.
-            let busy = if signals.is_empty() { "1'b0".into() } else { format!("mem_wr_en[{number}] || {signals}") };
+            let busy = if signals.is_empty() {
+                "1'b0".into()
+            } else {
+                format!("mem_wr_en[{number}] || mem_put_{number} || {signals}")
+            };
             let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
         }
         out.push_str(
@@ -213,23 +253,23 @@ impl Map {
         for number in 0..self.objects.len() {
             let _ = writeln!(out, "            object_valid[{number}] <= bus_wr_addr[11:2] == 10'd{number};");
         }
-        out.push_str("        end else object_valid <= object_valid & ~object_ready;\n");
+        out.push_str(
+            "        end else object_valid <= '0;\n        object_asks <= object_valid | (object_asks & ~object_ready);\n        \
+             object_told <= object_done;\n",
+        );
         for number in 0..self.objects.len() {
             let _ = writeln!(
                 out,
-                "        if (object_done[{number}]) begin\n            bus_answer <= {bits}'(object_{number});\n            \
+                "        if (object_told[{number}]) begin\n            bus_answer <= {bits}'(object_answer_{number});\n            \
                  object_busy <= 1'b0;\n        end"
             );
         }
         out.push_str(
-            "        if (rst) begin\n            object_valid <= '0;\n            object_busy <= 1'b0;\n        end\n        \
+            "        if (rst) begin\n            object_valid <= '0;\n            object_asks <= '0;\n            object_told <= '0;\n            object_busy <= 1'b0;\n        end\n        \
              bus_rd_valid <= bus_rd_en && !bus_rd_valid;\n        bus_rd_data <= bus_rd_addr[15:12] == 4'd0 ? \
              32'(bus_answer >> {bus_rd_addr[11:2], 5'd0}) : {31'd0, bus_rd_addr[15:12] == 4'd1 ? 1'(mem_busy >> \
              bus_rd_addr[11:2]) : object_busy};\n    end\n",
         );
-        for (number, object) in self.objects.iter().enumerate() {
-            let _ = writeln!(out, "    logic [{}:0] object_{number};", object.bits - 1);
-        }
         if self.objects.is_empty() {
             out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n    assign bus_answer = '0;\n");
         }

@@ -64,7 +64,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         target,
         body: String::new(),
         wanted: BTreeMap::new(),
-        carrier: Carrier::new(target, schedule.engines.gap),
+        carrier: Carrier::new(target, schedule.engines.gap, schedule.egress),
         map: Map::new(pipeline, target),
         engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
         refusals: Vec::new(),
@@ -169,13 +169,13 @@ impl Writer<'_> {
             parts.push(std::mem::take(&mut self.body));
         }
         parts.reverse();
-        let valid = self.valid(last);
         let target = self.target;
         let (window, header) = (8 * target.window_bytes, 8 * self.core.header_capacity);
         let addr = target.store_words(self.schedule.stages).ilog2();
         let start = self.carry_input("start", "in_start", addr, 0, &self.start_stages.clone());
         let time = self.carried_time();
         let lines = self.carrier.lines();
+        let valid = self.valid(last);
         let copies = self.copies(&request);
         let edit_count = self.core.edits.len().max(1);
         let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
@@ -186,7 +186,7 @@ impl Writer<'_> {
             "// The packet pipeline of `{name}`: {} stages. A packet enters with `in_valid` and leaves {last} cycles later.\n\
              // Not every bit of every input is used, nor every output of an engine.\n\
              // verilator lint_off UNUSEDSIGNAL\n// verilator lint_off PINCONNECTEMPTY\n\
-             module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_valid,\n    \
+             module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_soon,\n    input  logic in_valid,\n    \
              input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
              input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
              input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
@@ -207,6 +207,7 @@ impl Writer<'_> {
         );
         out.push_str(&self.declarations);
         out.push_str(&valid);
+        out.push_str(&self.carrier.enables());
         out.push_str(&self.map.logic(&self.switching));
         out.push_str(&start);
         out.push_str(&time);
@@ -270,9 +271,14 @@ impl Writer<'_> {
             .replace("@SIZES@", &literal)
     }
 
-    /// Whether there is a packet in each stage.
+    /// The reset of each part of the pipeline, and whether there is a packet in each stage.
     fn valid(&self, last: u32) -> String {
-        let mut out = String::from("    logic valid_0;\n    assign valid_0 = in_valid;\n");
+        let resets = last / RESET_STAGES;
+        let mut out = format!(
+            "    logic reset_near;\n    (* keep *) logic [{resets}:0] resets;\n    always_ff @(posedge clk) begin\n        \
+             reset_near <= rst;\n        resets <= {{{}{{reset_near}}}};\n    end\n    logic valid_0;\n    assign valid_0 = in_valid;\n",
+            resets + 1
+        );
         for stage in 1..=last {
             if stage == self.schedule.egress {
                 let _ = writeln!(out, "    logic valid_{stage};\n    assign valid_{stage} = copy_valid;");
@@ -280,7 +286,8 @@ impl Writer<'_> {
             }
             let _ = writeln!(
                 out,
-                "    logic valid_{stage};\n    always_ff @(posedge clk) valid_{stage} <= rst ? 1'b0 : valid_{};",
+                "    logic valid_{stage};\n    always_ff @(posedge clk) valid_{stage} <= {} ? 1'b0 : valid_{};",
+                reset(stage),
                 stage - 1
             );
         }
@@ -566,11 +573,13 @@ impl Writer<'_> {
             });
             writes.push((memory, base << 4));
         }
-        let enable: Vec<String> = writes.iter().map(|(memory, _)| format!("mem_wr_en[{memory}]")).collect();
+        let enable: Vec<String> = writes.iter().map(|(memory, _)| format!("mem_put_{memory}")).collect();
         let addr: Vec<String> = writes
             .iter()
             .zip(&enable)
-            .map(|((_, base), enable)| format!("({{{0}{{{enable}}}}} & ({0}'(mem_wr_addr) + {0}'d{base}))", bits + 4))
+            .map(|((memory, base), enable)| {
+                format!("({{{0}{{{enable}}}}} & ({0}'(mem_addr_{memory}) + {0}'d{base}))", bits + 4)
+            })
             .collect();
         let mut indices = Vec::new();
         for (start, id, slot) in calls {
@@ -589,15 +598,17 @@ impl Writer<'_> {
         let enabled = enabled.collect::<Vec<_>>().join(" || ");
         let _ = writeln!(
             self.body,
-            "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst, .in_valid({enabled}), .in_key_index({}), .in_{}({block}), \
-             .out_valid(), .out_{}(encrypted{number}), .wr_en({}), .wr_addr({}), .wr_data(mem_wr_data[127:0]));",
+            "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst({}), .in_valid({enabled}), .in_key_index({}), \
+             .in_{}({block}), .out_valid(), .out_{}(encrypted{number}), .wr_en({}), .wr_addr({}), .wr_data(mem_data_{}));",
             engine.fold.rounds,
             engine.fold.turn,
+            reset(stage),
             selected(&indices, bits),
             ports[0],
             ports[1],
             enable.join(" || "),
-            addr.join(" | ")
+            addr.join(" | "),
+            writes[0].0
         );
     }
 
@@ -681,7 +692,7 @@ impl Writer<'_> {
                 let (enable, length) = (self.at(*enable, start), self.input_at(Input::Length, start));
                 let (index, within) = self.cell(value, *index, size);
                 let access = Access { valid: format!("valid_{start} && {enable}{within}"), index, length };
-                self.counter(&format!("e{n}"), name, size, unit, access);
+                self.counter(&format!("e{n}"), name, size, unit, (start, access));
             }
             Op::Measure { meter, enable, index } => {
                 let object = self.p[*meter].clone();
@@ -724,9 +735,10 @@ impl Writer<'_> {
                 let _ = writeln!(
                     self.body,
                     "    logic [{}:0] v{n}_{stage}, q{n};\n    logic in{n};\n    hw_register #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, \
-                     .rst, .rd_valid(valid_{start}), .rd_index({index}), .rd_data(q{n}), {write}, {});",
+                     .rst({}), .rd_valid(valid_{start}), .rd_index({index}), .rd_data(q{n}), {write}, {});",
                     width - 1,
                     size.max(2),
+                    reset(stage),
                     self.map.object_ports(number)
                 );
                 let _ = writeln!(
@@ -783,6 +795,14 @@ impl Writer<'_> {
             None => "16'd0".to_string(),
         }
     }
+}
+
+/// Stages that have a reset of their own.
+const RESET_STAGES: u32 = 4;
+
+/// The reset of what is in a stage.
+fn reset(stage: u32) -> String {
+    format!("resets[{}]", stage / RESET_STAGES)
 }
 
 /// Names of the pipeline's results, edits apart.

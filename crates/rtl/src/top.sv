@@ -39,6 +39,14 @@ module @NAME@ #(
     localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1);
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
 
+    // A reset that reaches all parts of the chip. Until it has, `in_ready` is low.
+    logic reset_near;
+    (* keep *) logic [2:0] resets;
+    always_ff @(posedge clk) begin
+        reset_near <= rst;
+        resets     <= {3{reset_near}};
+    end
+
     // Verdicts.
     logic                   done_valid, done_last, done_drop;
     logic [8:0] done_port;
@@ -47,6 +55,7 @@ module @NAME@ #(
     assign verdict       = done_valid;
     assign verdict_last  = done_last;
     logic                   order_valid, order_ready;
+    logic                   win_soon;
     logic                   win_valid;
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
@@ -79,7 +88,7 @@ module @NAME@ #(
         .SIZES(@SIZES@)
     ) store (
         .clk,
-        .rst,
+        .rst(resets[0]),
         .in_valid,
         .in_ready,
         .in_data,
@@ -88,6 +97,7 @@ module @NAME@ #(
         .in_bad,
         .in_meta({in_port, in_now}),
         .dropped(in_dropped),
+        .win_soon,
         .win_valid,
         .win_window,
         .win_length,
@@ -112,6 +122,7 @@ module @NAME@ #(
     @NAME@_pipeline pipeline (
         .clk,
         .rst,
+        .in_soon(win_soon),
         .in_valid(win_valid),
         .in_window(win_window),
         .in_length(16'(win_length)),
@@ -152,7 +163,7 @@ module @NAME@ #(
         .DEPTH(@VERDICTS@)
     ) verdicts (
         .clk,
-        .rst,
+        .rst(resets[1]),
         .in_valid(done_valid),
         .in_ready(has_room),
         .in_data({HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port}),
@@ -168,7 +179,7 @@ module @NAME@ #(
         .META_BITS(9)
     ) exit (
         .clk,
-        .rst,
+        .rst(resets[2]),
         .header_valid(done_valid && verdict_sends),
         .header(done_header),
         .in_valid(order_valid),

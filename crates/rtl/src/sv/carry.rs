@@ -1,12 +1,14 @@
 //! Carries values from the stages in which they are there to those that use them.
 //!
 //! Packets are at least a gap of cycles apart. A register that takes a value at the end of a packet's stage therefore holds it in as many
-//! of the following stages: it *covers* them. A value that would pass many registers waits in a delay line instead, which has a word for each
+//! of the following stages: it *covers* them. What is used in the first of them only is not held, so that its register needs no enable.
+//! Enables that would have to reach many bits are registers of their own ([`Carrier::enables`]). A value that would pass many registers waits in a delay line instead, which has a word for each
 //! packet between two stages; values that wait between the same stages share one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use super::reset;
 use crate::cost::Cost;
 use crate::target::Target;
 
@@ -18,6 +20,9 @@ const POINTERS: u64 = 8;
 
 /// Words of a delay line from which on it is block RAM.
 const BLOCK_WORDS: u32 = 33;
+
+/// Bits that one copy of an enable reaches, but for those of the last value.
+const ENABLE_BITS: u32 = 64;
 
 /// A value that is to be at the output of a delay line.
 struct Waiting {
@@ -31,6 +36,10 @@ struct Waiting {
 pub(super) struct Carrier<'a> {
     target: &'a Target,
     gap: u32,
+    /// The first stage of the second of two pipelines, which a packet enters at any time; 0 for one pipeline.
+    egress: u32,
+    /// The bits that take or hold a value at the end of a stage.
+    enabled: BTreeMap<u32, u32>,
     /// By the stage that is left and that of the output.
     lines: BTreeMap<(u32, u32), Vec<Waiting>>,
     /// What carries each value, by its name without the stage.
@@ -38,8 +47,8 @@ pub(super) struct Carrier<'a> {
 }
 
 impl<'a> Carrier<'a> {
-    pub(super) fn new(target: &'a Target, gap: u32) -> Carrier<'a> {
-        Carrier { target, gap, lines: BTreeMap::new(), costs: BTreeMap::new() }
+    pub(super) fn new(target: &'a Target, gap: u32, egress: u32) -> Carrier<'a> {
+        Carrier { target, gap, egress, enabled: BTreeMap::new(), lines: BTreeMap::new(), costs: BTreeMap::new() }
     }
 
     /// Carries the signal `<name>_<from>`, which is there in stage `from` only, to `<name>_<stage>` for each stage. Returns the
@@ -63,7 +72,8 @@ impl<'a> Carrier<'a> {
                 });
                 cover = (to, to + gap - 1);
             } else if stage > cover.1 {
-                out.push_str(&self.register(name, width, cover.1, cover.0));
+                let held = stage > cover.1 + 1 || i + 1 < stages.len();
+                out.push_str(&self.register(name, width, (cover.1, cover.0), held));
                 cover = (cover.1 + 1, cover.1 + gap);
             }
             if stage > cover.0 {
@@ -78,16 +88,48 @@ impl<'a> Carrier<'a> {
         out
     }
 
-    /// A register that takes a value at the end of a stage. Its signal is that of an earlier stage.
-    fn register(&mut self, name: &str, width: u32, at: u32, signal: u32) -> String {
+    /// A register that takes a value at the end of a stage `at`. Its signal is that of an earlier stage. It holds the value if that is `held`.
+    fn register(&mut self, name: &str, width: u32, (at, signal): (u32, u32), held: bool) -> String {
         let next = at + 1;
         self.cost(name).registers += u64::from(width);
-        format!("    logic [{}:0] {name}_{next};\n{}", width - 1, self.taken(name, at, next, signal))
+        format!("    logic [{}:0] {name}_{next};\n{}", width - 1, self.taken(name, width, (at, next, signal), held))
     }
 
-    fn taken(&self, name: &str, at: u32, next: u32, signal: u32) -> String {
-        let condition = if self.gap > 1 { format!("if (valid_{at}) ") } else { String::new() };
+    fn taken(&mut self, name: &str, width: u32, (at, next, signal): (u32, u32, u32), held: bool) -> String {
+        let condition = if self.gap > 1 && held { format!("if ({}) ", self.enable(at, width)) } else { String::new() };
         format!("    always_ff @(posedge clk) {condition}{name}_{next} <= {name}_{signal};\n")
+    }
+
+    /// Whether there is a packet in a stage, as a signal for so many bits.
+    fn enable(&mut self, stage: u32, bits: u32) -> String {
+        if !self.has_enables(stage) {
+            return format!("valid_{stage}");
+        }
+        let enabled = self.enabled.entry(stage).or_default();
+        let copy = *enabled / ENABLE_BITS;
+        *enabled += bits;
+        format!("enables_{stage}[{copy}]")
+    }
+
+    /// Whether it is known a cycle before whether there is a packet in a stage.
+    fn has_enables(&self, stage: u32) -> bool {
+        if stage == 0 { self.gap > 1 } else { stage != self.egress }
+    }
+
+    /// For each stage, registers that say whether there is a packet, each for some of the bits that depend on it. Synthesis must not merge them.
+    pub(super) fn enables(&self) -> String {
+        let mut out = String::new();
+        for (stage, bits) in &self.enabled {
+            let copies = bits.div_ceil(ENABLE_BITS);
+            let soon = if *stage == 0 { "in_soon".to_string() } else { format!("valid_{}", stage - 1) };
+            let _ = writeln!(
+                out,
+                "    (* keep *) logic [{}:0] enables_{stage};\n    always_ff @(posedge clk) enables_{stage} <= {} ? '0 : {{{copies}{{{soon}}}}};",
+                copies - 1,
+                reset(*stage)
+            );
+        }
+        out
     }
 
     fn cost(&mut self, name: &str) -> &mut Cost {
@@ -121,10 +163,13 @@ impl<'a> Carrier<'a> {
                     let names: Vec<String> = part.iter().map(|w| format!("{}_{}", w.name, stage(w))).collect();
                     names.join(", ")
                 };
+                // The memories that are written, of four bits each.
+                let enable = self.enable(leaves, bits.div_ceil(4));
                 let _ = writeln!(
                     out,
-                    "    hw_delay #(.WIDTH({bits}), .DELAY({delay}), .GAP({gap})) delay_{leaves}_{to}_{number} (.clk, .rst, \
-                     .in_valid(valid_{leaves}), .in_data({{{}}}), .out_soon(valid_{}), .out_data({{{}}}));",
+                    "    hw_delay #(.WIDTH({bits}), .DELAY({delay}), .GAP({gap})) delay_{leaves}_{to}_{number} (.clk, .rst({}), \
+                     .in_valid({enable}), .in_data({{{}}}), .out_soon(valid_{}), .out_data({{{}}}));",
+                    reset(leaves),
                     names(&|waiting| waiting.from.0),
                     to - 2,
                     names(&|_| to)
@@ -140,11 +185,11 @@ impl<'a> Carrier<'a> {
         let (mut signal, mut last) = waiting.from;
         let mut out = String::new();
         while last < to - 1 {
-            out.push_str(&self.register(name, width, last, signal));
+            out.push_str(&self.register(name, width, (last, signal), true));
             (signal, last) = (last + 1, last + self.gap);
         }
         self.cost(name).registers += u64::from(width);
-        out.push_str(&self.taken(name, to - 1, to, signal));
+        out.push_str(&self.taken(name, width, (to - 1, to, signal), true));
         out
     }
 

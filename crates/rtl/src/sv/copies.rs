@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::Writer;
+use super::{Writer, reset};
 use crate::core::CopyRequest;
 use crate::hir::{Destinations, Value};
 use crate::map::{COPY_SLOTS, GROUP_BUCKETS, Memory, MemoryKind, SESSION_BUCKETS};
@@ -45,12 +45,11 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic hit{n};\n    logic [{0}:0] data{n}, v{n}_{stage};\n    hw_exact #(.KEY_BITS({key_bits}), .DATA_BITS({width}), \
-             .BUCKETS({buckets}), .SLOTS({COPY_SLOTS})) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
-             .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_wr_en[{memory}]), .wr_addr(mem_wr_addr[{1}:0]), \
-             .wr_data(mem_wr_data[{2}:0]));\n    assign v{n}_{stage} = hit{n} ? data{n} : '0;",
+             .BUCKETS({buckets}), .SLOTS({COPY_SLOTS})) e{n} (.clk, .rst({1}), .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
+             .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), \
+             .wr_data(mem_data_{memory}));\n    assign v{n}_{stage} = hit{n} ? data{n} : '0;",
             width - 1,
-            addr_bits - 1,
-            key_bits + width
+            reset(start)
         );
     }
 
@@ -87,7 +86,7 @@ impl Writer<'_> {
         });
         self.switching.push((memory, "lists_busy".to_string()));
         let finds = |name: &str| self.map.memories.iter().position(|m| m.name == name);
-        let changes = [GROUPS, SESSIONS].iter().filter_map(|name| finds(name)).map(|at| format!("mem_wr_en[{at}]"));
+        let changes = [GROUPS, SESSIONS].iter().filter_map(|name| finds(name)).map(|at| format!("mem_put_{at}"));
         let changes = changes.collect::<Vec<_>>().join(" || ");
         self.declarations.push_str(
             "    logic copy_valid, copy_cloned, copy_replicated, copy_none, copy_last;\n    logic [8:0] copy_port;\n    logic [15:0] \
@@ -106,11 +105,11 @@ impl Writer<'_> {
             out,
             "    logic [{0}:0] crossing, crossed;\n    logic lists_change, lists_old;\n    assign crossing = {{{1}}};\n    assign {{{2}}} = \
              crossed;\n    assign lists_change = {changes};\n    assign lists_busy = lists_old || lists_change;\n    hw_replicate \
-             #(.WIDTH({width}), .LIST({lists}), .PACKETS({3}), .COPIES({4}), .GAP({5}), .ALIGNED({6})) replicate (.clk, .rst, \
+             #(.WIDTH({width}), .LIST({lists}), .PACKETS({3}), .COPIES({4}), .GAP({5}), .ALIGNED({6})) replicate (.clk, .rst({9}), \
              .entering(in_valid), .in_valid(valid_{7}), .in_data(crossing), {8}, .out_valid(copy_valid), .out_data(crossed), \
              .out_port(copy_port), .out_rid(copy_rid), .out_cloned(copy_cloned), .out_replicated(copy_replicated), \
              .out_none(copy_none), .out_last(copy_last), .done(in_done), .changed(lists_change), .busy(lists_old), \
-             .wr_en(mem_wr_en[{memory}]), .wr_addr(mem_wr_addr[{9}:0]), .wr_data(mem_wr_data[24:0]));",
+             .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), .wr_data(mem_data_{memory}));",
             width - 1,
             side(egress - 1),
             side(egress),
@@ -120,7 +119,7 @@ impl Writer<'_> {
             u32::from(engines.is_aligned()),
             egress - 1,
             ports.join(", "),
-            lists.ilog2() - 1
+            reset(egress)
         );
         out
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hopwright_ir::Unit;
 
-use super::Writer;
+use super::{Writer, reset};
 use crate::hir::Value;
 use crate::map::{COUNT_BITS, METER_BITS, METER_BURST_BITS, METER_RATE_BITS, StateObject};
 
@@ -19,8 +19,15 @@ pub(super) struct Access {
 }
 
 impl Writer<'_> {
-    /// A counter and its instance.
-    pub(super) fn counter(&mut self, instance: &str, name: String, size: u64, unit: Unit, access: Access) {
+    /// A counter and its instance, which the packet meets in `stage`.
+    pub(super) fn counter(
+        &mut self,
+        instance: &str,
+        name: String,
+        size: u64,
+        unit: Unit,
+        (stage, access): (u32, Access),
+    ) {
         self.engines.insert("hw_counter");
         let (packets, bytes) = (unit.packets(), unit.bytes());
         let (packet_bits, byte_bits) = (COUNT_BITS * u32::from(packets), COUNT_BITS * u32::from(bytes));
@@ -29,9 +36,10 @@ impl Writer<'_> {
         let Access { valid, index, length } = access;
         let _ = writeln!(
             self.body,
-            "    hw_counter #(.DEPTH({}), .PACKET_BITS({packet_bits}), .BYTE_BITS({byte_bits}), .LENGTH_BITS(16)) {instance} (.clk, .rst, \
+            "    hw_counter #(.DEPTH({}), .PACKET_BITS({packet_bits}), .BYTE_BITS({byte_bits}), .LENGTH_BITS(16)) {instance} (.clk, .rst({}), \
              .in_valid({valid}), .in_index({index}), .in_length({length}), {});",
             size.max(2),
+            reset(stage),
             self.map.object_ports(number)
         );
     }
@@ -61,10 +69,11 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic [1:0] v{n}_{stage}, color{n};\n    logic measured{n};\n    hw_meter #(.DEPTH({}), \
-             .RATE_BITS({METER_RATE_BITS}), .BURST_BITS({METER_BURST_BITS}), .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst, \
+             .RATE_BITS({METER_RATE_BITS}), .BURST_BITS({METER_BURST_BITS}), .TIME_BITS(48), .LENGTH_BITS(16)) e{n} (.clk, .rst({}), \
              .in_valid({valid}), .in_index({index}), .in_now(now_{start}), .in_length({length}), .out_valid(measured{n}), \
              .out_color(color{n}), {});\n    assign v{n}_{stage} = measured{n} ? color{n} : 2'd0;",
             size.max(2),
+            reset(start),
             self.map.object_ports(number)
         );
     }

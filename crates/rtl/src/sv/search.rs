@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use hopwright_ir::{ExternKind, Pipeline, TableId, Unit, ValueSetId};
 
-use super::Writer;
 use super::metering::Access;
+use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
@@ -33,13 +33,11 @@ impl Writer<'_> {
         let number = self.map.memory(ternary.memory(set.name.clone(), key_bits));
         let _ = writeln!(
             self.body,
-            "    logic v{n}_{stage};\n    hw_ternary #({}) e{n} (.clk, .rst, .in_valid(valid_{start}), .in_key({{{}}}), .out_valid(), \
-             .out_hit(v{n}_{stage}), .out_data(), .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), \
-             .wr_data(mem_wr_data[{}:0]));",
+            "    logic v{n}_{stage};\n    hw_ternary #({}) e{n} (.clk, .rst({}), .in_valid(valid_{start}), .in_key({{{}}}), .out_valid(), \
+             .out_hit(v{n}_{stage}), .out_data(), .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), .wr_data(mem_data_{number}));",
             ternary.parameters,
+            reset(start),
             keys.join(", "),
-            ternary.addr_bits - 1,
-            ternary.write_bits - 1,
         );
     }
 
@@ -62,9 +60,10 @@ impl Writer<'_> {
             let initial = initial_default(self.p, id, &layout);
             let _ = writeln!(
                 self.body,
-                "    logic [{0}:0] default{n};\n    always_ff @(posedge clk) if (rst) default{n} <= {data_bits}'h{initial:x}; \
-                 else if (mem_wr_en[{number}]) default{n} <= mem_wr_data[{0}:0];",
-                data_bits - 1
+                "    logic [{0}:0] default{n};\n    always_ff @(posedge clk) if ({1}) default{n} <= {data_bits}'h{initial:x}; \
+                 else if (mem_put_{number}) default{n} <= mem_data_{number};",
+                data_bits - 1,
+                reset(start)
             );
             format!(", default{n}")
         } else {
@@ -129,14 +128,13 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{}:0] v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
-             .rst, .in_valid(valid_{start} && {enable}), .in_key({{{}}}), .out_valid(), .out_hit({hit}), .out_data(data{n}), \
-             .wr_en(mem_wr_en[{number}]), .wr_addr(mem_wr_addr[{}:0]), .wr_data(mem_wr_data[{}:0]){extra});\n    \
+             .rst({}), .in_valid(valid_{start} && {enable}), .in_key({{{}}}), .out_valid(), .out_hit({hit}), .out_data(data{n}), \
+             .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), .wr_data(mem_data_{number}){extra});\n    \
              assign v{n}_{stage} = {hit} ? {{1'b1{stored_part}}} : {{1'b0{default}}};",
             stored - 1,
             width - 1,
+            reset(start),
             keys.join(", "),
-            addr_bits - 1,
-            write_bits - 1,
         );
         if layout.entry_bits > 0 {
             self.hits(value, id, enabled, layout.entry_bits, stage);
@@ -155,14 +153,15 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic counted{n};\n    logic [{0}:0] entry{n};\n    logic [15:0] length{n};\n    always_ff @(posedge clk) begin\n        \
-             counted{n} <= !rst && valid_{stage} && {enable} && hit{n};\n        entry{n} <= data{n}[{0}:0];\n        length{n} <= \
+             counted{n} <= !{1} && valid_{stage} && {enable} && hit{n};\n        entry{n} <= data{n}[{0}:0];\n        length{n} <= \
              {length};\n    end",
-            bits - 1
+            bits - 1,
+            reset(stage)
         );
         let Some(ExternKind::DirectCounter { unit, .. }) = counter.map(|id| self.p[id].kind.clone()) else { return };
         let name = counter.map(|id| self.p[id].name.clone()).unwrap_or_default();
         let access = Access { valid: format!("counted{n}"), index: format!("entry{n}"), length: format!("length{n}") };
-        self.counter(&format!("c{n}"), name, size, unit, access);
+        self.counter(&format!("c{n}"), name, size, unit, (stage, access));
     }
 
     /// The colour that the direct meter of a table gives to a hit.
