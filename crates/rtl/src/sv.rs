@@ -275,7 +275,7 @@ impl Writer<'_> {
     fn valid(&self, last: u32) -> String {
         let resets = last / RESET_STAGES;
         let mut out = format!(
-            "    logic reset_near;\n    (* keep *) logic [{resets}:0] resets;\n    always_ff @(posedge clk) begin\n        \
+            "    logic reset_near = 1'b1;\n    (* keep *) logic [{resets}:0] resets = '1;\n    always_ff @(posedge clk) begin\n        \
              reset_near <= rst;\n        resets <= {{{}{{reset_near}}}};\n    end\n    logic valid_0;\n    assign valid_0 = in_valid;\n",
             resets + 1
         );

@@ -39,9 +39,9 @@ module @NAME@ #(
     localparam int HEADER_BITS = $clog2(HEADER_BYTES + 1);
     localparam int WORD_BITS = LENGTH_BITS > BYTES_BITS ? LENGTH_BITS - BYTES_BITS + 2 : 2;
 
-    // A reset that reaches all parts of the chip. Until it has, `in_ready` is low.
-    logic reset_near;
-    (* keep *) logic [2:0] resets;
+    // A reset that reaches all parts of the chip. Until it has, `in_ready` is low. It is active from the start, so that nothing is written.
+    logic reset_near = 1'b1;
+    (* keep *) logic [2:0] resets = '1;
     always_ff @(posedge clk) begin
         reset_near <= rst;
         resets     <= {3{reset_near}};
