@@ -22,10 +22,9 @@ module hw_delay #(
     localparam int WORDS = BLOCK ? (DELAY - 2) / GAP + 1 : (DELAY - 1 + GAP - 1) / GAP;
     localparam int B = WORDS > 1 ? $clog2(WORDS) : 1;
 
-    (* keep *) logic [B-1:0] write, read;
-    (* keep *) logic soon;
-    logic take;
-    always_ff @(posedge clk) begin
+    logic [B-1:0] write, read;
+    logic soon, take;
+    (* keep *) always_ff @(posedge clk) begin
         soon <= !rst && out_soon;
         if (rst) write <= '0;
         else if (in_valid) write <= write == B'(WORDS - 1) ? '0 : write + 1'b1;

@@ -13,6 +13,7 @@ module hw_extract #(
 );
     localparam int STAGES = ($clog2(OFFSETS) + 1) / 2;
     localparam int W = 8 * WINDOW_BYTES;
+    localparam int LANE_BITS = 128;
 
     // Windows and offsets in front of each stage. A stage shifts by one digit of the offset to base 4, the highest first, so
     // that fewer and fewer bytes are needed. Synthesis removes the others.
@@ -26,20 +27,29 @@ module hw_extract #(
     generate
         for (genvar s = 0; s < STAGES; s++) begin : stage
             localparam int DIGIT = STAGES - 1 - s;
-            logic [W-1:0] from, to;
+            logic [W-1:0] from, to, by1, by2, by3;
             logic [D-1:0] offset, offset_q;
             assign from   = windows[s*W+:W];
             assign offset = offsets[s*D+:D];
             assign windows[(s+1)*W+:W] = to;
             assign offsets[(s+1)*D+:D] = offset_q;
-            always_ff @(posedge clk) begin
-                case (offset[2*DIGIT+:2])
-                    2'd0: to <= from;
-                    2'd1: to <= from << 8 * 4 ** DIGIT;
-                    2'd2: to <= from << 16 * 4 ** DIGIT;
-                    default: to <= from << 24 * 4 ** DIGIT;
-                endcase
-                offset_q <= offset;
+            assign by1 = from << 8 * 4 ** DIGIT;
+            assign by2 = from << 16 * 4 ** DIGIT;
+            assign by3 = from << 24 * 4 ** DIGIT;
+            always_ff @(posedge clk) offset_q <= offset;
+            for (genvar i = 0; i < W; i += LANE_BITS) begin : lane
+                // The digit, of these bits alone.
+                localparam int BITS = W - i < LANE_BITS ? W - i : LANE_BITS;
+                logic [1:0] digit;
+                if (s == 0) assign digit = offset[2*DIGIT+:2];
+                else (* keep *) always_ff @(posedge clk) digit <= offsets[(s-1)*D+2*DIGIT+:2];
+                always_ff @(posedge clk)
+                    case (digit)
+                        2'd0: to[i+:BITS] <= from[i+:BITS];
+                        2'd1: to[i+:BITS] <= by1[i+:BITS];
+                        2'd2: to[i+:BITS] <= by2[i+:BITS];
+                        default: to[i+:BITS] <= by3[i+:BITS];
+                    endcase
             end
         end
     endgenerate

@@ -264,13 +264,15 @@ module hw_join #(
     generate
         for (genvar i = 0; i < W * HEADER_WORDS / 64; i++) begin : lane
             // `header_take` and `near_send`, of these bits alone.
-            (* keep *) logic take, send;
+            logic take, send;
             logic [63:0] following;
             if (64 * i < W) assign following = '0;
             else assign following = rest[64*i-W+:64];
-            always_ff @(posedge clk) begin
+            (* keep *) always_ff @(posedge clk) begin
                 send <= !rst && steps[(STAGES-2)*C];
                 take <= !rst && steps[(STAGES-2)*C] && steps[(STAGES-2)*C+2];
+            end
+            always_ff @(posedge clk) begin
                 if (take) rest[64*i+:64] <= whole[64*i+:64];
                 else if (send) rest[64*i+:64] <= following;
             end

@@ -143,11 +143,9 @@ module hw_packet_store #(
             end
             for (genvar i = 0; i < WINDOW_BITS; i += 64) begin : lane
                 localparam int BITS = WINDOW_BITS - i < 64 ? WINDOW_BITS - i : 64;
-                (* keep *) logic lane_moves;  // `moves`, of these bits alone.
-                always_ff @(posedge clk) begin
-                    lane_moves <= rst || !waits_next || may_leave_next;
-                    if (lane_moves) next[i+:BITS] <= filled[i+:BITS];
-                end
+                logic lane_moves;  // `moves`, of these bits alone.
+                (* keep *) always_ff @(posedge clk) lane_moves <= rst || !waits_next || may_leave_next;
+                always_ff @(posedge clk) if (lane_moves) next[i+:BITS] <= filled[i+:BITS];
             end
         end
     endgenerate

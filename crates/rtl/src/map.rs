@@ -191,7 +191,7 @@ impl Map {
             let Memory { addr_bits, data_bits, .. } = memory;
             let _ = writeln!(
                 out,
-                "    (* keep *) logic mem_put_{number};\n    (* keep *) logic [{}:0] mem_data_{number};\n    always_ff @(posedge clk) begin\n        \
+                "    logic mem_put_{number};\n    logic [{}:0] mem_data_{number};\n    (* keep *) always_ff @(posedge clk) begin\n        \
                  mem_put_{number} <= mem_wr_en[{number}];\n        mem_data_{number} <= mem_wr_data[{0}:0];\n    end",
                 data_bits - 1
             );
@@ -199,7 +199,7 @@ impl Map {
             if memory.kind != MemoryKind::Default {
                 let _ = writeln!(
                     out,
-                    "    (* keep *) logic [{}:0] mem_addr_{number};\n    always_ff @(posedge clk) mem_addr_{number} <= mem_wr_addr[{0}:0];",
+                    "    logic [{}:0] mem_addr_{number};\n    (* keep *) always_ff @(posedge clk) mem_addr_{number} <= mem_wr_addr[{0}:0];",
                     addr_bits - 1
                 );
             }
@@ -207,8 +207,8 @@ impl Map {
         for (number, object) in self.objects.iter().enumerate() {
             let _ = writeln!(
                 out,
-                "    logic [{}:0] object_{number}, object_answer_{number};\n    (* keep *) logic [{}:0] object_index_{number};\n    \
-                 always_ff @(posedge clk) begin\n        object_index_{number} <= object_index[{1}:0];\n        \
+                "    logic [{}:0] object_{number}, object_answer_{number};\n    logic [{}:0] object_index_{number};\n    \
+                 (* keep *) always_ff @(posedge clk) begin\n        object_index_{number} <= object_index[{1}:0];\n        \
                  object_answer_{number} <= object_{number};\n    end",
                 object.bits - 1,
                 object.index_bits() - 1

@@ -275,10 +275,12 @@ impl Writer<'_> {
     fn valid(&self, last: u32) -> String {
         let resets = last / RESET_STAGES;
         let mut out = format!(
-            "    logic reset_near = 1'b1;\n    (* keep *) logic [{resets}:0] resets = '1;\n    always_ff @(posedge clk) begin\n        \
-             reset_near <= rst;\n        resets <= {{{}{{reset_near}}}};\n    end\n    logic valid_0;\n    assign valid_0 = in_valid;\n",
-            resets + 1
+            "    logic reset_near = 1'b1;\n    logic [{resets}:0] resets = '1;\n    always_ff @(posedge clk) reset_near <= rst;\n"
         );
+        for part in 0..=resets {
+            let _ = writeln!(out, "    (* keep *) always_ff @(posedge clk) resets[{part}] <= reset_near;");
+        }
+        out.push_str("    logic valid_0;\n    assign valid_0 = in_valid;\n");
         for stage in 1..=last {
             if stage == self.schedule.egress {
                 let _ = writeln!(out, "    logic valid_{stage};\n    assign valid_{stage} = copy_valid;");

@@ -41,11 +41,13 @@ module @NAME@ #(
 
     // A reset that reaches all parts of the chip. Until it has, `in_ready` is low. It is active from the start, so that nothing is written.
     logic reset_near = 1'b1;
-    (* keep *) logic [2:0] resets = '1;
-    always_ff @(posedge clk) begin
-        reset_near <= rst;
-        resets     <= {3{reset_near}};
-    end
+    logic [2:0] resets = '1;
+    always_ff @(posedge clk) reset_near <= rst;
+    generate
+        for (genvar i = 0; i < 3; i++) begin : parts
+            (* keep *) always_ff @(posedge clk) resets[i] <= reset_near;
+        end
+    endgenerate
 
     // Verdicts.
     logic                   done_valid, done_last, done_drop;

@@ -122,12 +122,14 @@ impl<'a> Carrier<'a> {
         for (stage, bits) in &self.enabled {
             let copies = bits.div_ceil(ENABLE_BITS);
             let soon = if *stage == 0 { "in_soon".to_string() } else { format!("valid_{}", stage - 1) };
-            let _ = writeln!(
-                out,
-                "    (* keep *) logic [{}:0] enables_{stage};\n    always_ff @(posedge clk) enables_{stage} <= {} ? '0 : {{{copies}{{{soon}}}}};",
-                copies - 1,
-                reset(*stage)
-            );
+            let _ = writeln!(out, "    logic [{}:0] enables_{stage};", copies - 1);
+            for copy in 0..copies {
+                let _ = writeln!(
+                    out,
+                    "    (* keep *) always_ff @(posedge clk) enables_{stage}[{copy}] <= !{} && {soon};",
+                    reset(*stage)
+                );
+            }
         }
         out
     }
