@@ -27,15 +27,15 @@ module hw_extract #(
     generate
         for (genvar s = 0; s < STAGES; s++) begin : stage
             localparam int DIGIT = STAGES - 1 - s;
-            logic [W-1:0] from, to, by1, by2, by3;
+            localparam int BY = 8 * 4 ** DIGIT;
+            logic [W-1:0]      from, to;
+            logic [W+3*BY-1:0] padded;
             logic [D-1:0] offset, offset_q;
             assign from   = windows[s*W+:W];
             assign offset = offsets[s*D+:D];
             assign windows[(s+1)*W+:W] = to;
             assign offsets[(s+1)*D+:D] = offset_q;
-            assign by1 = from << 8 * 4 ** DIGIT;
-            assign by2 = from << 16 * 4 ** DIGIT;
-            assign by3 = from << 24 * 4 ** DIGIT;
+            assign padded = {from, (3 * BY)'(0)};
             always_ff @(posedge clk) offset_q <= offset;
             for (genvar i = 0; i < W; i += LANE_BITS) begin : lane
                 // The digit, of these bits alone.
@@ -45,10 +45,10 @@ module hw_extract #(
                 else (* keep *) always_ff @(posedge clk) digit <= offsets[(s-1)*D+2*DIGIT+:2];
                 always_ff @(posedge clk)
                     case (digit)
-                        2'd0: to[i+:BITS] <= from[i+:BITS];
-                        2'd1: to[i+:BITS] <= by1[i+:BITS];
-                        2'd2: to[i+:BITS] <= by2[i+:BITS];
-                        default: to[i+:BITS] <= by3[i+:BITS];
+                        2'd0: to[i+:BITS] <= padded[i+3*BY+:BITS];
+                        2'd1: to[i+:BITS] <= padded[i+2*BY+:BITS];
+                        2'd2: to[i+:BITS] <= padded[i+BY+:BITS];
+                        default: to[i+:BITS] <= padded[i+:BITS];
                     endcase
             end
         end
