@@ -18,6 +18,9 @@ use num_traits::ToPrimitive;
 
 use crate::hir::{Binary, Builder, Design, Op, Value};
 
+/// How many operands are looked at to find what follows from a fact.
+const MAX_STEPS: usize = 10_000;
+
 /// Values that are equal to constants of at most 64 bits.
 type Facts = BTreeMap<Value, u64>;
 
@@ -70,6 +73,8 @@ enum Choice {
 struct Observed<'a> {
     design: &'a Design,
     users: Vec<Vec<Value>>,
+    /// The number of operands of each operation.
+    operands: Vec<usize>,
     /// What is known when a value is observed; nothing if it never is.
     when: Vec<Option<Rc<Facts>>>,
 }
@@ -77,10 +82,13 @@ struct Observed<'a> {
 impl Observed<'_> {
     fn of(design: &Design) -> Observed<'_> {
         let mut users = vec![Vec::new(); design.nodes.len()];
+        let mut count = Vec::with_capacity(design.nodes.len());
         for (i, node) in design.nodes.iter().enumerate() {
-            node.op.operands().into_iter().for_each(|operand| users[operand.index()].push(Value(i as u32)));
+            let operands = node.op.operands();
+            count.push(operands.len());
+            operands.into_iter().for_each(|operand| users[operand.index()].push(Value(i as u32)));
         }
-        Observed { design, users, when: vec![None; design.nodes.len()] }
+        Observed { design, users, operands: count, when: vec![None; design.nodes.len()] }
     }
 
     /// A value is observed when these facts hold.
@@ -105,19 +113,24 @@ impl Observed<'_> {
         }
         let mut facts = Facts::clone(facts);
         let mut new = vec![(value, bits)];
+        let mut steps = 0;
         while let Some((value, bits)) = new.pop() {
+            // Fewer facts are facts, too.
+            if steps > MAX_STEPS {
+                break;
+            }
             // Two different values at once: this never happens, and anything may follow.
             if self.constant(value).is_some() || facts.insert(value, bits).is_some() {
                 continue;
             }
             self.operands_of(value, bits, &facts, &mut new);
             for user in &self.users[value.index()] {
+                steps += self.operands[user.index()];
                 match facts.get(user) {
                     Some(bits) => self.operands_of(*user, *bits, &facts, &mut new),
                     None => new.extend(self.result(*user, &facts).map(|bits| (*user, bits))),
                 }
             }
-            new.retain(|(value, _)| !facts.contains_key(value));
         }
         Rc::new(facts)
     }
