@@ -11,6 +11,7 @@
 //! operands, as far as it depends on them. For this, of two operands of a conjunction only the second one counts as not observed when
 //! the first one is false.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -19,7 +20,10 @@ use num_traits::ToPrimitive;
 use crate::hir::{Binary, Builder, Design, Op, Value};
 
 /// How many operands are looked at to find what follows from a fact.
-const MAX_STEPS: usize = 10_000;
+const MAX_STEPS: usize = 2_000;
+
+/// How many operands and facts are looked at in all. Beyond, no fact is added: fewer facts are facts, too.
+const MAX_EFFORT: usize = 5_000_000;
 
 /// Values that are equal to constants of at most 64 bits.
 type Facts = BTreeMap<Value, u64>;
@@ -75,6 +79,8 @@ struct Observed<'a> {
     users: Vec<Vec<Value>>,
     /// The number of operands of each operation.
     operands: Vec<usize>,
+    /// What has been looked at so far.
+    effort: Cell<usize>,
     /// What is known when a value is observed; nothing if it never is.
     when: Vec<Option<Rc<Facts>>>,
 }
@@ -88,7 +94,7 @@ impl Observed<'_> {
             count.push(operands.len());
             operands.into_iter().for_each(|operand| users[operand.index()].push(Value(i as u32)));
         }
-        Observed { design, users, operands: count, when: vec![None; design.nodes.len()] }
+        Observed { design, users, operands: count, effort: Cell::new(0), when: vec![None; design.nodes.len()] }
     }
 
     /// A value is observed when these facts hold.
@@ -108,14 +114,14 @@ impl Observed<'_> {
 
     /// These facts, that a value has these bits, and what follows.
     fn also(&self, facts: &Rc<Facts>, value: Value, bits: u64) -> Rc<Facts> {
-        if facts.contains_key(&value) || self.constant(value).is_some() {
+        let known = facts.contains_key(&value) || self.constant(value).is_some();
+        if known || self.effort.get() > MAX_EFFORT {
             return facts.clone();
         }
         let mut facts = Facts::clone(facts);
         let mut new = vec![(value, bits)];
         let mut steps = 0;
         while let Some((value, bits)) = new.pop() {
-            // Fewer facts are facts, too.
             if steps > MAX_STEPS {
                 break;
             }
@@ -132,6 +138,7 @@ impl Observed<'_> {
                 }
             }
         }
+        self.effort.set(self.effort.get() + facts.len() + steps);
         Rc::new(facts)
     }
 
