@@ -39,7 +39,7 @@ module hw_fifo #(
             in_ready <= 1'b1;
             filled   <= 1'b0;
             one      <= 1'b0;
-            near     <= DEPTH == 1;
+            near     <= 1'b0;
         end else begin
             if (put) wr_ptr <= wr_ptr + 1'b1;
             if (take) rd_ptr <= rd_ptr + 1'b1;

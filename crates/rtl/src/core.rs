@@ -199,12 +199,10 @@ impl Core {
         let places = hoist(&mut core.design);
         core.map_outputs(&places);
         let places = exclusive::merge(&mut core.design);
-        core.map_outputs(&places);
-        core.eliminate_dead(pipeline);
+        core.replaced(pipeline, &places);
         core.simplify(pipeline);
         let places = windows::lower(&mut core.design, target);
-        core.map_outputs(&places);
-        core.eliminate_dead(pipeline);
+        core.replaced(pipeline, &places);
         core.simplify(pipeline);
         Ok(core)
     }
@@ -250,7 +248,12 @@ impl Core {
             results.extend([*offset, *bits].map(|value| (value, vec![(*enable, true)])));
         }
         let places = dont_care::simplify(&mut self.design, &results);
-        self.map_outputs(&places);
+        self.replaced(pipeline, &places);
+    }
+
+    /// The design has been replaced by one in which each value has this place.
+    fn replaced(&mut self, pipeline: &Pipeline, places: &[Value]) {
+        self.map_outputs(places);
         self.eliminate_dead(pipeline);
     }
 

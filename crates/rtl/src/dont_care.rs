@@ -11,13 +11,12 @@
 //! operands, as far as it depends on them. For this, of two operands of a conjunction only the second one counts as not observed when
 //! the first one is false.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use num_traits::ToPrimitive;
 
-use crate::hir::{Binary, Builder, Design, Op, Value};
+use crate::hir::{Binary, Design, Op, Value, rewrite};
 
 /// How many operands are looked at to find what follows from a fact.
 const MAX_STEPS: usize = 2_000;
@@ -41,29 +40,18 @@ pub(crate) fn simplify(design: &mut Design, results: &[(Value, Vec<(Value, bool)
     for at in (0..design.nodes.len()).rev() {
         observed.operands(Value(at as u32));
     }
-    let mut b = Builder::default();
-    let mut places: Vec<Value> = Vec::with_capacity(design.nodes.len());
-    for (i, node) in design.nodes.iter().enumerate() {
-        if i == design.split {
-            b.design.split = b.design.nodes.len();
-        }
-        b.span = node.span;
+    let (simplified, places) = rewrite(design, |b, value, places| {
         let at = |v: Value| places[v.index()];
-        let place = match observed.choice(Value(i as u32)) {
-            Some(Choice::Constant(bits)) => b.constant(bits, node.width),
-            Some(Choice::Operand(operand)) => at(operand),
-            Some(Choice::Cases(cases)) => {
-                b.one_hot(cases.into_iter().map(|(cond, value)| (at(cond), at(value))).collect(), node.width)
+        let width = design[value].width;
+        Some(match observed.choice(value)? {
+            Choice::Constant(bits) => b.constant(bits, width),
+            Choice::Operand(operand) => at(operand),
+            Choice::Cases(cases) => {
+                b.one_hot(cases.into_iter().map(|(cond, value)| (at(cond), at(value))).collect(), width)
             }
-            None => {
-                let mut op = node.op.clone();
-                op.map_operands(at);
-                b.rebuild(op, node.width)
-            }
-        };
-        places.push(place);
-    }
-    *design = b.design;
+        })
+    });
+    *design = simplified;
     places
 }
 
@@ -80,7 +68,7 @@ struct Observed<'a> {
     /// The number of operands of each operation.
     operands: Vec<usize>,
     /// What has been looked at so far.
-    effort: Cell<usize>,
+    effort: usize,
     /// What is known when a value is observed; nothing if it never is.
     when: Vec<Option<Rc<Facts>>>,
 }
@@ -94,7 +82,7 @@ impl Observed<'_> {
             count.push(operands.len());
             operands.into_iter().for_each(|operand| users[operand.index()].push(Value(i as u32)));
         }
-        Observed { design, users, operands: count, effort: Cell::new(0), when: vec![None; design.nodes.len()] }
+        Observed { design, users, operands: count, effort: 0, when: vec![None; design.nodes.len()] }
     }
 
     /// A value is observed when these facts hold.
@@ -113,9 +101,9 @@ impl Observed<'_> {
     }
 
     /// These facts, that a value has these bits, and what follows.
-    fn also(&self, facts: &Rc<Facts>, value: Value, bits: u64) -> Rc<Facts> {
+    fn also(&mut self, facts: &Rc<Facts>, value: Value, bits: u64) -> Rc<Facts> {
         let known = facts.contains_key(&value) || self.constant(value).is_some();
-        if known || self.effort.get() > MAX_EFFORT {
+        if known || self.effort > MAX_EFFORT {
             return facts.clone();
         }
         let mut facts = Facts::clone(facts);
@@ -138,7 +126,7 @@ impl Observed<'_> {
                 }
             }
         }
-        self.effort.set(self.effort.get() + facts.len() + steps);
+        self.effort += facts.len() + steps;
         Rc::new(facts)
     }
 
@@ -321,7 +309,7 @@ mod tests {
     use hopwright_ir::hash::Random;
 
     use super::*;
-    use crate::hir::{Input, evaluate_binary};
+    use crate::hir::{Builder, Input, evaluate_binary};
 
     /// Simplifies a design with one result; the result.
     fn simplified(b: Builder, result: Value) -> (Design, Value) {

@@ -159,10 +159,11 @@ impl Schedule {
 
     fn with_gap(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target, gap: u32) -> Schedule {
         let kind = |node: &Node| EngineKind::of(pipeline, &node.op, target.fetch_words(node.width / 8));
-        let kinds: Vec<EngineKind> = design.nodes.iter().filter_map(kind).collect();
-        let engines = Engines::new(gap, &kinds);
+        let kinds: Vec<Option<EngineKind>> = design.nodes.iter().map(kind).collect();
+        let shared: Vec<EngineKind> = kinds.iter().flatten().copied().collect();
+        let engines = Engines::new(gap, &shared);
         let mut scheduler =
-            Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), engines, egress: 0 };
+            Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), kinds, engines, egress: 0 };
         let mut last_use = vec![0; design.nodes.len()];
         let mut delays: Vec<u32> = Vec::new();
         let mut starts = Vec::with_capacity(design.nodes.len());
@@ -228,6 +229,8 @@ struct Scheduler<'a> {
     ready: Vec<Time>,
     /// Stateful objects, and the stage of the last access to each.
     state: Vec<(ExternId, u32)>,
+    /// The kind of engine of each operation that shares one.
+    kinds: Vec<Option<EngineKind>>,
     engines: Engines,
     /// The first stage of egress, if that is a pipeline of its own and begun.
     egress: u32,
@@ -245,7 +248,8 @@ impl Scheduler<'_> {
         let operands = node.op.operands();
         let first = operands.iter().map(|v| self.ready[v.index()]).max().unwrap_or_default();
         let first = first.max(Time { stage: self.egress, delay: 0 });
-        if let Some(latency) = self.latency(&node.op, node.width) {
+        let kind = self.kinds[value.index()];
+        if let Some(latency) = self.latency(&node.op, kind) {
             let mut stage = first.stage + u32::from(first.delay > 0);
             if let Some(object) = object_of(&node.op) {
                 match self.state.iter_mut().find(|(id, _)| *id == object) {
@@ -258,7 +262,7 @@ impl Scheduler<'_> {
                     None => self.state.push((object, stage)),
                 }
             }
-            if let Some(kind) = EngineKind::of(self.pipeline, &node.op, self.target.fetch_words(node.width / 8)) {
+            if let Some(kind) = kind {
                 stage = self.engines.reserve(kind, value, stage);
             }
             // Behind a lookup comes the choice of the default action.
@@ -275,8 +279,16 @@ impl Scheduler<'_> {
         (start, Time { stage: start.stage, delay: start.delay + delay })
     }
 
-    /// The number of cycles that an engine takes; `None` for gates.
-    fn latency(&self, op: &Op, node_width: u32) -> Option<u32> {
+    /// The number of cycles that an engine takes, whose kind is given if it is shared; `None` for gates.
+    fn latency(&self, op: &Op, kind: Option<EngineKind>) -> Option<u32> {
+        if let Some(kind) = kind {
+            return Some(match kind {
+                EngineKind::Fetch { words } => 3 + words + log4(self.target.bus_bytes),
+                // A MAC takes a cycle for the subkey, and one to add it.
+                EngineKind::Cmac => 2 + self.engines.fold(kind).latency(),
+                EngineKind::Aes | EngineKind::AesWithKey => self.engines.fold(kind).latency(),
+            });
+        }
         let width = |v: &Value| self.design[*v].width;
         Some(match op {
             Op::Lookup { table, .. } => TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table),
@@ -293,12 +305,8 @@ impl Scheduler<'_> {
                 let bits: u32 = set.types.iter().map(|t| t.width()).sum();
                 4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(value_set_rows(set.size))
             }
-            Op::Fetch { .. } => 3 + self.target.fetch_words(node_width / 8) + log4(self.target.bus_bytes),
-            // A MAC takes a cycle for the subkey, and one to add it.
-            Op::Extern { .. } => match EngineKind::of(self.pipeline, op, 1) {
-                Some(kind) => self.engines.fold(kind).latency() + if kind == EngineKind::Cmac { 2 } else { 0 },
-                None => 1,
-            },
+            // What has no engine is refused later.
+            Op::Extern { .. } => 1,
             _ => return None,
         })
     }

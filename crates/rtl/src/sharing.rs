@@ -77,8 +77,8 @@ impl Fold {
         let folds = [1, 2, 5].into_iter().filter_map(|rounds| {
             let passes = 10 / rounds;
             let apart = |turn: &u32| (1..passes).all(|pass| !(pass * turn).is_multiple_of(gap));
-            let turn = (3 * rounds + 1..3 * rounds + 1 + gap).find(apart).filter(|_| passes <= gap)?;
-            Some(Fold { rounds, turn })
+            let turn = (3 * rounds + 1..3 * rounds + 1 + gap).find(apart)?;
+            (passes <= gap).then_some(Fold { rounds, turn })
         });
         let cost = |fold: &Fold| fold.rounds * operations.div_ceil(gap / fold.passes());
         folds.chain([Fold::NONE]).min_by_key(|fold| (cost(fold), 10 - fold.rounds)).unwrap_or(Fold::NONE)

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::hir::{Binary, Builder, Design, Op, Value};
+use crate::hir::{Binary, Builder, Design, Node, Op, Value, rewrite};
 use crate::offsets::possible_values;
 use crate::target::Target;
 
@@ -49,24 +49,18 @@ pub(crate) fn lower(design: &mut Design, target: &Target) -> Vec<Value> {
         };
         places.insert(i, place);
     }
-    let mut b = Builder::default();
-    let mut new: Vec<Value> = Vec::with_capacity(design.nodes.len());
-    for (i, node) in design.nodes.iter().enumerate() {
-        if i == design.split {
-            b.design.split = b.design.nodes.len();
-        }
-        b.span = node.span;
-        let mut op = node.op.clone();
-        op.map_operands(|v| new[v.index()]);
-        new.push(match (op, places.get(&i)) {
-            (Op::Window { offset, bit }, Some(Place::Window(offsets))) => {
+    let (lowered, new) = rewrite(design, |b, value, new| {
+        let Node { op: Op::Window { offset, bit }, width, .. } = design[value] else { return None };
+        let offset = new[offset.index()];
+        Some(match &places[&value.index()] {
+            Place::Window(offsets) => {
                 let at = |b: &mut Builder, place: u64| {
                     let place = b.constant(place, 16);
-                    b.window(place, bit, node.width)
+                    b.window(place, bit, width)
                 };
-                select(&mut b, offset, offsets, node.width, at)
+                select(b, offset, offsets, width, at)
             }
-            (Op::Window { offset, bit }, Some(Place::Fetch(from, distances))) => {
+            Place::Fetch(from, distances) => {
                 let Fetch { offset: base, bytes, .. } = fetches[*from];
                 let base = new[base.index()];
                 let fetched = b.fetch(base, 8 * bytes as u32);
@@ -76,14 +70,13 @@ pub(crate) fn lower(design: &mut Design, target: &Target) -> Vec<Value> {
                 let at = |b: &mut Builder, distance: u64| {
                     let first = 8 * distance as u32 + bit;
                     let top = 8 * bytes as u32 - 1 - first;
-                    b.slice(fetched, top, top + 1 - node.width)
+                    b.slice(fetched, top, top + 1 - width)
                 };
-                select(&mut b, distance, distances, node.width, at)
+                select(b, distance, distances, width, at)
             }
-            (op, _) => b.rebuild(op, node.width),
-        });
-    }
-    *design = b.design;
+        })
+    });
+    *design = lowered;
     new
 }
 

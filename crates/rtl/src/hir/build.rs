@@ -420,6 +420,29 @@ impl Builder {
     }
 }
 
+/// Builds a design anew. `place` builds what becomes of a node, given the new values of the nodes before it, or leaves the node as it is.
+/// Returns the new value of each old one, too.
+pub(crate) fn rewrite(
+    design: &Design,
+    mut place: impl FnMut(&mut Builder, Value, &[Value]) -> Option<Value>,
+) -> (Design, Vec<Value>) {
+    let mut b = Builder::default();
+    let mut places: Vec<Value> = Vec::with_capacity(design.nodes.len());
+    for (i, node) in design.nodes.iter().enumerate() {
+        if i == design.split {
+            b.design.split = b.design.nodes.len();
+        }
+        b.span = node.span;
+        let new = place(&mut b, Value(i as u32), &places).unwrap_or_else(|| {
+            let mut op = node.op.clone();
+            op.map_operands(|v| places[v.index()]);
+            b.rebuild(op, node.width)
+        });
+        places.push(new);
+    }
+    (b.design, places)
+}
+
 /// The meaning of an operation on two values of `width` and `right` bits.
 pub(crate) fn evaluate(op: Binary, a: &BigUint, b: &BigUint, width: u32, right: u32) -> BigUint {
     let (op, left) = match op {

@@ -13,7 +13,7 @@ mod text;
 mod verify;
 
 pub use build::Builder;
-pub(crate) use build::evaluate as evaluate_binary;
+pub(crate) use build::{evaluate as evaluate_binary, rewrite};
 pub use dead::eliminate;
 pub use verify::verify;
 
