@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
     std::vector<Count> counts(1 << clog2(DEPTH));
     Control control;
     Count asked;
+    bool updated = false;  // In the cycle before.
     for (int i = 0; i < 40000; i++) {
         uint64_t range = i / 1000 % 2 ? counts.size() : 3;
         bool valid = rnd.chance(i / 2000 % 2 ? 95 : 50);
@@ -29,7 +30,8 @@ int main(int argc, char** argv) {
         if (control.done())
             CHECK(get(dut->ctl_rdata) == Bits(asked.bytes).place(BYTE_BITS, PACKET_BITS, asked.packets));
         if (control.accepted()) {
-            // Its place among the updates is in front of that of the cycle in which it is taken.
+            // Its place among the updates is in front of that of the cycle in which it is taken, and there was none in the cycle before.
+            CHECK(!updated);
             asked = counts[control.number];
             if (control.is_write)
                 counts[control.number] = {control.value.slice(BYTE_BITS, PACKET_BITS).value(),
@@ -40,6 +42,7 @@ int main(int argc, char** argv) {
             count.packets = (count.packets + 1) & mask(PACKET_BITS);
             count.bytes = (count.bytes + dut->in_length) & mask(BYTE_BITS);
         }
+        updated = valid;
         edge();
     }
     CHECK(control.count > 1000);
