@@ -155,6 +155,10 @@ unsafe extern "C" fn prepare<K: KeyOf>(state: *mut c_void, number: u64) -> *cons
     std::ptr::from_ref(keys.key_of(number, inside)).cast()
 }
 
+/// See [`CallInMemory`].
+///
+/// # Safety
+/// As for [`prepare`]; `args` points to five limbs.
 unsafe extern "C" fn portable_call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
     // SAFETY: the caller passes five limbs, and a state that suits `prepare`.
     unsafe {
@@ -274,6 +278,8 @@ mod x86 {
             unsafe { self.run(block, &self.cmac_first) }
         }
 
+        /// # Safety
+        /// The processor has AES-NI and SSSE3.
         #[inline]
         #[target_feature(enable = "aes,ssse3")]
         unsafe fn run(&self, block: u128, first: &[u8; 16]) -> u128 {
@@ -496,6 +502,8 @@ mod x86 {
         keys
     }
 
+    /// # Safety
+    /// The processor has AES-NI and SSSE3.
     #[target_feature(enable = "aes,ssse3")]
     unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
         // SAFETY: 16 readable bytes.

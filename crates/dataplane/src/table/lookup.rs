@@ -105,6 +105,9 @@ impl Exact {
 }
 
 /// The prefetch function of structures that have none.
+///
+/// # Safety
+/// None is needed; the type of [`super::Fetcher::fetch`] is unsafe.
 pub(super) unsafe fn no_fetch(_: *const c_void, _: *const u64, _: usize) {}
 
 /// # Safety
@@ -147,12 +150,16 @@ impl KeyWidth for Any {
     }
 }
 
+/// # Safety
+/// `state` is a live [`Exact`].
 unsafe extern "C" fn default_only(state: *const c_void, _: *const u64) -> *const ActionEntry {
     // SAFETY: `state` is the Exact whose handle this function is in; it outlives the handle's use.
     let table = unsafe { &*state.cast::<Exact>() };
     table.default.load(Ordering::Acquire)
 }
 
+/// # Safety
+/// `state` is a live [`Exact`] whose keys have as many words as `K` says, and `key` points to one. The caller has entered the table's domain.
 unsafe extern "C" fn exact<K: KeyWidth>(state: *const c_void, key: *const u64) -> *const ActionEntry {
     // SAFETY: `state` is the Exact whose handle this function is in; it outlives the handle's use.
     let table = unsafe { &*state.cast::<Exact>() };
@@ -299,6 +306,8 @@ impl Drop for Masked {
     }
 }
 
+/// # Safety
+/// `state` is a live [`Masked`] whose keys have as many words as `K` says, and `key` points to one. The caller has entered the table's domain.
 unsafe extern "C" fn masked<K: KeyWidth, const RANGES: bool>(
     state: *const c_void,
     key: *const u64,

@@ -321,6 +321,8 @@ impl Trie {
     }
 }
 
+/// # Safety
+/// `state` is a live [`Trie`], and `key` points to a key of one word. The caller has entered the table's domain.
 unsafe extern "C" fn lookup(state: *const c_void, key: *const u64) -> *const ActionEntry {
     // SAFETY: `state` is the Trie whose handle this function is in; it outlives the handle's use.
     let trie = unsafe { &*state.cast::<Trie>() };
