@@ -9,5 +9,5 @@ mkdir -p "$2"
 cd "$2"
 objcopy --only-keep-debug --compress-debug-sections "$binary" "$name.debug"
 chmod 644 "$name.debug"
-# Symbols named anon are constants without a name.
-objcopy --strip-debug --wildcard --strip-symbol='anon.*' --add-gnu-debuglink="$name.debug" "$binary" "$name"
+# Symbols named anon are constants without a name, those named GCC_except_table what unwinding finds by itself.
+objcopy --strip-debug --wildcard --strip-symbol='anon.*' --strip-symbol='GCC_except_table*' --add-gnu-debuglink="$name.debug" "$binary" "$name"
