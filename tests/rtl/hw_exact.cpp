@@ -1,7 +1,21 @@
 // config: KEY_BITS=13 DATA_BITS=9 BUCKETS=64 SLOTS=1
 // config: KEY_BITS=48 DATA_BITS=33 BUCKETS=32 SLOTS=2
 // config: KEY_BITS=148 DATA_BITS=20 BUCKETS=64 SLOTS=4
+// config: KEY_BITS=29 DATA_BITS=17 BUCKETS=32 SLOTS=1 PASSES=2 GAP=2
+// config: KEY_BITS=12 DATA_BITS=9 BUCKETS=8 SLOTS=2 PASSES=4 GAP=5
+// config: KEY_BITS=145 DATA_BITS=70 BUCKETS=32 SLOTS=2 PASSES=4 GAP=12
+// config: KEY_BITS=64 DATA_BITS=31 BUCKETS=32 SLOTS=2 PASSES=2 GAP=3
+// config: KEY_BITS=40 DATA_BITS=20 BUCKETS=16 SLOTS=4 PASSES=4 GAP=4
+// config: KEY_BITS=48 DATA_BITS=20 BUCKETS=64 SLOTS=4 PASSES=8 GAP=12
 #include "lookup.h"
+
+#ifndef PASSES
+#define PASSES 1
+#define GAP 1
+#endif
+
+// The cycles before its keys are read, of a lookup, and those for which a write stays.
+constexpr int KEY_READ = PASSES == 1 ? 2 : 3, HOLD = PASSES == 1 ? 4 : 3 + PASSES, LATENCY = PASSES == 1 ? 8 : 8 + PASSES;
 
 uint32_t crc(uint32_t polynomial, const Bits& key) {
     uint32_t crc = 0;
@@ -90,26 +104,32 @@ private:
 
 int main(int argc, char** argv) {
     start(argc, argv);
-    Lookups lookups(8);
+    Lookups lookups(LATENCY);
     Driver driver;
     std::map<Bits, Bits> table;
     std::vector<Bits> keys;
     size_t most = 0;
 
+    // Cycles since a lookup.
+    int since = GAP;
+    auto step = [&](bool lookup, const Bits& key, const Bits* data) {
+        lookups.step(lookup, key, data);
+        since = lookup ? 1 : since + 1;
+    };
     // Lookups of what is there, and of what is not, while writes go on.
     auto look = [&](bool writing) {
         if (!writing) dut->wr_en = 0;
         Bits key = Bits::random(KEY_BITS);
         if (!keys.empty() && !rnd.one_in(4)) key = keys[rnd.below(keys.size())];
         auto entry = table.find(key);
-        lookups.step(rnd.chance(90), key, entry == table.end() ? nullptr : &entry->second);
+        step(since >= GAP && rnd.chance(90), key, entry == table.end() ? nullptr : &entry->second);
     };
-    // What changes the table is seen by lookups that entered up to two cycles before: while they hash, nothing is read.
+    // What changes the table is seen by lookups that entered up to `KEY_READ` cycles before: while they hash, nothing is read.
     auto pause = [&] {
         dut->wr_en = 0;
-        for (int i = 0; i < 2; i++) lookups.step(false, Bits(), nullptr);
+        for (int i = 0; i < KEY_READ; i++) step(false, Bits(), nullptr);
     };
-    // A write, and lookups while it takes its five cycles. Behind them address and data may be anything.
+    // A write, and lookups while it takes its cycles. Behind them address and data may be anything.
     auto write = [&](const Driver::Write& write) {
         driver.at(write.place) = write.entry;
         dut->wr_en = 1;
@@ -119,7 +139,7 @@ int main(int argc, char** argv) {
         word.set_bit(DATA_BITS + KEY_BITS, write.entry.valid);
         put(dut->wr_data, word);
         look(true);
-        for (int i = 0; i < 4; i++) look(false);
+        for (int i = 0; i < HOLD; i++) look(false);
         dut->wr_addr = rnd.below(2 * SLOTS * BUCKETS);
         put(dut->wr_data, Bits::random(1 + KEY_BITS + DATA_BITS));
     };
@@ -145,7 +165,8 @@ int main(int argc, char** argv) {
             CHECK(driver.find(key, &place));
             // The last lookup that sees the entry as it was.
             dut->wr_en = 0;
-            lookups.step(true, key, &table[key]);
+            while (since < GAP) step(false, Bits(), nullptr);
+            step(true, key, &table[key]);
             pause();
             if (rnd.one_in(2)) {
                 table[key] = Bits::random(DATA_BITS);

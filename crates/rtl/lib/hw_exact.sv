@@ -1,17 +1,21 @@
 // Exact-match table: cuckoo hashing with two functions and `SLOTS` entries a bucket (1, 2 or 4), 2 x `SLOTS` x `BUCKETS` entries
-// in all. Latency 8, one lookup a cycle.
+// in all. Lookups are at least `GAP` cycles apart. The ways are read in `PASSES` cycles, a power of two of at most `GAP` and 2 x `SLOTS`:
+// each pass reads as many ways as there are lanes, which have a memory and a comparison each. Latency 8, with passes 8 + `PASSES`.
 //
 // The bucket is the low bits of CRC-32 (function 0) or CRC-32C (function 1) of the key, see the README.
-// Writes: `wr_addr` is {function, slot, bucket}, `wr_data` is {valid, key, data}. Both stay for four cycles after the one with `wr_en`, and
-// no other write begins in them.
+// Writes: `wr_addr` is {function, slot, bucket}, `wr_data` is {valid, key, data}. Both stay for `HOLD` cycles after the one with `wr_en`,
+// and no other write begins in them.
 //
-// Each way has a memory of its keys; the data of all ways are in one memory, which is read when the way is known. That is four cycles
-// after the keys have been read, and data are written four cycles after their key: a lookup sees an entry whole or not at all.
+// A lookup sees an entry whole or not at all. Each pass has its own cycle for the keys of its ways, all have the same one for the data, which
+// are in one memory that is read when the way is known. Writes keep these distances: a key is written as many cycles later as it is read
+// later, and data are written as many cycles after the key of the first pass as they are read after that.
 module hw_exact #(
     parameter int KEY_BITS = 32,
     parameter int DATA_BITS = 16,
     parameter int BUCKETS = 256,
     parameter int SLOTS = 2,
+    parameter int PASSES = 1,
+    parameter int GAP = 1,
     localparam int BUCKET_BITS = $clog2(BUCKETS),
     localparam int SLOT_BITS = $clog2(SLOTS)
 ) (
@@ -28,16 +32,22 @@ module hw_exact #(
 );
     localparam int HASH_BITS = (KEY_BITS + 7) / 8 * 8;
     localparam int WAYS = 2 * SLOTS;
+    localparam int LANES = WAYS / PASSES;
     localparam int GROUPS = (KEY_BITS + 7) / 8;
-
     localparam int ENTRIES = WAYS * BUCKETS;
-    localparam int KEY_READ = 2, DATA_READ = 6;  // The cycles in which the memories take their addresses.
+    localparam int ROWS = PASSES * BUCKETS;
+    localparam int ROW_BITS = $clog2(ROWS);
 
-    logic [7:0] valids;
-    assign out_valid = valids[7];
-    always_ff @(posedge clk) valids <= rst ? '0 : {valids[6:0], in_valid};
+    // The cycles in which the memories take their addresses: that of keys in the first pass, that of data.
+    localparam int KEY_READ = PASSES == 1 ? 2 : 3;
+    localparam int DATA_READ = PASSES == 1 ? 6 : 6 + PASSES;
+    localparam int HOLD = DATA_READ - KEY_READ;
 
-    // Cycles 0 and 1: both functions. Cycles 2 and 3: the memories. The key waits.
+    logic [DATA_READ+1:0] valids;
+    assign out_valid = valids[DATA_READ+1];
+    always_ff @(posedge clk) valids <= rst ? '0 : {valids[DATA_READ:0], in_valid};
+
+    // Cycles 0 and 1: both functions.
     logic [2*BUCKET_BITS-1:0] buckets;
     hw_crc #(
         .BITS(HASH_BITS),
@@ -57,64 +67,131 @@ module hw_exact #(
         .in_data(HASH_BITS'(in_key)),
         .out_crc(buckets[BUCKET_BITS+:BUCKET_BITS])
     );
-    logic [KEY_BITS-1:0] key1, key2, key3, key4;
-    always_ff @(posedge clk) {key4, key3, key2, key1} <= {key3, key2, key1, in_key};
 
-    // Cycles 4 and 5: comparison, eight bits at a time, then all.
-    logic [WAYS-1:0] hits;
+    // From cycle `KEY_READ` on, a pass each: the row of each function. The key waits for the memories, the buckets for the data's.
+    logic [1:0][ROW_BITS-1:0] rows;  // The highest bit tells the function, of one lane.
+    logic [KEY_BITS-1:0]      key;
+    logic [2*BUCKET_BITS-1:0] waited;
     generate
-        for (genvar w = 0; w < WAYS; w++) begin : way
-            logic [KEY_BITS:0] entry;
-            hw_ram #(
-                .WIDTH(1 + KEY_BITS),
-                .DEPTH(BUCKETS)
+        if (PASSES == 1) begin : at_once
+            logic [KEY_BITS-1:0]           key1, key2, key3;
+            logic [HOLD*2*BUCKET_BITS-1:0] waiting;
+            assign rows   = buckets;
+            assign waited = waiting[HOLD*2*BUCKET_BITS-1-:2*BUCKET_BITS];
+            always_ff @(posedge clk) begin
+                {key, key3, key2, key1} <= {key3, key2, key1, in_key};
+                waiting <= {waiting[(HOLD-1)*2*BUCKET_BITS-1:0], buckets};
+            end
+        end else begin : passes
+            logic [$clog2(PASSES)-1:0] pass;
+            logic [2*BUCKET_BITS-1:0]  held;
+            always_ff @(posedge clk) begin
+                pass <= valids[1] ? '0 : pass + 1'b1;
+                if (valids[1]) held <= buckets;
+            end
+            assign rows   = {pass, held[BUCKET_BITS+:BUCKET_BITS], pass, held[0+:BUCKET_BITS]};
+            hw_delay #(
+                .WIDTH(KEY_BITS),
+                .DELAY(KEY_READ + 2),
+                .GAP(GAP)
             ) keys (
                 .clk,
-                .rd_addr(buckets[w/SLOTS*BUCKET_BITS+:BUCKET_BITS]),
+                .rst,
+                .in_valid,
+                .in_data(in_key),
+                .out_soon(valids[KEY_READ-1]),
+                .out_data(key)
+            );
+            hw_delay #(
+                .WIDTH(2 * BUCKET_BITS),
+                .DELAY(DATA_READ - 2),
+                .GAP(GAP)
+            ) bucket (
+                .clk,
+                .rst,
+                .in_valid(valids[1]),
+                .in_data(buckets),
+                .out_soon(valids[DATA_READ-3]),
+                .out_data(waited)
+            );
+        end
+    endgenerate
+
+    // A write is at the memory of its key in its own cycle, or so many cycles later as the way's pass is.
+    logic [HOLD-1:0] writing;
+    logic            key_wr_en;
+    always_ff @(posedge clk) writing <= rst ? '0 : {writing[HOLD-2:0], wr_en};
+    generate
+        if (PASSES == 1) assign key_wr_en = wr_en;
+        else begin : later
+            logic [PASSES-1:0] written;
+            assign written   = {writing[PASSES-2:0], wr_en};
+            assign key_wr_en = written[wr_addr[BUCKET_BITS+:$clog2(PASSES)]];
+        end
+    endgenerate
+
+    // Two cycles after each read: comparison, eight bits at a time, then all.
+    logic [WAYS-1:0] hits;
+    generate
+        for (genvar l = 0; l < LANES; l++) begin : lane
+            logic [KEY_BITS:0]   entry;
+            logic [ROW_BITS-1:0] row;
+            logic                mine;
+            if (LANES == 1) begin : only
+                assign row  = rows[rows[0][ROW_BITS-1]];
+                assign mine = 1'b1;
+            end else begin : one
+                assign row  = rows[l*PASSES/SLOTS];
+                assign mine = wr_addr[BUCKET_BITS+SLOT_BITS:ROW_BITS] == (BUCKET_BITS + SLOT_BITS + 1 - ROW_BITS)'(l);
+            end
+            hw_ram #(
+                .WIDTH(1 + KEY_BITS),
+                .DEPTH(ROWS),
+                .BLOCK(ROWS > 32 && ROWS * (1 + KEY_BITS) > 2048)
+            ) keys (
+                .clk,
+                .rd_addr(row),
                 .rd_data(entry),
-                .wr_en(wr_en && wr_addr[BUCKET_BITS+SLOT_BITS:BUCKET_BITS] == (SLOT_BITS + 1)'(w)),
-                .wr_addr(wr_addr[BUCKET_BITS-1:0]),
+                .wr_en(key_wr_en && mine),
+                .wr_addr(wr_addr[ROW_BITS-1:0]),
                 .wr_data(wr_data[DATA_BITS+:KEY_BITS+1])
             );
             logic [8*GROUPS-1:0] differs;
             logic [GROUPS-1:0]   equal;
             logic                valid, hit;
-            assign differs = (8 * GROUPS)'(entry[KEY_BITS-1:0]) ^ (8 * GROUPS)'(key4);
-            assign hits[w] = hit;
+            assign differs = (8 * GROUPS)'(entry[KEY_BITS-1:0]) ^ (8 * GROUPS)'(key);
             always_ff @(posedge clk) begin
                 for (int g = 0; g < GROUPS; g++) equal[g] <= differs[8*g+:8] == '0;
                 valid <= entry[KEY_BITS];
                 hit   <= valid && &equal;
             end
+            // With the last pass's hit come those of the passes before.
+            if (PASSES == 1) assign hits[l] = hit;
+            else begin : folded
+                logic [PASSES-2:0] earlier;
+                always_ff @(posedge clk) earlier <= (PASSES - 1)'({hit, earlier} >> 1);
+                assign hits[l*PASSES+:PASSES] = {hit, earlier};
+            end
         end
     endgenerate
 
-    // Cycles 6 and 7: the data of the first way that matches. The buckets have waited.
-    localparam int WAIT = DATA_READ - KEY_READ;
-    logic [WAIT*2*BUCKET_BITS-1:0] waiting;
-    logic [2*BUCKET_BITS-1:0]      waited;
-    logic [SLOT_BITS:0]            first;
-    logic [WAIT-1:0]               writing;
-    logic                          found;
-    assign waited = waiting[WAIT*2*BUCKET_BITS-1-:2*BUCKET_BITS];
+    // Cycles `DATA_READ` and the next: the data of the first way that matches.
+    logic [SLOT_BITS:0] first;
+    logic               found;
     always_comb begin
         first = '0;
         for (int w = WAYS - 1; w >= 0; w--) if (hits[w]) first = (SLOT_BITS + 1)'(w);
     end
-    always_ff @(posedge clk) begin
-        waiting          <= {waiting[(WAIT-1)*2*BUCKET_BITS-1:0], buckets};
-        writing          <= rst ? '0 : {writing[WAIT-2:0], wr_en};
-        {out_hit, found} <= {found, |hits};
-    end
+    always_ff @(posedge clk) {out_hit, found} <= {found, |hits};
     hw_ram #(
         .WIDTH(DATA_BITS),
         .DEPTH(ENTRIES),
-        .BLOCK(ENTRIES > 32 && ENTRIES * DATA_BITS > 1024)
+        .BLOCK(ENTRIES > 32 && ENTRIES * DATA_BITS > 2048)
     ) datas (
         .clk,
         .rd_addr({first, first[SLOT_BITS] ? waited[BUCKET_BITS+:BUCKET_BITS] : waited[0+:BUCKET_BITS]}),
         .rd_data(out_data),
-        .wr_en(writing[WAIT-1]),
+        .wr_en(writing[HOLD-1]),
         .wr_addr,
         .wr_data(wr_data[DATA_BITS-1:0])
     );

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::schedule::Exact;
 use crate::target::Target;
 
 /// What something takes.
@@ -52,15 +53,16 @@ impl Cost {
 }
 
 /// What cuckoo hashing takes.
-pub(crate) fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u32) -> Cost {
-    let ways = 2 * u64::from(slots);
-    let entries = ways * buckets;
-    let keys = target.memory(1 + key, buckets);
+pub(crate) fn exact(target: &Target, key: u64, data: u64, shape: &Exact) -> Cost {
+    let Exact { buckets, slots, passes } = *shape;
+    let (ways, passes) = (2 * u64::from(slots), u64::from(passes));
+    let lanes = ways / passes;
     // As `hw_exact` has it.
-    let datas = match entries <= 32 || entries * data <= 1024 {
-        true => target.distributed(data, entries),
-        false => target.memory(data, entries),
+    let memory = |bits: u64, words: u64| match words <= 32 || words * bits <= 2048 {
+        true => target.distributed(bits, words),
+        false => target.memory(bits, words),
     };
+    let (keys, datas) = (memory(1 + key, passes * buckets), memory(data, ways * buckets));
     // What is read waits for what is being written; entries of small memories do not.
     let written = |memory: &Cost, bits: u64| if memory.blocks > 0 { bits } else { 0 };
     let (key_written, data_written) = (written(&keys, 1 + key), written(&datas, data));
@@ -68,9 +70,10 @@ pub(crate) fn exact(target: &Target, key: u64, data: u64, buckets: u64, slots: u
     let bucket_bits = u64::from(buckets.ilog2());
     let hashes = bucket_bits * key / 3;
     let hashed = 2 * bucket_bits * (5 + key.div_ceil(32));
-    let luts = hashes + ways * (key * 3 / 4 + key_written) + data_written;
-    let registers = key_written + ways * (1 + key + key / 8) + 4 * key + hashed + data + data_written;
-    let mut cost = keys.times(ways).with(luts, registers);
+    let luts = hashes + lanes * (key * 3 / 4 + key_written) + data_written;
+    let waiting = if passes == 1 { 4 } else { 2 };
+    let registers = key_written + lanes * (1 + key + key / 8) + waiting * key + hashed + data + data_written;
+    let mut cost = keys.times(lanes).with(luts, registers);
     cost += datas;
     cost
 }
@@ -86,7 +89,7 @@ mod tests {
         for (key, data, buckets, slots, made) in
             [(16, 430, 8, 4, 1143), (128, 118, 16, 4, 2011), (22, 146, 512, 2, 642), (32, 118, 128, 2, 656)]
         {
-            let estimated = exact(&target, key, data, buckets, slots).registers;
+            let estimated = exact(&target, key, data, &Exact::new(buckets, slots, 1)).registers;
             assert!(estimated.abs_diff(made) < made / 10, "{key} bits: {estimated}, not {made}");
         }
     }

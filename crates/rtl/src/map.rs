@@ -51,6 +51,8 @@ pub enum MemoryKind {
         buckets: u64,
         /// Entries of a bucket.
         slots: u32,
+        /// For how many cycles more address and data of a write stay.
+        hold: u32,
     },
     /// `hw_lpm`.
     Lpm {
@@ -174,18 +176,24 @@ impl Map {
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
         let (words, memories, objects) = (self.words(), self.memories.len().max(1), self.objects.len().max(1));
         let bits = 32 * words;
+        let holds = self.memories.iter().map(|memory| match memory.kind {
+            MemoryKind::Exact { hold, .. } => hold,
+            _ => 0,
+        });
+        let hold = holds.fold(4, u32::max);
         let mut out = String::new();
         let _ = write!(
             out,
             "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
              logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_asks, \
              object_ready, object_done, object_told;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
-             and data of a write to a memory stay for four cycles more: `hw_exact` needs that.\n    logic [3:0] bus_holds;\n    \
+             and data of a write to a memory stay for {hold} cycles more: `hw_exact` needs that.\n    logic [{3}:0] bus_holds;\n    \
              logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
              assign mem_wr_data = bus_data;\n",
             bits - 1,
             memories - 1,
-            objects - 1
+            objects - 1,
+            hold - 1
         );
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
@@ -228,10 +236,12 @@ impl Map {
             };
             let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
         }
-        out.push_str(
+        let _ = write!(
+            out,
             "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_holds <= rst ? '0 : \
-             {bus_holds[2:0], bus_put && bus_wr_addr[15:12] == 4'd1};\n        bus_wr_ready <= rst || (bus_holds[2:0] == '0 && \
+             {{bus_holds[{0}:0], bus_put && bus_wr_addr[15:12] == 4'd1}};\n        bus_wr_ready <= rst || (bus_holds[{0}:0] == '0 && \
              !(bus_put && bus_wr_addr[15:12] == 4'd1));\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
+            hold - 2
         );
         for word in 0..words {
             let _ = writeln!(
@@ -326,7 +336,7 @@ fn memory(number: usize, memory: &Memory) -> String {
     let (engine, parameters) = match kind {
         MemoryKind::Default => ("default", String::new()),
         MemoryKind::Index => ("index", String::new()),
-        MemoryKind::Exact { buckets, slots } => ("exact", format!(", \"buckets\": {buckets}, \"slots\": {slots}")),
+        MemoryKind::Exact { buckets, slots, .. } => ("exact", format!(", \"buckets\": {buckets}, \"slots\": {slots}")),
         MemoryKind::Lpm { levels } => ("lpm", format!(", \"levels\": {levels}")),
         MemoryKind::Keys { keys } => ("keys", format!(", \"keys\": {keys}")),
         MemoryKind::Lists { words } => ("lists", format!(", \"words\": {words}")),

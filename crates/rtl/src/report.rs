@@ -19,8 +19,8 @@ pub use crate::cost::Cost;
 use crate::cost::exact;
 use crate::design::Hardware;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
-use crate::map::{COPY_SLOTS, COUNT_BITS, GROUP_BUCKETS, SESSION_BUCKETS};
-use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, exact_shape, ternary_entries};
+use crate::map::COUNT_BITS;
+use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
 use crate::sharing::Engine;
 
 /// The most kinds of slow stages.
@@ -308,6 +308,7 @@ impl Reporter<'_> {
         }
         let width = |v: &Value| u64::from(design[*v].width);
         let (w, p, target) = (u64::from(node.width), self.p, &self.hardware.target);
+        let gap = self.hardware.schedule.engines.gap;
         let luts = |luts: u64| Cost { luts, ..Cost::default() };
         match &node.op {
             Op::Binary(op, a, b) => luts(match op {
@@ -329,10 +330,7 @@ impl Reporter<'_> {
                 match TableEngine::of(p, *table) {
                     TableEngine::Default => Cost { registers: data, ..Cost::default() },
                     TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
-                    TableEngine::Exact => {
-                        let (buckets, slots) = exact_shape(target, key, data, size);
-                        exact(target, key, data, buckets, slots)
-                    }
+                    TableEngine::Exact => exact(target, key, data, &Exact::of_table(p, *table, target, gap)),
                     TableEngine::Lpm(levels) => {
                         let levels = u64::from(levels);
                         let mut cost = target.memory(data + 1, 2 << levels).with(levels * key, levels * 4 * key);
@@ -349,11 +347,7 @@ impl Reporter<'_> {
                 }
             }
             Op::Destinations { of, .. } => {
-                let (buckets, key) = match of {
-                    Destinations::Group { .. } => (GROUP_BUCKETS, 16),
-                    Destinations::Session { .. } => (SESSION_BUCKETS, 32),
-                };
-                exact(target, key, w, buckets, COPY_SLOTS)
+                exact(target, of.number_width().into(), w, &Exact::of_destinations(*of, gap))
             }
             Op::Count { counter, .. } => {
                 let ExternKind::Counter { size, unit } = p[*counter].kind else { return Cost::default() };

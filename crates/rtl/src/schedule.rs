@@ -6,7 +6,8 @@
 use hopwright_ir::{ExternId, MatchKind, Pipeline, TableId};
 
 use crate::cost::exact;
-use crate::hir::{Binary, Design, Node, Op, Value};
+use crate::hir::{Binary, Design, Destinations, LookupLayout, Node, Op, Value};
+use crate::map::{COPY_SLOTS, GROUP_BUCKETS, MemoryKind, SESSION_BUCKETS};
 use crate::sharing::{EngineKind, Engines};
 use crate::target::Target;
 
@@ -56,8 +57,70 @@ pub enum TableEngine {
 /// Keys of at most this width, of tables that can hold all of their values, are addresses.
 const INDEX_BITS: u32 = 10;
 
-/// The number of cycles of a lookup by cuckoo hashing.
-const EXACT_LATENCY: u32 = 8;
+/// How `hw_exact` has a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact {
+    /// Buckets for each function.
+    pub buckets: u64,
+    /// Entries of a bucket.
+    pub slots: u32,
+    /// Cycles in which a lookup reads the ways.
+    pub passes: u32,
+}
+
+impl Exact {
+    /// With so many cycles between lookups.
+    pub(crate) fn new(buckets: u64, slots: u32, gap: u32) -> Exact {
+        let most = gap.clamp(1, 2 * slots);
+        Exact { buckets, slots, passes: 1 << most.ilog2() }
+    }
+
+    /// What takes the smallest share of the chip for so many entries, whose keys and data have so many bits. Buckets of two entries can be
+    /// filled by 80 %, of four by 90 %.
+    pub(crate) fn of(target: &Target, gap: u32, key: u64, data: u64, size: u64) -> Exact {
+        let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
+            let buckets = (size * 10 / tenths).div_ceil(2 * u64::from(slots)).next_power_of_two().max(2);
+            Exact::new(buckets, slots, gap)
+        });
+        let share = |shape: &Exact| exact(target, key, data, shape).share_of(&target.capacity());
+        shapes.into_iter().min_by(|a, b| share(a).total_cmp(&share(b))).expect("there are two")
+    }
+
+    /// That of the groups or sessions that say where copies go.
+    pub(crate) fn of_destinations(of: Destinations, gap: u32) -> Exact {
+        let buckets = match of {
+            Destinations::Group { .. } => GROUP_BUCKETS,
+            Destinations::Session { .. } => SESSION_BUCKETS,
+        };
+        Exact::new(buckets, COPY_SLOTS, gap)
+    }
+
+    /// That of a table.
+    pub(crate) fn of_table(pipeline: &Pipeline, table: TableId, target: &Target, gap: u32) -> Exact {
+        let stored = LookupLayout::of(pipeline, table).stored_bits();
+        Exact::of(target, gap, key_bits(pipeline, table).into(), stored.into(), pipeline[table].size)
+    }
+
+    /// The number of cycles of a lookup.
+    pub(crate) fn latency(self) -> u32 {
+        if self.passes == 1 { 8 } else { 8 + self.passes }
+    }
+
+    /// The memory that a driver writes: function, entry of a bucket and bucket are its address.
+    pub(crate) fn memory(self) -> MemoryKind {
+        let hold = if self.passes == 1 { 4 } else { 3 + self.passes };
+        MemoryKind::Exact { buckets: self.buckets, slots: self.slots, hold }
+    }
+
+    /// The width of addresses of that memory.
+    pub(crate) fn address_bits(self) -> u32 {
+        1 + self.slots.ilog2() + self.buckets.ilog2()
+    }
+}
+
+fn key_bits(pipeline: &Pipeline, table: TableId) -> u32 {
+    pipeline[table].keys.iter().map(|k| k.expr.ty.width()).sum()
+}
 
 impl TableEngine {
     /// The engine for a table.
@@ -78,18 +141,17 @@ impl TableEngine {
         }
     }
 
-    /// The number of cycles of a lookup; zero for tables without keys.
-    pub fn latency(self, pipeline: &Pipeline, table: TableId) -> u32 {
-        let table = &pipeline[table];
-        let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+    /// The number of cycles of a lookup; zero for tables without keys. Packets are at least `gap` cycles apart.
+    pub fn latency(self, pipeline: &Pipeline, table: TableId, target: &Target, gap: u32) -> u32 {
+        let bits = key_bits(pipeline, table);
         match self {
             TableEngine::Default => 0,
             TableEngine::Index => 2,
-            TableEngine::Exact => EXACT_LATENCY,
+            TableEngine::Exact => Exact::of_table(pipeline, table, target, gap).latency(),
             TableEngine::Lpm(levels) => levels * if bits <= 32 { 3 } else { 4 } + 2,
             TableEngine::Ternary => {
                 let chunks = bits.div_ceil(TERNARY_CHUNK_BITS);
-                4 + log4(chunks + 1) + log4(ternary_entries(table.size))
+                4 + log4(chunks + 1) + log4(ternary_entries(pipeline[table].size))
             }
         }
     }
@@ -101,17 +163,6 @@ pub const TERNARY_CHUNK_BITS: u32 = 4;
 /// Entries of the engine for a ternary table of a size.
 pub fn ternary_entries(size: u64) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX).clamp(4, 1 << 16).next_power_of_two()
-}
-
-/// Buckets, and entries a bucket, of the engine for an exact-match table whose keys and data have so many bits: what takes the smallest
-/// share of the chip. Buckets of two entries can be filled by 80 %, of four by 90 %.
-pub fn exact_shape(target: &Target, key: u64, data: u64, size: u64) -> (u64, u32) {
-    let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
-        let buckets = (size * 10 / tenths).div_ceil(2 * u64::from(slots)).next_power_of_two().max(2);
-        (buckets, slots)
-    });
-    let share = |(buckets, slots): &(u64, u32)| exact(target, key, data, *buckets, *slots).share_of(&target.capacity());
-    shapes.into_iter().min_by(|a, b| share(a).total_cmp(&share(b))).expect("there are two")
 }
 
 /// Rows of the engine for a value set of a size. Members with ranges take several.
@@ -291,8 +342,10 @@ impl Scheduler<'_> {
         }
         let width = |v: &Value| self.design[*v].width;
         Some(match op {
-            Op::Lookup { table, .. } => TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table),
-            Op::Destinations { .. } => EXACT_LATENCY,
+            Op::Lookup { table, .. } => {
+                TableEngine::of(self.pipeline, *table).latency(self.pipeline, *table, self.target, self.engines.gap)
+            }
+            Op::Destinations { of, .. } => Exact::of_destinations(*of, self.engines.gap).latency(),
             Op::Measure { .. } | Op::Color { .. } => 12,
             Op::Count { .. } | Op::RegisterWrite { .. } => 0,
             Op::RegisterRead { .. } => 2,

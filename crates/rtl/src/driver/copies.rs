@@ -45,7 +45,7 @@ impl CopyDriver {
         let bits = lists.map_or(0, |(_, words)| words.ilog2());
         let exact = |name: &str, of: Destinations| {
             find(name).and_then(|(number, memory)| match memory.kind {
-                MemoryKind::Exact { buckets, slots } => {
+                MemoryKind::Exact { buckets, slots, .. } => {
                     Some((number, Entries::new(of.number_width(), of.width(), buckets, slots)))
                 }
                 _ => None,

@@ -89,7 +89,7 @@ impl TableDriver {
                     // No table's.
                     MemoryKind::Keys { .. } | MemoryKind::Lists { .. } => continue,
                     MemoryKind::Index => Engine::Index,
-                    MemoryKind::Exact { buckets, slots } => {
+                    MemoryKind::Exact { buckets, slots, .. } => {
                         Engine::Exact(Entries::new(memory.key_bits, layout.stored_bits(), buckets, slots))
                     }
                     MemoryKind::Lpm { levels } => {

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::{Writer, reset};
 use crate::core::CopyRequest;
 use crate::hir::{Destinations, Value};
-use crate::map::{COPY_SLOTS, GROUP_BUCKETS, Memory, MemoryKind, SESSION_BUCKETS};
+use crate::map::{Memory, MemoryKind};
+use crate::schedule::Exact;
 
 /// Names of the ports of `hw_replicate` for what is to be made of a packet.
 const REQUEST: [&str; 8] =
@@ -28,15 +29,15 @@ impl Writer<'_> {
     pub(super) fn destinations(&mut self, value: Value, of: Destinations, number: Value, stage: u32) {
         let (n, start) = (value.0, self.start(value));
         let (key_bits, width) = (of.number_width(), of.width());
-        let (name, buckets) = match of {
-            Destinations::Group { .. } => (GROUPS, GROUP_BUCKETS),
-            Destinations::Session { .. } => (SESSIONS, SESSION_BUCKETS),
+        let name = match of {
+            Destinations::Group { .. } => GROUPS,
+            Destinations::Session { .. } => SESSIONS,
         };
-        let addr_bits = 1 + COPY_SLOTS.ilog2() + buckets.ilog2();
+        let exact = Exact::of_destinations(of, self.schedule.engines.gap);
         let memory = self.map.memory(Memory {
             name: name.to_string(),
-            kind: MemoryKind::Exact { buckets, slots: COPY_SLOTS },
-            addr_bits,
+            kind: exact.memory(),
+            addr_bits: exact.address_bits(),
             data_bits: 1 + key_bits + width,
             key_bits,
         });
@@ -44,12 +45,12 @@ impl Writer<'_> {
         let number = self.at(number, start);
         let _ = writeln!(
             self.body,
-            "    logic hit{n};\n    logic [{0}:0] data{n}, v{n}_{stage};\n    hw_exact #(.KEY_BITS({key_bits}), .DATA_BITS({width}), \
-             .BUCKETS({buckets}), .SLOTS({COPY_SLOTS})) e{n} (.clk, .rst({1}), .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
+            "    logic hit{n};\n    logic [{0}:0] data{n}, v{n}_{stage};\n    hw_exact #({2}) e{n} (.clk, .rst({1}), .in_valid(valid_{start}), .in_key({number}), .out_valid(), \
              .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), \
              .wr_data(mem_data_{memory}));\n    assign v{n}_{stage} = hit{n} ? data{n} : '0;",
             width - 1,
-            reset(start)
+            reset(start),
+            self.exact(exact, key_bits, width)
         );
     }
 

@@ -9,7 +9,7 @@ use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
-use crate::schedule::{TERNARY_CHUNK_BITS, TableEngine, exact_shape, ternary_entries, value_set_rows};
+use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
 
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
 const MAX_TERNARY_ENTRIES: u32 = 1024;
@@ -90,11 +90,9 @@ impl Writer<'_> {
                 MemoryKind::Index,
             ),
             TableEngine::Exact => {
-                let (buckets, slots) = exact_shape(self.target, key_bits.into(), stored.into(), table.size);
-                let addr = 1 + slots.ilog2() + buckets.ilog2();
-                let parameters =
-                    format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .BUCKETS({buckets}), .SLOTS({slots})");
-                ("hw_exact", parameters, addr, 1 + key_bits + stored, MemoryKind::Exact { buckets, slots })
+                let exact = Exact::of_table(self.p, id, self.target, self.schedule.engines.gap);
+                let parameters = self.exact(exact, key_bits, stored);
+                ("hw_exact", parameters, exact.address_bits(), 1 + key_bits + stored, exact.memory())
             }
             TableEngine::Lpm(levels) => {
                 let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
@@ -139,6 +137,13 @@ impl Writer<'_> {
         if layout.entry_bits > 0 {
             self.hits(value, id, enabled, layout.entry_bits, stage);
         }
+    }
+
+    /// The parameters of `hw_exact`.
+    pub(super) fn exact(&self, exact: Exact, key_bits: u32, data_bits: u32) -> String {
+        let (Exact { buckets, slots, passes }, gap) = (exact, self.schedule.engines.gap);
+        let widths = format!(".KEY_BITS({key_bits}), .DATA_BITS({data_bits}), .BUCKETS({buckets}), .SLOTS({slots})");
+        if passes == 1 { widths } else { format!("{widths}, .PASSES({passes}), .GAP({gap})") }
     }
 
     /// The number of the entry that was hit, a cycle after the lookup, and what counts it.

@@ -11,7 +11,7 @@ use hopwright_dataplane::{Count, EngineKind, Executor, FrameSize, Packet, Pool, 
 use hopwright_ir::{ExternKind, TableId};
 use hopwright_offload::{PartialDesign, SimulatedDesign};
 use hopwright_rtl::Target;
-use hopwright_scion::control::program::{self, Reason};
+use hopwright_scion::control::program::{self, PacketIn, Reason};
 use hopwright_scion::synthetic::{self, rich_hosts, rich_links};
 
 const NOW: u32 = 1_790_000_000;
@@ -146,12 +146,19 @@ fn what_is_left_out_is_done_in_software() {
     let hardware = VirtualDataPlane::offloaded(whole.clone(), Box::new(design)).unwrap();
     let interp = VirtualDataPlane::new(whole, EngineKind::Interp).unwrap();
     let (mut hardware, mut interp) = (Router::new(hardware, false), Router::new(interp, false));
+    // Hardware and software each let a BFD packet of a link through in a while: with paths of both kinds it gets two through.
+    let is_bfd = |(_, bytes): &(u32, Vec<u8>)| {
+        PacketIn::split(bytes).is_some_and(|(header, _)| header.reason == Reason::Bfd as u8)
+    };
     let mut traffic = Damaged::new(11, false, NOW);
     let now_us = u64::from(NOW) * 1_000_000;
     for batch in 0..packets.div_ceil(BATCH) {
         let frames: Vec<_> = (0..BATCH.min(packets - batch * BATCH)).map(|_| traffic.next_frame()).collect();
         let (wanted, found) = (interp.run(&frames, now_us), hardware.run(&frames, now_us));
         for ((wanted, found), (port, bytes)) in wanted.iter().zip(&found).zip(&frames) {
+            if wanted.is_none() && found.as_ref().is_some_and(is_bfd) {
+                continue;
+            }
             assert_eq!(wanted, found, "batch {batch}, from port {port}: {bytes:02x?}");
         }
     }
@@ -159,9 +166,11 @@ fn what_is_left_out_is_done_in_software() {
         |router: &Router, name: &str, index| router.vdp.control().counter(name).unwrap().read(index).unwrap().packets;
     let left = count(&hardware, "reasons", u64::from(Reason::FeatureLeftOut as u8));
     assert!(left > 100, "{left} packets are left to software");
-    for name in ["link_in", "link_out"] {
-        for index in 0..4096 {
-            assert_eq!(count(&hardware, name, index), count(&interp, name, index), "{name}[{index}]");
+    // One bit of an index tells whether there is a header of the agent's in front, as there is when software gets a packet.
+    for (name, front) in [("link_in", 1 << 5), ("link_out", 1 << 6)] {
+        for index in (0..4096).filter(|index| index & front == 0) {
+            let both = |router: &Router| count(router, name, index) + count(router, name, index | front);
+            assert_eq!(both(&hardware), both(&interp), "{name}[{index}]");
         }
     }
 }
