@@ -143,10 +143,12 @@ impl Map {
         Map { program: pipeline.name.clone(), target: target.name.clone(), ..Map::default() }
     }
 
-    /// Words of the widest data.
-    fn words(&self) -> u32 {
-        let memories = self.memories.iter().map(|m| m.data_bits);
-        memories.chain(self.objects.iter().map(|o| o.bits)).max().unwrap_or(1).div_ceil(32).max(1)
+    /// Words of the widest data of a memory, and of an object.
+    fn words(&self) -> (u32, u32) {
+        let memories = self.memories.iter().map(|m| m.data_bits).max();
+        let objects = self.objects.iter().map(|o| o.bits).max();
+        let words = |bits: Option<u32>| bits.unwrap_or(1).div_ceil(32).max(1);
+        (words(memories), words(objects))
     }
 
     /// The ports of the pipeline's module for the driver's accesses.
@@ -172,10 +174,11 @@ impl Map {
     /// not be written.
     ///
     /// The bus is at one place of the chip and the engines are all over it: each has copies of the address and of the data of writes next to
-    /// it, and a register for its answer.
+    /// it, and a register for its answer. Data reach the memories word by word.
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
-        let (words, memories, objects) = (self.words(), self.memories.len().max(1), self.objects.len().max(1));
-        let bits = 32 * words;
+        let ((memory_words, object_words), memories, objects) =
+            (self.words(), self.memories.len().max(1), self.objects.len().max(1));
+        let bits = 32 * object_words;
         let holds = self.memories.iter().map(|memory| match memory.kind {
             MemoryKind::Exact { hold, .. } => hold,
             _ => 0,
@@ -185,24 +188,33 @@ impl Map {
         let _ = write!(
             out,
             "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
-             logic [31:0] mem_wr_addr;\n    logic [{0}:0] mem_wr_data;\n    logic [{2}:0] object_valid, object_asks, \
+             logic [31:0] mem_wr_addr, bus_word;\n    logic [{4}:0] bus_words;\n    logic [{2}:0] object_valid, object_asks, \
              object_ready, object_done, object_told;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
              and data of a write to a memory stay for {hold} cycles more: `hw_exact` needs that.\n    logic [{3}:0] bus_holds;\n    \
-             logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n    \
-             assign mem_wr_data = bus_data;\n",
+             logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n",
             bits - 1,
             memories - 1,
             objects - 1,
-            hold - 1
+            hold - 1,
+            memory_words - 1
         );
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
             let _ = writeln!(
                 out,
                 "    logic mem_put_{number};\n    logic [{}:0] mem_data_{number};\n    (* keep *) always_ff @(posedge clk) begin\n        \
-                 mem_put_{number} <= mem_wr_en[{number}];\n        mem_data_{number} <= mem_wr_data[{0}:0];\n    end",
+                 mem_put_{number} <= mem_wr_en[{number}];",
                 data_bits - 1
             );
+            for (word, low) in (0..*data_bits).step_by(32).enumerate() {
+                let high = (low + 31).min(data_bits - 1);
+                let _ = writeln!(
+                    out,
+                    "        if (bus_words[{word}]) mem_data_{number}[{high}:{low}] <= bus_word[{}:0];",
+                    high - low
+                );
+            }
+            out.push_str("    end\n");
             // A default action has no address.
             if memory.kind != MemoryKind::Default {
                 let _ = writeln!(
@@ -238,12 +250,16 @@ impl Map {
         }
         let _ = write!(
             out,
-            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_holds <= rst ? '0 : \
+            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_word <= bus_wr_data;\n        bus_words <= '0;\n        \
+             bus_holds <= rst ? '0 : \
              {{bus_holds[{0}:0], bus_put && bus_wr_addr[15:12] == 4'd1}};\n        bus_wr_ready <= rst || (bus_holds[{0}:0] == '0 && \
              !(bus_put && bus_wr_addr[15:12] == 4'd1));\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
             hold - 2
         );
-        for word in 0..words {
+        for word in 0..memory_words {
+            let _ = writeln!(out, "            bus_words[{word}] <= !rst && bus_wr_addr[11:2] == 10'd{word};");
+        }
+        for word in 0..object_words {
             let _ = writeln!(
                 out,
                 "            if (bus_wr_addr[11:2] == 10'd{word}) bus_data[{}:{}] <= bus_wr_data;",
