@@ -118,7 +118,7 @@ module hw_exact #(
     endgenerate
 
     // A write is at the memory of its key in its own cycle, or so many cycles later as the way's pass is.
-    logic [HOLD-1:0] writing;
+    logic [HOLD-1:0] writing = '0;  // Nothing is written before the reset arrives.
     logic            key_wr_en;
     always_ff @(posedge clk) writing <= rst ? '0 : {writing[HOLD-2:0], wr_en};
     generate

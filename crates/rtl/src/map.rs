@@ -7,6 +7,8 @@
 //! | `0x0000` + 4 × i | word i of the data of the next write, lowest first | word i of the last answer |
 //! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | 1 while the memory must not be written |
 //! | `0x2000` + 4 × object | accesses the cell of this index: reads it and, with bit 31 set, writes the data | 1 while an access runs |
+//!
+//! All packets that come when the bus is ready again see a write to a memory.
 
 use std::fmt::Write;
 
@@ -175,6 +177,7 @@ impl Map {
     ///
     /// The bus is at one place of the chip and the engines are all over it: each has copies of the address and of the data of writes next to
     /// it, and a register for its answer. Data reach the memories word by word.
+    /// Nothing is written before the reset arrives: what says that there is a write has an initial value.
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
         let ((memory_words, object_words), memories, objects) =
             (self.words(), self.memories.len().max(1), self.objects.len().max(1));
@@ -187,7 +190,7 @@ impl Map {
         let mut out = String::new();
         let _ = write!(
             out,
-            "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en;\n    \
+            "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en = '0;\n    \
              logic [31:0] mem_wr_addr, bus_word;\n    logic [{4}:0] bus_words;\n    logic [{2}:0] object_valid, object_asks, \
              object_ready, object_done, object_told;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
              and data of a write to a memory stay for {hold} cycles more: `hw_exact` needs that.\n    logic [{3}:0] bus_holds;\n    \
@@ -202,7 +205,7 @@ impl Map {
             let Memory { addr_bits, data_bits, .. } = memory;
             let _ = writeln!(
                 out,
-                "    logic mem_put_{number};\n    logic [{}:0] mem_data_{number};\n    (* keep *) always_ff @(posedge clk) begin\n        \
+                "    logic mem_put_{number} = 1'b0;\n    logic [{}:0] mem_data_{number};\n    (* keep *) always_ff @(posedge clk) begin\n        \
                  mem_put_{number} <= mem_wr_en[{number}];",
                 data_bits - 1
             );

@@ -16,7 +16,7 @@ use hopwright_rtl::Target;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 /// What runs unless `HOPWRIGHT_STF` says otherwise: kinds of tables and objects, headers added and removed, arithmetic, a checksum.
-const SOME: &str = "changing_entries checksum16 counter_write emit lpm_ipv6 mixed_keys program_vlan registers stack_shift table_range wide";
+const SOME: &str = "changing_entries checksum16 counter_write emit lpm_ipv6 mixed_keys program_vlan registers stack_shift table_keyless table_range wide";
 /// The number of tests of `tests/stf` that must pass, if all are run.
 const PASSING: usize = 200;
 
@@ -126,7 +126,9 @@ fn agrees(seed: u64) -> Result<Option<usize>, String> {
     }
     let mut sent = 0;
     for (number, (port, bytes)) in packets.iter().enumerate().filter(|(_, (_, bytes))| !bytes.is_empty()) {
-        let (wanted, found) = (interp.process(*port, bytes, NOW_US)?, hardware.process(*port, bytes, NOW_US)?);
+        let (mut wanted, found) = (interp.process(*port, bytes, NOW_US)?, hardware.process(*port, bytes, NOW_US)?);
+        // Hardware sends no packets without bytes.
+        wanted.sent.retain(|(_, bytes)| !bytes.is_empty());
         if wanted != found {
             return Err(format!("packet {number} at port {port}: {bytes:02x?}\n{wanted:02x?}\n{found:02x?}"));
         }

@@ -139,6 +139,7 @@ static void bus_write(unsigned address, uint32_t data) {
         cycle();
     } while (!ready);
     dut->bus_wr_en = 0;
+    for (dut->eval(); !dut->bus_wr_ready; dut->eval()) cycle();
 }
 
 static uint32_t bus_read(unsigned address) {
