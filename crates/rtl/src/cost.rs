@@ -58,7 +58,7 @@ pub(crate) fn exact(target: &Target, key: u64, data: u64, shape: &Exact) -> Cost
     let (ways, passes) = (2 * u64::from(slots), u64::from(passes));
     let lanes = ways / passes;
     // As `hw_exact` has it.
-    let memory = |bits: u64, words: u64| match words <= 32 || words * bits <= 2048 {
+    let memory = |bits: u64, words: u64| match words * bits <= 2048 {
         true => target.distributed(bits, words),
         false => target.memory(bits, words),
     };

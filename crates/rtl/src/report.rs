@@ -20,7 +20,7 @@ use crate::cost::exact;
 use crate::design::Hardware;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::COUNT_BITS;
-use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, ternary_entries};
+use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries};
 use crate::sharing::Engine;
 
 /// The most kinds of slow stages.
@@ -325,7 +325,7 @@ impl Reporter<'_> {
             Op::Lookup { table, .. } => {
                 let layout = LookupLayout::of(p, *table);
                 let data = u64::from(layout.stored_bits());
-                let key: u64 = p[*table].keys.iter().map(|k| u64::from(k.expr.ty.width())).sum();
+                let key = u64::from(key_bits(p, *table));
                 let size = p[*table].size;
                 match TableEngine::of(p, *table) {
                     TableEngine::Default => Cost { registers: data, ..Cost::default() },

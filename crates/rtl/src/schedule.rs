@@ -118,15 +118,16 @@ impl Exact {
     }
 }
 
-fn key_bits(pipeline: &Pipeline, table: TableId) -> u32 {
+/// The width of a table's key.
+pub(crate) fn key_bits(pipeline: &Pipeline, table: TableId) -> u32 {
     pipeline[table].keys.iter().map(|k| k.expr.ty.width()).sum()
 }
 
 impl TableEngine {
     /// The engine for a table.
     pub fn of(pipeline: &Pipeline, table: TableId) -> TableEngine {
+        let bits = key_bits(pipeline, table);
         let table = &pipeline[table];
-        let bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
         let all = |kind: MatchKind| table.keys.iter().all(|k| k.kind == kind);
         match table.keys.as_slice() {
             [] => TableEngine::Default,

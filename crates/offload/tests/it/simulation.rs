@@ -16,7 +16,8 @@ use hopwright_rtl::Target;
 use hopwright_stf::{DataPlaneEngine, Engine};
 
 /// What runs unless `HOPWRIGHT_STF` says otherwise: kinds of tables and objects, headers added and removed, arithmetic, a checksum.
-const SOME: &str = "changing_entries checksum16 counter_write emit lpm_ipv6 mixed_keys program_vlan registers stack_shift table_keyless table_range wide";
+const SOME: &str = "changing_entries checksum16 counter_write emit lpm_ipv6 mixed_keys program_vlan \
+    registers stack_shift table_keyless table_range wide";
 /// The number of tests of `tests/stf` that must pass, if all are run.
 const PASSING: usize = 200;
 

@@ -139,6 +139,7 @@ static void bus_write(unsigned address, uint32_t data) {
         cycle();
     } while (!ready);
     dut->bus_wr_en = 0;
+    // A write to a memory has taken effect when the bus is ready again.
     for (dut->eval(); !dut->bus_wr_ready; dut->eval()) cycle();
 }
 

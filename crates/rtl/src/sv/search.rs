@@ -9,7 +9,7 @@ use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
-use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, ternary_entries, value_set_rows};
+use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries, value_set_rows};
 
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
 const MAX_TERNARY_ENTRIES: u32 = 1024;
@@ -52,7 +52,7 @@ impl Writer<'_> {
         }
         let data_bits = layout.action_bits + layout.data_bits;
         let width = layout.width();
-        let key_bits: u32 = table.keys.iter().map(|k| k.expr.ty.width()).sum();
+        let key_bits = key_bits(self.p, id);
         let default = if data_bits > 0 {
             let memory =
                 Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
