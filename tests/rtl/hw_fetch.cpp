@@ -1,11 +1,19 @@
 // config: BUS_BYTES=4 DEPTH=64 BYTES=1
 // config: BUS_BYTES=32 DEPTH=64 BYTES=60
 // config: BUS_BYTES=64 DEPTH=64 BYTES=24
+// config: BUS_BYTES=32 DEPTH=64 BYTES=44 PART=8
+// config: BUS_BYTES=64 DEPTH=64 BYTES=9 PART=2
+// config: BUS_BYTES=32 DEPTH=64 BYTES=61 PART=16
 #include "bench.h"
+#ifndef PART
+#define PART BUS_BYTES
+#endif
 
 int main(int argc, char** argv) {
     start(argc, argv);
-    const int words = (2 * BUS_BYTES - 2 + BYTES) / BUS_BYTES, total = BUS_BYTES * DEPTH;
+    const bool whole = PART == BUS_BYTES;
+    const int reads = whole ? (2 * BUS_BYTES - 2 + BYTES) / BUS_BYTES : (BYTES + PART - 1) / PART + 1;
+    const int total = BUS_BYTES * DEPTH;
     std::vector<uint8_t> memory(total);
     for (auto& byte : memory) byte = static_cast<uint8_t>(rnd.next());
     dut->in_valid = 0;
@@ -18,7 +26,7 @@ int main(int argc, char** argv) {
         edge();
     }
     dut->wr_en = 0;
-    Expected<std::vector<uint8_t>> expected(3 + words + log4(BUS_BYTES));
+    Expected<std::vector<uint8_t>> expected(3 + reads + log4(BUS_BYTES) + (whole ? 0 : log4(PART)));
     int next = 0;
     for (int i = 0; i < 5000; i++) {
         dut->in_valid = i >= next && !rnd.one_in(4);
@@ -27,7 +35,7 @@ int main(int argc, char** argv) {
         dut->in_offset = offset;
         std::unique_ptr<std::vector<uint8_t>> entering;
         if (dut->in_valid) {
-            next = i + words;
+            next = i + reads;
             entering = std::make_unique<std::vector<uint8_t>>();
             for (int b = 0; b < BYTES; b++) entering->push_back(memory[(start * BUS_BYTES + offset + b) % total]);
         }

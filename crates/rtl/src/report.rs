@@ -364,9 +364,16 @@ impl Reporter<'_> {
                 // A copy of the last words of the packet store, and a shifter of four to one.
                 let schedule = &self.hardware.schedule;
                 let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
-                let words = target.fetch_words(node.width / 8);
-                let copy = target.copy_words(last.unwrap_or(0), words, schedule.engines.gap);
-                target.memory(8 * u64::from(target.bus_bytes), copy.into()).with(3 * w * 2, 3 * w * 2)
+                let gap = schedule.engines.gap;
+                let fetch = target.fetch(node.width / 8, gap);
+                let copy = target.copy_words(last.unwrap_or(0), fetch.reads, gap);
+                let memory = target.memory(8 * u64::from(target.bus_bytes), copy.into());
+                if fetch.part < target.bus_bytes {
+                    let shifted = 8 * u64::from(fetch.part);
+                    memory.with(10 * shifted, 4 * shifted + w)
+                } else {
+                    memory.with(3 * w * 2, 3 * w * 2)
+                }
             }
             Op::Hash(_, data) => luts(width(data) * 4),
             // Sixteen S-boxes a round, two in a memory of 18 kbit, which may be half a block. Folded rounds have their keys in block RAM, four of

@@ -9,7 +9,7 @@ use crate::cost::exact;
 use crate::hir::{Binary, Design, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::{COPY_SLOTS, GROUP_BUCKETS, MemoryKind, SESSION_BUCKETS};
 use crate::sharing::{EngineKind, Engines};
-use crate::target::Target;
+use crate::target::{Fetch, Target};
 
 /// When a value is there: a stage, and the delay within it in hundredths of a LUT level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,7 +210,7 @@ impl Schedule {
     }
 
     fn with_gap(pipeline: &Pipeline, design: &Design, outputs: &[Value], target: &Target, gap: u32) -> Schedule {
-        let kind = |node: &Node| EngineKind::of(pipeline, &node.op, target.fetch_words(node.width / 8));
+        let kind = |node: &Node| EngineKind::of(pipeline, node, target, gap);
         let kinds: Vec<Option<EngineKind>> = design.nodes.iter().map(kind).collect();
         let shared: Vec<EngineKind> = kinds.iter().flatten().copied().collect();
         let engines = Engines::new(gap, &shared);
@@ -335,7 +335,10 @@ impl Scheduler<'_> {
     fn latency(&self, op: &Op, kind: Option<EngineKind>) -> Option<u32> {
         if let Some(kind) = kind {
             return Some(match kind {
-                EngineKind::Fetch { words } => 3 + words + log4(self.target.bus_bytes),
+                EngineKind::Fetch(Fetch { part, reads }) => {
+                    let shift = if part < self.target.bus_bytes { log4(part) } else { 0 };
+                    3 + reads + log4(self.target.bus_bytes) + shift
+                }
                 // A MAC takes a cycle for the subkey, and one to add it.
                 EngineKind::Cmac => 2 + self.engines.fold(kind).latency(),
                 EngineKind::Aes | EngineKind::AesWithKey => self.engines.fold(kind).latency(),

@@ -6,16 +6,14 @@
 
 use hopwright_ir::{ExternKind, Pipeline};
 
-use crate::hir::{Op, Value};
+use crate::hir::{Node, Op, Value};
+use crate::target::{Fetch, Target};
 
 /// What an engine does. Operations of the same kind can share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Reads words of the packet, one a cycle.
-    Fetch {
-        /// How many for an operation.
-        words: u32,
-    },
+    /// Reads bytes of the packet.
+    Fetch(Fetch),
     /// AES-CMAC with stored keys.
     Cmac,
     /// AES-128 with stored keys.
@@ -25,10 +23,10 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// The kind of engine that an operation needs, if that can be shared. `words` are those that a fetch reads.
-    pub(crate) fn of(pipeline: &Pipeline, op: &Op, words: u32) -> Option<EngineKind> {
-        match op {
-            Op::Fetch { .. } => Some(EngineKind::Fetch { words }),
+    /// The kind of engine that an operation needs, if that can be shared, with so many cycles between packets.
+    pub(crate) fn of(pipeline: &Pipeline, node: &Node, target: &Target, gap: u32) -> Option<EngineKind> {
+        match &node.op {
+            Op::Fetch { .. } => Some(EngineKind::Fetch(target.fetch(node.width / 8, gap))),
             Op::Extern { instance: Some(id), .. } => match &pipeline[*id].kind {
                 ExternKind::Named { type_name, .. } => match type_name.as_str() {
                     "AesCmac" => Some(EngineKind::Cmac),
@@ -131,7 +129,7 @@ impl Engines {
     /// The cycles in which an operation keeps an engine from taking another one, from that in which it begins.
     fn cycles(&self, kind: EngineKind) -> Vec<u32> {
         match kind {
-            EngineKind::Fetch { words } => (0..words).collect(),
+            EngineKind::Fetch(fetch) => (0..fetch.reads).collect(),
             _ => {
                 let fold = self.fold(kind);
                 (0..fold.passes()).map(|pass| pass * fold.turn).collect()
@@ -184,7 +182,7 @@ impl Engines {
 mod tests {
     use super::*;
 
-    const FETCH: EngineKind = EngineKind::Fetch { words: 2 };
+    const FETCH: EngineKind = EngineKind::Fetch(Fetch { part: 64, reads: 2 });
 
     #[test]
     fn an_engine_serves_as_many_operations_as_there_is_time_between_packets() {

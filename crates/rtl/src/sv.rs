@@ -25,7 +25,7 @@ use crate::map::{Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
 use crate::schedule::Schedule;
 use crate::sharing::EngineKind;
-use crate::target::Target;
+use crate::target::{Fetch, Target};
 
 /// The most keys of an object.
 const MAX_KEYS: u32 = 256;
@@ -472,10 +472,10 @@ impl Writer<'_> {
         }
         self.engines.insert("hw_fetch");
         let _ = writeln!(self.declarations, "    logic [{}:0] fetched{number};", most - 1);
-        let words = self.target.fetch_words(most / 8);
+        let EngineKind::Fetch(Fetch { part, reads }) = engine.kind else { unreachable!("an engine of fetches") };
         let last = engine.uses.iter().map(|(_, start)| *start).max().unwrap_or(0);
         let store = self.target.store_words(schedule.stages);
-        let depth = self.target.copy_words(last, words, schedule.engines.gap).min(store);
+        let depth = self.target.copy_words(last, reads, schedule.engines.gap).min(store);
         let addr = depth.ilog2();
         self.start_stages.extend(engine.uses.iter().map(|(_, start)| *start));
         let offsets = engine.uses.iter().map(|(user, start)| {
@@ -491,7 +491,7 @@ impl Writer<'_> {
         let start = selected(&starts, store.ilog2());
         let _ = writeln!(
             self.body,
-            "    logic [{}:0] start{n};\n    assign start{n} = {start};\n    hw_fetch #(.BUS_BYTES({}), .DEPTH({depth}), .BYTES({})) \
+            "    logic [{}:0] start{n};\n    assign start{n} = {start};\n    hw_fetch #(.BUS_BYTES({}), .DEPTH({depth}), .BYTES({}), .PART({part})) \
              e{n} (.clk, .wr_en(in_put), .wr_addr(in_put_addr[{}:0]), .wr_data(in_put_data), .in_valid({}), .in_start(start{n}[{}:0]), \
              .in_offset({offset}), .out_data(fetched{number}));",
             store.ilog2() - 1,

@@ -52,6 +52,15 @@ fn one() -> u32 {
     1
 }
 
+/// How `hw_fetch` reads a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetch {
+    /// The bytes that it reads in a cycle.
+    pub part: u32,
+    /// The cycles in which it reads.
+    pub reads: u32,
+}
+
 impl Target {
     /// Words of the packet store for a pipeline of some stages: one packet comes and one leaves, each of the longest, while the pipeline
     /// is full of others.
@@ -59,10 +68,10 @@ impl Target {
         (2 * self.max_packet_bytes.div_ceil(self.bus_bytes) + stages + 32).next_power_of_two()
     }
 
-    /// Words of a copy of the packet store from which fetches of at most `words` words read that begin in some stage. What comes between
+    /// Words of a copy of the packet store from which fetches that begin in some stage read for so many cycles. What comes between
     /// a packet and its fetch is what the bus brings in the meantime.
-    pub fn copy_words(&self, stage: u32, words: u32, gap: u32) -> u32 {
-        (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + words + 2 * gap + 8).next_power_of_two()
+    pub fn copy_words(&self, stage: u32, reads: u32, gap: u32) -> u32 {
+        (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + reads + 2 * gap + 8).next_power_of_two()
     }
 
     /// What the chip has. LUTs are counted as ones with four inputs.
@@ -94,9 +103,19 @@ impl Target {
         Cost { luts: bits * (5 * memories - 2) / 2, memory_bits: bits * words, ..Cost::default() }
     }
 
-    /// Words of the packet store that a fetch of so many bytes reads, one a cycle.
+    /// The fewest cycles in which a fetch of so many bytes reads them from the packet store, a word each.
     pub fn fetch_words(&self, bytes: u32) -> u32 {
         (self.bus_bytes - 1 + bytes).div_ceil(self.bus_bytes)
+    }
+
+    /// How so many bytes are fetched with so many cycles between packets. What is longer than a word is read in the smallest parts for which
+    /// there is time.
+    pub(crate) fn fetch(&self, bytes: u32, gap: u32) -> Fetch {
+        let parts = |part: u32| Fetch { part, reads: bytes.div_ceil(part) + 1 };
+        let small = [8, 16].map(parts).into_iter().find(|fetch| fetch.reads <= gap && fetch.part < self.bus_bytes);
+        small
+            .filter(|_| bytes > self.bus_bytes)
+            .unwrap_or(Fetch { part: self.bus_bytes, reads: self.fetch_words(bytes) })
     }
 }
 
