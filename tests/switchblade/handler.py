@@ -48,4 +48,4 @@ class Handler:
 
     def failure(self, what):
         self.errors.seek(0)
-        return AssertionError(f"the handler {what}: {self.errors.read()[-2000:]}")
+        return AssertionError(f"the handler {what}: {self.errors.read()}")
