@@ -169,6 +169,14 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_window_that_is_lost_costs_a_timeout() {
+        let (sender, time) = transfer(20_000, &mut wide(), |sent| (500..564).contains(&sent));
+        // Ten a millisecond.
+        assert!(time < Duration::from_millis(2500), "{time:?}");
+        assert!(sender.retransmitted < 150, "{} were sent again", sender.retransmitted);
+    }
+
+    #[test]
     fn marks_keep_the_queue_short_and_the_link_busy() {
         let mut link = Link { room: 200, threshold: 20, ..wide() };
         let (_, time) = transfer(20_000, &mut link, |_| false);

@@ -14,8 +14,9 @@ const LEAST_WINDOW: f64 = 2.0;
 const REORDERING: u64 = 3;
 const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
 const LEAST_TIMEOUT: Duration = Duration::from_millis(50);
-/// Small, so that a flow goes on soon after its path has changed.
 const LONGEST_TIMEOUT: Duration = Duration::from_millis(400);
+/// The timer doubles up to this, or to what round trips take. Small, so that a flow goes on soon after its path has changed.
+const BACKOFF: Duration = Duration::from_millis(100);
 /// Time without progress after which the connection is given up.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Weight of a new estimate of the share of marked PDUs (RFC 8257, `g`).
@@ -28,6 +29,8 @@ struct Sent {
     at: Duration,
     again: bool,
     arrived: bool,
+    /// It is to be sent again.
+    lost: bool,
 }
 
 /// What has been sent, what waits, and how much may be under way.
@@ -147,39 +150,42 @@ impl Sender {
         {
             self.time_out(now);
         }
-        self.send_lost(now, send);
-        while self.may_send() {
+        self.find_lost(now);
+        let window = self.window.min(self.most);
+        let mut under_way = self.sent.iter().filter(|sent| !sent.arrived && !sent.lost).count();
+        for (i, sent) in self.sent.iter_mut().enumerate().filter(|(_, sent)| sent.lost) {
+            // The first one goes at once: nothing is acknowledged before it arrives.
+            if i > 0 && under_way as f64 >= window {
+                return;
+            }
+            (sent.at, sent.again, sent.lost) = (now, true, false);
+            self.retransmitted += 1;
+            under_way += 1;
+            send(sent.number as u32, &sent.sdu);
+        }
+        while self.next < self.edge && (under_way as f64) < window {
             let Some(sdu) = self.queue.pop_front_if(|sdu| pace(&mut self.pacer, sdu.len(), now)) else { break };
             send(self.next as u32, &sdu);
-            self.sent.push_back(Sent { number: self.next, sdu, at: now, again: false, arrived: false });
+            self.sent.push_back(Sent { number: self.next, sdu, at: now, again: false, arrived: false, lost: false });
             self.next += 1;
             self.pdus += 1;
+            under_way += 1;
         }
     }
 
-    fn may_send(&self) -> bool {
-        self.next < self.edge && (self.under_way() as f64) < self.window.min(self.most)
-    }
-
-    fn under_way(&self) -> usize {
-        self.sent.iter().filter(|sent| !sent.arrived).count()
-    }
-
-    /// Sends again what others have overtaken.
-    fn send_lost(&mut self, now: Duration, send: &mut dyn FnMut(u32, &[u8])) {
+    /// What others have overtaken is lost.
+    fn find_lost(&mut self, now: Duration) {
         let patience = self.rtt.map_or(FIRST_TIMEOUT, |(mean, deviation)| mean + 4 * deviation);
         let mut lost = false;
         for sent in &mut self.sent {
             if sent.number + REORDERING > self.highest {
                 break;
             }
-            if sent.arrived || sent.again && now.saturating_sub(sent.at) < patience {
+            if sent.arrived || sent.lost || sent.again && now.saturating_sub(sent.at) < patience {
                 continue;
             }
-            (sent.at, sent.again) = (now, true);
-            self.retransmitted += 1;
+            sent.lost = true;
             lost = true;
-            send(sent.number as u32, &sent.sdu);
         }
         let first = self.sent.front().map_or(self.next, |sent| sent.number);
         if lost && first >= self.recovery {
@@ -189,13 +195,13 @@ impl Sender {
         }
     }
 
-    /// The timer has run out: everything counts as lost, beginning with the first.
+    /// The timer has run out: everything counts as lost, and is sent again as the window grows (RFC 5681, 3.1).
     fn time_out(&mut self, now: Duration) {
         self.waiting_since = Some(now);
         if now.saturating_sub(self.progress) >= PATIENCE {
             self.broken = true;
         }
-        self.timeout = (self.timeout * 2).min(LONGEST_TIMEOUT);
+        self.timeout = (self.timeout * 2).min(self.estimate().unwrap_or(FIRST_TIMEOUT).max(BACKOFF));
         if self.sent.is_empty() {
             // No credit: the answer to one more says how much there is.
             self.edge = self.edge.max(self.next + 1);
@@ -204,16 +210,8 @@ impl Sender {
         self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
         self.window = LEAST_WINDOW;
         self.recovery = self.next;
-        // What is sent again is limited by the window.
-        let mut few = LEAST_WINDOW as u32;
-        for sent in self.sent.iter_mut().filter(|sent| !sent.arrived) {
-            if few == 0 {
-                break;
-            }
-            few -= 1;
-            // Due at once.
-            (sent.at, sent.again) = (Duration::ZERO, true);
-            self.highest = self.highest.max(sent.number + REORDERING);
+        for sent in &mut self.sent {
+            sent.lost = !sent.arrived;
         }
     }
 
@@ -239,7 +237,7 @@ impl Sender {
                 range = ranges.next();
             }
             if !sent.arrived && range.is_some_and(|(begin, end)| (begin..end).contains(&sent.number)) {
-                sent.arrived = true;
+                (sent.arrived, sent.lost) = (true, false);
                 newly += 1;
                 self.highest = self.highest.max(sent.number + 1);
             }
@@ -250,13 +248,16 @@ impl Sender {
             if let Some(sample) = sample {
                 self.measure(sample);
             }
-            self.timeout = self
-                .rtt
-                .map_or(self.timeout, |(mean, deviation)| (mean + 4 * deviation).clamp(LEAST_TIMEOUT, LONGEST_TIMEOUT));
+            self.timeout = self.estimate().unwrap_or(self.timeout);
         } else if self.is_empty() {
             self.waiting_since = None;
         }
         self.adapt(ack, next, f64::from(newly));
+    }
+
+    /// The time after which what is not acknowledged is lost, by the round-trip times so far.
+    fn estimate(&self) -> Option<Duration> {
+        self.rtt.map(|(mean, deviation)| (mean + 4 * deviation).clamp(LEAST_TIMEOUT, LONGEST_TIMEOUT))
     }
 
     /// Round-trip times (RFC 6298).
