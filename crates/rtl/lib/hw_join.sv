@@ -3,14 +3,16 @@
 // sent. Then the stored packet is freed, if `in_free` says so; copies are several commands, the last of which frees.
 // `in_meta` is at `out_meta` with each word.
 //
-// A header comes by itself, `header_valid` with `header`, a cycle before its command or earlier; none comes for commands that send nothing. At
-// most `HEADERS` (a power of two) are there whose packets have not begun.
+// A header comes by itself, `header_valid` with `header` and `header_bytes`, a cycle before its command or earlier; none comes for commands that
+// send nothing. At most `HEADERS` (a power of two) are there whose packets have not begun. They come at least `GAP` cycles apart. Where that
+// is enough for a long header's words of the bus, headers wait by words, in a narrower memory, if that has no more than 512 words.
 //
 // One word a cycle; a packet takes a cycle more if the first stored byte moves to a lower place within the first word that is sent.
 module hw_join #(
     parameter int BUS_BYTES = 64,
     parameter int HEADER_BYTES = 128,
     parameter int HEADERS = 64,
+    parameter int GAP = 1,
     parameter int MAX_BYTES = 9216,  // Of a stored packet.
     parameter int META_BITS = 8,
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
@@ -22,6 +24,7 @@ module hw_join #(
     input  logic                      rst,
     input  logic                      header_valid,
     input  logic [8*HEADER_BYTES-1:0] header,
+    input  logic [HEADER_BITS-1:0]    header_bytes,
     input  logic                      in_valid,
     output logic                      in_ready,
     input  logic [HEADER_BITS-1:0]    in_header_bytes,
@@ -140,23 +143,6 @@ module hw_join #(
             job_header_bytes, job_lead, job_leads, job_in, job_needs, job_out, job_is_word, job_pre, job_turn, job_end, job_meta
         })
     );
-    // The header is needed some cycles later.
-    logic header_ready, job_header_valid, header_take;
-    logic [8*HEADER_BYTES-1:0] job_header;
-    hw_fifo #(
-        .WIDTH(8 * HEADER_BYTES),
-        .DEPTH(HEADERS)
-    ) headers (
-        .clk,
-        .rst,
-        .in_valid(header_valid),
-        .in_ready(header_ready),
-        .in_data(header),
-        .out_valid(job_header_valid),
-        .out_ready(header_take),
-        .out_data(job_header)
-    );
-
     // Steps: each may take a word of the store, and sends a word, but for a `pre` step. What the next step does depends on registers.
     logic active, pre, first, needs, go, room, final_step;
     logic [N-1:0]           lead_left, in_left, out_left;
@@ -249,32 +235,84 @@ module hw_join #(
     endgenerate
 
     // Masks and the header are made one cycle before the word has turned, so that they arrive with it.
-    localparam int HEADER_WORDS = (HEADER_BYTES + BUS_BYTES - 1) / BUS_BYTES;
     logic [L-1:0]          near_turn;
     logic [BYTES_BITS-1:0] near_header;
-    logic                  near_first, near_send;
     assign near_turn   = steps[STAGES*C-1-:L];
     assign near_header = steps[STAGES*C-1-L-:BYTES_BITS];
-    assign near_first  = steps[(STAGES-1)*C+2];
-    assign near_send   = steps[(STAGES-1)*C];
-    assign header_take = near_send && near_first;
-    logic [W*HEADER_WORDS-1:0] rest, whole;  // Of the header.
-    logic [BUS_BYTES-1:0]      is_header, is_before;
-    assign whole = {job_header, {W * HEADER_WORDS - 8 * HEADER_BYTES{1'b0}}};
+    logic [BUS_BYTES-1:0]  is_header, is_before;
+    logic [W-1:0]          header_word;  // The first byte highest.
+    localparam int HEADER_WORDS = (HEADER_BYTES + BUS_BYTES - 1) / BUS_BYTES;
+    localparam int HEADER_W = W * HEADER_WORDS;
+    localparam int K = HEADER_WORDS > 1 ? $clog2(HEADER_WORDS) : 1;
+    logic header_ready, header_there, header_take;
     generate
-        for (genvar i = 0; i < W * HEADER_WORDS / 64; i++) begin : lane
-            // `header_take` and `near_send`, of these bits alone.
-            logic take, send;
-            logic [63:0] following;
-            if (64 * i < W) assign following = '0;
-            else assign following = rest[64*i-W+:64];
-            (* keep *) always_ff @(posedge clk) begin
-                send <= !rst && steps[(STAGES-2)*C];
-                take <= !rst && steps[(STAGES-2)*C] && steps[(STAGES-2)*C+2];
+        if (HEADER_WORDS == 1 || GAP < HEADER_WORDS || HEADERS << K > 512) begin : whole
+            logic [8*HEADER_BYTES-1:0] waiting;
+            hw_fifo #(
+                .WIDTH(8 * HEADER_BYTES),
+                .DEPTH(HEADERS)
+            ) headers (
+                .clk,
+                .rst,
+                .in_valid(header_valid),
+                .in_ready(header_ready),
+                .in_data(header),
+                .out_valid(header_there),
+                .out_ready(header_take),
+                .out_data(waiting)
+            );
+            assign header_take = steps[(STAGES-1)*C] && steps[(STAGES-1)*C+2];  // The first one is sent.
+            logic [HEADER_W-1:0] rest, next;
+            assign next = {waiting, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
+            assign header_word = rest[HEADER_W-1-:W];
+            for (genvar i = 0; i < HEADER_W / 64; i++) begin : lane
+                // `header_take`, and that a word is sent, of these bits alone.
+                logic take, send;
+                logic [63:0] following;
+                if (64 * i < W) assign following = '0;
+                else assign following = rest[64*i-W+:64];
+                (* keep *) always_ff @(posedge clk) begin
+                    send <= !rst && steps[(STAGES-2)*C];
+                    take <= !rst && steps[(STAGES-2)*C] && steps[(STAGES-2)*C+2];
+                end
+                always_ff @(posedge clk) begin
+                    if (take) rest[64*i+:64] <= next[64*i+:64];
+                    else if (send) rest[64*i+:64] <= following;
+                end
             end
+            logic unused;
+            assign unused = &{1'b0, header_bytes};
+        end else begin : by_words
+            // Words are written one a cycle, as many as the header has, and read with the words that they are sent in.
+            logic [HEADER_W-1:0]    kept;
+            logic [HEADER_BITS-1:0] left;
+            logic [K-1:0]           number;
+            logic                   some;
+            logic [W-1:0]           waiting;
+            assign some = left != '0;
             always_ff @(posedge clk) begin
-                if (take) rest[64*i+:64] <= whole[64*i+:64];
-                else if (send) rest[64*i+:64] <= following;
+                if (header_valid) kept <= {header, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
+                number <= header_valid ? '0 : number + 1'b1;
+                if (rst) left <= '0;
+                else if (header_valid) left <= header_bytes;
+                else left <= T'(left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(left) - T'(BUS_BYTES));
+            end
+            hw_fifo #(
+                .WIDTH(W),
+                .DEPTH(HEADERS << K)
+            ) headers (
+                .clk,
+                .rst,
+                .in_valid(some),
+                .in_ready(header_ready),
+                .in_data(kept[W*(HEADER_WORDS-1-32'(number))+:W]),
+                .out_valid(header_there),
+                .out_ready(header_take),
+                .out_data(waiting)
+            );
+            always_ff @(posedge clk) begin
+                header_take <= !rst && steps[(STAGES-2)*C] && steps[(STAGES-1)*C-1-L-:BYTES_BITS] != '0;
+                if (header_take) header_word <= waiting;
             end
         end
     endgenerate
@@ -303,7 +341,7 @@ module hw_join #(
         put <= send && !rst;
         if (has) word_before <= word;
         for (int i = 0; i < BUS_BYTES; i++) begin
-            if (is_header[i]) put_word[8*i+:8] <= rest[W*HEADER_WORDS-8*i-1-:8];
+            if (is_header[i]) put_word[8*i+:8] <= header_word[W-8*i-1-:8];
             else if (is_before[i]) put_word[8*i+:8] <= word_before[8*i+:8];
             else put_word[8*i+:8] <= word[8*i+:8];
         end
@@ -327,5 +365,5 @@ module hw_join #(
 
     // The header is always there, and there is always room.
     logic unused;
-    assign unused = &{1'b0, header_ready, job_header_valid, put_ready};
+    assign unused = &{1'b0, header_ready, header_there, put_ready};
 endmodule

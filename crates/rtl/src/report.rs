@@ -292,7 +292,14 @@ impl Reporter<'_> {
         let edit_bits: u64 =
             core.edits.iter().map(|edit| 1 + length_bits + u64::from(core.design[edit.bits].width)).sum();
         let mut cost = target.memory(bus, target.store_words(schedule.stages).into());
-        cost += target.memory(8 * u64::from(core.header_capacity), 2 * verdicts);
+        // New headers wait by words if there is time to write them so, and they are few (`hw_join`).
+        let words = core.header_capacity.div_ceil(target.bus_bytes);
+        let all_words = 2 * verdicts * u64::from(words.next_power_of_two());
+        cost += if words == 1 || schedule.engines.gap < words || all_words > 512 {
+            target.memory(8 * u64::from(core.header_capacity), 2 * verdicts)
+        } else {
+            target.memory(bus, all_words)
+        };
         cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
         cost.with((15 + edits) * bus, 2 * window + (6 + edits) * bus)

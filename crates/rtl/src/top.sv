@@ -177,6 +177,7 @@ module @NAME@ #(
         .BUS_BYTES(BUS_BYTES),
         .HEADER_BYTES(HEADER_BYTES),
         .HEADERS(2 * @VERDICTS@),
+        .GAP(@GAP@),
         .MAX_BYTES(@MAX@),
         .META_BITS(9)
     ) exit (
@@ -184,6 +185,7 @@ module @NAME@ #(
         .rst(resets[2]),
         .header_valid(done_valid && verdict_sends),
         .header(done_header),
+        .header_bytes(HEADER_BITS'(done_header_bytes)),
         .in_valid(order_valid),
         .in_ready(order_ready),
         .in_header_bytes(order[2*LENGTH_BITS+10+:HEADER_BITS]),
