@@ -220,6 +220,14 @@ def wait_ping(network: Network, route: Route) -> bool:
     return False
 
 
+def works(network: Network, route: Route) -> bool:
+    """Whether three pings are answered along a route: at once, or before long if there is a router of the reference, which takes
+    its links for dead when it gets no time."""
+    if any(router.kind.name == "reference" for router in network.routers.values()):
+        return wait_ping(network, route)
+    return network.ping(route, count=3)[0] == 3
+
+
 def check_failures(network: Network, checks: Checks) -> None:
     """A link is cut, a router dies; the sender is told, other paths work, and all is well after repair."""
     core, sibling, peering = LEAF_ROUTES
@@ -231,7 +239,7 @@ def check_failures(network: Network, checks: Checks) -> None:
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
         checks.that(f"link cut: {ends} is told", (error.get("type"), error.get("from")) ==
                     (EXTERNAL_INTERFACE_DOWN, reporter), f"{error} after {waited:.1f} s")
-    checks.that("link cut: the peering link works", wait_ping(network, peering))
+    checks.that("link cut: the peering link works", works(network, peering))
     device.ip("link", "set", "if41", "up")
     checks.that("link repaired", wait_ping(network, core))
 
@@ -240,7 +248,7 @@ def check_failures(network: Network, checks: Checks) -> None:
     error, waited = wait_error(network, sibling, INTERNAL_CONNECTIVITY_DOWN)
     checks.that("sibling killed: the sender is told", (error.get("type"), error.get("from")) ==
                 (INTERNAL_CONNECTIVITY_DOWN, far), f"{error} after {waited:.1f} s")
-    checks.that("sibling killed: the other router works", wait_ping(network, core))
+    checks.that("sibling killed: the other router works", works(network, core))
     network.start_router(dead)
     checks.that("sibling restarted", wait_ping(network, sibling))
 

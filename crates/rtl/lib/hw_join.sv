@@ -143,6 +143,7 @@ module hw_join #(
             job_header_bytes, job_lead, job_leads, job_in, job_needs, job_out, job_is_word, job_pre, job_turn, job_end, job_meta
         })
     );
+
     // Steps: each may take a word of the store, and sends a word, but for a `pre` step. What the next step does depends on registers.
     logic active, pre, first, needs, go, room, final_step;
     logic [N-1:0]           lead_left, in_left, out_left;

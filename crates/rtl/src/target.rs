@@ -111,11 +111,10 @@ impl Target {
     /// How so many bytes are fetched with so many cycles between packets. What is longer than a word is read in the smallest parts for which
     /// there is time.
     pub(crate) fn fetch(&self, bytes: u32, gap: u32) -> Fetch {
-        let parts = |part: u32| Fetch { part, reads: bytes.div_ceil(part) + 1 };
-        let small = [8, 16].map(parts).into_iter().find(|fetch| fetch.reads <= gap && fetch.part < self.bus_bytes);
-        small
-            .filter(|_| bytes > self.bus_bytes)
-            .unwrap_or(Fetch { part: self.bus_bytes, reads: self.fetch_words(bytes) })
+        let parts = [8, 16].map(|part| Fetch { part, reads: bytes.div_ceil(part) + 1 });
+        let fits = |fetch: &Fetch| bytes > self.bus_bytes && self.bus_bytes > fetch.part && fetch.reads <= gap;
+        let whole = Fetch { part: self.bus_bytes, reads: self.fetch_words(bytes) };
+        parts.into_iter().find(fits).unwrap_or(whole)
     }
 }
 
