@@ -7,15 +7,24 @@
 // config: KEY_BITS=64 DATA_BITS=31 BUCKETS=32 SLOTS=2 PASSES=2 GAP=3
 // config: KEY_BITS=40 DATA_BITS=20 BUCKETS=16 SLOTS=4 PASSES=4 GAP=4
 // config: KEY_BITS=48 DATA_BITS=20 BUCKETS=64 SLOTS=4 PASSES=8 GAP=12
+// config: KEY_BITS=16 DATA_BITS=43 BUCKETS=8 SLOTS=4 PASSES=8 PARTS=6 GAP=12
+// config: KEY_BITS=40 DATA_BITS=20 BUCKETS=16 SLOTS=4 PASSES=2 PARTS=3 GAP=3
+// config: KEY_BITS=40 DATA_BITS=20 BUCKETS=16 SLOTS=2 PARTS=4 GAP=4
 #include "lookup.h"
 
 #ifndef PASSES
 #define PASSES 1
+#endif
+#ifndef PARTS
+#define PARTS 1
+#endif
+#ifndef GAP
 #define GAP 1
 #endif
 
-// The cycles before its keys are read, of a lookup, and those for which a write stays.
-constexpr int KEY_READ = PASSES == 1 ? 2 : 3, HOLD = PASSES == 1 ? 4 : 3 + PASSES, LATENCY = PASSES == 1 ? 8 : 8 + PASSES;
+// The cycles before its keys are read, of a lookup; those by which passes and parts make it longer; those for which a write stays.
+constexpr int KEY_READ = PASSES == 1 ? 2 : 3, LONGER = (PASSES == 1 ? 0 : PASSES) + (GAP == 1 ? 0 : PARTS);
+constexpr int LATENCY = 8 + LONGER, HOLD = LATENCY - 2 - KEY_READ;
 
 uint32_t crc(uint32_t polynomial, const Bits& key) {
     uint32_t crc = 0;

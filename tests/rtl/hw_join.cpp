@@ -29,10 +29,10 @@ int main(int argc, char** argv) {
     std::deque<Packet> expected;
     std::deque<Command> commands;  // Whose headers are there.
     Bytes received;
-    bool offering = false, draining = false;
+    bool offering = false, draining = false, soon = false;
     int next_header = 0;
 
-    dut->header_valid = 0;
+    dut->header_soon = dut->header_valid = 0;
     dut->in_valid = 0;
     dut->rd_ready = 0;
     dut->words_valid = 0;
@@ -66,8 +66,11 @@ int main(int argc, char** argv) {
         dut->header_valid = 0;
         dut->header_bytes = 0;
         put(dut->header, Bits::random(8 * HEADER_BYTES));
-        if (commands.size() < 2 && !draining && i >= next_header && !rnd.chance(pause)) {
-            next_header = i + GAP;
+        // What was said a cycle before need not come.
+        bool comes = soon && commands.size() < 2 && !draining;
+        if (comes) next_header = i + GAP;
+        dut->header_soon = soon = i + 1 >= next_header && !rnd.chance(pause);
+        if (comes) {
             Command next;
             next.header.resize(rnd.one_in(4) ? 0 : rnd.below(HEADER_BYTES + 1));
             next.stored.resize(1 + rnd.below(std::min<uint64_t>(size, MAX_BYTES)));

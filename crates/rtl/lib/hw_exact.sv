@@ -1,6 +1,7 @@
 // Exact-match table: cuckoo hashing with two functions and `SLOTS` entries a bucket (1, 2 or 4), 2 x `SLOTS` x `BUCKETS` entries
 // in all. Lookups are at least `GAP` cycles apart. The ways are read in `PASSES` cycles, a power of two of at most `GAP` and 2 x `SLOTS`:
-// each pass reads as many ways as there are lanes, which have a memory and a comparison each. Latency 8, with passes 8 + `PASSES`.
+// each pass reads as many ways as there are lanes, which have a memory and a comparison each. Data are read in `PARTS`, of at most `GAP`.
+// Latency 8; with a gap `PARTS` more, and with passes `PASSES` more. `out_found` is the `out_hit` of the next cycle.
 //
 // The bucket is the low bits of CRC-32 (function 0) or CRC-32C (function 1) of the key, see the README.
 // Writes: `wr_addr` is {function, slot, bucket}, `wr_data` is {valid, key, data}. Both stay for `HOLD` cycles after the one with `wr_en`,
@@ -8,13 +9,14 @@
 //
 // A lookup sees an entry whole or not at all. Each pass has its own cycle for the keys of its ways, all have the same one for the data, which
 // are in one memory that is read when the way is known. Writes keep these distances: a key is written as many cycles later as it is read
-// later, and data are written as many cycles after the key of the first pass as they are read after that.
+// later, and parts of data are written as many cycles after the key of the first pass as they are read after that.
 module hw_exact #(
     parameter int KEY_BITS = 32,
     parameter int DATA_BITS = 16,
     parameter int BUCKETS = 256,
     parameter int SLOTS = 2,
     parameter int PASSES = 1,
+    parameter int PARTS = 1,
     parameter int GAP = 1,
     localparam int BUCKET_BITS = $clog2(BUCKETS),
     localparam int SLOT_BITS = $clog2(SLOTS)
@@ -24,6 +26,7 @@ module hw_exact #(
     input  logic                               in_valid,
     input  logic [KEY_BITS-1:0]                in_key,
     output logic                               out_valid,
+    output logic                               out_found,
     output logic                               out_hit,
     output logic [DATA_BITS-1:0]               out_data,
     input  logic                               wr_en,
@@ -38,14 +41,16 @@ module hw_exact #(
     localparam int ROWS = PASSES * BUCKETS;
     localparam int ROW_BITS = $clog2(ROWS);
 
-    // The cycles in which the memories take their addresses: that of keys in the first pass, that of data.
+    // The cycles in which the memories take their addresses: that of keys in the first pass, that of data, which is where the way is known,
+    // or with a gap from the next cycle on.
     localparam int KEY_READ = PASSES == 1 ? 2 : 3;
     localparam int DATA_READ = PASSES == 1 ? 6 : 6 + PASSES;
-    localparam int HOLD = DATA_READ - KEY_READ;
+    localparam int LATE = GAP == 1 ? 0 : PARTS;  // The last part, behind `DATA_READ`.
+    localparam int HOLD = DATA_READ + LATE - KEY_READ;
 
-    logic [DATA_READ+1:0] valids;
-    assign out_valid = valids[DATA_READ+1];
-    always_ff @(posedge clk) valids <= rst ? '0 : {valids[DATA_READ:0], in_valid};
+    logic [DATA_READ+LATE+1:0] valids;
+    assign out_valid = valids[DATA_READ+LATE+1];
+    always_ff @(posedge clk) valids <= rst ? '0 : {valids[DATA_READ+LATE:0], in_valid};
 
     // Cycles 0 and 1: both functions.
     logic [2*BUCKET_BITS-1:0] buckets;
@@ -74,13 +79,13 @@ module hw_exact #(
     logic [2*BUCKET_BITS-1:0] waited;
     generate
         if (PASSES == 1) begin : at_once
-            logic [KEY_BITS-1:0]           key1, key2, key3;
-            logic [HOLD*2*BUCKET_BITS-1:0] waiting;
+            logic [KEY_BITS-1:0]      key1, key2, key3;
+            logic [8*BUCKET_BITS-1:0] waiting;
             assign rows   = buckets;
-            assign waited = waiting[HOLD*2*BUCKET_BITS-1-:2*BUCKET_BITS];
+            assign waited = waiting[8*BUCKET_BITS-1-:2*BUCKET_BITS];
             always_ff @(posedge clk) begin
                 {key, key3, key2, key1} <= {key3, key2, key1, in_key};
-                waiting <= {waiting[(HOLD-1)*2*BUCKET_BITS-1:0], buckets};
+                waiting <= {waiting[6*BUCKET_BITS-1:0], buckets};
             end
         end else begin : passes
             logic [$clog2(PASSES)-1:0] pass;
@@ -175,24 +180,63 @@ module hw_exact #(
         end
     endgenerate
 
-    // Cycles `DATA_READ` and the next: the data of the first way that matches.
-    logic [SLOT_BITS:0] first;
-    logic               found;
+    // Cycle `DATA_READ`: the first way that matches.
+    logic [SLOT_BITS:0]             first;
+    logic [BUCKET_BITS+SLOT_BITS:0] chosen, row;
+    logic [LATE:0]                  found;
     always_comb begin
         first = '0;
         for (int w = WAYS - 1; w >= 0; w--) if (hits[w]) first = (SLOT_BITS + 1)'(w);
     end
+    assign chosen    = {first, first[SLOT_BITS] ? waited[BUCKET_BITS+:BUCKET_BITS] : waited[0+:BUCKET_BITS]};
+    assign out_found = found[LATE];
     always_ff @(posedge clk) {out_hit, found} <= {found, |hits};
-    hw_ram #(
-        .WIDTH(DATA_BITS),
-        .DEPTH(ENTRIES),
-        .BLOCK(ENTRIES > 32 && ENTRIES * DATA_BITS > 2048)
-    ) datas (
-        .clk,
-        .rd_addr({first, first[SLOT_BITS] ? waited[BUCKET_BITS+:BUCKET_BITS] : waited[0+:BUCKET_BITS]}),
-        .rd_data(out_data),
-        .wr_en(writing[HOLD-1]),
-        .wr_addr,
-        .wr_data(wr_data[DATA_BITS-1:0])
-    );
+
+    // Its data, or their parts one after the other.
+    generate
+        if (GAP == 1) begin : soon
+            assign row = chosen;
+        end else begin : registered
+            always_ff @(posedge clk) if (valids[DATA_READ-1]) row <= chosen;
+        end
+        if (PARTS == 1) begin : whole
+            hw_ram #(
+                .WIDTH(DATA_BITS),
+                .DEPTH(ENTRIES),
+                .BLOCK(ENTRIES > 32 && ENTRIES * DATA_BITS > 2048)
+            ) datas (
+                .clk,
+                .rd_addr(row),
+                .rd_data(out_data),
+                .wr_en(writing[HOLD-1]),
+                .wr_addr,
+                .wr_data(wr_data[DATA_BITS-1:0])
+            );
+        end else begin : in_parts
+            localparam int PART_BITS = (DATA_BITS + PARTS - 1) / PARTS;
+            logic [$clog2(PARTS)-1:0]       part, wr_part;
+            logic [PARTS*PART_BITS-1:0]     wr_parts;
+            logic [PART_BITS-1:0]           last;
+            logic [(PARTS-1)*PART_BITS-1:0] earlier;
+            assign wr_parts = (PARTS * PART_BITS)'(wr_data[DATA_BITS-1:0]);
+            assign out_data = DATA_BITS'({last, earlier});
+            always_ff @(posedge clk) begin
+                part    <= valids[DATA_READ-1] ? '0 : part + 1'b1;
+                wr_part <= writing[HOLD-PARTS-1] ? '0 : wr_part + 1'b1;
+                earlier <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
+            end
+            hw_ram #(
+                .WIDTH(PART_BITS),
+                .DEPTH(PARTS * ENTRIES),
+                .BLOCK(1'b1)
+            ) datas (
+                .clk,
+                .rd_addr({part, row}),
+                .rd_data(last),
+                .wr_en(|writing[HOLD-1-:PARTS]),
+                .wr_addr({wr_part, wr_addr}),
+                .wr_data(wr_parts[PART_BITS*wr_part+:PART_BITS])
+            );
+        end
+    endgenerate
 endmodule

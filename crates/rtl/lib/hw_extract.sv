@@ -13,7 +13,7 @@ module hw_extract #(
 );
     localparam int STAGES = ($clog2(OFFSETS) + 1) / 2;
     localparam int W = 8 * WINDOW_BYTES;
-    localparam int LANE_BITS = 128;
+    localparam int LANE_BITS = 64;
 
     // Windows and offsets in front of each stage. A stage shifts by one digit of the offset to base 4, the highest first, so
     // that fewer and fewer bytes are needed. Synthesis removes the others.

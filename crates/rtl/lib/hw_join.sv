@@ -4,8 +4,9 @@
 // `in_meta` is at `out_meta` with each word.
 //
 // A header comes by itself, `header_valid` with `header` and `header_bytes`, a cycle before its command or earlier; none comes for commands that
-// send nothing. At most `HEADERS` (a power of two) are there whose packets have not begun. They come at least `GAP` cycles apart. Where that
-// is enough for a long header's words of the bus, headers wait by words, in a narrower memory, if that has no more than 512 words.
+// send nothing. At most `HEADERS` (a power of two) are there whose packets have not begun. They come at least `GAP` cycles apart, and
+// `header_soon` says a cycle before that there may be one. Where the gap is enough for a long header's words of the bus, headers wait by words,
+// in a narrower memory, if that has no more than 512 words.
 //
 // One word a cycle; a packet takes a cycle more if the first stored byte moves to a lower place within the first word that is sent.
 module hw_join #(
@@ -22,6 +23,7 @@ module hw_join #(
 ) (
     input  logic                      clk,
     input  logic                      rst,
+    input  logic                      header_soon,
     input  logic                      header_valid,
     input  logic [8*HEADER_BYTES-1:0] header,
     input  logic [HEADER_BITS-1:0]    header_bytes,
@@ -216,21 +218,33 @@ module hw_join #(
         for (genvar s = 0; s < STAGES; s++) begin : stage
             logic [W-1:0] from, to;
             logic [C-1:0] step, step_q;
-            logic [1:0]   digit;
             assign from  = words[s*W+:W];
             assign step  = steps[s*C+:C];
-            assign digit = 2'(step[C-1-:L] >> 2 * s);
             assign words[(s+1)*W+:W] = to;
             assign steps[(s+1)*C+:C] = step_q;
             always_ff @(posedge clk) begin
-                case (digit)
-                    2'd0: to <= from;
-                    2'd1: to <= rotated(from, 4 ** s);
-                    2'd2: to <= rotated(from, 2 * 4 ** s);
-                    default: to <= rotated(from, 3 * 4 ** s);
-                endcase
                 step_q <= step;
                 if (rst) step_q[1:0] <= '0;
+            end
+            logic [W-1:0] by1, by2, by3;
+            assign by1 = rotated(from, 4 ** s);
+            assign by2 = rotated(from, 2 * 4 ** s);
+            assign by3 = rotated(from, 3 * 4 ** s);
+            for (genvar i = 0; i < W; i += 64) begin : lane
+                localparam int BITS = W - i < 64 ? W - i : 64;
+                logic [1:0] digit;  // Of these bits alone.
+                if (s == 0) begin : taken
+                    (* keep *) always_ff @(posedge clk) if (job_take) digit <= job_turn[1:0];
+                end else begin : passed
+                    (* keep *) always_ff @(posedge clk) digit <= 2'(steps[s*C-1-:L] >> 2 * s);
+                end
+                always_ff @(posedge clk)
+                    case (digit)
+                        2'd0: to[i+:BITS] <= from[i+:BITS];
+                        2'd1: to[i+:BITS] <= by1[i+:BITS];
+                        2'd2: to[i+:BITS] <= by2[i+:BITS];
+                        default: to[i+:BITS] <= by3[i+:BITS];
+                    endcase
             end
         end
     endgenerate
@@ -282,21 +296,27 @@ module hw_join #(
                 end
             end
             logic unused;
-            assign unused = &{1'b0, header_bytes};
+            assign unused = &{1'b0, header_bytes, header_soon};
         end else begin : by_words
             // Words are written one a cycle, as many as the header has, and read with the words that they are sent in.
-            logic [HEADER_W-1:0]    kept;
+            logic [HEADER_W-1:0]    kept, next;
             logic [HEADER_BITS-1:0] left;
-            logic [K-1:0]           number;
             logic                   some;
             logic [W-1:0]           waiting;
+            assign next = {header, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
             assign some = left != '0;
             always_ff @(posedge clk) begin
-                if (header_valid) kept <= {header, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
-                number <= header_valid ? '0 : number + 1'b1;
                 if (rst) left <= '0;
                 else if (header_valid) left <= header_bytes;
                 else left <= T'(left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(left) - T'(BUS_BYTES));
+            end
+            for (genvar i = 0; i < HEADER_W / 64; i++) begin : lane
+                logic comes;  // `header_soon` of the cycle before, of these bits alone.
+                logic [63:0] following;
+                if (64 * i < W) assign following = '0;
+                else assign following = kept[64*i-W+:64];
+                (* keep *) always_ff @(posedge clk) comes <= header_soon;
+                always_ff @(posedge clk) kept[64*i+:64] <= comes ? next[64*i+:64] : following;
             end
             hw_fifo #(
                 .WIDTH(W),
@@ -306,7 +326,7 @@ module hw_join #(
                 .rst,
                 .in_valid(some),
                 .in_ready(header_ready),
-                .in_data(kept[W*(HEADER_WORDS-1-32'(number))+:W]),
+                .in_data(kept[HEADER_W-1-:W]),
                 .out_valid(header_there),
                 .out_ready(header_take),
                 .out_data(waiting)
@@ -325,14 +345,21 @@ module hw_join #(
     end
 
     // Words that are sent: bytes of the header, of the stored word before, of this one.
-    logic                  has, send, send_last;
+    logic                  send, send_last;
     logic [META_BITS-1:0]  send_meta;
     logic [L-1:0]          send_end;
     logic [W-1:0]          word, word_before;
     assign word = words[STAGES*W+:W];
     assign {send_meta, send_end, send_last} = steps[STAGES*C+3+:META_BITS+L+1];
-    assign has  = steps[STAGES*C+1];
     assign send = steps[STAGES*C];
+    generate
+        for (genvar i = 0; i < W; i += 64) begin : previous
+            localparam int BITS = W - i < 64 ? W - i : 64;
+            logic has;  // That the step has a word, of these bits alone.
+            (* keep *) always_ff @(posedge clk) has <= !rst && steps[(STAGES-1)*C+1];
+            always_ff @(posedge clk) if (has) word_before[i+:BITS] <= word[i+:BITS];
+        end
+    endgenerate
 
     logic                  put, put_ready, put_last;
     logic [W-1:0]          put_word;
@@ -340,7 +367,6 @@ module hw_join #(
     logic [META_BITS-1:0]  put_meta;
     always_ff @(posedge clk) begin
         put <= send && !rst;
-        if (has) word_before <= word;
         for (int i = 0; i < BUS_BYTES; i++) begin
             if (is_header[i]) put_word[8*i+:8] <= header_word[W-8*i-1-:8];
             else if (is_before[i]) put_word[8*i+:8] <= word_before[8*i+:8];

@@ -179,10 +179,20 @@ module hw_packet_store #(
     end
     generate
         for (genvar w = 0; w < WINDOW_WORDS; w++) begin : fill
-            for (genvar i = 0; i < BUS_BYTES; i++) begin : bytes
+            // This word is the next one, and it may be written.
+            logic at, at_next, reached;
+            if (w == 0) assign reached = in_last;
+            else assign reached = !in_last && fill[w-1].at;
+            assign at_next = put ? reached : at;
+            always_ff @(posedge clk) at <= rst ? w == 0 : at_next;
+            for (genvar i = 0; i < BUS_BYTES; i += 8) begin : lane
+                localparam int BYTES = BUS_BYTES - i < 8 ? BUS_BYTES - i : 8;
+                logic fills;  // Of these bytes alone.
+                (* keep *) always_ff @(posedge clk) fills <= rst ? w == 0 : at_next && !stays_next;
                 always_ff @(posedge clk)
-                    if (!stays && words == WORD_BITS'(w))
-                        window[8*(WINDOW_BYTES-1-w*BUS_BYTES-i)+:8] <= in_data[8*i+:8];
+                    if (fills)
+                        for (int j = i; j < i + BYTES; j++)
+                            window[8*(WINDOW_BYTES-1-w*BUS_BYTES-j)+:8] <= in_data[8*j+:8];
             end
         end
     endgenerate

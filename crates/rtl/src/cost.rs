@@ -52,25 +52,33 @@ impl Cost {
     }
 }
 
+/// What a memory of cuckoo hashing takes, as `hw_exact` has it.
+fn exact_memory(target: &Target, bits: u64, words: u64) -> Cost {
+    if words * bits <= 2048 { target.distributed(bits, words) } else { target.memory(bits, words) }
+}
+
+/// What the data of cuckoo hashing take.
+pub(crate) fn exact_data(target: &Target, data: u64, shape: &Exact) -> Cost {
+    let Exact { buckets, slots, parts, .. } = *shape;
+    exact_memory(target, data.div_ceil(parts.into()), 2 * u64::from(slots) * buckets * u64::from(parts))
+}
+
 /// What cuckoo hashing takes.
 pub(crate) fn exact(target: &Target, key: u64, data: u64, shape: &Exact) -> Cost {
-    let Exact { buckets, slots, passes } = *shape;
+    let Exact { buckets, slots, passes, parts, .. } = *shape;
     let (ways, passes) = (2 * u64::from(slots), u64::from(passes));
     let lanes = ways / passes;
-    // As `hw_exact` has it.
-    let memory = |bits: u64, words: u64| match words * bits <= 2048 {
-        true => target.distributed(bits, words),
-        false => target.memory(bits, words),
-    };
-    let (keys, datas) = (memory(1 + key, passes * buckets), memory(data, ways * buckets));
+    let (keys, datas) = (exact_memory(target, 1 + key, passes * buckets), exact_data(target, data, shape));
     // What is read waits for what is being written; entries of small memories do not.
     let written = |memory: &Cost, bits: u64| if memory.blocks > 0 { bits } else { 0 };
-    let (key_written, data_written) = (written(&keys, 1 + key), written(&datas, data));
+    let part = data.div_ceil(parts.into());
+    let (key_written, data_written) = (written(&keys, 1 + key), written(&datas, part));
     // Both hashes, the comparisons, and the choice of a way. The key waits for the entries, those for the comparisons, the buckets for both.
     let bucket_bits = u64::from(buckets.ilog2());
     let hashes = bucket_bits * key / 3;
     let hashed = 2 * bucket_bits * (5 + key.div_ceil(32));
-    let luts = hashes + lanes * (key * 3 / 4 + key_written) + data_written;
+    let parted = if parts == 1 { 0 } else { data }; // Which part is written.
+    let luts = hashes + lanes * (key * 3 / 4 + key_written) + data_written + parted / 2;
     let waiting = if passes == 1 { 4 } else { 2 };
     let registers = key_written + lanes * (1 + key + key / 8) + waiting * key + hashed + data + data_written;
     let mut cost = keys.times(lanes).with(luts, registers);

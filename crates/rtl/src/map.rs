@@ -175,8 +175,8 @@ impl Map {
     /// The logic between the bus and the engines. `switching` are signals of engines that are high while a memory, by number, must
     /// not be written.
     ///
-    /// The bus is at one place of the chip and the engines are all over it: each has copies of the address and of the data of writes next to
-    /// it, and a register for its answer. Data reach the memories word by word.
+    /// The bus is at one place of the chip and the engines are all over it. What is written passes the memories one after the other, a cycle
+    /// each, and each takes what it is for into copies of its own. Objects have copies of the address, and a register for their answer.
     /// Nothing is written before the reset arrives: what says that there is a write has an initial value.
     pub(crate) fn logic(&self, switching: &[(usize, String)]) -> String {
         let ((memory_words, object_words), memories, objects) =
@@ -186,43 +186,55 @@ impl Map {
             MemoryKind::Exact { hold, .. } => hold,
             _ => 0,
         });
-        let hold = holds.fold(4, u32::max);
+        // The last memory is written so many cycles later than the first.
+        let hold = holds.fold(4, u32::max) as usize + memories - 1;
         let mut out = String::new();
         let _ = write!(
             out,
-            "    // The register map.\n    logic [{0}:0] bus_data, bus_answer;\n    logic [{1}:0] mem_wr_en = '0;\n    \
-             logic [31:0] mem_wr_addr, bus_word;\n    logic [{4}:0] bus_words;\n    logic [{2}:0] object_valid, object_asks, \
-             object_ready, object_done, object_told;\n    logic [{1}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] object_index;\n    // Address \
-             and data of a write to a memory stay for {hold} cycles more: `hw_exact` needs that.\n    logic [{3}:0] bus_holds;\n    \
-             logic bus_put;\n    assign bus_put = bus_wr_en && bus_wr_ready;\n",
+            "    // The register map.\n    logic [{}:0] bus_data, bus_answer;\n    logic [{}:0] object_valid, object_asks, \
+             object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
+             object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
+             logic bus_put, bus_word, bus_address;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
+             assign bus_word = bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] < 10'd{memory_words};\n    \
+             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1;\n",
             bits - 1,
-            memories - 1,
             objects - 1,
-            hold - 1,
-            memory_words - 1
+            memories - 1,
+            usize::BITS - hold.leading_zeros() - 1,
+        );
+        let (mut word, mut address, mut index, mut data) = (
+            "bus_word".to_string(),
+            "bus_address".to_string(),
+            "bus_wr_addr[11:2]".to_string(),
+            "bus_wr_data".to_string(),
         );
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
             let _ = writeln!(
                 out,
-                "    logic mem_put_{number} = 1'b0;\n    logic [{}:0] mem_data_{number};\n    (* keep *) always_ff @(posedge clk) begin\n        \
-                 mem_put_{number} <= mem_wr_en[{number}];",
+                "    logic word_{number} = 1'b0, address_{number} = 1'b0, mem_put_{number} = 1'b0;\n    logic [9:0] index_{number};\n    \
+                 logic [31:0] bus_{number};\n    logic [{}:0] mem_data_{number};\n    always_ff @(posedge clk) begin\n        \
+                 word_{number} <= {word};\n        address_{number} <= {address};\n        index_{number} <= {index};\n        \
+                 bus_{number} <= {data};\n        mem_put_{number} <= address_{number} && index_{number} == 10'd{number};",
                 data_bits - 1
             );
-            for (word, low) in (0..*data_bits).step_by(32).enumerate() {
+            (word, address) = (format!("word_{number}"), format!("address_{number}"));
+            (index, data) = (format!("index_{number}"), format!("bus_{number}"));
+            for (part, low) in (0..*data_bits).step_by(32).enumerate() {
                 let high = (low + 31).min(data_bits - 1);
                 let _ = writeln!(
                     out,
-                    "        if (bus_words[{word}]) mem_data_{number}[{high}:{low}] <= bus_word[{}:0];",
+                    "        if ({word} && {index} == 10'd{part}) mem_data_{number}[{high}:{low}] <= {data}[{}:0];",
                     high - low
                 );
             }
-            out.push_str("    end\n");
             // A default action has no address.
-            if memory.kind != MemoryKind::Default {
+            if memory.kind == MemoryKind::Default {
+                out.push_str("    end\n");
+            } else {
                 let _ = writeln!(
                     out,
-                    "    logic [{}:0] mem_addr_{number};\n    (* keep *) always_ff @(posedge clk) mem_addr_{number} <= mem_wr_addr[{0}:0];",
+                    "        mem_addr_{number} <= {data}[{0}:0];\n    end\n    logic [{0}:0] mem_addr_{number};",
                     addr_bits - 1
                 );
             }
@@ -243,25 +255,17 @@ impl Map {
         for number in 0..memories {
             let signals = switching.iter().filter(|(memory, _)| *memory == number).map(|(_, signal)| signal.as_str());
             let signals = signals.collect::<Vec<_>>().join(" || ");
-            // A write that is on its way makes them high two cycles later.
-            let busy = if signals.is_empty() {
-                "1'b0".into()
-            } else {
-                format!("mem_wr_en[{number}] || mem_put_{number} || {signals}")
-            };
+            // While a write is on its way they are not high yet.
+            let busy = if signals.is_empty() { "1'b0".into() } else { format!("!bus_wr_ready || {signals}") };
             let _ = writeln!(out, "    assign mem_busy[{number}] = {busy};");
         }
         let _ = write!(
             out,
-            "    always_ff @(posedge clk) begin\n        mem_wr_en <= '0;\n        bus_word <= bus_wr_data;\n        bus_words <= '0;\n        \
-             bus_holds <= rst ? '0 : \
-             {{bus_holds[{0}:0], bus_put && bus_wr_addr[15:12] == 4'd1}};\n        bus_wr_ready <= rst || (bus_holds[{0}:0] == '0 && \
-             !(bus_put && bus_wr_addr[15:12] == 4'd1));\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
-            hold - 2
+            "    always_ff @(posedge clk) begin\n        if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) \
+             bus_holds <= bus_holds - 1'b1;\n        bus_wr_ready <= !bus_address && bus_holds <= {0}'d1;\n        if (rst) begin\n            \
+             bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
+            usize::BITS - hold.leading_zeros()
         );
-        for word in 0..memory_words {
-            let _ = writeln!(out, "            bus_words[{word}] <= !rst && bus_wr_addr[11:2] == 10'd{word};");
-        }
         for word in 0..object_words {
             let _ = writeln!(
                 out,
@@ -269,10 +273,6 @@ impl Map {
                 32 * word + 31,
                 32 * word
             );
-        }
-        out.push_str("        end\n        if (bus_put && bus_wr_addr[15:12] == 4'd1) begin\n            mem_wr_addr <= bus_wr_data;\n");
-        for number in 0..self.memories.len() {
-            let _ = writeln!(out, "            mem_wr_en[{number}] <= !rst && bus_wr_addr[11:2] == 10'd{number};");
         }
         out.push_str("        end\n");
         out.push_str(

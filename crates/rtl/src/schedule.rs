@@ -5,7 +5,7 @@
 
 use hopwright_ir::{ExternId, MatchKind, Pipeline, TableId};
 
-use crate::cost::exact;
+use crate::cost::{exact, exact_data};
 use crate::hir::{Binary, Design, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::{COPY_SLOTS, GROUP_BUCKETS, MemoryKind, SESSION_BUCKETS};
 use crate::sharing::{EngineKind, Engines};
@@ -37,6 +37,28 @@ pub struct Schedule {
     pub delays: Vec<u32>,
     /// The engines that operations share, and the cycles between two packets.
     pub engines: Engines,
+    /// Whether a value chooses so many bits that it reaches them from copies. See [`Schedule::is_copied`].
+    choosing: Vec<bool>,
+}
+
+/// The most bits that one register chooses.
+pub(crate) const CHOSEN_BITS: u32 = 64;
+
+/// The bits of choices that are as near to each other as what chooses them.
+const NARROW_BITS: u32 = 16;
+
+/// For each value whether it chooses more bits than one register reaches.
+fn choosing(design: &Design) -> Vec<bool> {
+    let mut bits = vec![0; design.nodes.len()];
+    for node in &design.nodes {
+        let mut chooses = |cond: &Value| bits[cond.index()] += if node.width > NARROW_BITS { node.width } else { 0 };
+        match &node.op {
+            Op::Mux { cond, .. } => chooses(cond),
+            Op::OneHot(cases) => cases.iter().for_each(|(cond, _)| chooses(cond)),
+            _ => {}
+        }
+    }
+    bits.into_iter().map(|bits| bits > CHOSEN_BITS).collect()
 }
 
 /// The engine of a table.
@@ -66,13 +88,24 @@ pub(crate) struct Exact {
     pub slots: u32,
     /// Cycles in which a lookup reads the ways.
     pub passes: u32,
+    /// Cycles in which it reads the data.
+    pub parts: u32,
+    /// Whether there are several cycles between lookups.
+    pub apart: bool,
 }
 
 impl Exact {
     /// With so many cycles between lookups.
     pub(crate) fn new(buckets: u64, slots: u32, gap: u32) -> Exact {
         let most = gap.clamp(1, 2 * slots);
-        Exact { buckets, slots, passes: 1 << most.ilog2() }
+        Exact { buckets, slots, passes: 1 << most.ilog2(), parts: 1, apart: gap > 1 }
+    }
+
+    /// With data of so many bits in as many parts as take the fewest block RAMs.
+    pub(crate) fn in_parts(self, target: &Target, gap: u32, data: u64) -> Exact {
+        let parts =
+            (1..=gap.max(1)).min_by_key(|parts| exact_data(target, data, &Exact { parts: *parts, ..self }).blocks);
+        Exact { parts: parts.expect("there is one"), ..self }
     }
 
     /// What takes the smallest share of the chip for so many entries, whose keys and data have so many bits. Buckets of two entries can be
@@ -80,7 +113,7 @@ impl Exact {
     pub(crate) fn of(target: &Target, gap: u32, key: u64, data: u64, size: u64) -> Exact {
         let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
             let buckets = (size * 10 / tenths).div_ceil(2 * u64::from(slots)).next_power_of_two().max(2);
-            Exact::new(buckets, slots, gap)
+            Exact::new(buckets, slots, gap).in_parts(target, gap, data)
         });
         let share = |shape: &Exact| exact(target, key, data, shape).share_of(&target.capacity());
         shapes.into_iter().min_by(|a, b| share(a).total_cmp(&share(b))).expect("there are two")
@@ -103,13 +136,16 @@ impl Exact {
 
     /// The number of cycles of a lookup.
     pub(crate) fn latency(self) -> u32 {
-        if self.passes == 1 { 8 } else { 8 + self.passes }
+        let passes = if self.passes > 1 { self.passes } else { 0 };
+        let parts = if self.apart { self.parts } else { 0 };
+        8 + passes + parts
     }
 
     /// The memory that a driver writes: function, entry of a bucket and bucket are its address.
     pub(crate) fn memory(self) -> MemoryKind {
-        let hold = if self.passes == 1 { 4 } else { 3 + self.passes };
-        MemoryKind::Exact { buckets: self.buckets, slots: self.slots, hold }
+        // From the first read of a key to the last one of data.
+        let key_read = if self.passes == 1 { 2 } else { 3 };
+        MemoryKind::Exact { buckets: self.buckets, slots: self.slots, hold: self.latency() - 2 - key_read }
     }
 
     /// The width of addresses of that memory.
@@ -214,8 +250,10 @@ impl Schedule {
         let kinds: Vec<Option<EngineKind>> = design.nodes.iter().map(kind).collect();
         let shared: Vec<EngineKind> = kinds.iter().flatten().copied().collect();
         let engines = Engines::new(gap, &shared);
+        let choosing = choosing(design);
+        let (ready, state) = (Vec::new(), Vec::new());
         let mut scheduler =
-            Scheduler { pipeline, design, target, ready: Vec::new(), state: Vec::new(), kinds, engines, egress: 0 };
+            Scheduler { pipeline, design, target, ready, state, kinds, engines, egress: 0, choosing: &choosing };
         let mut last_use = vec![0; design.nodes.len()];
         let mut delays: Vec<u32> = Vec::new();
         let mut starts = Vec::with_capacity(design.nodes.len());
@@ -241,12 +279,17 @@ impl Schedule {
         // Results leave from registers.
         let leaves = |time: Time| time.stage + u32::from(time.delay > 0);
         let results = outputs.iter().map(|output| leaves(ready[output.index()])).max();
-        let last = ready.iter().map(|t| t.stage).max().max(results).unwrap_or(0).max(egress);
+        let last = ready.iter().map(|t| t.stage).max().max(results).unwrap_or(0).max(egress + 1);
         for output in outputs {
             last_use[output.index()] = last;
         }
         delays.resize(last as usize + 1, 0);
-        Schedule { start: starts, ready, last_use, stages: last + 1, egress, delays, engines }
+        Schedule { start: starts, ready, last_use, stages: last + 1, egress, delays, engines, choosing }
+    }
+
+    /// Whether a value chooses so many bits by copies of its register. It has been there since the stage before then.
+    pub(crate) fn is_copied(&self, cond: Value, width: u32) -> bool {
+        self.choosing[cond.index()] && width > NARROW_BITS
     }
 
     /// The most packets between their window and their last verdict: those in the pipelines, and some more.
@@ -286,6 +329,8 @@ struct Scheduler<'a> {
     engines: Engines,
     /// The first stage of egress, if that is a pipeline of its own and begun.
     egress: u32,
+    /// Whether each value chooses more bits than one register reaches.
+    choosing: &'a [bool],
 }
 
 impl Scheduler<'_> {
@@ -325,6 +370,18 @@ impl Scheduler<'_> {
             };
             return (Time { stage, delay: 0 }, Time { stage: stage + latency, delay });
         }
+        // Copies of what chooses many bits are registers of the stage.
+        let copied = |cond: &Value| {
+            if self.choosing[cond.index()] { self.ready[cond.index()].stage.max(self.egress) + 1 } else { 0 }
+        };
+        let registered = match &node.op {
+            Op::Mux { cond, .. } if node.width > NARROW_BITS => copied(cond),
+            Op::OneHot(cases) if node.width > NARROW_BITS => {
+                cases.iter().map(|(cond, _)| copied(cond)).max().unwrap_or(0)
+            }
+            _ => 0,
+        };
+        let first = first.max(Time { stage: registered, delay: 0 });
         let delay = self.delay(node);
         let fits = first.delay == 0 || first.delay + delay <= self.target.stage_delay;
         let start = if fits { first } else { Time { stage: first.stage + 1, delay: 0 } };

@@ -23,7 +23,7 @@ use crate::cost::Cost;
 use crate::hir::{Binary, Input, Node, Op, Value};
 use crate::map::{Map, Memory, MemoryKind, StateObject};
 use crate::refusal::{Capability, Refusal};
-use crate::schedule::Schedule;
+use crate::schedule::{CHOSEN_BITS, Schedule};
 use crate::sharing::EngineKind;
 use crate::target::{Fetch, Target};
 
@@ -75,6 +75,8 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         crossing: Vec::new(),
         declarations: String::new(),
         switching: Vec::new(),
+        chosen: BTreeMap::new(),
+        copies: String::new(),
     };
     let module = writer.module();
     if !writer.refusals.is_empty() {
@@ -118,6 +120,10 @@ struct Writer<'a> {
     declarations: String,
     /// Memories that must not be written while a signal is high.
     switching: Vec<(usize, String)>,
+    /// The bits that copies of a condition choose in a stage.
+    chosen: BTreeMap<(Value, u32), u32>,
+    /// Those copies.
+    copies: String,
 }
 
 impl Writer<'_> {
@@ -145,6 +151,32 @@ impl Writer<'_> {
                 format!("v{}_{stage}", value.0)
             }
         }
+    }
+
+    /// So many bits, each equal to a condition in a stage. What chooses many bits has copies for [`CHOSEN_BITS`] of them each, which
+    /// synthesis must not merge.
+    fn mask(&mut self, cond: Value, stage: u32, width: u32) -> String {
+        if !self.schedule.is_copied(cond, width) {
+            return format!("{{{width}{{{}}}}}", self.at(cond, stage));
+        }
+        let before = self.at(cond, stage - 1);
+        let (mut parts, mut left) = (Vec::new(), width);
+        while left > 0 {
+            let chosen = self.chosen.entry((cond, stage)).or_default();
+            let (copy, free) = (*chosen / CHOSEN_BITS, CHOSEN_BITS - *chosen % CHOSEN_BITS);
+            let name = format!("v{}_{stage}_{copy}", cond.0);
+            if free == CHOSEN_BITS {
+                let _ = writeln!(
+                    self.copies,
+                    "    logic {name};\n    (* keep *) always_ff @(posedge clk) {name} <= {before};"
+                );
+            }
+            let bits = free.min(left);
+            *chosen += bits;
+            left -= bits;
+            parts.push(format!("{{{bits}{{{name}}}}}"));
+        }
+        format!("{{{}}}", parts.join(", "))
     }
 
     /// As [`Writer::at`], but always a name or a constant, so that bits of it can be selected.
@@ -189,7 +221,7 @@ impl Writer<'_> {
              module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_soon,\n    input  logic in_valid,\n    \
              input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
              input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
-             input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
+             input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_soon,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
              output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
              output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    output logic out_sends,\n    \
              output logic [{}:0] out_edit_enable,\n    output logic [{}:0] out_edit_offset,\n    \
@@ -221,8 +253,9 @@ impl Writer<'_> {
         }
         parts.iter().for_each(|part| out.push_str(part));
         out.push_str(&lines);
+        out.push_str(&self.copies);
         out.push_str(&copies);
-        let _ = writeln!(out, "    assign out_valid = valid_{last};");
+        let _ = writeln!(out, "    assign out_soon = valid_{};\n    assign out_valid = valid_{last};", last - 1);
         for (name, output) in OUTPUTS.into_iter().zip(outputs) {
             let _ = writeln!(out, "    assign out_{name} = {output};");
         }
@@ -393,6 +426,12 @@ impl Writer<'_> {
                     Binary::LessSigned => format!("$signed({x}) < $signed({y})"),
                 }
             }
+            Op::Mux { cond, then, otherwise } if self.schedule.is_copied(*cond, width) => {
+                let mask = self.mask(*cond, stage, width);
+                let (then, otherwise) = (self.at(*then, stage), self.at(*otherwise, stage));
+                let _ = writeln!(self.body, "    logic [{}:0] m{n};\n    assign m{n} = {mask};", width - 1);
+                format!("m{n} & {then} | ~m{n} & {otherwise}")
+            }
             Op::Mux { cond, then, otherwise } => {
                 let cond = self.at(*cond, stage);
                 format!("{cond} ? {} : {}", self.at(*then, stage), self.at(*otherwise, stage))
@@ -400,9 +439,7 @@ impl Writer<'_> {
             Op::OneHot(cases) => {
                 let cases: Vec<String> = cases
                     .iter()
-                    .map(|(cond, value)| {
-                        format!("({{{width}{{{}}}}} & {})", self.at(*cond, stage), self.at(*value, stage))
-                    })
+                    .map(|(cond, value)| format!("({} & {})", self.mask(*cond, stage, width), self.at(*value, stage)))
                     .collect();
                 cases.join("\n        | ")
             }

@@ -50,7 +50,7 @@ module @NAME@ #(
     endgenerate
 
     // Verdicts.
-    logic                   done_valid, done_last, done_drop;
+    logic                   done_soon, done_valid, done_last, done_drop;
     logic [8:0] done_port;
     logic [8*HEADER_BYTES-1:0] done_header;
     logic [15:0] done_header_bytes, done_skip, done_length;
@@ -135,6 +135,7 @@ module @NAME@ #(
         .in_put_addr(put_addr),
         .in_put_data(in_data),
         .in_done(order_valid && order_ready),
+        .out_soon(done_soon),
         .out_valid(done_valid),
         .out_last(done_last),
         .out_drop(done_drop),
@@ -183,6 +184,7 @@ module @NAME@ #(
     ) exit (
         .clk,
         .rst(resets[2]),
+        .header_soon(done_soon),
         .header_valid(done_valid && verdict_sends),
         .header(done_header),
         .header_bytes(HEADER_BITS'(done_header_bytes)),

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::hir::{Binary, Design, Op, Value};
-use crate::schedule::Schedule;
+use crate::schedule::{CHOSEN_BITS, Schedule};
 
 /// Most loads of a bit of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ pub(super) fn of(design: &Design, schedule: &Schedule) -> Vec<Fanout> {
                 .map(|(stage, bits)| Fanout { loads: bits.iter().copied().max().unwrap_or(0), stage: *stage });
             most[i] = stages.max_by_key(|fanout| fanout.loads).unwrap_or_default();
         }
-        let mut add = |operand: Value, lo: u32, loads: &mut dyn Iterator<Item = u32>| {
+        let mut load = |operand: Value, start: u32, lo: u32, loads: &mut dyn Iterator<Item = u32>| {
             let from = schedule.ready[operand.index()].stage;
             // A register holds a value for as many stages as packets are apart.
             let at = if start > from { start - (start - from - 1) % gap } else { from };
@@ -58,6 +58,13 @@ pub(super) fn of(design: &Design, schedule: &Schedule) -> Vec<Fanout> {
         };
         let width = node.width;
         let each = |count: u32| std::iter::repeat(count);
+        // Copies of what chooses many bits are made in the stage before.
+        let chooses = |cond: Value| match schedule.is_copied(cond, width) {
+            true => (cond, start - 1, width.div_ceil(CHOSEN_BITS)),
+            false => (cond, start, width),
+        };
+        let mut choices = Vec::new();
+        let mut add = |operand: Value, lo: u32, loads: &mut dyn Iterator<Item = u32>| load(operand, start, lo, loads);
         match &node.op {
             // Wiring: what takes the result takes the operand.
             Op::Not(a) | Op::SignExtend(a) => add(*a, 0, &mut results.iter().copied()),
@@ -71,12 +78,12 @@ pub(super) fn of(design: &Design, schedule: &Schedule) -> Vec<Fanout> {
                 }
             }
             Op::Mux { cond, then, otherwise } => {
-                add(*cond, 0, &mut each(width));
+                choices.push(chooses(*cond));
                 add(*then, 0, &mut each(1));
                 add(*otherwise, 0, &mut each(1));
             }
             Op::OneHot(cases) => cases.iter().for_each(|(cond, value)| {
-                add(*cond, 0, &mut each(width));
+                choices.push(chooses(*cond));
                 add(*value, 0, &mut each(1));
             }),
             Op::Binary(Binary::Shl | Binary::Shr | Binary::ShrSigned, a, distance) => {
@@ -85,6 +92,7 @@ pub(super) fn of(design: &Design, schedule: &Schedule) -> Vec<Fanout> {
             }
             op => op.operands().into_iter().for_each(|operand| add(operand, 0, &mut each(1))),
         }
+        choices.into_iter().for_each(|(cond, stage, loads)| load(cond, stage, 0, &mut each(loads)));
     }
     most
 }

@@ -46,7 +46,7 @@ impl Writer<'_> {
         let _ = writeln!(
             self.body,
             "    logic hit{n};\n    logic [{0}:0] data{n}, v{n}_{stage};\n    hw_exact #({2}) e{n} (.clk, .rst({1}), \
-             .in_valid(valid_{start}), .in_key({number}), .out_valid(), .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), \
+             .in_valid(valid_{start}), .in_key({number}), .out_valid(), .out_found(), .out_hit(hit{n}), .out_data(data{n}), .wr_en(mem_put_{memory}), .wr_addr(mem_addr_{memory}), \
              .wr_data(mem_data_{memory}));\n    assign v{n}_{stage} = hit{n} ? data{n} : '0;",
             width - 1,
             reset(start),

@@ -9,7 +9,7 @@ use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
-use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries, value_set_rows};
+use crate::schedule::{CHOSEN_BITS, Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries, value_set_rows};
 
 /// The most entries of a ternary table. Its RAMs have a bit for each entry.
 const MAX_TERNARY_ENTRIES: u32 = 1024;
@@ -58,13 +58,20 @@ impl Writer<'_> {
                 Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
             let number = self.map.memory(memory);
             let initial = initial_default(self.p, id, &layout);
-            let _ = writeln!(
-                self.body,
-                "    logic [{0}:0] default{n};\n    always_ff @(posedge clk) if ({1}) default{n} <= {data_bits}'h{initial:x}; \
-                 else if (mem_put_{number}) default{n} <= mem_data_{number};",
-                data_bits - 1,
-                reset(start)
-            );
+            // Each part of the data has its own copies of what says that they change.
+            let top = data_bits - 1;
+            let _ = writeln!(self.body, "    logic [{top}:0] default{n};\n    logic [{top}:0] initial{n};");
+            let _ = writeln!(self.body, "    assign initial{n} = {data_bits}'h{initial:x};");
+            for (part, low) in (0..data_bits).step_by(CHOSEN_BITS as usize).enumerate() {
+                let bits = format!("[{}:{low}]", (low + CHOSEN_BITS).min(data_bits) - 1);
+                let _ = writeln!(
+                    self.body,
+                    "    logic reset{n}_{part}, put{n}_{part};\n    (* keep *) always_ff @(posedge clk) begin\n        reset{n}_{part} <= {};\n        \
+                     put{n}_{part} <= mem_put_{number};\n    end\n    always_ff @(posedge clk)\n        if (reset{n}_{part}) \
+                     default{n}{bits} <= initial{n}{bits};\n        else if (put{n}_{part}) default{n}{bits} <= mem_data_{number}{bits};",
+                    reset(start)
+                );
+            }
             format!(", default{n}")
         } else {
             String::new()
@@ -123,16 +130,31 @@ impl Writer<'_> {
             0 => String::new(),
             _ => format!(", data{n}[{}:{}]", stored - 1, layout.entry_bits),
         };
+        // The choice between what is stored and the default is made by copies of the hit, where it is known a cycle before.
+        let mut chosen = format!("{{{width}{{{hit}}}}}");
+        if module == "hw_exact" {
+            let copies = width.div_ceil(CHOSEN_BITS);
+            let _ = write!(extra, ", .out_found(found{n})");
+            let _ = writeln!(self.body, "    logic found{n};\n    logic [{}:0] hits{n};", copies - 1);
+            for copy in 0..copies {
+                let _ = writeln!(self.body, "    (* keep *) always_ff @(posedge clk) hits{n}[{copy}] <= found{n};");
+            }
+            let parts = (0..copies).rev().map(|copy| {
+                let bits = CHOSEN_BITS.min(width - copy * CHOSEN_BITS);
+                format!("{{{bits}{{hits{n}[{copy}]}}}}")
+            });
+            chosen = format!("{{{}}}", parts.collect::<Vec<_>>().join(", "));
+        }
         let _ = writeln!(
             self.body,
-            "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{}:0] v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
+            "    logic {hit};\n    logic [{}:0] data{n};\n    logic [{w}:0] m{n}, v{n}_{stage};\n    {module} #({parameters}) e{n} (.clk, \
              .rst({}), .in_valid(valid_{start} && {enable}), .in_key({{{}}}), .out_valid(), .out_hit({hit}), .out_data(data{n}), \
-             .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), .wr_data(mem_data_{number}){extra});\n    \
-             assign v{n}_{stage} = {hit} ? {{1'b1{stored_part}}} : {{1'b0{default}}};",
+             .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), .wr_data(mem_data_{number}){extra});\n    assign m{n} = {chosen};\n    \
+             assign v{n}_{stage} = m{n} & {{1'b1{stored_part}}} | ~m{n} & {{1'b0{default}}};",
             stored - 1,
-            width - 1,
             reset(start),
             keys.join(", "),
+            w = width - 1,
         );
         if layout.entry_bits > 0 {
             self.hits(value, id, enabled, layout.entry_bits, stage);
@@ -141,9 +163,9 @@ impl Writer<'_> {
 
     /// The parameters of `hw_exact`.
     pub(super) fn exact(&self, exact: Exact, key_bits: u32, data_bits: u32) -> String {
-        let (Exact { buckets, slots, passes }, gap) = (exact, self.schedule.engines.gap);
+        let (Exact { buckets, slots, passes, parts, .. }, gap) = (exact, self.schedule.engines.gap);
         let widths = format!(".KEY_BITS({key_bits}), .DATA_BITS({data_bits}), .BUCKETS({buckets}), .SLOTS({slots})");
-        if passes == 1 { widths } else { format!("{widths}, .PASSES({passes}), .GAP({gap})") }
+        if gap == 1 { widths } else { format!("{widths}, .PASSES({passes}), .PARTS({parts}), .GAP({gap})") }
     }
 
     /// The number of the entry that was hit, a cycle after the lookup, and what counts it.
