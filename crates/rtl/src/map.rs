@@ -4,11 +4,11 @@
 //!
 //! | address | write | read |
 //! | --- | --- | --- |
-//! | `0x0000` + 4 × i | word i of the data of the next write, lowest first | word i of the last answer |
+//! | `0x0000` + 4 × i | word i of the data of the next write | word i of the last answer |
 //! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | 1 while the memory must not be written |
 //! | `0x2000` + 4 × object | accesses the cell of this index: reads it and, with bit 31 set, writes the data | 1 while an access runs |
 //!
-//! All packets that come when the bus is ready again see a write to a memory.
+//! Word 0 of the data has the lowest bits. Of a memory's data all words are written for each write, the highest first. All packets that come when the bus is ready again see a write to a memory.
 
 use std::fmt::Write;
 
@@ -32,6 +32,9 @@ pub const METER_BURST_BITS: u32 = 32;
 pub const METER_FRACTION_BITS: u32 = 20;
 /// Bits of a meter's cell: whether it is configured, and both rates with their bursts.
 pub(crate) const METER_BITS: u32 = 1 + 2 * (METER_RATE_BITS + METER_BURST_BITS + METER_FRACTION_BITS);
+
+/// Words of data that shift together.
+const SHIFTED: u32 = 2;
 
 /// Buckets of the memory of multicast groups.
 pub(crate) const GROUP_BUCKETS: u64 = 32;
@@ -188,6 +191,7 @@ impl Map {
         });
         // The last memory is written so many cycles later than the first.
         let hold = holds.fold(4, u32::max) as usize + memories - 1;
+        let index_bits = usize::BITS - (memories - 1).max(1).leading_zeros();
         let mut out = String::new();
         let _ = write!(
             out,
@@ -196,7 +200,7 @@ impl Map {
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
              logic bus_put, bus_word, bus_address;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
              assign bus_word = bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] < 10'd{memory_words};\n    \
-             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1;\n",
+             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1 && bus_wr_addr[11:2] < 10'd{memories};\n",
             bits - 1,
             objects - 1,
             memories - 1,
@@ -205,39 +209,51 @@ impl Map {
         let (mut word, mut address, mut index, mut data) = (
             "bus_word".to_string(),
             "bus_address".to_string(),
-            "bus_wr_addr[11:2]".to_string(),
+            format!("bus_wr_addr[{}:2]", index_bits + 1),
             "bus_wr_data".to_string(),
         );
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
+            let words = data_bits.div_ceil(32);
             let _ = writeln!(
                 out,
-                "    logic word_{number} = 1'b0, address_{number} = 1'b0, mem_put_{number} = 1'b0;\n    logic [9:0] index_{number};\n    \
-                 logic [31:0] bus_{number};\n    logic [{}:0] mem_data_{number};\n    always_ff @(posedge clk) begin\n        \
-                 word_{number} <= {word};\n        address_{number} <= {address};\n        index_{number} <= {index};\n        \
-                 bus_{number} <= {data};\n        mem_put_{number} <= address_{number} && index_{number} == 10'd{number};",
+                "    logic word_{number} = 1'b0, address_{number} = 1'b0, mem_put_{number} = 1'b0;\n    logic [{}:0] index_{number};\n    \
+                 logic [31:0] bus_{number};\n    logic [{}:0] words_{number};\n    logic [{}:0] mem_data_{number};\n    \
+                 assign mem_data_{number} = words_{number}[{}:0];\n    always_ff @(posedge clk) begin\n        word_{number} <= {word};\n        \
+                 address_{number} <= {address};\n        index_{number} <= {index};\n        bus_{number} <= {data};\n        \
+                 mem_put_{number} <= address_{number} && index_{number} == {index_bits}'d{number};",
+                index_bits - 1,
+                32 * words - 1,
+                data_bits - 1,
                 data_bits - 1
             );
-            (word, address) = (format!("word_{number}"), format!("address_{number}"));
-            (index, data) = (format!("index_{number}"), format!("bus_{number}"));
-            for (part, low) in (0..*data_bits).step_by(32).enumerate() {
-                let high = (low + 31).min(data_bits - 1);
-                let _ = writeln!(
-                    out,
-                    "        if ({word} && {index} == 10'd{part}) mem_data_{number}[{high}:{low}] <= {data}[{}:0];",
-                    high - low
-                );
-            }
             // A default action has no address.
             if memory.kind == MemoryKind::Default {
                 out.push_str("    end\n");
             } else {
                 let _ = writeln!(
                     out,
-                    "        mem_addr_{number} <= {data}[{0}:0];\n    end\n    logic [{0}:0] mem_addr_{number};",
+                    "        if (address_{number}) mem_addr_{number} <= bus_{number}[{0}:0];\n    end\n    logic [{0}:0] mem_addr_{number};",
                     addr_bits - 1
                 );
             }
+            // Each word comes from the one below it. What says so has copies for a few words each.
+            for first in (0..words).step_by(SHIFTED as usize) {
+                let _ = writeln!(
+                    out,
+                    "    logic shifts_{number}_{first} = 1'b0;\n    (* keep *) always_ff @(posedge clk) shifts_{number}_{first} <= {word};\n    \
+                     always_ff @(posedge clk)\n        if (shifts_{number}_{first}) words_{number}[{}:{}] <= {};",
+                    32 * (first + SHIFTED).min(words) - 1,
+                    32 * first,
+                    match (first, (first + SHIFTED).min(words) - first) {
+                        (0, 1) => format!("bus_{number}"),
+                        (0, some) => format!("{{words_{number}[{}:0], bus_{number}}}", 32 * (some - 1) - 1),
+                        (_, some) => format!("words_{number}[{}:{}]", 32 * (first + some - 1) - 1, 32 * (first - 1)),
+                    }
+                );
+            }
+            (word, address) = (format!("word_{number}"), format!("address_{number}"));
+            (index, data) = (format!("index_{number}"), format!("bus_{number}"));
         }
         for (number, object) in self.objects.iter().enumerate() {
             let _ = writeln!(

@@ -45,7 +45,7 @@ pub struct Schedule {
 pub(crate) const CHOSEN_BITS: u32 = 64;
 
 /// The bits of choices that are as near to each other as what chooses them.
-const NARROW_BITS: u32 = 16;
+const NARROW_BITS: u32 = 7;
 
 /// For each value whether it chooses more bits than one register reaches.
 fn choosing(design: &Design) -> Vec<bool> {

@@ -55,7 +55,7 @@ fn accesses(map: &Map, memory: usize, writes: &[Write]) -> Vec<Access> {
     let write = |write: &Write| {
         let digits = write.data.to_u32_digits();
         let word = move |i: u32| digits.get(i as usize).copied().unwrap_or(0);
-        let words = (0..words).map(move |i| Access::Write { address: DATA + 4 * i, data: word(i) });
+        let words = (0..words).rev().map(move |i| Access::Write { address: DATA + 4 * i, data: word(i) });
         words.chain([Access::Write { address, data: write.addr }])
     };
     wait.into_iter().chain(writes.iter().flat_map(write)).collect()

@@ -139,6 +139,8 @@ static void bus_write(unsigned address, uint32_t data) {
         cycle();
     } while (!ready);
     dut->bus_wr_en = 0;
+    dut->bus_wr_addr = ~address;
+    dut->bus_wr_data = ~data;
     // A write to a memory has taken effect when the bus is ready again.
     for (dut->eval(); !dut->bus_wr_ready; dut->eval()) cycle();
 }
