@@ -80,7 +80,9 @@ pub(crate) fn exact(target: &Target, key: u64, data: u64, shape: &Exact) -> Cost
     let parted = if parts == 1 { 0 } else { data }; // Which part is written.
     let luts = hashes + lanes * (key * 3 / 4 + key_written) + data_written + parted / 2;
     let waiting = if passes == 1 { 4 } else { 2 };
-    let registers = key_written + lanes * (1 + key + key / 8) + waiting * key + hashed + data + data_written;
+    // A bit for each cycle of a lookup and of a write.
+    let cycles = 2 * u64::from(shape.latency());
+    let registers = key_written + lanes * (1 + key + key / 8) + waiting * key + hashed + data + data_written + cycles;
     let mut cost = keys.times(lanes).with(luts, registers);
     cost += datas;
     cost
