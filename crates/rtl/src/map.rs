@@ -218,12 +218,13 @@ impl Map {
             let _ = writeln!(
                 out,
                 "    logic word_{number} = 1'b0, address_{number} = 1'b0, mem_put_{number} = 1'b0;\n    logic [{}:0] index_{number};\n    \
-                 logic [31:0] bus_{number};\n    logic [{}:0] words_{number};\n    logic [{}:0] mem_data_{number};\n    \
-                 assign mem_data_{number} = words_{number}[{}:0];\n    always_ff @(posedge clk) begin\n        word_{number} <= {word};\n        \
+                 logic [31:0] bus_{number};\n    logic [{}:0] words_{number};\n    logic [{}:0] shifted_{number};\n    logic [{}:0] mem_data_{number};\n    \
+                 assign shifted_{number} = {{words_{number}, bus_{number}}};\n    assign mem_data_{number} = words_{number}[{}:0];\n    always_ff @(posedge clk) begin\n        word_{number} <= {word};\n        \
                  address_{number} <= {address};\n        index_{number} <= {index};\n        bus_{number} <= {data};\n        \
                  mem_put_{number} <= address_{number} && index_{number} == {index_bits}'d{number};",
                 index_bits - 1,
                 32 * words - 1,
+                32 * words + 31,
                 data_bits - 1,
                 data_bits - 1
             );
@@ -239,17 +240,11 @@ impl Map {
             }
             // Each word comes from the one below it. What says so has copies for a few words each.
             for first in (0..words).step_by(SHIFTED as usize) {
+                let bits = format!("[{}:{}]", 32 * (first + SHIFTED).min(words) - 1, 32 * first);
                 let _ = writeln!(
                     out,
                     "    logic shifts_{number}_{first} = 1'b0;\n    (* keep *) always_ff @(posedge clk) shifts_{number}_{first} <= {word};\n    \
-                     always_ff @(posedge clk)\n        if (shifts_{number}_{first}) words_{number}[{}:{}] <= {};",
-                    32 * (first + SHIFTED).min(words) - 1,
-                    32 * first,
-                    match (first, (first + SHIFTED).min(words) - first) {
-                        (0, 1) => format!("bus_{number}"),
-                        (0, some) => format!("{{words_{number}[{}:0], bus_{number}}}", 32 * (some - 1) - 1),
-                        (_, some) => format!("words_{number}[{}:{}]", 32 * (first + some - 1) - 1, 32 * (first - 1)),
-                    }
+                     always_ff @(posedge clk) if (shifts_{number}_{first}) words_{number}{bits} <= shifted_{number}{bits};"
                 );
             }
             (word, address) = (format!("word_{number}"), format!("address_{number}"));

@@ -51,14 +51,19 @@ const NARROW_BITS: u32 = 7;
 fn choosing(design: &Design) -> Vec<bool> {
     let mut bits = vec![0; design.nodes.len()];
     for node in &design.nodes {
-        let mut chooses = |cond: &Value| bits[cond.index()] += if node.width > NARROW_BITS { node.width } else { 0 };
-        match &node.op {
-            Op::Mux { cond, .. } => chooses(cond),
-            Op::OneHot(cases) => cases.iter().for_each(|(cond, _)| chooses(cond)),
-            _ => {}
-        }
+        wide_conditions(node).iter().for_each(|cond| bits[cond.index()] += node.width);
     }
     bits.into_iter().map(|bits| bits > CHOSEN_BITS).collect()
+}
+
+/// The conditions of a choice of more than a few bits.
+fn wide_conditions(node: &Node) -> Vec<Value> {
+    match &node.op {
+        _ if node.width <= NARROW_BITS => Vec::new(),
+        Op::Mux { cond, .. } => vec![*cond],
+        Op::OneHot(cases) => cases.iter().map(|(cond, _)| *cond).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The engine of a table.
@@ -371,16 +376,8 @@ impl Scheduler<'_> {
             return (Time { stage, delay: 0 }, Time { stage: stage + latency, delay });
         }
         // Copies of what chooses many bits are registers of the stage.
-        let copied = |cond: &Value| {
-            if self.choosing[cond.index()] { self.ready[cond.index()].stage.max(self.egress) + 1 } else { 0 }
-        };
-        let registered = match &node.op {
-            Op::Mux { cond, .. } if node.width > NARROW_BITS => copied(cond),
-            Op::OneHot(cases) if node.width > NARROW_BITS => {
-                cases.iter().map(|(cond, _)| copied(cond)).max().unwrap_or(0)
-            }
-            _ => 0,
-        };
+        let copied = wide_conditions(node).into_iter().filter(|cond| self.choosing[cond.index()]);
+        let registered = copied.map(|cond| self.ready[cond.index()].stage.max(self.egress) + 1).max().unwrap_or(0);
         let first = first.max(Time { stage: registered, delay: 0 });
         let delay = self.delay(node);
         let fits = first.delay == 0 || first.delay + delay <= self.target.stage_delay;
