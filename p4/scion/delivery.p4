@@ -13,11 +13,17 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         meta.target.dst_port = port;
     }
 
+#ifdef NO_IPV6
+    action instance_ipv6() {
+        meta.reason = Reason.FEATURE_LEFT_OUT;
+    }
+#else
     action instance_ipv6(bit<128> address, bit<16> port) {
         meta.target.over_ipv6 = 1;
         meta.target.dst6 = address;
         meta.target.dst_port = port;
     }
+#endif
 
     action no_instance() {
         meta.reason = Reason.NO_SERVICE;
@@ -31,7 +37,7 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { instance_ipv4; instance_ipv6; @defaultonly no_instance; }
         default_action = no_instance();
-        size = 1024;
+        size = SERVICE_BUCKETS;
     }
 
     action next_hop(bit<9> port, bit<48> dst_mac, bit<48> src_mac, bit<12> index) {
@@ -53,12 +59,14 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         size = HOST_COUNT_IPV4;
     }
 
+#ifndef NO_IPV6
     table hosts_ipv6 {
         key = { meta.target.dst6: exact @name("address"); }
         actions = { next_hop; @defaultonly unresolved; }
         default_action = unresolved();
         size = HOST_COUNT_IPV6;
     }
+#endif
 
     apply {
         meta.target.scope = LinkScope.INTERNAL;
@@ -85,12 +93,17 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
                     return;
                 }
             } else if (host == HOST_IPV6) {
+#ifdef NO_IPV6
+                meta.reason = Reason.FEATURE_LEFT_OUT;
+                return;
+#else
                 meta.target.over_ipv6 = 1;
                 meta.target.dst6 = hdr.dst16.addr;
                 if (hdr.dst16.addr == 0 || hdr.dst16.addr[127:32] == 0xffff) {
                     meta.reason = Reason.INVALID_DESTINATION_HOST;
                     return;
                 }
+#endif
             } else {
                 meta.reason = Reason.INVALID_DESTINATION_HOST;
                 return;
@@ -118,9 +131,11 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         if (meta.target.over_ipv6 == 0) {
             meta.target.src4 = meta.router.addr4;
             hosts_ipv4.apply();
+#ifndef NO_IPV6
         } else {
             meta.target.src6 = meta.router.addr6;
             hosts_ipv6.apply();
+#endif
         }
     }
 }

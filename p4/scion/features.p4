@@ -5,6 +5,7 @@
 //
 //   NO_EPIC          path type EPIC-HP (epic.p4)
 //   NO_ONE_HOP       one-hop paths (one_hop.p4)
+//   NO_IPV6          IPv6 underlay: links, siblings and hosts with an IPv6 address (links.p4, delivery.p4)
 //   NO_OTHER_KEYS    further keys to try while keys are being changed (mac.p4)
 //   NO_SIZE_CLASSES  the counters tell packets apart by size (counters.p4); nothing is punted, sizes are not told apart
 //
@@ -19,6 +20,7 @@
 const bit<32> LINK_COUNT = 32;       // links and interfaces, those of sibling routers too
 const bit<32> HOST_COUNT_IPV4 = 256; // hosts of this AS
 const bit<32> HOST_COUNT_IPV6 = 64;
+const bit<32> SERVICE_BUCKETS = 256; // 64 for each service
 #else
 #ifdef PROFILE_ULTRASCALE
 const bit<32> LINK_COUNT = 1024;
@@ -29,6 +31,7 @@ const bit<32> LINK_COUNT = 4096;
 const bit<32> HOST_COUNT_IPV4 = 65536;
 const bit<32> HOST_COUNT_IPV6 = 65536;
 #endif
+const bit<32> SERVICE_BUCKETS = 1024;
 #endif
 
 // The path types that the program was made for and that have been left out.

@@ -18,9 +18,11 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
         if (hdr.ipv4.isValid()) {
             ip_header = 20;
             ip_total = (bit<32>) hdr.ipv4.total_len;
+#ifndef NO_IPV6
         } else {
             ip_header = 40;
             ip_total = (bit<32>) hdr.ipv6.payload_len + 40;
+#endif
         }
         if (hdr.packet_out.isValid()) {
             before_ip = 14 + PACKET_OUT_BYTES;
@@ -144,8 +146,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         hdr.bridge.setInvalid();
 #endif
         if (meta.reason == Reason.NONE) {
-            count_received.apply(hdr, meta);
             decide.apply(hdr, meta, std);
+            // What is left out is counted where it is processed.
+            if (meta.reason != Reason.FEATURE_LEFT_OUT) {
+                count_received.apply(hdr, meta);
+            }
             if (meta.reason != Reason.NONE) {
                 count_refused.apply(meta);
             }

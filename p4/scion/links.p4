@@ -18,11 +18,15 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         meta.source.arrival = arrival;
     }
 
+#ifdef NO_IPV6
+    action router_ipv6(bit<64> ia, bit<64> clock_offset, bit<16> port, bit<16> arrival) {
+#else
     action router_ipv6(bit<64> ia, bit<64> clock_offset, bit<128> address, bit<16> port, bit<16> arrival) {
+        meta.router.addr6 = address;
+#endif
         meta.router.ia = ia;
         meta.router.now = clock_offset + (bit<64>) std.ingress_global_timestamp;
         meta.router.over_ipv6 = 1;
-        meta.router.addr6 = address;
         meta.router.port = port;
         meta.source.arrival = arrival;
     }
@@ -62,6 +66,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         size = LINK_COUNT;
     }
 
+#ifndef NO_IPV6
     table links_ipv6 {
         key = {
             hdr.ipv6.src: exact @name("src");
@@ -73,6 +78,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
         default_action = NoAction();
         size = LINK_COUNT;
     }
+#endif
 
     apply {
         router.apply();
@@ -85,6 +91,10 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
                 meta.reason = Reason.MALFORMED;
             } else if (hdr.ipv4.isValid() && hdr.ipv4.protocol == PROTO_UDP) {
                 meta.reason = Reason.IP_OPTIONS;
+#ifdef NO_IPV6
+            } else if (hdr.ethernet.ether_type == ETHERTYPE_IPV6) {
+                meta.reason = Reason.FEATURE_LEFT_OUT;
+#endif
             } else {
                 meta.reason = Reason.NOT_FOR_US;
             }
@@ -100,6 +110,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
             }
             to_internal = (bit<1>) (meta.router.over_ipv6 == 0 && hdr.ipv4.dst == meta.router.addr4
                                     && hdr.udp.dst_port == meta.router.port);
+#ifndef NO_IPV6
         } else {
             if (hdr.udp.checksum == 0) {
                 meta.reason = Reason.BAD_IP_CHECKSUM;
@@ -110,6 +121,7 @@ control FindSource(in headers_t hdr, inout metadata_t meta, in standard_metadata
             }
             to_internal = (bit<1>) (meta.router.over_ipv6 == 1 && hdr.ipv6.dst == meta.router.addr6
                                     && hdr.udp.dst_port == meta.router.port);
+#endif
         }
         if (to_internal == 0) {
             meta.reason = Reason.NOT_FOR_US;
@@ -138,6 +150,11 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         meta.target.src_port = src_port;
     }
 
+#ifdef NO_IPV6
+    action over_ipv6() {
+        meta.reason = Reason.FEATURE_LEFT_OUT;
+    }
+#else
     action over_ipv6(LinkScope scope, LinkType relation, LinkState status, bit<16> udp_limit, bit<12> index,
                      bit<9> port, bit<48> dst_mac, bit<48> src_mac,
                      bit<128> src, bit<128> dst, bit<16> src_port, bit<16> dst_port) {
@@ -155,6 +172,7 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         meta.target.dst_port = dst_port;
         meta.target.src_port = src_port;
     }
+#endif
 
     action unknown() {
         meta.reason = Reason.UNKNOWN_EGRESS;

@@ -62,7 +62,9 @@ parser BorderRouterParser(packet_in packet,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: ipv4;
+#ifndef NO_IPV6
             ETHERTYPE_IPV6: ipv6;
+#endif
             default: accept;
         }
     }
@@ -79,6 +81,7 @@ parser BorderRouterParser(packet_in packet,
         }
     }
 
+#ifndef NO_IPV6
     state ipv6 {
         packet.extract(hdr.ipv6);
         transition select(hdr.ipv6.version_class_label[31:28], hdr.ipv6.next_hdr) {
@@ -86,6 +89,7 @@ parser BorderRouterParser(packet_in packet,
             default: accept;
         }
     }
+#endif
 
     state udp {
         packet.extract(hdr.udp);

@@ -14,8 +14,10 @@ control WriteUnderlay(inout headers_t hdr, inout metadata_t meta, inout standard
             + (bit<64>) (meta.target.src_port ++ meta.target.dst_port);
         if (hdr.ipv4.isValid()) {
             sum = sum - sum32(hdr.ipv4.src, hdr.ipv4.dst);
+#ifndef NO_IPV6
         } else {
             sum = sum - sum128(hdr.ipv6.src) - sum128(hdr.ipv6.dst);
+#endif
         }
 
         hdr.ethernet.dst = meta.target.dst_mac;

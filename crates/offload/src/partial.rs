@@ -1,7 +1,8 @@
 //! A chip that runs part of a program, with the whole program in software for the packets of the other part.
 //!
 //! The control plane sees the whole program. What it changes is changed in software and, where the chip has the table or the object,
-//! there. A counter is the sum of both. Packets that the chip leaves to software are never seen by the control plane.
+//! there. A counter is the sum of both. Packets that the chip leaves to software are processed there as they were received; the control
+//! plane does not see them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Control, ControlError, Count, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
 use hopwright_ir::interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use hopwright_ir::{ActionCall, ExternId, MatchValue, Param, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
-/// The ingress port and the bytes with which software processes what a chip has sent; `None` if that is all right as it is.
-pub type LeftOut = fn(&Forwarded) -> Option<(u32, Vec<u8>)>;
+/// Whether what a chip has sent means that it leaves the packet to software.
+pub type LeftOut = fn(&Forwarded) -> bool;
 
 /// Packets that software takes at a time.
 const BATCH: usize = 64;
@@ -60,11 +61,18 @@ impl PartialDesign {
         self.software.vdp().control()
     }
 
-    /// An action of the whole program as the chip has it.
+    /// An action of the whole program as the chip has it, maybe with fewer parameters.
     fn on_chip(&self, action: &ActionCall) -> Result<ActionCall, String> {
-        let name = &self.whole[action.action].name;
+        let whole = &self.whole[action.action];
+        let name = &whole.name;
         let found = self.part.action_by_name(name).ok_or_else(|| format!("the chip has no action `{name}`"))?;
-        Ok(ActionCall { action: found, args: action.args.clone() })
+        let argument = |param: &Param| {
+            let at = whole.params.iter().position(|p| p.name == param.name)?;
+            action.args.get(at).cloned()
+        };
+        let args: Option<Vec<_>> = self.part[found].params.iter().map(argument).collect();
+        let args = args.ok_or_else(|| format!("action `{name}` of the chip has other parameters"))?;
+        Ok(ActionCall { action: found, args })
     }
 
     /// Adds an entry to a table of the chip, or changes its action.
@@ -78,8 +86,8 @@ impl PartialDesign {
         self.chip.put(on_chip, &entry)
     }
 
-    /// Lets software process what the chip has left to it.
-    fn complete(&mut self, left: Vec<(u32, Vec<u8>)>, now_us: u64) -> Vec<Option<Forwarded>> {
+    /// Lets software process what the chip has left to it, as if it had received it.
+    fn complete(&mut self, left: &[(u32, &[u8])], now_us: u64) -> Vec<Option<Forwarded>> {
         let mut done = Vec::with_capacity(left.len());
         for batch in left.chunks(BATCH) {
             let filled = batch.iter().map(|(port, bytes)| {
@@ -271,13 +279,16 @@ impl Offload for PartialDesign {
 
     fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String> {
         let mut results = self.chip.process(packets, now_us)?;
-        let copies = results.iter().enumerate().flat_map(|(at, copies)| copies.iter().map(move |copy| (at, copy)));
-        let (places, left): (Vec<usize>, Vec<_>) =
-            copies.filter_map(|(at, copy)| Some((at, (self.left_out)(copy)?))).unzip();
-        for copies in &mut results {
-            copies.retain(|copy| (self.left_out)(copy).is_none());
+        let mut places = Vec::new();
+        for (at, copies) in results.iter_mut().enumerate() {
+            let all = copies.len();
+            copies.retain(|copy| !(self.left_out)(copy));
+            if copies.len() < all {
+                places.push(at);
+            }
         }
-        for (at, result) in places.into_iter().zip(self.complete(left, now_us)) {
+        let left: Vec<_> = places.iter().map(|at| packets[*at]).collect();
+        for (at, result) in places.into_iter().zip(self.complete(&left, now_us)) {
             results[at].extend(result);
         }
         Ok(results)

@@ -99,7 +99,7 @@ fn part_in_hardware(macros: &[String], setup: &Setup) -> Result<MakeDataPlane, F
     Ok(MakeDataPlane::new(move |_| {
         let software = BuiltIn::read().run(EngineKind::Jit)?;
         let chip = engine::chip(&part)?;
-        let left_out = |sent: &Forwarded| program::left_out(sent.port, &sent.bytes);
+        let left_out = |sent: &Forwarded| program::is_left_out(sent.port, &sent.bytes);
         let whole = software.control().pipeline().clone();
         let design = PartialDesign::new(part.clone(), Box::new(chip), software, left_out)
             .map_err(|error| BuildError::Program(error.to_string()))?;

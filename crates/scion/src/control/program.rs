@@ -85,12 +85,10 @@ pub fn links_of_part(part: &Pipeline) -> Result<u64, String> {
     Ok(sizes[0])
 }
 
-/// How the whole program processes what a chip has sent that runs part of it: the ingress port and the bytes. `None`: the chip has
-/// not left it out.
-pub fn left_out(port: u32, sent: &[u8]) -> Option<(u32, Vec<u8>)> {
-    let (header, packet) = PacketIn::split(sent)?;
-    let is_left_out = port == CPU_PORT && header.reason == Reason::FeatureLeftOut as u8;
-    is_left_out.then(|| (CPU_PORT, PacketOut::process(header.port).before(packet)))
+/// Whether a chip that runs part of the program has sent this because it leaves the packet to the whole program.
+pub fn is_left_out(port: u32, sent: &[u8]) -> bool {
+    let reason = PacketIn::split(sent).map(|(header, _)| header.reason);
+    port == CPU_PORT && reason == Some(Reason::FeatureLeftOut as u8)
 }
 
 /// The port of the control plane.
@@ -313,14 +311,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_chip_leaves_out_is_processed_as_received() {
+    fn what_a_chip_leaves_out_has_a_reason() {
         let mut sent = vec![0; PacketIn::BYTES];
-        (sent[0], sent[3]) = (Reason::FeatureLeftOut as u8, 7);
-        sent.extend([1, 2, 3]);
-        assert_eq!(left_out(CPU_PORT, &sent), Some((CPU_PORT, PacketOut::process(7).before(&[1, 2, 3]))));
-        assert_eq!(left_out(5, &sent), None);
-        sent[0] = Reason::PathExpired as u8;
-        assert_eq!(left_out(CPU_PORT, &sent), None);
+        assert!(!is_left_out(CPU_PORT, &sent));
+        sent[0] = Reason::FeatureLeftOut as u8;
+        assert!(is_left_out(CPU_PORT, &sent));
+        assert!(!is_left_out(5, &sent));
+        assert!(!is_left_out(CPU_PORT, &sent[1..]));
     }
 
     #[test]
