@@ -59,6 +59,18 @@ impl Builder {
         self.as_const(value).is_some_and(|c| *c == bits::mask(self.width(value)))
     }
 
+    /// How many low bits of a value may be other than zero.
+    fn significant(&self, value: Value) -> u32 {
+        let bits = |value: Value| self.as_const(value).map(|c| c.bits() as u32);
+        match &self.design[value].op {
+            Op::Concat(parts) => {
+                let first = self.width(parts[0]);
+                self.width(value) - first + bits(parts[0]).unwrap_or(first)
+            }
+            _ => bits(value).unwrap_or(self.width(value)),
+        }
+    }
+
     /// Adds a node that is not shared with equal ones.
     pub fn effect(&mut self, op: Op, width: u32) -> Value {
         let value = Value(self.design.nodes.len() as u32);
@@ -159,13 +171,36 @@ impl Builder {
                 }
             }
             Mul => {
-                let power = self.as_const(b).filter(|c| c.count_ones() == 1).map(|c| c.bits() as u32 - 1);
-                if let Some(power) = power {
-                    let by = self.constant(power, 32);
-                    return self.binary(Shl, a, by);
+                // One or two shifts are cheaper than a multiplier.
+                let factor = self.as_const(b).filter(|c| c.count_ones() <= 2).cloned();
+                let shifted = |builder: &mut Self, by: u64| {
+                    let by = builder.constant(by, 32);
+                    builder.binary(Shl, a, by)
+                };
+                if let Some((low, high)) = factor.and_then(|c| Some((c.trailing_zeros()?, c.bits() - 1))) {
+                    let product = shifted(self, high);
+                    if low == high {
+                        return product;
+                    }
+                    let rest = shifted(self, low);
+                    return self.binary(Add, product, rest);
                 }
             }
             _ => {}
+        }
+        // What is zero anyway is not computed.
+        let (x, y) = (self.significant(a), self.significant(b));
+        let needed = match op {
+            Add => x.max(y) + 1,
+            Mul => x + y,
+            And => x.min(y),
+            Or | Xor | Eq | Less => x.max(y),
+            _ => width,
+        };
+        if needed.max(1) < width {
+            let (a, b) = (self.resize(a, needed.max(1)), self.resize(b, needed.max(1)));
+            let low = self.binary(op, a, b);
+            return if result == 1 { low } else { self.resize(low, width) };
         }
         self.pure(Op::Binary(op, a, b), result)
     }
@@ -221,7 +256,13 @@ impl Builder {
                 _ => {}
             }
         }
-        self.pure(Op::Mux { cond, then, otherwise }, self.width(then))
+        let (width, needed) = (self.width(then), self.significant(then).max(self.significant(otherwise)).max(1));
+        if needed < width {
+            let (then, otherwise) = (self.resize(then, needed), self.resize(otherwise, needed));
+            let low = self.mux(cond, then, otherwise);
+            return self.resize(low, width);
+        }
+        self.pure(Op::Mux { cond, then, otherwise }, width)
     }
 
     /// The value whose condition is true; zero if none is. At most one is.
@@ -241,6 +282,12 @@ impl Builder {
         if width == 1 {
             let each: Vec<Value> = left.into_iter().map(|(cond, value)| self.and(cond, value)).collect();
             return self.any(&each);
+        }
+        let needed = left.iter().map(|(_, value)| self.significant(*value)).fold(1, u32::max);
+        if needed < width {
+            let cases = left.into_iter().map(|(cond, value)| (cond, self.resize(value, needed))).collect();
+            let low = self.one_hot(cases, needed);
+            return self.resize(low, width);
         }
         self.pure(Op::OneHot(left), width)
     }
@@ -460,4 +507,38 @@ pub(crate) fn evaluate(op: Binary, a: &BigUint, b: &BigUint, width: u32, right: 
         Binary::LessSigned => (BinaryOp::Lt, Type::Int(width)),
     };
     bits::binary(op, a, b, left, Type::Bits(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_zero_anyway_is_not_computed() {
+        let mut builder = Builder::default();
+        let b = &mut builder;
+        let start = b.constant(0u32, 16);
+        let [x, y] = [0, 8].map(|bit| b.window(start, bit, 8)).map(|byte| b.resize(byte, 64));
+        let sum = b.binary(Binary::Add, x, y);
+        assert_eq!((b.width(sum), b.significant(sum)), (64, 9));
+        let product = b.binary(Binary::Mul, sum, x);
+        assert_eq!(b.significant(product), 17);
+        let less = b.binary(Binary::Less, x, y);
+        let chosen = b.mux(less, sum, x);
+        assert_eq!((b.width(chosen), b.significant(chosen)), (64, 9));
+        let widths = b.design.nodes.iter().filter(|node| !matches!(node.op, Op::Const(_) | Op::Concat(_)));
+        assert_eq!(widths.map(|node| node.width).max(), Some(17));
+    }
+
+    #[test]
+    fn products_with_two_ones_are_shifts() {
+        let mut builder = Builder::default();
+        let b = &mut builder;
+        let start = b.constant(0u32, 16);
+        let (byte, factor) = (b.window(start, 0, 8), b.constant(96u32, 32));
+        let byte = b.resize(byte, 32);
+        let product = b.binary(Binary::Mul, byte, factor);
+        assert_eq!(b.significant(product), 15);
+        assert!(!b.design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..))));
+    }
 }
