@@ -14,9 +14,10 @@ public:
             value = data;
         }
         dut->ctl_valid = asking;
-        dut->ctl_write = asking ? is_write : rnd.one_in(2);
-        dut->ctl_index = asking ? number : 0;
-        put(dut->ctl_wdata, asking ? value : Bits());
+        bool under_way = asking || waiting;
+        dut->ctl_write = under_way ? is_write : rnd.one_in(2);
+        dut->ctl_index = under_way ? number : 0;
+        put(dut->ctl_wdata, under_way ? value : Bits());
     }
 
     // What happens in this cycle, when it has settled.

@@ -1,7 +1,9 @@
-// config: DEPTH=20 PACKET_BITS=7 BYTE_BITS=11 LENGTH_BITS=9
-// config: DEPTH=64 PACKET_BITS=32 BYTE_BITS=40 LENGTH_BITS=14
-// config: DEPTH=20 PACKET_BITS=9 BYTE_BITS=0 LENGTH_BITS=9
-// config: DEPTH=64 PACKET_BITS=0 BYTE_BITS=40 LENGTH_BITS=14
+// config: DEPTH=20 PACKET_BITS=7 BYTE_BITS=11 LENGTH_BITS=9 GAP=1
+// config: DEPTH=64 PACKET_BITS=32 BYTE_BITS=40 LENGTH_BITS=14 GAP=1
+// config: DEPTH=20 PACKET_BITS=9 BYTE_BITS=0 LENGTH_BITS=9 GAP=1
+// config: DEPTH=64 PACKET_BITS=0 BYTE_BITS=40 LENGTH_BITS=14 GAP=1
+// config: DEPTH=20 PACKET_BITS=7 BYTE_BITS=11 LENGTH_BITS=9 GAP=6
+// config: DEPTH=64 PACKET_BITS=32 BYTE_BITS=0 LENGTH_BITS=14 GAP=12
 #include "control.h"
 
 constexpr uint64_t mask(int bits) { return (uint64_t{1} << bits) - 1; }
@@ -18,9 +20,11 @@ int main(int argc, char** argv) {
     Control control;
     Count asked;
     bool updated = false;  // In the cycle before.
+    int since = GAP;       // Cycles since an update.
     for (int i = 0; i < 40000; i++) {
         uint64_t range = i / 1000 % 2 ? counts.size() : 3;
-        bool valid = rnd.chance(i / 2000 % 2 ? 95 : 50);
+        bool valid = since >= GAP && rnd.chance(i / 2000 % 2 ? 95 : 50);
+        since = valid ? 1 : since + 1;
         dut->in_valid = valid;
         dut->in_index = rnd.below(range);
         dut->in_length = rnd.below(1 << LENGTH_BITS);

@@ -45,15 +45,16 @@ def ports_of(name, parameters, sources):
 
 
 def wrapper(name, parameters, ports):
-    """A module with an input and an output pin: a shift register feeds every input, and all outputs fold into one bit."""
+    """A module with an input and an output pin: a shift register feeds every input through a register of its own, which may be near it, and
+    all outputs fold into one bit."""
     inputs = [(port, width) for port, direction, width in ports if direction == "input" and port not in ("clk", "rst")]
     outputs = [(port, width) for port, direction, width in ports if direction == "output"]
     has_reset = any(port == "rst" for port, _, _ in ports)
     total = sum(width for _, width in inputs)
     bits = sum(width for _, width in outputs)
-    lines = ["module top (input clk, input rst, input in, output reg out);", f"reg [{total - 1}:0] q;",
+    lines = ["module top (input clk, input rst, input in, output reg out);", f"reg [{total - 1}:0] q, d;",
              "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
-             f"always @(posedge clk) begin q <= {{q, in}}; o_q <= o;"]
+             f"always @(posedge clk) begin q <= {{q, in}}; d <= q; o_q <= o;"]
     lines.append("end")
     # Parities of eight, registers between them.
     source, width, level = "o_q", bits, 0
@@ -67,7 +68,7 @@ def wrapper(name, parameters, ports):
     lines.append(f"always @(posedge clk) out <= {source};")
     connections, at = [".clk(clk)"] + ([".rst(rst_q)"] if has_reset else []), 0
     for port, width in inputs:
-        connections.append(f".{port}(q[{at + width - 1}:{at}])")
+        connections.append(f".{port}(d[{at + width - 1}:{at}])")
         at += width
     at = 0
     for port, width in outputs:
@@ -118,7 +119,7 @@ def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     run(sys.executable, SCRIPT, "--synthesize", netlist, source, *sources)
     cells = json.loads(netlist.read_text())["modules"]["top"]["cells"].values()
     # The wrapper's own registers.
-    inputs = sum(width for port, direction, width in ports if direction == "input" and port != "clk")
+    inputs = sum(2 * width if port != "rst" else 1 for port, direction, width in ports if direction == "input" and port != "clk")
     outputs = sum(width for _, direction, width in ports if direction == "output")
     clocks = []
     for seed in seeds:

@@ -193,12 +193,14 @@ module hw_join #(
         end
     end
 
-    // A step's words are sent later: it begins only if there is room for them at the end.
-    logic [4:0] held, held_next;
-    assign held_next = held + 5'(go && !pre) - 5'(out_valid && out_ready);
+    // A step's words are sent later: it begins only if there is room for them at the end, even if the last step sent one and
+    // none has left since.
+    logic [4:0] held;
+    logic       sent;
     always_ff @(posedge clk) begin
-        held <= rst ? '0 : held_next;
-        room <= !rst && held_next != 5'd16;
+        sent <= !rst && out_valid && out_ready;
+        held <= rst ? '0 : held + 5'(go && !pre) - 5'(sent);
+        room <= !rst && held < 5'd15;
     end
 
     // The words turn, a multiplexer of four a stage, and what belongs to their steps goes with them.

@@ -102,6 +102,7 @@ module hw_packet_store #(
     // The window, which fills while its packet comes, and waits until it may move on. Until then any word may be written again: that
     // there is one is known late. Whether there is room for a word is known at the beginning of a cycle.
     logic complete, complete_next, moves, stays, stays_next, crowded_next;
+    logic begins;  // A packet's first word comes next, and may be written.
     assign complete_next = (put && in_last && !bad) || (complete && !moves);
     always_ff @(posedge clk) begin
         in_ready <= !rst && !full_next && !stays_next && (GAP == 1 || !crowded_next);
@@ -168,11 +169,11 @@ module hw_packet_store #(
                 too_long <= !in_last && (too_long || longest);
             end
         end
+        if (begins) begin
+            window_meta  <= in_meta;
+            window_start <= wr_ptr[B-1:0];
+        end
         if (!stays) begin
-            if (words == '0) begin
-                window_meta  <= in_meta;
-                window_start <= wr_ptr[B-1:0];
-            end
             window_length <= LENGTH_BITS'(words) * LENGTH_BITS'(BUS_BYTES) + LENGTH_BITS'(in_bytes);
             window_words  <= words + 1'b1;
         end
@@ -185,6 +186,9 @@ module hw_packet_store #(
             else assign reached = !in_last && fill[w-1].at;
             assign at_next = put ? reached : at;
             always_ff @(posedge clk) at <= rst ? w == 0 : at_next;
+            if (w == 0) begin : starts
+                (* keep *) always_ff @(posedge clk) begins <= rst || (at_next && !stays_next);
+            end
             for (genvar i = 0; i < BUS_BYTES; i += 8) begin : lane
                 localparam int BYTES = BUS_BYTES - i < 8 ? BUS_BYTES - i : 8;
                 logic fills;  // Of these bytes alone.

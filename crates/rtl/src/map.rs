@@ -198,13 +198,17 @@ impl Map {
             "    // The register map.\n    logic [{}:0] bus_data, bus_answer;\n    logic [{}:0] object_valid, object_asks, \
              object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
-             logic bus_put, bus_word, bus_address;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
+             logic bus_put, bus_word, bus_address;\n    // Objects are written two cycles later, and read one.\n    \
+             logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
+             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
              assign bus_word = bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] < 10'd{memory_words};\n    \
              assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1 && bus_wr_addr[11:2] < 10'd{memories};\n",
             bits - 1,
             objects - 1,
             memories - 1,
             usize::BITS - hold.leading_zeros() - 1,
+            object_words - 1,
+            objects - 1,
         );
         let (mut word, mut address, mut index, mut data) = (
             "bus_word".to_string(),
@@ -255,7 +259,7 @@ impl Map {
                 out,
                 "    logic [{}:0] object_{number}, object_answer_{number};\n    logic [{}:0] object_index_{number};\n    \
                  (* keep *) always_ff @(posedge clk) begin\n        object_index_{number} <= object_index[{1}:0];\n        \
-                 object_answer_{number} <= object_{number};\n    end",
+                 object_answer_{number} <= object_done[{number}] ? object_{number} : '0;\n    end",
                 object.bits - 1,
                 object.index_bits() - 1
             );
@@ -274,44 +278,44 @@ impl Map {
             out,
             "    always_ff @(posedge clk) begin\n        if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) \
              bus_holds <= bus_holds - 1'b1;\n        bus_wr_ready <= !bus_address && bus_holds <= {0}'d1;\n        if (rst) begin\n            \
-             bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n        if (bus_put && bus_wr_addr[15:12] == 4'd0) begin\n",
+             bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n        bus_wr_data_1 <= bus_wr_data;\n",
             usize::BITS - hold.leading_zeros()
         );
         for word in 0..object_words {
+            let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
-                "            if (bus_wr_addr[11:2] == 10'd{word}) bus_data[{}:{}] <= bus_wr_data;",
-                32 * word + 31,
-                32 * word
+                "        data_put[{word}] <= bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] == 10'd{word};\n        \
+                 if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
             );
         }
-        out.push_str("        end\n");
-        out.push_str(
-            "        if (bus_put && bus_wr_addr[15:12] == 4'd2) begin\n            object_write <= bus_wr_data[31];\n            \
-             object_index <= bus_wr_data[30:0];\n            object_busy <= 1'b1;\n",
-        );
         for number in 0..self.objects.len() {
-            let _ = writeln!(out, "            object_valid[{number}] <= bus_wr_addr[11:2] == 10'd{number};");
+            let _ = writeln!(
+                out,
+                "        object_put[{number}] <= bus_put && bus_wr_addr[15:12] == 4'd2 && bus_wr_addr[11:2] == 10'd{number};"
+            );
         }
         out.push_str(
-            "        end else object_valid <= '0;\n        object_asks <= object_valid | (object_asks & ~object_ready);\n        \
+            "        if (|object_put) begin\n            object_write <= bus_wr_data_1[31];\n            \
+             object_index <= bus_wr_data_1[30:0];\n            object_busy <= 1'b1;\n        end\n        \
+             object_valid <= object_put;\n        object_asks <= object_valid | (object_asks & ~object_ready);\n        \
              object_told <= object_done;\n",
         );
-        for number in 0..self.objects.len() {
-            let _ = writeln!(
-                out,
-                "        if (object_told[{number}]) begin\n            bus_answer <= {bits}'(object_answer_{number});\n            \
-                 object_busy <= 1'b0;\n        end"
-            );
-        }
+        let answers = (0..self.objects.len()).map(|number| format!("{bits}'(object_answer_{number})"));
+        let _ = writeln!(
+            out,
+            "        if (|object_told) begin\n            bus_answer <= {};\n            object_busy <= 1'b0;\n        end",
+            answers.chain((self.objects.is_empty()).then(|| "'0".into())).collect::<Vec<_>>().join(" | ")
+        );
         out.push_str(
-            "        if (rst) begin\n            object_valid <= '0;\n            object_asks <= '0;\n            object_told <= '0;\n            object_busy <= 1'b0;\n        end\n        \
-             bus_rd_valid <= bus_rd_en && !bus_rd_valid;\n        bus_rd_data <= bus_rd_addr[15:12] == 4'd0 ? \
-             32'(bus_answer >> {bus_rd_addr[11:2], 5'd0}) : {31'd0, bus_rd_addr[15:12] == 4'd1 ? 1'(mem_busy >> \
-             bus_rd_addr[11:2]) : object_busy};\n    end\n",
+            "        if (rst) begin\n            object_put <= '0;\n            object_valid <= '0;\n            object_asks <= '0;\n            object_told <= '0;\n            object_busy <= 1'b0;\n        end\n        \
+             bus_asked <= bus_rd_en && !bus_asked && !bus_rd_valid;\n        bus_rd_answer <= bus_rd_addr[15:12] == 4'd0;\n        \
+             bus_rd_memory <= bus_rd_addr[15:12] == 4'd1;\n        bus_rd_word <= 32'(bus_answer >> {bus_rd_addr[11:2], 5'd0});\n        \
+             bus_rd_busy <= 1'(mem_busy >> bus_rd_addr[11:2]);\n        bus_rd_valid <= bus_asked;\n        \
+             bus_rd_data <= bus_rd_answer ? bus_rd_word : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy};\n    end\n",
         );
         if self.objects.is_empty() {
-            out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n    assign bus_answer = '0;\n");
+            out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
         }
         out
     }

@@ -635,18 +635,25 @@ impl Writer<'_> {
         }
         let enabled = enables.iter().map(|(start, enable)| format!("(valid_{start} && {})", self.at(*enable, *start)));
         let enabled = enabled.collect::<Vec<_>>().join(" || ");
+        // A write has a cycle to arrive; its data stay.
+        let _ = writeln!(
+            self.body,
+            "    logic put{n} = 1'b0;\n    logic [{}:0] at{n};\n    always_ff @(posedge clk) begin\n        put{n} <= {};\n        \
+             at{n} <= {};\n    end",
+            bits + 3,
+            enable.join(" || "),
+            addr.join(" | "),
+        );
         let _ = writeln!(
             self.body,
             "    {module} #(.KEYS({slots}), .ROUNDS({}), .TURN({})) e{n} (.clk, .rst({}), .in_valid({enabled}), .in_key_index({}), \
-             .in_{}({block}), .out_valid(), .out_{}(encrypted{number}), .wr_en({}), .wr_addr({}), .wr_data(mem_data_{}));",
+             .in_{}({block}), .out_valid(), .out_{}(encrypted{number}), .wr_en(put{n}), .wr_addr(at{n}), .wr_data(mem_data_{}));",
             engine.fold.rounds,
             engine.fold.turn,
             reset(stage),
             selected(&indices, bits),
             ports[0],
             ports[1],
-            enable.join(" || "),
-            addr.join(" | "),
             writes[0].0
         );
     }
@@ -793,16 +800,22 @@ impl Writer<'_> {
                     return;
                 }
                 let id = register.0;
-                if !self.is_read(*register) {
+                let Some(read) = self.reads(*register) else {
                     return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
-                }
+                };
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
                 let (enable, new) = (self.at(*enable, start), self.at(*new, start));
                 let (index, within) = self.cell(value, *index, size);
+                // A cycle later, if the next packet reads later still.
+                let (assign, equals) = if start < self.start(read) + self.schedule.engines.gap {
+                    ("always_ff @(posedge clk)", "<=")
+                } else {
+                    ("assign", "=")
+                };
                 let _ = writeln!(
                     self.body,
-                    "    assign r{id}_en = valid_{start} && {enable}{within};\n    assign r{id}_index = {index};\n    \
-                     assign r{id}_data = {new};"
+                    "    {assign} r{id}_en {equals} valid_{start} && {enable}{within};\n    {assign} r{id}_index {equals} {index};\n    \
+                     {assign} r{id}_data {equals} {new};"
                 );
                 let width = ty.width();
                 let declarations = format!(
@@ -821,9 +834,11 @@ impl Writer<'_> {
         self.core.design.nodes.iter().any(|node| writes(&node.op))
     }
 
-    fn is_read(&self, register: ExternId) -> bool {
+    /// The operation that reads a register.
+    fn reads(&self, register: ExternId) -> Option<Value> {
         let reads = |op: &Op| matches!(op, Op::RegisterRead { register: r, .. } if *r == register);
-        self.core.design.nodes.iter().any(|node| reads(&node.op))
+        let at = self.core.design.nodes.iter().position(|node| reads(&node.op))?;
+        Some(Value(at as u32))
     }
 
     /// An input in a stage.

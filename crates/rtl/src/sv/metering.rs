@@ -36,9 +36,10 @@ impl Writer<'_> {
         let Access { valid, index, length } = access;
         let _ = writeln!(
             self.body,
-            "    hw_counter #(.DEPTH({}), .PACKET_BITS({packet_bits}), .BYTE_BITS({byte_bits}), .LENGTH_BITS(16)) {instance} (.clk, .rst({}), \
-             .in_valid({valid}), .in_index({index}), .in_length({length}), {});",
+            "    hw_counter #(.DEPTH({}), .PACKET_BITS({packet_bits}), .BYTE_BITS({byte_bits}), .LENGTH_BITS(16), .GAP({})) {instance} \
+             (.clk, .rst({}), .in_valid({valid}), .in_index({index}), .in_length({length}), {});",
             size.max(2),
+            self.schedule.engines.gap,
             reset(stage),
             self.map.object_ports(number)
         );
