@@ -16,7 +16,7 @@ from engines import BUILD, HERE, run
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
 SCION = "p4/scion/border_router.p4"
-SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS", "-D", "NO_ONE_HOP", "--gap", "12"]
+SMALL = ["-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS", "-D", "NO_ONE_HOP", "-D", "NO_IPV6", "--gap", "12"]
 # Program, target, bits of the bus, further arguments.
 DESIGNS = {
     "l2-256": ("examples/l2.p4", "ecp5-85-256", 256, []),
@@ -32,7 +32,7 @@ DESIGNS = {
 
 def row(label, seeds):
     program, target, bus, arguments = DESIGNS[label]
-    aims = (160, True) if program == SCION else ()
+    aims = (160, "router2") if program == SCION else ()
     folder = BUILD / f"design-{label}"
     said = run(HOPWRIGHT, "rtl", ROOT / program, "--target", target, *arguments, "-o", folder)
     stages = re.search(r"(\d+) stages", said).group(1)

@@ -54,7 +54,7 @@ def wrapper(name, parameters, ports):
     bits = sum(width for _, width in outputs)
     lines = ["module top (input clk, input rst, input in, output reg out);", f"reg [{total - 1}:0] q, d;",
              "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
-             f"always @(posedge clk) begin q <= {{q, in}}; d <= q; o_q <= o;"]
+             f"always @(posedge clk) begin o_q <= o; end (* keep *) always @(posedge clk) begin q <= {{q, in}}; d <= q;"]
     lines.append("end")
     # Parities of eight, registers between them.
     source, width, level = "o_q", bits, 0
@@ -109,10 +109,10 @@ def nextpnr(netlist, seed, *arguments):
         *arguments)
 
 
-def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
+def place(label, name, parameters, sources, seeds, megahertz=250, router="router1"):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    The placer aims at so many megahertz. A large design is placed twice, the second time with a floorplan of its block RAMs."""
+    The placer aims at so many megahertz. `router2` is for large designs."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -124,12 +124,7 @@ def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     clocks = []
     for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
-        start, router = netlist, "router2" if large else "router1"
-        if large:
-            placed, start = (BUILD / f"{end}-{label}-{seed}.json" for end in ("placed", "floorplan"))
-            nextpnr(netlist, seed, "--freq", str(megahertz), "--no-route", "--write", os.path.relpath(placed))
-            run(sys.executable, HERE / "floorplan.py", placed, netlist, start)
-        nextpnr(start, seed, "--freq", str(megahertz), "--router", router, "--report", os.path.relpath(report))
+        nextpnr(netlist, seed, "--freq", str(megahertz), "--router", router, "--report", os.path.relpath(report))
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]

@@ -126,10 +126,12 @@ fn distances(
     value: Value,
     known: &mut HashMap<Value, Option<BTreeSet<u64>>>,
 ) -> Option<BTreeSet<u64>> {
-    if value == base {
+    let (parts, base_parts) = (design.significant_parts(&value), design.significant_parts(&base));
+    if parts == base_parts {
         return Some(BTreeSet::from([0]));
     }
-    if value < base {
+    let [number] = parts else { return None };
+    if Some(number) < base_parts.iter().min() {
         return None;
     }
     if let Some(set) = known.get(&value) {
@@ -142,8 +144,12 @@ fn distances(
             Some(all)
         })
     };
-    let set = match &design[value].op {
-        Op::Binary(Binary::Add, a, b) => {
+    let Node { op, width, .. } = &design[*number];
+    let set = match op {
+        // Offsets are no longer than a packet; other sums may lose a carry.
+        Op::Binary(Binary::Add, a, b)
+            if *width >= 16 || design.significant(*a).max(design.significant(*b)) < *width =>
+        {
             let sum = |set: Option<BTreeSet<u64>>, other: Value| {
                 let (set, other) = (set?, offsets[other.index()].as_ref()?);
                 let few = set.len() * other.len() <= 64 && other.last().is_none_or(|most| *most < MAX_FETCH);

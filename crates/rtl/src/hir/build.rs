@@ -59,18 +59,6 @@ impl Builder {
         self.as_const(value).is_some_and(|c| *c == bits::mask(self.width(value)))
     }
 
-    /// How many low bits of a value may be other than zero.
-    fn significant(&self, value: Value) -> u32 {
-        let bits = |value: Value| self.as_const(value).map(|c| c.bits() as u32);
-        match &self.design[value].op {
-            Op::Concat(parts) => {
-                let first = self.width(parts[0]);
-                self.width(value) - first + bits(parts[0]).unwrap_or(first)
-            }
-            _ => bits(value).unwrap_or(self.width(value)),
-        }
-    }
-
     /// Adds a node that is not shared with equal ones.
     pub fn effect(&mut self, op: Op, width: u32) -> Value {
         let value = Value(self.design.nodes.len() as u32);
@@ -189,7 +177,7 @@ impl Builder {
             _ => {}
         }
         // What is zero anyway is not computed.
-        let (x, y) = (self.significant(a), self.significant(b));
+        let (x, y) = (self.design.significant(a), self.design.significant(b));
         let needed = match op {
             Add => x.max(y) + 1,
             Mul => x + y,
@@ -256,7 +244,8 @@ impl Builder {
                 _ => {}
             }
         }
-        let (width, needed) = (self.width(then), self.significant(then).max(self.significant(otherwise)).max(1));
+        let (width, needed) =
+            (self.width(then), self.design.significant(then).max(self.design.significant(otherwise)).max(1));
         if needed < width {
             let (then, otherwise) = (self.resize(then, needed), self.resize(otherwise, needed));
             let low = self.mux(cond, then, otherwise);
@@ -283,7 +272,7 @@ impl Builder {
             let each: Vec<Value> = left.into_iter().map(|(cond, value)| self.and(cond, value)).collect();
             return self.any(&each);
         }
-        let needed = left.iter().map(|(_, value)| self.significant(*value)).fold(1, u32::max);
+        let needed = left.iter().map(|(_, value)| self.design.significant(*value)).fold(1, u32::max);
         if needed < width {
             let cases = left.into_iter().map(|(cond, value)| (cond, self.resize(value, needed))).collect();
             let low = self.one_hot(cases, needed);
@@ -520,12 +509,12 @@ mod tests {
         let start = b.constant(0u32, 16);
         let [x, y] = [0, 8].map(|bit| b.window(start, bit, 8)).map(|byte| b.resize(byte, 64));
         let sum = b.binary(Binary::Add, x, y);
-        assert_eq!((b.width(sum), b.significant(sum)), (64, 9));
+        assert_eq!((b.width(sum), b.design.significant(sum)), (64, 9));
         let product = b.binary(Binary::Mul, sum, x);
-        assert_eq!(b.significant(product), 17);
+        assert_eq!(b.design.significant(product), 17);
         let less = b.binary(Binary::Less, x, y);
         let chosen = b.mux(less, sum, x);
-        assert_eq!((b.width(chosen), b.significant(chosen)), (64, 9));
+        assert_eq!((b.width(chosen), b.design.significant(chosen)), (64, 9));
         let widths = b.design.nodes.iter().filter(|node| !matches!(node.op, Op::Const(_) | Op::Concat(_)));
         assert_eq!(widths.map(|node| node.width).max(), Some(17));
     }
@@ -538,7 +527,7 @@ mod tests {
         let (byte, factor) = (b.window(start, 0, 8), b.constant(96u32, 32));
         let byte = b.resize(byte, 32);
         let product = b.binary(Binary::Mul, byte, factor);
-        assert_eq!(b.significant(product), 15);
+        assert_eq!(b.design.significant(product), 15);
         assert!(!b.design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..))));
     }
 }

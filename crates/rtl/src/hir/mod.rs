@@ -496,6 +496,26 @@ impl Op {
 }
 
 impl Design {
+    /// How many low bits of a value may be other than zero.
+    pub fn significant(&self, value: Value) -> u32 {
+        let bits = |value: Value| match &self[value].op {
+            Op::Const(bits) => bits.bits() as u32,
+            _ => self[value].width,
+        };
+        match &self[value].op {
+            Op::Concat(parts) => self[value].width - self[parts[0]].width + bits(parts[0]),
+            _ => bits(value),
+        }
+    }
+
+    /// The parts of a value without zeros in front.
+    pub fn significant_parts<'a>(&'a self, value: &'a Value) -> &'a [Value] {
+        match &self[*value].op {
+            Op::Concat(parts) => &parts[usize::from(self.significant(parts[0]) == 0)..],
+            _ => std::slice::from_ref(value),
+        }
+    }
+
     /// All results, of ingress first.
     pub fn outputs(&self) -> Vec<Value> {
         let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = self.ingress;
