@@ -56,15 +56,15 @@ def wrapper(name, parameters, ports):
              "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
              f"always @(posedge clk) begin o_q <= o; end (* keep *) always @(posedge clk) begin q <= {{q, in}}; d <= q;"]
     lines.append("end")
-    # Parities of eight, registers between them.
+    # Parities of eight, two registers between them.
     source, width, level = "o_q", bits, 0
     while width > 1:
         following = (width + 7) // 8
         padded = following * 8
-        lines.append(f"reg [{following - 1}:0] f{level}; wire [{padded - 1}:0] p{level} = {source};")
-        lines.append("always @(posedge clk) begin " + " ".join(
+        lines.append(f"reg [{following - 1}:0] f{level}, g{level}; wire [{padded - 1}:0] p{level} = {source};")
+        lines.append(f"always @(posedge clk) begin g{level} <= f{level}; " + " ".join(
             f"f{level}[{i}] <= ^p{level}[{8 * i + 7}:{8 * i}];" for i in range(following)) + " end")
-        source, width, level = f"f{level}", following, level + 1
+        source, width, level = f"g{level}", following, level + 1
     lines.append(f"always @(posedge clk) out <= {source};")
     connections, at = [".clk(clk)"] + ([".rst(rst_q)"] if has_reset else []), 0
     for port, width in inputs:

@@ -60,7 +60,7 @@ module hw_counter #(
             always_ff @(posedge clk) begin
                 waits <= !rst && (in_valid || (waits && !free));
                 step  <= rst ? '0 : {step[2:0], free && (waits || ctl_valid)};
-                if (in_valid) {waiting_index, waiting_length} <= {in_index, in_length};
+                if (!waits) {waiting_index, waiting_length} <= {in_index, in_length};
                 if (free) begin
                     counts <= waits;
                     index  <= waits ? waiting_index : ctl_index;

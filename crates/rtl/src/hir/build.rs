@@ -9,6 +9,9 @@ use num_traits::{One, ToPrimitive, Zero};
 
 use super::{Binary, Design, Input, Node, Op, Value};
 
+/// Products of more bits are computed in parts.
+const MULTIPLIER_BITS: u32 = 18;
+
 /// A design under construction.
 #[derive(Debug)]
 pub struct Builder {
@@ -159,19 +162,38 @@ impl Builder {
                 }
             }
             Mul => {
-                // One or two shifts are cheaper than a multiplier.
-                let factor = self.as_const(b).filter(|c| c.count_ones() <= 2).cloned();
-                let shifted = |builder: &mut Self, by: u64| {
+                // One or two shifts are cheaper than a multiplier. Zeros at the end are a shift, too.
+                let factor = self.as_const(b).filter(|c| !c.is_zero()).cloned();
+                let shifted = |builder: &mut Self, value: Value, by: u64| {
                     let by = builder.constant(by, 32);
-                    builder.binary(Shl, a, by)
+                    builder.binary(Shl, value, by)
                 };
-                if let Some((low, high)) = factor.and_then(|c| Some((c.trailing_zeros()?, c.bits() - 1))) {
-                    let product = shifted(self, high);
-                    if low == high {
-                        return product;
+                if let Some((factor, low)) = factor.and_then(|c| Some((c.clone(), c.trailing_zeros()?))) {
+                    if factor.count_ones() <= 2 {
+                        let product = shifted(self, a, factor.bits() - 1);
+                        if factor.count_ones() == 1 {
+                            return product;
+                        }
+                        let rest = shifted(self, a, low);
+                        return self.binary(Add, product, rest);
                     }
-                    let rest = shifted(self, low);
-                    return self.binary(Add, product, rest);
+                    if low > 0 {
+                        let odd = self.constant(factor >> low, width);
+                        let product = self.binary(Mul, a, odd);
+                        return shifted(self, product, low);
+                    }
+                }
+                // Multipliers have 18 bits: wider products are sums.
+                for (wide, other) in [(a, b), (b, a)] {
+                    let bits = self.design.significant(wide);
+                    if bits > MULTIPLIER_BITS {
+                        let low = self.slice(wide, MULTIPLIER_BITS - 1, 0);
+                        let high = self.slice(wide, bits - 1, MULTIPLIER_BITS);
+                        let (low, high) = (self.resize(low, width), self.resize(high, width));
+                        let (low, high) = (self.binary(Mul, low, other), self.binary(Mul, high, other));
+                        let high = shifted(self, high, u64::from(MULTIPLIER_BITS));
+                        return self.binary(Add, low, high);
+                    }
                 }
             }
             _ => {}
