@@ -3,7 +3,7 @@
 `synthesis.py [--seeds N] [NAME…]` prints a row for each configuration below, or those of the engines named: LUTs, flip-flops, block
 RAMs, multipliers, and the clock that place and route reaches with each seed (nextpnr's estimate, speed grade 8). A wrapper has
 registers at every port, so that paths to pins do not count. Its flip-flops are not counted, its parity trees, which join the
-outputs, are: a seventh of a flip-flop and half a LUT for each bit of output.
+outputs, are: two sevenths of a flip-flop and half a LUT for each bit of output.
 """
 
 import argparse
@@ -54,8 +54,8 @@ def wrapper(name, parameters, ports):
     bits = sum(width for _, width in outputs)
     lines = ["module top (input clk, input rst, input in, output reg out);", f"reg [{total - 1}:0] q, d;",
              "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
-             f"always @(posedge clk) begin o_q <= o; end (* keep *) always @(posedge clk) begin q <= {{q, in}}; d <= q;"]
-    lines.append("end")
+             "always @(posedge clk) o_q <= o;",
+             "(* keep *) always @(posedge clk) begin q <= {q, in}; d <= q; end"]
     # Parities of eight, two registers between them.
     source, width, level = "o_q", bits, 0
     while width > 1:

@@ -162,25 +162,21 @@ impl Builder {
                 }
             }
             Mul => {
-                // One or two shifts are cheaper than a multiplier. Zeros at the end are a shift, too.
-                let factor = self.as_const(b).filter(|c| !c.is_zero()).cloned();
                 let shifted = |builder: &mut Self, value: Value, by: u64| {
                     let by = builder.constant(by, 32);
                     builder.binary(Shl, value, by)
                 };
-                if let Some((factor, low)) = factor.and_then(|c| Some((c.clone(), c.trailing_zeros()?))) {
-                    if factor.count_ones() <= 2 {
-                        let product = shifted(self, a, factor.bits() - 1);
-                        if factor.count_ones() == 1 {
-                            return product;
-                        }
-                        let rest = shifted(self, a, low);
-                        return self.binary(Add, product, rest);
-                    }
-                    if low > 0 {
-                        let odd = self.constant(factor >> low, width);
+                // Zeros at the end are a shift, and a shift and a sum are cheaper than a multiplier.
+                if let Some(factor) = self.as_const(b).cloned() {
+                    let zeros = factor.trailing_zeros().unwrap_or(0);
+                    if zeros > 0 {
+                        let odd = self.constant(factor >> zeros, width);
                         let product = self.binary(Mul, a, odd);
-                        return shifted(self, product, low);
+                        return shifted(self, product, zeros);
+                    }
+                    if factor.count_ones() == 2 {
+                        let high = shifted(self, a, factor.bits() - 1);
+                        return self.binary(Add, high, a);
                     }
                 }
                 // Multipliers have 18 bits: wider products are sums.
@@ -206,9 +202,10 @@ impl Builder {
             And => x.min(y),
             Or | Xor | Eq | Less => x.max(y),
             _ => width,
-        };
-        if needed.max(1) < width {
-            let (a, b) = (self.resize(a, needed.max(1)), self.resize(b, needed.max(1)));
+        }
+        .max(1);
+        if needed < width {
+            let (a, b) = (self.resize(a, needed), self.resize(b, needed));
             let low = self.binary(op, a, b);
             return if result == 1 { low } else { self.resize(low, width) };
         }
