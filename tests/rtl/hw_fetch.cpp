@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
         edge();
     }
     dut->wr_en = 0;
-    Expected<std::vector<uint8_t>> expected(3 + reads + log4(BUS_BYTES) + (whole ? 0 : log4(PART)));
+    Expected<std::vector<uint8_t>> expected(4 + reads + log4(BUS_BYTES) + (whole ? 0 : log4(PART)));
     int next = 0;
     for (int i = 0; i < 5000; i++) {
         dut->in_valid = i >= next && !rnd.one_in(4);

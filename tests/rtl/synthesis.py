@@ -95,11 +95,14 @@ def write_ports(out, name, parameters, *sources):
 
 
 def synthesize(netlist, *sources):
+    """Runs `synth_ecp5`. Synchronous resets that Yosys made of gates become gates again: their wires to flip-flops are the slowest."""
     from pyosys import libyosys
 
     design = libyosys.Design()
-    libyosys.run_pass(f"read_verilog -sv {' '.join(sources)}", design)
-    libyosys.run_pass(f"synth_ecp5 -abc9 -top top -json {netlist}", design)
+    for command in (f"read_verilog -sv {' '.join(sources)}", "synth_ecp5 -abc9 -top top -run :map_ffs",
+                    "select -set registered t:$_*DFF* %co1:+[Q] w:* %i", "select -set resets @registered %co1:+[R] t:$_SDFF* %i",
+                    "dffunmap -srst-only t:$_SDFF* @resets %d", f"synth_ecp5 -abc9 -top top -run map_ffs: -json {netlist}"):
+        libyosys.run_pass(command, design)
 
 
 def nextpnr(netlist, seed, *arguments):

@@ -2,10 +2,10 @@
 // memory, of `DEPTH` words, which it fills from the same writes. Bytes behind the end of the packet are not defined.
 //
 // Whole words are read (`PART` = `BUS_BYTES`), one a cycle: words = ceil((`BUS_BYTES` - 1 + `BYTES`) / `BUS_BYTES`) for a fetch. Latency
-// 3 + words + log4(`BUS_BYTES`), one fetch every `words` cycles.
+// 4 + words + log4(`BUS_BYTES`), one fetch every `words` cycles.
 //
 // Or parts of words are read, of `PART` bytes, a power of two from two on: parts = ceil(`BYTES` / `PART`) + 1 for a fetch. Latency
-// 3 + parts + log4(`BUS_BYTES`) + log4(`PART`), one fetch every `parts` cycles. There are fewer bits to choose from then.
+// 4 + parts + log4(`BUS_BYTES`) + log4(`PART`), one fetch every `parts` cycles. There are fewer bits to choose from then.
 module hw_fetch #(
     parameter int BUS_BYTES = 64,
     parameter int DEPTH = 512,
@@ -27,9 +27,19 @@ module hw_fetch #(
     localparam int N = $clog2(BUS_BYTES) - P;
     localparam int A = B + N;
 
+    // Fetches of several stages share the module: one of their offsets is chosen in the first cycle.
+    logic         valid;
+    logic [B-1:0] start;
+    logic [15:0]  offset;
+    always_ff @(posedge clk) begin
+        valid  <= in_valid;
+        start  <= in_start;
+        offset <= in_offset;
+    end
+
     // The first part's address, then those of the following ones.
     logic [A-1:0] part;
-    always_ff @(posedge clk) part <= in_valid ? (A'(in_start) << N) + A'(in_offset >> P) : part + 1'b1;
+    always_ff @(posedge clk) part <= valid ? (A'(start) << N) + A'(offset >> P) : part + 1'b1;
     logic [W-1:0] read, turned;
     hw_ram #(
         .WIDTH(W),
@@ -60,7 +70,7 @@ module hw_fetch #(
             // The offset within the first word waits until the last one is there.
             localparam int WAIT = 3 + WORDS;
             logic [WAIT*P-1:0] waiting;
-            always_ff @(posedge clk) waiting <= {waiting[(WAIT-1)*P-1:0], P'(in_offset)};
+            always_ff @(posedge clk) waiting <= {waiting[(WAIT-1)*P-1:0], P'(offset)};
             hw_extract #(
                 .WINDOW_BYTES(SPAN),
                 .BYTES(BYTES)
@@ -96,7 +106,7 @@ module hw_fetch #(
             logic [8*PART-1:0] bytes;
             logic [8*PART*PARTS-1:0] gathered;
             always_ff @(posedge clk) begin
-                if (in_valid) low <= P'(in_offset);
+                if (valid) low <= P'(offset);
                 waiting <= {waiting[(WAIT-1)*P-1:0], low};
                 earlier <= chosen;
             end

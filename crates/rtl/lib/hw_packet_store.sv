@@ -117,12 +117,14 @@ module hw_packet_store #(
 
     // The window that leaves.
     logic may_leave, may_leave_next;
+    logic leaves;  // One does; where there are gaps, it moves in the next cycle.
     logic [WORD_BITS-1:0] win_words;
     generate
         if (GAP == 1) begin : directly
             assign moves     = may_leave;
             assign win_soon  = 1'b0;
-            assign win_valid = complete && may_leave;
+            assign leaves    = complete && may_leave;
+            assign win_valid = leaves;
             assign stays_next = complete_next && !may_leave_next;
             assign {win_window, win_length, win_meta, win_start, win_words} =
                 {window, window_length, window_meta, window_start, window_words};
@@ -131,21 +133,22 @@ module hw_packet_store #(
             localparam int WINDOW_BITS = 8 * WINDOW_BYTES + LENGTH_BITS + META_BITS + B + WORD_BITS;
             logic waits, waits_next;
             logic [WINDOW_BITS-1:0] next, filled;
-            assign win_soon = waits_next && may_leave_next;
+            assign win_soon = leaves;
             assign waits_next = moves ? complete : waits;
-            assign stays_next = complete_next && waits_next && !may_leave_next;
+            assign stays_next = complete_next && waits_next && !leaves;
             assign filled = {window, window_length, window_meta, window_start, window_words};
             assign {win_window, win_length, win_meta, win_start, win_words} = next;
-            // `moves` is `!waits || may_leave`, and `win_valid` is `waits && may_leave`.
+            // `leaves` is `waits && may_leave`, and `moves` is `!waits || win_valid`.
             always_ff @(posedge clk) begin
                 waits     <= !rst && waits_next;
-                win_valid <= !rst && win_soon;
-                moves     <= rst || !waits_next || may_leave_next;
+                leaves    <= !rst && waits_next && may_leave_next;
+                win_valid <= !rst && leaves;
+                moves     <= rst || !waits_next || leaves;
             end
             for (genvar i = 0; i < WINDOW_BITS; i += 64) begin : lane
                 localparam int BITS = WINDOW_BITS - i < 64 ? WINDOW_BITS - i : 64;
                 logic lane_moves;  // `moves`, of these bits alone.
-                (* keep *) always_ff @(posedge clk) lane_moves <= rst || !waits_next || may_leave_next;
+                (* keep *) always_ff @(posedge clk) lane_moves <= rst || !waits_next || leaves;
                 always_ff @(posedge clk) if (lane_moves) next[i+:BITS] <= filled[i+:BITS];
             end
         end
@@ -207,23 +210,27 @@ module hw_packet_store #(
     logic [COUNT_BITS-1:0] flying, flying_next;
     logic [GAP_BITS-1:0]   gap, gap_next;
     logic crowded, nearly;  // As many windows are flying as may, or one fewer.
+    logic gap_low;  // The gap is over in the next cycle unless another window leaves.
     logic accept;  // A read command.
     logic landed;  // One freed a packet in the cycle before.
-    assign flying_next = flying + COUNT_BITS'(win_valid) - COUNT_BITS'(landed);
-    assign gap_next = win_valid || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
-    assign crowded_next = win_valid == landed ? crowded : win_valid && nearly;
-    assign may_leave_next = !crowded_next && gap_next == '0;
+    assign flying_next = flying + COUNT_BITS'(leaves) - COUNT_BITS'(landed);
+    assign gap_next = leaves || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
+    assign crowded_next = leaves == landed ? crowded : leaves && nearly;
+    // Where there are gaps, a window leaves only if none left in the cycle before.
+    assign may_leave_next = GAP == 1 ? !crowded_next : !leaves && gap_low && (landed || !crowded);
     always_ff @(posedge clk) begin
         landed <= !rst && accept && rd_free;
         if (rst) begin
             flying    <= '0;
             gap       <= '0;
+            gap_low   <= ALIGNED == 0;
             may_leave <= 1'b0;
             crowded   <= 1'b0;
             nearly    <= 1'b0;
         end else begin
             flying    <= flying_next;
             gap       <= gap_next;
+            gap_low   <= gap_next == GAP_BITS'(1) || (ALIGNED == 0 && gap_next == '0);
             crowded   <= crowded_next;
             nearly    <= flying_next == COUNT_BITS'(PACKETS - 1);
             may_leave <= may_leave_next;

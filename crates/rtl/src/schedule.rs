@@ -44,6 +44,9 @@ pub struct Schedule {
 /// The most bits that one register chooses.
 pub(crate) const CHOSEN_BITS: u32 = 64;
 
+/// The delay of the wires to the copies of a register.
+const COPYING: u32 = 100;
+
 /// The bits of choices that are as near to each other as what chooses them.
 const NARROW_BITS: u32 = 7;
 
@@ -375,9 +378,14 @@ impl Scheduler<'_> {
             };
             return (Time { stage, delay: 0 }, Time { stage: stage + latency, delay });
         }
-        // Copies of what chooses many bits are registers of the stage.
+        // Copies of what chooses many bits are registers of the stage. What is late in a stage has a register of its own before.
         let copied = wide_conditions(node).into_iter().filter(|cond| self.choosing[cond.index()]);
-        let registered = copied.map(|cond| self.ready[cond.index()].stage.max(self.egress) + 1).max().unwrap_or(0);
+        let registered = copied.map(|cond| {
+            let ready = self.ready[cond.index()];
+            let late = ready.delay + COPYING > self.target.stage_delay;
+            ready.stage.max(self.egress) + 1 + u32::from(late)
+        });
+        let registered = registered.max().unwrap_or(0);
         let first = first.max(Time { stage: registered, delay: 0 });
         let delay = self.delay(node);
         let fits = first.delay == 0 || first.delay + delay <= self.target.stage_delay;
@@ -391,7 +399,7 @@ impl Scheduler<'_> {
             return Some(match kind {
                 EngineKind::Fetch(Fetch { part, reads }) => {
                     let shift = if part < self.target.bus_bytes { log4(part) } else { 0 };
-                    3 + reads + log4(self.target.bus_bytes) + shift
+                    4 + reads + log4(self.target.bus_bytes) + shift
                 }
                 // A MAC takes a cycle for the subkey, and one to add it.
                 EngineKind::Cmac => 2 + self.engines.fold(kind).latency(),

@@ -71,7 +71,7 @@ impl Target {
     /// Words of a copy of the packet store from which fetches that begin in some stage read for so many cycles. What comes between
     /// a packet and its fetch is what the bus brings in the meantime.
     pub fn copy_words(&self, stage: u32, reads: u32, gap: u32) -> u32 {
-        (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + reads + 2 * gap + 8).next_power_of_two()
+        (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + reads + 2 * gap + 10).next_power_of_two()
     }
 
     /// What the chip has. LUTs are counted as ones with four inputs.

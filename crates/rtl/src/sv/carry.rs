@@ -21,8 +21,8 @@ const POINTERS: u64 = 8;
 /// Words of a delay line from which on it is block RAM.
 const BLOCK_WORDS: u32 = 33;
 
-/// Bits that one copy of an enable reaches, but for those of the last value.
-const ENABLE_BITS: u32 = 64;
+/// Bits that one copy of an enable reaches.
+const ENABLE_BITS: u32 = 32;
 
 /// A value that is to be at the output of a delay line.
 struct Waiting {
@@ -32,14 +32,22 @@ struct Waiting {
     from: (u32, u32),
 }
 
+/// The copies of a stage's enable.
+#[derive(Default)]
+struct Enables {
+    copies: u32,
+    /// Bits that the last copy can still reach.
+    free: u32,
+}
+
 /// All values that are carried.
 pub(super) struct Carrier<'a> {
     target: &'a Target,
     gap: u32,
     /// The first stage of the second of two pipelines, which a packet enters at any time; 0 for one pipeline.
     egress: u32,
-    /// The bits that take or hold a value at the end of a stage.
-    enabled: BTreeMap<u32, u32>,
+    /// By stage, the copies of its enable.
+    enabled: BTreeMap<u32, Enables>,
     /// By the stage that is left and that of the output.
     lines: BTreeMap<(u32, u32), Vec<Waiting>>,
     /// What carries each value, by its name without the stage.
@@ -59,6 +67,11 @@ impl<'a> Carrier<'a> {
         let mut cover = (from, from);
         let stages: Vec<u32> = stages.iter().copied().collect();
         for (i, stage) in stages.iter().copied().enumerate() {
+            if cover.0 == from && stage > from + 2 * gap {
+                // A delay line begins at a register: many bits go to one place there.
+                out.push_str(&self.register(name, width, (cover.1, cover.0), true));
+                cover = (from + 1, from + gap);
+            }
             if stage > cover.1 + gap {
                 // As late as possible, but with all uses that follow closely; where that leaves a choice, where others wait, too.
                 let last = stages[i..].iter().copied().take_while(|other| *other < stage + gap).last().unwrap_or(stage);
@@ -96,8 +109,20 @@ impl<'a> Carrier<'a> {
     }
 
     fn taken(&mut self, name: &str, width: u32, (at, next, signal): (u32, u32, u32), held: bool) -> String {
-        let condition = if self.gap > 1 && held { format!("if ({}) ", self.enable(at, width)) } else { String::new() };
-        format!("    always_ff @(posedge clk) {condition}{name}_{next} <= {name}_{signal};\n")
+        if self.gap == 1 || !held {
+            return format!("    always_ff @(posedge clk) {name}_{next} <= {name}_{signal};\n");
+        }
+        let mut out = String::new();
+        for low in (0..width).step_by(ENABLE_BITS as usize) {
+            let bits = ENABLE_BITS.min(width - low);
+            let enable = self.enable(at, bits);
+            let part = if bits == width { String::new() } else { format!("[{low}+:{bits}]") };
+            let _ = writeln!(
+                out,
+                "    always_ff @(posedge clk) if ({enable}) {name}_{next}{part} <= {name}_{signal}{part};"
+            );
+        }
+        out
     }
 
     /// Whether there is a packet in a stage, as a signal for so many bits.
@@ -105,10 +130,13 @@ impl<'a> Carrier<'a> {
         if !self.has_enables(stage) {
             return format!("valid_{stage}");
         }
-        let enabled = self.enabled.entry(stage).or_default();
-        let copy = *enabled / ENABLE_BITS;
-        *enabled += bits;
-        format!("enables_{stage}[{copy}]")
+        let enables = self.enabled.entry(stage).or_default();
+        if bits > enables.free {
+            enables.copies += 1;
+            enables.free = ENABLE_BITS;
+        }
+        enables.free = enables.free.saturating_sub(bits);
+        format!("enables_{stage}[{}]", enables.copies - 1)
     }
 
     /// Whether it is known a cycle before whether there is a packet in a stage.
@@ -119,11 +147,10 @@ impl<'a> Carrier<'a> {
     /// For each stage, registers that say whether there is a packet, each for some of the bits that depend on it. Synthesis must not merge them.
     pub(super) fn enables(&self) -> String {
         let mut out = String::new();
-        for (stage, bits) in &self.enabled {
-            let copies = bits.div_ceil(ENABLE_BITS);
+        for (stage, Enables { copies, .. }) in &self.enabled {
             let soon = if *stage == 0 { "in_soon".to_string() } else { format!("valid_{}", stage - 1) };
             let _ = writeln!(out, "    logic [{}:0] enables_{stage};", copies - 1);
-            for copy in 0..copies {
+            for copy in 0..*copies {
                 let _ = writeln!(
                     out,
                     "    (* keep *) always_ff @(posedge clk) enables_{stage}[{copy}] <= !{} && {soon};",
