@@ -15,15 +15,16 @@ int main(int argc, char** argv) {
     const int bus = BUS_BYTES, longest = (1 << OFFSET_BITS) - 20;
     std::deque<Packet> waiting;
     std::deque<Bits> words(3);  // What is to be put on `in_word`.
-    Expected<Bits> expected(3);
+    Expected<Bits> expected(4);
     int index = 0;
+    bool popped = false;  // In the cycle before: its edits leave in this one.
     dut->in_valid = 0;
     dut->step_valid = 0;
     dut->step_pop = 0;
     reset(dut);
     for (int i = 0; i < 20000; i++) {
         // Edits of another packet.
-        dut->in_valid = waiting.size() < PACKETS && rnd.chance(40);
+        dut->in_valid = waiting.size() + popped < PACKETS && rnd.chance(40);
         if (dut->in_valid) {
             Packet packet{cycle, Bytes(rnd.below(longest)), {}};
             if (rnd.one_in(8)) packet.before.clear();
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
             index++;
             if (dut->step_pop) waiting.pop_front(), index = 0;
         }
+        popped = dut->step_pop;
         words.push_back(word);
         put(dut->in_word, words[words.size() - 3]);
         words.pop_front();

@@ -115,7 +115,7 @@ def nextpnr(netlist, seed, *arguments):
 def place(label, name, parameters, sources, seeds, megahertz=250, router="router1"):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    The placer aims at so many megahertz. `router2` is for large designs."""
+    They aim at so many megahertz: what is later is routed again. `router2` is for large designs."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -127,7 +127,7 @@ def place(label, name, parameters, sources, seeds, megahertz=250, router="router
     clocks = []
     for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
-        nextpnr(netlist, seed, "--freq", str(megahertz), "--router", router, "--report", os.path.relpath(report))
+        nextpnr(netlist, seed, "--freq", str(megahertz), "--router", router, "--tmg-ripup", "--report", os.path.relpath(report))
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]

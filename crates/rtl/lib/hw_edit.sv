@@ -2,9 +2,10 @@
 // as received; each packet has `EDITS` of them, of which those with their bit in `in_enable` happen. Edits of a packet do not
 // overlap. Edit e has `SIZES[8*e+:8]` bytes, the first in the highest bits; edit 0 is in the lowest bits of all ports.
 //
-// Edits of at most `PACKETS` packets wait. `step_valid` says in cycle t that a word is read, `step_index` which one of its packet, and
-// `step_pop` that it is the packet's last one, or that none is read of it. The word itself is `in_word` in cycle t + 2, its first
-// byte in the lowest bits; it leaves in cycle t + 3. One word a cycle. Edits must be written three cycles before their packet's first step.
+// Edits of at most `PACKETS` packets wait, those of a packet until the cycle behind its last step. `step_valid` says in cycle t that
+// a word is read, `step_index` which one of its packet, and `step_pop` that it is the packet's last one, or that none is read of it.
+// The word itself is `in_word` in cycle t + 2, its first byte in the lowest bits; it leaves in cycle t + 4. One word a cycle. Edits
+// must be written three cycles before their packet's first step.
 module hw_edit #(
     parameter int BUS_BYTES = 64,
     parameter int OFFSET_BITS = 14,
@@ -33,6 +34,17 @@ module hw_edit #(
         for (integer e = 0; e < edit; e++) start_of = start_of + 8 * 32'(SIZES[8*e+:8]);
     endfunction
 
+    // Steps and words have a register first.
+    logic                   valid, pop;
+    logic [INDEX_BITS-1:0]  index;
+    logic [8*BUS_BYTES-1:0] read;
+    always_ff @(posedge clk) begin
+        valid <= step_valid;
+        pop   <= !rst && step_pop;
+        index <= step_index;
+        read  <= in_word;
+    end
+
     logic room, there;
     logic [EDITS-1:0]             enable;
     logic [EDITS*OFFSET_BITS-1:0] offset;
@@ -47,7 +59,7 @@ module hw_edit #(
         .in_ready(room),
         .in_data({in_enable, in_offset, in_data}),
         .out_valid(there),
-        .out_ready(step_pop),
+        .out_ready(pop),
         .out_data({enable, offset, data})
     );
 
@@ -65,7 +77,7 @@ module hw_edit #(
             assign at   = offset[e*OFFSET_BITS+:OFFSET_BITS];
             assign word = INDEX_BITS'(at >> L);
 
-            // Cycle t + 1: whether it is in this word, and its bytes, turned by the offset's lowest two bits.
+            // Cycle t + 2: whether it is in this word, and its bytes, turned by the offset's lowest two bits.
             logic                 begins, continues;
             logic [L-1:0]         low;
             logic [8*D-1:0]       lanes, turned1, turned2;
@@ -74,8 +86,8 @@ module hw_edit #(
                 else assign lanes[8*i+:8] = 8'd0;
             end
             always_ff @(posedge clk) begin
-                begins    <= step_valid && enable[e] && word == step_index;
-                continues <= step_valid && enable[e] && word + 1'b1 == step_index;
+                begins    <= valid && enable[e] && word == index;
+                continues <= valid && enable[e] && word + 1'b1 == index;
                 low       <= at[L-1:0];
             end
             if (TURN == 1) begin : two
@@ -92,7 +104,7 @@ module hw_edit #(
                         default: turned1 <= {lanes[8*D-25:0], lanes[8*D-1-:24]};
                     endcase
                 end
-                // Cycle t + 2: turned by the other bits.
+                // Cycle t + 3: turned by the other bits.
                 if (TURN == 2) begin : four
                     always_ff @(posedge clk) turned2 <= turned1;
                 end else if (TURN == 3) begin : eight
@@ -119,7 +131,7 @@ module hw_edit #(
         end
         for (genvar i = 0; i < BUS_BYTES; i++) begin : merge
             always_ff @(posedge clk) begin
-                out_word[8*i+:8] <= in_word[8*i+:8];
+                out_word[8*i+:8] <= read[8*i+:8];
                 for (int e = 0; e < EDITS; e++) if (masks[e*BUS_BYTES+i]) out_word[8*i+:8] <= bytes[8*(e*BUS_BYTES+i)+:8];
             end
         end

@@ -214,16 +214,18 @@ module hw_exact #(
             );
         end else begin : in_parts
             localparam int PART_BITS = (DATA_BITS + PARTS - 1) / PARTS;
-            logic [$clog2(PARTS)-1:0]       part, wr_part;
+            logic [$clog2(PARTS)-1:0]       part, next_part, wr_part;
             logic [PARTS*PART_BITS-1:0]     wr_parts;
-            logic [PART_BITS-1:0]           last;
+            logic [PART_BITS-1:0]           last, written;
             logic [(PARTS-1)*PART_BITS-1:0] earlier;
             assign wr_parts = (PARTS * PART_BITS)'(wr_data[DATA_BITS-1:0]);
             assign out_data = DATA_BITS'({last, earlier});
             always_ff @(posedge clk) begin
-                part    <= valids[DATA_READ-1] ? '0 : part + 1'b1;
-                wr_part <= writing[HOLD-PARTS-1] ? '0 : wr_part + 1'b1;
-                earlier <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
+                part      <= valids[DATA_READ-1] ? '0 : part + 1'b1;
+                next_part <= writing[HOLD-PARTS-2] ? '0 : next_part + 1'b1;
+                wr_part   <= next_part;
+                written   <= wr_parts[PART_BITS*next_part+:PART_BITS];
+                earlier   <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
             end
             hw_ram #(
                 .WIDTH(PART_BITS),
@@ -235,7 +237,7 @@ module hw_exact #(
                 .rd_data(last),
                 .wr_en(|writing[HOLD-1-:PARTS]),
                 .wr_addr({wr_part, wr_addr}),
-                .wr_data(wr_parts[PART_BITS*wr_part+:PART_BITS])
+                .wr_data(written)
             );
         end
     endgenerate

@@ -203,8 +203,8 @@ module hw_join #(
         room <= !rst && held < 5'd15;
     end
 
-    // The words turn, a multiplexer of four a stage, and what belongs to their steps goes with them.
-    localparam int STAGES = (L + 1) / 2;
+    // The words have a register and then turn, a multiplexer of four a stage, and what belongs to their steps goes with them.
+    localparam int STAGES = 1 + (L + 1) / 2;
     localparam int C = L + BYTES_BITS + META_BITS + L + 4;
     logic [(STAGES+1)*W-1:0] words;
     logic [(STAGES+1)*C-1:0] steps;
@@ -228,25 +228,25 @@ module hw_join #(
                 step_q <= step;
                 if (rst) step_q[1:0] <= '0;
             end
-            logic [W-1:0] by1, by2, by3;
-            assign by1 = rotated(from, 4 ** s);
-            assign by2 = rotated(from, 2 * 4 ** s);
-            assign by3 = rotated(from, 3 * 4 ** s);
-            for (genvar i = 0; i < W; i += 64) begin : lane
-                localparam int BITS = W - i < 64 ? W - i : 64;
-                logic [1:0] digit;  // Of these bits alone.
-                if (s == 0) begin : taken
-                    (* keep *) always_ff @(posedge clk) if (job_take) digit <= job_turn[1:0];
-                end else begin : passed
-                    (* keep *) always_ff @(posedge clk) digit <= 2'(steps[s*C-1-:L] >> 2 * s);
+            if (s == 0) begin : taken
+                always_ff @(posedge clk) to <= from;
+            end else begin : turned
+                logic [W-1:0] by1, by2, by3;
+                assign by1 = rotated(from, 4 ** (s - 1));
+                assign by2 = rotated(from, 2 * 4 ** (s - 1));
+                assign by3 = rotated(from, 3 * 4 ** (s - 1));
+                for (genvar i = 0; i < W; i += 64) begin : lane
+                    localparam int BITS = W - i < 64 ? W - i : 64;
+                    logic [1:0] digit;  // Of these bits alone.
+                    (* keep *) always_ff @(posedge clk) digit <= 2'(steps[s*C-1-:L] >> 2 * (s - 1));
+                    always_ff @(posedge clk)
+                        case (digit)
+                            2'd0: to[i+:BITS] <= from[i+:BITS];
+                            2'd1: to[i+:BITS] <= by1[i+:BITS];
+                            2'd2: to[i+:BITS] <= by2[i+:BITS];
+                            default: to[i+:BITS] <= by3[i+:BITS];
+                        endcase
                 end
-                always_ff @(posedge clk)
-                    case (digit)
-                        2'd0: to[i+:BITS] <= from[i+:BITS];
-                        2'd1: to[i+:BITS] <= by1[i+:BITS];
-                        2'd2: to[i+:BITS] <= by2[i+:BITS];
-                        default: to[i+:BITS] <= by3[i+:BITS];
-                    endcase
             end
         end
     endgenerate

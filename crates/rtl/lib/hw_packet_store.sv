@@ -15,7 +15,7 @@
 // command two cycles later or more. Those of at most `COMMANDS` (a power of two) commands wait.
 //
 // A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
-// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` five.
+// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` six.
 module hw_packet_store #(
     parameter int BUS_BYTES = 64,
     parameter int WINDOW_BYTES = 128,
@@ -332,10 +332,12 @@ module hw_packet_store #(
             assign unused = &{1'b0, edit_valid, edit_enable, edit_offset, edit_data};
         end else begin : changed
             logic nothing;  // A command without words.
+            logic read_valid_q;
             logic [WORD_BITS-1:0] index;
             always_ff @(posedge clk) begin
-                nothing    <= !rst && accept && rd_words == '0;
-                word_valid <= !rst && read_valid;
+                nothing      <= !rst && accept && rd_words == '0;
+                read_valid_q <= !rst && read_valid;
+                word_valid   <= !rst && read_valid_q;
                 if (accept) index <= rd_first;
                 else if (issue) index <= index + 1'b1;
             end
