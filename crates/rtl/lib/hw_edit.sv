@@ -51,7 +51,8 @@ module hw_edit #(
     logic [DATA_BITS-1:0]         data;
     hw_fifo #(
         .WIDTH(EDITS + EDITS * OFFSET_BITS + DATA_BITS),
-        .DEPTH(PACKETS)
+        .DEPTH(PACKETS),
+        .ROOM(1'b1)
     ) edits (
         .clk,
         .rst,

@@ -2,10 +2,13 @@
 //
 // Up to 32 words are distributed RAM, and a word is at the output one cycle after its write. More (or `BLOCK`) are block RAM with an
 // output register, and a word is at the output three cycles after its write.
+//
+// With `ROOM`, words come only when there is room for them, and `in_ready` does not matter.
 module hw_fifo #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,
-    parameter bit BLOCK = DEPTH > 32
+    parameter bit BLOCK = DEPTH > 32,
+    parameter bit ROOM = 1'b0
 ) (
     input  logic             clk,
     input  logic             rst,
@@ -21,7 +24,7 @@ module hw_fifo #(
     logic [B-1:0] wr_ptr, rd_ptr;
     logic [B:0]   count;      // Words in the memory.
     logic         put, take;  // A word enters, or leaves, the memory. Both may be known late in a cycle.
-    assign put = in_valid && in_ready;
+    assign put = in_valid && (ROOM || in_ready);
 
     // What follows from a word that enters and one that leaves is prepared: whether there is a word to read, whether it is the only one,
     // whether one more is all that there is room for.

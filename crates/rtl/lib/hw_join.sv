@@ -267,7 +267,8 @@ module hw_join #(
             logic [8*HEADER_BYTES-1:0] waiting;
             hw_fifo #(
                 .WIDTH(8 * HEADER_BYTES),
-                .DEPTH(HEADERS)
+                .DEPTH(HEADERS),
+                .ROOM(1'b1)
             ) headers (
                 .clk,
                 .rst,
@@ -306,8 +307,8 @@ module hw_join #(
             logic                   some;
             logic [W-1:0]           waiting;
             assign next = {header, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
-            assign some = left != '0;
             always_ff @(posedge clk) begin
+                some <= !rst && (header_valid ? header_bytes != '0 : T'(left) > T'(BUS_BYTES));
                 if (rst) left <= '0;
                 else if (header_valid) left <= header_bytes;
                 else left <= T'(left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(left) - T'(BUS_BYTES));
@@ -322,7 +323,8 @@ module hw_join #(
             end
             hw_fifo #(
                 .WIDTH(W),
-                .DEPTH(HEADERS << K)
+                .DEPTH(HEADERS << K),
+                .ROOM(1'b1)
             ) headers (
                 .clk,
                 .rst,
@@ -380,7 +382,8 @@ module hw_join #(
     end
     hw_fifo #(
         .WIDTH(W + BYTES_BITS + 1 + META_BITS),
-        .DEPTH(16)
+        .DEPTH(16),
+        .ROOM(1'b1)
     ) packets (
         .clk,
         .rst,

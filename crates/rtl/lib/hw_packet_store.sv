@@ -242,7 +242,8 @@ module hw_packet_store #(
     logic [WORD_BITS-1:0] length;
     hw_fifo #(
         .WIDTH(WORD_BITS),
-        .DEPTH(PACKETS)
+        .DEPTH(PACKETS),
+        .ROOM(1'b1)
     ) lengths (
         .clk,
         .rst,
@@ -364,7 +365,8 @@ module hw_packet_store #(
     endgenerate
     hw_fifo #(
         .WIDTH(8 * BUS_BYTES),
-        .DEPTH(16)
+        .DEPTH(16),
+        .ROOM(1'b1)
     ) words_out (
         .clk,
         .rst,

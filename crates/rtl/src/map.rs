@@ -189,8 +189,8 @@ impl Map {
             MemoryKind::Exact { hold, .. } => hold,
             _ => 0,
         });
-        // The last memory is written so many cycles later than the first.
-        let hold = holds.fold(4, u32::max) as usize + memories - 1;
+        // The last memory is written so many cycles later than a write comes.
+        let hold = holds.fold(4, u32::max) as usize + memories;
         let index_bits = usize::BITS - (memories - 1).max(1).leading_zeros();
         let mut out = String::new();
         let _ = write!(
@@ -202,20 +202,20 @@ impl Map {
              logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
              logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
              assign bus_word = bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] < 10'd{memory_words};\n    \
-             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1 && bus_wr_addr[11:2] < 10'd{memories};\n",
+             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1 && bus_wr_addr[11:2] < 10'd{memories};\n    \
+             logic bus_word_1 = 1'b0, bus_address_1 = 1'b0;\n    logic [{}:0] bus_index_1;\n    always_ff @(posedge clk) begin\n        \
+             bus_word_1 <= bus_word;\n        bus_address_1 <= bus_address;\n        bus_index_1 <= bus_wr_addr[{}:2];\n    end\n",
             bits - 1,
             objects - 1,
             memories - 1,
             usize::BITS - hold.leading_zeros() - 1,
             object_words - 1,
             objects - 1,
+            index_bits - 1,
+            index_bits + 1,
         );
-        let (mut word, mut address, mut index, mut data) = (
-            "bus_word".to_string(),
-            "bus_address".to_string(),
-            format!("bus_wr_addr[{}:2]", index_bits + 1),
-            "bus_wr_data".to_string(),
-        );
+        let [mut word, mut address, mut index, mut data] =
+            ["bus_word_1", "bus_address_1", "bus_index_1", "bus_wr_data_1"].map(str::to_string);
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
             let words = data_bits.div_ceil(32);

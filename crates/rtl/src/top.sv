@@ -163,7 +163,8 @@ module @NAME@ #(
     logic [VERDICT_BITS-1:0] order;
     hw_fifo #(
         .WIDTH(VERDICT_BITS),
-        .DEPTH(@VERDICTS@)
+        .DEPTH(@VERDICTS@),
+        .ROOM(1'b1)
     ) verdicts (
         .clk,
         .rst(resets[1]),
