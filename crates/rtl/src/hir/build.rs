@@ -12,6 +12,9 @@ use super::{Binary, Design, Input, Node, Op, Value};
 /// Products of more bits are computed in parts.
 const MULTIPLIER_BITS: u32 = 18;
 
+/// The most shifted operands that a product with a constant is a sum of. Multipliers are at few places of a chip, and far from most logic.
+const PRODUCT_TERMS: usize = 6;
+
 /// A design under construction.
 #[derive(Debug)]
 pub struct Builder {
@@ -166,7 +169,7 @@ impl Builder {
                     let by = builder.constant(by, 32);
                     builder.binary(Shl, value, by)
                 };
-                // Zeros at the end are a shift, and a shift and a sum are cheaper than a multiplier.
+                // Zeros at the end are a shift.
                 if let Some(factor) = self.as_const(b).cloned() {
                     let zeros = factor.trailing_zeros().unwrap_or(0);
                     if zeros > 0 {
@@ -174,9 +177,16 @@ impl Builder {
                         let product = self.binary(Mul, a, odd);
                         return shifted(self, product, zeros);
                     }
-                    if factor.count_ones() == 2 {
-                        let high = shifted(self, a, factor.bits() - 1);
-                        return self.binary(Add, high, a);
+                    let (plus, minus) = terms(&factor);
+                    if plus.len() + minus.len() <= PRODUCT_TERMS {
+                        let bits = width.min(self.design.significant(a) + factor.bits() as u32).max(1);
+                        let a = self.resize(a, bits);
+                        let [plus, minus] = [plus, minus].map(|powers| {
+                            let terms = powers.into_iter().map(|power| shifted(self, a, power)).collect();
+                            self.sum(terms, bits)
+                        });
+                        let product = self.binary(Sub, plus, minus);
+                        return self.resize(product, width);
                     }
                 }
                 // Multipliers have 18 bits: wider products are sums.
@@ -210,6 +220,18 @@ impl Builder {
             return if result == 1 { low } else { self.resize(low, width) };
         }
         self.pure(Op::Binary(op, a, b), result)
+    }
+
+    /// The sum of values of so many bits, by a tree.
+    fn sum(&mut self, mut values: Vec<Value>, bits: u32) -> Value {
+        while values.len() > 1 {
+            values = values
+                .chunks(2)
+                .map(|pair| pair.iter().copied().reduce(|a, b| self.binary(Binary::Add, a, b)))
+                .map(|sum| sum.expect("a chunk has values"))
+                .collect();
+        }
+        values.pop().unwrap_or_else(|| self.constant(0u32, bits))
     }
 
     fn are_complements(&self, a: Value, b: Value) -> bool {
@@ -498,6 +520,27 @@ pub(crate) fn rewrite(
     (b.design, places)
 }
 
+/// A number as powers of two that are added and subtracted: its ones, or its digits 1 and -1 if those are fewer (canonical signed digits).
+fn terms(number: &BigUint) -> (Vec<u64>, Vec<u64>) {
+    let ones: Vec<u64> = (0..number.bits()).filter(|bit| number.bit(*bit)).collect();
+    let (mut plus, mut minus) = (Vec::new(), Vec::new());
+    let (mut left, mut power) = (number.clone(), 0);
+    while !left.is_zero() {
+        if left.bit(0) {
+            if left.bit(1) {
+                minus.push(power);
+                left += 1u32;
+            } else {
+                plus.push(power);
+                left -= 1u32;
+            }
+        }
+        left >>= 1u32;
+        power += 1;
+    }
+    if ones.len() <= plus.len() + minus.len() { (ones, Vec::new()) } else { (plus, minus) }
+}
+
 /// The meaning of an operation on two values of `width` and `right` bits.
 pub(crate) fn evaluate(op: Binary, a: &BigUint, b: &BigUint, width: u32, right: u32) -> BigUint {
     let (op, left) = match op {
@@ -536,6 +579,55 @@ mod tests {
         assert_eq!((b.width(chosen), b.design.significant(chosen)), (64, 9));
         let widths = b.design.nodes.iter().filter(|node| !matches!(node.op, Op::Const(_) | Op::Concat(_)));
         assert_eq!(widths.map(|node| node.width).max(), Some(17));
+    }
+
+    /// A value, of one whose every window is `input`.
+    fn value_of(design: &Design, value: Value, input: &BigUint) -> BigUint {
+        let of = |v: &Value| value_of(design, *v, input);
+        let width = |v: &Value| design[*v].width;
+        let mask = |bits: u32| (BigUint::one() << bits) - 1u32;
+        match &design[value].op {
+            Op::Const(bits) => bits.clone(),
+            Op::Window { .. } => input.clone(),
+            Op::Slice { arg, lo } => (of(arg) >> *lo) & mask(design[value].width),
+            Op::Concat(parts) => parts.iter().fold(BigUint::zero(), |all, part| (all << width(part)) | of(part)),
+            Op::Binary(op, a, b) => evaluate(*op, &of(a), &of(b), width(a), width(b)),
+            other => panic!("not in a product: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn products_with_few_digits_are_sums() {
+        for (factor, sums) in
+            [(96u64, true), (3, true), (15_625, true), (61_115, true), (255, true), (0x5555_5555, false)]
+        {
+            let mut builder = Builder::default();
+            let b = &mut builder;
+            let start = b.constant(0u32, 16);
+            let (bytes, constant) = (b.window(start, 0, 16), b.constant(factor, 64));
+            let wide = b.resize(bytes, 64);
+            let product = b.binary(Binary::Mul, wide, constant);
+            assert!(!sums || b.design.significant(product) <= 16 + 64 - factor.leading_zeros());
+            let multiplies = b.design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..)));
+            assert_eq!(multiplies, !sums, "{factor}");
+            for input in [0u64, 1, 2, 0x1234, 0x7fff, 0x8000, 0xffff] {
+                let value = value_of(&b.design, product, &BigUint::from(input));
+                assert_eq!(value, BigUint::from(input * factor), "{input} * {factor}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_that_overflow_are_sums() {
+        let mut builder = Builder::default();
+        let b = &mut builder;
+        let start = b.constant(0u32, 16);
+        let (bytes, constant) = (b.window(start, 0, 16), b.constant(61_115u32, 16));
+        let product = b.binary(Binary::Mul, bytes, constant);
+        for input in [3u32, 0x8001, 0xffff] {
+            let value = value_of(&b.design, product, &BigUint::from(input));
+            assert_eq!(value, BigUint::from((u64::from(input) * 61_115) & 0xffff));
+        }
     }
 
     #[test]
