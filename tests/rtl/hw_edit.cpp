@@ -15,16 +15,16 @@ int main(int argc, char** argv) {
     const int bus = BUS_BYTES, longest = (1 << OFFSET_BITS) - 20;
     std::deque<Packet> waiting;
     std::deque<Bits> words(3);  // What is to be put on `in_word`.
-    Expected<Bits> expected(4);
+    Expected<Bits> expected(5);
     int index = 0;
-    bool popped = false;  // In the cycle before: its edits leave in this one.
+    std::deque<bool> popped(2);  // In the two cycles before: those edits have not left yet.
     dut->in_valid = 0;
     dut->step_valid = 0;
     dut->step_pop = 0;
     reset(dut);
     for (int i = 0; i < 20000; i++) {
         // Edits of another packet.
-        dut->in_valid = waiting.size() + popped < PACKETS && rnd.chance(40);
+        dut->in_valid = waiting.size() + popped[0] + popped[1] < PACKETS && rnd.chance(40);
         if (dut->in_valid) {
             Packet packet{cycle, Bytes(rnd.below(longest)), {}};
             if (rnd.one_in(8)) packet.before.clear();
@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
             index++;
             if (dut->step_pop) waiting.pop_front(), index = 0;
         }
-        popped = dut->step_pop;
+        popped.push_back(dut->step_pop);
+        popped.pop_front();
         words.push_back(word);
         put(dut->in_word, words[words.size() - 3]);
         words.pop_front();

@@ -2,9 +2,9 @@
 // as received; each packet has `EDITS` of them, of which those with their bit in `in_enable` happen. Edits of a packet do not
 // overlap. Edit e has `SIZES[8*e+:8]` bytes, the first in the highest bits; edit 0 is in the lowest bits of all ports.
 //
-// Edits of at most `PACKETS` packets wait, those of a packet until the cycle behind its last step. `step_valid` says in cycle t that
+// Edits of at most `PACKETS` packets wait, those of a packet until two cycles behind its last step. `step_valid` says in cycle t that
 // a word is read, `step_index` which one of its packet, and `step_pop` that it is the packet's last one, or that none is read of it.
-// The word itself is `in_word` in cycle t + 2, its first byte in the lowest bits; it leaves in cycle t + 4. One word a cycle. Edits
+// The word itself is `in_word` in cycle t + 2, its first byte in the lowest bits; it leaves in cycle t + 5. One word a cycle. Edits
 // must be written three cycles before their packet's first step.
 module hw_edit #(
     parameter int BUS_BYTES = 64,
@@ -34,15 +34,15 @@ module hw_edit #(
         for (integer e = 0; e < edit; e++) start_of = start_of + 8 * 32'(SIZES[8*e+:8]);
     endfunction
 
-    // Steps and words have a register first.
-    logic                   valid, pop;
-    logic [INDEX_BITS-1:0]  index;
-    logic [8*BUS_BYTES-1:0] read;
+    // Steps and words have two registers first: edits may wait far from the packet store.
+    logic                   valid, pop, valid_1, pop_1;
+    logic [INDEX_BITS-1:0]  index, index_1;
+    logic [8*BUS_BYTES-1:0] read, read_1;
     always_ff @(posedge clk) begin
-        valid <= step_valid;
-        pop   <= !rst && step_pop;
-        index <= step_index;
-        read  <= in_word;
+        {valid_1, index_1, read_1} <= {step_valid, step_index, in_word};
+        {valid, index, read}       <= {valid_1, index_1, read_1};
+        pop_1 <= !rst && step_pop;
+        pop   <= !rst && pop_1;
     end
 
     logic room, there;
@@ -78,7 +78,7 @@ module hw_edit #(
             assign at   = offset[e*OFFSET_BITS+:OFFSET_BITS];
             assign word = INDEX_BITS'(at >> L);
 
-            // Cycle t + 2: whether it is in this word, and its bytes, turned by the offset's lowest two bits.
+            // Cycle t + 3: whether it is in this word, and its bytes, turned by the offset's lowest two bits.
             logic                 begins, continues;
             logic [L-1:0]         low;
             logic [8*D-1:0]       lanes, turned1, turned2;
@@ -105,7 +105,7 @@ module hw_edit #(
                         default: turned1 <= {lanes[8*D-25:0], lanes[8*D-1-:24]};
                     endcase
                 end
-                // Cycle t + 3: turned by the other bits.
+                // Cycle t + 4: turned by the other bits.
                 if (TURN == 2) begin : four
                     always_ff @(posedge clk) turned2 <= turned1;
                 end else if (TURN == 3) begin : eight

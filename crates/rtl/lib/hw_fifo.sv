@@ -69,9 +69,10 @@ module hw_fifo #(
             (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
             // From the memory through its read port to the output register; a stage moves when the next is free.
             logic [WIDTH-1:0] read;
-            logic             read_valid, move;
+            logic             read_valid, read_valid_next, move, free;  // `free`: a stage has no word.
             assign move = !out_valid || out_ready;
-            assign take = filled && (!read_valid || move);
+            assign take = filled && (free || out_ready);
+            assign read_valid_next = take || (read_valid && !move);
             always_ff @(posedge clk) begin
                 if (put) memory[wr_ptr] <= in_data;
                 if (take) read <= memory[rd_ptr];
@@ -79,10 +80,11 @@ module hw_fifo #(
                 if (rst) begin
                     read_valid <= 1'b0;
                     out_valid  <= 1'b0;
+                    free       <= 1'b1;
                 end else begin
-                    if (take) read_valid <= 1'b1;
-                    else if (move) read_valid <= 1'b0;
+                    read_valid <= read_valid_next;
                     if (move) out_valid <= read_valid;
+                    free <= !read_valid_next || (move && !read_valid);
                 end
             end
         end

@@ -15,7 +15,7 @@
 // command two cycles later or more. Those of at most `COMMANDS` (a power of two) commands wait.
 //
 // A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
-// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` six.
+// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` seven.
 module hw_packet_store #(
     parameter int BUS_BYTES = 64,
     parameter int WINDOW_BYTES = 128,
@@ -333,12 +333,11 @@ module hw_packet_store #(
             assign unused = &{1'b0, edit_valid, edit_enable, edit_offset, edit_data};
         end else begin : changed
             logic nothing;  // A command without words.
-            logic read_valid_q;
+            logic [1:0] read_valids;
             logic [WORD_BITS-1:0] index;
             always_ff @(posedge clk) begin
-                nothing      <= !rst && accept && rd_words == '0;
-                read_valid_q <= !rst && read_valid;
-                word_valid   <= !rst && read_valid_q;
+                nothing <= !rst && accept && rd_words == '0;
+                {word_valid, read_valids} <= rst ? '0 : {read_valids, read_valid};
                 if (accept) index <= rd_first;
                 else if (issue) index <= index + 1'b1;
             end
