@@ -189,8 +189,8 @@ impl Map {
             MemoryKind::Exact { hold, .. } => hold,
             _ => 0,
         });
-        // The last memory is written so many cycles later than a write comes.
-        let hold = holds.fold(4, u32::max) as usize + memories;
+        // The last memory is written so many cycles later than the first.
+        let hold = holds.fold(4, u32::max) as usize + memories - 1;
         let index_bits = usize::BITS - (memories - 1).max(1).leading_zeros();
         let mut out = String::new();
         let _ = write!(
@@ -198,13 +198,15 @@ impl Map {
             "    // The register map.\n    logic [{}:0] bus_data, bus_answer;\n    logic [{}:0] object_valid, object_asks, \
              object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
-             logic bus_put, bus_word, bus_address;\n    // Objects are written two cycles later, and read one.\n    \
+             // A write has a register, and then what it means. None comes in the meantime.\n    \
+             logic bus_put, bus_word, bus_address;\n    logic [15:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
+             // Objects are written three cycles later, and read one.\n    \
              logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
-             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    assign bus_put = bus_wr_en && bus_wr_ready && !rst;\n    \
-             assign bus_word = bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] < 10'd{memory_words};\n    \
-             assign bus_address = bus_put && bus_wr_addr[15:12] == 4'd1 && bus_wr_addr[11:2] < 10'd{memories};\n    \
+             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    \
+             assign bus_word = bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] < 10'd{memory_words};\n    \
+             assign bus_address = bus_put && bus_put_addr[15:12] == 4'd1 && bus_put_addr[11:2] < 10'd{memories};\n    \
              logic bus_word_1 = 1'b0, bus_address_1 = 1'b0;\n    logic [{}:0] bus_index_1;\n    always_ff @(posedge clk) begin\n        \
-             bus_word_1 <= bus_word;\n        bus_address_1 <= bus_address;\n        bus_index_1 <= bus_wr_addr[{}:2];\n    end\n",
+             bus_word_1 <= bus_word;\n        bus_address_1 <= bus_address;\n        bus_index_1 <= bus_put_addr[{}:2];\n    end\n",
             bits - 1,
             objects - 1,
             memories - 1,
@@ -276,23 +278,25 @@ impl Map {
         }
         let _ = write!(
             out,
-            "    always_ff @(posedge clk) begin\n        if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) \
-             bus_holds <= bus_holds - 1'b1;\n        bus_wr_ready <= !bus_address && bus_holds <= {0}'d1;\n        if (rst) begin\n            \
-             bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n        bus_wr_data_1 <= bus_wr_data;\n",
+            "    always_ff @(posedge clk) begin\n        bus_put <= bus_wr_en && bus_wr_ready && !rst;\n        \
+             bus_put_addr <= bus_wr_addr;\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
+             if (bus_address_1) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
+             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && !bus_put && !bus_address_1 && bus_holds <= {0}'d1;\n        \
+             if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
             usize::BITS - hold.leading_zeros()
         );
         for word in 0..object_words {
             let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
-                "        data_put[{word}] <= bus_put && bus_wr_addr[15:12] == 4'd0 && bus_wr_addr[11:2] == 10'd{word};\n        \
+                "        data_put[{word}] <= bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] == 10'd{word};\n        \
                  if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
             );
         }
         for number in 0..self.objects.len() {
             let _ = writeln!(
                 out,
-                "        object_put[{number}] <= bus_put && bus_wr_addr[15:12] == 4'd2 && bus_wr_addr[11:2] == 10'd{number};"
+                "        object_put[{number}] <= bus_put && bus_put_addr[15:12] == 4'd2 && bus_put_addr[11:2] == 10'd{number};"
             );
         }
         out.push_str(
@@ -312,7 +316,7 @@ impl Map {
              bus_asked <= bus_rd_en && !bus_asked && !bus_rd_valid;\n        bus_rd_answer <= bus_rd_addr[15:12] == 4'd0;\n        \
              bus_rd_memory <= bus_rd_addr[15:12] == 4'd1;\n        bus_rd_word <= 32'(bus_answer >> {bus_rd_addr[11:2], 5'd0});\n        \
              bus_rd_busy <= 1'(mem_busy >> bus_rd_addr[11:2]);\n        bus_rd_valid <= bus_asked;\n        \
-             bus_rd_data <= bus_rd_answer ? bus_rd_word : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy};\n    end\n",
+             bus_rd_data <= bus_rd_answer ? bus_rd_word : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy || !bus_wr_ready};\n    end\n",
         );
         if self.objects.is_empty() {
             out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
