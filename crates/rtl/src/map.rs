@@ -199,25 +199,25 @@ impl Map {
              object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
              // A write has a register, and then what it means. None comes in the meantime.\n    \
-             logic bus_put, bus_word, bus_address;\n    logic [15:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
+             logic bus_put, bus_word = 1'b0, bus_address = 1'b0;\n    logic [{}:0] bus_index;\n    logic [15:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
              // Objects are written three cycles later, and read one.\n    \
              logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
              logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    \
-             assign bus_word = bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] < 10'd{memory_words};\n    \
-             assign bus_address = bus_put && bus_put_addr[15:12] == 4'd1 && bus_put_addr[11:2] < 10'd{memories};\n    \
-             logic bus_word_1 = 1'b0, bus_address_1 = 1'b0;\n    logic [{}:0] bus_index_1;\n    always_ff @(posedge clk) begin\n        \
-             bus_word_1 <= bus_word;\n        bus_address_1 <= bus_address;\n        bus_index_1 <= bus_put_addr[{}:2];\n    end\n",
+             always_ff @(posedge clk) begin\n        \
+             bus_word <= bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] < 10'd{memory_words};\n        \
+             bus_address <= bus_put && bus_put_addr[15:12] == 4'd1 && bus_put_addr[11:2] < 10'd{memories};\n        \
+             bus_index <= bus_put_addr[{}:2];\n    end\n",
             bits - 1,
             objects - 1,
             memories - 1,
             usize::BITS - hold.leading_zeros() - 1,
+            index_bits - 1,
             object_words - 1,
             objects - 1,
-            index_bits - 1,
             index_bits + 1,
         );
         let [mut word, mut address, mut index, mut data] =
-            ["bus_word_1", "bus_address_1", "bus_index_1", "bus_wr_data_1"].map(str::to_string);
+            ["bus_word", "bus_address", "bus_index", "bus_wr_data_1"].map(str::to_string);
         for (number, memory) in self.memories.iter().enumerate() {
             let Memory { addr_bits, data_bits, .. } = memory;
             let words = data_bits.div_ceil(32);
@@ -280,8 +280,8 @@ impl Map {
             out,
             "    always_ff @(posedge clk) begin\n        bus_put <= bus_wr_en && bus_wr_ready && !rst;\n        \
              bus_put_addr <= bus_wr_addr;\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
-             if (bus_address_1) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
-             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && !bus_put && !bus_address_1 && bus_holds <= {0}'d1;\n        \
+             if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
+             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && !bus_put && !bus_address && bus_holds <= {0}'d1;\n        \
              if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
             usize::BITS - hold.leading_zeros()
         );

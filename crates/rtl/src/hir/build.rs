@@ -164,44 +164,6 @@ impl Builder {
                     };
                 }
             }
-            Mul => {
-                let shifted = |builder: &mut Self, value: Value, by: u64| {
-                    let by = builder.constant(by, 32);
-                    builder.binary(Shl, value, by)
-                };
-                // Zeros at the end are a shift.
-                if let Some(factor) = self.as_const(b).cloned() {
-                    let zeros = factor.trailing_zeros().unwrap_or(0);
-                    if zeros > 0 {
-                        let odd = self.constant(factor >> zeros, width);
-                        let product = self.binary(Mul, a, odd);
-                        return shifted(self, product, zeros);
-                    }
-                    let (plus, minus) = terms(&factor);
-                    if plus.len() + minus.len() <= PRODUCT_TERMS {
-                        let bits = width.min(self.design.significant(a) + factor.bits() as u32).max(1);
-                        let a = self.resize(a, bits);
-                        let [plus, minus] = [plus, minus].map(|powers| {
-                            let terms = powers.into_iter().map(|power| shifted(self, a, power)).collect();
-                            self.sum(terms, bits)
-                        });
-                        let product = self.binary(Sub, plus, minus);
-                        return self.resize(product, width);
-                    }
-                }
-                // Multipliers have 18 bits: wider products are sums.
-                for (wide, other) in [(a, b), (b, a)] {
-                    let bits = self.design.significant(wide);
-                    if bits > MULTIPLIER_BITS {
-                        let low = self.slice(wide, MULTIPLIER_BITS - 1, 0);
-                        let high = self.slice(wide, bits - 1, MULTIPLIER_BITS);
-                        let (low, high) = (self.resize(low, width), self.resize(high, width));
-                        let (low, high) = (self.binary(Mul, low, other), self.binary(Mul, high, other));
-                        let high = shifted(self, high, u64::from(MULTIPLIER_BITS));
-                        return self.binary(Add, low, high);
-                    }
-                }
-            }
             _ => {}
         }
         // What is zero anyway is not computed.
@@ -219,17 +181,58 @@ impl Builder {
             let low = self.binary(op, a, b);
             return if result == 1 { low } else { self.resize(low, width) };
         }
+        if op == Mul
+            && let Some(product) = self.product(a, b)
+        {
+            return product;
+        }
         self.pure(Op::Binary(op, a, b), result)
+    }
+
+    /// A product that is made of others, or of shifts and sums. A constant is the second operand.
+    fn product(&mut self, a: Value, b: Value) -> Option<Value> {
+        let width = self.width(a);
+        if let Some(factor) = self.as_const(b).cloned() {
+            // Zeros at the end are a shift.
+            let zeros = factor.trailing_zeros().unwrap_or(0);
+            if zeros > 0 {
+                let odd = self.constant(factor >> zeros, width);
+                let product = self.binary(Binary::Mul, a, odd);
+                return Some(self.shifted(product, zeros));
+            }
+            let (plus, minus) = terms(&factor);
+            if plus.len() + minus.len() <= PRODUCT_TERMS {
+                let [plus, minus] = [plus, minus].map(|powers| {
+                    let terms = powers.into_iter().map(|power| self.shifted(a, power)).collect();
+                    self.sum(terms, width)
+                });
+                return Some(self.binary(Binary::Sub, plus, minus));
+            }
+        }
+        // Multipliers have 18 bits: wider products are sums.
+        let (wide, other) =
+            [(a, b), (b, a)].into_iter().find(|(v, _)| self.design.significant(*v) > MULTIPLIER_BITS)?;
+        let low = self.slice(wide, MULTIPLIER_BITS - 1, 0);
+        let high = self.slice(wide, self.design.significant(wide) - 1, MULTIPLIER_BITS);
+        let [low, high] = [low, high].map(|part| {
+            let part = self.resize(part, width);
+            self.binary(Binary::Mul, part, other)
+        });
+        let high = self.shifted(high, MULTIPLIER_BITS.into());
+        Some(self.binary(Binary::Add, low, high))
+    }
+
+    /// A value shifted to the left by so many bits.
+    fn shifted(&mut self, value: Value, by: u64) -> Value {
+        let by = self.constant(by, 32);
+        self.binary(Binary::Shl, value, by)
     }
 
     /// The sum of values of so many bits, by a tree.
     fn sum(&mut self, mut values: Vec<Value>, bits: u32) -> Value {
         while values.len() > 1 {
-            values = values
-                .chunks(2)
-                .map(|pair| pair.iter().copied().reduce(|a, b| self.binary(Binary::Add, a, b)))
-                .map(|sum| sum.expect("a chunk has values"))
-                .collect();
+            let pairs = values.chunks(2);
+            values = pairs.map(|p| p[1..].iter().fold(p[0], |a, b| self.binary(Binary::Add, a, *b))).collect();
         }
         values.pop().unwrap_or_else(|| self.constant(0u32, bits))
     }
@@ -596,20 +599,28 @@ mod tests {
         }
     }
 
+    /// A design with the product of a window of so many bits and a constant, both extended to a width.
+    fn product(bits: u32, factor: u64, width: u32) -> (Builder, Value) {
+        let mut builder = Builder::default();
+        let start = builder.constant(0u32, 16);
+        let (window, factor) = (builder.window(start, 0, bits), builder.constant(factor, width));
+        let window = builder.resize(window, width);
+        let product = builder.binary(Binary::Mul, window, factor);
+        (builder, product)
+    }
+
+    fn multiplies(design: &Design) -> bool {
+        design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..)))
+    }
+
     #[test]
     fn products_with_few_digits_are_sums() {
         for (factor, sums) in
             [(96u64, true), (3, true), (15_625, true), (61_115, true), (255, true), (0x5555_5555, false)]
         {
-            let mut builder = Builder::default();
-            let b = &mut builder;
-            let start = b.constant(0u32, 16);
-            let (bytes, constant) = (b.window(start, 0, 16), b.constant(factor, 64));
-            let wide = b.resize(bytes, 64);
-            let product = b.binary(Binary::Mul, wide, constant);
+            let (b, product) = product(16, factor, 64);
             assert!(!sums || b.design.significant(product) <= 16 + 64 - factor.leading_zeros());
-            let multiplies = b.design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..)));
-            assert_eq!(multiplies, !sums, "{factor}");
+            assert_eq!(multiplies(&b.design), !sums, "{factor}");
             for input in [0u64, 1, 2, 0x1234, 0x7fff, 0x8000, 0xffff] {
                 let value = value_of(&b.design, product, &BigUint::from(input));
                 assert_eq!(value, BigUint::from(input * factor), "{input} * {factor}");
@@ -619,11 +630,7 @@ mod tests {
 
     #[test]
     fn products_that_overflow_are_sums() {
-        let mut builder = Builder::default();
-        let b = &mut builder;
-        let start = b.constant(0u32, 16);
-        let (bytes, constant) = (b.window(start, 0, 16), b.constant(61_115u32, 16));
-        let product = b.binary(Binary::Mul, bytes, constant);
+        let (b, product) = product(16, 61_115, 16);
         for input in [3u32, 0x8001, 0xffff] {
             let value = value_of(&b.design, product, &BigUint::from(input));
             assert_eq!(value, BigUint::from((u64::from(input) * 61_115) & 0xffff));
@@ -632,13 +639,8 @@ mod tests {
 
     #[test]
     fn products_with_two_ones_are_shifts() {
-        let mut builder = Builder::default();
-        let b = &mut builder;
-        let start = b.constant(0u32, 16);
-        let (byte, factor) = (b.window(start, 0, 8), b.constant(96u32, 32));
-        let byte = b.resize(byte, 32);
-        let product = b.binary(Binary::Mul, byte, factor);
+        let (b, product) = product(8, 96, 32);
         assert_eq!(b.design.significant(product), 15);
-        assert!(!b.design.nodes.iter().any(|node| matches!(node.op, Op::Binary(Binary::Mul, ..))));
+        assert!(!multiplies(&b.design));
     }
 }
