@@ -30,11 +30,12 @@ int main(int argc, char** argv) {
     std::deque<Command> commands;  // Whose headers are there.
     Bytes received;
     bool offering = false, draining = false, soon = false;
+    unsigned rooms = 0;  // The store's, of the last cycles.
     int next_header = 0;
 
     dut->header_soon = dut->header_valid = 0;
     dut->in_valid = 0;
-    dut->rd_ready = 0;
+    dut->rd_room = 0;
     dut->words_valid = 0;
     dut->out_ready = 0;
     reset(dut);
@@ -89,7 +90,8 @@ int main(int argc, char** argv) {
             put(dut->header, Bits::of_bytes(header));
             commands.push_back(next);
         }
-        dut->rd_ready = !rnd.chance(slow);
+        dut->rd_room = !rnd.chance(slow);
+        rooms = rooms << 1 | dut->rd_room;
         offering = !words.empty() && (offering || !rnd.chance(gaps));
         dut->words_valid = offering;
         Bits data = Bits::random(8 * BUS_BYTES);
@@ -119,7 +121,8 @@ int main(int argc, char** argv) {
             words.pop_front();
             offering = false;
         }
-        if (dut->rd_valid && dut->rd_ready) {
+        if (dut->rd_valid) {
+            CHECK(rooms & 15, "a command without room");
             CHECK(!asking.empty(), "a command from nowhere");
             auto& c = asking.front();
             CHECK(bool(dut->rd_free) == c.free);

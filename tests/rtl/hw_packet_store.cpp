@@ -9,6 +9,7 @@ using Bytes = std::vector<uint8_t>;
 struct Packet {
     Bytes bytes;
     uint64_t meta;
+    uint64_t left = 0;  // The cycle of its window.
 };
 
 int main(int argc, char** argv) {
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
     bool offering = false, bad = false, dropping = false, commanding = false;
     uint64_t first = 0, count = 0, dropped = 0, passed = 0, last_window = 0;
     bool freeing = false;
+    unsigned rooms = 0;  // For commands, of the last cycles.
 
     dut->in_valid = 0;
     dut->rd_valid = 0;
@@ -55,14 +57,15 @@ int main(int argc, char** argv) {
         dut->in_bad = last ? bad : rnd.one_in(2);
         dut->in_meta = sent == 0 ? packet.meta : rnd.below(1 << META_BITS);
         // A command for the oldest packet.
-        if (!commanding && !flying.empty() && !rnd.chance(lazy)) {
+        if (!commanding && !flying.empty() && cycle >= flying.front().left + 2 && !rnd.chance(lazy)) {
             commanding = true;
             freeing = !rnd.one_in(4);
             uint64_t of = (flying.front().bytes.size() + bus - 1) / bus;
             first = rnd.below(of);
             count = rnd.one_in(8) ? 0 : rnd.one_in(2) ? of - first : 1 + rnd.below(of - first);
         }
-        dut->rd_valid = commanding;
+        rooms = rooms << 1 | dut->rd_room;
+        dut->rd_valid = commanding && rooms & 15;
         dut->rd_first = first;
         dut->rd_words = count;
         dut->rd_free = freeing;
@@ -84,6 +87,7 @@ int main(int argc, char** argv) {
             CHECK(last_window == 0 || (cycle - last_window) % GAP == 0);
 #endif
             last_window = cycle;
+            p.left = cycle;
             flying.push_back(p);
             complete.pop_front();
             CHECK(flying.size() <= PACKETS);
@@ -96,7 +100,7 @@ int main(int argc, char** argv) {
             CHECK(word == want);
             words.pop_front();
         }
-        if (dut->rd_valid && dut->rd_ready) {
+        if (dut->rd_valid) {
             auto& p = flying.front().bytes;
             for (uint64_t at = first; at < first + count; at++)
                 words.emplace_back(p.begin() + at * bus, p.begin() + std::min(p.size(), (at + 1) * bus));

@@ -36,11 +36,12 @@ module hw_edit #(
 
     // Steps and words have two registers first: edits may wait far from the packet store.
     logic                   valid, pop, valid_1, pop_1;
-    logic [INDEX_BITS-1:0]  index, index_1;
+    logic [INDEX_BITS-1:0]  index, index_before, index_1;
     logic [8*BUS_BYTES-1:0] read, read_1;
     always_ff @(posedge clk) begin
         {valid_1, index_1, read_1} <= {step_valid, step_index, in_word};
         {valid, index, read}       <= {valid_1, index_1, read_1};
+        index_before <= index_1 - 1'b1;
         pop_1 <= !rst && step_pop;
         pop   <= !rst && pop_1;
     end
@@ -88,7 +89,7 @@ module hw_edit #(
             end
             always_ff @(posedge clk) begin
                 begins    <= valid && enable[e] && word == index;
-                continues <= valid && enable[e] && word + 1'b1 == index;
+                continues <= valid && enable[e] && word == index_before;
                 low       <= at[L-1:0];
             end
             if (TURN == 1) begin : two

@@ -40,6 +40,7 @@ module hw_exact #(
     localparam int ENTRIES = WAYS * BUCKETS;
     localparam int ROWS = PASSES * BUCKETS;
     localparam int ROW_BITS = $clog2(ROWS);
+    localparam int ROWS_A_PASS = LANES == 1 ? 1 : 2;  // One lane reads for one function, which the row's highest bit tells.
 
     // The cycles in which the memories take their addresses: that of keys in the first pass, that of data, which is where the way is known,
     // or with a gap from the next cycle on.
@@ -73,8 +74,8 @@ module hw_exact #(
         .out_crc(buckets[BUCKET_BITS+:BUCKET_BITS])
     );
 
-    // From cycle `KEY_READ` on, a pass each: the row of each function. The key waits for the memories, the buckets for the data's.
-    logic [1:0][ROW_BITS-1:0] rows;  // The highest bit tells the function, of one lane.
+    // From cycle `KEY_READ` on, a pass each: the row of each function whose ways it reads. The key waits for the memories, the buckets for the data's.
+    logic [ROWS_A_PASS-1:0][ROW_BITS-1:0] rows;
     logic [KEY_BITS-1:0]      key;
     logic [2*BUCKET_BITS-1:0] waited;
     generate
@@ -88,13 +89,23 @@ module hw_exact #(
                 waiting <= {waiting[6*BUCKET_BITS-1:0], buckets};
             end
         end else begin : passes
-            logic [$clog2(PASSES)-1:0] pass;
+            logic [$clog2(PASSES)-1:0] pass, next_pass;
             logic [2*BUCKET_BITS-1:0]  held;
+            assign next_pass = valids[1] ? '0 : pass + 1'b1;
             always_ff @(posedge clk) begin
-                pass <= valids[1] ? '0 : pass + 1'b1;
+                pass <= next_pass;
                 if (valids[1]) held <= buckets;
             end
-            assign rows   = {pass, held[BUCKET_BITS+:BUCKET_BITS], pass, held[0+:BUCKET_BITS]};
+            if (LANES == 1) begin : only
+                logic [BUCKET_BITS-1:0] bucket;
+                assign rows = {pass, bucket};
+                always_ff @(posedge clk) begin
+                    if (valids[1]) bucket <= buckets[0+:BUCKET_BITS];
+                    else bucket <= next_pass[$clog2(PASSES)-1] ? held[BUCKET_BITS+:BUCKET_BITS] : held[0+:BUCKET_BITS];
+                end
+            end else begin : some
+                assign rows = {pass, held[BUCKET_BITS+:BUCKET_BITS], pass, held[0+:BUCKET_BITS]};
+            end
             hw_delay #(
                 .WIDTH(KEY_BITS),
                 .DELAY(KEY_READ + 2),
@@ -142,11 +153,10 @@ module hw_exact #(
             logic [KEY_BITS:0]   entry;
             logic [ROW_BITS-1:0] row;
             logic                mine;
+            assign row = rows[l*PASSES/SLOTS];
             if (LANES == 1) begin : only
-                assign row  = rows[rows[0][ROW_BITS-1]];
                 assign mine = 1'b1;
             end else begin : one
-                assign row  = rows[l*PASSES/SLOTS];
                 assign mine = wr_addr[BUCKET_BITS+SLOT_BITS:ROW_BITS] == (BUCKET_BITS + SLOT_BITS + 1 - ROW_BITS)'(l);
             end
             hw_ram #(
@@ -214,6 +224,7 @@ module hw_exact #(
             );
         end else begin : in_parts
             localparam int PART_BITS = (DATA_BITS + PARTS - 1) / PARTS;
+            logic                           part_wr_en;
             logic [$clog2(PARTS)-1:0]       part, next_part, wr_part;
             logic [PARTS*PART_BITS-1:0]     wr_parts;
             logic [PART_BITS-1:0]           last, written;
@@ -224,6 +235,7 @@ module hw_exact #(
                 part      <= valids[DATA_READ-1] ? '0 : part + 1'b1;
                 next_part <= writing[HOLD-PARTS-2] ? '0 : next_part + 1'b1;
                 wr_part   <= next_part;
+                part_wr_en <= !rst && |writing[HOLD-2-:PARTS];
                 written   <= wr_parts[PART_BITS*next_part+:PART_BITS];
                 earlier   <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
             end
@@ -235,7 +247,7 @@ module hw_exact #(
                 .clk,
                 .rd_addr({part, row}),
                 .rd_data(last),
-                .wr_en(|writing[HOLD-1-:PARTS]),
+                .wr_en(part_wr_en),
                 .wr_addr({wr_part, wr_addr}),
                 .wr_data(written)
             );

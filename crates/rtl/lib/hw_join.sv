@@ -34,8 +34,8 @@ module hw_join #(
     input  logic [LENGTH_BITS-1:0]    in_length,
     input  logic                      in_free,
     input  logic [META_BITS-1:0]      in_meta,
+    input  logic                      rd_room,
     output logic                      rd_valid,
-    input  logic                      rd_ready,
     output logic [WORD_BITS-1:0]      rd_first,
     output logic [WORD_BITS-1:0]      rd_words,
     output logic                      rd_free,
@@ -60,134 +60,144 @@ module hw_join #(
     // were earlier than the first, then it is read in a step of its own before (`pre`).
     logic [T-1:0] total, spans;
     logic [L-1:0] skip_low, header_low;
-    logic [N-1:0] header_words;
-    logic         early;
-    assign total        = T'(in_header_bytes) + T'(in_length);
-    assign skip_low     = in_skip[L-1:0];
-    assign spans        = T'(skip_low) + T'(in_length);
-    assign header_low   = L'(in_header_bytes);
-    assign header_words = N'(T'(in_header_bytes) >> L);
-    assign early        = in_length != '0 && header_low < skip_low;
+    assign total      = T'(in_header_bytes) + T'(in_length);
+    assign skip_low   = in_skip[L-1:0];
+    assign spans      = T'(skip_low) + T'(in_length);
+    assign header_low = L'(in_header_bytes);
 
     // The number of words that so many bytes take.
     function automatic [N-1:0] words_of(input [T-1:0] bytes);
         words_of = N'((bytes + T'(BUS_BYTES - 1)) >> L);
     endfunction
 
-    logic                      next_valid, next_move;
-    logic [HEADER_BITS-1:0]    next_header_bytes;
-    logic [N-1:0]              next_lead, next_in, next_out;
-    logic                      next_pre, next_free;
-    logic [L-1:0]              next_turn, next_end;
-    logic [META_BITS-1:0]      next_meta;
-    logic [WORD_BITS-1:0]      next_first;
-    assign in_ready = !next_valid || next_move;
+    logic                   next_valid, next_back, next_takes, next_free;
+    logic [HEADER_BITS-1:0] next_header_bytes;
+    logic [N-1:0]           next_in, next_out;
+    logic [L-1:0]           next_turn, next_end;
+    logic [META_BITS-1:0]   next_meta;
+    logic [WORD_BITS-1:0]   next_first;
     always_ff @(posedge clk) begin
-        if (rst) next_valid <= 1'b0;
-        else if (in_ready) next_valid <= in_valid;
-        if (in_ready) begin
-            next_header_bytes <= in_header_bytes;
-            next_lead         <= header_words - N'(early && header_words != '0);
-            next_in           <= in_length == '0 ? '0 : words_of(spans);
-            next_out          <= words_of(total);
-            next_pre          <= early && header_words == '0;
-            next_turn         <= header_low - skip_low;
-            next_end          <= L'(total - 1'b1);
-            next_meta         <= in_meta;
-            next_first        <= WORD_BITS'(T'(in_skip) >> L);
-            next_free         <= in_free;
-        end
+        next_valid        <= !rst && in_valid && in_ready;
+        next_header_bytes <= in_header_bytes;
+        next_takes        <= in_length != '0;
+        next_back         <= header_low < skip_low;
+        next_in           <= words_of(spans);
+        next_out          <= words_of(total);
+        next_turn         <= header_low - skip_low;
+        next_end          <= L'(total - 1'b1);
+        next_meta         <= in_meta;
+        next_first        <= WORD_BITS'(T'(in_skip) >> L);
+        next_free         <= in_free;
     end
 
-    // It goes into two FIFOs, what the store is to read, and the rest. Both say from registers whether they have room.
-    logic next_leads, next_needs, next_is_word;
-    assign next_leads   = next_lead != '0;
-    assign next_needs   = next_in != '0;
-    assign next_is_word = next_out == N'(1);
-    logic job_put, read_ready, job_ready;
-    assign next_move = next_valid && read_ready && job_ready;
-    assign job_put   = next_move && next_out != '0;
-    hw_fifo #(
-        .WIDTH(2 * WORD_BITS + 1),
-        .DEPTH(16)
-    ) reads (
-        .clk,
-        .rst,
-        .in_valid(next_move),
-        .in_ready(read_ready),
-        .in_data({next_first, WORD_BITS'(next_in), next_free}),
-        .out_valid(rd_valid),
-        .out_ready(rd_ready),
-        .out_data({rd_first, rd_words, rd_free})
-    );
+    logic         early;
+    logic [N-1:0] header_words, lead, taken;
+    assign early        = next_takes && next_back;
+    assign header_words = N'(T'(next_header_bytes) >> L);
+    assign lead         = header_words - N'(early && header_words != '0);
+    assign taken        = next_takes ? next_in : '0;
 
-    logic job_valid, job_take;
+    // The store is told what it is to read, and the rest waits in a FIFO, with what the first step depends on. Both have room for those
+    // that come before `in_ready` is low.
+    logic       job_put, job_valid, job_ready, turns;
+    logic [4:0] job_count;
+    always_ff @(posedge clk) begin
+        rd_valid  <= !rst && next_valid;
+        rd_first  <= next_first;
+        rd_words  <= WORD_BITS'(taken);
+        rd_free   <= next_free;
+        job_put   <= !rst && next_valid && next_out != '0;
+        job_count <= rst ? '0 : job_count + 5'(job_put) - 5'(job_valid && turns);
+        in_ready  <= !rst && job_count < 5'd12 && rd_room;
+    end
     logic [HEADER_BITS-1:0] job_header_bytes;
     logic [N-1:0]           job_lead, job_in, job_out;
-    logic                   job_pre, job_leads, job_needs, job_is_word;
+    logic                   job_leads, job_lead_one, job_more_in, job_in_one, job_out_one, job_out_two, job_pre, job_needs, job_final;
     logic [L-1:0]           job_turn, job_end;
     logic [META_BITS-1:0]   job_meta;
+    localparam int JOB_BITS = HEADER_BITS + 3 * N + 9 + 2 * L + META_BITS;
+    logic [JOB_BITS-1:0]    job;
+    always_ff @(posedge clk)
+        job <= {
+            next_header_bytes, lead, taken, next_out, lead != '0, lead == N'(1), next_takes, taken == N'(1),
+            next_out == N'(1), next_out == N'(2), early && header_words == '0, lead == '0 && next_takes,
+            next_out == N'(1) && !(early && header_words == '0), next_turn, next_end, next_meta
+        };
     hw_fifo #(
-        .WIDTH(HEADER_BITS + 3 * N + 4 + 2 * L + META_BITS),
-        .DEPTH(16)
+        .WIDTH(JOB_BITS),
+        .DEPTH(16),
+        .ROOM(1'b1)
     ) jobs (
         .clk,
         .rst,
         .in_valid(job_put),
         .in_ready(job_ready),
-        .in_data({
-            next_header_bytes, next_lead, next_leads, next_in, next_needs, next_out, next_is_word, next_pre, next_turn, next_end,
-            next_meta
-        }),
+        .in_data(job),
         .out_valid(job_valid),
-        .out_ready(job_take),
+        .out_ready(turns),
         .out_data({
-            job_header_bytes, job_lead, job_leads, job_in, job_needs, job_out, job_is_word, job_pre, job_turn, job_end, job_meta
+            job_header_bytes, job_lead, job_in, job_out, job_leads, job_lead_one, job_more_in, job_in_one,
+            job_out_one, job_out_two, job_pre, job_needs, job_final, job_turn, job_end, job_meta
         })
     );
 
     // Steps: each may take a word of the store, and sends a word, but for a `pre` step. What the next step does depends on registers.
-    logic active, pre, first, needs, go, room, final_step;
-    logic [N-1:0]           lead_left, in_left, out_left;
-    logic leads, more_in, one_out;  // Whether lead_left is not 0, in_left is not 0, out_left is 1.
-    logic leads_next, more_in_next, one_out_next, pre_next;
-    assign leads_next   = job_take ? job_leads : leads && !(go && lead_left == N'(1));
-    assign more_in_next = job_take ? job_needs : more_in && !(go && !leads && in_left == N'(1));
-    assign one_out_next = job_take ? job_is_word : go && !pre ? out_left == N'(2) : one_out;
-    assign pre_next     = job_take ? job_pre : pre && !go;
-    always_ff @(posedge clk) begin
-        leads      <= leads_next;
-        more_in    <= more_in_next;
-        one_out    <= one_out_next;
-        pre        <= pre_next;
-        needs      <= !leads_next && more_in_next;
-        final_step <= !pre_next && one_out_next;
-    end
+    // Where there is no packet, each step is the final one, and needs and sends nothing.
+    logic active, pre, first, needs, go, room, final_step, sends;
+    logic [N-1:0] lead_left, in_left, out_left;
+    logic leads, lead_one, more_in, in_one;  // Whether lead_left is not 0, is 1, in_left is not 0, is 1.
+    logic out_one, out_two;                  // Whether out_left was 1 at the beginning, is 2.
     logic [HEADER_BITS-1:0] header_left;
     logic [L-1:0]           turn, end_low;
     logic [META_BITS-1:0]   meta;
-    assign go          = active && room && (!needs || words_valid);
-    assign words_ready = active && room && needs;
-    assign job_take    = job_valid && (!active || (go && final_step));
+    assign go          = room && (!needs || words_valid);
+    assign turns       = go && final_step;
+    assign sends       = go && active && !pre;
+    assign words_ready = room && needs;
     always_ff @(posedge clk) begin
-        if (rst) active <= 1'b0;
-        else if (job_take) active <= 1'b1;
-        else if (go && final_step) active <= 1'b0;
-        if (job_take) begin
+        if (rst) begin
+            active     <= 1'b0;
+            needs      <= 1'b0;
+            final_step <= 1'b1;
+        end else if (turns) begin
+            active     <= job_valid;
+            needs      <= job_valid && job_needs;
+            final_step <= !job_valid || job_final;
+        end else if (go) begin
+            needs      <= leads ? lead_one && more_in : more_in && !in_one;
+            final_step <= pre ? out_one : out_two;
+        end
+        if (turns) begin
             lead_left   <= job_lead;
+            leads       <= job_leads;
+            lead_one    <= job_lead_one;
             in_left     <= job_in;
+            more_in     <= job_more_in;
+            in_one      <= job_in_one;
             out_left    <= job_out;
+            out_one     <= job_out_one;
+            out_two     <= job_out_two;
+            pre         <= job_pre;
             header_left <= job_header_bytes;
             first       <= 1'b1;
             turn        <= job_turn;
             end_low     <= job_end;
             meta        <= job_meta;
         end else if (go) begin
-            if (leads) lead_left <= lead_left - 1'b1;
-            else if (more_in) in_left <= in_left - 1'b1;
+            pre <= 1'b0;
+            if (leads) begin
+                lead_left <= lead_left - 1'b1;
+                leads     <= !lead_one;
+                lead_one  <= lead_left == N'(2);
+            end else if (more_in) begin
+                in_left <= in_left - 1'b1;
+                more_in <= !in_one;
+                in_one  <= in_left == N'(2);
+            end
             if (!pre) begin
                 first       <= 1'b0;
                 out_left    <= out_left - 1'b1;
+                out_two     <= out_left == N'(3);
                 header_left <= T'(header_left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(header_left) - T'(BUS_BYTES));
             end
         end
@@ -199,7 +209,7 @@ module hw_join #(
     logic       sent;
     always_ff @(posedge clk) begin
         sent <= !rst && out_valid && out_ready;
-        held <= rst ? '0 : held + 5'(go && !pre) - 5'(sent);
+        held <= rst ? '0 : held + 5'(sends) - 5'(sent);
         room <= !rst && held < 5'd15;
     end
 
@@ -211,7 +221,7 @@ module hw_join #(
     assign words[0+:W] = words_data;
     assign steps[0+:C] = {
         turn, T'(header_left) < T'(BUS_BYTES) ? BYTES_BITS'(header_left) : BYTES_BITS'(BUS_BYTES), meta, end_low,
-        final_step, first, go && needs, go && !pre
+        final_step, first, go && needs, sends
     };
     function automatic [W-1:0] rotated(input [W-1:0] word, input integer bytes);
         rotated = W'({word, word} >> (W - 8 * (bytes % BUS_BYTES)));
@@ -397,5 +407,5 @@ module hw_join #(
 
     // The header is always there, and there is always room.
     logic unused;
-    assign unused = &{1'b0, header_ready, header_there, put_ready};
+    assign unused = &{1'b0, job_ready, header_ready, header_there, put_ready};
 endmodule

@@ -3,7 +3,7 @@
 // Packets are read and freed in the order in which they came. `hw_join` does that.
 //
 // A packet that is bad (`in_bad` with the last word) or longer than `MAX_BYTES` is dropped, and `dropped` is high for a cycle.
-// While there is no room `in_ready` is low. The memory has `DEPTH` words (a power of two), more than the longest packet has.
+// While there is no room `in_ready` is low. The memory has `DEPTH` words (a power of two), at least eight more than the longest packet has.
 // Windows leave at least `GAP` cycles apart, with `ALIGNED` at multiples of `GAP` cycles from the first one on. If it is more than one
 // cycle, a window waits for its turn while the next one fills, and `win_soon` is high in the cycle before `win_valid`. At most `PACKETS` (a
 // power of two) windows have left of packets that are not yet
@@ -14,8 +14,9 @@
 // With `EDITS`, each read command has its own (see `hw_edit`), which are written before or together with whatever leads to the
 // command two cycles later or more. Those of at most `COMMANDS` (a power of two) commands wait.
 //
-// A read command reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
-// `rd_free`, frees it. One word a cycle, four cycles from command to first word, with `EDITS` seven.
+// A read command, `rd_valid`, reads `rd_words` words (zero is allowed) of the oldest packet from word `rd_first` on, and then, with
+// `rd_free`, frees it. It comes two cycles after its packet's window or later, while `rd_room` is high or in the three cycles after.
+// One word a cycle, seven cycles from command to first word, with `EDITS` ten.
 module hw_packet_store #(
     parameter int BUS_BYTES = 64,
     parameter int WINDOW_BYTES = 128,
@@ -58,7 +59,7 @@ module hw_packet_store #(
     input  logic [EDITS_1*LENGTH_BITS-1:0] edit_offset,
     input  logic [EDIT_BITS-1:0]           edit_data,
     input  logic                      rd_valid,
-    output logic                      rd_ready,
+    output logic                      rd_room,
     input  logic [WORD_BITS-1:0]      rd_first,
     input  logic [WORD_BITS-1:0]      rd_words,
     input  logic                      rd_free,
@@ -76,38 +77,33 @@ module hw_packet_store #(
         for (integer e = 0; e < EDITS; e++) edit_bits = edit_bits + 8 * 32'(SIZES[8*e+:8]);
     endfunction
 
-    // The write side. Pointers have one bit more than addresses.
-    logic [B:0]           wr_ptr, wr_next, start;
-    logic [B:0]           freed, freed_next;  // Where the oldest packet starts that is needed.
-    logic [B:0]           limit, limit_near;  // Where the memory is full, and one word before.
-    logic [WORD_BITS-1:0] words, words_next;  // Of the current packet, without this one.
-    logic full_next, too_long, bad;
+    // The write side. Pointers have one bit more than addresses. A packet's first word tells where it starts.
+    logic [B:0]           wr_ptr, start;
+    logic [B:0]           freed;  // Where the oldest packet starts that is needed.
+    logic [B:0]           used;
+    logic [WORD_BITS-1:0] words;  // Of the current packet, without this one.
+    logic first, too_long, bad, low;
     logic longest;  // This word is the last one of the longest packet.
     assign put_addr = wr_ptr[B-1:0];
     assign put = in_valid && in_ready;
     assign bad = in_bad || too_long || (LAST_BYTES != BUS_BYTES && longest && in_bytes > BYTES_BITS'(LAST_BYTES));
-    assign words_next = in_last ? '0 : too_long ? words : words + 1'b1;
 
-    always_comb begin
-        wr_next = wr_ptr;
-        if (put) begin
-            if (in_last && bad) wr_next = start;
-            else if (!too_long) wr_next = wr_ptr + 1'b1;
-        end
+    // That there is little room is known three cycles after a word: some words more find room.
+    always_ff @(posedge clk) begin
+        used <= wr_ptr - freed;
+        low  <= !rst && used >= (B + 1)'(DEPTH - 8);
     end
 
-    // What is freed now is seen two cycles later, and a word that is not kept counts for a cycle.
-    assign full_next = put ? wr_ptr == limit_near : wr_ptr == limit;
-
     // The window, which fills while its packet comes, and waits until it may move on. Until then any word may be written again: that
-    // there is one is known late. Whether there is room for a word is known at the beginning of a cycle.
-    logic complete, complete_next, moves, stays, stays_next, crowded_next;
+    // there is one is known late. Whether there is room for a word is known at the beginning of a cycle. A window stays for a cycle whose
+    // packet is dropped, too.
+    logic complete, ends, moves, stays, stays_next, crowded_next;
     logic begins;  // A packet's first word comes next, and may be written.
-    assign complete_next = (put && in_last && !bad) || (complete && !moves);
+    assign ends = (put && in_last) || (complete && !moves);
     always_ff @(posedge clk) begin
-        in_ready <= !rst && !full_next && !stays_next && (GAP == 1 || !crowded_next);
+        in_ready <= !rst && !low && !stays_next && (GAP == 1 || !crowded_next);
         stays    <= !rst && stays_next;
-        complete <= !rst && complete_next;
+        complete <= !rst && ((put && in_last && !bad) || (complete && !moves));
     end
     logic [8*WINDOW_BYTES-1:0] window;
     logic [LENGTH_BITS-1:0]    window_length;
@@ -125,7 +121,7 @@ module hw_packet_store #(
             assign win_soon  = 1'b0;
             assign leaves    = complete && may_leave;
             assign win_valid = leaves;
-            assign stays_next = complete_next && !may_leave_next;
+            assign stays_next = ends && !may_leave_next;
             assign {win_window, win_length, win_meta, win_start, win_words} =
                 {window, window_length, window_meta, window_start, window_words};
         end else begin : waiting
@@ -135,7 +131,7 @@ module hw_packet_store #(
             logic [WINDOW_BITS-1:0] next, filled;
             assign win_soon = leaves;
             assign waits_next = moves ? complete : waits;
-            assign stays_next = complete_next && waits_next && !leaves;
+            assign stays_next = ends && waits_next && !leaves;
             assign filled = {window, window_length, window_meta, window_start, window_words};
             assign {win_window, win_length, win_meta, win_start, win_words} = next;
             // `leaves` is `waits && may_leave`, and `moves` is `!waits || win_valid`.
@@ -158,20 +154,21 @@ module hw_packet_store #(
         dropped <= put && in_last && bad;
         if (rst) begin
             wr_ptr   <= '0;
-            start    <= '0;
+            first    <= 1'b1;
             words    <= '0;
             longest  <= MAX_WORDS == 1;
             too_long <= 1'b0;
             dropped  <= 1'b0;
-        end else begin
-            wr_ptr <= wr_next;
-            if (put) begin
-                if (in_last) start <= wr_next;
-                words    <= words_next;
-                longest  <= words_next == WORD_BITS'(MAX_WORDS - 1);
-                too_long <= !in_last && (too_long || longest);
-            end
+        end else if (put) begin
+            if (!(in_last && bad)) begin
+                if (!too_long) wr_ptr <= wr_ptr + 1'b1;
+            end else if (!first) wr_ptr <= start;
+            first    <= in_last;
+            words    <= in_last ? '0 : words + 1'b1;
+            longest  <= in_last ? MAX_WORDS == 1 : words == WORD_BITS'(MAX_WORDS - 2);
+            too_long <= !in_last && (too_long || longest);
         end
+        if (first) start <= wr_ptr;
         if (begins) begin
             window_meta  <= in_meta;
             window_start <= wr_ptr[B-1:0];
@@ -211,15 +208,13 @@ module hw_packet_store #(
     logic [GAP_BITS-1:0]   gap, gap_next;
     logic crowded, nearly;  // As many windows are flying as may, or one fewer.
     logic gap_low;  // The gap is over in the next cycle unless another window leaves.
-    logic accept;  // A read command.
-    logic landed;  // One freed a packet in the cycle before.
+    logic landed;  // The read command of the cycle before frees a packet.
     assign flying_next = flying + COUNT_BITS'(leaves) - COUNT_BITS'(landed);
     assign gap_next = leaves || (ALIGNED != 0 && gap == '0) ? GAP_BITS'(GAP - 1) : gap == '0 ? '0 : gap - 1'b1;
     assign crowded_next = leaves == landed ? crowded : leaves && nearly;
     // Where there are gaps, a window leaves only if none left in the cycle before.
     assign may_leave_next = GAP == 1 ? !crowded_next : !leaves && gap_low && (landed || !crowded);
     always_ff @(posedge clk) begin
-        landed <= !rst && accept && rd_free;
         if (rst) begin
             flying    <= '0;
             gap       <= '0;
@@ -232,7 +227,7 @@ module hw_packet_store #(
             gap       <= gap_next;
             gap_low   <= gap_next == GAP_BITS'(1) || (ALIGNED == 0 && gap_next == '0);
             crowded   <= crowded_next;
-            nearly    <= flying_next == COUNT_BITS'(PACKETS - 1);
+            if (leaves != landed) nearly <= flying == COUNT_BITS'(leaves ? PACKETS - 2 : PACKETS);
             may_leave <= may_leave_next;
         end
     end
@@ -251,63 +246,105 @@ module hw_packet_store #(
         .in_ready(length_ready),
         .in_data(win_words),
         .out_valid(length_valid),
-        .out_ready(accept && rd_free),
+        .out_ready(landed),
         .out_data(length)
     );
 
-    // The read side. `oldest` is where the packet of the next command starts; what is in front of it is free as soon as the
-    // current command's last word is read.
-    logic [B:0]           oldest;
-    logic [B-1:0]         rd_addr;
-    logic [WORD_BITS-1:0] left;
-    logic reading, room, issue;
+    // Read commands. `oldest` is where the packet of the next one starts.
+    logic                 asked;
+    logic [WORD_BITS-1:0] asked_first, asked_words;
+    logic [B:0]           oldest, following;
+    assign following = oldest + (B + 1)'(length);
+    always_ff @(posedge clk) begin
+        asked       <= !rst && rd_valid;
+        landed      <= !rst && rd_valid && rd_free;
+        asked_first <= rd_first;
+        asked_words <= rd_words;
+        if (rst) oldest <= '0;
+        else if (landed) oldest <= following;
+    end
+
+    // A command's first address, and what follows from its number of words. What is in front of `end` is free when they are read.
+    localparam int COMMAND_BITS = B + 2 * WORD_BITS + 2 + B + 1;
+    logic                    placed, waits_valid, waits_ready;
+    logic [COMMAND_BITS-1:0] place, waits;
+    always_ff @(posedge clk) begin
+        placed <= !rst && asked;
+        place  <= {
+            oldest[B-1:0] + B'(asked_first), asked_first, asked_words, asked_words == '0, asked_words == WORD_BITS'(1),
+            landed ? following : oldest
+        };
+    end
+    hw_fifo #(
+        .WIDTH(COMMAND_BITS),
+        .DEPTH(16),
+        .ROOM(1'b1)
+    ) commands (
+        .clk,
+        .rst,
+        .in_valid(placed),
+        .in_ready(waits_ready),
+        .in_data(place),
+        .out_valid(waits_valid),
+        .out_ready(turns),
+        .out_data(waits)
+    );
+    logic       begun;
+    logic [3:0] owed;  // Commands that have not begun, as far as is known.
+    always_ff @(posedge clk) begin
+        begun   <= !rst && waits_valid && turns;
+        owed    <= rst ? '0 : owed + 4'(rd_valid) - 4'(begun);
+        rd_room <= !rst && !owed[3];
+    end
+
+    // The read side. One command follows the other as soon as its last word is read; then what it frees is free.
+    logic                 next_none, next_one;
+    logic [B-1:0]         next_addr, rd_addr;
+    logic [WORD_BITS-1:0] next_first, next_words, left;
+    logic [B:0]           next_end, current_end;
+    logic reading, room, issue, turns;
     logic final_word;  // One word is left.
-    assign issue    = reading && room;
-    assign rd_ready = length_valid && (!reading || (issue && final_word));
-    assign accept   = rd_valid && rd_ready;
-    assign freed_next = !reading || (issue && final_word) ? oldest : freed;
+    assign {next_addr, next_first, next_words, next_none, next_one, next_end} = waits;
+    assign issue = reading && room;
+    assign turns = !reading || (room && final_word);
     always_ff @(posedge clk) begin
         if (rst) begin
-            oldest     <= '0;
-            freed      <= '0;
-            limit      <= {1'b1, B'(0)};
-            limit_near <= {1'b0, {B{1'b1}}};
-            reading    <= 1'b0;
-        end else begin
-            freed      <= freed_next;
-            limit      <= {~freed[B], freed[B-1:0]};
-            limit_near <= {~freed[B], freed[B-1:0]} - 1'b1;
-            if (accept && rd_free) oldest <= oldest + (B + 1)'(length);
-            if (accept) reading <= rd_words != '0;
-            else if (issue && final_word) reading <= 1'b0;
+            reading     <= 1'b0;
+            current_end <= '0;
+            freed       <= '0;
+        end else if (turns) begin
+            reading <= waits_valid && !next_none;
+            if (waits_valid) current_end <= next_end;
+            freed <= current_end;
         end
-        if (accept) begin
-            rd_addr <= oldest[B-1:0] + B'(rd_first);
-            left    <= rd_words;
-            final_word <= rd_words == WORD_BITS'(1);
+        if (turns) begin
+            rd_addr    <= next_addr;
+            left       <= next_words;
+            final_word <= next_one;
         end else if (issue) begin
-            rd_addr <= rd_addr + 1'b1;
-            left    <= left - 1'b1;
+            rd_addr    <= rd_addr + 1'b1;
+            left       <= left - 1'b1;
             final_word <= left == WORD_BITS'(2);
         end
     end
 
-    // A word is read only if there is room for it at the end.
-    logic issue_q, read_valid, read_ready;
+    // A word is read only if there is room for it at the end, even if the last cycle read one and none has left since.
+    logic issue_q, read_valid, read_ready, sent;
     logic [8*BUS_BYTES-1:0] read;
-    logic [4:0] held, held_next;
-    assign held_next = held + 5'(issue) - 5'(out_valid && out_ready);
+    logic [4:0] held;
     always_ff @(posedge clk) begin
         if (rst) begin
             issue_q    <= 1'b0;
             read_valid <= 1'b0;
+            sent       <= 1'b0;
             held       <= '0;
             room       <= 1'b0;
         end else begin
             issue_q    <= issue;
             read_valid <= issue_q;
-            held       <= held_next;
-            room       <= held_next != 5'd16;
+            sent       <= out_valid && out_ready;
+            held       <= held + 5'(issue) - 5'(sent);
+            room       <= held < 5'd15;
         end
     end
     hw_ram #(
@@ -330,15 +367,15 @@ module hw_packet_store #(
             assign word_valid = read_valid;
             assign word = read;
             logic unused;
-            assign unused = &{1'b0, edit_valid, edit_enable, edit_offset, edit_data};
+            assign unused = &{1'b0, edit_valid, edit_enable, edit_offset, edit_data, next_first};
         end else begin : changed
             logic nothing;  // A command without words.
             logic [1:0] read_valids;
             logic [WORD_BITS-1:0] index;
             always_ff @(posedge clk) begin
-                nothing <= !rst && accept && rd_words == '0;
+                nothing <= !rst && turns && waits_valid && next_none;
                 {word_valid, read_valids} <= rst ? '0 : {read_valids, read_valid};
-                if (accept) index <= rd_first;
+                if (turns) index <= next_first;
                 else if (issue) index <= index + 1'b1;
             end
             hw_edit #(
@@ -377,7 +414,7 @@ module hw_packet_store #(
         .out_data
     );
 
-    // Both are never full.
+    // All have room, and a packet's length is there before it is read.
     logic unused;
-    assign unused = &{1'b0, length_ready, read_ready, may_leave};
+    assign unused = &{1'b0, length_valid, length_ready, waits_ready, read_ready, may_leave};
 endmodule

@@ -199,14 +199,14 @@ impl Map {
              object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
              // A write has a register, and then what it means. None comes in the meantime.\n    \
-             logic bus_put, bus_word = 1'b0, bus_address = 1'b0;\n    logic [{}:0] bus_index;\n    logic [15:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
+             logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [9:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
              // Objects are written three cycles later, and read one.\n    \
              logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
              logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    \
              always_ff @(posedge clk) begin\n        \
-             bus_word <= bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] < 10'd{memory_words};\n        \
-             bus_address <= bus_put && bus_put_addr[15:12] == 4'd1 && bus_put_addr[11:2] < 10'd{memories};\n        \
-             bus_index <= bus_put_addr[{}:2];\n    end\n",
+             bus_word <= bus_puts[0] && bus_put_addr < 10'd{memory_words};\n        \
+             bus_address <= bus_puts[1] && bus_put_addr < 10'd{memories};\n        \
+             bus_index <= bus_put_addr[{}:0];\n    end\n",
             bits - 1,
             objects - 1,
             memories - 1,
@@ -214,7 +214,7 @@ impl Map {
             index_bits - 1,
             object_words - 1,
             objects - 1,
-            index_bits + 1,
+            index_bits - 1,
         );
         let [mut word, mut address, mut index, mut data] =
             ["bus_word", "bus_address", "bus_index", "bus_wr_data_1"].map(str::to_string);
@@ -278,10 +278,10 @@ impl Map {
         }
         let _ = write!(
             out,
-            "    always_ff @(posedge clk) begin\n        bus_put <= bus_wr_en && bus_wr_ready && !rst;\n        \
-             bus_put_addr <= bus_wr_addr;\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
+            "    always_ff @(posedge clk) begin\n        for (int k = 0; k < 3; k++) bus_puts[k] <= bus_wr_en && bus_wr_ready && !rst && bus_wr_addr[15:12] == 4'(k);\n        \
+             bus_put_addr <= bus_wr_addr[11:2];\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
              if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
-             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && !bus_put && !bus_address && bus_holds <= {0}'d1;\n        \
+             bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && bus_puts == '0 && !bus_address && bus_holds <= {0}'d1;\n        \
              if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
             usize::BITS - hold.leading_zeros()
         );
@@ -289,15 +289,12 @@ impl Map {
             let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
-                "        data_put[{word}] <= bus_put && bus_put_addr[15:12] == 4'd0 && bus_put_addr[11:2] == 10'd{word};\n        \
+                "        data_put[{word}] <= bus_puts[0] && bus_put_addr == 10'd{word};\n        \
                  if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
             );
         }
         for number in 0..self.objects.len() {
-            let _ = writeln!(
-                out,
-                "        object_put[{number}] <= bus_put && bus_put_addr[15:12] == 4'd2 && bus_put_addr[11:2] == 10'd{number};"
-            );
+            let _ = writeln!(out, "        object_put[{number}] <= bus_puts[2] && bus_put_addr == 10'd{number};");
         }
         out.push_str(
             "        if (|object_put) begin\n            object_write <= bus_wr_data_1[31];\n            \

@@ -62,7 +62,7 @@ module @NAME@ #(
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
     logic [56:0]            win_meta;
-    logic                   rd_valid, rd_ready, rd_free, words_valid, words_ready;
+    logic                   rd_valid, rd_room, rd_free, words_valid, words_ready;
     logic [WORD_BITS-1:0]   rd_first, rd_words;
     logic [8*BUS_BYTES-1:0] words_data;
     logic                   put;
@@ -112,7 +112,7 @@ module @NAME@ #(
         .edit_offset(edit_place),
         .edit_data,
         .rd_valid,
-        .rd_ready,
+        .rd_room,
         .rd_first,
         .rd_words,
         .rd_free,
@@ -197,7 +197,7 @@ module @NAME@ #(
         .in_free(order[9]),
         .in_meta(order[8:0]),
         .rd_valid,
-        .rd_ready,
+        .rd_room,
         .rd_first,
         .rd_words,
         .rd_free,
