@@ -22,9 +22,9 @@
 #define GAP 1
 #endif
 
-// The cycles before its keys are read, of a lookup; those by which passes and parts make it longer; those for which a write stays.
-constexpr int KEY_READ = PASSES == 1 ? 2 : 3, LONGER = (PASSES == 1 ? 0 : PASSES) + (GAP == 1 ? 0 : PARTS);
-constexpr int LATENCY = 8 + LONGER, HOLD = LATENCY - 2 - KEY_READ;
+// The cycles by which passes and parts make a lookup longer, and those for which a write stays.
+constexpr int LONGER = (PASSES == 1 ? 0 : PASSES) + (GAP == 1 ? 0 : PARTS);
+constexpr int LATENCY = 8 + LONGER, HOLD = LATENCY - 4;
 
 uint32_t crc(uint32_t polynomial, const Bits& key) {
     uint32_t crc = 0;
@@ -133,10 +133,10 @@ int main(int argc, char** argv) {
         auto entry = table.find(key);
         step(since >= GAP && rnd.chance(90), key, entry == table.end() ? nullptr : &entry->second);
     };
-    // What changes the table is seen by lookups that entered up to `KEY_READ` cycles before: while they hash, nothing is read.
+    // What changes the table is seen by lookups that entered two cycles before: while they hash, nothing is read.
     auto pause = [&] {
         dut->wr_en = 0;
-        for (int i = 0; i < KEY_READ; i++) step(false, Bits(), nullptr);
+        for (int i = 0; i < 2; i++) step(false, Bits(), nullptr);
     };
     // A write, and lookups while it takes its cycles. Behind them address and data may be anything.
     auto write = [&](const Driver::Write& write) {

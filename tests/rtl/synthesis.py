@@ -35,6 +35,9 @@ CONFIGURATIONS = {
     "hw_aes128": ["KEYS=16 LUTS=0", "KEYS=16 LUTS=1"],
     "hw_axil": ["ADDR_BITS=16"],
 }
+# Modules whose logic is mapped apart, and the picoseconds that a wire takes.
+APART = ["hw_packet_store", "hw_join", "hw_exact", "hw_hash", "hw_crc", "hw_cmac", "hw_meter"]
+WIRE = 900
 
 
 def ports_of(name, parameters, sources):
@@ -95,13 +98,21 @@ def write_ports(out, name, parameters, *sources):
 
 
 def synthesize(netlist, *sources):
-    """Runs `synth_ecp5`. Synchronous resets that Yosys made of gates become gates again: their wires to flip-flops are the slowest."""
+    """Runs `synth_ecp5`.
+
+    Synchronous resets that Yosys made of gates become gates again: their wires to flip-flops are the slowest. ABC makes the longest row of
+    LUTs of a module as short as it can, and saves LUTs where rows are shorter: modules of control logic are mapped apart from what is
+    long by nature. A wire counts as it does in a full device."""
     from pyosys import libyosys
 
     design = libyosys.Design()
-    for command in (f"read_verilog -sv {' '.join(sources)}", "synth_ecp5 -abc9 -top top -run :map_ffs",
+    apart = [f"setattr -mod -set keep_hierarchy 1 *{module}" for module in APART]
+    for command in (f"read_verilog -sv {' '.join(sources)}", "hierarchy -top top", *apart,
+                    "synth_ecp5 -abc9 -top top -run :map_ffs",
                     "select -set registered t:$_*DFF* %co1:+[Q] w:* %i", "select -set resets @registered %co1:+[R] t:$_SDFF* %i",
-                    "dffunmap -srst-only t:$_SDFF* @resets %d", f"synth_ecp5 -abc9 -top top -run map_ffs: -json {netlist}"):
+                    "dffunmap -srst-only t:$_SDFF* @resets %d", "synth_ecp5 -abc9 -top top -run map_ffs:map_luts", f"abc9 -W {WIRE}",
+                    "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean",
+                    f"synth_ecp5 -abc9 -top top -run map_cells: -json {netlist}"):
         libyosys.run_pass(command, design)
 
 

@@ -47,7 +47,7 @@ module hw_exact #(
     localparam int KEY_READ = PASSES == 1 ? 2 : 3;
     localparam int DATA_READ = PASSES == 1 ? 6 : 6 + PASSES;
     localparam int LATE = GAP == 1 ? 0 : PARTS;  // The last part, behind `DATA_READ`.
-    localparam int HOLD = DATA_READ + LATE - KEY_READ;
+    localparam int HOLD = DATA_READ + LATE - 2;  // With passes, writes are a cycle later.
 
     logic [DATA_READ+LATE+1:0] valids;
     assign out_valid = valids[DATA_READ+LATE+1];
@@ -133,7 +133,7 @@ module hw_exact #(
         end
     endgenerate
 
-    // A write is at the memory of its key in its own cycle, or so many cycles later as the way's pass is.
+    // A write is at the memory of its key in its own cycle, or as many cycles after the next one as the way's pass is.
     logic [HOLD-1:0] writing = '0;  // Nothing is written before the reset arrives.
     logic            key_wr_en;
     always_ff @(posedge clk) writing <= rst ? '0 : {writing[HOLD-2:0], wr_en};
@@ -142,7 +142,7 @@ module hw_exact #(
         else begin : later
             logic [PASSES-1:0] written;
             assign written   = {writing[PASSES-2:0], wr_en};
-            assign key_wr_en = written[wr_addr[BUCKET_BITS+:$clog2(PASSES)]];
+            always_ff @(posedge clk) key_wr_en <= !rst && written[wr_addr[BUCKET_BITS+:$clog2(PASSES)]];
         end
     endgenerate
 

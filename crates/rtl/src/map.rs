@@ -191,7 +191,10 @@ impl Map {
         });
         // The last memory is written so many cycles later than the first.
         let hold = holds.fold(4, u32::max) as usize + memories - 1;
-        let index_bits = usize::BITS - (memories - 1).max(1).leading_zeros();
+        // The bits of the numbers that writes may have: of words, memories and objects.
+        let number_bits = |numbers: usize| usize::BITS - (numbers - 1).max(1).leading_zeros();
+        let index_bits = number_bits(memories);
+        let put_bits = [number_bits(memory_words.max(object_words) as usize), index_bits, number_bits(objects)];
         let mut out = String::new();
         let _ = write!(
             out,
@@ -199,21 +202,24 @@ impl Map {
              object_ready, object_done, object_told;\n    logic [{}:0] mem_busy;\n    logic object_write, object_busy;\n    logic [30:0] \
              object_index;\n    // Address and data of a write to a memory stay until it has taken effect.\n    logic [{}:0] bus_holds;\n    \
              // A write has a register, and then what it means. None comes in the meantime.\n    \
-             logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [9:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
+             logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [{}:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
              // Objects are written three cycles later, and read one.\n    \
              logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
              logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    \
              always_ff @(posedge clk) begin\n        \
-             bus_word <= bus_puts[0] && bus_put_addr < 10'd{memory_words};\n        \
-             bus_address <= bus_puts[1] && bus_put_addr < 10'd{memories};\n        \
+             bus_word <= bus_puts[0] && 10'(bus_put_addr[{}:0]) < 10'd{memory_words};\n        \
+             bus_address <= bus_puts[1] && 10'(bus_put_addr[{}:0]) < 10'd{memories};\n        \
              bus_index <= bus_put_addr[{}:0];\n    end\n",
             bits - 1,
             objects - 1,
             memories - 1,
             usize::BITS - hold.leading_zeros() - 1,
             index_bits - 1,
+            put_bits.iter().max().expect("there are three kinds") - 1,
             object_words - 1,
             objects - 1,
+            put_bits[0] - 1,
+            index_bits - 1,
             index_bits - 1,
         );
         let [mut word, mut address, mut index, mut data] =
@@ -278,23 +284,39 @@ impl Map {
         }
         let _ = write!(
             out,
-            "    always_ff @(posedge clk) begin\n        for (int k = 0; k < 3; k++) bus_puts[k] <= bus_wr_en && bus_wr_ready && !rst && bus_wr_addr[15:12] == 4'(k);\n        \
-             bus_put_addr <= bus_wr_addr[11:2];\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
+            "    always_ff @(posedge clk) begin\n        bus_put_addr <= bus_wr_addr[{1}:2];\n        bus_put_data <= bus_wr_data;\n        bus_wr_data_1 <= bus_put_data;\n        \
              if (bus_address) bus_holds <= {0}'d{hold};\n        else if (bus_holds != '0) bus_holds <= bus_holds - 1'b1;\n        \
              bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && bus_puts == '0 && !bus_address && bus_holds <= {0}'d1;\n        \
              if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
-            usize::BITS - hold.leading_zeros()
+            usize::BITS - hold.leading_zeros(),
+            put_bits.iter().max().expect("there are three kinds") + 1,
         );
+        for (kind, bits) in put_bits.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "        bus_puts[{kind}] <= bus_wr_en && bus_wr_ready && !rst && bus_wr_addr[15:{}] == {}'d{};",
+                bits + 2,
+                14 - bits,
+                kind << (10 - bits)
+            );
+        }
         for word in 0..object_words {
             let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
-                "        data_put[{word}] <= bus_puts[0] && bus_put_addr == 10'd{word};\n        \
+                "        data_put[{word}] <= bus_puts[0] && bus_put_addr[{}:0] == {}'d{word};\n        \
                  if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
+                put_bits[0] - 1,
+                put_bits[0]
             );
         }
         for number in 0..self.objects.len() {
-            let _ = writeln!(out, "        object_put[{number}] <= bus_puts[2] && bus_put_addr == 10'd{number};");
+            let _ = writeln!(
+                out,
+                "        object_put[{number}] <= bus_puts[2] && bus_put_addr[{}:0] == {}'d{number};",
+                put_bits[2] - 1,
+                put_bits[2]
+            );
         }
         out.push_str(
             "        if (|object_put) begin\n            object_write <= bus_wr_data_1[31];\n            \

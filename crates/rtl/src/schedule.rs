@@ -152,8 +152,7 @@ impl Exact {
     /// The memory that a driver writes: function, entry of a bucket and bucket are its address.
     pub(crate) fn memory(self) -> MemoryKind {
         // From the first read of a key to the last one of data.
-        let key_read = if self.passes == 1 { 2 } else { 3 };
-        MemoryKind::Exact { buckets: self.buckets, slots: self.slots, hold: self.latency() - 2 - key_read }
+        MemoryKind::Exact { buckets: self.buckets, slots: self.slots, hold: self.latency() - 4 }
     }
 
     /// The width of addresses of that memory.

@@ -151,11 +151,7 @@ impl<'a> Carrier<'a> {
             let soon = if *stage == 0 { "in_soon".to_string() } else { format!("valid_{}", stage - 1) };
             let _ = writeln!(out, "    logic [{}:0] enables_{stage};", copies - 1);
             for copy in 0..*copies {
-                let _ = writeln!(
-                    out,
-                    "    (* keep *) always_ff @(posedge clk) enables_{stage}[{copy}] <= !{} && {soon};",
-                    reset(*stage)
-                );
+                let _ = writeln!(out, "    (* keep *) always_ff @(posedge clk) enables_{stage}[{copy}] <= {soon};");
             }
         }
         out
