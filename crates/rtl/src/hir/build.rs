@@ -12,6 +12,9 @@ use super::{Binary, Design, Input, Node, Op, Value};
 /// Products of more bits are computed in parts.
 const MULTIPLIER_BITS: u32 = 18;
 
+/// Values of more bits are compared in parts.
+const COMPARED_BITS: u32 = 32;
+
 /// The most shifted operands that a product with a constant is a sum of. Multipliers are at few places of a chip, and far from most logic.
 const PRODUCT_TERMS: usize = 6;
 
@@ -180,6 +183,17 @@ impl Builder {
             let (a, b) = (self.resize(a, needed), self.resize(b, needed));
             let low = self.binary(op, a, b);
             return if result == 1 { low } else { self.resize(low, width) };
+        }
+        // What is wide is compared in parts, so that it need not be compared in a cycle.
+        if op == Eq && width > COMPARED_BITS && self.as_const(b).is_none() {
+            let mut equal = self.boolean(true);
+            for lo in (0..width).step_by(COMPARED_BITS as usize) {
+                let hi = (lo + COMPARED_BITS).min(width) - 1;
+                let (a, b) = (self.slice(a, hi, lo), self.slice(b, hi, lo));
+                let part = self.eq(a, b);
+                equal = self.and(equal, part);
+            }
+            return equal;
         }
         if op == Mul
             && let Some(product) = self.product(a, b)

@@ -190,9 +190,12 @@ impl<'a> Carrier<'a> {
                 };
                 // The memories that are written, of four bits each.
                 let enable = self.enable(leaves, bits.div_ceil(4));
+                // A line may be far from what resets its stage. When its reset comes, nothing valid is left there.
+                let line = format!("{leaves}_{to}_{number}");
                 let _ = writeln!(
                     out,
-                    "    hw_delay #(.WIDTH({bits}), .DELAY({delay}), .GAP({gap})) delay_{leaves}_{to}_{number} (.clk, .rst({}), \
+                    "    logic reset_{line};\n    (* keep *) always_ff @(posedge clk) reset_{line} <= {};\n    \
+                     hw_delay #(.WIDTH({bits}), .DELAY({delay}), .GAP({gap})) delay_{line} (.clk, .rst(reset_{line}), \
                      .in_valid({enable}), .in_data({{{}}}), .out_soon(valid_{}), .out_data({{{}}}));",
                     reset(leaves),
                     names(&|waiting| waiting.from.0),
