@@ -14,6 +14,7 @@ import re
 import sys
 
 from engines import BUILD, HERE, run
+from synthesis import APART
 
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
@@ -33,8 +34,11 @@ def synthesize(netlist, top, *sources):
     from pyosys import libyosys
 
     design = libyosys.Design()
-    libyosys.run_pass(f"read_verilog -sv {' '.join(sources)}", design)
-    libyosys.run_pass(f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top} -json {netlist}", design)
+    apart = [f"setattr -mod -set keep_hierarchy 1 *{module}" for module in APART]
+    for command in (f"read_verilog -sv {' '.join(sources)}", f"hierarchy -top {top}", *apart,
+                    f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top}",
+                    "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean -purge", f"write_json {netlist}"):
+        libyosys.run_pass(command, design)
 
 
 def passes_through(kind, port):

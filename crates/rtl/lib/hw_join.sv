@@ -314,13 +314,17 @@ module hw_join #(
             // Words are written one a cycle, as many as the header has, and read with the words that they are sent in.
             logic [HEADER_W-1:0]    kept, next;
             logic [HEADER_BITS-1:0] left;
-            logic                   some;
-            logic [W-1:0]           waiting;
+            logic                   some, came;
+            logic [HEADER_BITS-1:0] came_bytes;
+            logic [W-1:0]           waiting, next_word;
             assign next = {header, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
             always_ff @(posedge clk) begin
-                some <= !rst && (header_valid ? header_bytes != '0 : T'(left) > T'(BUS_BYTES));
+                came       <= !rst && header_valid;
+                came_bytes <= header_bytes;
+                next_word  <= kept[HEADER_W-1-:W];
+                some <= !rst && (came ? came_bytes != '0 : T'(left) > T'(BUS_BYTES));
                 if (rst) left <= '0;
-                else if (header_valid) left <= header_bytes;
+                else if (came) left <= came_bytes;
                 else left <= T'(left) < T'(BUS_BYTES) ? '0 : HEADER_BITS'(T'(left) - T'(BUS_BYTES));
             end
             for (genvar i = 0; i < HEADER_W / 64; i++) begin : lane
@@ -340,7 +344,7 @@ module hw_join #(
                 .rst,
                 .in_valid(some),
                 .in_ready(header_ready),
-                .in_data(kept[HEADER_W-1-:W]),
+                .in_data(next_word),
                 .out_valid(header_there),
                 .out_ready(header_take),
                 .out_data(waiting)

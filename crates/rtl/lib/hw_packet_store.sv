@@ -9,7 +9,8 @@
 // power of two) windows have left of packets that are not yet
 // freed: a FIFO of that depth behind the pipeline holds all verdicts.
 //
-// `put` and `put_addr` say which word is being written, and `win_start` where a window's packet starts, for copies of the memory.
+// `put`, `put_addr` and `put_data` say which word is being written, a cycle after it came, and `win_start` where a window's packet starts, for
+// copies of the memory.
 //
 // With `EDITS`, each read command has its own (see `hw_edit`), which are written before or together with whatever leads to the
 // command two cycles later or more. Those of at most `COMMANDS` (a power of two) commands wait.
@@ -54,6 +55,7 @@ module hw_packet_store #(
     output logic [B-1:0]              win_start,
     output logic                      put,
     output logic [B-1:0]              put_addr,
+    output logic [8*BUS_BYTES-1:0]    put_data,
     input  logic                      edit_valid,
     input  logic [EDITS_1-1:0]             edit_enable,
     input  logic [EDITS_1*LENGTH_BITS-1:0] edit_offset,
@@ -84,14 +86,17 @@ module hw_packet_store #(
     logic [WORD_BITS-1:0] words;  // Of the current packet, without this one.
     logic first, too_long, bad, low;
     logic longest;  // This word is the last one of the longest packet.
-    assign put_addr = wr_ptr[B-1:0];
-    assign put = in_valid && in_ready;
+    logic comes;  // A word does.
+    assign comes = in_valid && in_ready;
     assign bad = in_bad || too_long || (LAST_BYTES != BUS_BYTES && longest && in_bytes > BYTES_BITS'(LAST_BYTES));
 
     // That there is little room is known three cycles after a word: some words more find room.
     always_ff @(posedge clk) begin
-        used <= wr_ptr - freed;
-        low  <= !rst && used >= (B + 1)'(DEPTH - 8);
+        put      <= !rst && comes;
+        put_addr <= wr_ptr[B-1:0];
+        put_data <= in_data;
+        used     <= wr_ptr - freed;
+        low      <= !rst && used >= (B + 1)'(DEPTH - 8);
     end
 
     // The window, which fills while its packet comes, and waits until it may move on. Until then any word may be written again: that
@@ -99,11 +104,11 @@ module hw_packet_store #(
     // packet is dropped, too.
     logic complete, ends, moves, stays, stays_next, crowded_next;
     logic begins;  // A packet's first word comes next, and may be written.
-    assign ends = (put && in_last) || (complete && !moves);
+    assign ends = (comes && in_last) || (complete && !moves);
     always_ff @(posedge clk) begin
         in_ready <= !rst && !low && !stays_next && (GAP == 1 || !crowded_next);
         stays    <= !rst && stays_next;
-        complete <= !rst && ((put && in_last && !bad) || (complete && !moves));
+        complete <= !rst && ((comes && in_last && !bad) || (complete && !moves));
     end
     logic [8*WINDOW_BYTES-1:0] window;
     logic [LENGTH_BITS-1:0]    window_length;
@@ -151,7 +156,7 @@ module hw_packet_store #(
     endgenerate
 
     always_ff @(posedge clk) begin
-        dropped <= put && in_last && bad;
+        dropped <= comes && in_last && bad;
         if (rst) begin
             wr_ptr   <= '0;
             first    <= 1'b1;
@@ -159,7 +164,7 @@ module hw_packet_store #(
             longest  <= MAX_WORDS == 1;
             too_long <= 1'b0;
             dropped  <= 1'b0;
-        end else if (put) begin
+        end else if (comes) begin
             if (!(in_last && bad)) begin
                 if (!too_long) wr_ptr <= wr_ptr + 1'b1;
             end else if (!first) wr_ptr <= start;
@@ -184,7 +189,7 @@ module hw_packet_store #(
             logic at, at_next, reached;
             if (w == 0) assign reached = in_last;
             else assign reached = !in_last && fill[w-1].at;
-            assign at_next = put ? reached : at;
+            assign at_next = comes ? reached : at;
             always_ff @(posedge clk) at <= rst ? w == 0 : at_next;
             if (w == 0) begin : starts
                 (* keep *) always_ff @(posedge clk) begins <= rst || (at_next && !stays_next);
@@ -356,8 +361,8 @@ module hw_packet_store #(
         .rd_addr,
         .rd_data(read),
         .wr_en(put),
-        .wr_addr(wr_ptr[B-1:0]),
-        .wr_data(in_data)
+        .wr_addr(put_addr),
+        .wr_data(put_data)
     );
     // What is read is changed on its way.
     logic word_valid;

@@ -66,7 +66,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         wanted: BTreeMap::new(),
         carrier: Carrier::new(target, schedule.engines.gap, schedule.egress),
         map: Map::new(pipeline, target),
-        engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_packet_store", "hw_join"]),
+        engines: BTreeSet::from(["hw_delay", "hw_ram", "hw_fifo", "hw_skid", "hw_packet_store", "hw_join"]),
         refusals: Vec::new(),
         seen: BTreeSet::new(),
         window_stages: 0,

@@ -66,6 +66,7 @@ module @NAME@ #(
     logic [WORD_BITS-1:0]   rd_first, rd_words;
     logic [8*BUS_BYTES-1:0] words_data;
     logic                   put;
+    logic [8*BUS_BYTES-1:0] put_data;
     logic [$clog2(@DEPTH@)-1:0] put_addr, win_start;
     logic [@EDITS1@-1:0]             edit_enable;
     logic [16*@EDITS1@-1:0]          edit_offset;
@@ -107,6 +108,7 @@ module @NAME@ #(
         .win_start,
         .put,
         .put_addr,
+        .put_data,
         .edit_valid(done_valid),
         .edit_enable,
         .edit_offset(edit_place),
@@ -133,7 +135,7 @@ module @NAME@ #(
         .in_start(win_start),
         .in_put(put),
         .in_put_addr(put_addr),
-        .in_put_data(in_data),
+        .in_put_data(put_data),
         .in_done(order_valid && order_ready),
         .out_soon(done_soon),
         .out_valid(done_valid),
@@ -159,8 +161,13 @@ module @NAME@ #(
     );
 
     localparam int VERDICT_BITS = HEADER_BITS + 2 * LENGTH_BITS + 10;
-    logic has_room;
-    logic [VERDICT_BITS-1:0] order;
+    // Verdicts have a register on both sides of their FIFO: the pipeline's end, the FIFO and the exit may be far from each other.
+    logic has_room, judged_valid, waiting_valid, waiting_ready;
+    logic [VERDICT_BITS-1:0] judged, waiting, order;
+    always_ff @(posedge clk) begin
+        judged_valid <= !resets[1] && done_valid;
+        judged       <= {HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port};
+    end
     hw_fifo #(
         .WIDTH(VERDICT_BITS),
         .DEPTH(@VERDICTS@),
@@ -168,9 +175,21 @@ module @NAME@ #(
     ) verdicts (
         .clk,
         .rst(resets[1]),
-        .in_valid(done_valid),
+        .in_valid(judged_valid),
         .in_ready(has_room),
-        .in_data({HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port}),
+        .in_data(judged),
+        .out_valid(waiting_valid),
+        .out_ready(waiting_ready),
+        .out_data(waiting)
+    );
+    hw_skid #(
+        .WIDTH(VERDICT_BITS)
+    ) orders (
+        .clk,
+        .rst(resets[1]),
+        .in_valid(waiting_valid),
+        .in_ready(waiting_ready),
+        .in_data(waiting),
         .out_valid(order_valid),
         .out_ready(order_ready),
         .out_data(order)
