@@ -302,7 +302,7 @@ impl Reporter<'_> {
         };
         cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
-        cost.with((15 + edits) * bus, 2 * window + (6 + edits) * bus)
+        cost.with((15 + edits) * bus, 2 * window + (8 + edits) * bus)
     }
 
     /// What an operation takes itself.
