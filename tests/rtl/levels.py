@@ -14,7 +14,7 @@ import re
 import sys
 
 from engines import BUILD, HERE, run
-from synthesis import APART
+from synthesis import APART, TOGETHER
 
 ROOT = HERE.parent.parent
 HOPWRIGHT = os.environ.get("HOPWRIGHT", ROOT / "target/release/hopwright")
@@ -34,10 +34,8 @@ def synthesize(netlist, top, *sources):
     from pyosys import libyosys
 
     design = libyosys.Design()
-    apart = [f"setattr -mod -set keep_hierarchy 1 *{module}" for module in APART]
-    for command in (f"read_verilog -sv {' '.join(sources)}", f"hierarchy -top {top}", *apart,
-                    f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top}",
-                    "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean -purge", f"write_json {netlist}"):
+    for command in (f"read_verilog -sv {' '.join(sources)}", f"hierarchy -top {top}", *APART,
+                    f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top}", *TOGETHER, f"write_json {netlist}"):
         libyosys.run_pass(command, design)
 
 

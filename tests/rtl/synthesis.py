@@ -35,9 +35,11 @@ CONFIGURATIONS = {
     "hw_aes128": ["KEYS=16 LUTS=0", "KEYS=16 LUTS=1"],
     "hw_axil": ["ADDR_BITS=16"],
 }
-# Modules whose logic is mapped apart, and the picoseconds that a wire takes.
-APART = ["hw_packet_store", "hw_join", "hw_exact", "hw_hash", "hw_crc", "hw_cmac", "hw_meter"]
-WIRE = 900
+# Modules of control logic are mapped apart: what comes before mapping, and behind it.
+APART = [f"setattr -mod -set keep_hierarchy 1 *{module}"
+         for module in ("hw_packet_store", "hw_join", "hw_exact", "hw_hash", "hw_crc", "hw_cmac", "hw_meter")]
+TOGETHER = ["setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean"]
+WIRE = 900  # The picoseconds that a wire takes.
 
 
 def ports_of(name, parameters, sources):
@@ -106,13 +108,11 @@ def synthesize(netlist, *sources):
     from pyosys import libyosys
 
     design = libyosys.Design()
-    apart = [f"setattr -mod -set keep_hierarchy 1 *{module}" for module in APART]
-    for command in (f"read_verilog -sv {' '.join(sources)}", "hierarchy -top top", *apart,
+    for command in (f"read_verilog -sv {' '.join(sources)}", "hierarchy -top top", *APART,
                     "synth_ecp5 -abc9 -top top -run :map_ffs",
                     "select -set registered t:$_*DFF* %co1:+[Q] w:* %i", "select -set resets @registered %co1:+[R] t:$_SDFF* %i",
                     "dffunmap -srst-only t:$_SDFF* @resets %d", "synth_ecp5 -abc9 -top top -run map_ffs:map_luts", f"abc9 -W {WIRE}",
-                    "setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean",
-                    f"synth_ecp5 -abc9 -top top -run map_cells: -json {netlist}"):
+                    *TOGETHER, f"synth_ecp5 -abc9 -top top -run map_cells: -json {netlist}"):
         libyosys.run_pass(command, design)
 
 

@@ -41,7 +41,7 @@ module hw_edit #(
     always_ff @(posedge clk) begin
         {valid_1, index_1, read_1} <= {step_valid, step_index, in_word};
         {valid, index, read}       <= {valid_1, index_1, read_1};
-        index_before <= index_1 - 1'b1;
+        index_before               <= index_1 - 1'b1;
         pop_1 <= !rst && step_pop;
         pop   <= !rst && pop_1;
     end

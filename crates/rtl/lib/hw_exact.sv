@@ -74,7 +74,8 @@ module hw_exact #(
         .out_crc(buckets[BUCKET_BITS+:BUCKET_BITS])
     );
 
-    // From cycle `KEY_READ` on, a pass each: the row of each function whose ways it reads. The key waits for the memories, the buckets for the data's.
+    // From cycle `KEY_READ` on, a pass each: the row of each function whose ways it reads. The key waits for the memories, the buckets for
+    // the data's.
     logic [ROWS_A_PASS-1:0][ROW_BITS-1:0] rows;
     logic [KEY_BITS-1:0]      key;
     logic [2*BUCKET_BITS-1:0] waited;
@@ -232,12 +233,12 @@ module hw_exact #(
             assign wr_parts = (PARTS * PART_BITS)'(wr_data[DATA_BITS-1:0]);
             assign out_data = DATA_BITS'({last, earlier});
             always_ff @(posedge clk) begin
-                part      <= valids[DATA_READ-1] ? '0 : part + 1'b1;
-                next_part <= writing[HOLD-PARTS-2] ? '0 : next_part + 1'b1;
-                wr_part   <= next_part;
+                part       <= valids[DATA_READ-1] ? '0 : part + 1'b1;
+                next_part  <= writing[HOLD-PARTS-2] ? '0 : next_part + 1'b1;
+                wr_part    <= next_part;
                 part_wr_en <= !rst && |writing[HOLD-2-:PARTS];
-                written   <= wr_parts[PART_BITS*next_part+:PART_BITS];
-                earlier   <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
+                written    <= wr_parts[PART_BITS*next_part+:PART_BITS];
+                earlier    <= ((PARTS - 1) * PART_BITS)'({last, earlier} >> PART_BITS);
             end
             hw_ram #(
                 .WIDTH(PART_BITS),

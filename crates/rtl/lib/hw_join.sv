@@ -90,11 +90,12 @@ module hw_join #(
         next_free         <= in_free;
     end
 
-    logic         early;
+    logic         early, prior;  // A word is read in a step before the first one.
     logic [N-1:0] header_words, lead, taken;
     assign early        = next_takes && next_back;
     assign header_words = N'(T'(next_header_bytes) >> L);
-    assign lead         = header_words - N'(early && header_words != '0);
+    assign prior        = early && header_words == '0;
+    assign lead         = header_words - N'(early && !prior);
     assign taken        = next_takes ? next_in : '0;
 
     // The store is told what it is to read, and the rest waits in a FIFO, with what the first step depends on. Both have room for those
@@ -120,8 +121,8 @@ module hw_join #(
     always_ff @(posedge clk)
         job <= {
             next_header_bytes, lead, taken, next_out, lead != '0, lead == N'(1), next_takes, taken == N'(1),
-            next_out == N'(1), next_out == N'(2), early && header_words == '0, lead == '0 && next_takes,
-            next_out == N'(1) && !(early && header_words == '0), next_turn, next_end, next_meta
+            next_out == N'(1), next_out == N'(2), prior, lead == '0 && next_takes,
+            next_out == N'(1) && !prior, next_turn, next_end, next_meta
         };
     hw_fifo #(
         .WIDTH(JOB_BITS),

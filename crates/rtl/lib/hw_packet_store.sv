@@ -271,8 +271,11 @@ module hw_packet_store #(
 
     // A command's first address, and what follows from its number of words. What is in front of `end` is free when they are read.
     localparam int COMMAND_BITS = B + 2 * WORD_BITS + 2 + B + 1;
-    logic                    placed, waits_valid, waits_ready;
-    logic [COMMAND_BITS-1:0] place, waits;
+    logic                    placed, command_valid, command_ready;
+    logic [COMMAND_BITS-1:0] place, command;
+    logic turns;   // The read side takes a command if there is one.
+    logic starts;  // There is one.
+    assign starts = command_valid && turns;
     always_ff @(posedge clk) begin
         placed <= !rst && asked;
         place  <= {
@@ -288,16 +291,16 @@ module hw_packet_store #(
         .clk,
         .rst,
         .in_valid(placed),
-        .in_ready(waits_ready),
+        .in_ready(command_ready),
         .in_data(place),
-        .out_valid(waits_valid),
+        .out_valid(command_valid),
         .out_ready(turns),
-        .out_data(waits)
+        .out_data(command)
     );
     logic       begun;
     logic [3:0] owed;  // Commands that have not begun, as far as is known.
     always_ff @(posedge clk) begin
-        begun   <= !rst && waits_valid && turns;
+        begun   <= !rst && starts;
         owed    <= rst ? '0 : owed + 4'(rd_valid) - 4'(begun);
         rd_room <= !rst && !owed[3];
     end
@@ -307,9 +310,9 @@ module hw_packet_store #(
     logic [B-1:0]         next_addr, rd_addr;
     logic [WORD_BITS-1:0] next_first, next_words, left;
     logic [B:0]           next_end, current_end;
-    logic reading, room, issue, turns;
+    logic reading, room, issue;
     logic final_word;  // One word is left.
-    assign {next_addr, next_first, next_words, next_none, next_one, next_end} = waits;
+    assign {next_addr, next_first, next_words, next_none, next_one, next_end} = command;
     assign issue = reading && room;
     assign turns = !reading || (room && final_word);
     always_ff @(posedge clk) begin
@@ -318,8 +321,8 @@ module hw_packet_store #(
             current_end <= '0;
             freed       <= '0;
         end else if (turns) begin
-            reading <= waits_valid && !next_none;
-            if (waits_valid) current_end <= next_end;
+            reading <= command_valid && !next_none;
+            if (command_valid) current_end <= next_end;
             freed <= current_end;
         end
         if (turns) begin
@@ -378,7 +381,7 @@ module hw_packet_store #(
             logic [1:0] read_valids;
             logic [WORD_BITS-1:0] index;
             always_ff @(posedge clk) begin
-                nothing <= !rst && turns && waits_valid && next_none;
+                nothing <= !rst && starts && next_none;
                 {word_valid, read_valids} <= rst ? '0 : {read_valids, read_valid};
                 if (turns) index <= next_first;
                 else if (issue) index <= index + 1'b1;
@@ -421,5 +424,5 @@ module hw_packet_store #(
 
     // All have room, and a packet's length is there before it is read.
     logic unused;
-    assign unused = &{1'b0, length_valid, length_ready, waits_ready, read_ready, may_leave};
+    assign unused = &{1'b0, length_valid, length_ready, command_ready, read_ready, may_leave};
 endmodule

@@ -195,6 +195,12 @@ impl Map {
         let number_bits = |numbers: usize| usize::BITS - (numbers - 1).max(1).leading_zeros();
         let index_bits = number_bits(memories);
         let put_bits = [number_bits(memory_words.max(object_words) as usize), index_bits, number_bits(objects)];
+        let most_put_bits = put_bits.into_iter().fold(0, u32::max);
+        // A write has this kind and this number.
+        let puts = |kind: usize, number: usize| {
+            let bits = put_bits[kind];
+            format!("bus_puts[{kind}] && bus_put_addr[{}:0] == {bits}'d{number}", bits - 1)
+        };
         let mut out = String::new();
         let _ = write!(
             out,
@@ -215,7 +221,7 @@ impl Map {
             memories - 1,
             usize::BITS - hold.leading_zeros() - 1,
             index_bits - 1,
-            put_bits.iter().max().expect("there are three kinds") - 1,
+            most_put_bits - 1,
             object_words - 1,
             objects - 1,
             put_bits[0] - 1,
@@ -289,7 +295,7 @@ impl Map {
              bus_wr_ready <= !(bus_wr_en && bus_wr_ready) && bus_puts == '0 && !bus_address && bus_holds <= {0}'d1;\n        \
              if (rst) begin\n            bus_holds <= '0;\n            bus_wr_ready <= 1'b1;\n        end\n",
             usize::BITS - hold.leading_zeros(),
-            put_bits.iter().max().expect("there are three kinds") + 1,
+            most_put_bits + 1,
         );
         for (kind, bits) in put_bits.iter().enumerate() {
             let _ = writeln!(
@@ -300,23 +306,16 @@ impl Map {
                 kind << (10 - bits)
             );
         }
-        for word in 0..object_words {
+        for word in 0..object_words as usize {
             let bits = format!("[{}:{}]", 32 * word + 31, 32 * word);
             let _ = writeln!(
                 out,
-                "        data_put[{word}] <= bus_puts[0] && bus_put_addr[{}:0] == {}'d{word};\n        \
-                 if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
-                put_bits[0] - 1,
-                put_bits[0]
+                "        data_put[{word}] <= {};\n        if (data_put[{word}]) bus_data{bits} <= bus_wr_data_1;",
+                puts(0, word)
             );
         }
         for number in 0..self.objects.len() {
-            let _ = writeln!(
-                out,
-                "        object_put[{number}] <= bus_puts[2] && bus_put_addr[{}:0] == {}'d{number};",
-                put_bits[2] - 1,
-                put_bits[2]
-            );
+            let _ = writeln!(out, "        object_put[{number}] <= {};", puts(2, number));
         }
         out.push_str(
             "        if (|object_put) begin\n            object_write <= bus_wr_data_1[31];\n            \
