@@ -107,15 +107,17 @@ module hw_exact #(
             end else begin : some
                 assign rows = {pass, held[BUCKET_BITS+:BUCKET_BITS], pass, held[0+:BUCKET_BITS]};
             end
+            logic [KEY_BITS-1:0] asked;
+            always_ff @(posedge clk) asked <= in_key;
             hw_delay #(
                 .WIDTH(KEY_BITS),
-                .DELAY(KEY_READ + 2),
+                .DELAY(KEY_READ + 1),
                 .GAP(GAP)
             ) keys (
                 .clk,
                 .rst,
-                .in_valid,
-                .in_data(in_key),
+                .in_valid(valids[0]),
+                .in_data(asked),
                 .out_soon(valids[KEY_READ-1]),
                 .out_data(key)
             );

@@ -79,7 +79,7 @@ pub(crate) fn exact(target: &Target, key: u64, data: u64, shape: &Exact) -> Cost
     let hashed = 2 * bucket_bits * (5 + key.div_ceil(32));
     let parted = if parts == 1 { 0 } else { data }; // Which part is written.
     let luts = hashes + lanes * (key * 3 / 4 + key_written) + data_written + parted / 2;
-    let waiting = if passes == 1 { 4 } else { 2 };
+    let waiting = if passes == 1 { 4 } else { 3 };
     // A bit for each cycle of a lookup and of a write.
     let cycles = 2 * u64::from(shape.latency());
     let registers = key_written + lanes * (1 + key + key / 8) + waiting * key + hashed + data + data_written + cycles;
@@ -101,9 +101,9 @@ mod tests {
             (128, 118, 16, 4, 1, 2011),
             (22, 146, 512, 2, 1, 642),
             (32, 118, 128, 2, 1, 656),
-            (16, 430, 8, 4, 12, 663),
-            (128, 118, 16, 4, 12, 808),
-            (288, 49, 8, 4, 12, 1400),
+            (16, 430, 8, 4, 12, 679),
+            (128, 118, 16, 4, 12, 936),
+            (288, 49, 8, 4, 12, 1688),
         ] {
             let shape = Exact::new(buckets, slots, gap).in_parts(&target, gap, data);
             let estimated = exact(&target, key, data, &shape).registers;
