@@ -366,6 +366,12 @@ def converge(network):
                            ("simple_switch_13", network["a"], "10.7.0.2"), ("simple_switch_13", network["b"], "10.7.0.3")):
         took = wait_for(f"{node.name} reaches {to}", lambda: ping(node, to, 1))
         print(f"  {node.name} reaches {to} by {what} after {took:.1f} s more", flush=True)
+    # The first route may be the longer one: the neighbors become adjacent one after the other.
+    for router, network_behind, device in (("v4", "10.0.5.0/24", "v4b"), ("rb", "10.0.1.0/24", "v4"),
+                                           ("v6", "2001:db8:5::/64", "v6b"), ("rb", "2001:db8:1::/64", "v6")):
+        family = "-6" if ":" in network_behind else "-4"
+        wait_for(f"{router}'s shortest path to {network_behind}",
+                 lambda: f"dev {device} " in network[router].ip(family, "route", "show", network_behind))
     # BGP's routes at the ISP, OSPF's at the other end.
     wait_for("a route back from the ISP", lambda: "10.0.1.0/24" in network["isp"].ip("route"))
 
