@@ -47,11 +47,21 @@ module hw_aes128 #(
     assign out_valid = left_valid && left;
     assign out_block = states[ROUNDS*128+:128];
 
+    // Keys are written a cycle later, with an enable for each round's.
+    logic [10:0]         writes;
+    logic [KEY_BITS+3:0] write_addr;
+    logic [127:0]        write_data;
+    always_ff @(posedge clk) begin
+        for (int r = 0; r <= 10; r++) writes[r] <= wr_en && wr_addr[3:0] == 4'(r);
+        write_addr <= wr_addr;
+        write_data <= wr_data;
+    end
+
     // The first round key.
     logic [127:0] first_keys[0:KEYS-1];
     assign states[0+:128] = state;
     always_ff @(posedge clk) begin
-        if (wr_en && wr_addr[3:0] == 4'd0) first_keys[wr_addr[KEY_BITS+3:4]] <= wr_data;
+        if (writes[0]) first_keys[write_addr[KEY_BITS+3:4]] <= write_data;
         state  <= ROUNDS == 10 || in_valid ? in_block ^ first_keys[in_key_index] : again_state;
         tag    <= ROUNDS == 10 || in_valid ? {in_valid, 4'd0, in_key_index} : again;
         tags_q <= tags[STEPS*TAG_BITS-1:0];
@@ -65,7 +75,7 @@ module hw_aes128 #(
             logic unused;
             assign again       = '0;
             assign again_state = '0;
-            assign unused      = &{1'b0, again, again_state, leaving[KEY_BITS-1:0]};
+            assign unused      = &{1'b0, again, again_state, leaving[KEY_BITS-1:0], write_addr[3:0]};
         end else begin : turns
             localparam int REST = TURN - STEPS - 1;  // Cycles from the last state until it enters again.
             logic [TAG_BITS+127:0]              next;
@@ -97,7 +107,7 @@ module hw_aes128 #(
                 assign {rounds, index} = tags[(3*r-2)*TAG_BITS+:TAG_BITS-1];
                 assign last = r == 10;
                 always_ff @(posedge clk) begin
-                    if (wr_en && wr_addr[3:0] == 4'(r)) keys[wr_addr[KEY_BITS+3:4]] <= wr_data;
+                    if (writes[r]) keys[write_addr[KEY_BITS+3:4]] <= write_data;
                     key <= keys[index];
                 end
                 logic unused;
@@ -105,10 +115,13 @@ module hw_aes128 #(
             end else begin : all
                 (* ram_style = "block", no_rw_check *) logic [127:0] keys[0:(1<<(KEY_BITS+4))-1];
                 logic [127:0] read;
+                logic         write, unused;
+                assign unused = &{1'b0, writes};
                 assign {rounds, index} = tags[(3*r-3)*TAG_BITS+:TAG_BITS-1];
                 assign last = r == ROUNDS && tags[(3*r-1)*TAG_BITS+KEY_BITS+:4] == 4'(10 - ROUNDS);
                 always_ff @(posedge clk) begin
-                    if (wr_en) keys[wr_addr] <= wr_data;
+                    write <= wr_en;
+                    if (write) keys[write_addr] <= write_data;
                     read <= keys[{index, rounds + 4'(r)}];
                     key  <= read;
                 end

@@ -275,21 +275,34 @@ module hw_join #(
     logic header_ready, header_there, header_take;
     generate
         if (HEADER_WORDS == 1 || GAP < HEADER_WORDS || HEADERS << K > 512) begin : whole
+            // So many bits have block RAM and a register of their own, which also say that they come.
+            localparam int PART = 288;
+            localparam int PARTS = (8 * HEADER_BYTES + PART - 1) / PART;
             logic [8*HEADER_BYTES-1:0] waiting;
-            hw_fifo #(
-                .WIDTH(8 * HEADER_BYTES),
-                .DEPTH(HEADERS),
-                .ROOM(1'b1)
-            ) headers (
-                .clk,
-                .rst,
-                .in_valid(header_valid),
-                .in_ready(header_ready),
-                .in_data(header),
-                .out_valid(header_there),
-                .out_ready(header_take),
-                .out_data(waiting)
-            );
+            logic [PARTS-1:0]          there, ready;
+            for (genvar i = 0; i < PARTS; i++) begin : part
+                localparam int BITS = 8 * HEADER_BYTES - PART * i < PART ? 8 * HEADER_BYTES - PART * i : PART;
+                logic            comes;
+                logic [BITS-1:0] bits;
+                (* keep *) always_ff @(posedge clk) comes <= !rst && header_valid;
+                always_ff @(posedge clk) bits <= header[PART*i+:BITS];
+                hw_fifo #(
+                    .WIDTH(BITS),
+                    .DEPTH(HEADERS),
+                    .ROOM(1'b1)
+                ) headers (
+                    .clk,
+                    .rst,
+                    .in_valid(comes),
+                    .in_ready(ready[i]),
+                    .in_data(bits),
+                    .out_valid(there[i]),
+                    .out_ready(header_take),
+                    .out_data(waiting[PART*i+:BITS])
+                );
+            end
+            assign header_there = there[0];
+            assign header_ready = ready[0];
             assign header_take = steps[(STAGES-1)*C] && steps[(STAGES-1)*C+2];  // The first one is sent.
             logic [HEADER_W-1:0] rest, next;
             assign next = {waiting, {HEADER_W - 8 * HEADER_BYTES{1'b0}}};
@@ -310,7 +323,7 @@ module hw_join #(
                 end
             end
             logic unused;
-            assign unused = &{1'b0, header_bytes, header_soon};
+            assign unused = &{1'b0, header_bytes, header_soon, there, ready};
         end else begin : by_words
             // Words are written one a cycle, as many as the header has, and read with the words that they are sent in.
             logic [HEADER_W-1:0]    kept, next;

@@ -392,7 +392,7 @@ impl Reporter<'_> {
                 let memory_bits = 18_432 * if rounds == 10 { 80 } else { 12 * rounds };
                 let blocks = memory_bits / u64::from(target.block_bits);
                 let (luts, registers) =
-                    if rounds == 10 { (6000, 4400) } else { (600 + 420 * rounds, 700 + 270 * rounds) };
+                    if rounds == 10 { (6000, 4500) } else { (600 + 420 * rounds, 800 + 270 * rounds) };
                 Cost { luts, registers, blocks, memory_bits }
             }
             _ => Cost::default(),
