@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
         }
         dut->wr_en = 0;
     }
+    edge();  // A key is there two cycles after its last write.
     Expected<Block> expected(1 + BLOCK_LATENCY * ((MESSAGE_BYTES + 15) / 16));
     std::vector<int> entered(TURN, -TURNS * TURN);
     for (int i = 0; i < 700; i++) {

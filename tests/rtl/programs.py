@@ -32,13 +32,13 @@ DESIGNS = {
 
 def row(label, seeds):
     program, target, bus, arguments = DESIGNS[label]
-    aims = (160, "router2") if program == SCION else ()
+    aims = {"megahertz": 160, "large": True} if program == SCION else {}
     folder = BUILD / f"design-{label}"
     said = run(HOPWRIGHT, "rtl", ROOT / program, "--target", target, *arguments, "-o", folder)
     stages = re.search(r"(\d+) stages", said).group(1)
     name = (ROOT / program).stem
     luts, registers, memories, multipliers, clocks = synthesis.place(
-        label, name, [], sorted(folder.glob("*.sv")), range(1, seeds + 1), *aims)
+        label, name, [], sorted(folder.glob("*.sv")), range(1, seeds + 1), **aims)
     reached = ", ".join(f"{clock:.0f} ({clock * bus / 1000:.0f})" for clock in clocks)
     return [label, luts, registers, memories, multipliers, stages, reached]
 

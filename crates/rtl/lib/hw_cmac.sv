@@ -3,7 +3,7 @@
 // and for each block that of the engine and one more; 1 + 32 x blocks with ten rounds.
 //
 // The driver expands keys: `wr_addr` is {key index, round}; rounds 0 to 10 are the round keys, 11 and 12 the subkeys K1 and K2.
-// Keys can be written and never read.
+// Keys can be written and never read; a block may take one two cycles after its last write.
 module hw_cmac #(
     parameter int MESSAGE_BYTES = 16,
     parameter int KEYS = 16,
@@ -33,12 +33,18 @@ module hw_cmac #(
     logic [128*BLOCKS-1:0] message, message1;
     logic [KEY_BITS-1:0] index1, index2;
     logic                valid1, valid2;
+    logic                write;
+    logic [KEY_BITS-1:0] write_index;
+    logic [127:0]        write_data;
     generate
         if (REST > 0) assign message = {in_message, 1'b1, {8 * REST - 1{1'b0}}};
         else assign message = in_message;
     endgenerate
     always_ff @(posedge clk) begin
-        if (wr_en && wr_addr[3:0] == (REST > 0 ? 4'd12 : 4'd11)) subkeys[wr_addr[KEY_BITS+3:4]] <= wr_data;
+        write       <= wr_en && wr_addr[3:0] == (REST > 0 ? 4'd12 : 4'd11);
+        write_index <= wr_addr[KEY_BITS+3:4];
+        write_data  <= wr_data;
+        if (write) subkeys[write_index] <= write_data;
         subkey   <= subkeys[in_key_index];
         message1 <= message;
         {index2, index1} <= {index1, in_key_index};

@@ -14,7 +14,8 @@ module hw_edit #(
     parameter SIZES = 16'h0208,
     localparam int DATA_BITS = start_of(EDITS),
     localparam int L = $clog2(BUS_BYTES),
-    localparam int INDEX_BITS = OFFSET_BITS - L + 1
+    localparam int INDEX_BITS = OFFSET_BITS - L + 1,
+    localparam int BITS = EDITS + EDITS * OFFSET_BITS + DATA_BITS
 ) (
     input  logic                         clk,
     input  logic                         rst,
@@ -34,16 +35,19 @@ module hw_edit #(
         for (integer e = 0; e < edit; e++) start_of = start_of + 8 * 32'(SIZES[8*e+:8]);
     endfunction
 
-    // Steps and words have two registers first: edits may wait far from the packet store.
-    logic                   valid, pop, valid_1, pop_1;
+    // Edits have a register first, steps and words have two: edits may wait far from the pipeline and from the packet store.
+    logic                   comes, valid, pop, valid_1, pop_1;
+    logic [BITS-1:0]        coming;
     logic [INDEX_BITS-1:0]  index, index_before, index_1;
     logic [8*BUS_BYTES-1:0] read, read_1;
     always_ff @(posedge clk) begin
         {valid_1, index_1, read_1} <= {step_valid, step_index, in_word};
         {valid, index, read}       <= {valid_1, index_1, read_1};
         index_before               <= index_1 - 1'b1;
-        pop_1 <= !rst && step_pop;
-        pop   <= !rst && pop_1;
+        pop_1  <= !rst && step_pop;
+        pop    <= !rst && pop_1;
+        comes  <= !rst && in_valid;
+        coming <= {in_enable, in_offset, in_data};
     end
 
     logic room, there;
@@ -51,15 +55,15 @@ module hw_edit #(
     logic [EDITS*OFFSET_BITS-1:0] offset;
     logic [DATA_BITS-1:0]         data;
     hw_fifo #(
-        .WIDTH(EDITS + EDITS * OFFSET_BITS + DATA_BITS),
+        .WIDTH(BITS),
         .DEPTH(PACKETS),
         .ROOM(1'b1)
     ) edits (
         .clk,
         .rst,
-        .in_valid,
+        .in_valid(comes),
         .in_ready(room),
-        .in_data({in_enable, in_offset, in_data}),
+        .in_data(coming),
         .out_valid(there),
         .out_ready(pop),
         .out_data({enable, offset, data})

@@ -151,21 +151,21 @@ module hw_join #(
     logic [HEADER_BITS-1:0] header_left;
     logic [L-1:0]           turn, end_low;
     logic [META_BITS-1:0]   meta;
-    assign go          = room && (!needs || words_valid);
-    assign turns       = go && final_step;
-    assign sends       = go && active && !pre;
-    assign words_ready = room && needs;
+    logic will_need, will_have_room;
+    assign go        = room && (!needs || words_valid);
+    assign turns     = go && final_step;
+    assign sends     = go && active && !pre;
+    assign will_need = turns ? job_valid && job_needs : !go ? needs : leads ? lead_one && more_in : more_in && !in_one;
     always_ff @(posedge clk) begin
+        needs       <= !rst && will_need;
+        words_ready <= !rst && will_need && will_have_room;  // The same as `needs && room`.
         if (rst) begin
             active     <= 1'b0;
-            needs      <= 1'b0;
             final_step <= 1'b1;
         end else if (turns) begin
             active     <= job_valid;
-            needs      <= job_valid && job_needs;
             final_step <= !job_valid || job_final;
         end else if (go) begin
-            needs      <= leads ? lead_one && more_in : more_in && !in_one;
             final_step <= pre ? out_one : out_two;
         end
         if (turns) begin
@@ -208,10 +208,11 @@ module hw_join #(
     // none has left since.
     logic [4:0] held;
     logic       sent;
+    assign will_have_room = held < 5'd15;
     always_ff @(posedge clk) begin
         sent <= !rst && out_valid && out_ready;
         held <= rst ? '0 : held + 5'(sends) - 5'(sent);
-        room <= !rst && held < 5'd15;
+        room <= !rst && will_have_room;
     end
 
     // The words have a register and then turn, a multiplexer of four a stage, and what belongs to their steps goes with them.
