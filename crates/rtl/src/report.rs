@@ -296,13 +296,14 @@ impl Reporter<'_> {
         let words = core.header_capacity.div_ceil(target.bus_bytes);
         let all_words = 2 * verdicts * u64::from(words.next_power_of_two());
         cost += if words == 1 || schedule.engines.gap < words || all_words > 512 {
-            target.memory(8 * u64::from(core.header_capacity), 2 * verdicts)
+            let header = 8 * u64::from(core.header_capacity);
+            target.memory(header, 2 * verdicts).with(0, header)
         } else {
             target.memory(bus, all_words)
         };
         cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
-        cost.with((15 + edits) * bus, 2 * window + (8 + edits) * bus)
+        cost.with((15 + edits) * bus, 2 * window + (8 + edits) * bus + edit_bits)
     }
 
     /// What an operation takes itself.
