@@ -42,7 +42,7 @@ def written(program):
 
 def hopwright(arguments, **options):
     return subprocess.run([HOPWRIGHT, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120, **options)
+                          stderr=subprocess.STDOUT, text=True, timeout=300, **options)
 
 
 @functools.cache

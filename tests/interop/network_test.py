@@ -133,7 +133,16 @@ def check_metrics(network: Network, checks: Checks) -> None:
                                         ("router_output_bytes_total", {}))]
             checks.that(f"{router} counts them as {kind} to {interface}",
                         found == [100, 100, 100 * size], f"{found}")
-    for router, samples in scrape().items():
+    def behind(samples) -> float:
+        busy = total(samples, "router_dropped_pkts_total", reason="busy_processor")
+        return abs(total(samples, "router_input_pkts_total") - total(samples, "router_processed_pkts_total") - busy)
+
+    # BFD goes on while the page is written. On a busy machine the reference's queues hold packets, or are full.
+    for _ in range(10):
+        found = scrape()
+        if all(behind(samples) <= 3 for samples in found.values()):
+            break
+    for router, samples in found.items():
         # Two links to other ASes and a sibling, or one and one.
         for name in ("router_interface_up", "router_sibling_reachable"):
             values = [value for (n, _), value in samples.items() if n == name]
@@ -146,8 +155,7 @@ def check_metrics(network: Network, checks: Checks) -> None:
         received = total(samples, "router_input_pkts_total")
         processed = total(samples, "router_processed_pkts_total")
         checks.that(f"{router} has processed what it received",
-                    # BFD goes on while the page is written.
-                    received > 0 and abs(received - processed) <= 3, f"{processed} of {received}")
+                    received > 0 and behind(samples) <= 3, f"{processed} of {received}")
         if network.routers[router].kind.name != "reference":
             ends = sum(total(samples, name) for name in (
                 "router_output_pkts_total", "router_dropped_pkts_total",

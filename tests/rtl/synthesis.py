@@ -124,11 +124,12 @@ def nextpnr(netlist, *arguments):
 
 def unroute(routed, report, megahertz):
     """Takes the routes of nets that are late out of a routed design, and has it routed by router1. Returns whether there are any.
+    Nets from pins are in no clock.
 
     Router2 makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no
     route, and then routes what is late in front of them again."""
     late = {net["net"] for net in json.loads(report.read_text())["detailed_net_timings"]
-            if any(end["delay"][1] > 1000 / megahertz for end in net["endpoints"])}
+            if net["event"] != "<async>" and any(end["delay"][1] > 1000 / megahertz for end in net["endpoints"])}
     design = json.loads(routed.read_text())
     top = design["modules"]["top"]
     found = [top["netnames"][name]["attributes"] for name in late if name in top["netnames"]]
