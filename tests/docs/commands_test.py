@@ -126,6 +126,14 @@ class Hopwright(unittest.TestCase):
                     count += 1
         self.assertGreater(count, 8)
 
+    def test_a_reader_may_leave(self):
+        for arguments in ("ir examples/l2.p4", "rtl examples/l2.p4 --report", "explain"):
+            reader, writer = os.pipe()
+            os.close(reader)
+            done = subprocess.run([HOPWRIGHT, *arguments.split()], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE)
+            os.close(writer)
+            self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
+
 
 class Make(unittest.TestCase):
     def test_targets_exist(self):

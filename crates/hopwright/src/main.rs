@@ -1,5 +1,9 @@
 //! The `hopwright` command: dispatches to one module per command.
 
+// Its macros are those of all modules below.
+#[macro_use]
+mod output;
+
 mod cli;
 mod commands;
 mod compile;
@@ -60,7 +64,9 @@ fn main() -> ExitCode {
             BenchCommand::Scion(args) => commands::bench::scion::run_benchmark(&args),
         },
         Command::Completion { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut script);
+            print!("{}", String::from_utf8_lossy(&script));
             Ok(())
         }
     };

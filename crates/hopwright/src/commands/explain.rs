@@ -1,7 +1,5 @@
 //! `hopwright explain`: prints a section of `docs/errors.md`.
 
-use std::io::Write;
-
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;
 
@@ -30,7 +28,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         }
         None => sections().for_each(|s| out += &format!("{}  {}\n", s.code, s.title)),
     }
-    std::io::stdout().write_all(out.as_bytes()).map_err(Failure::message)
+    print!("{out}");
+    Ok(())
 }
 
 struct Section {
