@@ -32,6 +32,10 @@ const WIDEST: usize = 8;
 /// Loads that are many.
 const MANY_LOADS: u32 = 16;
 
+/// The cycles between packets from which a counter does one thing after the other, and nothing passes by its memory: `IN_TURN` of
+/// `hw_counter.sv`.
+const COUNTER_IN_TURN: u32 = 6;
+
 /// A kind of parts, such as tables or ciphers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Kind {
@@ -360,8 +364,7 @@ impl Reporter<'_> {
             Op::Count { counter, .. } => {
                 let ExternKind::Counter { size, unit } = p[*counter].kind else { return Cost::default() };
                 let counts = u64::from(unit.packets()) + u64::from(unit.bytes());
-                // With `IN_TURN` cycles between packets nothing passes by the memory.
-                let (luts, registers) = if gap < 6 { (270, 225) } else { (150, 130) };
+                let (luts, registers) = if gap < COUNTER_IN_TURN { (270, 225) } else { (150, 130) };
                 target.memory(counts * u64::from(COUNT_BITS), size).with(luts * counts, registers * counts)
             }
             Op::RegisterRead { register, .. } => {
