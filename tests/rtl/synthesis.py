@@ -122,29 +122,46 @@ def nextpnr(netlist, *arguments):
         "--timing-allow-fail", "--json", os.path.relpath(netlist), *arguments)
 
 
-def unroute(routed, report, megahertz):
-    """Takes the routes of nets that are late out of a routed design, and has it routed by router1. Returns whether there are any.
-    Nets from pins are in no clock.
+def settle(design, changes, late=()):
+    """Changes settings in a written design, where they go before arguments, and takes the routes of late nets out of it."""
+    written = json.loads(design.read_text())
+    top = written["modules"]["top"]
+    top["settings"] |= changes
+    for name in late:
+        top["netnames"][name]["attributes"].pop("ROUTING", None)
+    design.write_text(json.dumps(written))
 
-    Router2 makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no
-    route, and then routes what is late in front of them again."""
-    late = {net["net"] for net in json.loads(report.read_text())["detailed_net_timings"]
+
+def place_large(netlist, placing, report, megahertz):
+    """Places and routes a design of which router2 routes most.
+
+    Router2 keeps a net in the smallest rectangle around its pins and a margin. Where wires are dense the usual one, of three, is too little:
+    it would not come to an end.
+
+    It makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no route,
+    and then routes what is late in front of them again."""
+    written = report.with_name(f"{report.stem}-written.json")
+    again = ["--no-pack", "--no-place", "--report", os.path.relpath(report)]
+    nextpnr(netlist, *placing, "--router", "router2", "--no-route", "--write", os.path.relpath(written))
+    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15"})
+    nextpnr(written, *again, "--detailed-timing-report", "--write", os.path.relpath(written))
+    late = late_nets(report, megahertz)
+    if late:
+        settle(written, {"router": "router1", "router/tmg_ripup": "1 "}, late)
+        nextpnr(written, *again)
+    written.unlink()
+
+
+def late_nets(report, megahertz):
+    """The nets that are late for a clock. Nets from pins are in none."""
+    return {net["net"] for net in json.loads(report.read_text())["detailed_net_timings"]
             if net["event"] != "<async>" and any(end["delay"][1] > 1000 / megahertz for end in net["endpoints"])}
-    design = json.loads(routed.read_text())
-    top = design["modules"]["top"]
-    found = [top["netnames"][name]["attributes"] for name in late if name in top["netnames"]]
-    for attributes in found:
-        attributes.pop("ROUTING", None)
-    # What the file says goes before arguments.
-    top["settings"] |= {"router": "router1", "router/tmg_ripup": "1 "}
-    routed.write_text(json.dumps(design))
-    return bool(found)
 
 
 def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    They aim at so many megahertz: what is later is routed again, by router1. It is slow for `large` designs, which router2 routes before."""
+    They aim at so many megahertz: what is later is routed again, by router1, which is slow for `large` designs."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -155,15 +172,12 @@ def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     outputs = sum(width for _, direction, width in ports if direction == "output")
     clocks = []
     for seed in seeds:
-        report, routed = (BUILD / f"synthesis-{label}-{seed}{end}.json" for end in ("", "-routed"))
-        placing = ["--placer", "static", "--seed", str(seed), "--freq", str(megahertz), "--report", os.path.relpath(report)]
-        if not large:
-            nextpnr(netlist, *placing, "--router", "router1", "--tmg-ripup")
+        report = BUILD / f"synthesis-{label}-{seed}.json"
+        placing = ["--placer", "static", "--seed", str(seed), "--freq", str(megahertz)]
+        if large:
+            place_large(netlist, placing, report, megahertz)
         else:
-            nextpnr(netlist, *placing, "--router", "router2", "--detailed-timing-report", "--write", os.path.relpath(routed))
-            if unroute(routed, report, megahertz):
-                nextpnr(routed, "--no-pack", "--no-place", "--report", os.path.relpath(report))
-            routed.unlink()
+            nextpnr(netlist, *placing, "--report", os.path.relpath(report), "--router", "router1", "--tmg-ripup")
         result = json.loads(report.read_text())
         clocks.append(min(clock["achieved"] for clock in result["fmax"].values()))
         luts = result["utilization"]["TRELLIS_COMB"]["used"]
