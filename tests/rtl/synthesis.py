@@ -132,8 +132,8 @@ def settle(design, changes, late=()):
     design.write_text(json.dumps(written))
 
 
-def place_large(netlist, placing, report, megahertz):
-    """Places and routes a design of which router2 routes most.
+def place_large(netlist, placing, report, needed):
+    """Places and routes a design of which router2 routes most, and router1 what it leaves later than a clock of so many megahertz.
 
     Router2 keeps a net in the smallest rectangle around its pins and a margin. Where wires are dense the usual one, of three, is too little:
     it would not come to an end.
@@ -145,9 +145,9 @@ def place_large(netlist, placing, report, megahertz):
     nextpnr(netlist, *placing, "--router", "router2", "--no-route", "--write", os.path.relpath(written))
     settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15"})
     nextpnr(written, *again, "--detailed-timing-report", "--write", os.path.relpath(written))
-    late = late_nets(report, megahertz)
+    late = late_nets(report, needed)
     if late:
-        settle(written, {"router": "router1", "router/tmg_ripup": "1 "}, late)
+        settle(written, {"router": "router1", "router/tmg_ripup": "1 ", "target_freq": f"{needed * 1e6:.6f}"}, late)
         nextpnr(written, *again)
     written.unlink()
 
@@ -158,10 +158,11 @@ def late_nets(report, megahertz):
             if net["event"] != "<async>" and any(end["delay"][1] > 1000 / megahertz for end in net["endpoints"])}
 
 
-def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
+def place(label, name, parameters, sources, seeds, megahertz=250, needed=None):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    They aim at so many megahertz: what is later is routed again, by router1, which is slow for `large` designs."""
+    They aim at so many megahertz. Router1 routes what is later again, without end if it cannot be had: of a large design it should have to
+    do so only for a clock that is needed."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)
     source.write_text(wrapper(name, parameters, ports))
@@ -174,8 +175,8 @@ def place(label, name, parameters, sources, seeds, megahertz=250, large=False):
     for seed in seeds:
         report = BUILD / f"synthesis-{label}-{seed}.json"
         placing = ["--placer", "static", "--seed", str(seed), "--freq", str(megahertz)]
-        if large:
-            place_large(netlist, placing, report, megahertz)
+        if needed:
+            place_large(netlist, placing, report, needed)
         else:
             nextpnr(netlist, *placing, "--report", os.path.relpath(report), "--router", "router1", "--tmg-ripup")
         result = json.loads(report.read_text())
