@@ -135,15 +135,16 @@ def settle(design, changes, late=()):
 def place_large(netlist, placing, report, needed):
     """Places and routes a design of which router2 routes most, and router1 what it leaves later than a clock of so many megahertz.
 
-    Router2 keeps a net in the smallest rectangle around its pins and a margin. Where wires are dense the usual one, of three, is too little:
-    it would not come to an end.
+    Router2 keeps a net in the smallest rectangle around its pins and a margin, and makes wires that several nets want dearer with each
+    iteration. Where wires are dense the usual margin, of three, is too little, and wires become dear too fast: detours then take more wires
+    than they leave, and there is no end.
 
     It makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no route,
     and then routes what is late in front of them again."""
     written = report.with_name(f"{report.stem}-written.json")
     again = ["--no-pack", "--no-place", "--report", os.path.relpath(report)]
     nextpnr(netlist, *placing, "--router", "router2", "--no-route", "--write", os.path.relpath(written))
-    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15"})
+    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15", "router2/currCongWeightMult": "0.4"})
     nextpnr(written, *again, "--detailed-timing-report", "--write", os.path.relpath(written))
     late = late_nets(report, needed)
     if late:
