@@ -144,7 +144,8 @@ def place_large(netlist, placing, report, needed):
     written = report.with_name(f"{report.stem}-written.json")
     again = ["--no-pack", "--no-place", "--report", os.path.relpath(report)]
     nextpnr(netlist, *placing, "--router", "router2", "--no-route", "--write", os.path.relpath(written))
-    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15", "router2/currCongWeightMult": "0.4"})
+    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15", "router2/initCurrCongWeight": "2.5",
+                     "router2/currCongWeightMult": "0.15"})
     nextpnr(written, *again, "--detailed-timing-report", "--write", os.path.relpath(written))
     late = late_nets(report, needed)
     if late:
