@@ -127,7 +127,7 @@ class Hopwright(unittest.TestCase):
         self.assertGreater(count, 8)
 
     def test_a_reader_may_leave(self):
-        for arguments in ("ir examples/l2.p4", "rtl examples/l2.p4 --report", "explain"):
+        for arguments in ("ir examples/l2.p4", "rtl examples/l2.p4 --report", "explain", "asm examples/l2.p4", "p4info examples/l2.p4"):
             reader, writer = os.pipe()
             os.close(reader)
             done = subprocess.run([HOPWRIGHT, *arguments.split()], cwd=ROOT, stdout=writer, stderr=subprocess.PIPE)

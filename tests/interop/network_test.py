@@ -133,16 +133,17 @@ def check_metrics(network: Network, checks: Checks) -> None:
                                         ("router_output_bytes_total", {}))]
             checks.that(f"{router} counts them as {kind} to {interface}",
                         found == [100, 100, 100 * size], f"{found}")
+
     def behind(samples) -> float:
         busy = total(samples, "router_dropped_pkts_total", reason="busy_processor")
         return abs(total(samples, "router_input_pkts_total") - total(samples, "router_processed_pkts_total") - busy)
 
     # BFD goes on while the page is written. On a busy machine the reference's queues hold packets, or are full.
     for _ in range(10):
-        found = scrape()
-        if all(behind(samples) <= 3 for samples in found.values()):
+        pages = scrape()
+        if all(behind(samples) <= 3 for samples in pages.values()):
             break
-    for router, samples in found.items():
+    for router, samples in pages.items():
         # Two links to other ASes and a sibling, or one and one.
         for name in ("router_interface_up", "router_sibling_reachable"):
             values = [value for (n, _), value in samples.items() if n == name]

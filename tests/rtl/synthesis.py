@@ -122,7 +122,7 @@ def nextpnr(netlist, *arguments):
         "--timing-allow-fail", "--json", os.path.relpath(netlist), *arguments)
 
 
-def settle(design, changes, late=()):
+def amend(design, changes, late=()):
     """Changes settings in a written design, where they go before arguments, and takes the routes of late nets out of it."""
     written = json.loads(design.read_text())
     top = written["modules"]["top"]
@@ -139,17 +139,17 @@ def place_large(netlist, placing, report, needed):
     iteration. Where wires are dense the usual margin, of three, is too little, and wires become dear too fast: detours then take more wires
     than they leave, and there is no end.
 
-    It makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no route,
+    Router2 makes detours of wires that are in nobody's way as long as others are, and leaves them. Router1 begins with nets that have no route,
     and then routes what is late in front of them again."""
     written = report.with_name(f"{report.stem}-written.json")
     again = ["--no-pack", "--no-place", "--report", os.path.relpath(report)]
     nextpnr(netlist, *placing, "--router", "router2", "--no-route", "--write", os.path.relpath(written))
-    settle(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15", "router2/initCurrCongWeight": "2.5",
-                     "router2/currCongWeightMult": "0.15"})
+    amend(written, {"router2/bbMargin/x": "15", "router2/bbMargin/y": "15", "router2/initCurrCongWeight": "2.5",
+                    "router2/currCongWeightMult": "0.15"})
     nextpnr(written, *again, "--detailed-timing-report", "--write", os.path.relpath(written))
     late = late_nets(report, needed)
     if late:
-        settle(written, {"router": "router1", "router/tmg_ripup": "1 ", "target_freq": f"{needed * 1e6:.6f}"}, late)
+        amend(written, {"router": "router1", "router/tmg_ripup": "1 ", "target_freq": f"{needed * 1e6:.6f}"}, late)
         nextpnr(written, *again)
     written.unlink()
 

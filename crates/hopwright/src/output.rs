@@ -4,9 +4,18 @@ use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::process::exit;
 
-/// Writes to standard output. Ends the process if that fails: without an error if it is a pipe whose reader has closed it.
+/// Writes text to standard output. Ends the process if that fails: without an error if it is a pipe whose reader has closed it.
 pub(crate) fn write(text: fmt::Arguments<'_>) {
-    match io::stdout().lock().write_fmt(text) {
+    check(io::stdout().lock().write_fmt(text));
+}
+
+/// Writes bytes as [`write`] does text.
+pub(crate) fn write_bytes(bytes: &[u8]) {
+    check(io::stdout().lock().write_all(bytes));
+}
+
+fn check(written: io::Result<()>) {
+    match written {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::BrokenPipe => exit(0),
         Err(error) => {

@@ -1,7 +1,6 @@
 //! `hopwright asm`: the machine code of a program below the lines that it was generated for.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::ops::Range;
 
 use hopwright_dataplane::BuildError;
@@ -22,7 +21,7 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
             return Err(Failure::message("no traces: too few packets would complete one"));
         };
         let text = annotated(&pipeline, code.code(), code.lines())?;
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        print!("{text}");
         return Ok(());
     }
     let options = hopwright_jit::Options { keep_text: args.clif };
@@ -32,8 +31,7 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
         Some(clif) => clif.to_string(),
         None => annotated(&pipeline, compiled.code(), compiled.lines())?,
     };
-    // A reader such as `head` may close the pipe early; that is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    print!("{text}");
     Ok(())
 }
 

@@ -1,6 +1,5 @@
 //! `hopwright p4info` and `hopwright bundle`: the files that a controller needs for a program.
 
-use std::io::Write;
 use std::path::Path;
 
 use hopwright_p4runtime::{Bundle, p4info};
@@ -8,6 +7,7 @@ use hopwright_p4runtime::{Bundle, p4info};
 use crate::cli::{BundleArgs, P4infoArgs, P4infoFormat};
 use crate::compile;
 use crate::failure::Failure;
+use crate::output;
 
 /// Prints or writes the P4Info.
 pub(crate) fn run(args: &P4infoArgs) -> Result<(), Failure> {
@@ -38,6 +38,9 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<(), Failure> {
 fn write(output: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     match output {
         Some(path) => std::fs::write(path, bytes).map_err(|e| Failure::message(format!("{}: {e}", path.display()))),
-        None => Ok(std::io::stdout().write_all(bytes)?),
+        None => {
+            output::write_bytes(bytes);
+            Ok(())
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -134,7 +133,6 @@ pub(crate) fn run(args: &TraceIrArgs) -> Result<(), Failure> {
             )));
         }
     };
-    // A reader such as `head` may close the pipe early; that is no error.
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+    print!("{text}");
     Ok(())
 }
