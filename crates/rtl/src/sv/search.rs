@@ -52,30 +52,7 @@ impl Writer<'_> {
         }
         let data_bits = layout.action_bits + layout.data_bits;
         let width = layout.width();
-        let key_bits = key_bits(self.p, id);
-        let default = if data_bits > 0 {
-            let memory =
-                Memory { name: table.name.clone(), kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 };
-            let number = self.map.memory(memory);
-            let initial = initial_default(self.p, id, &layout);
-            // Each part of the data has its own copies of what says that they change.
-            let top = data_bits - 1;
-            let _ = writeln!(self.body, "    logic [{top}:0] default{n};\n    logic [{top}:0] initial{n};");
-            let _ = writeln!(self.body, "    assign initial{n} = {data_bits}'h{initial:x};");
-            for (part, low) in (0..data_bits).step_by(CHOSEN_BITS as usize).enumerate() {
-                let bits = format!("[{}:{low}]", (low + CHOSEN_BITS).min(data_bits) - 1);
-                let _ = writeln!(
-                    self.body,
-                    "    logic reset{n}_{part}, put{n}_{part};\n    (* keep *) always_ff @(posedge clk) begin\n        reset{n}_{part} <= {};\n        \
-                     put{n}_{part} <= mem_put_{number};\n    end\n    always_ff @(posedge clk)\n        if (reset{n}_{part}) \
-                     default{n}{bits} <= initial{n}{bits};\n        else if (put{n}_{part}) default{n}{bits} <= mem_data_{number}{bits};",
-                    reset(start)
-                );
-            }
-            format!(", default{n}")
-        } else {
-            String::new()
-        };
+        let default = if data_bits > 0 { self.default_action(n, id, &layout, start) } else { String::new() };
         if engine == TableEngine::Default {
             let _ = writeln!(
                 self.body,
@@ -88,37 +65,9 @@ impl Writer<'_> {
         let enable = self.at(enable, start);
         let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
         let stored = layout.stored_bits();
-        let (module, parameters, addr_bits, write_bits, kind) = match engine {
-            TableEngine::Index => (
-                "hw_index",
-                format!(".KEY_BITS({key_bits}), .DATA_BITS({stored})"),
-                key_bits,
-                stored + 1,
-                MemoryKind::Index,
-            ),
-            TableEngine::Exact => {
-                let exact = Exact::of_table(self.p, id, self.target, self.schedule.engines.gap);
-                let parameters = self.exact(exact, key_bits, stored);
-                ("hw_exact", parameters, exact.address_bits(), 1 + key_bits + stored, exact.memory())
-            }
-            TableEngine::Lpm(levels) => {
-                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
-                ("hw_lpm", parameters, levels + 3, key_bits.max(stored + 1), MemoryKind::Lpm { levels })
-            }
-            TableEngine::Ternary => {
-                let entries = ternary_entries(table.size);
-                if entries > MAX_TERNARY_ENTRIES {
-                    let message =
-                        format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
-                    return self.refuse(Capability::TableSize, value, message);
-                }
-                let Ternary { parameters, addr_bits, write_bits, kind } = Ternary::new(key_bits, stored, entries);
-                ("hw_ternary", parameters, addr_bits, write_bits, kind)
-            }
-            TableEngine::Default => unreachable!("has no engine"),
-        };
+        let Some((module, parameters, memory)) = self.table_engine(value, id, engine, stored) else { return };
         self.engines.insert(module);
-        let memory = Memory { name: table.name.clone(), kind, addr_bits, data_bits: write_bits, key_bits };
+        let kind = memory.kind;
         let number = self.map.memory(memory);
         let hit = format!("hit{n}");
         let mut extra = String::new();
@@ -130,20 +79,11 @@ impl Writer<'_> {
             0 => String::new(),
             _ => format!(", data{n}[{}:{}]", stored - 1, layout.entry_bits),
         };
-        // The choice between what is stored and the default is made by copies of the hit, where it is known a cycle before.
+        // What chooses between what is stored and the default.
         let mut chosen = format!("{{{width}{{{hit}}}}}");
         if module == "hw_exact" {
-            let copies = width.div_ceil(CHOSEN_BITS);
             let _ = write!(extra, ", .out_found(found{n})");
-            let _ = writeln!(self.body, "    logic found{n};\n    logic [{}:0] hits{n};", copies - 1);
-            for copy in 0..copies {
-                let _ = writeln!(self.body, "    (* keep *) always_ff @(posedge clk) hits{n}[{copy}] <= found{n};");
-            }
-            let parts = (0..copies).rev().map(|copy| {
-                let bits = CHOSEN_BITS.min(width - copy * CHOSEN_BITS);
-                format!("{{{bits}{{hits{n}[{copy}]}}}}")
-            });
-            chosen = format!("{{{}}}", parts.collect::<Vec<_>>().join(", "));
+            chosen = self.copies_of_hit(n, width);
         }
         let _ = writeln!(
             self.body,
@@ -159,6 +99,85 @@ impl Writer<'_> {
         if layout.entry_bits > 0 {
             self.hits(value, id, enabled, layout.entry_bits, stage);
         }
+    }
+
+    /// What holds the default action of a table and its data: registers that the control plane writes.
+    fn default_action(&mut self, n: u32, id: TableId, layout: &LookupLayout, start: u32) -> String {
+        let data_bits = layout.action_bits + layout.data_bits;
+        let name = self.p[id].name.clone();
+        let number = self.map.memory(Memory { name, kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 });
+        let initial = initial_default(self.p, id, layout);
+        // Each part of the data has its own copies of what says that they change.
+        let top = data_bits - 1;
+        let _ = writeln!(self.body, "    logic [{top}:0] default{n};\n    logic [{top}:0] initial{n};");
+        let _ = writeln!(self.body, "    assign initial{n} = {data_bits}'h{initial:x};");
+        for (part, low) in (0..data_bits).step_by(CHOSEN_BITS as usize).enumerate() {
+            let bits = format!("[{}:{low}]", (low + CHOSEN_BITS).min(data_bits) - 1);
+            let _ = writeln!(
+                self.body,
+                "    logic reset{n}_{part}, put{n}_{part};\n    (* keep *) always_ff @(posedge clk) begin\n        reset{n}_{part} <= {};\n        \
+                 put{n}_{part} <= mem_put_{number};\n    end\n    always_ff @(posedge clk)\n        if (reset{n}_{part}) \
+                 default{n}{bits} <= initial{n}{bits};\n        else if (put{n}_{part}) default{n}{bits} <= mem_data_{number}{bits};",
+                reset(start)
+            );
+        }
+        format!(", default{n}")
+    }
+
+    /// The module that searches a table, its parameters, and its memory as the control plane writes it. None if the table is refused.
+    fn table_engine(
+        &mut self,
+        value: Value,
+        id: TableId,
+        engine: TableEngine,
+        stored: u32,
+    ) -> Option<(&'static str, String, Memory)> {
+        let table = &self.p[id];
+        let key_bits = key_bits(self.p, id);
+        let memory =
+            |kind, addr_bits, data_bits| Memory { name: table.name.clone(), kind, addr_bits, data_bits, key_bits };
+        Some(match engine {
+            TableEngine::Index => {
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored})");
+                ("hw_index", parameters, memory(MemoryKind::Index, key_bits, stored + 1))
+            }
+            TableEngine::Exact => {
+                let exact = Exact::of_table(self.p, id, self.target, self.schedule.engines.gap);
+                let memory = memory(exact.memory(), exact.address_bits(), 1 + key_bits + stored);
+                ("hw_exact", self.exact(exact, key_bits, stored), memory)
+            }
+            TableEngine::Lpm(levels) => {
+                let parameters = format!(".KEY_BITS({key_bits}), .DATA_BITS({stored}), .LEVELS({levels})");
+                ("hw_lpm", parameters, memory(MemoryKind::Lpm { levels }, levels + 3, key_bits.max(stored + 1)))
+            }
+            TableEngine::Ternary => {
+                let entries = ternary_entries(table.size);
+                if entries > MAX_TERNARY_ENTRIES {
+                    let message =
+                        format!("table `{}` has {} entries, of at most {MAX_TERNARY_ENTRIES}", table.name, table.size);
+                    self.refuse(Capability::TableSize, value, message);
+                    return None;
+                }
+                let ternary = Ternary::new(key_bits, stored, entries);
+                let memory = ternary.memory(table.name.clone(), key_bits);
+                ("hw_ternary", ternary.parameters, memory)
+            }
+            TableEngine::Default => unreachable!("has no engine"),
+        })
+    }
+
+    /// A mask of so many bits that says whether there is a hit, of copies that are made where it is known a cycle before.
+    fn copies_of_hit(&mut self, n: u32, width: u32) -> String {
+        let copies = width.div_ceil(CHOSEN_BITS);
+        let _ = writeln!(self.body, "    logic found{n};\n    logic [{}:0] hits{n};", copies - 1);
+        for copy in 0..copies {
+            let _ = writeln!(self.body, "    (* keep *) always_ff @(posedge clk) hits{n}[{copy}] <= found{n};");
+        }
+        let parts = (0..copies).rev().map(|copy| {
+            let bits = CHOSEN_BITS.min(width - copy * CHOSEN_BITS);
+            format!("{{{bits}{{hits{n}[{copy}]}}}}")
+        });
+        format!("{{{}}}", parts.collect::<Vec<_>>().join(", "))
     }
 
     /// The parameters of `hw_exact`.
