@@ -12,6 +12,7 @@
 
 use std::fmt::Write;
 
+use crate::cost::Cost;
 use crate::target::Target;
 use hopwright_ir::Pipeline;
 
@@ -340,6 +341,21 @@ impl Map {
             out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
         }
         out
+    }
+
+    /// What the register map takes beside what it writes and reads.
+    pub(crate) fn cost(&self) -> Cost {
+        // A memory has its data and a word on the way to the next one, an object an answer.
+        let memory = |memory: &Memory| u64::from(memory.data_bits + memory.addr_bits) + 48;
+        let object = |object: &StateObject| u64::from(object.bits + object.index_bits());
+        let answers = self.objects.iter().map(|object| u64::from(object.bits));
+        let (most, all) = (answers.clone().max().unwrap_or(0), answers.sum::<u64>());
+        let registers = self.memories.iter().map(memory).sum::<u64>()
+            + self.objects.iter().map(object).sum::<u64>()
+            + 2 * most
+            + 200;
+        let luts = 16 * self.memories.len() as u64 + all + most + 100;
+        Cost::default().with(luts, registers)
     }
 
     /// The map as JSON.

@@ -11,7 +11,7 @@ mod text;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use hopwright_ir::{ExternKind, Pipeline};
+use hopwright_ir::{ExternKind, HashAlgorithm, Pipeline};
 use hopwright_source::{SourceMap, Span};
 use serde::Serialize;
 
@@ -239,9 +239,10 @@ impl Reporter<'_> {
             kinds.entry(COPIES).or_default().1 += lists;
             total += lists;
         }
-        let store = self.store();
-        kinds.entry(STORE).or_default().1 += store;
-        total += store;
+        for (name, cost) in [(STORE, self.store()), (REGISTER_MAP, self.hardware.verilog.map.cost())] {
+            kinds.entry(name).or_default().1 += cost;
+            total += cost;
+        }
         engines.sort_by_key(|engine| engine.first);
         let mut lines: Vec<Line> = lines.into_values().collect();
         let capacity = target.capacity();
@@ -288,7 +289,7 @@ impl Reporter<'_> {
     /// What stores packets, edits them and puts new headers in front of them. Gates are those measured for a bus of 512 bits.
     fn store(&self) -> Cost {
         let Hardware { target, core, schedule, .. } = self.hardware;
-        let (bus, window) = (8 * u64::from(target.bus_bytes), 8 * u64::from(target.window_bytes));
+        let (bus, window) = (8 * u64::from(target.bus_bytes), self.window_bits());
         let verdicts = u64::from(schedule.verdicts());
         let length_bits = u64::from(target.max_packet_bytes.ilog2()) + 1;
         let header_bits = u64::from(core.header_capacity.ilog2()) + 1;
@@ -299,15 +300,33 @@ impl Reporter<'_> {
         // New headers wait by words if there is time to write them so, and they are few (`hw_join`).
         let words = core.header_capacity.div_ceil(target.bus_bytes);
         let all_words = 2 * verdicts * u64::from(words.next_power_of_two());
+        let header = 8 * u64::from(core.header_capacity);
         cost += if words == 1 || schedule.engines.gap < words || all_words > 512 {
-            let header = 8 * u64::from(core.header_capacity);
-            target.memory(header, 2 * verdicts).with(0, header)
+            target.memory(header, 2 * verdicts)
         } else {
             target.memory(bus, all_words)
         };
+        // A header has registers in front of its memory and behind it.
+        cost = cost.with(0, header * 7 / 2);
         cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
-        cost.with((15 + edits) * bus, 2 * window + (8 + edits) * bus + edit_bits)
+        // Where packets are apart a window waits for its turn.
+        let windows = if schedule.engines.gap > 1 { 2 * window + 180 } else { window };
+        let edited = if edits > 0 { 3 * bus + edits * bus / 8 + 9 * edit_bits / 2 } else { 0 };
+        cost.with((15 + edits) * bus, windows + 630 + 22 * bus / 3 + edited)
+    }
+
+    /// The bits of a packet's first bytes that the program reads at places that are known.
+    fn window_bits(&self) -> u64 {
+        let design = &self.hardware.core.design;
+        let mut read = vec![false; 8 * self.hardware.target.window_bytes as usize];
+        for node in &design.nodes {
+            let Op::Window { offset, bit } = node.op else { continue };
+            let Op::Const(offset) = &design[offset].op else { continue };
+            let first = 8 * usize::try_from(offset).unwrap_or(usize::MAX) + bit as usize;
+            read.iter_mut().skip(first).take(node.width as usize).for_each(|bit| *bit = true);
+        }
+        read.iter().filter(|bit| **bit).count() as u64
     }
 
     /// What an operation takes itself.
@@ -339,24 +358,30 @@ impl Reporter<'_> {
                 let data = u64::from(layout.stored_bits());
                 let key = u64::from(key_bits(p, *table));
                 let size = p[*table].size;
-                match TableEngine::of(p, *table) {
-                    TableEngine::Default => Cost { registers: data, ..Cost::default() },
+                // The default action and its data are in registers, and a hit chooses.
+                let default = u64::from(layout.action_bits + layout.data_bits);
+                let chosen = Cost { luts: layout.width().into(), registers: default, ..Cost::default() };
+                let mut cost = match TableEngine::of(p, *table) {
+                    TableEngine::Default => return Cost { registers: default, ..Cost::default() },
                     TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
                     TableEngine::Exact => exact(target, key, data, &Exact::of_table(p, *table, target, gap)),
                     TableEngine::Lpm(levels) => {
                         let levels = u64::from(levels);
-                        let mut cost = target.memory(data + 1, 2 << levels).with(levels * key, levels * 4 * key);
+                        let (luts, registers) = (levels * key * 5 / 2, levels * key * 5);
+                        let mut cost = target.memory(data + 1, 2 << levels).with(luts, registers);
                         (1..=levels).for_each(|level| cost += target.memory(key, 1 << level));
                         cost
                     }
                     TableEngine::Ternary => {
                         let rows = u64::from(ternary_entries(size));
                         let chunks = key.div_ceil(u64::from(TERNARY_CHUNK_BITS));
-                        let mut cost = target.memory(data, rows).with(rows * (chunks / 3 + 4), rows * (chunks / 3 + 4));
+                        let mut cost = target.memory(data, rows).with(rows * (chunks / 3 + 4), rows * chunks * 3 / 2);
                         cost += target.memory(rows, 1 << TERNARY_CHUNK_BITS).times(chunks);
                         cost
                     }
-                }
+                };
+                cost += chosen;
+                cost
             }
             Op::Destinations { of, .. } => {
                 exact(target, of.number_width().into(), w, &Exact::of_destinations(*of, gap))
@@ -364,7 +389,7 @@ impl Reporter<'_> {
             Op::Count { counter, .. } => {
                 let ExternKind::Counter { size, unit } = p[*counter].kind else { return Cost::default() };
                 let counts = u64::from(unit.packets()) + u64::from(unit.bytes());
-                let (luts, registers) = if gap < COUNTER_IN_TURN { (270, 225) } else { (150, 130) };
+                let (luts, registers) = if gap < COUNTER_IN_TURN { (310, 170) } else { (140, 155) };
                 target.memory(counts * u64::from(COUNT_BITS), size).with(luts * counts, registers * counts)
             }
             Op::RegisterRead { register, .. } => {
@@ -374,7 +399,7 @@ impl Reporter<'_> {
             }
             Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, ..Cost::default() },
             Op::Fetch { .. } => {
-                // A copy of the last words of the packet store, and a shifter of four to one.
+                // A copy of the last words of the packet store, and shifters of four to one.
                 let schedule = &self.hardware.schedule;
                 let last = self.engine_of(value).and_then(|engine| engine.uses.iter().map(|(_, start)| *start).max());
                 let gap = schedule.engines.gap;
@@ -385,10 +410,13 @@ impl Reporter<'_> {
                     let shifted = 8 * u64::from(fetch.part);
                     memory.with(10 * shifted, 4 * shifted + w)
                 } else {
-                    memory.with(3 * w * 2, 3 * w * 2)
+                    let bus = 8 * u64::from(target.bus_bytes);
+                    memory.with(2 * w * u64::from(target.bus_bytes.ilog2()) + bus, 3 * w + 2 * bus + 720)
                 }
             }
-            Op::Hash(_, data) => luts(width(data) * 4),
+            // A sum adds words by carries; of a CRC each bit is a parity of many.
+            Op::Hash(HashAlgorithm::Csum16, data) => luts(width(data) * 3 / 2).with(0, width(data) + 80),
+            Op::Hash(_, data) => luts(w * width(data) / 8).with(0, w * (width(data).div_ceil(32) + 1)),
             // Sixteen S-boxes a round, two in a memory of 18 kbit, which may be half a block. Folded rounds have their keys in block RAM, four of
             // 36 bits.
             Op::Extern { .. } => {
@@ -396,7 +424,7 @@ impl Reporter<'_> {
                 let memory_bits = 18_432 * if rounds == 10 { 80 } else { 12 * rounds };
                 let blocks = memory_bits / u64::from(target.block_bits);
                 let (luts, registers) =
-                    if rounds == 10 { (6000, 4500) } else { (600 + 420 * rounds, 800 + 270 * rounds) };
+                    if rounds == 10 { (8750, 4200) } else { (950 * rounds - 400, 650 + 380 * rounds) };
                 Cost { luts, registers, blocks, memory_bits }
             }
             _ => Cost::default(),
@@ -547,6 +575,9 @@ const COPIES: &str = "copies of packets";
 
 /// The name of what stores and sends packets as a kind.
 const STORE: &str = "packet store and exit";
+
+/// The name of what software reads and writes as a kind.
+const REGISTER_MAP: &str = "register map";
 
 /// What does an operation.
 fn kind_of(op: &Op) -> &'static str {

@@ -43,3 +43,25 @@ fn the_values_with_most_loads_are_named_by_their_lines() {
     assert!(text.contains(&format!("{} loads", condition.loads)), "{text}");
     assert!(report.widest.is_sorted_by_key(|value| std::cmp::Reverse(value.loads)), "{:?}", report.widest);
 }
+
+#[test]
+fn estimates_are_near_what_synthesis_makes() {
+    // LUTs, with two for a carry and six for a memory of 16 words of four bits, and flip-flops that `tests/rtl/programs.py` has of them, without
+    // the registers and trees around the design.
+    let made = [
+        ("examples/l2.p4", "ecp5-85-256", 5_700, 5_050),
+        ("examples/l2.p4", "ecp5-85-512", 9_360, 7_160),
+        ("examples/l3.p4", "ecp5-85-256", 7_720, 8_860),
+        ("examples/l3.p4", "ecp5-85-512", 11_950, 11_790),
+        ("p4/validator/validator.p4", "ecp5-85-256", 23_530, 16_100),
+        ("p4/validator/validator.p4", "ecp5-85-512", 27_750, 19_030),
+    ];
+    for (program, target, luts, registers) in made {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let pipeline = compile(&root.join(program));
+        let total = Report::of(&pipeline, &to_hardware(&pipeline, &Target::by_name(target).unwrap()).unwrap()).total;
+        for (name, estimated, made) in [("LUTs", total.luts, luts), ("flip-flops", total.registers, registers)] {
+            assert!(estimated.abs_diff(made) < made / 8, "{program}, {target}: {estimated} {name}, not {made}");
+        }
+    }
+}
