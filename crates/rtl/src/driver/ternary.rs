@@ -30,7 +30,7 @@ pub(super) struct Rows {
     chunks: u32,
     low_bits: u32,
     rows: Vec<Option<Row>>,
-    /// Words of the chunks' memories: a bit for each row.
+    /// Words of the chunks' memories, which start as zeros: a bit for each row.
     accepting: Vec<BigUint>,
     writes: Vec<Write>,
 }
@@ -114,15 +114,18 @@ impl Rows {
         last
     }
 
-    /// Fills a row that is not valid.
+    /// Fills a row that is not valid. Words of the chunks that are right already are not written.
     fn write_row(&mut self, at: usize, row: Row) {
         for chunk in 0..self.chunks {
             let part = |bits: &BigUint| ((bits >> (chunk * CHUNK)) & bits::mask(CHUNK)).to_u32().unwrap_or(0);
             for value in 0..1u32 << CHUNK {
                 let addr = (chunk << CHUNK) | value;
                 let word = &mut self.accepting[addr as usize];
-                word.set_bit(at as u64, value & part(&row.mask) == part(&row.value));
-                self.writes.push(Write { addr, data: word.clone() });
+                let accepts = value & part(&row.mask) == part(&row.value);
+                if word.bit(at as u64) != accepts {
+                    word.set_bit(at as u64, accepts);
+                    self.writes.push(Write { addr, data: word.clone() });
+                }
             }
         }
         self.writes.push(Write { addr: (1 << self.low_bits) | at as u32, data: row.data.clone() });
