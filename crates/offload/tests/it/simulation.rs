@@ -167,7 +167,7 @@ fn simulations_of_generated_programs_agree() {
     let seeds = std::env::var("HOPWRIGHT_SEEDS").unwrap_or_else(|_| "0..16".to_string());
     let (first, end) = seeds.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
     let seeds: Vec<u64> = (first.parse().expect("a number")..end.parse().expect("a number")).collect();
-    let results = each(seeds, |seed| agrees(*seed));
+    let results = each(seeds, |seed| agrees(*seed).inspect_err(|error| println!("{seed}: {error}")));
     let failed: Vec<_> = results.iter().filter(|(_, result)| result.is_err()).collect();
     assert!(failed.is_empty(), "{} failed: {failed:#?}", failed.len());
     let sent: Vec<usize> = results.values().flatten().flatten().copied().collect();
