@@ -306,14 +306,12 @@ impl Reporter<'_> {
         } else {
             target.memory(bus, all_words)
         };
-        // A header has registers in front of its memory and behind it.
-        cost = cost.with(0, header * 7 / 2);
         cost += target.memory(header_bits + 2 * length_bits + 10, verdicts);
         cost += target.memory(edit_bits, 2 * verdicts);
-        // Where packets are apart a window waits for its turn.
+        // A header has registers in front of its memory and behind it; where packets are apart a window waits for its turn.
         let windows = if schedule.engines.gap > 1 { 2 * window + 180 } else { window };
         let edited = if edits > 0 { 3 * bus + edits * bus / 8 + 9 * edit_bits / 2 } else { 0 };
-        cost.with((15 + edits) * bus, windows + 630 + 22 * bus / 3 + edited)
+        cost.with((15 + edits) * bus, windows + 630 + 22 * bus / 3 + header * 7 / 2 + edited)
     }
 
     /// The bits of a packet's first bytes that the program reads at places that are known.
@@ -322,9 +320,8 @@ impl Reporter<'_> {
         let mut read = vec![false; 8 * self.hardware.target.window_bytes as usize];
         for node in &design.nodes {
             let Op::Window { offset, bit } = node.op else { continue };
-            let Op::Const(offset) = &design[offset].op else { continue };
-            let first = 8 * usize::try_from(offset).unwrap_or(usize::MAX) + bit as usize;
-            read.iter_mut().skip(first).take(node.width as usize).for_each(|bit| *bit = true);
+            let Some(first) = design.window_start(offset, bit) else { continue };
+            read.iter_mut().skip(first as usize).take(node.width as usize).for_each(|bit| *bit = true);
         }
         read.iter().filter(|bit| **bit).count() as u64
     }
@@ -359,9 +356,8 @@ impl Reporter<'_> {
                 let key = u64::from(key_bits(p, *table));
                 let size = p[*table].size;
                 // The default action and its data are in registers, and a hit chooses.
-                let default = u64::from(layout.action_bits + layout.data_bits);
-                let chosen = Cost { luts: layout.width().into(), registers: default, ..Cost::default() };
-                let mut cost = match TableEngine::of(p, *table) {
+                let default = u64::from(layout.call_bits());
+                let engine = match TableEngine::of(p, *table) {
                     TableEngine::Default => return Cost { registers: default, ..Cost::default() },
                     TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
                     TableEngine::Exact => exact(target, key, data, &Exact::of_table(p, *table, target, gap)),
@@ -380,8 +376,7 @@ impl Reporter<'_> {
                         cost
                     }
                 };
-                cost += chosen;
-                cost
+                engine.with(layout.width().into(), default)
             }
             Op::Destinations { of, .. } => {
                 exact(target, of.number_width().into(), w, &Exact::of_destinations(*of, gap))

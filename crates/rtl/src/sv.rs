@@ -473,11 +473,7 @@ impl Writer<'_> {
 
     fn window(&mut self, value: Value, offset: Value, bit: u32, width: u32, stage: u32) -> Option<String> {
         let total = 8 * self.target.window_bytes;
-        let first = match &self.node(offset).op {
-            Op::Const(bytes) => bytes.to_u32().and_then(|bytes| bytes.checked_mul(8)?.checked_add(bit)),
-            _ => None,
-        };
-        match first {
+        match self.core.design.window_start(offset, bit) {
             // The window itself is carried only as far as fields are selected from it.
             Some(first) if first + width <= total => {
                 Some(format!("{}[{}:{}]", self.window_at(stage), total - 1 - first, total - first - width))

@@ -20,6 +20,7 @@ pub use verify::verify;
 use hopwright_ir::{ActionId, ExternId, HashAlgorithm, HeaderId, Pipeline, TableId, ValueSetId};
 use hopwright_source::Span;
 use num_bigint::BigUint;
+use num_traits::ToPrimitive;
 
 /// The number of a node, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -314,14 +315,19 @@ impl LookupLayout {
         }
     }
 
+    /// The width of an action and its data.
+    pub fn call_bits(&self) -> u32 {
+        self.action_bits + self.data_bits
+    }
+
     /// The width of what an entry holds: action, data, and its number.
     pub fn stored_bits(&self) -> u32 {
-        (self.action_bits + self.data_bits + self.entry_bits).max(1)
+        (self.call_bits() + self.entry_bits).max(1)
     }
 
     /// The width of the whole result.
     pub fn width(&self) -> u32 {
-        1 + self.action_bits + self.data_bits
+        1 + self.call_bits()
     }
 }
 
@@ -496,6 +502,12 @@ impl Op {
 }
 
 impl Design {
+    /// The first bit of a [`Op::Window`] in the packet, if its offset is a constant.
+    pub fn window_start(&self, offset: Value, bit: u32) -> Option<u32> {
+        let Op::Const(bytes) = &self[offset].op else { return None };
+        bytes.to_u32()?.checked_mul(8)?.checked_add(bit)
+    }
+
     /// How many low bits of a value may be other than zero.
     pub fn significant(&self, value: Value) -> u32 {
         let bits = |value: Value| match &self[value].op {

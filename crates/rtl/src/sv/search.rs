@@ -50,7 +50,7 @@ impl Writer<'_> {
         if table.implementation.is_some() {
             return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
         }
-        let data_bits = layout.action_bits + layout.data_bits;
+        let data_bits = layout.call_bits();
         let width = layout.width();
         let default = if data_bits > 0 { self.default_action(n, id, &layout, start) } else { String::new() };
         if engine == TableEngine::Default {
@@ -103,7 +103,7 @@ impl Writer<'_> {
 
     /// What holds the default action of a table and its data: registers that the control plane writes.
     fn default_action(&mut self, n: u32, id: TableId, layout: &LookupLayout, start: u32) -> String {
-        let data_bits = layout.action_bits + layout.data_bits;
+        let data_bits = layout.call_bits();
         let name = self.p[id].name.clone();
         let number = self.map.memory(Memory { name, kind: MemoryKind::Default, addr_bits: 1, data_bits, key_bits: 0 });
         let initial = initial_default(self.p, id, layout);

@@ -2,7 +2,7 @@
 //! how many of each. `HOPWRIGHT_STF` selects some by name, with blanks between.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::harness::*;
 use hopwright_ir::interp::Interp;
@@ -12,10 +12,6 @@ use hopwright_stf::script::Command;
 
 /// The number of tests of `tests/stf` that must not be refused.
 const CONVERTED: usize = 250;
-
-fn folder(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
-}
 
 /// Runs a test; `Ok(Some)` says why it is refused.
 fn passes(program: &Path) -> Result<Option<Vec<Capability>>, String> {
@@ -54,7 +50,7 @@ fn passes(program: &Path) -> Result<Option<Vec<Capability>>, String> {
 
 #[test]
 fn packet_tests_pass_or_are_refused_for_a_capability() {
-    let folder = folder("tests/stf");
+    let folder = root().join("tests/stf");
     let mut names: Vec<String> = match std::env::var("HOPWRIGHT_STF") {
         Ok(names) => names.split_whitespace().map(str::to_string).collect(),
         Err(_) => std::fs::read_dir(&folder)
@@ -88,7 +84,7 @@ fn packet_tests_pass_or_are_refused_for_a_capability() {
 #[test]
 #[ignore = "takes minutes"]
 fn the_documentation_says_how_many_run_as_hardware() {
-    let tests = folder("tests/stf");
+    let tests = root().join("tests/stf");
     let target = Target::by_name("ecp5-85-512").unwrap();
     let names = std::fs::read_dir(&tests)
         .unwrap()
@@ -110,7 +106,7 @@ fn the_documentation_says_how_many_run_as_hardware() {
     for (capability, tests) in &refused {
         println!("{:4} refused for {capability}: {}", tests.len(), tests.join(" "));
     }
-    let page = std::fs::read_to_string(folder("docs/fpga.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/fpga.md")).unwrap();
     let (_, said) = page.split_once("packet tests of `tests/stf`, at least ").expect("the page says how many");
     let said: usize = said.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
     println!("{compiled} of {count} packet tests run as hardware");
@@ -120,13 +116,13 @@ fn the_documentation_says_how_many_run_as_hardware() {
 #[test]
 fn examples_pass() {
     for name in ["l2", "l3"] {
-        assert_eq!(passes(&folder("examples").join(format!("{name}.p4"))), Ok(None), "{name}");
+        assert_eq!(passes(&root().join("examples").join(format!("{name}.p4"))), Ok(None), "{name}");
     }
 }
 
 #[test]
 fn the_scion_router_converts() {
-    let pipeline = compile(&folder("p4/scion/border_router.p4"));
+    let pipeline = compile(&root().join("p4/scion/border_router.p4"));
     let design = match hopwright_rtl::convert(&pipeline) {
         Ok(design) => design,
         Err(refusals) => {

@@ -57,8 +57,7 @@ fn estimates_are_near_what_synthesis_makes() {
         ("p4/validator/validator.p4", "ecp5-85-512", 27_750, 19_030),
     ];
     for (program, target, luts, registers) in made {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let pipeline = compile(&root.join(program));
+        let pipeline = compile(&root().join(program));
         let total = Report::of(&pipeline, &to_hardware(&pipeline, &Target::by_name(target).unwrap()).unwrap()).total;
         for (name, estimated, made) in [("LUTs", total.luts, luts), ("flip-flops", total.registers, registers)] {
             assert!(estimated.abs_diff(made) < made / 8, "{program}, {target}: {estimated} {name}, not {made}");

@@ -5,7 +5,7 @@
 mod copies;
 mod line_rate;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::harness::*;
@@ -19,10 +19,6 @@ use num_bigint::BigUint;
 
 /// Packets for each design and seed.
 const PACKETS: usize = 2000;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 struct Random(u64);
 

@@ -7,10 +7,9 @@ use hopwright_rtl::{Capability, Target, compile as to_hardware};
 
 #[test]
 fn examples_become_verilog() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let out = std::env::var_os("HOPWRIGHT_RTL_OUT");
     for name in ["examples/l2", "examples/l3", "p4/bench/acl"] {
-        let mut pipeline = (*compile(&root.join(name).with_extension("p4"))).clone();
+        let mut pipeline = (*compile(&root().join(name).with_extension("p4"))).clone();
         pipeline.tables.iter_mut().for_each(|table| table.size = table.size.min(256));
         for target in Target::all() {
             let hardware = to_hardware(&pipeline, &target).unwrap_or_else(|refusals| {
@@ -33,9 +32,8 @@ fn examples_become_verilog() {
 
 #[test]
 fn what_a_target_cannot_do_is_refused_at_its_line() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let target = Target::by_name("ecp5-85-512").unwrap();
-    let pipeline = compile(&root.join("p4/bench/acl.p4"));
+    let pipeline = compile(&root().join("p4/bench/acl.p4"));
     let refusals = to_hardware(&pipeline, &target).unwrap_err();
     assert_eq!(refusals.iter().map(|r| r.capability).collect::<Vec<_>>(), [Capability::TableSize]);
     let report = refusals[0].report(&pipeline.sources);
@@ -44,8 +42,7 @@ fn what_a_target_cannot_do_is_refused_at_its_line() {
 
 #[test]
 fn the_documentation_lists_all_capabilities() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/fpga.md")).unwrap();
+    let page = std::fs::read_to_string(root().join("docs/fpga.md")).unwrap();
     for capability in Capability::ALL {
         assert!(page.contains(&format!("| `{}` |", capability.name())), "{}", capability.name());
     }

@@ -1,6 +1,7 @@
 //! An STF engine that runs packets with the evaluator of the hardware IR, and comparison with the interpreter.
 #![allow(dead_code)]
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hopwright_dataplane::ExternTypes;
@@ -42,7 +43,12 @@ pub(crate) fn interpreter(pipeline: &Arc<Pipeline>) -> Interp {
     Interp::with_externs(pipeline.clone(), &ExternTypes::standard().for_interpreter()).unwrap()
 }
 
-pub(crate) fn compile(file: &std::path::Path) -> Arc<Pipeline> {
+/// The folder of the whole project.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+pub(crate) fn compile(file: &Path) -> Arc<Pipeline> {
     let compiled = compile_file(file, &Default::default(), true);
     let report = compiled.report(false);
     Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{report}")))
