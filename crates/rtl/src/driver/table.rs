@@ -9,7 +9,7 @@ use num_traits::{One, ToPrimitive, Zero};
 
 use super::cuckoo::Entries;
 use super::lpm::Intervals;
-use super::ternary::{Rows, values_and_masks};
+use super::ternary::Rows;
 use super::{Access, Write, accesses, write_object};
 use crate::hir::LookupLayout;
 use crate::map::{Map, MemoryKind};
@@ -246,7 +246,7 @@ impl Engine {
                     sequences.remove(&key);
                     return rows.set(order, &[], &BigUint::zero());
                 };
-                let writes = rows.set(order, &values_and_masks(matches, &width), &data)?;
+                let writes = rows.set(order, &rows.values_and_masks(matches, width)?, &data)?;
                 if sequence == *next {
                     sequences.insert(key, sequence);
                     *next += 1;

@@ -2,6 +2,7 @@
 //! a time, and all rows of an entry become valid in one write.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use hopwright_ir::{MatchValue, bits};
 use num_bigint::BigUint;
@@ -32,6 +33,8 @@ pub(super) struct Rows {
     rows: Vec<Option<Row>>,
     /// Words of the chunks' memories, which start as zeros: a bit for each row.
     accepting: Vec<BigUint>,
+    /// Words for rows that are not valid yet, by address.
+    filled: BTreeMap<u32, BigUint>,
     writes: Vec<Write>,
 }
 
@@ -42,8 +45,38 @@ impl Rows {
             low_bits: (chunks.next_power_of_two().ilog2() + CHUNK).max(entries.ilog2()),
             rows: vec![None; entries as usize],
             accepting: vec![BigUint::zero(); (chunks << CHUNK) as usize],
+            filled: BTreeMap::new(),
             writes: Vec::new(),
         }
+    }
+
+    /// Values and masks over the whole key that together match what an entry matches.
+    ///
+    /// # Errors
+    /// There are more than the table has rows.
+    pub(super) fn values_and_masks(
+        &self,
+        matches: &[MatchValue],
+        width: impl Fn(usize) -> u32,
+    ) -> Result<Vec<(BigUint, BigUint)>, Full> {
+        let mut all = vec![(BigUint::zero(), BigUint::zero())];
+        for (i, one) in matches.iter().enumerate() {
+            let width = width(i);
+            let parts = match one {
+                MatchValue::Range { lo, hi } => prefixes_of(lo, hi, width),
+                other => vec![other.value_and_mask(width).unwrap_or_default()],
+            };
+            let most = self.rows.len();
+            if all.len() * parts.len() > most {
+                return Err(Full(format!("an entry with these ranges takes more than the table's {most} rows")));
+            }
+            let joined = |(value, mask): &(BigUint, BigUint)| {
+                let (value, mask) = (value << width, mask << width);
+                parts.iter().map(|(v, m)| (&value + v, &mask + m)).collect::<Vec<_>>()
+            };
+            all = all.iter().flat_map(joined).collect();
+        }
+        Ok(all)
     }
 
     /// Replaces the rows of this order, of which there may be none, by values with masks. Returns what is to be written.
@@ -63,7 +96,7 @@ impl Rows {
         for (value, mask) in new {
             let row = Row { order, valid: false, value: value.clone(), mask: mask.clone(), data: data.clone() };
             let at = self.make_room(order);
-            self.write_row(at, row);
+            self.fill_row(at, row);
         }
         for row in &mut self.rows {
             match row {
@@ -106,7 +139,7 @@ impl Rows {
         while to != last {
             let from = to.checked_add_signed(step).expect("rows up to the last are in the table");
             let row = self.rows[from].clone().expect("rows between are taken");
-            self.write_row(to, row);
+            self.fill_row(to, row);
             self.rows[from] = None;
             self.write_valid();
             to = from;
@@ -115,7 +148,7 @@ impl Rows {
     }
 
     /// Fills a row that is not valid. Words of the chunks that are right already are not written.
-    fn write_row(&mut self, at: usize, row: Row) {
+    fn fill_row(&mut self, at: usize, row: Row) {
         for chunk in 0..self.chunks {
             let part = |bits: &BigUint| ((bits >> (chunk * CHUNK)) & bits::mask(CHUNK)).to_u32().unwrap_or(0);
             for value in 0..1u32 << CHUNK {
@@ -124,40 +157,23 @@ impl Rows {
                 let accepts = value & part(&row.mask) == part(&row.value);
                 if word.bit(at as u64) != accepts {
                     word.set_bit(at as u64, accepts);
-                    self.writes.push(Write { addr, data: word.clone() });
+                    self.filled.insert(addr, word.clone());
                 }
             }
         }
-        self.writes.push(Write { addr: (1 << self.low_bits) | at as u32, data: row.data.clone() });
+        self.filled.insert((1 << self.low_bits) | at as u32, row.data.clone());
         self.rows[at] = Some(row);
     }
 
+    /// Writes the rows that have been filled, each word once, and then which rows are valid.
     fn write_valid(&mut self) {
+        self.writes.extend(std::mem::take(&mut self.filled).into_iter().map(|(addr, data)| Write { addr, data }));
         let mut valid = BigUint::zero();
         for (at, row) in self.rows.iter().enumerate() {
             valid.set_bit(at as u64, row.as_ref().is_some_and(|row| row.valid));
         }
         self.writes.push(Write { addr: 2 << self.low_bits, data: valid });
     }
-}
-
-/// Values and masks over the whole key that together match what an entry matches.
-pub(super) fn values_and_masks(matches: &[MatchValue], width: &dyn Fn(usize) -> u32) -> Vec<(BigUint, BigUint)> {
-    let mut rows = vec![(BigUint::zero(), BigUint::zero())];
-    for (i, one) in matches.iter().enumerate() {
-        let width = width(i);
-        let parts = match one {
-            MatchValue::Range { lo, hi } => prefixes_of(lo, hi, width),
-            other => vec![other.value_and_mask(width).unwrap_or_default()],
-        };
-        let shifted = |(value, mask): &(BigUint, BigUint)| (value << width, mask << width);
-        rows = rows
-            .iter()
-            .map(shifted)
-            .flat_map(|(value, mask)| parts.iter().map(move |(v, m)| (&value + v, &mask + m)))
-            .collect();
-    }
-    rows
 }
 
 /// The prefixes that a range consists of.
@@ -246,6 +262,28 @@ mod tests {
             }
         }
         assert!(full > 3);
+    }
+
+    /// All values of so many bits but the first and the last: a prefix for each bit but one, twice.
+    fn inner(bits: u32) -> MatchValue {
+        MatchValue::Range { lo: BigUint::one(), hi: bits::mask(bits) - 1u32 }
+    }
+
+    #[test]
+    fn ranges_of_more_rows_than_there_are_do_not_fit() {
+        let rows = Rows::new(16, 2);
+        assert_eq!(rows.values_and_masks(&[inner(9)], |_| 9).unwrap().len(), 16);
+        assert!(rows.values_and_masks(&[inner(10)], |_| 10).is_err());
+        assert!(rows.values_and_masks(&vec![inner(128); 8], |_| 128).is_err());
+    }
+
+    #[test]
+    fn an_entry_of_many_rows_writes_each_word_once() {
+        let mut rows = Rows::new(16, 2);
+        let new = rows.values_and_masks(&[inner(8)], |_| 8).unwrap();
+        let writes = rows.set((Reverse(0), 0), &new, &BigUint::one()).unwrap();
+        let addresses: std::collections::HashSet<u32> = writes.iter().map(|write| write.addr).collect();
+        assert_eq!((new.len(), addresses.len()), (14, writes.len()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use hopwright_ir::{MatchValue, ValueSet};
 use num_bigint::BigUint;
 
-use super::ternary::{Rows, values_and_masks};
+use super::ternary::Rows;
 use super::{Access, Full, accesses};
 use crate::map::{Map, MemoryKind};
 
@@ -45,7 +45,7 @@ impl ValueSetDriver {
         for member in members {
             let number = self.members.get(member).or_else(|| kept.get(member)).copied().unwrap_or(next);
             if number == next {
-                writes.extend(rows.set(order(number), &values_and_masks(member, &width), &BigUint::ZERO)?);
+                writes.extend(rows.set(order(number), &rows.values_and_masks(member, width)?, &BigUint::ZERO)?);
                 next += 1;
             }
             kept.insert(member.clone(), number);
