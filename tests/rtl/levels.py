@@ -26,6 +26,7 @@ DESIGNS = {
     "scion": [SCION, "-D", "PROFILE_ULTRASCALE"],
     "scion-small": [SCION, "-D", "PROFILE_ECP5", "-D", "NO_EPIC", "-D", "NO_OTHER_KEYS"],
 }
+COMBINATIONAL = ("LUT", "CARRY", "MUXF", "INV", "BUF")
 MOST = 4  # LUTs in a row.
 EXAMPLES = 3
 WIRE = 3000  # The picoseconds that a wire takes for ABC: so many that it has as few LUTs in a row as it can, beside long carries too.
@@ -43,14 +44,15 @@ def synthesize(netlist, top, *sources):
         libyosys.run_pass(command, design)
 
 
-def passes_through(kind, port):
+def passes_through(kind, port, output):
     """Whether an output of a cell depends on this input within a cycle, and the LUTs that this takes."""
-    if kind.startswith("LUT"):
-        return 1
-    if kind.startswith(("CARRY", "MUXF", "INV", "BUF")):
-        return 0
-    if re.match(r"RAM\d+(M|X)", kind):
-        return 1 if port.startswith(("ADDR", "A", "DPRA")) else None
+    if kind.startswith(COMBINATIONAL):
+        return int(kind.startswith("LUT"))
+    # A memory's output depends on the address of its own port.
+    if re.match(r"RAM\d+M", kind):
+        return 1 if port == "ADDR" + output.removeprefix("DO") else None
+    if re.match(r"RAM\d+X\d+[DS]", kind):
+        return 1 if re.match("DPRA" if output == "DPO" else r"A\d*$", port) else None
     return None
 
 
@@ -67,12 +69,13 @@ def levels(netlist):
         kind = cell["type"]
         inputs = [(port, bit) for port, direction in cell["port_directions"].items() if direction == "input"
                   for bit in cell["connections"][port] if isinstance(bit, int)]
-        through = [(bit, passes_through(kind, port)) for port, bit in inputs]
-        for port, direction in cell["port_directions"].items():
-            if direction == "output":
-                for bit in cell["connections"][port]:
-                    drivers[bit] = [(b, n) for b, n in through if n is not None]
-        ends += [bit for bit, n in through if n is None]
+        outputs = [port for port, direction in cell["port_directions"].items() if direction == "output"]
+        for output in outputs:
+            through = [(bit, passes_through(kind, port, output)) for port, bit in inputs]
+            for bit in cell["connections"][output]:
+                drivers[bit] = [(b, n) for b, n in through if n is not None]
+        if not kind.startswith(COMBINATIONAL):
+            ends += [bit for _, bit in inputs]
     known = {}
 
     def level(start):
