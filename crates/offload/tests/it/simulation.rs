@@ -177,5 +177,5 @@ fn simulations_of_generated_programs_agree() {
         results.len(),
         sent.iter().sum::<usize>()
     );
-    assert!(sent.len() * 6 > results.len() && sent.iter().any(|sent| *sent > 0));
+    assert!(results.len() < 16 || sent.len() * 6 > results.len() && sent.iter().any(|sent| *sent > 0));
 }

@@ -1,5 +1,5 @@
-//! The rows of `hw_ternary`: values with masks, the first that matches wins. Rows move to make room for others in between, one at
-//! a time, and all rows of an entry become valid in one write.
+//! The rows of `hw_ternary`: values with masks, the first that matches wins. Rows move to make room for others in between, as many at
+//! a time as there are free rows to move to, and all rows of an entry become valid in one write.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -93,10 +93,10 @@ impl Rows {
             self.rows.iter_mut().filter(|row| of_order(row)).for_each(|row| *row = None);
             self.write_valid();
         }
-        for (value, mask) in new {
+        let start = self.make_room(order, new.len());
+        for (at, (value, mask)) in new.iter().enumerate() {
             let row = Row { order, valid: false, value: value.clone(), mask: mask.clone(), data: data.clone() };
-            let at = self.make_room(order);
-            self.fill_row(at, row);
+            self.fill_row(start + at, row);
         }
         for row in &mut self.rows {
             match row {
@@ -116,35 +116,65 @@ impl Rows {
         std::mem::take(&mut self.writes)
     }
 
-    /// A free row between those that win against an order and those that do not. There is a free row.
-    fn make_room(&mut self, order: Order) -> usize {
+    /// Where so many free rows begin that are between those that win against an order and those that do not. There are as many.
+    fn make_room(&mut self, order: Order, count: usize) -> usize {
         let taken = |row: &Option<Row>| row.is_some();
         let before = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.order <= order);
-        let first = self.rows.iter().rposition(before).map_or(0, |at| at + 1);
-        let end = self.rows[first..].iter().position(taken).map_or(self.rows.len(), |at| first + at);
-        if first < end {
-            // In the middle, for those that come later; at the end of all, behind the last.
-            return if end == self.rows.len() { first } else { (first + end) / 2 };
+        let mut first = self.rows.iter().rposition(before).map_or(0, |at| at + 1);
+        let mut end = self.rows[first..].iter().position(taken).map_or(self.rows.len(), |at| first + at);
+        if end - first < count {
+            let free = |at: &usize| self.rows[*at].is_none();
+            let above: Vec<usize> = (0..first).rev().filter(free).collect();
+            let below: Vec<usize> = (end..self.rows.len()).filter(free).collect();
+            // The nearest ones, and half of those that follow: the same rows move for them, and it is the others' room later.
+            let (mut of_above, mut of_below) = (0, 0);
+            while end - first + of_above + of_below < count {
+                match (above.get(of_above), below.get(of_below)) {
+                    (Some(above), Some(below)) if below - end > first - 1 - above => of_above += 1,
+                    (_, Some(_)) => of_below += 1,
+                    (_, None) => of_above += 1,
+                }
+            }
+            of_above += following(&above, of_above) / 2;
+            of_below += following(&below, of_below) / 2;
+            if let Some(to) = of_above.checked_sub(1).map(|last| above[last]) {
+                let moving = (to..first).filter(|at| taken(&self.rows[*at]));
+                self.move_rows(moving.zip(to..).collect());
+            }
+            if let Some(to) = of_below.checked_sub(1).map(|last| below[last]) {
+                let moving = (end..to).rev().filter(|at| taken(&self.rows[*at]));
+                self.move_rows(moving.zip((0..=to).rev()).collect());
+            }
+            (first, end) = (first - of_above, end + of_below);
         }
-        let below = self.rows[end..].iter().position(|row| row.is_none()).map(|at| end + at);
-        let above = self.rows[..first].iter().rposition(|row| row.is_none());
-        let (free, step) = match (below, above) {
-            (Some(below), Some(above)) if below - end > first - 1 - above => (above, 1),
-            (Some(below), _) => (below, -1),
-            (None, Some(above)) => (above, 1),
-            (None, None) => unreachable!("there is a free row"),
-        };
-        let last = if step > 0 { first - 1 } else { end };
-        let mut to = free;
-        while to != last {
-            let from = to.checked_add_signed(step).expect("rows up to the last are in the table");
-            let row = self.rows[from].clone().expect("rows between are taken");
+        // Beside the others where rows are free as far as the table goes, otherwise in the middle, for those that come later.
+        match (first, self.rows.len() - end) {
+            (1.., 0) => first,
+            (0, 1..) => end - count,
+            _ => first + (end - first - count).div_ceil(2),
+        }
+    }
+
+    /// Moves rows to others: to a free one, or to one that an earlier row of the list leaves.
+    fn move_rows(&mut self, moves: Vec<(usize, usize)>) {
+        let mut left = Vec::new();
+        for (from, to) in moves {
+            if self.rows[to].is_some() {
+                self.leave(&mut left);
+            }
+            let row = self.rows[from].clone().expect("rows that move are taken");
             self.fill_row(to, row);
-            self.rows[from] = None;
-            self.write_valid();
-            to = from;
+            left.push(from);
         }
-        last
+        self.leave(&mut left);
+    }
+
+    /// Rows that have been filled become valid in the place of these.
+    fn leave(&mut self, left: &mut Vec<usize>) {
+        for from in left.drain(..) {
+            self.rows[from] = None;
+        }
+        self.write_valid();
     }
 
     /// Fills a row that is not valid. Words of the chunks that are right already are not written.
@@ -174,6 +204,12 @@ impl Rows {
         }
         self.writes.push(Write { addr: 2 << self.low_bits, data: valid });
     }
+}
+
+/// How many rows after the first `count` of a list follow the last of these without another one in between.
+fn following(rows: &[usize], count: usize) -> usize {
+    let Some(last) = count.checked_sub(1) else { return 0 };
+    rows[last..].windows(2).take_while(|pair| pair[0].abs_diff(pair[1]) == 1).count()
 }
 
 /// The prefixes that a range consists of.
@@ -215,8 +251,8 @@ mod tests {
     fn lookups_find_what_was_or_what_is_while_rows_move() {
         let mut rows = Rows::new(16, 2);
         let mut memory = Memory { words: Default::default(), low_bits: rows.low_bits };
-        // Entries by order, with the data that they give; the first that matches wins.
-        let mut entries: std::collections::BTreeMap<Order, (u32, u32, u32)> = Default::default();
+        // Entries by order, with the values and masks of their rows and the data that they give; the first that matches wins.
+        let mut entries: BTreeMap<Order, (Vec<(u32, u32)>, u32)> = BTreeMap::new();
         let mut random = 0x2545_f491_4f6c_dd1d_u64;
         let mut below = |n: u32| {
             random ^= random << 13;
@@ -224,22 +260,29 @@ mod tests {
             random ^= random << 17;
             (random >> 33) as u32 % n
         };
-        let find = |entries: &std::collections::BTreeMap<Order, (u32, u32, u32)>, key: u32| {
-            entries.values().find(|(value, mask, _)| key & mask == *value).map(|(_, _, data)| BigUint::from(*data))
+        type Entries = BTreeMap<Order, (Vec<(u32, u32)>, u32)>;
+        let find = |entries: &Entries, key: u32| {
+            let matches = |rows: &Vec<(u32, u32)>| rows.iter().any(|(value, mask)| key & mask == *value);
+            entries.values().find(|(rows, _)| matches(rows)).map(|(_, data)| BigUint::from(*data))
         };
+        let taken = |entries: &Entries| entries.values().map(|(rows, _)| rows.len()).sum::<usize>();
         let mut full = 0;
-        for step in 0..300 {
+        for step in 0..600 {
             let before = entries.clone();
             let order = (Reverse(i64::from(below(6))), u64::from(below(4)));
+            let mut new = Vec::new();
             let writes = if below(3) == 0 {
                 entries.remove(&order);
                 rows.set(order, &[], &BigUint::zero()).unwrap()
             } else {
-                let mask = below(256);
-                let (value, data) = (below(256) & mask, step + 1);
-                match rows.set(order, &[(value.into(), mask.into())], &data.into()) {
+                for _ in 0..=below(4) {
+                    let mask = below(256);
+                    new.push((below(256) & mask, mask));
+                }
+                let wide: Vec<_> = new.iter().map(|(value, mask)| ((*value).into(), (*mask).into())).collect();
+                match rows.set(order, &wide, &(step + 1).into()) {
                     Ok(writes) => {
-                        entries.insert(order, (value, mask, data));
+                        entries.insert(order, (new.clone(), step + 1));
                         writes
                     }
                     Err(_) => {
@@ -248,7 +291,7 @@ mod tests {
                     }
                 }
             };
-            let no_room = before.len() == 16 && entries.len() == 16;
+            let no_room = taken(&before) + new.len() > 16;
             for write in writes {
                 memory.words.insert(write.addr, write.data);
                 for key in (step % 7..256).step_by(7) {
@@ -262,6 +305,37 @@ mod tests {
             }
         }
         assert!(full > 3);
+    }
+
+    /// How often the word that says which rows are valid is written.
+    fn changes_of_valid(rows: &Rows, writes: &[Write]) -> usize {
+        writes.iter().filter(|write| write.addr == 2 << rows.low_bits).count()
+    }
+
+    #[test]
+    fn rows_move_together() {
+        let row = |n: u32| (BigUint::from(n), bits::mask(8));
+        let mut rows = Rows::new(256, 2);
+        let last: Vec<_> = (0..150).map(row).collect();
+        rows.set((Reverse(1), 0), &last, &BigUint::one()).unwrap();
+        // Rows 53 to 202 are taken now, and there is no room for 60 in front of them. They make it in steps of 30.
+        let first: Vec<_> = (150..210).map(row).collect();
+        let writes = rows.set((Reverse(2), 1), &first, &BigUint::one()).unwrap();
+        assert_eq!(changes_of_valid(&rows, &writes), 150 / 30 + 1);
+    }
+
+    #[test]
+    fn entries_that_win_against_all_others_or_against_none_seldom_move_them() {
+        for sign in [1, -1] {
+            let mut rows = Rows::new(256, 2);
+            let mut changes = 0;
+            for n in 0..256 {
+                let row = [(BigUint::from(n as u32), bits::mask(8))];
+                let writes = rows.set((Reverse(sign * n), 0), &row, &BigUint::one()).unwrap();
+                changes += changes_of_valid(&rows, &writes);
+            }
+            assert!(changes < 4 * 256, "{changes} writes of which rows are valid");
+        }
     }
 
     /// All values of so many bits but the first and the last: a prefix for each bit but one, twice.
