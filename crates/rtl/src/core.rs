@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use hopwright_ir::{DROP_PORT, Pipeline};
 
 use crate::dont_care;
-use crate::exclusive;
+use crate::exclusive::{self, Exclusions};
 use crate::hir::{Binary, Builder, Design, Destinations, Edit, IngressOutputs, Input, Node, Op, Piece, Value};
-use crate::refusal::{Capability, Refusal};
+use crate::refusal::{Capability, Refusal, distinct};
 use crate::target::Target;
 use crate::windows;
 
@@ -96,7 +96,7 @@ impl Core {
             refusals.extend(shared_by_pipelines(pipeline, design));
         }
         if !refusals.is_empty() {
-            return Err(refusals);
+            return Err(distinct(refusals));
         }
         let mut b = Builder::default();
         let mut places: Vec<Value> = Vec::with_capacity(design.nodes.len());
@@ -381,6 +381,7 @@ fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) 
     let mut places: BTreeMap<u32, Value> = BTreeMap::from([(0, b.boolean(true))]);
     // Headers by offset, with conditions. Those at one offset exclude each other.
     let mut parts: BTreeMap<(u32, u32), Vec<(Value, Value)>> = BTreeMap::new();
+    let mut exclusions = Exclusions::default();
     let mut checks = 0;
     for (enable, bits) in headers {
         let size = b.width(*bits) / 8;
@@ -389,7 +390,7 @@ fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) 
         for (offset, here) in places {
             let mut both = |a: Value, c: Value| {
                 checks += 1;
-                if checks <= MAX_CHECKS && exclusive::exclude(&b.design, a, c) { b.boolean(false) } else { b.and(a, c) }
+                if checks <= MAX_CHECKS && exclusions.exclude(&b.design, a, c) { b.boolean(false) } else { b.and(a, c) }
             };
             let (sent, skipped) = (both(here, *enable), both(here, not));
             if b.as_const(sent).is_none_or(|c| c.bits() > 0) {

@@ -10,13 +10,22 @@ use num_bigint::BigUint;
 
 use crate::hir::{Binary, Builder, Design, Node, Op, Value};
 
-/// The most nodes of a set of decision diagrams.
+/// The most nodes of the decision diagrams of two conditions.
 const MAX_NODES: usize = 1 << 16;
+
+/// The most nodes of the decision diagrams of all conditions of a design together.
+const MAX_SHARED_NODES: usize = 1 << 18;
+
+/// The most results of choices that are kept, for each node that there can be.
+const CHOICES_PER_NODE: usize = 4;
+
+/// How many pairs of conditions get diagrams of their own. These take long.
+const MAX_PAIRS: usize = 64;
 
 /// The most variables of a value: whether it is true, or equal to a constant.
 const VARIABLES: u32 = 256;
 
-/// How far in front of the conditions values are looked into, tried in order.
+/// How far in front of the conditions values are looked into, tried in order, where the diagrams of all values are too large.
 const DEPTHS: [usize; 9] = [0, 16, 32, 64, 128, 256, 512, 1024, usize::MAX];
 
 /// Merges accesses that exclude each other. Returns the new value of each old one.
@@ -65,15 +74,16 @@ fn enable(op: &Op) -> Option<Value> {
 /// Accesses that can be one, each group in order.
 fn groups(design: &Design) -> Vec<Vec<Value>> {
     let mut groups: Vec<(Object, Vec<Value>)> = Vec::new();
+    let mut exclusions = Exclusions::default();
     for (i, node) in design.nodes.iter().enumerate() {
         let (Some(object), Some(enabled)) = (object(&node.op), enable(&node.op)) else { continue };
         let value = Value(i as u32);
-        let joins = |members: &[Value]| {
+        let mut joins = |members: &[Value]| {
             members.iter().all(|member| {
                 let other = enable(&design[*member].op).unwrap_or_default();
                 // What two pipelines access is not at one place.
                 let together = (value.index() < design.split) == (member.index() < design.split);
-                together && !depends(design, value, *member) && exclude(design, enabled, other)
+                together && !depends(design, value, *member) && exclusions.exclude(design, enabled, other)
             })
         };
         match groups.iter_mut().find(|(o, members)| *o == object && joins(members)) {
@@ -84,10 +94,32 @@ fn groups(design: &Design) -> Vec<Vec<Value>> {
     groups.into_iter().map(|(_, members)| members).filter(|members| members.len() > 1).collect()
 }
 
-/// Whether two conditions are never true together, as far as that can be found out.
-pub(crate) fn exclude(design: &Design, a: Value, b: Value) -> bool {
-    let first = a.min(b).index();
-    DEPTHS.into_iter().any(|depth| Conditions::new(design, first.saturating_sub(depth)).exclude(a, b))
+/// Which conditions of a design exclude each other. Operations may be added to the design meanwhile, and none changed.
+pub(crate) struct Exclusions {
+    shared: Conditions,
+    /// The number of pairs that had diagrams of their own.
+    pairs: usize,
+}
+
+impl Default for Exclusions {
+    fn default() -> Exclusions {
+        Exclusions { shared: Conditions::new(0, MAX_SHARED_NODES), pairs: 0 }
+    }
+}
+
+impl Exclusions {
+    /// Whether two conditions are never true together, as far as that can be found out.
+    pub(crate) fn exclude(&mut self, design: &Design, a: Value, b: Value) -> bool {
+        if let Some(found) = self.shared.exclude(design, a, b) {
+            return found;
+        }
+        self.pairs += 1;
+        let first = a.min(b).index();
+        self.pairs <= MAX_PAIRS
+            && DEPTHS.into_iter().any(|depth| {
+                Conditions::new(first.saturating_sub(depth), MAX_NODES).exclude(design, a, b) == Some(true)
+            })
+    }
 }
 
 /// Whether a value is computed from another one.
@@ -172,8 +204,7 @@ impl Merger<'_> {
 
 /// The conditions of a design as decision diagrams over the values in front of some place, and over comparisons. Values that
 /// exclude each other may look compatible, never the other way round.
-struct Conditions<'a> {
-    design: &'a Design,
+struct Conditions {
     /// The first value that is looked into.
     first: usize,
     /// A variable and what follows if it is false, and if it is true. The first two are the constants.
@@ -183,49 +214,50 @@ struct Conditions<'a> {
     known: HashMap<Value, u32>,
     /// Whether values are equal to constants.
     equal: HashMap<(Value, BigUint), u32>,
+    /// The number of constants to which a value is compared.
+    constants: HashMap<Value, u32>,
+    most_nodes: usize,
 }
 
-impl Conditions<'_> {
-    fn new(design: &Design, first: usize) -> Conditions<'_> {
+impl Conditions {
+    fn new(first: usize, most_nodes: usize) -> Conditions {
         Conditions {
-            design,
             first,
             nodes: vec![(u32::MAX, 0, 0), (u32::MAX, 1, 1)],
             unique: HashMap::new(),
             chosen: HashMap::new(),
             known: HashMap::new(),
             equal: HashMap::new(),
+            constants: HashMap::new(),
+            most_nodes,
         }
     }
 
-    /// Whether two conditions are never true together, as far as that can be found out.
-    fn exclude(&mut self, a: Value, b: Value) -> bool {
-        let both = self.function(a).and_then(|a| {
-            let b = self.function(b)?;
-            self.choose(a, b, 0)
-        });
-        both == Some(0)
+    /// Whether two conditions are never true together. `None` if the diagrams are too large.
+    fn exclude(&mut self, design: &Design, a: Value, b: Value) -> Option<bool> {
+        let (a, b) = (self.function(design, a)?, self.function(design, b)?);
+        Some(self.choose(a, b, 0)? == 0)
     }
 
-    fn function(&mut self, value: Value) -> Option<u32> {
+    fn function(&mut self, design: &Design, value: Value) -> Option<u32> {
         if let Some(known) = self.known.get(&value) {
             return Some(*known);
         }
-        let node = &self.design[value];
-        let boolean = |v: &Value| self.design[*v].width == 1;
+        let node = &design[value];
+        let boolean = |v: &Value| design[*v].width == 1;
         let function = match &node.op {
             Op::Const(bits) => u32::from(bits.bits() > 0),
             Op::Not(a) => {
-                let a = self.function(*a)?;
+                let a = self.function(design, *a)?;
                 self.choose(a, 0, 1)?
             }
-            Op::Binary(Binary::Eq, a, b) if matches!(self.design[*b].op, Op::Const(_)) => {
-                let Op::Const(bits) = &self.design[*b].op else { unreachable!("just seen") };
-                self.equals(*a, bits)?
+            Op::Binary(Binary::Eq, a, b) if matches!(design[*b].op, Op::Const(_)) => {
+                let Op::Const(bits) = &design[*b].op else { unreachable!("just seen") };
+                self.equals(design, *a, bits)?
             }
             _ if value.index() < self.first => self.unique((VARIABLES * value.0, 0, 1))?,
             Op::Binary(op @ (Binary::And | Binary::Or | Binary::Xor | Binary::Eq), a, b) if boolean(a) => {
-                let (a, b) = (self.function(*a)?, self.function(*b)?);
+                let (a, b) = (self.function(design, *a)?, self.function(design, *b)?);
                 let not = self.choose(b, 0, 1)?;
                 match op {
                     Binary::And => self.choose(a, b, 0)?,
@@ -236,7 +268,7 @@ impl Conditions<'_> {
             }
             Op::Mux { cond, then, otherwise } => {
                 let (cond, then, otherwise) =
-                    (self.function(*cond)?, self.function(*then)?, self.function(*otherwise)?);
+                    (self.function(design, *cond)?, self.function(design, *then)?, self.function(design, *otherwise)?);
                 self.choose(cond, then, otherwise)?
             }
             _ => self.unique((VARIABLES * value.0, 0, 1))?,
@@ -246,32 +278,36 @@ impl Conditions<'_> {
     }
 
     /// Whether a value is equal to a constant.
-    fn equals(&mut self, value: Value, bits: &BigUint) -> Option<u32> {
+    fn equals(&mut self, design: &Design, value: Value, bits: &BigUint) -> Option<u32> {
         let key = (value, bits.clone());
         if let Some(known) = self.equal.get(&key) {
             return Some(*known);
         }
-        let function = match &self.design[value].op {
+        let function = match &design[value].op {
             Op::Const(own) => u32::from(own == bits),
             Op::Mux { cond, then, otherwise } if value.index() >= self.first => {
-                let cond = self.function(*cond)?;
-                let (then, otherwise) = (self.equals(*then, bits)?, self.equals(*otherwise, bits)?);
+                let cond = self.function(design, *cond)?;
+                let (then, otherwise) = (self.equals(design, *then, bits)?, self.equals(design, *otherwise, bits)?);
                 self.choose(cond, then, otherwise)?
             }
             Op::OneHot(cases) if value.index() >= self.first => {
                 // Zero if no condition is true.
                 let mut rest = u32::from(bits.bits() == 0);
                 for (cond, case) in cases {
-                    let (cond, case) = (self.function(*cond)?, self.equals(*case, bits)?);
+                    let (cond, case) = (self.function(design, *cond)?, self.equals(design, *case, bits)?);
                     rest = self.choose(cond, case, rest)?;
                 }
                 rest
             }
             _ => {
                 // Near the value in the order of variables.
-                let others = self.equal.keys().filter(|(other, _)| *other == value).count() as u32;
-                self.unique((VARIABLES * value.0 + 1 + others.min(VARIABLES - 2), 0, 1))
-                    .filter(|_| others < VARIABLES - 2)?
+                let others = self.constants.entry(value).or_default();
+                if *others == VARIABLES - 2 {
+                    return None;
+                }
+                *others += 1;
+                let variable = VARIABLES * value.0 + *others;
+                self.unique((variable, 0, 1))?
             }
         };
         self.equal.insert(key, function);
@@ -282,7 +318,7 @@ impl Conditions<'_> {
         if let Some(known) = self.unique.get(&node) {
             return Some(*known);
         }
-        if self.nodes.len() >= MAX_NODES {
+        if self.nodes.len() >= self.most_nodes {
             return None;
         }
         let at = self.nodes.len() as u32;
@@ -321,6 +357,9 @@ impl Conditions<'_> {
         };
         let (no, yes) = (branch(self, false)?, branch(self, true)?);
         let function = if no == yes { no } else { self.unique((variable, no, yes))? };
+        if self.chosen.len() >= CHOICES_PER_NODE * self.most_nodes {
+            return None;
+        }
         self.chosen.insert(key, function);
         Some(function)
     }
@@ -346,10 +385,10 @@ mod tests {
         let chosen = b.mux(c[2], one, other);
         let rest = b.not(c[1]);
         let design = b.design;
-        let mut conditions = Conditions::new(&design, 0);
-        assert!(conditions.exclude(one, other));
-        assert!(conditions.exclude(chosen, rest));
-        assert!(!conditions.exclude(one, chosen));
+        let mut exclusions = Exclusions::default();
+        assert!(exclusions.exclude(&design, one, other));
+        assert!(exclusions.exclude(&design, chosen, rest));
+        assert!(!exclusions.exclude(&design, one, chosen));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What hardware cannot do.
 
+use std::collections::HashSet;
+
 use hopwright_ir::SourceMap;
 use hopwright_source::Span;
 
@@ -82,7 +84,7 @@ capabilities! {
 }
 
 /// Why a program cannot be compiled to hardware.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Refusal {
     /// What is missing.
     pub capability: Capability,
@@ -99,4 +101,11 @@ impl Refusal {
         let Refusal { capability, message, .. } = self;
         format!("{location}: hardware has no {} [{}]: {message}", capability.words(), capability.name())
     }
+}
+
+/// Leaves out refusals that say the same again: a statement is converted once for each way to it.
+pub(crate) fn distinct(mut refusals: Vec<Refusal>) -> Vec<Refusal> {
+    let mut seen = HashSet::new();
+    refusals.retain(|refusal| seen.insert(refusal.clone()));
+    refusals
 }

@@ -22,7 +22,7 @@ use crate::core::Core;
 use crate::cost::Cost;
 use crate::hir::{Binary, Input, Node, Op, Value};
 use crate::map::{Map, Memory, MemoryKind, StateObject};
-use crate::refusal::{Capability, Refusal};
+use crate::refusal::{Capability, Refusal, distinct};
 use crate::schedule::{CHOSEN_BITS, Schedule};
 use crate::sharing::EngineKind;
 use crate::target::{Fetch, Target};
@@ -80,7 +80,7 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
     };
     let module = writer.module();
     if !writer.refusals.is_empty() {
-        return Err(writer.refusals);
+        return Err(distinct(writer.refusals));
     }
     let top = writer.top();
     Ok(Verilog {

@@ -20,7 +20,7 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 
 use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Value};
-use crate::refusal::{Capability, Refusal};
+use crate::refusal::{Capability, Refusal, distinct};
 
 /// The maximum number of nodes of a design.
 const MAX_NODES: usize = 100_000;
@@ -33,8 +33,7 @@ pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
     let mut convert = Convert::new(pipeline);
     convert.program();
     if !convert.refusals.is_empty() {
-        convert.refusals.dedup();
-        return Err(convert.refusals);
+        return Err(distinct(convert.refusals));
     }
     let mut design = convert.b.design;
     hir::eliminate(pipeline, &mut design);
