@@ -23,7 +23,7 @@ const bit<32> HOST_COUNT_IPV6 = 64;
 const bit<32> SERVICE_BUCKETS = 256; // 64 for each service
 #else
 #ifdef PROFILE_ULTRASCALE
-const bit<32> LINK_COUNT = 1024;
+const bit<32> LINK_COUNT = 256;
 const bit<32> HOST_COUNT_IPV4 = 16384;
 const bit<32> HOST_COUNT_IPV6 = 16384;
 #else

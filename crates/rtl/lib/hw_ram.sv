@@ -5,9 +5,9 @@
 // is the `rd_addr` of two cycles before. Reads are compared with each other then, before it is known whether there is a write.
 // `FORWARD` 0 saves the logic for that, where nobody ever reads a word in the cycle of its write.
 //
-// Memories of up to 32 words are distributed RAM, larger ones (or `BLOCK`) block RAM. An address of `DEPTH` or more reads and writes
-// something: callers check. Contents start as zeros: synthesis tools leave memories without initial value to the bitstream,
-// where they are zeros; simulation says so.
+// Memories of up to 32 words are distributed RAM, larger ones (or `BLOCK`) block RAM, and of more than a megabit what the tool has for them,
+// such as UltraRAM. An address of `DEPTH` or more reads and writes something: callers check. Contents start as zeros: synthesis tools leave
+// memories without initial value to the bitstream, where they are zeros; simulation says so.
 module hw_ram #(
     parameter int WIDTH = 8,
     parameter int DEPTH = 16,
@@ -41,21 +41,25 @@ module hw_ram #(
             initial for (int i = 0; i < DEPTH; i++) memory[i] = '0;
 `endif
         end else begin : block
-            (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
+            if (WIDTH * DEPTH > 2 ** 20) begin : words
+                (* no_rw_check *) logic [WIDTH-1:0] memory[0:DEPTH-1];
+            end else begin : words
+                (* no_rw_check, ram_style = "block" *) logic [WIDTH-1:0] memory[0:DEPTH-1];
+            end
             // A block RAM does not say what a read gives of a word that is being written: it comes from registers.
             logic [WIDTH-1:0] read, written;
             logic             same;
             always_ff @(posedge clk) begin
-                read      <= memory[rd_addr];
+                read      <= words.memory[rd_addr];
                 rd_addr_q <= rd_addr;
                 same      <= FORWARD != 0 && wr_en && wr_addr == rd_addr;
                 written   <= wr_data;
                 if (late) rd_data <= wr_data;
                 else rd_data <= same ? written : read;
-                if (wr_en) memory[wr_addr] <= wr_data;
+                if (wr_en) words.memory[wr_addr] <= wr_data;
             end
 `ifndef SYNTHESIS
-            initial for (int i = 0; i < DEPTH; i++) memory[i] = '0;
+            initial for (int i = 0; i < DEPTH; i++) words.memory[i] = '0;
 `endif
         end
     endgenerate

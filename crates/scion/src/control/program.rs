@@ -306,7 +306,7 @@ mod tests {
             links_of_part(&compiled.pipeline.expect(&report))
         };
         assert_eq!(links(&[]), Ok(LINK_COUNT as u64));
-        assert_eq!(links(&["NO_EPIC", "NO_ONE_HOP", "NO_OTHER_KEYS", "PROFILE_ULTRASCALE"]), Ok(1024));
+        assert_eq!(links(&["NO_EPIC", "NO_ONE_HOP", "NO_OTHER_KEYS", "PROFILE_ULTRASCALE"]), Ok(256));
         assert!(links(&["PROFILE_ECP5"]).unwrap_err().contains("NO_SIZE_CLASSES"));
     }
 
