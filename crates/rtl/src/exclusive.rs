@@ -216,6 +216,7 @@ struct Conditions {
     equal: HashMap<(Value, BigUint), u32>,
     /// The number of constants to which a value is compared.
     constants: HashMap<Value, u32>,
+    /// The most nodes that there can be.
     most_nodes: usize,
 }
 

@@ -5,35 +5,21 @@ use hopwright_rtl::report::Report;
 use hopwright_rtl::{Target, compile as to_hardware};
 
 /// A condition that chooses 48 bits, and one that chooses a bit.
-const PROGRAM: &str = "#include <core.p4>
-#include <v1model.p4>
-header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
-struct headers_t { ethernet_t ethernet; }
-struct meta_t { }
-parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
-    state start { p.extract(hdr.ethernet); transition accept; }
-}
-control V(inout headers_t hdr, inout meta_t meta) { apply { } }
-control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {
+const INGRESS: &str = "
     apply {
         if (hdr.ethernet.type == 0x88b5) {
             hdr.ethernet.src = hdr.ethernet.dst;
         }
         standard.egress_spec = 3;
-    }
-}
-control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) { apply { } }
-control C(inout headers_t hdr, inout meta_t meta) { apply { } }
-control D(packet_out p, in headers_t hdr) { apply { p.emit(hdr.ethernet); } }
-V1Switch(P(), V(), I(), E(), C(), D()) main;
-";
+    }";
 
 #[test]
 fn the_values_with_most_loads_are_named_by_their_lines() {
-    let pipeline = compile_source(PROGRAM).unwrap();
+    let program = ethernet_program(INGRESS);
+    let pipeline = compile_source(&program).unwrap();
     let hardware = to_hardware(&pipeline, &Target::by_name("ecp5-85-512").unwrap()).unwrap();
     let report = Report::of(&pipeline, &hardware);
-    let line = 1 + PROGRAM.lines().position(|line| line.contains("0x88b5")).unwrap();
+    let line = 1 + program.lines().position(|line| line.contains("0x88b5")).unwrap();
     let place = format!("generated.p4:{line}");
     let text = report.text();
     let condition = report.widest.iter().find(|value| value.place == place);

@@ -42,34 +42,18 @@ fn what_a_target_cannot_do_is_refused_at_its_line() {
 
 #[test]
 fn a_statement_that_is_reached_in_several_ways_is_refused_once() {
-    let pipeline = compile_source(
-        r#"
-        #include <core.p4>
-        #include <v1model.p4>
-        header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
-        struct headers_t { ethernet_t ethernet; }
-        struct metadata_t {}
-        parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
-            state start { p.extract(h.ethernet); transition accept; }
-        }
-        control V(inout headers_t h, inout metadata_t m) { apply {} }
-        control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
-            counter(4, CounterType.packets) seen;
-            action count() { seen.count(0); }
-            apply {
-                if (h.ethernet.dst == 1) { count(); }
-                if (h.ethernet.src == 1) { count(); }
-                if (h.ethernet.type == 1) { count(); }
-                s.egress_spec = 1;
-            }
-        }
-        control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
-        control C(inout headers_t h, inout metadata_t m) { apply {} }
-        control D(packet_out p, in headers_t h) { apply { p.emit(h.ethernet); } }
-        V1Switch(P(), V(), I(), E(), C(), D()) main;
-        "#,
-    )
-    .unwrap();
+    let program = ethernet_program(
+        "
+    counter(4, CounterType.packets) seen;
+    action count() { seen.count(0); }
+    apply {
+        if (hdr.ethernet.dst == 1) { count(); }
+        if (hdr.ethernet.src == 1) { count(); }
+        if (hdr.ethernet.type == 1) { count(); }
+        standard.egress_spec = 1;
+    }",
+    );
+    let pipeline = compile_source(&program).unwrap();
     let refusals = to_hardware(&pipeline, &Target::by_name("ecp5-85-512").unwrap()).unwrap_err();
     assert_eq!(refusals.iter().map(|r| r.capability).collect::<Vec<_>>(), [Capability::SharedObject]);
 }

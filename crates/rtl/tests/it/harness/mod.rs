@@ -60,6 +60,28 @@ pub(crate) fn compile_source(text: &str) -> Result<Arc<Pipeline>, String> {
     compiled.pipeline.map(Arc::new).ok_or(report)
 }
 
+/// The text of a program for Ethernet frames, with the body of its ingress control.
+pub(crate) fn ethernet_program(ingress: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <v1model.p4>
+header ethernet_t {{ bit<48> dst; bit<48> src; bit<16> type; }}
+struct headers_t {{ ethernet_t ethernet; }}
+struct meta_t {{ }}
+parser P(packet_in p, out headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{
+    state start {{ p.extract(hdr.ethernet); transition accept; }}
+}}
+control V(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{{ingress}
+}}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t standard) {{ apply {{ }} }}
+control C(inout headers_t hdr, inout meta_t meta) {{ apply {{ }} }}
+control D(packet_out p, in headers_t hdr) {{ apply {{ p.emit(hdr.ethernet); }} }}
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"
+    )
+}
+
 /// Compares the state of both: counters, direct counters and registers.
 pub(crate) fn same_state(
     pipeline: &Pipeline,
