@@ -1,0 +1,27 @@
+### Demonstrations
+
+.PHONY: demo demo-switch demo-rina demo-fpga
+
+## demo: three SCION ASes in network namespaces, every border router ours (root)
+demo:
+	+demo/prepare.py hopwright interop-tools
+	python3 demo/network.py demo --router "$(ROUTER)"
+
+## demo-rina: a leaf-spine of RINA routers and hosts; a spine dies (root)
+demo-rina: hopwright
+	demo/rina.py
+
+## demo-fpga: the SCION demonstration with a router whose data plane is simulated hardware (root)
+demo-fpga: hopwright interop-tools
+	@command -v verilator >/dev/null || tests/rtl/setup.sh
+	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
+	python3 demo/network.py demo --hardware br111 --packets 200
+
+## demo-switch: four routers on one switch, driven by FRR, BIRD, os-ken and finsy (root)
+ifneq ($(ROOT),)
+demo-switch: hopwright four-routers-clients
+	tests/switch/four_routers.py demo
+else
+demo-switch:
+	@echo "make demo-switch needs root: it creates network namespaces." >&2; exit 1
+endif

@@ -1,0 +1,140 @@
+### Tests with networks of namespaces (root)
+
+.PHONY: p4runtime p4runtime-clients test-bfruntime test-switchblade test-rina test-switch test-four-routers four-routers-clients \
+  test-openflow tutorial test-epic test-ip
+
+## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
+p4runtime: hopwright p4runtime-clients
+	tests/p4runtime/run.sh
+
+p4runtime-clients:
+	tests/p4runtime/setup.sh
+
+## test-bfruntime: the BfRuntime service as a controller of a Tofino program sees it
+test-bfruntime: hopwright
+	tests/bfruntime/setup.sh
+	tests/bfruntime/run.sh
+	tests/tutorial/run.sh docs/tofino-migrate.md
+
+## test-switchblade: the SwitchBlade platform: its protocols, and flows that a handler process decides
+test-switchblade: hopwright p4runtime-clients
+	tests/switchblade/run.sh
+
+## test-rina: the RINA interior router, both engines on generated PDUs; a leaf-spine that configures itself
+test-rina: hopwright
+	tests/rina/setup.sh
+	tests/rina/run.sh
+	tests/rina/network_test.py
+	tests/rina/border_test.py
+	bench/congestion.py --seconds 3 --warm-up 2 --check
+	tests/tutorial/run.sh docs/rina.md
+
+## test-switch: tenants on one switch; docs/switch.md typed
+test-switch: hopwright p4runtime-clients
+	tests/switch/run.sh
+	tests/tutorial/run.sh docs/switch.md
+
+## test-four-routers: four routers on one switch, with FRR, BIRD, finsy and os-ken as control planes
+test-four-routers: hopwright four-routers-clients
+	tests/switch/four_routers.py
+
+four-routers-clients: p4runtime-clients
+	tests/ip/setup.sh
+	tests/openflow/setup.sh
+
+## test-openflow: os-ken and ovs-ofctl with our switch, and controllers that misbehave
+# The same tests of Open vSwitch are in test-long.
+test-openflow: hopwright
+	tests/openflow/setup.sh
+	tests/openflow/run.sh
+
+## tutorial: types docs/tutorial.md
+tutorial: hopwright
+	tests/tutorial/setup.sh
+	tests/tutorial/run.sh
+
+## test-epic: five EPIC routers; then one misbehaves, and is caught
+test-epic: hopwright
+	tests/epic/network_test.py
+
+## test-ip: IP routers, driven by FRR and BIRD; docs/ip-router.md typed
+test-ip: hopwright
+	tests/ip/setup.sh
+	tests/ip/network_test.py
+	tests/tutorial/run.sh docs/ip-router.md
+
+### SCION with the reference's routers, hosts and tools (root)
+
+.PHONY: interop braccept test-pages test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
+  test-migrate test-reload test-tenant test-hosts test-local-topology test-underlay soak-short
+
+## interop: all of the following, after the build
+interop:
+	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload \
+	  test-tenant test-hosts test-local-topology test-underlay test-pages braccept soak-short
+
+## braccept: the reference's acceptance tool, on each kind of port and as a tenant
+braccept: hopwright interop-tools
+	tests/interop/braccept.py --plain --router "$(ROUTER)"
+	tests/interop/braccept.py --plain --router "hopwright+ports=af_xdp+cpus=[0,0]"
+	tests/interop/braccept.py --plain --router tenant
+	tests/interop/braccept.py --bfd --router "$(ROUTER)"
+
+## test-pages: metrics and status pages against the reference's
+test-pages: hopwright interop-tools
+	tests/interop/pages_test.py --router "$(ROUTER)"
+
+## test-network: a whole network, with our routers everywhere and next to the reference's; its parts follow
+test-network: network-ours network-mixed network-tap network-jumbo network-mixes network-workers
+
+## network-ours: every router ours
+network-ours: hopwright interop-tools
+	tests/interop/network_test.py --router "$(ROUTER)"
+
+## network-mixed: two routers are the reference's, devices have offloads
+network-mixed: hopwright interop-tools
+	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111 --offloads
+
+## network-tap: the reference's router has the slow path behind TAP devices
+network-tap: hopwright interop-tools
+	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b --offloads
+
+## network-jumbo: an MTU of 9,000 bytes
+network-jumbo: hopwright interop-tools
+	tests/interop/network_test.py --router "$(ROUTER)" --mtu 9000
+
+## network-mixes: every mix of our routers and the reference's
+network-mixes: hopwright interop-tools
+	tests/interop/network_test.py --router "$(ROUTER)" --mixes
+
+## network-workers: two workers on one CPU, batches of one packet
+network-workers: hopwright interop-tools
+	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"
+
+## test-migrate: one router becomes ours and the reference's again, as docs/migrate.md has it
+test-migrate: hopwright interop-tools
+	tests/interop/migrate_test.py
+
+## test-reload: a router's configuration changes under traffic
+test-reload: hopwright
+	tests/interop/reload_test.py
+
+## test-tenant: a router that is a tenant of a switch
+test-tenant: hopwright
+	tests/interop/tenant_test.py
+
+## test-hosts: a router is flooded with packets to very many hosts, and must reach a new one
+test-hosts: hopwright
+	tests/interop/hosts_test.py
+
+## test-local-topology: the reference's local topology on loopback addresses, with every mix of routers
+test-local-topology: hopwright interop-tools
+	tests/interop/local_topology_test.py --mixes --router "$(ROUTER)"
+
+## test-underlay: kinds of underlay and what happens to them, the reference's router beside ours
+test-underlay: hopwright interop-tools
+	tests/interop/underlay_test.py --short --router "$(ROUTER)"
+
+## soak-short: twenty seconds of `make soak`
+soak-short: hopwright interop-tools
+	bench/soak.py --seconds 20 --may-starve

@@ -1,0 +1,52 @@
+### Tests
+
+.PHONY: test test-long compile lint unit docs stf test-dist
+
+## test: everything CI checks; REPEAT=N runs it N times, BUSY=N beside N busy loops
+test:
+	tests/run.py $(if $(REPEAT),--repeat $(REPEAT)) $(if $(BUSY),--busy $(BUSY))
+
+## compile: formatting, clippy, and all tests compiled
+compile: lint
+	$(CARGO) test --workspace --profile bench --no-run
+
+## lint: formatting and clippy, warnings denied
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
+
+## unit: all Rust tests, and tests of the test tools
+unit:
+	tests/rust_tests.py
+	cd tests/interop && python3 -m unittest -q braccept_test ledger_test
+	tests/stf/widths.py --check
+	p4/epic/sem_tables.py --check
+	p4/tofino/t_table.py --check
+	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
+
+## docs: the commands that the documentation names: their flags, their targets, the tests they match
+docs: hopwright
+	cd tests/docs && python3 -m unittest -q commands_test
+
+## stf: packet tests through the command, with both engines
+stf: hopwright
+	tests/stf/run.sh
+
+## test-dist: what `make install` installs
+test-dist: hopwright
+	tests/packaging/dist_test.py
+
+## test-long: what takes longer than CI has: an hour, and simulated hardware (root)
+test-long: hopwright interop-tools
+	$(MAKE) test-rtl-long test-layouts
+	tests/interop/underlay_test.py --router "$(ROUTER)"
+	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
+	tests/openflow/setup.sh
+	tests/openflow/run.sh peer
+	tests/ip/setup.sh
+	tests/ip/network_test.py --only many_routes --routes 1000000
+	tests/p4runtime/setup.sh
+	tests/switch/isolation.sh
+	bench/congestion.py --check --goodput 0.95
+	bench/rina.py --check
+	$(MAKE) soak

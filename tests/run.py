@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Runs what `make test` consists of, in stages, and says at the end what failed and how to run that alone.
+
+Each stage is a list of make targets, some of which run side by side. A failure does not end the run: all targets run. Each target's
+output goes to a file; it is shown when the target fails, otherwise only its last lines are. Compilers run beside tests only if these
+neither measure nor count packets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "interop"))
+from lab.process import die_with_parent, unwind_on_signals  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "test-logs"
+MAKE = os.environ.get("MAKE", "make")
+# Lines of a target that passed, and of one that failed.
+SHOWN, SHOWN_OF_FAILED = 3, 300
+
+
+@dataclass
+class Stage:
+    """Targets that run side by side, `jobs` at a time. Those that take longest stand first."""
+
+    what: str
+    jobs: int
+    targets: list[str]
+    # Nothing that follows makes sense without it.
+    needed: bool = False
+    only_root: bool = False
+
+
+STAGES = [
+    # The command, and what the tests talk to: packages are installed while the compiler runs.
+    Stage("build", 2, ["hopwright", "tools"], needed=True),
+    # These tests wait for answers; a slow machine makes them slow.
+    Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "tutorial", "test-switchblade"]),
+    # Networks of namespaces mostly wait, for timers and for each other.
+    Stage("networks", 4, [
+        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-reload", "test-epic", "test-openflow", "test-switch",
+        "test-four-routers", "test-hosts", "test-tenant", "test-migrate", "test-pages", "test-local-topology", "network-ours",
+        "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
+    Stage("computation", 2, ["unit", "docs", "stf", "test-dist", "test-rtl"]),
+    # A router under load, and one that has to answer within the 250 ms that braccept waits, have the machine to themselves.
+    Stage("alone", 1, ["braccept", "soak-short"], only_root=True),
+]
+
+
+@dataclass
+class Results:
+    """What has ended, by target."""
+
+    passed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class Busy:
+    """A busy loop on every CPU, as a compiler or another test makes it."""
+
+    def __init__(self, count: int):
+        self._children = [subprocess.Popen([sys.executable, "-c", "while True: pass"], preexec_fn=die_with_parent)
+                          for _ in range(count)]
+
+    def stop(self) -> None:
+        for child in self._children:
+            child.kill()
+            child.wait()
+
+
+def run(target: str, results: Results) -> None:
+    """Makes one target, and shows how it ended."""
+    log = LOGS / f"{target}.log"
+    begin = time.monotonic()
+    with open(log, "wb") as out:
+        # Targets depend on what an earlier stage has built: looking at it again takes a second.
+        status = subprocess.run([MAKE, "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+                                stderr=subprocess.STDOUT).returncode
+    seconds = time.monotonic() - begin
+    lines = log.read_text(errors="replace").splitlines()
+    shown = lines[-SHOWN_OF_FAILED:] if status else lines[-SHOWN:]
+    with results.lock:
+        results.seconds[target] = seconds
+        (results.failed if status else results.passed).append(target)
+        print(f"── {target}: {'FAILED' if status else 'passed'} in {seconds:.0f} s")
+        for line in dict.fromkeys([line for line in lines if "SKIPPED" in line] + shown):
+            print(f"   {line}")
+        sys.stdout.flush()
+
+
+def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
+    """Whether the run could go on to the end."""
+    for stage in stages:
+        if not stage.targets:
+            continue
+        if stage.only_root and os.geteuid():
+            with results.lock:
+                results.skipped += stage.targets
+            print(f"── SKIPPED: {', '.join(stage.targets)}: these tests build network namespaces, which needs root: sudo make test")
+            continue
+        print(f"── {stage.what}: {', '.join(stage.targets)}", flush=True)
+        load = Busy(busy if not stage.needed else 0)
+        try:
+            with concurrent.futures.ThreadPoolExecutor(stage.jobs) as pool:
+                list(pool.map(lambda target: run(target, results), stage.targets))
+        finally:
+            load.stop()
+        if stage.needed and any(target in results.failed for target in stage.targets):
+            return False
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeat", type=int, default=1, metavar="N", help="run all tests N times (default: once)")
+    parser.add_argument("--busy", type=int, nargs="?", const=os.cpu_count(), default=0, metavar="N",
+                        help="N busy loops beside the tests (as many as there are CPUs)")
+    parser.add_argument("--only", nargs="+", metavar="TARGET", help="only these targets, after the build")
+    options = parser.parse_args()
+    unwind_on_signals()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    stages = STAGES if not options.only else [
+        replace(stage, targets=[target for target in stage.targets if stage.needed or target in options.only]) for stage in STAGES]
+    unknown = set(options.only or []) - {target for stage in STAGES for target in stage.targets}
+    if unknown:
+        parser.error(f"not part of `make test`: {', '.join(sorted(unknown))}")
+    begin, total = time.monotonic(), {"passed": 0, "failed": 0}
+    failed: dict[str, int] = {}
+    for number in range(1, options.repeat + 1):
+        results = Results()
+        if options.repeat > 1:
+            print(f"── run {number} of {options.repeat}")
+        run_stages(stages, results, options.busy)
+        total["passed"] += len(results.passed)
+        total["failed"] += len(results.failed)
+        for target in results.failed:
+            failed[target] = failed.get(target, 0) + 1
+        slowest = sorted(results.seconds.items(), key=lambda entry: -entry[1])[:8]
+        print(f"── slowest: {', '.join(f'{target} {seconds:.0f} s' for target, seconds in slowest)}")
+    print(f"── {time.monotonic() - begin:.0f} s, logs in {LOGS}")
+    for target, times in failed.items():
+        often = f" {times} times" if options.repeat > 1 else ""
+        print(f"FAILED{often}: {target}; run it alone with: make {target}")
+    print(f"targets: {total['passed']} passed, {total['failed']} failed")
+    return 1 if total["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
