@@ -307,7 +307,7 @@ class Soak:
             self.sessions = read_stats(stats_file).get("bfd", {})
             return len(self.sessions) >= 7 and all(s["up"] for s in self.sessions.values())
 
-        wait_until("all BFD sessions", all_up, 20)
+        wait_until("all BFD sessions", all_up)
         # The way must be known before the books are opened on it.
         self._ping(key)
         steady = Stream(udp_socket(self.load_side, f"10.{STEADY_IN}.0.2", PORT),
@@ -381,7 +381,7 @@ class Soak:
             except TimeoutError:
                 return False
 
-        wait_until("the router to forward", there, 15)
+        wait_until("the router to forward", there)
         out.close()
         back.close()
 

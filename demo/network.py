@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "inter
 
 from lab.netns import (End, LabError, Namespace, remove_all,  # noqa: E402
                        require_root, veth)
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.process import PATIENCE, Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
 
@@ -181,7 +181,7 @@ class Network:
             return []
 
     def wait_paths(self, source: str, destination: str, want: int,
-                   timeout: float = 60) -> list[dict]:
+                   timeout: float = PATIENCE) -> list[dict]:
         """Waits until `want` paths exist between two ASes."""
         found: list[dict] = []
 
@@ -220,7 +220,7 @@ class Network:
              planning.host_port(an_as.host, planning.TRAFFIC_PORT)],
             self.directory / f"traffic{number}.log", namespace=self.hosts[number])
         self._services.append(server)
-        wait_until(server.name, lambda: server.check() or "serving" in server.log.read_text(), 10)
+        wait_until(server.name, lambda: server.check() or "serving" in server.log.read_text())
 
     def traffic(self, route: Route, count: int, size: int) -> dict:
         """Sends packets along a route and checks their echoes.
@@ -250,8 +250,7 @@ class Network:
         server = Process("end2end", [tool("end2end"), "-mode", "server", "-local", there], log,
                          namespace=self.hosts[destination])
         try:
-            wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text(),
-                       10)
+            wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text())
             done = self.hosts[source].run(
                 tool("end2end"), "-local", f"{near.isd_as},{planning.host_port(near.host, 0)}",
                 "-remote", there, "-attempts", "5", "-timeout", "2s", *options, timeout=60)
@@ -281,7 +280,7 @@ class Network:
             sockets = (Path(f"/proc/{dispatcher.pid}/net/{kind}") for kind in ("udp", "udp6"))
             return any(f":{planning.END_HOST_PORT:04X} " in s.read_text() for s in sockets)
 
-        wait_until(f"{dispatcher.name} to listen", listens, 10)
+        wait_until(f"{dispatcher.name} to listen", listens)
 
     def ping_router(self, source: str, name: str) -> int:
         """Answers to three pings of a router's internal address."""

@@ -106,7 +106,7 @@ class Topology:
             server = self.start(f"traffic{number}", [tool("traffic"), "serve", "-listen", here,
                                                      "-sciond", self.daemons[number]])
             wait_until(f"{server.name} to serve",
-                       lambda: server.log.exists() and "serving" in server.log.read_text(), PATIENCE)
+                       lambda: server.log.exists() and "serving" in server.log.read_text())
 
     def start(self, name: str, command: list[str]) -> Process:
         process = Process(name, command, self.logs / f"{name}.log", namespace=self.namespace, cwd=self.directory)
@@ -180,7 +180,7 @@ class Topology:
         server = Process("end2end", [tool("end2end"), "-mode", "server", "-sciond", self.daemons[destination],
                                      "-local", there], log, namespace=self.namespace)
         try:
-            wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text(), PATIENCE)
+            wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text())
             here = f"{isd_as(source)},{host_port(self.hosts[source], 0)}"
             return self.run(tool("end2end"), "-sciond", self.daemons[source], "-local", here, "-remote", there,
                             "-attempts", "5", "-timeout", "2s").returncode == 0

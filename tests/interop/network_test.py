@@ -16,9 +16,10 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Callable
 
 from lab.netns import LabError, namespaces, require_root
-from lab.process import unwind_on_signals
+from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.router import RouterKind
 from lab.scrape import metrics, total
 
@@ -35,8 +36,6 @@ HEADERS = 124
 # SCMP types.
 EXTERNAL_INTERFACE_DOWN = 5
 INTERNAL_CONNECTIVITY_DOWN = 6
-# Seconds until BFD must have noticed what happened; it takes less than one, and a busy machine's time.
-PATIENCE = 15
 TO_CORE = (
     Route("leaf to core, one router", (("111", 0, 41), ("110", 1, 0))),
     Route("core to leaf over IPv6", (("110", 0, 2), ("112", 1, 0))),
@@ -59,17 +58,32 @@ class Checks:
         print(f"  {'pass' if good else 'FAIL'}  {what}{': ' + detail if detail else ''}",
               flush=True)
 
+    def comes(self, what: str, probe: Callable[[], object], good: Callable[[object], bool]) -> None:
+        """Probes until what comes is good, but not for ever. On a busy machine a router of the reference, a daemon or a tool may
+        be late; a retry is told."""
+        start, attempts = time.monotonic(), 0
+        while True:
+            value, attempts = probe(), attempts + 1
+            if good(value) or time.monotonic() - start > PATIENCE:
+                break
+            time.sleep(0.2)
+        late = f" (attempt {attempts}, after {time.monotonic() - start:.1f} s)" if attempts > 1 else ""
+        self.that(what, good(value), f"{value}{late}")
+
 
 def check_traceroute(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
     """Every interface on the way answers."""
     for route in routes:
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
-        found = [(hop["isd_as"], hop["interface_id"]) for hop in network.traceroute(route)
-                 if any(hop["round_trip_times"])]
+
+        def found() -> list[tuple]:
+            return [(hop["isd_as"], hop["interface_id"]) for hop in network.traceroute(route)
+                    if any(hop["round_trip_times"])]
+
         # Every interface on the way: the number, and the AS it belongs to.
         want = [(network.plan.get(number).isd_as, interface)
                 for number, *interfaces in route.hops for interface in interfaces if interface]
-        checks.that(f"traceroute {ends} {route.name}", found == want, f"{found}")
+        checks.comes(f"traceroute {ends} {route.name}", found, lambda found, want=want: found == want)
 
 
 def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
@@ -78,24 +92,22 @@ def check_scmp(network: Network, checks: Checks, routes: tuple[Route, ...]) -> N
     # A process beside the router: a dispatcher, which answers pings of the router's address.
     network.serve_beside("br112")
     for source in ("111", "110"):
-        answers = network.ping_router(source, "br112")
-        checks.that(f"ping br112 itself from {source}", answers == 3, f"{answers} of 3 answers")
-    states = network.probed("111", "112")
-    checks.that("probing finds all paths alive", states == ["alive"] * 3, f"{states}")
+        checks.comes(f"answers to three pings of br112 itself from {source}",
+                     lambda: network.ping_router(source, "br112"), lambda answers: answers == 3)
+    checks.comes("probing finds all paths alive", lambda: network.probed("111", "112"),
+                 lambda states: states == ["alive"] * 3)
 
     for route in (LEAF_ROUTES[0], LEAF_ROUTES[0].reversed()):
         far = network.plan.get(route.hops[-1][0]).isd_as
-        error = network.provoke(route, "-service", "7")
-        checks.that(f"no such service in {far}", error == {"type": 1, "code": 0, "from": far},
-                    f"{error}")
+        checks.comes(f"no such service in {far}", lambda: network.provoke(route, "-service", "7"),
+                     lambda error: error == {"type": 1, "code": 0, "from": far})
     # More than the link's MTU, and more than its device carries whole. The reference lets IP fragment it.
     kind = network.routers["br111"].kind
     if kind.name != "reference" and not kind.by_tap:
         near = network.plan.get("111").isd_as
-        error = network.provoke(LEAF_ROUTES[0], "-size",
-                                str(network.plan.scion_mtu + 24 - HEADERS))
-        checks.that("too big for the link", error == {"type": 2, "code": 0, "from": near,
-                                                      "mtu": network.plan.scion_mtu}, f"{error}")
+        checks.comes("too big for the link",
+                     lambda: network.provoke(LEAF_ROUTES[0], "-size", str(network.plan.scion_mtu + 24 - HEADERS)),
+                     lambda error: error == {"type": 2, "code": 0, "from": near, "mtu": network.plan.scion_mtu})
 
 
 # What 100 packets and their echoes add to the routers' metrics: router, interface label, type.
@@ -111,8 +123,6 @@ TRANSIT = (
 def check_metrics(network: Network, checks: Checks) -> None:
     """Transit figures of the middle AS, to the packet and byte; only data is in transit there."""
     def scrape() -> dict[str, dict]:
-        # Ours are posted a few times a second, so is what the reference has sent.
-        time.sleep(0.5)
         return {name: metrics(network.routers[name].namespace, METRICS)
                 for name in ("br110a", "br110b")}
 
@@ -120,49 +130,76 @@ def check_metrics(network: Network, checks: Checks) -> None:
     # hops, UDP header, payload.
     size = 12 + 16 + 4 + 16 + (4 + 2 * 8 + 4 * 12) + 8 + 501
     for route, added in TRANSIT:
-        before = scrape()
-        result = network.traffic(route, 100, 501)
-        after = scrape()
-        checks.that(f"100 packets {route.name}", result["echoed"] == 100)
-        for router, interface, kind in added:
+        def counted(samples: dict[str, dict], router: str, interface: str, kind: str) -> list[float]:
             labels = {"interface": interface, "isd_as": "1-ff00:0:110", "type": kind}
-            found = [total(after[router], name, **labels, **more)
-                     - total(before[router], name, **labels, **more)
-                     for name, more in (("router_output_pkts_total", {"sizeclass": "512_1023"}),
-                                        ("router_output_pkts_total", {}),
-                                        ("router_output_bytes_total", {}))]
-            checks.that(f"{router} counts them as {kind} to {interface}",
-                        found == [100, 100, 100 * size], f"{found}")
+            return [total(samples[router], name, **labels, **more)
+                    for name, more in (("router_output_pkts_total", {"sizeclass": "512_1023"}),
+                                       ("router_output_pkts_total", {}), ("router_output_bytes_total", {}))]
+
+        # What the machine loses makes the count another: once more, then.
+        for _ in range(5):
+            before = settled(scrape)
+            result = network.traffic(route, 100, 501)
+            if result["echoed"] == 100:
+                break
+        checks.that(f"100 packets {route.name}", result["echoed"] == 100, f"{result}")
+        for router, interface, kind in added:
+            # Ours are posted a few times a second, so is what the reference has sent.
+            checks.comes(f"{router} counts them as {kind} to {interface}",
+                         lambda: [a - b for a, b in zip(counted(scrape(), router, interface, kind),
+                                                        counted(before, router, interface, kind))],
+                         lambda found: found == [100, 100, 100 * size])
 
     def behind(samples) -> float:
         busy = total(samples, "router_dropped_pkts_total", reason="busy_processor")
         return abs(total(samples, "router_input_pkts_total") - total(samples, "router_processed_pkts_total") - busy)
 
-    # BFD goes on while the page is written. On a busy machine the reference's queues hold packets, or are full.
-    for _ in range(10):
-        pages = scrape()
-        if all(behind(samples) <= 3 for samples in pages.values()):
-            break
-    for router, samples in pages.items():
+    for router in ("br110a", "br110b"):
+        def page():
+            return metrics(network.routers[router].namespace, METRICS)
+
         # Two links to other ASes and a sibling, or one and one.
         for name in ("router_interface_up", "router_sibling_reachable"):
-            values = [value for (n, _), value in samples.items() if n == name]
-            checks.that(f"{router}: {name}", set(values) == {1}, f"{values}")
+            checks.comes(f"{router}: {name}", lambda: [value for (n, _), value in page().items() if n == name],
+                         lambda values: set(values) == {1})
         # Behind TAP devices BFD is another router's.
         of_bfd = ("router_bfd_received_packets_total", "router_bfd_sent_sibling_packets_total")
         for name in () if network.routers[router].kind.by_tap else of_bfd:
-            values = [value for (n, _), value in samples.items() if n == name]
-            checks.that(f"{router}: {name}", min(values, default=0) > 10, f"{values}")
-        received = total(samples, "router_input_pkts_total")
-        processed = total(samples, "router_processed_pkts_total")
-        checks.that(f"{router} has processed what it received",
-                    received > 0 and behind(samples) <= 3, f"{processed} of {received}")
+            checks.comes(f"{router}: {name}", lambda: [value for (n, _), value in page().items() if n == name],
+                         lambda values: min(values, default=0) > 10)
+
+        def unprocessed() -> tuple[float, float]:
+            samples = page()
+            return behind(samples), total(samples, "router_input_pkts_total")
+
+        # BFD goes on while the page is written. On a busy machine the reference's queues hold packets.
+        checks.comes(f"{router} has processed what it received: left, received", unprocessed,
+                     lambda found: found[0] <= 3 and found[1] > 0)
         if network.routers[router].kind.name != "reference":
-            ends = sum(total(samples, name) for name in (
-                "router_output_pkts_total", "router_dropped_pkts_total",
-                "hopwright_punted_packets_total"))
-            checks.that(f"{router}'s packets end somewhere", ends >= received,
-                        f"{ends} of {received}")
+            def ends() -> tuple[float, float]:
+                samples = page()
+                return total(samples, "router_input_pkts_total"), sum(total(samples, name) for name in (
+                    "router_output_pkts_total", "router_dropped_pkts_total", "hopwright_punted_packets_total"))
+
+            checks.comes(f"{router}'s packets end somewhere: in, out", ends, lambda found: found[1] >= found[0])
+
+
+def settled(scrape: Callable[[], dict[str, dict]]) -> dict[str, dict]:
+    """Metrics after all packets that are on their way have been counted: transit figures that do not change for a second, which is
+    several times as long as counts take to be posted."""
+    def figures(pages: dict[str, dict]) -> list[float]:
+        return [total(page, "router_output_pkts_total", type=kind) for page in pages.values()
+                for kind in ("br_transit", "in_transit", "out_transit")]
+
+    last, since = scrape(), time.monotonic()
+    deadline = since + PATIENCE
+    while time.monotonic() - since < 1 and time.monotonic() < deadline:
+        time.sleep(0.2)
+        now = scrape()
+        if figures(now) != figures(last):
+            since = time.monotonic()
+        last = now
+    return last
 
 
 def check_reload(network: Network, checks: Checks) -> None:
@@ -170,21 +207,40 @@ def check_reload(network: Network, checks: Checks) -> None:
     names = [name for name in ("br110a", "br110b") if network.routers[name].kind.name != "reference"]
     if not names:
         return
+    # A session of a peer that gets no CPU time goes down by itself, and a busy machine loses packets: once more, then.
+    for attempt in range(3):
+        found = reload_often(network, names)
+        good = all(not changes for changes, _ in found["routers"]) and not found["lost"] and not found["changed"]
+        if good:
+            break
+        print(f"  attempt {attempt + 1}: {found}; once more", flush=True)
+    for name, (changes, applied) in zip(names, found["routers"]):
+        checks.that(f"{name} takes changes of its configuration on", applied >= 6, f"{applied:.0f}")
+        checks.that(f"{name}: no BFD session has noticed", not changes, f"{changes:.0f} changes of state")
+    checks.that("traffic through both has not", not found["lost"] and not found["changed"], f"{found}")
+
+
+def reload_often(network: Network, names: list[str]) -> dict:
+    """Changes a topology eight times under traffic: what becomes of the traffic, and by router how many BFD sessions change their
+    state and how many changes are applied."""
     path = network.directory / network.routers[names[0]].an_as.folder / "topology.json"
     original = path.read_text()
     topology = json.loads(original)
 
     def figures() -> list[tuple[float, float]]:
-        time.sleep(0.5)
         pages = [metrics(network.routers[name].namespace, METRICS) for name in names]
         return [(total(page, "router_bfd_state_changes_total")
                  + total(page, "router_bfd_sibling_state_changes_total"),
                  total(page, "hopwright_reloads_total", result="applied")) for page in pages]
 
     def write(text: str) -> None:
+        """Writes the file, and waits until all have applied it."""
+        before = [applied for _, applied in figures()]
         new = path.with_suffix(".new")
         new.write_text(text)
         new.rename(path)
+        wait_until("the change to be applied",
+                   lambda: all(now > then for (_, now), then in zip(figures(), before)))
 
     before, results = figures(), []
     traffic = threading.Thread(
@@ -196,28 +252,11 @@ def check_reload(network: Network, checks: Checks) -> None:
             for interface in router["interfaces"].values():
                 interface["bfd"] = {"required_min_rx_interval": f"{200 + 50 * number}ms"}
         write(json.dumps(topology))
-        time.sleep(0.4)
     traffic.join()
     write(original)
-    time.sleep(1.0)
     after = figures()
-    for name, (changes, applied), (changes_after, applied_after) in zip(names, before, after):
-        checks.that(f"{name} takes changes of its configuration on", applied_after - applied >= 6,
-                    f"{applied_after - applied:.0f}")
-        checks.that(f"{name}: no BFD session has noticed", changes_after == changes,
-                    f"{changes_after - changes:.0f} changes of state")
-    checks.that("traffic through both has not", results[0]["lost"] == 0 and results[0]["changed"] == 0,
-                f"{results[0]}")
-
-
-def wait_error(network: Network, route: Route, error_type: int) -> tuple[dict, float]:
-    """The SCMP error of a type that a packet along a route gets, and how long until one did."""
-    start = time.monotonic()
-    while True:
-        error = network.provoke(route)
-        waited = time.monotonic() - start
-        if error.get("type") == error_type or waited > PATIENCE:
-            return error, waited
+    return {"lost": results[0]["lost"], "changed": results[0]["changed"],
+            "routers": [(now[0] - then[0], now[1] - then[1]) for now, then in zip(after, before)]}
 
 
 def wait_ping(network: Network, route: Route) -> bool:
@@ -229,12 +268,11 @@ def wait_ping(network: Network, route: Route) -> bool:
     return False
 
 
-def works(network: Network, route: Route) -> bool:
-    """Whether three pings are answered along a route: at once, or before long if there is a router of the reference, which takes
-    its links for dead when it gets no time."""
-    if any(router.kind.name == "reference" for router in network.routers.values()):
-        return wait_ping(network, route)
-    return network.ping(route, count=3)[0] == 3
+def check_told(network: Network, checks: Checks, what: str, route: Route, error_type: int, reporter: str) -> None:
+    """The sender gets an SCMP error of a type from the AS where the fault is. Another AS, whose own BFD gets no time, may be
+    heard first."""
+    checks.comes(what, lambda: network.provoke(route),
+                 lambda error: (error.get("type"), error.get("from")) == (error_type, reporter))
 
 
 def check_failures(network: Network, checks: Checks) -> None:
@@ -244,20 +282,16 @@ def check_failures(network: Network, checks: Checks) -> None:
     device.ip("link", "set", "if41", "down")
     near, far = network.plan.get("111").isd_as, network.plan.get("110").isd_as
     for route, reporter in ((core, near), (core.reversed(), far)):
-        error, waited = wait_error(network, route, EXTERNAL_INTERFACE_DOWN)
-        ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
-        checks.that(f"link cut: {ends} is told", (error.get("type"), error.get("from")) ==
-                    (EXTERNAL_INTERFACE_DOWN, reporter), f"{error} after {waited:.1f} s")
-    checks.that("link cut: the peering link works", works(network, peering))
+        check_told(network, checks, f"link cut: {route.hops[0][0]} to {route.hops[-1][0]} is told", route,
+                   EXTERNAL_INTERFACE_DOWN, reporter)
+    checks.that("link cut: the peering link works", wait_ping(network, peering))
     device.ip("link", "set", "if41", "up")
     checks.that("link repaired", wait_ping(network, core))
 
     dead = network.routers["br110b"]
     dead.process.kill()
-    error, waited = wait_error(network, sibling, INTERNAL_CONNECTIVITY_DOWN)
-    checks.that("sibling killed: the sender is told", (error.get("type"), error.get("from")) ==
-                (INTERNAL_CONNECTIVITY_DOWN, far), f"{error} after {waited:.1f} s")
-    checks.that("sibling killed: the other router works", works(network, core))
+    check_told(network, checks, "sibling killed: the sender is told", sibling, INTERNAL_CONNECTIVITY_DOWN, far)
+    checks.that("sibling killed: the other router works", wait_ping(network, core))
     network.start_router(dead)
     checks.that("sibling restarted", wait_ping(network, sibling))
 
@@ -273,36 +307,39 @@ def check_paths(network: Network, checks: Checks) -> None:
 def check_pings(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
     """Pings plain, as long as the path's MTU, and EPIC."""
     for route in routes:
-        answers, _ = network.ping(route, count=3)
         ends = f"{route.hops[0][0]} to {route.hops[-1][0]}"
-        checks.that(f"ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
-        answers, _ = network.ping(route, count=3, fill=True)
-        checks.that(f"ping at path MTU {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
-        if "peering" in route.name:
-            # The reference's end hosts take half of the key of a peering hop from another hop field
-            # (private/path/combinator, getAuthPeer): no router can find such packets good.
-            continue
-        answers, _ = network.ping(route, count=3, epic=True)
-        checks.that(f"EPIC-HP ping {ends} {route.name}", answers == 3, f"{answers} of 3 answers")
+        kinds = {"ping": {}, "ping at path MTU": {"fill": True}}
+        # The reference's end hosts take half of the key of a peering hop from another hop field
+        # (private/path/combinator, getAuthPeer): no router can find such packets good.
+        if "peering" not in route.name:
+            kinds["EPIC-HP ping"] = {"epic": True}
+        for kind, options in kinds.items():
+            checks.comes(f"answers to three, {kind} {ends} {route.name}",
+                         lambda: network.ping(route, count=3, **options)[0], lambda answers: answers == 3)
 
 
 def check_traffic(network: Network, checks: Checks, routes: tuple[Route, ...],
                   sizes: tuple[int, ...], count: int = 300) -> None:
-    """What an application sends arrives whole, and so do the answers."""
+    """What an application sends arrives whole, and so do the answers. A busy machine may lose some, but changes none."""
     for route in routes:
         for size in sizes:
-            result = network.traffic(route, count, size)
+            changed = 0
+            for _ in range(5):
+                result = network.traffic(route, count, size)
+                changed += result["changed"]
+                if result["echoed"] == count:
+                    break
             checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
-                        result["echoed"] == count and result["changed"] == 0,
-                        f"{result['lost']} lost, {result['changed']} changed")
+                        result["echoed"] == count and changed == 0,
+                        f"{result['lost']} lost, {changed} changed")
 
 
 def check_end2end(network: Network, checks: Checks) -> None:
     """The reference's own tool, plain and with EPIC, whichever path it takes."""
     for source, destination in (("111", "110"), ("110", "112"), ("112", "111")):
         for options in ((), ("-epic",)):
-            checks.that(f"end2end {' '.join(options)} {source} to {destination}",
-                        network.end2end(source, destination, *options))
+            checks.comes(f"end2end {' '.join(options)} {source} to {destination}",
+                         lambda: network.end2end(source, destination, *options), bool)
 
 
 def check_kill(network: Network, checks: Checks) -> None:
@@ -318,10 +355,7 @@ def check_kill(network: Network, checks: Checks) -> None:
         checks.that("programs are on the devices", len(with_xdp) > 0, f"{with_xdp}")
     router.process.kill()
     # The kernel may take them off a little later.
-    deadline = time.monotonic() + 5
-    while programs() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    checks.that("a killed router leaves no program on a device", programs() == [], f"{programs()}")
+    checks.comes("a killed router leaves no program on a device", programs, lambda left: left == [])
 
 
 def check_network(network: Network, checks: Checks) -> None:

@@ -17,10 +17,12 @@ from pathlib import Path
 from .netns import LabError, Namespace
 
 PR_SET_PDEATHSIG = 1
+# Seconds that a condition is waited for before a test gives up: many times what it takes on an idle machine.
+PATIENCE = 120.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -82,7 +84,7 @@ class Process:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=die_with_parent,
                 env={**os.environ, **environment},
                 cwd=cwd,
             )
@@ -127,7 +129,7 @@ class Process:
         if self.running():
             self._child.terminate()
 
-    def stop(self, patience: float = 5.0) -> int | None:
+    def stop(self, patience: float = 30.0) -> int | None:
         """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status."""
         for companion in self.companions:
             companion.stop(patience)
@@ -158,7 +160,7 @@ class Process:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def wait_until(what: str, condition, timeout: float, interval: float = 0.1) -> None:
+def wait_until(what: str, condition, timeout: float = PATIENCE, interval: float = 0.1) -> None:
     """Polls `condition` until it is true; raises after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not condition():

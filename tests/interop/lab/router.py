@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from .netns import LabError, Namespace
-from .process import Process
+from .process import PATIENCE, Process
 from .reference import REPOSITORY, tool
 
 
@@ -201,7 +201,7 @@ def _packet_inputs(process: Process) -> tuple[int, int]:
     return counts[0], counts[1]
 
 
-def wait_ready(process: Process, timeout: float = 60.0, settle: float = 0.5) -> None:
+def wait_ready(process: Process, timeout: float = PATIENCE, settle: float = 0.5) -> None:
     """Waits until the router has opened its packet inputs and opens no more, and until ours says that it is ready:
     simulated hardware takes some time for its tables.
 

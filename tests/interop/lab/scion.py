@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Callable
 
 from .netns import Namespace
+from .process import wait_until
 
 _CLONE_NEWNET = 0x40000000
 # UDP ports of the SCION packets.
@@ -274,7 +275,7 @@ class Stream(Tally):
     def __init__(self, out: socket.socket, to: tuple[str, int], make, rate: float):
         super().__init__()
         self._out, self._to, self._make, self._pause = out, to, make, 1 / rate
-        self._stop = threading.Event()
+        self._stop, self._over = threading.Event(), threading.Event()
         self._inputs: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._send, daemon=True)]
 
@@ -290,11 +291,23 @@ class Stream(Tally):
             thread.start()
         return self
 
+    def until(self, count: int) -> Stream:
+        """Waits until so many packets have been sent."""
+        wait_until(f"{count} packets to be sent", lambda: self.sent >= count)
+        return self
+
     def finish(self, settle: float = 1.0) -> Stream:
-        """Stops sending, waits for what is on its way, and closes the inlets' counting."""
+        """Stops sending, and waits until everything has arrived or nothing has for `settle` seconds; then a little longer, for
+        what arrives twice."""
         self._stop.set()
         self._threads[0].join()
-        time.sleep(settle)
+        last, since = -1, time.monotonic()
+        while len(self.received) < self.sent and time.monotonic() - since < settle:
+            if len(self.received) != last:
+                last, since = len(self.received), time.monotonic()
+            time.sleep(0.02)
+        time.sleep(0.1)
+        self._over.set()
         for thread in self._threads[1:]:
             thread.join()
         return self
@@ -307,10 +320,7 @@ class Stream(Tally):
             due = pace(due, self._pause)
 
     def _take(self, inlet: socket.socket) -> None:
-        last = None
-        while last is None or time.monotonic() < last:
-            if self._stop.is_set() and last is None:
-                last = time.monotonic() + 0.8
+        while not self._over.is_set():
             try:
                 self.take(struct.unpack("!Q", inlet.recv(9000)[-8:])[0])
             except TimeoutError:

@@ -7,6 +7,7 @@ import re
 import time
 
 from .netns import LabError, Namespace
+from .process import PATIENCE
 
 # Run inside the namespace: prints one JSON list [status, content type, body] per request of its argument.
 _FETCH = """
@@ -16,7 +17,7 @@ for method, url, body, kind in json.loads(sys.argv[1]):
     data = body.encode() if body is not None else None
     request = urllib.request.Request(url, data=data, method=method, headers=headers)
     try:
-        answer = urllib.request.urlopen(request, timeout=10)
+        answer = urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
         answer = error
     except OSError as error:
@@ -36,14 +37,14 @@ Sample = tuple[str, Labels]
 
 def fetch(namespace: Namespace, requests: list[tuple]) -> list[tuple[int, str, str]]:
     """Answers to requests (method, URL, body or None, content type or None)."""
-    done = namespace.run("python3", "-c", _FETCH, json.dumps(requests), timeout=60)
+    done = namespace.run("python3", "-c", _FETCH, json.dumps(requests), timeout=2 * PATIENCE)
     answers = [tuple(json.loads(line)) for line in done.stdout.splitlines()]
     if len(answers) != len(requests):
         raise LabError(f"fetching {requests}: {done.stderr.strip()}")
     return answers
 
 
-def wait_served(namespace: Namespace, url: str, timeout: float = 30.0) -> None:
+def wait_served(namespace: Namespace, url: str, timeout: float = PATIENCE) -> None:
     """Waits until something answers at a URL."""
     deadline = time.monotonic() + timeout
     while fetch(namespace, [("GET", url, None, None)])[0][0] != 200:
