@@ -7,7 +7,7 @@
 
 mod failure;
 pub mod fuzz;
-pub mod proto;
+pub use hopwright_protobuf::bfrt as proto;
 mod read;
 mod schema;
 mod service;

@@ -21,7 +21,7 @@ mod memory;
 pub mod p4info;
 mod packet;
 mod program;
-pub mod proto;
+pub use hopwright_protobuf as proto;
 mod read;
 mod registry;
 mod replication;
