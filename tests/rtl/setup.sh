@@ -3,13 +3,7 @@
 # virtual environment. Quick when they are there.
 set -euo pipefail
 cd "$(dirname "$0")"
-if ! command -v verilator >/dev/null; then
-    [ "$(id -u)" = 0 ] || { echo "tests/rtl needs verilator 5: apt-get install verilator" >&2; exit 1; }
-    apt-get install -y -q --no-install-recommends verilator >/dev/null || {
-        apt-get update -q >/dev/null
-        apt-get install -y -q --no-install-recommends verilator >/dev/null
-    }
-fi
+../packages.sh verilator:verilator g++:g++ make:make
 stamp=.venv/requirements
 if ! cmp -s requirements.txt "$stamp"; then
     rm -rf .venv
