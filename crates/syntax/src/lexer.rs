@@ -47,8 +47,10 @@ impl Lexer {
                     self.at_line_start = true;
                 }
                 [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, ..] => self.pos += 1,
-                [b'\\', b'\n', ..] => self.pos += 2,
-                [b'\\', b'\r', b'\n', ..] => self.pos += 3,
+                [b'\\', after @ ..] => match continuation(after) {
+                    Some(len) => self.pos += 1 + len,
+                    None => break,
+                },
                 [b'/', b'/', ..] => {
                     self.pos += rest.iter().position(|&b| b == b'\n').unwrap_or(rest.len());
                 }
@@ -162,7 +164,7 @@ impl Lexer {
             let rest = self.rest();
             let len = rest.find('\n').unwrap_or(rest.len());
             let last = len == rest.len();
-            let line = rest[..len].trim_end_matches('\r');
+            let line = rest[..len].trim_end_matches([' ', '\t', '\r']);
             let continued = line.strip_suffix('\\').filter(|_| !last);
             text.push_str(continued.unwrap_or(line));
             let more = continued.is_some();
@@ -197,6 +199,12 @@ impl Lexer {
             };
         }
     }
+}
+
+/// Length of the blanks and the end of line behind a backslash that continues a line, as in GCC; `None` if more follows.
+fn continuation(text: &[u8]) -> Option<usize> {
+    let blanks = text.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
+    (text.get(blanks) == Some(&b'\n')).then_some(blanks + 1)
 }
 
 fn word_len(text: &str) -> usize {

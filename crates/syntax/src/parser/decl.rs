@@ -610,7 +610,7 @@ impl Parser<'_> {
     }
 
     /// `stateExpression`
-    fn transition(&mut self) -> PResult<Transition> {
+    pub(super) fn transition(&mut self) -> PResult<Transition> {
         if self.at_kw(Kw::Select) {
             let select = self.select()?;
             self.eat(P::Semi);

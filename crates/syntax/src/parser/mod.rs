@@ -675,10 +675,19 @@ impl Parser<'_> {
         }
         loop {
             items.push(item(self)?);
-            if self.eat(P::Comma).is_some() {
-                if trailing && self.eat(close).is_some() {
-                    return Ok(items);
+            if let Some(comma) = self.eat(P::Comma) {
+                if !self.at(close) {
+                    continue;
                 }
+                if !trailing {
+                    self.complain(
+                        Diagnostic::error("E0110", format!("expected {what} after `,`, found `{}`", close.text()))
+                            .at(comma, "nothing follows this comma")
+                            .help("remove the comma"),
+                    );
+                }
+                self.bump();
+                return Ok(items);
             } else if self.eat(close).is_some() {
                 return Ok(items);
             } else {

@@ -134,6 +134,18 @@ impl Parser<'_> {
                 self.no_elif();
                 return Err(super::Abort);
             }
+            Tok::Kw(Kw::Transition) => {
+                let at = self.bump();
+                self.complain(
+                    Diagnostic::error("E0118", "a transition stands at the end of a state, not in another statement")
+                        .at(at, "")
+                        .help(
+                            "choose the next state with `transition select (condition) { true: one; false: other; }`",
+                        ),
+                );
+                self.transition()?;
+                StmtKind::Empty
+            }
             Tok::Kw(Kw::Else) => {
                 return Err(
                     self.report(Diagnostic::error("E0110", "`else` without `if`").at(start, "no `if` before it"))

@@ -294,6 +294,8 @@ impl<'a> Preprocessor<'a> {
                     self.frames.pop();
                 }
                 Tok::P(P::Hash) if token.line_start => self.directive(token),
+                // C preprocessors leave such lines to the language, where they are comments.
+                Tok::P(P::HashHash) if token.line_start => drop(self.rest_of_line()),
                 _ => return token,
             }
         }

@@ -238,3 +238,33 @@ fn very_long_lines_are_named_but_not_shown() {
     let text = format!("const int X = 1{} + ;\n", " + 1".repeat(300) + &" ".repeat(20_000));
     assert_eq!(diagnose(&text), "error[E0110]: expected an expression, found `;`\n--> test.p4:1:21219\n\n");
 }
+
+#[test]
+fn a_comma_at_the_end_of_a_list_is_named() {
+    for (text, message) in [
+        ("bit<8> f(in bit<8> a, in bit<8> b,) { return a; }", "expected a parameter after `,`, found `)`"),
+        ("control C(inout S s,)(bit<8> n,) { apply { } }", "expected a parameter after `,`, found `)`"),
+        ("control C() { apply { f(1,); } }", "expected an argument after `,`, found `)`"),
+        ("bit<8> f<T, U,>(in T t) { return 1; }", "expected a type parameter after `,`, found `>`"),
+    ] {
+        let found = headlines(text);
+        assert!(found.iter().all(|line| line.starts_with("error[E0110]: expected ")), "{text}: {found:?}");
+        assert_eq!(found.first().map(String::as_str), Some(&*format!("error[E0110]: {message}")), "{text}");
+        assert!(diagnose(text).contains("nothing follows this comma"), "{}", diagnose(text));
+    }
+}
+
+#[test]
+fn a_transition_inside_a_statement_is_told_of_select() {
+    for body in [
+        "if (x) transition a;",
+        "if (x) { transition a; } else { transition b; }",
+        "{ transition select(x) { 1: a; } }",
+    ] {
+        let text = format!("parser P(packet_in p) {{ state start {{ {body} }} state a {{ transition accept; }} }}");
+        let shown = diagnose(&text);
+        let title = "error[E0118]: a transition stands at the end of a state, not in another statement";
+        assert!(headlines(&text).iter().all(|line| line == title), "{shown}");
+        assert!(shown.contains("transition select (condition)"), "{shown}");
+    }
+}

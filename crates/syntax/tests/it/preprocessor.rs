@@ -255,8 +255,28 @@ fn what_makes_no_token_stays_two() {
 #[test]
 fn lines_that_are_no_directives_are_ignored() {
     assert_eq!(constant("# TODO: it's \"unfinished\n#\nconst int X = 1;"), "1");
+    for line in
+        ["## it's \"unfinished", "##", "##text", "####### title #######", "  ## indented", "## continued \\\n line"]
+    {
+        assert_eq!(crate::diagnose(&format!("{line}\nconst int X = 1;\n{line}\n")), "", "{line}");
+    }
+    assert_eq!(constant("#if 0\n##if 1\n## endif\nconst int X = 2;\n#endif\nconst int X = 1;"), "1");
     let first = |text: &str| crate::diagnose(text).lines().next().unwrap_or("").to_string();
     assert_eq!(first("#todo\n"), "warning[W0013]: `#todo` is no preprocessor directive");
     assert_eq!(first("# inlcude <core.p4>\n"), "error[E0003]: unknown preprocessor directive `#inlcude`");
     assert_eq!(first("#endfi\n"), "error[E0003]: unknown preprocessor directive `#endfi`");
+}
+
+#[test]
+fn blanks_behind_a_backslash_do_not_end_a_line() {
+    for blanks in ["", " ", "  ", "\t", " \t ", "\r", " \r"] {
+        assert_eq!(constant(&format!("#define LONG 1 + \\{blanks}\n 2\nconst int X = LONG;")), "(+ 1 2)");
+        assert_eq!(constant(&format!("#if 1 && \\{blanks}\n 0\n#else\nconst int X = 1;\n#endif")), "1");
+        assert_eq!(constant(&format!("# text \\{blanks}\n more text\nconst int X = 1;")), "1");
+        assert_eq!(
+            diagnose(&format!("#error one \\{blanks}\n two")).lines().next(),
+            Some("error[E0008]: #error one  two")
+        );
+    }
+    assert!(diagnose("const int X = 1 \\ + 2;").starts_with("error[E0111]: expected `;` after a constant"));
 }
