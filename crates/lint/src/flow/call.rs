@@ -80,7 +80,10 @@ impl<'p> Flow<'p> {
         let mut states = self.extern_call(states, call);
         for s in &mut states {
             match (self.place(s, receiver), method) {
-                (Some(p), "setValid") => self.set_validity(s, p, true),
+                (Some(p), "setValid") => {
+                    self.note_early_writes(s, p, receiver.span);
+                    self.set_validity(s, p, true);
+                }
                 (Some(p), "setInvalid") => self.set_validity(s, p, false),
                 (_, "isValid") => {}
                 // The elements move.

@@ -206,9 +206,27 @@ impl Flow<'_> {
         }
     }
 
-    /// Assigns an unknown value to the place.
-    fn assigned(&self, s: &mut State, place: PlaceId) {
-        self.forget(s, place);
+    /// Records the assignment of a header's field.
+    fn field_written(&mut self, s: &mut State, header: PlaceId, field: PlaceId, target: Span) {
+        self.note_header(Kind::HeaderWrite, s, header, target);
+        if s.get(header) == Some(&Fact::Invalid) {
+            s.set(field, Fact::Lost(self.here, target));
+        }
+    }
+
+    /// Records that a header becomes valid at `here` after its fields have been assigned.
+    fn note_early_writes(&mut self, s: &State, header: PlaceId, here: Span) {
+        if s.vague || self.by_entries > 0 || self.muted.contains(&header) || s.get(header) != Some(&Fact::Invalid) {
+            return;
+        }
+        let mut fields = Vec::new();
+        self.places.all(header, &mut fields);
+        for field in fields {
+            if let Some(Fact::Lost(statement, target)) = s.get(field) {
+                let write = Found { span: *target, name: self.places.show(header), declared: Some(here) };
+                self.findings.note(Kind::EarlyWrite, *statement, write, Outcome::Bad, s.parser_path.as_deref());
+            }
+        }
     }
 
     fn set_value(&self, s: &mut State, place: PlaceId, value: Option<i128>) {
@@ -221,9 +239,12 @@ impl Flow<'_> {
     fn set_validity(&mut self, s: &mut State, header: PlaceId, valid: bool) {
         self.forget(s, header);
         s.set(header, if valid { Fact::Valid } else { Fact::Invalid });
-        // At most one header of a union is valid.
-        if valid
-            && let Some((union, _)) = self.places.parent(header)
+        self.invalidate_siblings(s, header);
+    }
+
+    /// No header of a union is valid but the one that was assigned last.
+    fn invalidate_siblings(&mut self, s: &mut State, header: PlaceId) {
+        if let Some((union, _)) = self.places.parent(header)
             && let Type::Union(id) = *self.places.ty(union)
         {
             for i in 0..self.program[id].fields.len() {
@@ -237,11 +258,11 @@ impl Flow<'_> {
 
     /// Copies the facts about `from` to `to`.
     fn copy(&mut self, s: &mut State, from: PlaceId, to: PlaceId) {
-        if from == to {
-            return;
+        if from != to {
+            self.forget(s, to);
+            self.copy_facts(s, from, to);
         }
-        self.forget(s, to);
-        self.copy_facts(s, from, to);
+        self.invalidate_siblings(s, to);
     }
 
     fn copy_facts(&mut self, s: &mut State, from: PlaceId, to: PlaceId) {

@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub span: Span,
     /// As the program writes it.
     pub name: String,
-    /// Its declaration.
+    /// Its declaration; of a header that is made valid too late, where that is.
     pub declared: Option<Span>,
 }
 
@@ -39,6 +39,8 @@ pub(super) enum Kind {
     HeaderRead,
     /// A field of a header is assigned.
     HeaderWrite,
+    /// A field of a header is assigned and the header made valid only then.
+    EarlyWrite,
     /// A variable is read.
     Unset,
     /// An `out` parameter when its function or control ends.
@@ -88,8 +90,17 @@ impl Findings {
 
     pub(super) fn report(self, out: &mut Vec<Diagnostic>) {
         for ((statement, kind, name), visits) in &self.0 {
-            let read = (*statement, Kind::HeaderRead, name.clone());
-            if *kind == Kind::HeaderWrite && self.0.get(&read).is_some_and(|v| say(Kind::HeaderRead, v).is_some()) {
+            let told = |kind| {
+                let visits = self.0.get(&(*statement, kind, name.clone()));
+                visits.is_some_and(|v| say(kind, v).is_some())
+            };
+            // One warning for a header in a statement is enough.
+            let better = match kind {
+                Kind::HeaderWrite => told(Kind::HeaderRead),
+                Kind::EarlyWrite => told(Kind::HeaderRead) || told(Kind::HeaderWrite),
+                _ => false,
+            };
+            if better {
                 continue;
             }
             out.extend(say(*kind, visits));
@@ -104,24 +115,30 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
     if !always && !v.bad {
         return None;
     }
+    let with_path = |d: Diagnostic| match &v.parser_path {
+        Some(path) => d.note(format!("for example after the parser states {path}")),
+        None => d,
+    };
     let d = match kind {
         Kind::HeaderRead if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
             .at(span, "this reads a field of a header that is invalid on all paths here")
             .help(format!("extract the header, or call `{name}.setValid()` and assign its fields")),
-        Kind::HeaderRead => {
-            let d = Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
+        Kind::HeaderRead => with_path(
+            Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
                 .at(span, "this reads a field of a header that is not valid on all paths here")
-                .help(format!("ask first: `if ({name}.isValid()) {{ ... }}`"));
-            match &v.parser_path {
-                Some(path) => d.note(format!("for example after the parser states {path}")),
-                None => d,
-            }
-        }
+                .help(format!("ask first: `if ({name}.isValid()) {{ ... }}`")),
+        ),
         // A header that is assigned only on some paths is often handled on the others.
         Kind::HeaderWrite if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
             .at(span, "what is assigned to a field of an invalid header is lost")
             .help(format!("call `{name}.setValid()` first")),
         Kind::HeaderWrite => return None,
+        Kind::EarlyWrite => {
+            let d = Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
+                .at(span, "where the header is invalid, what is assigned to its field is lost")
+                .help(format!("call `{name}.setValid()` first"));
+            with_path(declared.iter().fold(d, |d, at| d.related(*at, "it becomes valid only here")))
+        }
         Kind::Unset => {
             let title = if always { "is read" } else { "may be read" };
             let d = Diagnostic::warning("W0021", format!("`{name}` {title} before it has a value")).at(
@@ -129,7 +146,7 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
                 if always { "nothing was assigned to it yet" } else { "nothing was assigned to it on some paths here" },
             );
             match declared {
-                Some(at) => d.related(*at, "declared here without a value"),
+                Some(at) => d.related(*at, "declared here"),
                 None => d,
             }
         }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
+use hopwright_source::Span;
 use imbl::OrdMap;
 
 use super::place::PlaceId;
@@ -23,6 +24,8 @@ pub(super) enum Fact {
     Is(i128),
     /// Values that it does not have.
     Not(Vec<i128>),
+    /// A field that was assigned while its header was invalid, by this statement, and its text there.
+    Lost(Span, Span),
 }
 
 /// The parser states of a path, the last first.

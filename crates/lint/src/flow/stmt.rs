@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use hopwright_sema::hir::*;
 
 use super::place::{PlaceId, Root, Step};
-use super::report::Kind;
 use super::state::{State, tidy};
 use super::{Flow, Start};
 use crate::visit::{self, Seen};
@@ -281,8 +280,8 @@ impl<'p> Flow<'p> {
             if let Some(p) = place
                 && let Some(header) = self.places.header_of(p)
             {
-                for s in self.assign(s, place, value) {
-                    self.note_header(Kind::HeaderWrite, &s, header, target.span);
+                for mut s in self.assign(s, place, value) {
+                    self.field_written(&mut s, header, p, target.span);
                     out.push(s);
                 }
                 continue;
@@ -307,10 +306,10 @@ impl<'p> Flow<'p> {
         };
         match place {
             Some(p) => {
+                self.forget(s, p);
                 if let Some(header) = self.places.header_of(p) {
-                    self.note_header(Kind::HeaderWrite, s, header, target.span);
+                    self.field_written(s, header, p, target.span);
                 }
-                self.assigned(s, p);
             }
             None => {
                 if let Some(p) = self.root_of(target) {
@@ -351,6 +350,7 @@ impl<'p> Flow<'p> {
             ExprKind::Invalid => {
                 let mut s = s;
                 self.start(&mut s, place, Start::Zero);
+                self.invalidate_siblings(&mut s, place);
                 vec![s]
             }
             ExprKind::Cast(inner) => self.assign(s, Some(place), inner),
