@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 use crate::bits::BitString;
 use crate::entry::{EntryError, check_arguments, check_call};
 use crate::hash::hash;
-use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, Pipeline, Table};
+use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, Group, Pipeline, Table, TableId};
 
 /// Why a change of a profile, or an entry that uses it, is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +45,13 @@ pub enum ProfileError {
     NoProfile,
     /// The action is not one of a table that uses the profile, or not with these arguments.
     Action(EntryError),
+    /// An entry of the table would run an action that is not one of the table's.
+    OtherTable {
+        /// The table.
+        table: String,
+        /// The action.
+        action: String,
+    },
 }
 
 impl std::fmt::Display for ProfileError {
@@ -63,6 +70,9 @@ impl std::fmt::Display for ProfileError {
             ProfileError::NoSelector => f.write_str("groups and sets of actions need an action selector"),
             ProfileError::NoProfile => f.write_str("the table has no action profile"),
             ProfileError::Action(reason) => reason.fmt(f),
+            ProfileError::OtherTable { table, action } => {
+                write!(f, "an entry of table `{table}` would run `{action}`, which is no action of that table")
+            }
         }
     }
 }
@@ -74,8 +84,28 @@ type Result<T> = std::result::Result<T, ProfileError>;
 #[derive(Clone, Debug)]
 struct Used<T> {
     value: T,
-    /// How many entries (and, for members, groups) refer to it.
-    uses: usize,
+    /// How many entries of each table refer to it.
+    entries: BTreeMap<TableId, usize>,
+    /// How many groups refer to it, if it is a member.
+    groups: usize,
+}
+
+impl<T> Used<T> {
+    fn new(value: T) -> Used<T> {
+        Used { value, entries: BTreeMap::new(), groups: 0 }
+    }
+
+    fn in_use(&self) -> bool {
+        self.groups > 0 || !self.entries.is_empty()
+    }
+
+    fn count_entry(&mut self, table: TableId, begins: bool) {
+        let uses = self.entries.entry(table).or_insert(0);
+        *uses = if begins { *uses + 1 } else { uses.saturating_sub(1) };
+        if *uses == 0 {
+            self.entries.remove(&table);
+        }
+    }
 }
 
 /// The members and groups of one profile.
@@ -131,19 +161,21 @@ impl Profile {
         if self.size != 0 && self.members.len() as u64 >= self.size {
             return Err(ProfileError::Full { size: self.size });
         }
-        self.members.insert(id, Used { value: action, uses: 0 });
+        self.members.insert(id, Used::new(action));
         Ok(())
     }
 
     /// Replaces a member's action, for all groups and entries that refer to it.
     ///
     /// # Errors
-    /// If it does not exist, or the action is not one of a table that uses the profile.
+    /// If it does not exist, the action is not one of a table that uses the profile, or not one of a table whose entries
+    /// lead to the member.
     pub fn modify_member(&mut self, pipeline: &Pipeline, id: u32, action: ActionCall) -> Result<()> {
-        if !self.members.contains_key(&id) {
-            return Err(ProfileError::NoMember(id));
-        }
+        let Some(member) = self.members.get(&id) else { return Err(ProfileError::NoMember(id)) };
         self.check_action(pipeline, &action)?;
+        let groups = self.groups.values().filter(|g| g.value.members.contains_key(&id));
+        let mut tables = groups.flat_map(|g| g.entries.keys()).chain(member.entries.keys()).copied();
+        tables.try_for_each(|table| permitted(pipeline, table, &action))?;
         self.members.entry(id).and_modify(|m| m.value = action);
         Ok(())
     }
@@ -155,7 +187,7 @@ impl Profile {
     pub fn delete_member(&mut self, id: u32) -> Result<()> {
         match self.members.get(&id) {
             None => Err(ProfileError::NoMember(id)),
-            Some(m) if m.uses > 0 => Err(ProfileError::MemberInUse(id)),
+            Some(m) if m.in_use() => Err(ProfileError::MemberInUse(id)),
             Some(_) => {
                 self.members.remove(&id);
                 Ok(())
@@ -176,20 +208,22 @@ impl Profile {
         }
         self.check_group(&group)?;
         self.count_members(&group, true);
-        self.groups.insert(id, Used { value: group, uses: 0 });
+        self.groups.insert(id, Used::new(group));
         Ok(())
     }
 
     /// Replaces a group's members.
     ///
     /// # Errors
-    /// If it or a member does not exist, a weight is zero, the weights exceed its limit, or the limit differs.
-    pub fn modify_group(&mut self, id: u32, group: Group) -> Result<()> {
+    /// If it or a member does not exist, a weight is zero, the weights exceed its limit, the limit differs, or the action of
+    /// a member is not one of a table whose entries lead to the group.
+    pub fn modify_group(&mut self, pipeline: &Pipeline, id: u32, group: Group) -> Result<()> {
         let Some(old) = self.groups.get(&id) else { return Err(ProfileError::NoGroup(id)) };
         if old.value.max_size != group.max_size {
             return Err(ProfileError::MaxSize);
         }
         self.check_group(&group)?;
+        old.entries.keys().try_for_each(|table| self.check_members(pipeline, *table, &group))?;
         let old = old.value.clone();
         self.count_members(&old, false);
         self.count_members(&group, true);
@@ -204,7 +238,7 @@ impl Profile {
     pub fn delete_group(&mut self, id: u32) -> Result<()> {
         match self.groups.get(&id) {
             None => Err(ProfileError::NoGroup(id)),
-            Some(g) if g.uses > 0 => Err(ProfileError::GroupInUse(id)),
+            Some(g) if g.in_use() => Err(ProfileError::GroupInUse(id)),
             Some(_) => {
                 if let Some(group) = self.groups.remove(&id) {
                     self.count_members(&group.value, false);
@@ -214,38 +248,42 @@ impl Profile {
         }
     }
 
-    /// Checks that an entry may refer to a target.
+    /// Checks that an entry of a table may refer to a target.
     ///
     /// # Errors
-    /// If the member or group does not exist, an action is not one of a table that uses the profile, or a weight is zero.
-    pub fn check_target(&self, pipeline: &Pipeline, target: &EntryTarget) -> Result<()> {
+    /// If the member or group does not exist, an action is not one of the table, or a weight is zero.
+    pub fn check_target(&self, pipeline: &Pipeline, table: TableId, target: &EntryTarget) -> Result<()> {
         match target {
-            EntryTarget::Member(id) if !self.members.contains_key(id) => Err(ProfileError::NoMember(*id)),
+            EntryTarget::Member(id) => permitted(pipeline, table, self.member(*id).ok_or(ProfileError::NoMember(*id))?),
             EntryTarget::Group(_) if !self.selector => Err(ProfileError::NoSelector),
-            EntryTarget::Group(id) if !self.groups.contains_key(id) => Err(ProfileError::NoGroup(*id)),
+            EntryTarget::Group(id) => {
+                self.check_members(pipeline, table, self.group(*id).ok_or(ProfileError::NoGroup(*id))?)
+            }
             EntryTarget::Set(set) => {
                 // An entry that names one action is fine without a selector.
                 if set.len() != 1 && !self.selector {
                     return Err(ProfileError::NoSelector);
                 }
                 set.iter().try_for_each(|a| {
-                    self.check_action(pipeline, &a.action)?;
+                    check_call(pipeline, &pipeline[table], &a.action, false).map_err(ProfileError::Action)?;
                     if a.weight == 0 { Err(ProfileError::Weight) } else { Ok(()) }
                 })
             }
-            _ => Ok(()),
         }
     }
 
-    /// Counts a reference of an entry to a target, or the end of one.
-    pub fn count(&mut self, target: &EntryTarget, begins: bool) {
-        let uses = match target {
-            EntryTarget::Member(id) => self.members.get_mut(id).map(|m| &mut m.uses),
-            EntryTarget::Group(id) => self.groups.get_mut(id).map(|g| &mut g.uses),
-            EntryTarget::Set(_) => None,
-        };
-        if let Some(uses) = uses {
-            *uses = if begins { *uses + 1 } else { uses.saturating_sub(1) };
+    fn check_members(&self, pipeline: &Pipeline, table: TableId, group: &Group) -> Result<()> {
+        group.members.keys().filter_map(|id| self.member(*id)).try_for_each(|a| permitted(pipeline, table, a))
+    }
+
+    /// Counts a reference of a table's entry to a target, or the end of one.
+    pub fn count(&mut self, table: TableId, target: &EntryTarget, begins: bool) {
+        match target {
+            EntryTarget::Member(id) => {
+                self.members.get_mut(id).into_iter().for_each(|m| m.count_entry(table, begins));
+            }
+            EntryTarget::Group(id) => self.groups.get_mut(id).into_iter().for_each(|g| g.count_entry(table, begins)),
+            EntryTarget::Set(_) => {}
         }
     }
 
@@ -268,10 +306,17 @@ impl Profile {
         Some(actions[at].0)
     }
 
+    /// Checks that a table which uses the profile permits an action, or that no table uses it.
     fn check_action(&self, pipeline: &Pipeline, action: &ActionCall) -> Result<()> {
-        let mut tables = users(pipeline, self.id).peekable();
-        let checked = match tables.peek() {
-            Some(_) => tables.try_for_each(|t| check_call(pipeline, t, action, false)),
+        let mut refused = None;
+        for table in users(pipeline, self.id) {
+            match check_call(pipeline, table, action, false) {
+                Ok(()) => return Ok(()),
+                Err(reason) => refused = refused.or(Some(reason)),
+            }
+        }
+        let checked = match refused {
+            Some(reason) => Err(reason),
             None if action.action.index() >= pipeline.actions.len() => {
                 Err(EntryError::Action { action: action.action.0.to_string() })
             }
@@ -298,10 +343,20 @@ impl Profile {
     }
 
     fn count_members(&mut self, group: &Group, begins: bool) {
-        for member in group.members.keys() {
-            self.count(&EntryTarget::Member(*member), begins);
+        for id in group.members.keys() {
+            if let Some(member) = self.members.get_mut(id) {
+                member.groups = if begins { member.groups + 1 } else { member.groups.saturating_sub(1) };
+            }
         }
     }
+}
+
+/// Checks that a table permits the action of a member that its entries lead to.
+fn permitted(pipeline: &Pipeline, table: TableId, action: &ActionCall) -> Result<()> {
+    check_call(pipeline, &pipeline[table], action, false).map_err(|_| ProfileError::OtherTable {
+        table: pipeline[table].name.clone(),
+        action: pipeline[action.action].name.clone(),
+    })
 }
 
 /// The tables that a profile implements.

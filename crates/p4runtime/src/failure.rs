@@ -87,7 +87,9 @@ impl From<ControlError> for Failure {
                 ProfileError::MemberInUse(_) | ProfileError::GroupInUse(_) => Code::FailedPrecondition,
                 ProfileError::Full { .. } | ProfileError::GroupFull { .. } => Code::ResourceExhausted,
                 ProfileError::Action(EntryError::ArgumentTooWide { .. }) => Code::OutOfRange,
-                ProfileError::Action(EntryError::Action { .. }) => Code::PermissionDenied,
+                ProfileError::Action(EntryError::Action { .. }) | ProfileError::OtherTable { .. } => {
+                    Code::PermissionDenied
+                }
                 ProfileError::Weight
                 | ProfileError::MaxSize
                 | ProfileError::NoSelector

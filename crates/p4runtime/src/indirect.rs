@@ -230,10 +230,17 @@ impl State {
         let members = self.vdp.control().profile(at)?;
         let old = members.member(id);
         let action = || {
-            let t = profile.tables.first().and_then(|id| schema.tables.get(id));
-            let t = t.ok_or_else(|| invalid(format!("no table uses `{}`", profile.name)))?;
             let action = said.action.as_ref().ok_or_else(|| invalid("a member needs an action"))?;
-            table::call(t, action, false)
+            let tables = profile.tables.iter().filter_map(|id| schema.tables.get(id));
+            // Tables that share the profile may list different actions.
+            let mut refused = invalid(format!("no table uses `{}`", profile.name));
+            for t in tables {
+                match table::call(t, action, false) {
+                    Ok(call) => return Ok(call),
+                    Err(reason) => refused = reason,
+                }
+            }
+            Err(refused)
         };
         match kind {
             Type::Insert => members.insert_member(id, action()?)?,
@@ -424,13 +431,13 @@ pub(crate) fn carry_profiles(old: &VirtualDataPlane, new: &VirtualDataPlane) {
         let at = ExternId(at as u32);
         let to = new.pipeline().externs.iter().position(|e| e.name == object.name);
         let Some(to) = to.map(|to| ExternId(to as u32)) else { continue };
-        let user = new.pipeline().tables.iter().position(|t| t.implementation == Some(to));
+        let tables = new.pipeline().tables.iter().enumerate();
+        let users: Vec<TableId> =
+            tables.filter(|(_, t)| t.implementation == Some(to)).map(|(i, _)| TableId(i as u32)).collect();
         if let (Ok(from), Ok(profile)) = (old.control().profile(at), new.control().profile(to)) {
-            if let Some(user) = user {
-                for (id, action) in from.members() {
-                    if let Some(action) = call_in(old, &action, new, TableId(user as u32)) {
-                        let _ = profile.insert_member(id, action);
-                    }
+            for (id, action) in from.members() {
+                if let Some(action) = users.iter().find_map(|user| call_in(old, &action, new, *user)) {
+                    let _ = profile.insert_member(id, action);
                 }
             }
             for (id, mut group) in from.groups() {

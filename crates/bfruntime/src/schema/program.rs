@@ -169,14 +169,17 @@ impl Builder<'_> {
     /// The table of members, and that of groups.
     fn profile(&self, p: &p4::ActionProfile) -> Vec<Table> {
         let Some(preamble) = &p.preamble else { return Vec::new() };
-        let used = self.info.tables.iter().find(|t| t.implementation_id == preamble.id);
+        let users = self.info.tables.iter().filter(|t| t.implementation_id == preamble.id);
         let mut members = self.base(preamble, Object::Members, p.size);
         let exact = |id, name: &str| {
             vec![Key { id, name: name.into(), matching: Matching::Exact, ty: Ty::Uint(32), mandatory: true }]
         };
         members.keys = exact(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID");
-        members.actions =
-            used.map(|t| t.action_refs.iter().filter_map(|a| self.action(a)).collect()).unwrap_or_default();
+        for action in users.flat_map(|t| &t.action_refs).filter_map(|a| self.action(a)) {
+            if members.actions.iter().all(|known| known.id != action.id) {
+                members.actions.push(action);
+            }
+        }
         if !p.with_selector {
             return vec![members];
         }

@@ -76,7 +76,7 @@ impl Table {
     fn acquire_target(&self, to: EntryTarget) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
         let refused = |reason| ControlError::Profile { name: self.name(), reason };
         let profile = self.profile.as_ref().ok_or_else(|| refused(ProfileError::NoProfile))?;
-        let (choice, first) = profile.acquire(&to).map_err(refused)?;
+        let (choice, first) = profile.acquire(self.id, &to).map_err(refused)?;
         // An entry whose group is empty runs the default action.
         let action = first.unwrap_or_else(|| self.pipeline[self.id].default_action.clone());
         Ok(((to, choice), action))
@@ -85,7 +85,7 @@ impl Table {
     /// Releases the profile target of a removed entry.
     pub(super) fn release(&self, extras: Option<&EntryExtras>) {
         if let (Some(profile), Some(EntryExtras { target: Some((to, _)), .. })) = (&self.profile, extras) {
-            profile.release(to);
+            profile.release(self.id, to);
         }
     }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopwright_abi::{ActionEntry, MEMBER_LEAD_WORDS};
 use hopwright_ir::profile::{Profile, ProfileError};
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, Pipeline};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, Pipeline, TableId};
 
 use super::action_data;
 use super::block::{Block, Contents, Rank, Shape};
@@ -190,7 +190,7 @@ impl Profiles {
     pub(crate) fn modify_group(&self, id: u32, group: Group) -> Result<(), ProfileError> {
         let mut inner = self.lock();
         let snapshot = inner.snapshot(&group);
-        inner.book.modify_group(id, group)?;
+        inner.book.modify_group(&self.pipeline, id, group)?;
         if let Some(choice) = inner.groups.get(&id) {
             choice.set(snapshot, &self.domain);
         }
@@ -204,12 +204,16 @@ impl Profiles {
         Ok(())
     }
 
-    /// Returns the choice for a target, and the first of its actions if there is one. The target counts as referenced
-    /// until [`Profiles::release`].
-    pub(super) fn acquire(&self, to: &EntryTarget) -> Result<(Arc<Choice>, Option<ActionCall>), ProfileError> {
+    /// Returns the choice for a target of a table's entry, and the first of its actions if there is one. The target counts
+    /// as referenced until [`Profiles::release`].
+    pub(super) fn acquire(
+        &self,
+        table: TableId,
+        to: &EntryTarget,
+    ) -> Result<(Arc<Choice>, Option<ActionCall>), ProfileError> {
         let mut inner = self.lock();
-        inner.book.check_target(&self.pipeline, to)?;
-        inner.book.count(to, true);
+        inner.book.check_target(&self.pipeline, table, to)?;
+        inner.book.count(table, to, true);
         let first = inner.book.actions(to).first().map(|(action, _)| (*action).clone());
         let choice = match to {
             EntryTarget::Member(id) => inner.members.get(id).map(|(_, single)| single.clone()),
@@ -224,8 +228,8 @@ impl Profiles {
     }
 
     /// Drops a reference that [`Profiles::acquire`] counted.
-    pub(super) fn release(&self, from: &EntryTarget) {
-        self.lock().book.count(from, false);
+    pub(super) fn release(&self, table: TableId, from: &EntryTarget) {
+        self.lock().book.count(table, from, false);
     }
 }
 

@@ -412,8 +412,8 @@ impl LinearStore {
         let Some(profile) = self.pipeline[id].implementation else { return };
         let old = std::mem::replace(&mut self.tables[id.index()].entries[at].target, to.clone());
         if let Ok(profile) = self.profile_mut(profile) {
-            old.iter().for_each(|t| profile.count(t, false));
-            to.iter().for_each(|t| profile.count(t, true));
+            old.iter().for_each(|t| profile.count(id, t, false));
+            to.iter().for_each(|t| profile.count(id, t, true));
         }
     }
 
@@ -428,7 +428,7 @@ impl LinearStore {
         self.changeable(table)?;
         let pipeline = self.pipeline.clone();
         let profile = self.profile_mut(pipeline[table].implementation.ok_or(ProfileError::NoProfile)?)?;
-        profile.check_target(&pipeline, target)?;
+        profile.check_target(&pipeline, table, target)?;
         let first = profile.actions(target).first().map(|(action, _)| (*action).clone());
         let action = first.unwrap_or_else(|| pipeline[table].default_action.clone());
         let entry = TableEntry { matches, priority, action };
@@ -505,7 +505,8 @@ impl LinearStore {
     /// # Errors
     /// Not a profile; errors of that method.
     pub fn modify_group(&mut self, id: ExternId, group: u32, to: Group) -> Result<(), ControlError> {
-        Ok(self.profile_mut(id)?.modify_group(group, to)?)
+        let pipeline = self.pipeline.clone();
+        Ok(self.profile_mut(id)?.modify_group(&pipeline, group, to)?)
     }
 
     /// Removes a group; see [`Profile::delete_group`].
