@@ -54,6 +54,7 @@ pub fn value_set(
 /// How a member of a value set matches, from how it is written.
 fn kind_of(spec: &MatchSpec) -> MatchKind {
     match spec {
+        MatchSpec::Mask(..) => MatchKind::Ternary,
         MatchSpec::Number(number) if number.mask.as_ref().is_some_and(|mask| !is_ones(mask)) => MatchKind::Ternary,
         MatchSpec::Number(_) => MatchKind::Exact,
         MatchSpec::Prefix(..) => MatchKind::Lpm,
@@ -114,9 +115,17 @@ pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<
 /// # Errors
 /// A message about the first name or value that is wrong, or that no table uses the profile.
 pub fn member(pipeline: &Pipeline, profile: ExternId, spec: &ActionSpec) -> Result<ActionCall, String> {
-    let user = pipeline.tables.iter().position(|t| t.implementation == Some(profile));
-    let user = user.ok_or_else(|| format!("no table uses `{}`", pipeline[profile].name))?;
-    action(pipeline, TableId(user as u32), spec)
+    let mut refused = format!("no table uses `{}`", pipeline[profile].name);
+    for (id, table) in pipeline.tables.iter().enumerate() {
+        if table.implementation != Some(profile) {
+            continue;
+        }
+        match action(pipeline, TableId(id as u32), spec) {
+            Ok(call) => return Ok(call),
+            Err(reason) => refused = reason,
+        }
+    }
+    Err(refused)
 }
 
 /// The action call that a table's entry or default means.
@@ -223,6 +232,7 @@ fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue,
         }
         (MatchSpec::Number(number), _) => WrittenMatch::Value(whole(number)?),
         (MatchSpec::Prefix(number, length), _) => WrittenMatch::Prefix(whole(number)?, *length),
+        (MatchSpec::Mask(value, mask), _) => WrittenMatch::Mask(whole(value)?, whole(mask)?),
         (MatchSpec::Range(lo, hi), _) => WrittenMatch::Range(whole(lo)?, whole(hi)?),
     };
     kind.value(written, width)

@@ -60,7 +60,7 @@ pub fn configure(script: &Script, engine: &mut dyn Engine) -> Result<(), StfErro
         runner.line = *line;
         match command {
             Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket => {}
-            Command::CheckCounter { .. } | Command::ExpectDigest(..) => {}
+            Command::CheckCounter { .. } | Command::CheckRegister(..) | Command::ExpectDigest(..) => {}
             _ => runner.command(command)?,
         }
     }
@@ -180,9 +180,16 @@ impl<'a> Runner<'a> {
                 let count = self.count(counter, index)?;
                 let (found, unit) = if *bytes { (count.bytes, "bytes") } else { (count.packets, "packets") };
                 if let Some((comparison, wanted)) = check
-                    && !comparison.holds(found, *wanted)
+                    && !comparison.holds(&found, wanted)
                 {
                     self.fail(self.line, format!("the counter says {found} {unit}"));
+                }
+            }
+            Command::CheckRegister(name, index, comparison, wanted) => {
+                let register = self.register(name)?;
+                let found = self.engine.register(register, *index)?;
+                if !comparison.holds(&found, wanted) {
+                    self.fail(self.line, format!("the register says {found:#x}"));
                 }
             }
             Command::MirrorPort(session, port) => {

@@ -1,11 +1,15 @@
-//! The syntax of test files: lines to commands.
+//! The syntax of test files (`docs/stf.md`): lines to commands.
 //!
 //! Keywords are case-insensitive and only recognised as a line's first word; `#` starts a comment.
+
+mod line;
+mod value;
 
 use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
 use crate::StfError;
+use line::Line;
 
 /// A test file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +63,8 @@ pub enum Command {
         /// What must hold; anything if `None`.
         check: Option<(Comparison, u64)>,
     },
+    /// `check_register NAME(INDEX) OP NUMBER`: register, index, and what must hold.
+    CheckRegister(String, u64, Comparison, BigUint),
     /// `mirroring_add SESSION PORT`.
     MirrorPort(u32, u16),
     /// `mirroring_add_mc SESSION GROUP`.
@@ -153,14 +159,16 @@ pub enum MatchSpec {
     Prefix(Number, u32),
     /// `LO..HI`.
     Range(Number, Number),
+    /// `VALUE&&&MASK`.
+    Mask(Number, Number),
 }
 
-/// A number whose hexadecimal or binary digits may be `*`.
+/// A number whose hexadecimal or binary digits may be `*`, or an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     /// `*` digits count as zero.
     pub value: BigUint,
-    /// Ones where digits were written that are not `*`; `None` for decimal numbers.
+    /// Ones where digits were written that are not `*`; `None` for decimal numbers and addresses.
     pub mask: Option<BigUint>,
     /// How many of the lowest bits are `*` digits without a gap.
     pub trailing_stars: u32,
@@ -184,7 +192,7 @@ pub enum CounterIndex {
     Entry(String),
 }
 
-/// How a counter is compared.
+/// How a counter or register is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`
@@ -203,7 +211,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// Whether `found` compares so with `wanted`.
-    pub fn holds(self, found: u64, wanted: u64) -> bool {
+    pub fn holds<T: PartialOrd>(self, found: &T, wanted: &T) -> bool {
         match self {
             Comparison::Equal => found == wanted,
             Comparison::NotEqual => found != wanted,
@@ -269,6 +277,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
             other => return Err(format!("expected `all`, found `{other}`")),
         },
         "check_counter" => line.check_counter()?,
+        "check_register" => line.check_register()?,
         "mirroring_add" => Command::MirrorPort(line.small("session")?, line.small("port")?),
         "mirroring_add_mc" => Command::MirrorGroup(line.small("session")?, line.small("group")?),
         "mirroring_delete" => Command::MirrorDelete(line.small("session")?),
@@ -308,380 +317,6 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
     }
 }
 
-/// The rest of a line that is being read.
-struct Line<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Line<'a> {
-    /// Skips white space; gives what follows.
-    fn skip(&mut self) -> &'a str {
-        self.rest = self.rest.trim_start();
-        self.rest
-    }
-
-    fn take_while(&mut self, f: impl Fn(char) -> bool) -> &'a str {
-        let rest = self.skip();
-        let end = rest.find(|c| !f(c)).unwrap_or(rest.len());
-        self.rest = &rest[end..];
-        &rest[..end]
-    }
-
-    /// Everything that is left.
-    fn words(&mut self) -> String {
-        let words = self.skip().trim_end().to_string();
-        self.rest = "";
-        words
-    }
-
-    /// Everything up to white space.
-    fn word(&mut self) -> &'a str {
-        self.take_while(|c| !c.is_whitespace())
-    }
-
-    fn eat(&mut self, token: &str) -> bool {
-        match self.skip().strip_prefix(token) {
-            Some(rest) => {
-                self.rest = rest;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn expect(&mut self, token: &str) -> Parsed<()> {
-        if self.eat(token) { Ok(()) } else { Err(format!("expected `{token}`{}", self.found())) }
-    }
-
-    fn found(&mut self) -> String {
-        match self.skip() {
-            "" => " at the end of the line".into(),
-            rest => format!(" before `{rest}`"),
-        }
-    }
-
-    /// A dotted name, parts of it quoted or with an index; `()` may follow for `isValid()`.
-    fn name(&mut self) -> Parsed<String> {
-        let mut name = String::new();
-        loop {
-            let rest = self.skip();
-            if let Some(quoted) = rest.strip_prefix('"') {
-                let (inside, after) = quoted.split_once('"').ok_or("a quote without its end")?;
-                name.push_str(inside);
-                self.rest = after;
-            } else {
-                let part = self.take_while(|c| c.is_alphanumeric() || c == '_' || c == '$');
-                if part.is_empty() {
-                    return Err(format!("expected a name{}", self.found()));
-                }
-                name.push_str(part);
-            }
-            if self.rest.starts_with('[') {
-                let (index, after) = self.rest.split_once(']').ok_or("`[` without `]`")?;
-                name.push_str(index);
-                name.push(']');
-                self.rest = after;
-            }
-            match self.rest.strip_prefix('.') {
-                Some(rest) => {
-                    name.push('.');
-                    self.rest = rest;
-                }
-                None => return Ok(name),
-            }
-        }
-    }
-
-    fn value(&mut self) -> Parsed<BigUint> {
-        let number = self.number()?;
-        match number.is_plain() {
-            true => Ok(number.value),
-            false => Err("`*` digits are not possible here".into()),
-        }
-    }
-
-    fn small<T: TryFrom<BigUint>>(&mut self, what: &str) -> Parsed<T> {
-        let value = self.value().map_err(|e| format!("{what}: {e}"))?;
-        let text = value.to_string();
-        T::try_from(value).map_err(|_| format!("{what} {text} is too great"))
-    }
-
-    fn number(&mut self) -> Parsed<Number> {
-        let text = self.take_while(|c| c.is_alphanumeric() || c == '*' || c == '_');
-        if text.is_empty() {
-            return Err(format!("expected a number{}", self.found()));
-        }
-        parse_number(text)
-    }
-
-    fn ports(&mut self) -> Parsed<Vec<u16>> {
-        let mut ports = Vec::new();
-        while !self.skip().is_empty() {
-            ports.push(self.small("port")?);
-        }
-        Ok(ports)
-    }
-
-    fn add(&mut self) -> Parsed<Add> {
-        let table = self.name()?;
-        let priority =
-            if self.skip().starts_with(|c: char| c.is_ascii_digit()) { Some(self.small("priority")?) } else { None };
-        let mut matches = Vec::new();
-        // A name with a colon is a key, one with a parenthesis the action.
-        let mut target = None;
-        let action = loop {
-            if self.eat("->") {
-                target = Some(self.target()?);
-                break ActionSpec { name: String::new(), args: Vec::new() };
-            }
-            let name = self.name()?;
-            let valid_call = name.ends_with("isValid") && self.eat("()");
-            if self.eat(":") {
-                let name = if valid_call { format!("{name}()") } else { name };
-                matches.push((name, self.match_spec()?));
-            } else {
-                break self.arguments(name)?;
-            }
-        };
-        let name = if self.eat("=") { Some(self.name()?) } else { None };
-        Ok(Add { table, priority, matches, action, target, name })
-    }
-
-    /// What follows `->`.
-    fn target(&mut self) -> Parsed<TargetSpec> {
-        match self.take_while(char::is_alphanumeric) {
-            "member" => Ok(TargetSpec::Member(self.small("member")?)),
-            "group" => Ok(TargetSpec::Group(self.small("group")?)),
-            "set" => {
-                let mut set = Vec::new();
-                while !self.skip().is_empty() && !self.rest.starts_with('=') {
-                    let action = self.action()?;
-                    set.push((action, self.weight()?));
-                }
-                Ok(TargetSpec::Set(set))
-            }
-            other => Err(format!("expected `member`, `group` or `set`, found `{other}`")),
-        }
-    }
-
-    /// `*WEIGHT`, or 1.
-    fn weight(&mut self) -> Parsed<u32> {
-        if self.eat("*") { self.small("weight") } else { Ok(1) }
-    }
-
-    fn member(&mut self, change: Change) -> Parsed<Command> {
-        let (profile, member) = (self.name()?, self.small("member")?);
-        let action = if change == Change::Delete { None } else { Some(self.action()?) };
-        Ok(Command::Member(change, profile, member, action))
-    }
-
-    fn group(&mut self, change: Change) -> Parsed<Command> {
-        let (profile, group) = (self.name()?, self.small("group")?);
-        let mut members = Vec::new();
-        while change != Change::Delete && !self.skip().is_empty() {
-            let member = self.take_while(|c| c.is_ascii_digit());
-            let member = member.parse().map_err(|_| format!("`{member}` is no member"))?;
-            members.push((member, self.weight()?));
-        }
-        Ok(Command::Group(change, profile, group, members))
-    }
-
-    fn value_set(&mut self) -> Parsed<Command> {
-        let name = self.name()?;
-        let mut members = Vec::new();
-        while !self.skip().is_empty() {
-            let mut member = vec![self.match_spec()?];
-            while self.eat(",") {
-                member.push(self.match_spec()?);
-            }
-            members.push(member);
-        }
-        Ok(Command::ValueSet(name, members))
-    }
-
-    fn expect_digest(&mut self) -> Parsed<Command> {
-        let name = self.name()?;
-        let mut values = Vec::new();
-        while !self.skip().is_empty() {
-            values.push(self.value()?);
-        }
-        Ok(Command::ExpectDigest(name, values))
-    }
-
-    /// A number, or the name of an entry.
-    fn cell(&mut self) -> Parsed<CounterIndex> {
-        if self.skip().starts_with(|c: char| c.is_ascii_digit()) {
-            Ok(CounterIndex::Index(self.small("index")?))
-        } else {
-            Ok(CounterIndex::Entry(self.name()?))
-        }
-    }
-
-    /// Committed and peak rate in packets or bytes per microsecond, each with its burst.
-    fn rates(&mut self) -> Parsed<Option<Rates>> {
-        if self.skip().is_empty() {
-            return Ok(None);
-        }
-        let (cir, cburst) = self.rate()?;
-        let (pir, pburst) = self.rate()?;
-        Ok(Some(Rates { cir, cburst, pir, pburst }))
-    }
-
-    /// `RATE:BURST`, the rate as it is per second.
-    fn rate(&mut self) -> Parsed<(u64, u64)> {
-        let text = self.take_while(|c| c.is_ascii_digit() || c == '.');
-        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-        // Six digits behind the point: a millionth in a microsecond is one in a second.
-        let per_second = format!("{whole}{fraction:0<6}");
-        if whole.is_empty() || fraction.len() > 6 {
-            return Err(format!("`{text}` is no rate: a number with at most six digits behind the point"));
-        }
-        let rate = per_second.parse().map_err(|_| format!("rate {text} is no number, or too great"))?;
-        self.expect(":")?;
-        Ok((rate, self.small("burst")?))
-    }
-
-    fn match_spec(&mut self) -> Parsed<MatchSpec> {
-        let value = self.number()?;
-        if self.eat("/") {
-            Ok(MatchSpec::Prefix(value, self.small("prefix length")?))
-        } else if self.eat("..") {
-            Ok(MatchSpec::Range(value, self.number()?))
-        } else {
-            Ok(MatchSpec::Number(value))
-        }
-    }
-
-    fn action(&mut self) -> Parsed<ActionSpec> {
-        let name = self.name()?;
-        self.arguments(name)
-    }
-
-    fn arguments(&mut self, name: String) -> Parsed<ActionSpec> {
-        let mut args = Vec::new();
-        if self.skip().is_empty() {
-            return Ok(ActionSpec { name, args });
-        }
-        self.expect("(")?;
-        while !self.eat(")") {
-            if !args.is_empty() {
-                self.expect(",")?;
-            }
-            let param = self.name()?;
-            self.expect(":")?;
-            let text = self.take_while(|c| c != ',' && c != ')');
-            args.push((param, parse_argument(text.trim())?));
-        }
-        Ok(ActionSpec { name, args })
-    }
-
-    fn hex(&mut self) -> Parsed<Vec<Option<u8>>> {
-        let digits = self.take_while(|c| c != '$');
-        digits
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .map(|c| match c {
-                '*' => Ok(None),
-                c => match c.to_digit(16) {
-                    Some(digit) => Ok(Some(digit as u8)),
-                    None => Err(format!("`{c}` is no hexadecimal digit")),
-                },
-            })
-            .collect()
-    }
-
-    fn bytes(&mut self) -> Parsed<Vec<u8>> {
-        let nibbles = self.hex()?.into_iter().collect::<Option<Vec<u8>>>();
-        let nibbles = nibbles.ok_or("`*` is only for expected packets")?;
-        if nibbles.len() % 2 != 0 {
-            return Err("an odd number of hexadecimal digits".into());
-        }
-        Ok(nibbles.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
-    }
-
-    fn pattern(&mut self) -> Parsed<Option<Pattern>> {
-        if self.skip().is_empty() {
-            return Ok(None);
-        }
-        let nibbles = self.hex()?;
-        let exact = self.eat("$");
-        Ok(Some(Pattern { nibbles, exact }))
-    }
-
-    fn check_counter(&mut self) -> Parsed<Command> {
-        let counter = self.name()?;
-        self.expect("(")?;
-        let index = self.cell()?;
-        self.expect(")")?;
-        let bytes = self.eat("bytes");
-        if !bytes {
-            self.eat("packets");
-        }
-        let comparisons = [
-            ("==", Comparison::Equal),
-            ("!=", Comparison::NotEqual),
-            ("<=", Comparison::AtMost),
-            ("<", Comparison::Below),
-            (">=", Comparison::AtLeast),
-            (">", Comparison::Above),
-        ];
-        let check = match comparisons.into_iter().find(|(token, _)| self.eat(token)) {
-            Some((_, comparison)) => Some((comparison, self.small("count")?)),
-            None => None,
-        };
-        Ok(Command::CheckCounter { counter, index, bytes, check })
-    }
-}
-
-impl Number {
-    fn is_plain(&self) -> bool {
-        self.mask.as_ref().is_none_or(|mask| (mask + 1u32).count_ones() == 1)
-    }
-}
-
-fn parse_number(text: &str) -> Parsed<Number> {
-    let bad = || format!("`{text}` is no number");
-    let (digits, bits, radix) = match text.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => (&text[2..], 4, 16),
-        Some("0b") => (&text[2..], 1, 2),
-        _ => {
-            let value = BigUint::parse_bytes(text.as_bytes(), 10).ok_or_else(bad)?;
-            return Ok(Number { value, mask: None, trailing_stars: 0 });
-        }
-    };
-    let (mut value, mut mask, mut trailing_stars) = (BigUint::ZERO, BigUint::ZERO, 0);
-    let mut any = false;
-    for c in digits.chars().filter(|&c| c != '_') {
-        any = true;
-        value <<= bits;
-        mask <<= bits;
-        if c == '*' {
-            trailing_stars += bits;
-        } else {
-            value += c.to_digit(radix).ok_or_else(bad)?;
-            mask += (1u32 << bits) - 1;
-            trailing_stars = 0;
-        }
-    }
-    if any { Ok(Number { value, mask: Some(mask), trailing_stars }) } else { Err(bad()) }
-}
-
-/// An integer, an IPv4 or IPv6 address, or six bytes with colons.
-fn parse_argument(text: &str) -> Parsed<BigUint> {
-    if let Ok(address) = text.parse::<std::net::Ipv4Addr>() {
-        return Ok(u32::from(address).into());
-    }
-    let bytes: Vec<&str> = text.split(':').collect();
-    if bytes.len() == 6 && bytes.iter().all(|b| b.len() == 2) {
-        return BigUint::parse_bytes(bytes.concat().as_bytes(), 16).ok_or_else(|| format!("`{text}` is no address"));
-    }
-    if let Ok(address) = text.parse::<std::net::Ipv6Addr>() {
-        return Ok(u128::from(address).into());
-    }
-    let number = parse_number(text)?;
-    if number.is_plain() { Ok(number.value) } else { Err("`*` digits are not possible here".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -713,11 +348,69 @@ mod tests {
 
     #[test]
     fn arguments_may_be_addresses() {
-        let arg = |text: &str| parse_argument(text).unwrap();
+        let arg = |text: &str| value::parse_value(text).unwrap().value;
         assert_eq!(arg("02:00:00:00:00:0a"), 0x0200_0000_000au64.into());
         assert_eq!(arg("fd00::1"), BigUint::from(0xfd00u32) << 112 | BigUint::from(1u32));
         assert_eq!(arg("0b101"), 5u32.into());
-        assert!(parse_argument("0x1*").is_err());
+        assert_eq!(error("register_write r 0 0x1*"), "t:1: `*` digits are not possible here");
+    }
+
+    #[test]
+    fn values_are_numbers_or_addresses_in_every_place() {
+        let matches = |line: &str| match one(line) {
+            Command::Add(add) => add.matches.into_iter().map(|(_, spec)| spec).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let number = |text| value::parse_value(text).unwrap();
+        let whole = |text| Number { mask: None, trailing_stars: 0, ..number(text) };
+        let line = "add t a:10.0.0.0/8 b:10.0.0.1..10.0.0.9 c:0x1200&&&0xff00 d:02:00:00:0:0:1 e:fd00::1/64 \
+                    f: 10.1.0.0 &&& 255.255.0.0 g:2:0:0:0:0:0&&&ff:ff:0:0:0:0 x()";
+        assert_eq!(
+            matches(line),
+            [
+                MatchSpec::Prefix(whole("0x0a000000"), 8),
+                MatchSpec::Range(whole("0x0a000001"), whole("0x0a000009")),
+                MatchSpec::Mask(number("0x1200"), number("0xff00")),
+                MatchSpec::Number(whole("0x020000000001")),
+                MatchSpec::Prefix(whole("0xfd000000000000000000000000000001"), 64),
+                MatchSpec::Mask(whole("0x0a010000"), whole("0xffff0000")),
+                MatchSpec::Mask(whole("0x020000000000"), whole("0xffff00000000")),
+            ]
+        );
+        assert_eq!(one("register_write r 0 10.0.0.1"), Command::RegisterWrite("r".into(), 0, 0x0a00_0001u32.into()));
+        assert_eq!(one("expect_digest d 2:0:0:0:0:1"), {
+            Command::ExpectDigest("d".into(), vec![0x0200_0000_0001u64.into()])
+        });
+        assert_eq!(error("add t a:10.0.0 x()"), "t:1: `10.0.0` is no address");
+        assert_eq!(error("add t a:1:2:3 x()"), "t:1: `1:2:3` is no address");
+        assert_eq!(error("add t a:10.0.*.1 x()"), "t:1: `10.0.*.1` is no address");
+        assert_eq!(error("add t a:1&&&0x1* x(v:1*)"), "t:1: `1*` is no number");
+    }
+
+    #[test]
+    fn entries_have_names_with_or_without_a_dollar() {
+        for line in ["add t k:1 a() = e", "add t k:1 a() = $e", "add t k:1 a()=$e"] {
+            let Command::Add(add) = one(line) else { panic!("no entry") };
+            assert_eq!(add.name.as_deref(), Some("e"), "{line}");
+        }
+        let index = CounterIndex::Entry("e".into());
+        let (counter, check) = ("c".to_string(), Some((Comparison::Equal, 2)));
+        assert_eq!(
+            one("check_counter c($e) packets == 2"),
+            Command::CheckCounter { counter, index, bytes: false, check }
+        );
+    }
+
+    #[test]
+    fn registers_are_compared() {
+        let wanted = BigUint::from(1u32) << 100;
+        assert_eq!(one("check_register i.r(7) >= 0x10000000000000000000000000"), {
+            Command::CheckRegister("i.r".into(), 7, Comparison::AtLeast, wanted)
+        });
+        assert_eq!(error("check_register r(7)"), {
+            "t:1: expected `==`, `!=`, `<=`, `<`, `>=` or `>` at the end of the line"
+        });
+        assert_eq!(error("check_register r 7 == 1"), "t:1: expected `(` before `7 == 1`");
     }
 
     #[test]
@@ -737,10 +430,12 @@ mod tests {
 
     #[test]
     fn value_sets_and_digests() {
-        let number = |text| MatchSpec::Number(parse_number(text).unwrap());
-        let range = MatchSpec::Range(parse_number("1").unwrap(), parse_number("4").unwrap());
-        let members =
-            vec![vec![number("0x8*"), range], vec![number("3"), MatchSpec::Prefix(parse_number("0").unwrap(), 2)]];
+        let number = |text| MatchSpec::Number(value::parse_value(text).unwrap());
+        let range = MatchSpec::Range(value::parse_value("1").unwrap(), value::parse_value("4").unwrap());
+        let members = vec![
+            vec![number("0x8*"), range],
+            vec![number("3"), MatchSpec::Prefix(value::parse_value("0").unwrap(), 2)],
+        ];
         assert_eq!(one("value_set_write p.set 0x8*,1..4 3, 0/2"), Command::ValueSet("p.set".into(), members));
         assert_eq!(one("value_set_write p.set"), Command::ValueSet("p.set".into(), Vec::new()));
         let values = vec![1u32.into(), 0xffu32.into()];
@@ -801,7 +496,7 @@ mod tests {
         );
         assert_eq!(error("packet 1 0*"), "t:1: `*` is only for expected packets");
         assert_eq!(error("packet 70000 00"), "t:1: port 70000 is too great");
-        assert_eq!(error("add t k:1 a(x:)"), "t:1: `` is no number");
+        assert_eq!(error("add t k:1 a(x:)"), "t:1: expected a number before `)`");
         assert_eq!(error("add t k:1 a(x:1"), "t:1: expected `,` at the end of the line");
         assert_eq!(error("remove some"), "t:1: expected `all`, found `some`");
         assert_eq!(error("mc_mgrp_create 1 2"), "t:1: unexpected `2`");
