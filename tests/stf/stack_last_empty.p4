@@ -45,7 +45,7 @@ parser TestParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout 
         packet.extract(hdr.s.next);
         packet.extract(hdr.s.next);
         meta.seen = hdr.s.last.x + (bit<8>) hdr.s.lastIndex;
-        hdr.s.last.x = 0x77;
+        hdr.s[hdr.s.lastIndex].x = 0x77;
         transition accept;
     }
 }

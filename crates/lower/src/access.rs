@@ -1,13 +1,11 @@
 //! Finds what a body reads and writes outside itself, and how often instances are applied. This decides whether a
 //! parameter can be an alias of its argument instead of a copy.
-//! of its argument instead of a copy.
 
 use std::collections::{HashMap, HashSet};
 
 use hopwright_sema::hir;
 
 use crate::storage::{Loc, Place};
-use crate::value::first_place;
 use crate::{Binding, Lowering};
 use hopwright_ir::SlotId;
 
@@ -65,6 +63,41 @@ fn scan_call<'p>(call: &'p hir::Call, paths: &mut Vec<&'p hir::Expr>, calls: &mu
         scan(receiver, paths, calls);
     }
     call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| scan(e, paths, calls));
+}
+
+/// Calls `f` for an expression and all expressions in it.
+fn exprs<'p>(e: &'p hir::Expr, f: &mut impl FnMut(&'p hir::Expr)) {
+    f(e);
+    match &e.kind {
+        hir::ExprKind::Field(a, _)
+        | hir::ExprKind::StackNext(a)
+        | hir::ExprKind::StackLast(a)
+        | hir::ExprKind::StackLastIndex(a)
+        | hir::ExprKind::Unary(_, a)
+        | hir::ExprKind::Slice(a, ..)
+        | hir::ExprKind::Cast(a) => exprs(a, f),
+        hir::ExprKind::Index(a, b) | hir::ExprKind::Binary(_, a, b) => {
+            exprs(a, f);
+            exprs(b, f);
+        }
+        hir::ExprKind::Mux(a, b, c) => [a, b, c].into_iter().for_each(|e| exprs(e, f)),
+        hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| exprs(m, f)),
+        hir::ExprKind::Call(call) => {
+            if let hir::Callee::Builtin(receiver, _) = &call.callee {
+                exprs(receiver, f);
+            }
+            call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| exprs(e, f));
+        }
+        hir::ExprKind::Int(_)
+        | hir::ExprKind::Bool(_)
+        | hir::ExprKind::String(_)
+        | hir::ExprKind::Object(_)
+        | hir::ExprKind::Error(_)
+        | hir::ExprKind::EnumMember(..)
+        | hir::ExprKind::Var(_)
+        | hir::ExprKind::Invalid
+        | hir::ExprKind::TableHit(..) => {}
+    }
 }
 
 /// Calls `f` for all statements, outer ones before inner ones.
@@ -225,8 +258,50 @@ impl<'p> Lowering<'p> {
         let mut locs = Vec::new();
         self.path_locs(e, &mut locs);
         for loc in locs {
-            self.loc_slots(&loc, out);
+            self.assigned_slots(&loc, out);
         }
+    }
+
+    /// Collects every slot that an assignment to a location may change: for a member of a header union, those of the whole
+    /// union.
+    pub(crate) fn assigned_slots(&self, loc: &Loc, out: &mut Vec<SlotId>) {
+        match loc {
+            Loc::Place(Place::Header(h)) if self.headers[h.index()].union.is_some() => {
+                self.headers[h.index()].union.iter().for_each(|u| self.slots_in(&Place::Union(*u), out));
+            }
+            Loc::Place(place) => self.slots_in(place, out),
+            Loc::Select { options, .. } => {
+                self.loc_slots(loc, out);
+                options.iter().for_each(|o| self.assigned_slots(o, out));
+            }
+        }
+    }
+
+    /// Whether evaluating an expression may change one of the slots.
+    pub(crate) fn may_change(&self, e: &hir::Expr, slots: &HashSet<SlotId>) -> bool {
+        let mut changed = Vec::new();
+        let mut anything = false;
+        exprs(e, &mut |inner| match &inner.kind {
+            hir::ExprKind::TableHit(..) => anything = true,
+            hir::ExprKind::Call(call) => {
+                match &call.callee {
+                    hir::Callee::Builtin(receiver, method) if method != "isValid" => {
+                        self.path_slots(receiver, &mut changed)
+                    }
+                    // A method that the program implements sees what is declared around the object.
+                    hir::Callee::Method(object, _) => anything |= !self.program[*object].methods.is_empty(),
+                    hir::Callee::ParameterMethod(..) => anything = true,
+                    _ => {}
+                }
+                for arg in &call.args {
+                    if matches!(arg.direction, hir::Direction::Out | hir::Direction::InOut) {
+                        arg.value.iter().for_each(|target| self.path_slots(target, &mut changed));
+                    }
+                }
+            }
+            _ => {}
+        });
+        anything || changed.iter().any(|slot| slots.contains(slot))
     }
 
     fn path_locs(&self, e: &hir::Expr, out: &mut Vec<Loc>) {
@@ -244,13 +319,7 @@ impl<'p> Lowering<'p> {
                 let mut locs = Vec::new();
                 self.path_locs(inner, &mut locs);
                 for loc in locs {
-                    let field = self.loc_field(&loc, *index);
-                    out.push(field.unwrap_or(loc));
-                    // Setting a union's member also changes its siblings.
-                    if let Some(Place::Header(h)) = out.last().and_then(first_place) {
-                        let siblings = self.siblings(*h);
-                        out.extend(siblings.into_iter().map(|s| Loc::Place(Place::Header(s))));
-                    }
+                    out.push(self.loc_field(&loc, *index).unwrap_or(loc));
                 }
             }
             hir::ExprKind::Index(inner, _)

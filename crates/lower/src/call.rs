@@ -34,7 +34,8 @@ impl<'a> Given<'a> {
 /// An argument after evaluation.
 enum Argument {
     Value(Value),
-    Target(Target),
+    /// Where an out or inout argument is, and its value if the evaluation of later arguments may change it.
+    Target(Target, Option<Value>),
     Object(hir::ObjectId),
     Nothing,
 }
@@ -203,11 +204,7 @@ impl Lowering<'_> {
         let targets: Vec<HashSet<SlotId>> = arguments
             .iter()
             .map(|a| match a {
-                Argument::Target(t) => {
-                    let mut slots = Vec::new();
-                    self.loc_slots(&t.loc, &mut slots);
-                    slots.into_iter().collect()
-                }
+                Argument::Target(target, _) => self.target_slots(target),
                 _ => HashSet::new(),
             })
             .collect();
@@ -221,21 +218,11 @@ impl Lowering<'_> {
                     let binding = self.bind_value(param.var, value, &targets, &changed, fixed, span)?;
                     bindings.push((param.var, binding));
                 }
-                Argument::Target(target) => {
+                Argument::Target(target, saved) => {
                     let alone = targets.iter().enumerate().all(|(j, t)| i == j || t.is_disjoint(&targets[i]))
                         && targets[i].is_disjoint(&touched);
-                    let place = match target.whole_place() {
-                        Some(place) if alone && !fixed => place.clone(),
-                        _ => {
-                            let place = self.parameter_storage(param.var)?;
-                            if param.direction == hir::Direction::InOut {
-                                let value = self.target_value(&target, span)?;
-                                self.store_loc(&Loc::Place(place.clone()), value, span)?;
-                            }
-                            copy_outs.push((target, place.clone()));
-                            place
-                        }
-                    };
+                    let alias = alone && !fixed && saved.is_none();
+                    let place = self.bind_target(param, target, saved, alias, &mut copy_outs, span)?;
                     bindings.push((param.var, Binding::Loc(Loc::Place(place.clone()))));
                     if param.direction == hir::Direction::Out {
                         zeroed.push(place);
@@ -270,6 +257,63 @@ impl Lowering<'_> {
         Ok(copy_outs)
     }
 
+    /// Returns the storage of an out or inout parameter: its argument's with `alias`, or that of a copy, which then has the
+    /// argument's value.
+    fn bind_target(
+        &mut self,
+        param: &hir::Param,
+        target: Target,
+        saved: Option<Value>,
+        alias: bool,
+        copy_outs: &mut Vec<(Target, Place)>,
+        span: Span,
+    ) -> Result<Place> {
+        if let Some(place) = target.whole_place().filter(|_| alias).cloned() {
+            // Copying out to a member of a union invalidates the other members, whatever the body does.
+            if matches!(place, Place::Header(h) if !self.siblings(h).is_empty()) {
+                copy_outs.push((target, place.clone()));
+            }
+            return Ok(place);
+        }
+        let place = self.parameter_storage(param.var)?;
+        if param.direction == hir::Direction::InOut {
+            let value = match saved {
+                Some(value) => value,
+                None => self.target_value(&target, span)?,
+            };
+            self.store_loc(&Loc::Place(place.clone()), value, span)?;
+        }
+        copy_outs.push((target, place.clone()));
+        Ok(place)
+    }
+
+    /// Returns the slots that writing to a target may change.
+    fn target_slots(&self, target: &Target) -> HashSet<SlotId> {
+        let mut slots = Vec::new();
+        self.assigned_slots(&target.loc, &mut slots);
+        slots.into_iter().collect()
+    }
+
+    /// Returns the value of an inout argument that has just been evaluated, if one of the arguments that are evaluated later
+    /// may change it (P4-16 6.8).
+    pub(crate) fn saved<'e>(
+        &mut self,
+        target: &Target,
+        later: impl Iterator<Item = &'e hir::Expr>,
+        span: Span,
+    ) -> Result<Option<Value>> {
+        let mut later = later.filter(|e| self.has_effects(e)).peekable();
+        if later.peek().is_none() {
+            return Ok(None);
+        }
+        let slots = self.target_slots(target);
+        if !later.any(|e| self.may_change(e, &slots)) {
+            return Ok(None);
+        }
+        let value = self.target_value(target, span)?;
+        self.freeze_value(value, span).map(Some)
+    }
+
     /// Evaluates arguments in source order. Each keeps its value despite the effects of later ones.
     fn arguments(&mut self, params: &[hir::Param], given: &[Given<'_>]) -> Result<Vec<Argument>> {
         let turn_of = |i: usize| match given.get(i) {
@@ -301,7 +345,18 @@ impl Lowering<'_> {
                 Given::Expr(e, _) if out => {
                     let target = self.target(e)?;
                     let loc = self.freeze_loc(target.loc);
-                    Argument::Target(Target { loc, slice: target.slice })
+                    let target = Target { loc, slice: target.slice };
+                    let saved = match param.direction {
+                        hir::Direction::InOut => {
+                            let after = given.iter().filter_map(|g| match g {
+                                Given::Expr(e, t) if *t > turn => Some(*e),
+                                _ => None,
+                            });
+                            self.saved(&target, after, e.span)?
+                        }
+                        _ => None,
+                    };
+                    Argument::Target(target, saved)
                 }
                 Given::Expr(e, _) => {
                     let value = self.value(e)?;

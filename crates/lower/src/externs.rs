@@ -5,12 +5,13 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
+pub(crate) use crate::arguments::Arguments;
 use crate::storage::{Loc, Place, Purpose};
-use crate::value::{Target, Value, first_place};
-use crate::{Lowering, Reported, Result};
+use crate::value::Value;
+use crate::{Lowering, Result};
 use hopwright_ir::{
-    Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm, HeaderId,
-    ParamShape, SlotId, StackId, StmtKind, Type, TypeRule, Unit,
+    Expr, ExternArg, ExternFn, ExternId, ExternInstance, ExternKind, FieldList, HashAlgorithm, HeaderId, SlotId,
+    StackId, StmtKind, Type, Unit,
 };
 
 impl Lowering<'_> {
@@ -176,10 +177,8 @@ impl Lowering<'_> {
                 return Ok(None);
             }
             "verify" => {
-                let cond = self.scalar(args.at(0)?)?;
-                let error = args.at(1)?;
-                let cond = if self.has_effects(error) { self.freeze(cond) } else { cond };
-                let error = self.scalar(error)?;
+                let cond = args.scalar(self, 0)?;
+                let error = args.scalar(self, 1)?;
                 self.emit(StmtKind::Verify(cond, error), span);
                 return Ok(None);
             }
@@ -208,15 +207,15 @@ impl Lowering<'_> {
                 args.input(self, 1)?;
                 let field_list = match name {
                     "clone_preserving_field_list" => Some(self.list_number(args.at(2)?)?),
-                    "clone3" => Some(self.list_of(args.at(2)?)?),
+                    "clone3" => Some(self.list_of(&mut args, 2)?),
                     _ => None,
                 };
                 ExternFn::Clone { egress, field_list }
             }
             "resubmit_preserving_field_list" => ExternFn::Resubmit(self.list_number(args.at(0)?)?),
             "recirculate_preserving_field_list" => ExternFn::Recirculate(self.list_number(args.at(0)?)?),
-            "resubmit" => ExternFn::Resubmit(self.list_of(args.at(0)?)?),
-            "recirculate" => ExternFn::Recirculate(self.list_of(args.at(0)?)?),
+            "resubmit" => ExternFn::Resubmit(self.list_of(&mut args, 0)?),
+            "recirculate" => ExternFn::Recirculate(self.list_of(&mut args, 0)?),
             "log_msg" => {
                 let hir::ExprKind::String(format) = &args.at(0)?.kind else {
                     return Err(self.unsupported(span, "a format that is not known at compile time"));
@@ -319,6 +318,12 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let span = args.call.span;
+        if let Some(object) = instance.map(|id| &self.externs[id.index()])
+            && !matches!(object.kind, ExternKind::Named { .. })
+        {
+            let type_name = instance.map(|id| self.program.objects[id.index()].type_name.clone()).unwrap_or_default();
+            return Err(self.unsupported(span, format!("the method `{name}` of `{type_name}`")));
+        }
         for (i, arg) in args.call.args.iter().enumerate() {
             match (arg.direction, &arg.value) {
                 (hir::Direction::Out, Some(_)) => args.output(self, i)?,
@@ -369,8 +374,9 @@ impl Lowering<'_> {
     }
 
     /// Creates a field list for the data of a deprecated resubmit, recirculate or clone.
-    fn list_of(&mut self, e: &hir::Expr) -> Result<u8> {
-        let value = self.value(e)?;
+    fn list_of(&mut self, args: &mut Arguments<'_>, index: usize) -> Result<u8> {
+        let e = args.at(index)?;
+        let value = args.value(self, index)?;
         let mut scalars = Vec::new();
         self.flatten(&value, e.span, &mut scalars)?;
         let mut slots = Vec::new();
@@ -435,7 +441,7 @@ impl Lowering<'_> {
                 if valid {
                     self.set_valid(*h, span);
                 } else {
-                    self.emit(StmtKind::SetInvalid(*h), span);
+                    self.set_invalid(*h, span);
                 }
                 Ok(())
             }
@@ -681,193 +687,4 @@ impl Lowering<'_> {
 
 fn place_value(place: &Place) -> Value {
     Value::Loc(Loc::Place(place.clone()))
-}
-
-/// The arguments of an extern call that is being lowered.
-pub(crate) struct Arguments<'a> {
-    pub(crate) call: &'a hir::Call,
-    pub(crate) args: Vec<ExternArg>,
-    /// Temporaries to copy to their targets after the call.
-    outs: Vec<(Target, SlotId)>,
-    /// Values of arguments that the source names before their turn in the declaration.
-    early: Vec<Option<Value>>,
-}
-
-impl<'a> Arguments<'a> {
-    pub(crate) fn new(lowering: &mut Lowering<'_>, call: &'a hir::Call) -> Result<Arguments<'a>> {
-        let mut early: Vec<Option<Value>> = call.args.iter().map(|_| None).collect();
-        let in_order = call.args.is_sorted_by_key(|a| a.turn);
-        if !in_order && call.args.iter().any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e))) {
-            let mut order: Vec<usize> = (0..call.args.len()).collect();
-            order.sort_by_key(|i| call.args[*i].turn);
-            for i in order {
-                let hir::Arg { direction: hir::Direction::None | hir::Direction::In, value: Some(e), .. } =
-                    &call.args[i]
-                else {
-                    continue;
-                };
-                if matches!(e.kind, hir::ExprKind::Int(_) | hir::ExprKind::String(_) | hir::ExprKind::EnumMember(..)) {
-                    continue;
-                }
-                let value = lowering.value(e)?;
-                early[i] = Some(lowering.freeze_value(value, e.span)?);
-            }
-        }
-        Ok(Arguments { call, args: Vec::new(), outs: Vec::new(), early })
-    }
-
-    /// Returns an argument. If it is missing, that is reported with the statement.
-    pub(crate) fn at(&self, index: usize) -> Result<&'a hir::Expr> {
-        self.call.args.get(index).and_then(|a| a.value.as_ref()).ok_or(Reported)
-    }
-
-    /// Reports an argument that is not a number; the declarations of these externs accept any type.
-    fn check_number(&self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let e = self.at(index)?;
-        match lowering.scalar_type(&e.ty) {
-            Some(Type::Bits(_)) => Ok(()),
-            _ => {
-                let name = lowering.type_name(&e.ty);
-                Err(lowering.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
-            }
-        }
-    }
-
-    pub(crate) fn number(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        self.check_number(lowering, index)?;
-        self.input(lowering, index)
-    }
-
-    /// Lowers all arguments by the function's description, for functions whose parameters are those of their
-    /// declaration. A result is one more out parameter at the end.
-    fn described(
-        &mut self,
-        lowering: &mut Lowering<'_>,
-        function: &ExternFn,
-        ty: Option<&hir::Type>,
-    ) -> Result<Option<Value>> {
-        let shapes = function.info().params.unwrap_or_default();
-        let declared = match shapes.split_last() {
-            Some((ParamShape::Out(_), others)) if others.len() == self.call.args.len() => others,
-            _ => shapes,
-        };
-        for (index, shape) in declared.iter().enumerate() {
-            if let ParamShape::In(TypeRule::Bits)
-            | ParamShape::Out(TypeRule::Bits)
-            | ParamShape::InOut(TypeRule::Bits) = shape
-            {
-                self.check_number(lowering, index)?;
-            }
-            match shape {
-                ParamShape::In(_) => self.input(lowering, index)?,
-                ParamShape::List => self.list(lowering, index)?,
-                ParamShape::Out(_) => self.output(lowering, index)?,
-                ParamShape::InOut(_) => self.in_out(lowering, index)?,
-            }
-        }
-        if declared.len() == shapes.len() { Ok(None) } else { self.result(lowering, ty) }
-    }
-
-    /// Adds a temporary for the result as the last argument, if there is a result.
-    pub(crate) fn result(&mut self, lowering: &mut Lowering<'_>, ty: Option<&hir::Type>) -> Result<Option<Value>> {
-        let Some(ty) = ty.filter(|ty| **ty != hir::Type::Void) else { return Ok(None) };
-        let span = self.call.span;
-        let Some(scalar) = lowering.scalar_type(ty) else {
-            return Err(lowering.unsupported(span, "an extern's result that is no scalar"));
-        };
-        let slot = lowering.temp(scalar, span);
-        self.args.push(ExternArg::Out(slot));
-        Ok(Some(Value::Loc(Loc::Place(Place::Scalar(slot)))))
-    }
-
-    /// Returns whether an argument after `index` has effects.
-    fn effects_behind(&self, lowering: &Lowering<'_>, index: usize) -> bool {
-        self.call.args.iter().skip(index + 1).any(|a| a.value.as_ref().is_some_and(|e| lowering.has_effects(e)))
-    }
-
-    pub(crate) fn input(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let e = self.at(index)?;
-        let value = match self.early.get_mut(index).and_then(Option::take) {
-            Some(value) => {
-                let mut scalars = Vec::new();
-                lowering.flatten(&value, e.span, &mut scalars)?;
-                scalars.pop().ok_or(Reported)?
-            }
-            None => {
-                let value = lowering.scalar(e)?;
-                if self.effects_behind(lowering, index) { lowering.freeze(value) } else { value }
-            }
-        };
-        self.args.push(ExternArg::In(value));
-        Ok(())
-    }
-
-    pub(crate) fn list(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let e = self.at(index)?;
-        let value = match self.early.get_mut(index).and_then(Option::take) {
-            Some(value) => value,
-            None => {
-                let value = lowering.value(e)?;
-                if self.effects_behind(lowering, index) { lowering.freeze_value(value, e.span)? } else { value }
-            }
-        };
-        let mut scalars = Vec::new();
-        lowering.flatten(&value, e.span, &mut scalars)?;
-        self.args.push(ExternArg::List(scalars));
-        Ok(())
-    }
-
-    /// Adds every scalar of a struct or header as a separate argument.
-    fn inputs(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        self.list(lowering, index)?;
-        if let Some(ExternArg::List(scalars)) = self.args.pop() {
-            self.args.extend(scalars.into_iter().map(ExternArg::In));
-        }
-        Ok(())
-    }
-
-    /// Adds the slot for a result.
-    fn output(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let Some(e) = self.call.args.get(index).and_then(|a| a.value.as_ref()) else {
-            return Err(lowering.unsupported(self.call.span, "an omitted out argument of an extern"));
-        };
-        let slot = self.output_slot(lowering, e)?;
-        self.args.push(ExternArg::Out(slot));
-        Ok(())
-    }
-
-    fn in_out(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<()> {
-        let e = self.at(index)?;
-        let slot = self.output_slot(lowering, e)?;
-        self.args.push(ExternArg::InOut(slot));
-        Ok(())
-    }
-
-    /// Returns the slot of an out argument, or a temporary with its value (an extern may leave it unchanged).
-    fn output_slot(&mut self, lowering: &mut Lowering<'_>, e: &hir::Expr) -> Result<SlotId> {
-        let target = lowering.target(e)?;
-        if let Some(Place::Scalar(slot)) = target.whole_place() {
-            return Ok(*slot);
-        }
-        let Target { loc, slice } = target;
-        let target = Target { loc: lowering.freeze_loc(loc), slice };
-        let ty = match (slice, first_place(&target.loc)) {
-            (Some((hi, lo)), _) => Type::Bits(hi - lo + 1),
-            (None, Some(Place::Scalar(slot))) => lowering.slots[slot.index()].ty,
-            _ => return Err(lowering.unsupported(e.span, "an extern's result that is no scalar")),
-        };
-        let slot = lowering.temp(ty, e.span);
-        let value = lowering.target_value(&target, e.span)?;
-        lowering.store_loc(&Loc::Place(Place::Scalar(slot)), value, e.span)?;
-        self.outs.push((target, slot));
-        Ok(slot)
-    }
-
-    pub(crate) fn finish(self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
-        lowering.emit(StmtKind::Extern(ExternCall { function, args: self.args, span }), span);
-        for (target, slot) in self.outs {
-            lowering.store(&target, Value::Loc(Loc::Place(Place::Scalar(slot))), span)?;
-        }
-        Ok(())
-    }
 }

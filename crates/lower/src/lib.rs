@@ -2,11 +2,13 @@
 //! makes copy-in/copy-out and the order of evaluation explicit.
 //!
 //! Modules: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining), `access` (what
-//! a body reads and writes outside itself), `externs`, `records`, `parser`, `table`, `program` (the package), `ids` (P4Runtime
-//! ids).
+//! a body reads and writes outside itself), `externs`, `arguments` (of externs), `records`, `parser`, `table`, `program` (the
+//! package), `declarations` (of the architecture), `ids` (P4Runtime ids).
 
 mod access;
+mod arguments;
 mod call;
+mod declarations;
 mod expr;
 mod externs;
 mod ids;
@@ -128,6 +130,8 @@ struct Lowering<'p> {
     /// By header: its type, and the places of its members (a struct member is one place).
     header_types: Vec<hir::StructId>,
     header_places: Vec<Rc<[Place]>>,
+    /// By union: its type.
+    union_types: Vec<hir::StructId>,
     stacks: Vec<Stack>,
     unions: Vec<Union>,
     actions: Vec<Action>,
@@ -192,6 +196,7 @@ impl<'p> Lowering<'p> {
             headers: Vec::new(),
             header_types: Vec::new(),
             header_places: Vec::new(),
+            union_types: Vec::new(),
             stacks: Vec::new(),
             unions: Vec::new(),
             actions: Vec::new(),

@@ -121,9 +121,9 @@ impl Lowering<'_> {
             };
             let transition = match &state.transition {
                 hir::Transition::Goto(target) => Transition::Goto(next(*target)),
-                hir::Transition::Select { keys, cases, .. } => {
+                hir::Transition::Select { keys, cases, span } => {
                     // A failure has been reported already.
-                    self.select(keys, cases, next).unwrap_or(Transition::Goto(Next::Reject))
+                    self.select(keys, cases, *span, next).unwrap_or(Transition::Goto(Next::Reject))
                 }
             };
             self.switch_state(transition, 0);
@@ -170,6 +170,7 @@ impl Lowering<'_> {
         &mut self,
         keys: &[hir::Expr],
         cases: &[hir::SelectCase],
+        span: Span,
         next: impl Fn(hir::StateRef) -> Next,
     ) -> Result<Transition> {
         let mut lowered: Vec<Expr> = Vec::new();
@@ -226,7 +227,26 @@ impl Lowering<'_> {
             }
             lowered_cases.push(SelectCase { sets, target: next(case.target), span: case.span });
         }
+        let complete = lowered_cases.iter().any(|c| c.sets.iter().all(|set| matches!(set, KeySet::Any)));
+        if !complete && let Some(target) = self.no_match(span) {
+            lowered_cases.push(SelectCase { sets: vec![KeySet::Any; total], target, span });
+        }
         Ok(Transition::Select { keys, cases: lowered_cases })
+    }
+
+    /// The state in which a `select` without a matching case ends (P4-16 13.6). BMv2's `simple_switch` ignores such packets'
+    /// error, and so does v1model here.
+    fn no_match(&mut self, span: Span) -> Option<Next> {
+        if !self.is_psa() {
+            return None;
+        }
+        let error = self.program.errors.iter().position(|e| e == "NoMatch")?;
+        let name = format!("{}$no_match", self.states[self.state].name);
+        let state = self.new_state(name, span);
+        let error = Expr::constant(error, Type::Bits(16), span);
+        let kind = StmtKind::Verify(Expr::boolean(false, span), error);
+        self.states[state].body = vec![Stmt { kind, span }];
+        Some(Next::State(StateId(state as u32)))
     }
 
     /// Tests in separate states whether the keys are a member of a value set.

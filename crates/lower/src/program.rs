@@ -3,9 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hopwright_sema::architecture::{Architecture, BlockRole, ParamRole};
+use hopwright_sema::architecture::{self, Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
 use hopwright_source::SourceMap;
+use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::storage::{Loc, Place, Purpose};
 use crate::{Binding, Exit, Lowering, Reported, Result};
@@ -33,8 +34,9 @@ impl Lowering<'_> {
         let main = &program.main;
         let architecture = program.architecture().filter(|a| a.takes(main.blocks.len()));
         let Some(architecture) = architecture else {
-            return Err(self.unsupported(main.span, format!("the package `{}`", main.type_name)));
+            return Err(self.unknown_package());
         };
+        self.check_declarations(architecture)?;
         self.count_applications();
         self.objects();
         self.value_sets();
@@ -81,6 +83,19 @@ impl Lowering<'_> {
             packet_out,
         };
         Ok(self.assemble(parts, sources))
+    }
+
+    fn unknown_package(&mut self) -> Reported {
+        let main = &self.program.main;
+        let known: Vec<String> = architecture::ALL.iter().map(|a| format!("`{}` ({})", a.package, a.include)).collect();
+        let blocks = match self.program.architecture() {
+            Some(_) => format!(" with {} blocks", main.blocks.len()),
+            None => String::new(),
+        };
+        let message = format!("the package `{}`{blocks} is not supported yet", main.type_name);
+        let known = format!("packages that are: {}", known.join(", "));
+        self.diagnostics.push(Diagnostic::error("E0501", message).at(main.span, "").note(known));
+        Reported
     }
 
     /// Makes the pipeline of its lowered blocks and of the storage, tables and objects that they use.

@@ -207,8 +207,7 @@ impl Lowering<'_> {
                 return Ok(Some(Value::Scalar(self.freeze(now))));
             }
             "set_state" => {
-                let args = Arguments::new(self, call)?;
-                let state = self.scalar(args.at(0)?)?;
+                let state = Arguments::new(self, call)?.scalar(self, 0)?;
                 self.emit(StmtKind::Assign(sum, state), span);
             }
             _ => return Err(self.unsupported(span, format!("the method `{name}`"))),

@@ -135,6 +135,7 @@ impl Lowering<'_> {
     fn alloc_union(&mut self, ty: hir::StructId, name: &str, span: Span) -> Result<Place> {
         let id = UnionId(self.unions.len() as u32);
         self.unions.push(Union { name: name.to_string(), members: Vec::new(), span });
+        self.union_types.push(ty);
         let program = self.program;
         let mut members = Vec::new();
         for f in &program[ty].fields {
@@ -307,6 +308,20 @@ impl Lowering<'_> {
             Place::Stack(s) => Some(self.stacks[s.index()].next_index),
             Place::Unions(stack) => Some(stack.next),
             _ => None,
+        }
+    }
+
+    /// Returns the type of a header, header union, or stack of these; `void` for other places.
+    pub(crate) fn headers_type(&self, place: &Place) -> hir::Type {
+        match place {
+            Place::Header(h) => hir::Type::Header(self.header_types[h.index()]),
+            Place::Union(u) => hir::Type::Union(self.union_types[u.index()]),
+            Place::Stack(_) | Place::Unions(_) => {
+                let elements = self.elements(place);
+                let element = elements.first().map_or(hir::Type::Void, |e| self.headers_type(e));
+                hir::Type::Stack(Rc::new(element), elements.len() as u32)
+            }
+            Place::Scalar(_) | Place::Struct(_) => hir::Type::Void,
         }
     }
 

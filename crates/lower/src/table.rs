@@ -118,7 +118,9 @@ impl Lowering<'_> {
             if kind.form() == MatchForm::Prefix && keys.iter().any(|k: &Key| k.kind.form() == MatchForm::Prefix) {
                 return Err(self.refuse(span, "E0455", "a table has at most one lpm key; this is its second".into()));
             }
-            let expr = if self.has_effects(&key.expr) {
+            // A key keeps its value despite the effects of later ones.
+            let effects = table.keys[index..].iter().any(|k| self.has_effects(&k.expr));
+            let expr = if effects {
                 let Some(ty) = self.scalar_type(&key.expr.ty) else {
                     return Err(self.unsupported(span, "a key that is no scalar"));
                 };

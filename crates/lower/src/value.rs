@@ -146,14 +146,12 @@ impl Lowering<'_> {
                 let copies: Result<Vec<Place>> = places.iter().map(|p| self.like(Some(p), span)).collect();
                 Place::Struct(copies?.into())
             }
-            Some(Place::Header(h)) => {
-                let ty = hopwright_sema::hir::Type::Header(self.header_types[h.index()]);
+            Some(place) => {
+                let ty = self.headers_type(place);
                 let name = format!("{}.$tmp", self.scope);
                 self.alloc(&ty, &name, crate::storage::Purpose::Local, span)?
             }
-            Some(Place::Union(_) | Place::Stack(_) | Place::Unions(_)) | None => {
-                return Err(self.unsupported(span, "a temporary copy of a stack or header union"));
-            }
+            None => return Err(self.unsupported(span, "a temporary copy of this value")),
         })
     }
 
@@ -379,6 +377,9 @@ impl Lowering<'_> {
     /// Copies between places of the same type.
     fn copy(&mut self, to: &Place, from: &Place, span: Span) -> Result<()> {
         if to == from {
+            if let Place::Header(h) = to {
+                self.invalidate_siblings(*h, span);
+            }
             return Ok(());
         }
         match (to, from) {
@@ -392,16 +393,8 @@ impl Lowering<'_> {
                 }
             }
             (Place::Header(t), Place::Header(f)) => {
-                let siblings = self.siblings(*t);
                 self.emit(StmtKind::CopyHeader { dst: *t, src: *f }, span);
-                if !siblings.is_empty() {
-                    let cond = self.slot_expr(self.headers[t.index()].valid, span);
-                    let then = self.nested(|this| {
-                        siblings.iter().for_each(|&s| this.emit(StmtKind::SetInvalid(s), span));
-                        Ok(())
-                    })?;
-                    self.emit(StmtKind::If { cond, then, otherwise: Vec::new() }, span);
-                }
+                self.invalidate_siblings(*t, span);
             }
             (Place::Header(t), Place::Struct(fs)) => {
                 let members: Vec<Value> = fs.iter().map(|f| Value::Loc(Loc::Place(f.clone()))).collect();
@@ -456,7 +449,7 @@ impl Lowering<'_> {
                     self.zero(p, span)?;
                 }
             }
-            Place::Header(h) => self.emit(StmtKind::SetInvalid(*h), span),
+            Place::Header(h) => self.set_invalid(*h, span),
             Place::Union(_) | Place::Stack(_) | Place::Unions(_) => {
                 let mut headers = Vec::new();
                 self.headers_in(place, &mut headers);
@@ -481,10 +474,22 @@ impl Lowering<'_> {
 
     /// Makes a header valid and the other members of its union invalid.
     pub(crate) fn set_valid(&mut self, header: HeaderId, span: Span) {
+        self.invalidate_siblings(header, span);
+        self.emit(StmtKind::SetValid(header), span);
+    }
+
+    /// Makes a header invalid. That makes the union that it is a member of invalid (P4-16 8.20).
+    pub(crate) fn set_invalid(&mut self, header: HeaderId, span: Span) {
+        self.emit(StmtKind::SetInvalid(header), span);
+        self.invalidate_siblings(header, span);
+    }
+
+    /// Makes the other members of a header's union invalid: only the member that was assigned last can be valid, and no
+    /// member is if that one is invalid (P4-16 8.20).
+    fn invalidate_siblings(&mut self, header: HeaderId, span: Span) {
         for sibling in self.siblings(header) {
             self.emit(StmtKind::SetInvalid(sibling), span);
         }
-        self.emit(StmtKind::SetValid(header), span);
     }
 
     /// Returns whether a header or a header union is valid.

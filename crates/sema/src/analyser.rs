@@ -459,6 +459,7 @@ impl<'a> Analyser<'a> {
                 self.error("E0308", a.span, "`@name` takes a string", "not a string that is known here");
             }
         }
+        self.distinct_annotations(annotations);
         annotations
             .iter()
             .map(|a| hir::Annotation {
@@ -468,6 +469,32 @@ impl<'a> Analyser<'a> {
                 span: a.span,
             })
             .collect()
+    }
+
+    /// Reports annotations that exclude each other (P4-16 20, 20.2.1, 20.3.3.1): two of one name of which one is structured, two
+    /// names, a name of what is hidden; and keys that are there twice.
+    fn distinct_annotations(&mut self, annotations: &'a [ast::Annotation]) {
+        use ast::AnnotationBody::{Exprs, KeyValues};
+        let structured = |a: &ast::Annotation| matches!(a.body, Exprs(_) | KeyValues(_));
+        let names = |a: &ast::Annotation| matches!(a.name.as_str(), "name" | "hidden");
+        for (i, a) in annotations.iter().enumerate() {
+            let other = annotations[..i]
+                .iter()
+                .find(|b| names(a) && names(b) || a.name.name == b.name.name && (structured(a) || structured(b)));
+            if let Some(other) = other {
+                self.report(
+                    Diagnostic::error("E0201", format!("`@{}` cannot stand beside `@{}`", a.name, other.name))
+                        .at(a.span, "the second")
+                        .related(other.span, "the first"),
+                );
+            }
+            let KeyValues(pairs) = &a.body else { continue };
+            for (i, pair) in pairs.iter().enumerate() {
+                if let Some(first) = pairs[..i].iter().find(|p| p.name.name == pair.name.name) {
+                    self.duplicate(pair.name.as_str(), pair.name.span, first.name.span);
+                }
+            }
+        }
     }
 
     fn annotation_args(&mut self, a: &'a ast::Annotation) -> Vec<hir::AnnotationArg> {

@@ -358,6 +358,10 @@ impl<'a> Analyser<'a> {
     pub(crate) fn check_writable(&mut self, t: &Typed) -> bool {
         match &t.place {
             Place::Writable => true,
+            Place::RunTimeBits => {
+                self.unsupported(t.span(), "changing bits at a run-time position, except by an assignment, is");
+                false
+            }
             Place::ReadOnly(why, declared) => {
                 let mut d = Diagnostic::error("E0305", "this cannot be changed").at(t.span(), (*why).to_string());
                 if let Some(at) = declared {

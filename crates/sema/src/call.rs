@@ -290,6 +290,10 @@ impl<'a> Analyser<'a> {
         };
         match checked.args.first().and_then(|a| a.as_ref()?.value.clone()) {
             Some(Value::Bool(true) | Value::Opaque) => Some(self.constant(Value::Bool(true), &Ty::Bool, span)),
+            None => {
+                self.not_constant(checked.args.first().and_then(|a| a.as_ref()).map_or(span, Typed::span));
+                None
+            }
             _ => {
                 let text =
                     message.map_or("static assertion failed".to_string(), |m| format!("static assertion failed: {m}"));
@@ -570,6 +574,11 @@ impl<'a> Analyser<'a> {
             let callee = Callee::ParameterMethod(var, name.to_string());
             return Some(self.extern_call(callee, &sig, &types, checked, span));
         }
+        let parses = &*ext == "packet_in" && matches!(name.as_str(), "extract" | "advance");
+        if parses && !matches!(self.context.body, Body::Parser | Body::Function) {
+            self.error("E0310", span, format!("`{name}` is available only in parsers"), "not in a parser");
+            return None;
+        }
         match (&*ext, name.as_str()) {
             ("packet_in", "extract") => {
                 let at = checked.args[0].as_ref().map_or(span, Typed::span);
@@ -744,9 +753,9 @@ impl<'a> Analyser<'a> {
                 }
                 let n = match &n.value {
                     Some(Value::Int(i)) => match i.to_u32() {
-                        Some(_) => self.cast(n, &Ty::Bits(32), arg.span),
-                        None => {
-                            self.error("E0402", arg.span, format!("{i} is out of range"), "must not be negative");
+                        Some(1..) => self.cast(n, &Ty::Bits(32), arg.span),
+                        _ => {
+                            self.error("E0402", arg.span, format!("{i} is out of range"), "must be above zero");
                             return None;
                         }
                     },

@@ -193,6 +193,19 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// Refuses parsers, controls and packages as parameters of what runs (P4-16 7.2.12).
+    pub(crate) fn run_time(&mut self, p: &ParamSig) {
+        if matches!(p.ty, Ty::Block(..) | Ty::Package(..)) {
+            let shown = self.show(&p.ty);
+            self.error(
+                "E0308",
+                p.span,
+                format!("a parameter cannot have the type `{shown}` here"),
+                "only constructors take parsers, controls and packages",
+            );
+        }
+    }
+
     /// Declares type parameters in the innermost scope.
     fn type_params(&mut self, names: &'a [ast::Ident]) -> (Vec<u32>, Vec<Arc<str>>) {
         let mut ids = Vec::new();
@@ -299,6 +312,11 @@ impl<'a> Analyser<'a> {
                 }
                 Some(Rc::new(t))
             });
+            let optional = ast::find_annotation(&p.annotations, "optional").is_some();
+            if let Some(default) = p.default.as_ref().filter(|_| optional) {
+                let message = format!("the optional parameter `{}` cannot have a default value", p.name);
+                self.error("E0317", default.span, message, "what is implemented elsewhere decides");
+            }
             out.push(ParamSig {
                 name: p.name.name.clone(),
                 renamed: self.annotation_text(&p.annotations, "name"),
@@ -306,7 +324,7 @@ impl<'a> Analyser<'a> {
                 direction,
                 ty: if ty == Ty::Void { Ty::Err } else { ty },
                 default,
-                optional: ast::find_annotation(&p.annotations, "optional").is_some(),
+                optional,
                 span: p.name.span,
             });
         }
@@ -342,6 +360,7 @@ impl<'a> Analyser<'a> {
         let sig = self.signature(&f.sig.name, &f.sig.type_params, &f.sig.params, Some(&f.sig.ret), &d.annotations);
         for p in &sig.params {
             self.not_optional(p);
+            self.run_time(p);
         }
         let order = self.order;
         let id = if sig.type_params.is_empty() && !sig.params.iter().any(ParamSig::is_known) {
@@ -633,7 +652,21 @@ impl<'a> Analyser<'a> {
                     BigInt::from(i)
                 }
                 (Some(ty), Some(v)) => {
-                    let t = self.expr_to(v, ty);
+                    let t = self.expr(v, Some(ty));
+                    if let (Ty::InfInt, Some(Value::Int(i))) = (&t.ty, &t.value)
+                        && !ty.is_err()
+                        && consteval::wrap(i, ty) != *i
+                    {
+                        let shown = self.show(ty);
+                        self.error(
+                            "E0402",
+                            v.span,
+                            format!("{i} does not fit `{shown}`"),
+                            "the enum's underlying type",
+                        );
+                        continue;
+                    }
+                    let t = self.coerce(t, ty);
                     match t.value {
                         Some(Value::Int(i)) => consteval::wrap(&i, ty),
                         _ if t.is_err() => BigInt::ZERO,
@@ -762,6 +795,7 @@ impl<'a> Analyser<'a> {
         if decl.is_some() {
             for p in &apply.params {
                 self.not_optional(p);
+                self.run_time(p);
             }
         }
         self.defs.blocks.push(BlockDef {

@@ -269,7 +269,7 @@ impl<'a> Analyser<'a> {
     }
 
     fn index(&mut self, base: &'a ast::Expr, index: &'a ast::Expr, span: Span) -> Typed {
-        let b = self.expr(base, None);
+        let mut b = self.expr(base, None);
         let i = self.expr(index, None);
         if b.is_err() || i.is_err() {
             return Typed::error(span);
@@ -279,6 +279,9 @@ impl<'a> Analyser<'a> {
             let shown = self.show(&i.ty);
             self.error("E0300", index.span, format!("an index must be an integer, not `{shown}`"), "not an integer");
             return Typed::error(span);
+        }
+        if matches!(b.ty, Ty::Tuple(_)) && b.place == Place::Writable {
+            b.place = Place::ReadOnly("an element of a tuple cannot be assigned on its own", None);
         }
         let known = match &i.value {
             Some(Value::Int(v)) => Some(v.clone()),
@@ -520,13 +523,14 @@ impl<'a> Analyser<'a> {
             self.error("E0301", lo.span, format!("a bit position must be unsigned, not `{shown}`"), "not a `bit<W>`");
             return Typed::error(span);
         }
-        // As a value: shift down and keep the low bits. It is not a left-value.
+        // As a value: shift down and keep the low bits.
         let effects = b.effects || l.effects;
+        let place = if b.place == Place::Writable { Place::RunTimeBits } else { b.place.clone() };
         let unsigned = self.cast(b, &Ty::Bits(have), span);
         let kind = hir::ExprKind::Binary(hir::BinaryOp::Shr, Box::new(unsigned.hir), Box::new(l.hir));
         let shifted = self.computed(kind, Ty::Bits(have), span, effects);
         let mut t = self.cast(shifted, &Ty::Bits(w), span);
-        t.place = Place::ReadOnly("bits at a position known only at run time", None);
+        t.place = place;
         t
     }
 
@@ -609,7 +613,10 @@ impl<'a> Analyser<'a> {
                         return self.constant(Value::Int(n.into()), &Ty::Bits(32), span);
                     }
                     "next" => (hir::ExprKind::StackNext(boxed), (*element).clone(), place),
-                    "last" => (hir::ExprKind::StackLast(boxed), (*element).clone(), place),
+                    "last" => {
+                        let place = Place::ReadOnly("`last` can only be read, unlike `next`", None);
+                        (hir::ExprKind::StackLast(boxed), (*element).clone(), place)
+                    }
                     "lastIndex" => (hir::ExprKind::StackLastIndex(boxed), Ty::Bits(32), Place::None),
                     _ => {
                         let known = ["size", "next", "last", "lastIndex"];

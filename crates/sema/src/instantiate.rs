@@ -520,17 +520,21 @@ impl<'a> Analyser<'a> {
         let mut data = None;
         for p in &sig.params {
             self.not_optional(p);
+            self.run_time(p);
             if p.direction == Direction::None {
                 let inner = self.defs.underlying(&self.defs.strip_newtype(&p.ty));
                 // Controls can give structs and headers; lowering refuses them in tables.
                 let given = matches!(inner, Ty::Struct(..));
-                if inner.width().is_none() && !given && !matches!(inner, Ty::Bool | Ty::Err | Ty::Param(_)) {
+                if inner.width().is_none()
+                    && !given
+                    && !matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Err | Ty::Param(_))
+                {
                     let shown = self.show(&p.ty);
                     self.error(
                         "E0308",
                         p.span,
                         format!("action data cannot have type `{shown}`"),
-                        "only numbers, booleans and enums with an underlying type",
+                        "only numbers, booleans and enums",
                     );
                 }
             }

@@ -17,6 +17,7 @@ mod instantiate;
 mod match_kinds;
 mod ops;
 pub mod reached;
+mod run_time_bits;
 mod scope;
 mod states;
 mod stmt;

@@ -267,6 +267,7 @@ impl<'a> Analyser<'a> {
         if l.is_err() || r.is_err() {
             return Typed::error(span);
         }
+        let known = l.value.is_some() && r.value.is_some();
         let comparable = !l.ty.any(&mut |t| {
             matches!(
                 t,
@@ -277,10 +278,9 @@ impl<'a> Analyser<'a> {
                     | Ty::ApplyResult(_)
                     | Ty::InvalidLit
                     | Ty::DotsLit
-                    | Ty::MatchKind
                     | Ty::List(_)
                     | Ty::Param(_)
-            )
+            ) || *t == Ty::MatchKind && !known
         });
         if !comparable {
             return self.operands(op, &l, &r, span);

@@ -31,6 +31,10 @@ impl<'a> Analyser<'a> {
                 self.duplicate(name, s.name.span, first);
                 continue;
             }
+            if let Some(local) = self.scopes.last().and_then(|scope| scope.symbols.get(&s.name.name)) {
+                let first = local.span;
+                self.duplicate(name, s.name.span, first);
+            }
             names.insert(s.name.name.clone(), (StateRef::State(i), s.name.span));
         }
         if !names.contains_key("start") {

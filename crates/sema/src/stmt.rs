@@ -162,7 +162,13 @@ impl<'a> Analyser<'a> {
         let hint = Some(&t.ty).filter(|ty| !ty.is_err()).cloned();
         let shift = matches!(op, Some(ast::BinaryOp::Shl | ast::BinaryOp::Shr));
         let v = self.expr(value, hint.as_ref().filter(|_| !shift));
-        if t.is_err() || v.is_err() || !self.check_writable(&t) {
+        if t.is_err() || v.is_err() {
+            return None;
+        }
+        if t.place == Place::RunTimeBits {
+            return self.assign_bits(t, op, v, span);
+        }
+        if !self.check_writable(&t) {
             return None;
         }
         let ty = t.ty.clone();
@@ -194,7 +200,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Replaces the indexes in a left-value by variables; `out` gets the declarations in order of evaluation.
-    fn hoist_indexes(&mut self, place: &mut hir::Expr, out: &mut Vec<hir::Stmt>) {
+    pub(crate) fn hoist_indexes(&mut self, place: &mut hir::Expr, out: &mut Vec<hir::Stmt>) {
         match &mut place.kind {
             hir::ExprKind::Field(base, _)
             | hir::ExprKind::Slice(base, ..)

@@ -104,8 +104,8 @@ impl<'a> Analyser<'a> {
                             listed.broken.insert(a.action.path.name.name.clone());
                         }
                         if let Some(l) = l {
-                            if let Some(o) = listed.get(l.action.id) {
-                                let at = o.span;
+                            let same = listed.list.iter().find(|o| o.action.sig.name == l.action.sig.name);
+                            if let Some(at) = listed.get(l.action.id).or(same).map(|o| o.span) {
                                 self.duplicate(a.action.path.name.as_str(), a.action.span, at);
                                 continue;
                             }
@@ -121,6 +121,15 @@ impl<'a> Analyser<'a> {
                 format!("table `{}` has no `actions`", table.name),
                 "every table lists its actions",
             ),
+        }
+        if let (Some(default), Some(actions)) = (find("default_action"), find("actions"))
+            && actions.span.start > default.span.start
+        {
+            self.report(
+                Diagnostic::error("E0311", "`default_action` stands after `actions`")
+                    .at(default.name.span, "the default action is one of the list")
+                    .related(actions.name.span, "the actions"),
+            );
         }
         let default = find("default_action").map(|p| (p.is_const, self.default_action(p, &listed)));
         let mut out = hir::Table {

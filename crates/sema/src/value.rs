@@ -48,6 +48,8 @@ pub(crate) enum Place {
     /// Not a left-value at all.
     None,
     Writable,
+    /// Bits of a left-value from a position that is known only at run time: they can be assigned to.
+    RunTimeBits,
     /// A left-value that must not change, and why.
     ReadOnly(&'static str, Option<Span>),
 }

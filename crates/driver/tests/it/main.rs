@@ -1,5 +1,6 @@
 //! Integration tests of `hopwright-driver`, in one program.
 
 mod accepted;
+mod architecture_files;
 mod first_hour;
 mod warnings;

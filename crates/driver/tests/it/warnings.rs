@@ -142,6 +142,36 @@ fn headers_made_and_taken_away() {
 }
 
 #[test]
+fn fields_assigned_before_their_header_becomes_valid() {
+    assert_eq!(apply("hdr.udp.src = 0x55; hdr.udp.setValid();"), ["W0020 hdr.udp.src"]);
+    assert_eq!(apply("hdr.udp.src[7:0] = 0x55; meta.x = 1; hdr.udp.setValid();"), ["W0020 hdr.udp.src"]);
+    assert_eq!(apply("hdr.udp.src = 1; if (std.ingress_port == 1) { hdr.udp.setValid(); }"), ["W0020 hdr.udp.src"]);
+    let set = "action set(inout udp_t u) { u.dst = 7; }";
+    assert_eq!(with(set, "set(hdr.udp); hdr.udp.setValid();"), ["W0020 u.dst"]);
+    assert_eq!(
+        apply("hdr.udp.src = 1; hdr.udp.dst = 2; hdr.udp.setValid();"),
+        ["W0020 hdr.udp.src", "W0020 hdr.udp.dst"]
+    );
+    // Nothing is lost.
+    assert_eq!(apply("hdr.udp.setValid(); hdr.udp.src = 0x55;"), NONE);
+    assert_eq!(apply("hdr.ethernet.src = 0x55; hdr.ethernet.setValid();"), NONE);
+    assert_eq!(apply("if (hdr.udp.isValid()) { hdr.udp.src = 1; } hdr.udp.setValid(); hdr.udp.src = 2;"), NONE);
+    assert_eq!(apply("hdr.udp.src = 1; hdr.udp = { 1, 2 }; hdr.udp.setValid();"), NONE);
+    // Said once where it is lost on all paths.
+    assert_eq!(apply("udp_t u; u.src = 7; u.dst = 8; u.setValid(); hdr.udp = u;"), ["W0020 u.src", "W0020 u.dst"]);
+}
+
+#[test]
+fn the_place_of_a_variable_is_told_as_it_is() {
+    let text = program(USUAL, "action set(out bit<8> v) { }", "bit<8> v = 1; set(v); meta.x = v;");
+    let shown = compile_text("test.p4", &text, &Options::default(), true).report(false);
+    assert!(
+        shown.contains("W0021") && shown.contains("declared here") && !shown.contains("without a value"),
+        "{shown}"
+    );
+}
+
+#[test]
 fn stacks_know_how_far_they_are_filled() {
     let states = "
         state start { packet.extract(hdr.ethernet); transition select(hdr.ethernet.type) { 1: one; 2: label; default: accept; } }

@@ -3,17 +3,34 @@
 use std::time::Instant;
 
 use hopwright_dataplane::BuildError;
-use hopwright_syntax::{Severity, render};
+use hopwright_driver::Compiled;
+use hopwright_p4runtime::p4info::{self, P4InfoError};
+use hopwright_syntax::{Diagnostic, Severity, render};
 
 use crate::cli::{CheckArgs, DiagnosticFormat};
 use crate::compile;
 use crate::failure::Failure;
+
+/// Adds an error if there is no P4Info of the program, so that control planes refuse it.
+fn refuse_uncontrollable(compiled: &mut Compiled) {
+    let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return };
+    let Err(reason) = p4info::of(typed, pipeline) else { return };
+    let mut error = Diagnostic::error("E0602", format!("no control plane can use this program: {reason}"));
+    if let P4InfoError::DuplicateName { name, .. } = &reason
+        && let Some(shared) = typed.shared_names().iter().find(|shared| shared.name == *name)
+    {
+        error = error.at(shared.second, "this one").related(shared.first, "and this one");
+    }
+    compiled.diagnostics.push(error);
+    compiled.pipeline = None;
+}
 
 /// Reports errors and warnings.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
     let mut compiled = compile::compile(&args.source, true);
     let front = started.elapsed();
+    refuse_uncontrollable(&mut compiled);
     let most = if args.max_errors == 0 { usize::MAX } else { args.max_errors };
     compiled.diagnostics = compiled.diagnostics.first_errors(most);
     let machine_readable = match args.format {

@@ -8,6 +8,10 @@ mod psa;
 mod tofino;
 mod v1model;
 
+use std::fmt::{self, Display, Formatter};
+
+use crate::hir::Type;
+
 /// What an architecture expects of a program and does with it.
 #[derive(Debug)]
 pub struct Architecture {
@@ -25,6 +29,11 @@ pub struct Architecture {
     pub pipes: usize,
     /// The type of the intrinsic metadata, such as `standard_metadata_t`.
     pub intrinsic_type: &'static str,
+    /// Members of the architecture's metadata that executors know, by type. A program that brings its own declarations may
+    /// leave members out and add others, but these have these types.
+    pub metadata: &'static [(&'static str, &'static [(&'static str, MemberType)])],
+    /// Enums without an underlying type whose members executors know by their positions.
+    pub enums: &'static [(&'static str, &'static [&'static str])],
     /// Members of the intrinsic metadata that are zero when a packet starts.
     pub intrinsic_zero: &'static [&'static str],
     /// How a program drops a packet, if by calling a function.
@@ -35,6 +44,38 @@ pub struct Architecture {
     pub restarts: &'static [&'static str],
     /// What the architecture has for names of other languages: (name, help).
     pub hints: &'static [(&'static str, &'static str)],
+}
+
+/// The type of a member of an architecture's metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberType {
+    /// `bit<W>`.
+    Bits(u32),
+    /// `bool`.
+    Bool,
+    /// `error`.
+    Error,
+}
+
+impl MemberType {
+    /// Whether it is this type.
+    pub fn is(self, ty: &Type) -> bool {
+        match self {
+            MemberType::Bits(width) => *ty == Type::Bits(width),
+            MemberType::Bool => *ty == Type::Bool,
+            MemberType::Error => *ty == Type::Error,
+        }
+    }
+}
+
+impl Display for MemberType {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            MemberType::Bits(width) => write!(f, "bit<{width}>"),
+            MemberType::Bool => f.write_str("bool"),
+            MemberType::Error => f.write_str("error"),
+        }
+    }
 }
 
 /// A block of an architecture.

@@ -1,5 +1,6 @@
 //! The Portable Switch Architecture, version 1.2.
 
+use super::MemberType::{Bits, Bool, Error};
 use super::ParamRole::{
     CloneE2eMeta, CloneI2eMeta, EgressDeparserInput, EgressHeaders, EgressInput, EgressMetadata, EgressOutput,
     EgressParserInput, Headers, IngressInput, IngressOutput, IngressParserInput, Metadata, NormalMeta, Packet,
@@ -42,6 +43,45 @@ pub(super) static PSA: Architecture = Architecture {
     by_type: &[],
     pipes: 1,
     intrinsic_type: "",
+    metadata: &[
+        ("psa_ingress_parser_input_metadata_t", &[("ingress_port", Bits(32))]),
+        ("psa_egress_parser_input_metadata_t", &[("egress_port", Bits(32))]),
+        (
+            "psa_ingress_input_metadata_t",
+            &[("ingress_port", Bits(32)), ("ingress_timestamp", Bits(64)), ("parser_error", Error)],
+        ),
+        (
+            "psa_ingress_output_metadata_t",
+            &[
+                ("class_of_service", Bits(8)),
+                ("clone", Bool),
+                ("clone_session_id", Bits(16)),
+                ("drop", Bool),
+                ("resubmit", Bool),
+                ("multicast_group", Bits(32)),
+                ("egress_port", Bits(32)),
+            ],
+        ),
+        (
+            "psa_egress_input_metadata_t",
+            &[
+                ("class_of_service", Bits(8)),
+                ("egress_port", Bits(32)),
+                ("instance", Bits(16)),
+                ("egress_timestamp", Bits(64)),
+                ("parser_error", Error),
+            ],
+        ),
+        ("psa_egress_deparser_input_metadata_t", &[("egress_port", Bits(32))]),
+        ("psa_egress_output_metadata_t", &[("clone", Bool), ("clone_session_id", Bits(16)), ("drop", Bool)]),
+    ],
+    enums: &[
+        (
+            "PSA_PacketPath_t",
+            &["NORMAL", "NORMAL_UNICAST", "NORMAL_MULTICAST", "CLONE_I2E", "CLONE_E2E", "RESUBMIT", "RECIRCULATE"],
+        ),
+        ("PSA_MeterColor_t", &["RED", "GREEN", "YELLOW"]),
+    ],
     intrinsic_zero: &[],
     drop: None,
     table_properties: &[

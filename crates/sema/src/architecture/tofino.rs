@@ -1,5 +1,6 @@
 //! The Tofino Native Architecture, of Tofino and of Tofino 2.
 
+use super::MemberType::Bits;
 use super::ParamRole::{
     EgressForDeparser, EgressForPort, EgressFromParser, EgressHeaders, EgressIntrinsic, EgressMetadata, Headers,
     IngressForDeparser, IngressForTm, IngressFromParser, IngressIntrinsic, Metadata, Packet,
@@ -30,6 +31,31 @@ pub(super) static TNA: Architecture = Architecture {
     ],
     pipes: 4,
     intrinsic_type: "",
+    metadata: &[
+        ("ingress_intrinsic_metadata_t", &[("ingress_port", Bits(9)), ("ingress_mac_tstamp", Bits(48))]),
+        ("ingress_intrinsic_metadata_from_parser_t", &[("global_tstamp", Bits(48)), ("parser_err", Bits(16))]),
+        (
+            "ingress_intrinsic_metadata_for_tm_t",
+            &[
+                ("ucast_egress_port", Bits(9)),
+                ("bypass_egress", Bits(1)),
+                ("copy_to_cpu", Bits(1)),
+                ("mcast_grp_a", Bits(16)),
+                ("mcast_grp_b", Bits(16)),
+                ("level1_exclusion_id", Bits(16)),
+                ("level2_exclusion_id", Bits(9)),
+                ("rid", Bits(16)),
+            ],
+        ),
+        (
+            "ingress_intrinsic_metadata_for_deparser_t",
+            &[("drop_ctl", Bits(3)), ("digest_type", Bits(3)), ("resubmit_type", Bits(3)), ("mtu_trunc_len", Bits(14))],
+        ),
+        ("egress_intrinsic_metadata_t", &[("egress_port", Bits(9)), ("egress_rid", Bits(16))]),
+        ("egress_intrinsic_metadata_from_parser_t", &[("global_tstamp", Bits(48)), ("parser_err", Bits(16))]),
+        ("egress_intrinsic_metadata_for_deparser_t", &[("drop_ctl", Bits(3)), ("mtu_trunc_len", Bits(14))]),
+    ],
+    enums: &[],
     intrinsic_zero: &[],
     drop: None,
     table_properties: &[

@@ -1,5 +1,6 @@
 //! v1model, the architecture of BMv2's `simple_switch`.
 
+use super::MemberType::{Bits, Error};
 use super::ParamRole::{Headers, Intrinsic, Metadata, Packet};
 use super::{Architecture, Block, BlockRole, Drop};
 
@@ -21,6 +22,28 @@ pub(super) static V1MODEL: Architecture = Architecture {
     by_type: &[],
     pipes: 1,
     intrinsic_type: "standard_metadata_t",
+    metadata: &[(
+        "standard_metadata_t",
+        &[
+            ("ingress_port", Bits(9)),
+            ("egress_spec", Bits(9)),
+            ("egress_port", Bits(9)),
+            ("instance_type", Bits(32)),
+            ("packet_length", Bits(32)),
+            ("enq_timestamp", Bits(32)),
+            ("enq_qdepth", Bits(19)),
+            ("deq_timedelta", Bits(32)),
+            ("deq_qdepth", Bits(19)),
+            ("ingress_global_timestamp", Bits(48)),
+            ("egress_global_timestamp", Bits(48)),
+            ("mcast_grp", Bits(16)),
+            ("egress_rid", Bits(16)),
+            ("checksum_error", Bits(1)),
+            ("parser_error", Error),
+            ("priority", Bits(3)),
+        ],
+    )],
+    enums: &[],
     intrinsic_zero: &["egress_spec", "mcast_grp"],
     drop: Some(Drop {
         function: "mark_to_drop",
