@@ -90,3 +90,14 @@ fn widths_of_tna() {
     let found = errors(&program("tna_paths.p4"), "tofino.p4", TOFINO.replace(from, "bit<4> drop_ctl"));
     assert!(found[0].starts_with("E0461 `drop_ctl` has the type `bit<4>`"), "{found:?}");
 }
+
+#[test]
+fn an_unknown_package_is_told_of_those_that_are_known() {
+    let text = "control proto(); package top(proto p); control c() { apply {} } top(c()) main;";
+    let shown = compile_text("test.p4", text, &Options::default(), true).report(false);
+    for part in
+        ["error[E0501]: the package `top` is not supported yet", "`V1Switch` (v1model.p4)", "`Switch` (t2na.p4)"]
+    {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+}

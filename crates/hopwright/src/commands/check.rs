@@ -14,15 +14,28 @@ use crate::failure::Failure;
 /// Adds an error if there is no P4Info of the program, so that control planes refuse it.
 fn refuse_uncontrollable(compiled: &mut Compiled) {
     let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return };
-    let Err(reason) = p4info::of(typed, pipeline) else { return };
-    let mut error = Diagnostic::error("E0602", format!("no control plane can use this program: {reason}"));
-    if let P4InfoError::DuplicateName { name, .. } = &reason
-        && let Some(shared) = typed.shared_names().iter().find(|shared| shared.name == *name)
-    {
-        error = error.at(shared.second, "this one").related(shared.first, "and this one");
+    let error = |reason: &dyn std::fmt::Display| {
+        Diagnostic::error("E0602", format!("no control plane can use this program: {reason}"))
+    };
+    let shared = typed.shared_names();
+    let mut errors: Vec<Diagnostic> = shared
+        .iter()
+        .map(|shared| {
+            let what = format!("two {}s are called `{}`", shared.kind, shared.name);
+            let error = error(&what).at(shared.second, "this one");
+            if shared.first == shared.second { error } else { error.related(shared.first, "and this one") }
+        })
+        .collect();
+    match p4info::of(typed, pipeline) {
+        Err(reason) if !matches!(reason, P4InfoError::DuplicateName { .. }) || errors.is_empty() => {
+            errors.push(error(&reason))
+        }
+        _ => {}
     }
-    compiled.diagnostics.push(error);
-    compiled.pipeline = None;
+    if !errors.is_empty() {
+        errors.into_iter().for_each(|error| compiled.diagnostics.push(error));
+        compiled.pipeline = None;
+    }
 }
 
 /// Reports errors and warnings.

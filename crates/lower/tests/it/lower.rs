@@ -1,6 +1,5 @@
 //! The semantics of P4: copies, order of evaluation, headers, control flow. Every program runs as lowered and after all
 //! passes.
-//! after all passes.
 
 use crate::programs::{PACKET, ab, bytes, compile, ingress, pipeline, run};
 use hopwright_ir::{ExprKind, StmtKind};
@@ -32,6 +31,22 @@ fn arguments_are_evaluated_from_left_to_right() {
     // a = 1: next gives 2, then a itself is 2, then next gives 3.
     assert_eq!(ab(function, "", "hdr.h.b = pair(next(hdr.h.a), hdr.h.a);"), (2, 0x22));
     assert_eq!(ab(function, "", "hdr.h.b = hdr.h.a * 16 + next(hdr.h.a);"), (2, 0x12));
+}
+
+#[test]
+fn an_inout_argument_is_saved_only_if_a_later_argument_may_change_it() {
+    let functions = "bit<8> f(inout bit<8> x, in bit<8> y) { x = x + y; return x; }
+                     bit<8> g(inout bit<8> z) { z = z + 16; return 1; }";
+    // a = 1, b = 2.
+    assert_eq!(ab(functions, "", "f(hdr.h.a, g(hdr.h.a));"), (2, 2));
+    assert_eq!(ab(functions, "", "f(hdr.h.a, g(hdr.h.b));"), (2, 18));
+    assert_eq!(ab(functions, "", "f(y = g(hdr.h.a), x = hdr.h.a);"), (18, 2));
+    let copied =
+        |body: &str| pipeline(&ingress(functions, "", body), false).slots.iter().any(|slot| slot.name.ends_with("f.x"));
+    assert!(copied("f(hdr.h.a, g(hdr.h.a));"));
+    for body in ["f(hdr.h.a, g(hdr.h.b));", "f(hdr.h.a, hdr.h.a + 1);", "f(y = g(hdr.h.a), x = hdr.h.a);"] {
+        assert!(!copied(body), "{body}");
+    }
 }
 
 #[test]
