@@ -36,4 +36,4 @@ pub use key::{KeyField, KeyLayout, KeyRun};
 pub use limbs::{from_limbs, limbs_of, push_limbs};
 pub use packet::{Packet, RunBatch, Verdict};
 pub use pause::{HeaderPlace, ORIGINAL_BYTES, Pause, PauseLayout};
-pub use runtime::{MAX_EXIT_SITES, MAX_PROFILE_POINTS, Runtime, TableHandle, ValueSetHandle};
+pub use runtime::{MAX_EXIT_SITES, MAX_PROFILE_POINTS, Runtime, SCRATCH_BYTES, TableHandle, ValueSetHandle};

@@ -17,7 +17,7 @@ pub struct Runtime {
     /// At least `CompiledPipeline::context_bytes` bytes, 16-byte aligned, owned by the worker. Holds the paused packet
     /// to resume, in the layout of [`crate::PauseLayout`].
     pub context: *mut u8,
-    /// At least 9,216 bytes owned by the worker, through which headers that move are copied.
+    /// At least [`SCRATCH_BYTES`] bytes owned by the worker, through which headers that move are copied.
     pub scratch: *mut u8,
     /// The time in microseconds, for `ingress_global_timestamp` and similar fields of all packets of the batch.
     pub now_us: u64,
@@ -40,6 +40,9 @@ pub struct Runtime {
     /// 512 times 8 numbers, by port and `priority`: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits.
     pub depths: *const u32,
 }
+
+/// The size of [`Runtime::scratch`]: enough for the longest packet that a port receives and the headroom before it.
+pub const SCRATCH_BYTES: usize = 1 << 14;
 
 /// The maximum number of point ids that a path profiler records. On a longer path, each further point overwrites the
 /// last id, which is thus that of the path's last point.

@@ -75,7 +75,7 @@ pub use control::{
     ValueSetMembers,
 };
 pub use egress_queues::EgressQueues;
-pub use executor::{Executor, wall_clock_us};
+pub use executor::{Executor, LostCopies, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;
 pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};

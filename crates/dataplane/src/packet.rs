@@ -12,8 +12,11 @@ use hopwright_abi as abi;
 /// Most packets in a batch.
 pub const MAX_BATCH: usize = 256;
 
-/// Room that a pool leaves before each packet by default, so that headers can grow.
+/// Bytes that a pool leaves before each packet by default, so that headers can grow.
 pub const DEFAULT_HEADROOM: u32 = 192;
+
+/// The most bytes that a pool leaves before each packet for a program that needs more than [`DEFAULT_HEADROOM`].
+pub const MAX_HEADROOM: u32 = 2048;
 
 /// Room before each packet that an AF_XDP socket receives (the kernel's `XDP_PACKET_HEADROOM`).
 pub const SHARED_HEADROOM: u32 = 256;
@@ -41,11 +44,21 @@ impl FrameSize {
     }
 
     /// Frames for an MTU that devices can share with the kernel: each is a chunk of 2 KiB or 4 KiB, or several of
-    /// 4 KiB, with the headroom that AF_XDP leaves ([`SHARED_HEADROOM`]).
-    pub fn shared(mtu: u32) -> FrameSize {
-        let needed = FrameSize::for_mtu(mtu).data.saturating_add(SHARED_HEADROOM);
+    /// 4 KiB. The headroom is what AF_XDP leaves ([`SHARED_HEADROOM`]) or, if that is more, what is wanted; at most
+    /// [`MAX_HEADROOM`].
+    pub fn shared(mtu: u32, headroom: u32) -> FrameSize {
+        let headroom = (FrameSize { headroom: SHARED_HEADROOM, data: 0 }).with_headroom(headroom).headroom;
+        let needed = FrameSize::for_mtu(mtu).data.saturating_add(headroom);
         let stride = if needed <= 2048 { 2048 } else { needed.next_multiple_of(4096).max(4096) };
-        FrameSize { headroom: SHARED_HEADROOM, data: stride - SHARED_HEADROOM }
+        FrameSize { headroom, data: stride - headroom }
+    }
+
+    /// Such frames with at least this much headroom, but no more than [`MAX_HEADROOM`]. Unchanged if they have it.
+    pub fn with_headroom(self, bytes: u32) -> FrameSize {
+        match bytes.min(MAX_HEADROOM) {
+            wanted if wanted > self.headroom => FrameSize { headroom: wanted.next_multiple_of(64), ..self },
+            _ => self,
+        }
     }
 
     /// Bytes of the chunks that the kernel would see in such frames: the whole frame, or equal parts of it. None if
@@ -53,7 +66,7 @@ impl FrameSize {
     pub fn chunk(self) -> Option<u32> {
         let stride = self.stride();
         let chunk = if stride == 2048 { 2048 } else { 4096 };
-        (stride.is_multiple_of(chunk as usize) && self.headroom == SHARED_HEADROOM).then_some(chunk)
+        (stride.is_multiple_of(chunk as usize) && self.headroom >= SHARED_HEADROOM).then_some(chunk)
     }
 
     /// Bytes from one frame to the next, a multiple of a cache line.
@@ -106,14 +119,13 @@ impl Packet {
         std::mem::replace(self, Packet::nothing())
     }
 
-    /// Moves the packet's bytes to another place in the buffer, if they fit there.
+    /// Moves the packet's bytes in the buffer so that they begin at `start`, or before it if they would not fit.
     pub(crate) fn start_at(&mut self, start: u32) {
         let (from, end) = (self.0.start as usize, self.0.end as usize);
         let length = self.len() as u32;
-        if start.checked_add(length).is_some_and(|end| end <= self.0.capacity) {
-            self.buffer_mut().copy_within(from..end, start as usize);
-            self.set_bounds(start, start + length);
-        }
+        let start = start.min(self.0.capacity - length);
+        self.buffer_mut().copy_within(from..end, start as usize);
+        self.set_bounds(start, start + length);
     }
 
     /// The descriptor.
@@ -166,6 +178,18 @@ impl Packet {
         let end = self.0.end;
         let start = end.checked_sub(bytes.len() as u32);
         let fits = start.is_some_and(|start| self.set_bounds(start, end));
+        if fits {
+            self.bytes_mut().copy_from_slice(bytes);
+        }
+        fits
+    }
+
+    /// Replaces the packet's bytes, which begin at `start`, or before it if they would not fit. False (and no change) if they
+    /// are longer than the buffer.
+    pub(crate) fn place(&mut self, bytes: &[u8], start: u32) -> bool {
+        let last = (self.0.capacity as usize).checked_sub(bytes.len());
+        let start = last.map(|last| start.min(last as u32));
+        let fits = start.is_some_and(|start| self.set_bounds(start, start + bytes.len() as u32));
         if fits {
             self.bytes_mut().copy_from_slice(bytes);
         }
@@ -371,11 +395,11 @@ impl Pool {
         Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, kept: 0, large: None })
     }
 
-    /// The same with `frames` more frames, for packets up to [`JUMBO_BYTES`] that do not fit the others. Nothing if they all
-    /// fit. Devices do not share these frames.
-    pub fn with_large(mut self, frames: u32) -> Result<Pool, PoolError> {
+    /// The same with `frames` more frames, for packets up to [`JUMBO_BYTES`] that do not fit the others, with at least this
+    /// much headroom ([`FrameSize::with_headroom`]). Nothing if they all fit. Devices do not share these frames.
+    pub fn with_large(mut self, frames: u32, headroom: u32) -> Result<Pool, PoolError> {
         if self.size.data < JUMBO_BYTES {
-            self.large = Some(Box::new(Pool::new(frames, FrameSize::JUMBO)?));
+            self.large = Some(Box::new(Pool::new(frames, FrameSize::JUMBO.with_headroom(headroom))?));
         }
         Ok(self)
     }
@@ -497,6 +521,14 @@ impl Pool {
         self.free.len()
     }
 
+    /// The headroom of the frames that a packet's frame is one of.
+    pub(crate) fn headroom_of(&self, packet: &Packet) -> u32 {
+        match &self.large {
+            Some(large) if self.frame_of(packet).is_none() => large.size.headroom,
+            _ => self.size.headroom,
+        }
+    }
+
     /// All frames.
     pub fn frames(&self) -> u32 {
         self.frames
@@ -538,7 +570,7 @@ mod tests {
 
     #[test]
     fn large_packets_have_frames_of_their_own() {
-        let mut pool = Pool::new(2, FrameSize::for_mtu(1500)).unwrap().with_large(2).unwrap();
+        let mut pool = Pool::new(2, FrameSize::for_mtu(1500)).unwrap().with_large(2, 0).unwrap();
         let jumbo = vec![7; JUMBO_BYTES as usize];
         assert!(pool.take_filled(&jumbo).is_none());
         for _ in 0..3 {
@@ -551,9 +583,26 @@ mod tests {
                 pool.give(packet);
             }
         }
-        let mut jumbos = Pool::new(1, FrameSize::JUMBO).unwrap().with_large(1).unwrap();
+        let mut jumbos = Pool::new(1, FrameSize::JUMBO).unwrap().with_large(1, 0).unwrap();
         let packet = jumbos.take_large().unwrap();
         assert!(jumbos.take().is_none(), "all its frames are large");
         jumbos.give(packet);
+    }
+    #[test]
+    fn frames_have_the_headroom_that_a_program_wants() {
+        let usual = FrameSize::for_mtu(1500);
+        assert_eq!(usual.with_headroom(DEFAULT_HEADROOM), usual);
+        assert_eq!(usual.with_headroom(193).headroom, 256);
+        assert_eq!(usual.with_headroom(u32::MAX).headroom, MAX_HEADROOM);
+        for headroom in [0, 256, 257, 484, 485, 2048, 5000] {
+            for mtu in [68, 1500, 4000, 9100] {
+                let shared = FrameSize::shared(mtu, headroom);
+                assert!(shared.headroom >= headroom.min(MAX_HEADROOM).max(SHARED_HEADROOM));
+                assert!(shared.data >= FrameSize::for_mtu(mtu).data, "{shared:?}");
+                // The kernel wants room for packets behind the headroom of each chunk.
+                assert!(shared.chunk().is_some_and(|chunk| shared.headroom < chunk), "{shared:?}");
+            }
+        }
+        assert_eq!(FrameSize::shared(1500, 192), FrameSize { headroom: 256, data: 2048 - 256 });
     }
 }

@@ -10,6 +10,7 @@ use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 use crate::control::Control;
 use crate::executor::live_store::LiveStore;
 use crate::executor::machine::MachineProgram;
+use crate::executor::room;
 use crate::externs::ExternTypes;
 use crate::offload::{Device, Offload};
 use crate::state::digest::Digests;
@@ -160,6 +161,12 @@ impl VirtualDataPlane {
     /// The program.
     pub fn pipeline(&self) -> &Arc<Pipeline> {
         self.control.pipeline()
+    }
+
+    /// The bytes that must be free in front of packets so that the program can add all that it may; `u32::MAX` if there is no
+    /// bound. In frames with less headroom, packets that grow further are dropped.
+    pub fn headroom(&self) -> u32 {
+        room::headroom(self.pipeline())
     }
 
     /// Which executor runs it.

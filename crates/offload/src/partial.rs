@@ -52,7 +52,7 @@ impl PartialDesign {
         let same_set = |name: &str| part.value_sets.iter().position(|set| set.name == *name);
         let value_sets =
             whole.value_sets.iter().map(|set| same_set(&set.name).map(|at| ValueSetId(at as u32))).collect();
-        let pool = Pool::new(BATCH as u32, FrameSize::JUMBO)?;
+        let pool = Pool::new(BATCH as u32, FrameSize::JUMBO.with_headroom(software.headroom()))?;
         let software = Executor::new(software);
         Ok(PartialDesign { whole, part, chip, software, pool, left_out, tables, objects, value_sets })
     }

@@ -98,6 +98,7 @@ impl Device {
     pub fn set_program(&self, program: Program, vdp: Arc<VirtualDataPlane>) -> Result<()> {
         let mut state = lock(&self.state);
         self.tenant.replace(vdp.clone()).map_err(|e| exhausted(e.to_string()))?;
+        self.warn_of_headroom();
         *state = Some(State::new(program, vdp));
         Ok(())
     }
@@ -231,8 +232,15 @@ impl Device {
         }
         self.tenant.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
         tracing::info!("device {}: program `{}` is running", self.id, next.program.pipeline.name);
+        self.warn_of_headroom();
         *state = Some(next);
         Ok(())
+    }
+
+    fn warn_of_headroom(&self) {
+        if let Some(warning) = self.tenant.headroom_warning() {
+            tracing::warn!("device {}: {warning}", self.id);
+        }
     }
 
     /// The config that was set.

@@ -158,7 +158,7 @@ fn otherwise(sample: &Sample, output: &Output) -> String {
         (Verdict::Forward, Some(port)) if !ports(port) => format!("sent it to port {port}"),
         // The switch's result does not include copies of the packet.
         (Verdict::Drop, _) if output.sent.len() == 1 && output.sent[0].instance_type == 0 => "dropped it".into(),
-        (Verdict::NoHeadroom, _) => "dropped it: its headers grew beyond their room".into(),
+        (Verdict::NoHeadroom, _) => "dropped it: it grew beyond the room in its buffer".into(),
         (Verdict::Fault, _) if output.fault.is_none() => "dropped it: the program ran into a fault".into(),
         _ => String::new(),
     }

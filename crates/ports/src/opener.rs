@@ -179,6 +179,9 @@ pub struct Wanted<'a> {
     pub fill_checksums: bool,
     /// The largest MTU of the devices in bytes.
     pub mtu: u32,
+    /// The bytes that programs add to packets: the packet buffers have at least this much headroom, but no more than
+    /// [`MAX_HEADROOM`](hopwright_dataplane::packet::MAX_HEADROOM).
+    pub headroom: u32,
     /// The expected number of devices; it determines the size of the packet memory.
     pub devices: usize,
     /// The number of workers that will use them.
@@ -196,6 +199,7 @@ impl Default for Wanted<'_> {
             sockets: None,
             fill_checksums: false,
             mtu: 1500,
+            headroom: 0,
             devices: 1,
             workers: 1,
             options: XdpOptions::default(),
@@ -223,15 +227,15 @@ impl Opener {
         let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
         let pool = |frames, size| match large {
             0 => Pool::new(frames, size),
-            _ => Pool::new(frames, size)?.with_large(large),
+            _ => Pool::new(frames, size)?.with_large(large, wanted.headroom),
         };
         if wanted.choice == PortChoice::AfPacket {
-            let size = FrameSize::for_mtu(wanted.mtu);
+            let size = FrameSize::for_mtu(wanted.mtu).with_headroom(wanted.headroom);
             let frames = ((POOL_BYTES / size.stride()) as u32).clamp(FEWEST_FRAMES, MOST_FRAMES);
             let pools = (0..opener.workers).map(|_| pool(frames, size)).collect::<Result<_, _>>()?;
             return Ok((opener, pools));
         }
-        let size = FrameSize::shared(wanted.mtu);
+        let size = FrameSize::shared(wanted.mtu, wanted.headroom);
         // Each device has a full ring in each direction. One more pair of rings covers packets being processed.
         let rings = 2 * (wanted.devices.max(1) + 1);
         let frames = (rings * RING as usize).min(POOL_BYTES / size.stride()).max(rings * 64);

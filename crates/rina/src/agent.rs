@@ -117,6 +117,7 @@ impl Router {
         let (opener, pools) = Opener::new(&Wanted {
             choice: config.ports,
             mtu: MTU,
+            headroom: vdp.headroom(),
             devices: config.devices.len(),
             ..Wanted::default()
         })?;

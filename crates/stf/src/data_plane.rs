@@ -12,6 +12,9 @@ use num_bigint::BigUint;
 use crate::engine::{Engine, Processed};
 use crate::script::Change;
 
+/// Why a packet was dropped that grew too far.
+const NO_HEADROOM: &str = "the packet grew beyond the room in its buffer";
+
 /// Frames for a packet and its copies.
 const FRAMES: u32 = 1024;
 
@@ -27,12 +30,12 @@ pub struct DataPlaneEngine {
 }
 
 impl DataPlaneEngine {
-    /// A data plane with the state it has.
+    /// A data plane with the state it has. Frames of this size have the headroom that the program needs.
     ///
     /// # Errors
     /// If there is no memory for frames.
     pub fn new(vdp: Arc<VirtualDataPlane>, size: FrameSize) -> Result<DataPlaneEngine, PoolError> {
-        let pool = Pool::new(FRAMES, size)?;
+        let pool = Pool::new(FRAMES, size.with_headroom(vdp.headroom()))?;
         Ok(DataPlaneEngine { executor: Executor::new(vdp.clone()), vdp, pool })
     }
 
@@ -64,7 +67,7 @@ impl Engine for DataPlaneEngine {
         match frame.verdict() {
             Verdict::Forward => processed.sent.push((frame.egress_port() as u16, frame.bytes().to_vec())),
             Verdict::Drop => {}
-            Verdict::NoHeadroom => processed.fault = Some("the grown headers do not fit the headroom".into()),
+            Verdict::NoHeadroom => processed.fault = Some(NO_HEADROOM.into()),
             Verdict::Fault => processed.fault = Some("the program ran into a fault".into()),
         }
         self.pool.give(frame);
@@ -74,8 +77,14 @@ impl Engine for DataPlaneEngine {
         }
         processed.digests.extend(std::iter::from_fn(|| self.vdp.control().next_digest()));
         let lost = self.executor.take_lost_copies();
-        if lost > 0 {
-            processed.fault.get_or_insert_with(|| format!("{lost} copies found no frame"));
+        for (lost, why) in [
+            (lost.faults, "ran into a fault"),
+            (lost.no_headroom, "grew beyond the room in their buffers"),
+            (lost.no_frame, "found no buffer"),
+        ] {
+            if lost > 0 {
+                processed.fault.get_or_insert_with(|| format!("{lost} copies {why}"));
+            }
         }
         Ok(processed)
     }

@@ -81,6 +81,7 @@ impl Running {
         let (opener, pools) = Opener::new(&Wanted {
             choice: config.switch.ports,
             mtu: config.switch.mtu,
+            headroom: config.switch.headroom,
             devices: config.ports.len().max(1),
             ..Wanted::default()
         })?;
@@ -265,6 +266,7 @@ impl Running {
             self.numbers.insert(name, self.free_number());
         }
         let tenant = self.switch.add_tenant(&spec(config, &self.numbers, vdp))?;
+        warn_of_headroom(&tenant);
         let mut hosted = Hosted { config: config.clone(), tenant, device: None, program, agent: Agent::default() };
         let served = self.serve_tenant(&mut hosted).and_then(|()| self.start_agent(&hosted));
         self.hosted.push(hosted);
@@ -307,7 +309,10 @@ impl Running {
                 Some(device) => {
                     device.set_program(compiled.program.clone(), vdp).map_err(|f| wrong(f.message))?;
                 }
-                None => hosted.tenant.replace(vdp).map_err(|e| wrong(e.to_string()))?,
+                None => {
+                    hosted.tenant.replace(vdp).map_err(|e| wrong(e.to_string()))?;
+                    warn_of_headroom(&hosted.tenant);
+                }
             }
             hosted.program = compiled;
             changes.push(format!("tenant {name}: another program"));
@@ -391,6 +396,12 @@ pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp
         rules,
         limits: limits_of(&config.limits),
         ..TenantSpec::new(config.name.clone(), vdp)
+    }
+}
+
+fn warn_of_headroom(tenant: &Tenant) {
+    if let Some(warning) = tenant.headroom_warning() {
+        tracing::warn!("tenant {}: {warning}", tenant.name());
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use hopwright_abi::ExternAttributes;
-use hopwright_abi::{ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, TableHandle, ValueSetHandle};
+use hopwright_abi::{
+    ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, SCRATCH_BYTES, TableHandle, ValueSetHandle,
+};
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
 use hopwright_jit::trace_ir::{TraceIr, build::build};
@@ -18,7 +20,7 @@ use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
 use crate::executor::traffic::{Copies, Destinations, Traffic, WorkerContext};
 use crate::externs::{NativeCall, NativeExtern};
-use crate::packet::{JUMBO_BYTES, Packet, Pool};
+use crate::packet::{Packet, Pool};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::state::value_set::ValueSet;
@@ -233,7 +235,7 @@ impl Machine {
             externs[*at] = ExternHandle { state: cells.as_ptr().cast(), size: cells.len() as u64, call: None };
         }
         let context = AlignedMemory::new(program.compiled.context_bytes());
-        let scratch = AlignedMemory::new(JUMBO_BYTES as usize);
+        let scratch = AlignedMemory::new(SCRATCH_BYTES);
         Machine {
             run: program.compiled.run(),
             runtime: Runtime {

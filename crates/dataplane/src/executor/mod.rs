@@ -7,6 +7,7 @@ pub(crate) mod autotuner;
 pub(crate) mod key_prefetch;
 pub(crate) mod live_store;
 pub(crate) mod machine;
+pub(crate) mod room;
 pub(crate) mod traffic;
 
 use std::fmt;
@@ -17,8 +18,9 @@ use hopwright_ir::analysis::usage::Usage;
 use hopwright_ir::interp::{self, QueueDepths};
 
 use crate::executor::machine::Machine;
+use crate::executor::room::Growth;
 use crate::offload::Forwarded;
-use crate::packet::{Packet, Pool};
+use crate::packet::{FrameSize, Packet, Pool};
 use crate::sync::quiescence::Reader;
 use crate::vdp::{Engine, VirtualDataPlane};
 
@@ -38,8 +40,33 @@ pub struct Executor {
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
     copies: Vec<Packet>,
-    lost_copies: u64,
+    lost_copies: LostCopies,
+    growth: Growth,
     max_passes: u32,
+}
+
+/// Copies that a program made and that came to nothing, by reason. What the program itself drops is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostCopies {
+    /// There was no free frame, or a queue was full.
+    pub no_frame: u64,
+    /// They grew beyond their headroom.
+    pub no_headroom: u64,
+    /// They ran into a fault.
+    pub faults: u64,
+}
+
+impl LostCopies {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.no_frame + self.no_headroom + self.faults
+    }
+
+    /// Adds the packets that failed among one and its copies, but not the one that the verdict is about.
+    pub(crate) fn add_failed(&mut self, verdict: abi::Verdict, faults: u64, no_headroom: u64) {
+        self.faults += faults.saturating_sub(u64::from(verdict == abi::Verdict::Fault));
+        self.no_headroom += no_headroom.saturating_sub(u64::from(verdict == abi::Verdict::NoHeadroom));
+    }
 }
 
 impl Executor {
@@ -62,7 +89,8 @@ impl Executor {
             reads_depths,
             reader: vdp.control().domain().reader(),
             copies: Vec::new(),
-            lost_copies: 0,
+            lost_copies: LostCopies::default(),
+            growth: Growth::of(vdp.pipeline()),
             max_passes: interp::MAX_PASSES,
             vdp,
         }
@@ -154,10 +182,10 @@ impl Executor {
         self.copies.drain(..).chain(made.into_iter().flatten())
     }
 
-    /// Returns how many copies have been lost since the last call because there was no free frame or a queue was full.
-    pub fn take_lost_copies(&mut self) -> u64 {
+    /// Returns the copies that have been lost since the last call.
+    pub fn take_lost_copies(&mut self) -> LostCopies {
         let made = self.machine.as_mut().and_then(Machine::copies);
-        std::mem::take(&mut self.lost_copies) + made.map_or(0, |c| std::mem::take(&mut c.no_frame))
+        std::mem::take(made.map_or(&mut self.lost_copies, |copies| &mut copies.lost))
     }
 
     /// Returns how many digests have been lost since the last call because the queue was full.
@@ -165,7 +193,8 @@ impl Executor {
         self.vdp.control().digests().take_lost()
     }
 
-    /// Interprets a packet and reports every step to an observer. Returns `None` if the engine is not the interpreter.
+    /// Interprets a packet, as if in a frame of [`FrameSize::JUMBO`] with the headroom that the program needs, and reports every
+    /// step to an observer. Returns `None` if the engine is not the interpreter.
     pub fn process_observed(
         &mut self,
         packet: &[u8],
@@ -175,6 +204,7 @@ impl Executor {
     ) -> Option<interp::Output> {
         let Engine::Interp(interp) = self.vdp.engine() else { return None };
         let mut interp = interp.lock().unwrap_or_else(PoisonError::into_inner);
+        interp.room = self.growth.room_of(FrameSize::JUMBO.with_headroom(self.vdp.headroom()));
         Some(interp.process_observed(packet, ingress_port, now_us, observer))
     }
 
@@ -186,26 +216,28 @@ impl Executor {
             interp.depths.clone_from(&self.depths);
         }
         for (number, packet) in packets.iter_mut().enumerate() {
+            interp.room = self.growth.room(packet, pool.as_deref());
             let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
             output.digests.into_iter().for_each(|digest| self.vdp.control().digests().push(digest));
             let mut sent = output.sent.into_iter();
             let mut priorities = std::mem::take(&mut interp.priorities).into_iter();
             let error = output.parser_error;
+            let start = packet.raw().start;
             match (sent.next(), output.verdict) {
-                (Some(first), _) => {
-                    if packet.replace(&first.bytes) {
-                        packet.set_priority(priorities.next().unwrap_or(0));
-                        packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
-                    } else {
-                        packet.decide(abi::Verdict::NoHeadroom, 0, error);
-                    }
+                // A packet that stays within its room fits its frame.
+                (Some(first), _) if packet.place(&first.bytes, start) => {
+                    packet.set_priority(priorities.next().unwrap_or(0));
+                    packet.decide(abi::Verdict::Forward, u32::from(first.port), error);
                 }
                 (None, interp::Verdict::Fault) => packet.decide(abi::Verdict::Fault, 0, error),
+                (Some(_), _) | (None, interp::Verdict::NoHeadroom) => packet.decide(abi::Verdict::NoHeadroom, 0, error),
                 (None, _) => packet.decide(abi::Verdict::Drop, 0, error),
             }
+            let (faults, no_headroom) = (output.faults.into(), output.no_headroom.into());
+            self.lost_copies.add_failed(packet.verdict(), faults, no_headroom);
             for (copy, priority) in sent.zip(priorities.chain(std::iter::repeat(0))) {
                 let made = copy_of(packet, u32::from(copy.port), &copy.bytes, priority, pool.as_deref_mut());
-                self.lost_copies += u64::from(made.is_none());
+                self.lost_copies.no_frame += u64::from(made.is_none());
                 self.copies.extend(made);
             }
             if !self.copies.is_empty() {
@@ -235,7 +267,7 @@ impl Executor {
             }
             for Forwarded { port, bytes } in sent.into_iter().flatten() {
                 let made = copy_of(packet, port, &bytes, 0, pool.as_deref_mut());
-                self.lost_copies += u64::from(made.is_none());
+                self.lost_copies.no_frame += u64::from(made.is_none());
                 self.copies.extend(made);
             }
         }
@@ -247,7 +279,8 @@ impl Executor {
 fn copy_of(packet: &Packet, port: u32, bytes: &[u8], priority: u8, pool: Option<&mut Pool>) -> Option<Packet> {
     let pool = pool?;
     let mut copy = pool.take_for_copy()?;
-    if !copy.fill(bytes) {
+    let start = copy.raw().start;
+    if !copy.place(bytes, start) {
         pool.give(copy);
         return None;
     }

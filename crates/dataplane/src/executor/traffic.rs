@@ -5,14 +5,16 @@
 //! as the reference interpreter: packets wait in an ingress and an egress queue, and the egress queue is served first.
 //! Records and queues are preallocated, and frames come from the pool. Copies that find no room are lost and counted.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
 use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
-use hopwright_ir::{DROP_PORT, FieldList, HeaderId, Pipeline, SlotId, StandardMetadata, StmtKind, Type, walk};
+use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
 use hopwright_jit::Suspension;
 
+use crate::executor::LostCopies;
+use crate::executor::room::Growth;
 use crate::packet::{Packet, Pool};
 
 /// The maximum number of waiting packets. All copies of a multicast group count as one.
@@ -61,8 +63,7 @@ pub(crate) struct WorkerContext<'a> {
 pub(crate) struct Copies {
     /// Copies to be sent, in order.
     pub ready: Vec<Packet>,
-    /// Copies lost because there was no free frame or a queue was full.
-    pub no_frame: u64,
+    pub lost: LostCopies,
 }
 
 /// The index of a record.
@@ -91,8 +92,9 @@ pub(crate) struct Traffic {
     original: Box<[u8]>,
     /// The first packet to be sent of those made from the current packet.
     first: Option<Packet>,
-    fault: bool,
-    no_headroom: bool,
+    /// How many of the current packet and its copies ran into a fault, and how many grew too far.
+    faults: u64,
+    no_headroom: u64,
     /// A dropped packet's frame, kept because there is no pool to return it to.
     spare: Option<Packet>,
     pub copies: Copies,
@@ -113,31 +115,10 @@ struct Shape {
     recirculate: Option<SlotId>,
     truncate: Option<SlotId>,
     whole_original: bool,
-    /// Bytes by which a pass can make a packet longer at its front, at most.
-    growth: u32,
+    growth: Growth,
     record: PauseLayout,
     standard: StandardMetadata,
     lists: Vec<FieldList>,
-}
-
-/// The bytes that a pass can add to a packet, at most: the headers that it emits and that did not have to be extracted.
-fn growth(pipeline: &Pipeline) -> u32 {
-    let (mut made, mut emitted) = (HashSet::new(), HashSet::new());
-    let mut unbounded = false;
-    walk::all_stmts(pipeline, &mut |stmt| match &stmt.kind {
-        StmtKind::SetValid(header) | StmtKind::CopyHeader { dst: header, .. } => drop(made.insert(*header)),
-        StmtKind::PushFront(..) | StmtKind::PopFront(..) => unbounded = true,
-        StmtKind::Assign(slot, _) => unbounded |= matches!(pipeline[*slot].ty, Type::Varbit(_)),
-        StmtKind::Emit(header) => unbounded |= !emitted.insert(*header),
-        _ => {}
-    });
-    walk::stmts(&pipeline.deparser.body, &mut |stmt| unbounded |= matches!(stmt.kind, StmtKind::Loop { .. }));
-    let bytes = |header: &HeaderId| {
-        let header = &pipeline[*header];
-        let varbit = header.varbit.map_or(0, |at| header.fields[at as usize].width);
-        (header.fixed_bits + varbit).div_ceil(8)
-    };
-    if unbounded { u32::MAX } else { made.intersection(&emitted).map(bytes).sum() }
 }
 
 impl Traffic {
@@ -156,7 +137,7 @@ impl Traffic {
                 recirculate: requests.recirculate,
                 truncate: requests.truncate,
                 whole_original: requests.whole_original,
-                growth: growth(pipeline),
+                growth: Growth::of(pipeline),
                 record: requests.record.clone(),
                 standard: pipeline.standard,
                 lists: requests.lists.clone(),
@@ -167,8 +148,8 @@ impl Traffic {
             egress: VecDeque::with_capacity(WAITING),
             original: vec![0; ORIGINAL_BYTES].into(),
             first: None,
-            fault: false,
-            no_headroom: false,
+            faults: 0,
+            no_headroom: 0,
             spare: None,
             copies: Copies { ready: Vec::with_capacity(MAX_COPIES), ..Copies::default() },
             max_passes: MAX_PASSES,
@@ -193,7 +174,7 @@ impl Traffic {
         let (parser_error, port) = (packet.parser_error(), packet.ingress_port());
         let record = self.free.pop().unwrap_or_default();
         let taken = std::mem::replace(packet, Packet::nothing());
-        (self.fault, self.no_headroom) = (false, false);
+        (self.faults, self.no_headroom) = (0, 0);
         // SAFETY: guaranteed by the caller.
         unsafe { self.after(taken, pause as u32, record, worker) };
         let mut passes = 1;
@@ -213,12 +194,13 @@ impl Traffic {
             }
         }
         self.passes = self.passes.saturating_add(passes);
-        let verdict = match (&self.first, self.fault, self.no_headroom) {
+        let verdict = match (&self.first, self.faults, self.no_headroom) {
             (Some(_), ..) => Verdict::Forward,
-            (None, true, _) => Verdict::Fault,
-            (None, false, true) => Verdict::NoHeadroom,
-            (None, false, false) => Verdict::Drop,
+            (None, 1.., _) => Verdict::Fault,
+            (None, 0, 1..) => Verdict::NoHeadroom,
+            (None, 0, 0) => Verdict::Drop,
         };
+        self.copies.lost.add_failed(verdict, self.faults, self.no_headroom);
         let found = self.first.take().or_else(|| self.spare.take());
         *packet = found.unwrap_or_else(Packet::nothing);
         let to = packet.egress_port();
@@ -228,7 +210,7 @@ impl Traffic {
 
     /// Drops all waiting packets.
     fn give_up(&mut self, worker: &mut WorkerContext<'_>) {
-        self.fault = true;
+        self.faults += 1;
         while let Some(next) = self.egress.pop_front() {
             self.free.push(next.record);
             self.give(next.packet, worker);
@@ -317,7 +299,7 @@ impl Traffic {
     }
 
     fn lose(&mut self) {
-        self.copies.no_frame += 1;
+        self.copies.lost.no_frame += 1;
     }
 
     /// Copies a packet's bytes from buffer offset `from` on into a new frame, at the same offset.
@@ -399,8 +381,8 @@ impl Traffic {
                     match packet.verdict() {
                         Verdict::Forward => self.sent(packet, worker),
                         other => {
-                            self.fault |= other == Verdict::Fault;
-                            self.no_headroom |= other == Verdict::NoHeadroom;
+                            self.faults += u64::from(other == Verdict::Fault);
+                            self.no_headroom += u64::from(other == Verdict::NoHeadroom);
                             self.give(packet, worker);
                         }
                     }
@@ -466,20 +448,18 @@ impl Traffic {
     }
 
     fn queue_ingress(&mut self, mut packet: Packet, record: Option<RecordIndex>, worker: &mut WorkerContext<'_>) {
+        let has_room = self.shape.growth.restore(&mut packet, worker.pool.as_deref());
         match record {
-            Some(record) if self.ingress.len() < WAITING / 2 => {
-                // Restore the headroom, however often the packet starts over; a copy only if the next pass might need it.
-                if let Some(pool) = &worker.pool {
-                    let headroom = pool.frame_size().headroom;
-                    if packet.raw().start < headroom.min(self.shape.growth) {
-                        packet.start_at(headroom);
-                    }
-                }
+            Some(record) if has_room && self.ingress.len() < WAITING / 2 => {
                 self.ingress.push_back(ToIngress { packet, record });
             }
             record => {
                 self.free.extend(record);
-                self.lose();
+                if has_room {
+                    self.lose();
+                } else {
+                    self.no_headroom += 1;
+                }
                 self.give(packet, worker);
             }
         }
@@ -527,7 +507,7 @@ impl Traffic {
             }
             parsed => {
                 self.free.extend(parsed);
-                self.fault = true;
+                self.faults += 1;
                 self.give(copy, worker);
             }
         }

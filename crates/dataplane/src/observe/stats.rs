@@ -292,9 +292,9 @@ pub struct TenantStats {
     pub lane_full: u64,
     /// Packets the program dropped.
     pub dropped_by_program: u64,
-    /// Dropped: grown headers did not fit the headroom.
+    /// Dropped: packets and copies that grew beyond the room in their buffers.
     pub no_headroom: u64,
-    /// Dropped: the program looped, failed an assertion or the like.
+    /// Dropped: packets and copies for which the program looped, failed an assertion or the like.
     pub faults: u64,
     /// Dropped: sent to a port number that the tenant has no port for.
     pub no_such_port: u64,

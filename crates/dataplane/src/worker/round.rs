@@ -775,11 +775,13 @@ impl Worker {
             let made = self.made.len();
             self.made.extend(lane.executor.copies().map(|copy| (done - 1, copy)));
             let lost = lane.executor.take_lost_copies();
-            if self.made.len() == made && lost == 0 {
+            if self.made.len() == made && lost.total() == 0 {
                 continue;
             }
-            lane.cells.copied.add((self.made.len() - made) as u64 + lost);
-            lane.cells.no_frame.add(lost);
+            lane.cells.copied.add((self.made.len() - made) as u64 + lost.total());
+            lane.cells.no_frame.add(lost.no_frame);
+            lane.cells.no_headroom.add(lost.no_headroom);
+            lane.cells.faults.add(lost.faults);
             if lane.limited {
                 let now_ns = self.started.elapsed().as_nanos() as u64;
                 police_copies(lane, &mut self.pool, &mut self.made, made, now_ns);

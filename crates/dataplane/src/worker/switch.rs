@@ -81,7 +81,8 @@ pub struct SwitchBuilder {
     queue: Option<usize>,
     ports: Vec<(u32, Vec<Box<dyn Port>>)>,
     frames: u32,
-    frame_size: FrameSize,
+    /// As wanted.
+    frame_size: Option<FrameSize>,
     pools: Vec<Pool>,
     batch: usize,
     longest_rest: Option<Duration>,
@@ -102,7 +103,7 @@ impl SwitchBuilder {
             queue: None,
             ports: Vec::new(),
             frames: 2048,
-            frame_size: FrameSize::JUMBO,
+            frame_size: None,
             pools: Vec::new(),
             batch: MAX_BATCH,
             longest_rest: None,
@@ -139,20 +140,17 @@ impl SwitchBuilder {
         self
     }
 
-    /// Packet buffers, how many and how large; 2048 of [`FrameSize::JUMBO`] by default. There are at least two
-    /// batches.
+    /// Packet buffers, how many and how large. By default 2048 of [`FrameSize::JUMBO`], with more headroom if the first
+    /// tenant's program needs it. There are at least two batches.
     pub fn pool(mut self, frames: u32, size: FrameSize) -> SwitchBuilder {
         self.frames = frames.max(2 * MAX_BATCH as u32);
-        self.frame_size = size;
+        self.frame_size = Some(size);
         self
     }
 
     /// The packet buffers themselves, a pool for each worker, for ports that share their memory. There are as many
     /// workers as pools.
     pub fn pools(mut self, pools: Vec<Pool>) -> SwitchBuilder {
-        if let Some(pool) = pools.first() {
-            self.frame_size = pool.frame_size();
-        }
         self.pools = pools;
         self
     }
@@ -183,7 +181,8 @@ impl SwitchBuilder {
     /// The switch's shared handle, and as many workers as there are pools, each to run on a thread of its own.
     pub fn build_workers(mut self) -> Result<(Arc<Switch>, Vec<Worker>), SwitchError> {
         if self.pools.is_empty() {
-            self.pools.push(Pool::new(self.frames, self.frame_size)?);
+            let default = || FrameSize::JUMBO.with_headroom(self.tenant.as_ref().map_or(0, |t| t.vdp.headroom()));
+            self.pools.push(Pool::new(self.frames, self.frame_size.unwrap_or_else(default))?);
         }
         let count = self.pools.len();
         let mut numbers: Vec<u32> = Vec::new();
@@ -211,7 +210,7 @@ impl SwitchBuilder {
             tenants: Mutex::default(),
             workers: shared,
             cells: (0..count).map(|_| Arc::default()).collect(),
-            frame_size: self.frame_size,
+            frame_size: self.pools[0].frame_size(),
             started: Instant::now(),
         });
         if let Some(mut tenant) = self.tenant {
@@ -355,8 +354,7 @@ impl Switch {
             let taken = |slot: &Slot| tenants.list.iter().any(|tenant| tenant.slot() == *slot);
             let slot = (0..MAX_TENANTS as Slot).find(|slot| !taken(slot)).ok_or(SwitchError::TooManyTenants)?;
             let classifier = tenants.classifier(Some((slot, spec)))?;
-            let (bytes, stride) = (self.frame_size.data as usize, self.frame_size.stride());
-            let tenant = Arc::new(Tenant::new(spec, slot, &self.ports, &self.workers, bytes, stride)?);
+            let tenant = Arc::new(Tenant::new(spec, slot, &self.ports, &self.workers, self.frame_size)?);
             self.ports.reserve(&spec.reserved())?;
             let room = self.workers.room(2).inspect_err(|_| self.ports.release(&spec.reserved()))?;
             self.workers.send(|worker| Change::AddTenant(Lane::new(&tenant, worker)));

@@ -13,6 +13,7 @@ use hopwright_ir::interp::{Digest, MAX_PASSES};
 use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
 use crate::observe::stats::{MAX_ERRORS, PortStats, TenantCells, TenantStats, WorkerStats};
+use crate::packet::FrameSize;
 use crate::vdp::{BuildError, VirtualDataPlane};
 use crate::worker::classifier::{Rule, Slot, TenantRules};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
@@ -231,6 +232,8 @@ pub struct Tenant {
     /// The policer has something to do.
     limited: AtomicBool,
     weight: AtomicU32,
+    /// Of packet buffers.
+    headroom: u32,
     /// `u32::MAX`: its part.
     frames: AtomicU32,
     passes: AtomicU32,
@@ -240,16 +243,17 @@ pub struct Tenant {
 }
 
 impl Tenant {
-    /// `spec`: checked. `packet_bytes`, `frame_bytes`: the longest packet that is received, and with its headroom.
+    /// `spec`: checked. `frames`: the size of the workers' packet buffers.
     pub(crate) fn new(
         spec: &TenantSpec,
         slot: Slot,
         ports: &Arc<Ports>,
         workers: &Arc<Workers>,
-        packet_bytes: usize,
-        frame_bytes: usize,
+        frames: FrameSize,
     ) -> io::Result<Tenant> {
-        let to_cpu = |port: Option<u32>, packets| Queue::new(if port.is_some() { packets } else { 1 }, frame_bytes);
+        let packet_bytes = frames.data as usize;
+        // Packets that have grown may fill a whole frame.
+        let to_cpu = |port: Option<u32>, packets| Queue::new(if port.is_some() { packets } else { 1 }, frames.stride());
         let tenant = Tenant {
             name: spec.name.as_str().into(),
             vdp: Mutex::new(spec.vdp.clone()),
@@ -274,6 +278,7 @@ impl Tenant {
             policer: Policer::default(),
             limited: AtomicBool::new(false),
             weight: AtomicU32::new(1),
+            headroom: frames.headroom,
             frames: AtomicU32::new(u32::MAX),
             passes: AtomicU32::new(MAX_PASSES),
             removed: AtomicBool::new(false),
@@ -345,6 +350,20 @@ impl Tenant {
     /// Its program and state, to control it.
     pub fn vdp(&self) -> Arc<VirtualDataPlane> {
         self.vdp.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Says that packet buffers have less headroom than its program needs, if that is so.
+    pub fn headroom_warning(&self) -> Option<String> {
+        let (wanted, there) = (self.vdp().headroom(), self.headroom);
+        let wanted = match wanted {
+            _ if wanted <= there => return None,
+            u32::MAX => "any number of".into(),
+            bytes => format!("up to {bytes}"),
+        };
+        Some(format!(
+            "the program can add {wanted} bytes to a packet and packet buffers have room for {there}: \
+             packets that grow further are dropped and counted as `no_headroom`"
+        ))
     }
 
     /// Gives the tenant another program, with its state. Each worker takes it up between two rounds: every packet runs

@@ -16,7 +16,7 @@ use hopwright_dataplane::trace_ir::eval::{self, Input};
 use hopwright_dataplane::trace_ir::recording::Recording;
 use hopwright_dataplane::trace_ir::text::{parse, print};
 use hopwright_dataplane::trace_ir::verify::verify;
-use hopwright_dataplane::{Digest, Packet, TracePass};
+use hopwright_dataplane::{Digest, LostCopies, Packet, TracePass};
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::{self, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
@@ -208,7 +208,8 @@ fn packets_differ(
         for frame in frames {
             machine.pool.give(frame);
         }
-        if machine.executor.take_lost_copies() != 0 || machine.pool.available() != machine.pool.frames() as usize {
+        let LostCopies { no_frame, no_headroom, faults: _ } = machine.executor.take_lost_copies();
+        if no_frame + no_headroom != 0 || machine.pool.available() != machine.pool.frames() as usize {
             return Err("copies or frames are lost".into());
         }
     }

@@ -4,6 +4,7 @@
 mod builder;
 mod ciphers;
 mod generated;
+mod growth;
 mod in_line;
 mod indirect;
 mod key_prefetch;

@@ -17,13 +17,13 @@ const BOTH: [EngineKind; 2] = [EngineKind::Interp, EngineKind::Jit];
 
 /// What is to be received and what was sent.
 #[derive(Clone, Default)]
-struct Wire {
+pub(crate) struct Wire {
     to_receive: Arc<Mutex<VecDeque<Vec<u8>>>>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl Wire {
-    fn offer(&self, packet: &[u8]) {
+    pub(crate) fn offer(&self, packet: &[u8]) {
         self.to_receive.lock().unwrap().push_back(packet.to_vec());
     }
 
@@ -33,7 +33,7 @@ impl Wire {
 }
 
 /// Takes at most so many packets of a burst.
-struct TestPort(Wire, usize);
+pub(crate) struct TestPort(pub(crate) Wire, pub(crate) usize);
 
 impl Port for TestPort {
     fn name(&self) -> &str {

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,
         mtu: JUMBO_MTU,
+        headroom: vdp.headroom(),
         devices: args.interfaces.len(),
         workers: args.workers.into(),
         ..Wanted::default()

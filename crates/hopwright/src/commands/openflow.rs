@@ -40,6 +40,7 @@ pub(crate) fn run(args: &OpenflowArgs) -> Result<(), Failure> {
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,
         mtu: JUMBO_MTU,
+        headroom: vdp.headroom(),
         devices: args.interfaces.len(),
         ..Wanted::default()
     })?;

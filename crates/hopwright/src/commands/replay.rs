@@ -88,8 +88,8 @@ fn observed(
         return Err(Failure::message("only the interpreter can trace"));
     };
     Ok(Processed {
+        fault: output.why_lost().map(Into::into),
         sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
-        fault: output.fault.map(|f| f.message),
         digests: output.digests,
     })
 }

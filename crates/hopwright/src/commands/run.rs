@@ -57,10 +57,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         EngineKind::Interp => "the interpreter",
         EngineKind::Offload => "simulated hardware",
     };
+    let headroom = vdp.headroom();
     let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port)).batch(args.batch.into());
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,
         mtu: JUMBO_MTU,
+        headroom,
         devices: args.interfaces.len(),
         ..Wanted::default()
     })?;
@@ -77,6 +79,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         builder = builder.ports(*number, ports);
     }
     let (switch, mut worker) = builder.build()?;
+    if let Some(warning) = switch.default_tenant().headroom_warning() {
+        tracing::warn!("{warning}");
+    }
     let _reception = interfaces::receive(&switch, &args.interfaces)?;
     for port in switch.ports() {
         let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
@@ -148,7 +153,7 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     let line = |sample: &Sample| {
         let became = match (sample.verdict(), sample.egress_port()) {
             (_, Some(port)) => format!("to port {port}"),
-            (Verdict::NoHeadroom, _) => "lost: its headers grew beyond their room".into(),
+            (Verdict::NoHeadroom, _) => "lost: it grew beyond the room in its buffer".into(),
             (Verdict::Fault, _) => "lost: the program ran into a fault".into(),
             _ => "dropped".into(),
         };
@@ -244,8 +249,15 @@ pub(crate) fn print(stats: &SwitchStats) {
     }
     let total = &stats.total;
     println!(
-        "dropped: {} by the program, {} sent to ports that do not exist, {} faults; {} to the CPU",
-        total.dropped_by_program, total.no_such_port, total.faults, total.punted
+        "dropped: {} by the program, {} sent to ports that do not exist, {} faults, {} grown beyond the room in their buffers, \
+         {} without a free buffer, {} for the CPU when its queue was full; {} to the CPU",
+        total.dropped_by_program,
+        total.no_such_port,
+        total.faults,
+        total.no_headroom,
+        total.no_frame,
+        total.punt_lost,
+        total.punted
     );
     if let Some(ns) = total.ns_per_packet() {
         println!("{ns:.0} ns a packet in the program");

@@ -5,8 +5,9 @@
 //! fields that are written.
 
 use crate::walk;
-use crate::{ExternArg, HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
+use crate::{HeaderId, Pipeline, StmtKind};
 
+use super::growth::enlarged;
 use super::parser_graph::successors;
 
 /// The headers that stay where they are.
@@ -50,33 +51,12 @@ impl InPlaceSuffix {
 
 /// By header, whether anything but an extract makes it valid or invalid, copies it or changes its size.
 pub fn reshaped(p: &Pipeline) -> Vec<bool> {
-    let mut changed = vec![false; p.headers.len()];
-    let valid = |slot: SlotId, changed: &mut Vec<bool>| match (p[slot].kind, p[slot].ty) {
-        (SlotKind::Valid(h), _) | (SlotKind::Field(h, _), Type::Varbit(_)) => changed[h.index()] = true,
-        _ => {}
-    };
-    for block in walk::all_blocks(p) {
-        walk::stmts(block, &mut |s| match &s.kind {
-            StmtKind::SetValid(h) | StmtKind::SetInvalid(h) => changed[h.index()] = true,
-            StmtKind::CopyHeader { dst, src } => {
-                changed[dst.index()] = true;
-                changed[src.index()] = true;
-            }
-            StmtKind::Assign(slot, _) | StmtKind::AssignSlice { slot, .. } => valid(*slot, &mut changed),
-            StmtKind::Apply { hit, action_run, .. } => {
-                hit.iter().chain(action_run).for_each(|&s| valid(s, &mut changed));
-            }
-            StmtKind::Extern(call) => {
-                for arg in &call.args {
-                    if let ExternArg::Out(slot) | ExternArg::InOut(slot) = arg {
-                        valid(*slot, &mut changed);
-                    }
-                }
-            }
-            StmtKind::Lookahead { parts, .. } => parts.iter().for_each(|p| valid(p.0, &mut changed)),
-            _ => {}
-        });
-    }
+    let mut changed = enlarged(p);
+    walk::all_stmts(p, &mut |s| {
+        if let StmtKind::SetInvalid(h) | StmtKind::CopyHeader { src: h, .. } = &s.kind {
+            changed[h.index()] = true;
+        }
+    });
     changed
 }
 

@@ -3,6 +3,7 @@
 pub mod dependencies;
 pub mod effects;
 pub mod field_list_shadows;
+pub mod growth;
 pub mod in_place_suffix;
 pub mod parser_graph;
 pub mod ranges;

@@ -13,7 +13,8 @@
 //!   timestamp, `deq_timedelta` is zero, and both queue depths are that of the port and `priority` in [`Interp::depths`];
 //! - counters count the bytes of the packet as received;
 //! - a meter uses its packet's timestamp; a direct meter runs at each hit of its entry, whether or not it is read;
-//! - an entry whose group has no members is a miss.
+//! - an entry whose group has no members is a miss;
+//! - a packet that grows beyond its [`Room`] in a pass, or is recirculated when it is longer than that allows, is dropped.
 
 mod exec;
 mod externs;
@@ -58,8 +59,26 @@ pub enum Verdict {
     /// Nothing was sent.
     #[default]
     Drop,
+    /// Nothing was sent, because the packet or its copies grew beyond their [`Room`].
+    NoHeadroom,
     /// The packet or one of its copies was dropped with a [`Fault`].
     Fault,
+}
+
+/// How far packets may grow. A packet that grows further is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The number of bytes by which a received packet may become longer in its first pass.
+    pub first_pass: usize,
+    /// The same for each later pass.
+    pub later_pass: usize,
+    /// The length of the longest packet that may be recirculated or resubmitted, in bytes.
+    pub longest: usize,
+}
+
+impl Room {
+    /// Packets may grow without a limit.
+    pub const UNLIMITED: Room = Room { first_pass: usize::MAX, later_pass: usize::MAX, longest: usize::MAX };
 }
 
 /// A packet that was sent.
@@ -97,6 +116,18 @@ pub struct Output {
     pub digests: Vec<Digest>,
     /// The first fault.
     pub fault: Option<Fault>,
+    /// The number of packets that were dropped with a fault.
+    pub faults: u32,
+    /// The number of packets that were dropped because they grew beyond their [`Room`].
+    pub no_headroom: u32,
+}
+
+impl Output {
+    /// Why the packet or one of its copies was lost, if that was not the program's decision.
+    pub fn why_lost(&self) -> Option<&str> {
+        let fault = self.fault.as_ref().map(|fault| fault.message.as_str());
+        fault.or((self.no_headroom > 0).then_some("the packet grew beyond the room in its buffer"))
+    }
 }
 
 /// The depth of each port's queues in packets: packets that were accepted and not sent yet. A port has a queue for each
@@ -166,6 +197,8 @@ pub struct Interp<S = LinearStore> {
     pub priorities: Vec<u8>,
     /// The maximum number of ingress and egress passes that one received packet may cause.
     pub max_passes: u32,
+    /// How far packets may grow.
+    pub room: Room,
 }
 
 /// Named extern objects and functions, and the generator for `random`.
@@ -239,6 +272,7 @@ impl<S: Store> Interp<S> {
             depths: QueueDepths::default(),
             priorities: Vec::new(),
             max_passes: MAX_PASSES,
+            room: Room::UNLIMITED,
         })
     }
 

@@ -164,6 +164,11 @@ pub enum Decision {
         /// The session.
         session: u32,
     },
+    /// The packet was dropped because it became longer than its [`super::Room`] allows.
+    NoHeadroom {
+        /// The packet's length in bytes.
+        length: usize,
+    },
     /// A digest was sent to the control plane.
     Digest,
     /// The packet was sent.

@@ -15,6 +15,8 @@ pub struct PacketState {
     pub(super) cursor: usize,
     pub(super) out: BitString,
     pub(super) steps_left: u32,
+    /// Bytes by which this pass may make the packet longer.
+    pub(super) headroom: usize,
     pub(super) requests: Requests,
 }
 
@@ -50,6 +52,7 @@ impl PacketState {
             cursor: 0,
             out: BitString::new(),
             steps_left: MAX_STEPS,
+            headroom: usize::MAX,
             requests: Requests::default(),
         }
     }

@@ -143,6 +143,9 @@ impl Observer for Trace<'_> {
                     Decision::Recirculate => "  => recirculated".into(),
                     Decision::CloneIngress { session } => format!("  => cloned at ingress to session {session}"),
                     Decision::CloneEgress { session } => format!("  => cloned at egress to session {session}"),
+                    Decision::NoHeadroom { length } => {
+                        format!("  => dropped: {length} bytes are more than packet buffers have room for")
+                    }
                     Decision::Digest => "  => digest".into(),
                     Decision::Sent { port, length } => format!("  => sent to port {port}, {length} bytes"),
                 };

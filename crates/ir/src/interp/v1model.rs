@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::exec::Machine;
 use super::observe::{Decision, Event, Observer};
 use super::store::Store;
-use super::{Externs, Fault, Interp, MAX_STEPS, Output, PacketState, QueueDepths, Sent, Stage, Verdict};
+use super::{Externs, Fault, Interp, MAX_STEPS, Output, PacketState, QueueDepths, Room, Sent, Stage, Verdict};
 use crate::meter::Color;
 use crate::model::{DROP_PORT, Pipeline, SlotKind};
 
@@ -78,6 +78,7 @@ pub(super) struct Run<'a> {
     depths: &'a QueueDepths,
     priorities: &'a mut Vec<u8>,
     max_passes: u32,
+    room: Room,
     observer: Option<&'a mut dyn Observer>,
     now_us: u64,
     ingress: VecDeque<ToIngress>,
@@ -91,7 +92,7 @@ impl<'a> Run<'a> {
         observer: Option<&'a mut dyn Observer>,
         now_us: u64,
     ) -> Run<'a> {
-        let Interp { pipeline, store, externs, depths, priorities, max_passes } = interp;
+        let Interp { pipeline, store, externs, depths, priorities, max_passes, room } = interp;
         store.begin();
         priorities.clear();
         Run {
@@ -101,6 +102,7 @@ impl<'a> Run<'a> {
             depths,
             priorities,
             max_passes: *max_passes,
+            room: *room,
             observer,
             now_us,
             ingress: VecDeque::new(),
@@ -111,7 +113,8 @@ impl<'a> Run<'a> {
 
     pub(super) fn process(mut self, bytes: &[u8], port: u16) -> Output {
         let bytes: Arc<[u8]> = bytes.into();
-        let packet = self.start_of_pass(bytes, u64::from(port), InstanceType::Normal);
+        let mut packet = self.start_of_pass(bytes, u64::from(port), InstanceType::Normal);
+        packet.headroom = self.room.first_pass;
         self.ingress.push_back(ToIngress { packet });
         let mut first = true;
         let most = self.max_passes;
@@ -124,23 +127,45 @@ impl<'a> Run<'a> {
                 return self.finish();
             };
             if let Err(fault) = done {
-                self.output.fault.get_or_insert(fault);
+                self.fail(fault);
             }
         }
-        self.output.fault.get_or_insert(Fault {
+        self.fail(Fault {
             message: format!("more than {most} passes of copies and repetitions of a packet"),
             span: self.pipeline.ingress.span,
         });
         self.finish()
     }
 
+    fn fail(&mut self, fault: Fault) {
+        self.output.fault.get_or_insert(fault);
+        self.output.faults += 1;
+    }
+
+    /// Drops a packet that has become too long.
+    fn outgrow(&mut self, length: usize) {
+        self.tell(Decision::NoHeadroom { length });
+        self.output.no_headroom += 1;
+    }
+
+    /// Queues a packet that starts over for ingress.
+    fn again(&mut self, packet: PacketState) {
+        let length = packet.bytes.len();
+        if length > self.room.longest {
+            return self.outgrow(length);
+        }
+        self.ingress.push_back(ToIngress { packet });
+    }
+
     fn finish(mut self) -> Output {
         self.output.verdict = if self.output.fault.is_some() {
             Verdict::Fault
-        } else if self.output.sent.is_empty() {
-            Verdict::Drop
-        } else {
+        } else if !self.output.sent.is_empty() {
             Verdict::Forward
+        } else if self.output.no_headroom > 0 {
+            Verdict::NoHeadroom
+        } else {
+            Verdict::Drop
         };
         self.output
     }
@@ -174,6 +199,7 @@ impl<'a> Run<'a> {
         let standard = self.pipeline.standard;
         let length = bytes.len() as u64;
         let mut packet = PacketState::new(self.pipeline, bytes);
+        packet.headroom = self.room.later_pass;
         packet.set(standard.ingress_port, port);
         packet.set(standard.packet_length, length);
         packet.set(standard.instance_type, instance as u64);
@@ -219,9 +245,7 @@ impl<'a> Run<'a> {
             self.tell(Decision::CloneIngress { session: number });
             match self.clone_ingress(&packet, list) {
                 Ok(copy) => self.mirror(copy, session),
-                Err(fault) => {
-                    self.output.fault.get_or_insert(fault);
-                }
+                Err(fault) => self.fail(fault),
             }
         }
         for digest in digests {
@@ -233,7 +257,7 @@ impl<'a> Run<'a> {
             let mut again = self.start_of_pass(packet.bytes.clone(), port, InstanceType::Resubmitted);
             self.keep_fields(&packet, &mut again, Some(list));
             again.set(standard.instance_type, InstanceType::Resubmitted as u64);
-            self.ingress.push_back(ToIngress { packet: again });
+            self.again(again);
             return Ok(());
         }
         let group = packet.get(standard.mcast_grp).to_u64() as u16;
@@ -257,6 +281,7 @@ impl<'a> Run<'a> {
         let standard = self.pipeline.standard;
         let port = packet.get(standard.ingress_port).to_u64();
         let mut copy = self.start_of_pass(packet.bytes.clone(), port, InstanceType::IngressClone);
+        copy.headroom = packet.headroom;
         let mut machine = self.machine(&mut copy);
         machine.parse()?;
         machine.control(Stage::VerifyChecksum)?;
@@ -329,6 +354,10 @@ impl<'a> Run<'a> {
         let mut out = std::mem::take(&mut packet.out);
         out.push_bytes(packet.payload());
         let mut bytes = out.into_bytes();
+        if bytes.len().saturating_sub(packet.bytes.len()) > packet.headroom {
+            self.outgrow(bytes.len());
+            return Ok(());
+        }
         if let Some(most) = requests.truncate {
             bytes.truncate(most as usize);
         }
@@ -338,7 +367,7 @@ impl<'a> Run<'a> {
             let mut again = self.start_of_pass(bytes.into(), port, InstanceType::Recirculated);
             self.keep_fields(&packet, &mut again, Some(list));
             again.set(standard.instance_type, InstanceType::Recirculated as u64);
-            self.ingress.push_back(ToIngress { packet: again });
+            self.again(again);
             return Ok(());
         }
         self.tell(Decision::Sent { port, length: bytes.len() });

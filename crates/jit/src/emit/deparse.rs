@@ -23,7 +23,7 @@ use hopwright_abi as abi;
 type Result<T> = std::result::Result<T, Unsupported>;
 
 /// Size of [`abi::Runtime::scratch`] in bytes.
-const SCRATCH_BYTES: i64 = 9_216;
+const SCRATCH_BYTES: i64 = abi::SCRATCH_BYTES as i64;
 
 /// An emit statement of the deparser.
 #[derive(Clone, Copy)]

@@ -25,6 +25,7 @@ pub struct SharedFrames(Arc<Inner>);
 struct Inner {
     memory: Arc<FrameMemory>,
     chunk: u32,
+    headroom: u32,
     frames: u32,
     stride: u64,
     sockets: Mutex<Vec<Weak<OwnedFd>>>,
@@ -46,6 +47,7 @@ impl SharedFrames {
         let inner = Inner {
             memory: pool.memory().clone(),
             chunk,
+            headroom: pool.frame_size().headroom,
             frames: pool.frames(),
             stride: pool.frame_size().stride() as u64,
             sockets: Mutex::default(),
@@ -118,7 +120,9 @@ impl SharedFrames {
                 let (start, bytes) = self.0.memory.region();
                 // SAFETY: the memory lives as long as `self`. Each port with a socket holds a clone of it, which it
                 // drops after the socket.
-                unsafe { socket::register(&new, start.as_ptr() as u64, bytes as u64, self.0.chunk) }?;
+                unsafe {
+                    socket::register(&new, start.as_ptr() as u64, bytes as u64, (self.0.chunk, self.0.headroom))
+                }?;
             }
             let made = prepare(&new)?;
             match patiently(|| socket::bind(&new, device, queue, *flags, other.as_deref())) {

@@ -4,6 +4,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use hopwright_dataplane::packet::SHARED_HEADROOM;
+
 use super::ring::{Consumer, Producer};
 use crate::linux::sys;
 
@@ -51,14 +53,22 @@ pub(super) fn open() -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Registers the memory of frames with a socket, which others may then share it with.
+/// Registers the memory of frames with a socket, which others may then share it with. `chunk`: the bytes of a chunk, and those
+/// in front of a packet in it, at least [`SHARED_HEADROOM`].
 ///
 /// # Safety
 /// The memory must stay allocated until every socket that uses it is closed. The kernel writes to the frames in the
 /// sockets' fill rings, and only to these.
-pub(super) unsafe fn register(socket: &OwnedFd, start: u64, bytes: u64, chunk: u32) -> io::Result<()> {
-    let memory =
-        libc::xdp_umem_reg { addr: start, len: bytes, chunk_size: chunk, headroom: 0, flags: 0, tx_metadata_len: 0 };
+pub(super) unsafe fn register(socket: &OwnedFd, start: u64, bytes: u64, chunk: (u32, u32)) -> io::Result<()> {
+    let memory = libc::xdp_umem_reg {
+        addr: start,
+        len: bytes,
+        chunk_size: chunk.0,
+        // The kernel adds its own.
+        headroom: chunk.1 - SHARED_HEADROOM,
+        flags: 0,
+        tx_metadata_len: 0,
+    };
     option(socket, libc::XDP_UMEM_REG, &memory)
 }
 

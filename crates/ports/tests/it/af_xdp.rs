@@ -25,7 +25,11 @@ struct Shared {
 
 impl Shared {
     fn new(frames: u32, mtu: u32) -> Shared {
-        let pool = Pool::new(frames, FrameSize::shared(mtu)).unwrap();
+        Shared::with_headroom(frames, mtu, 0)
+    }
+
+    fn with_headroom(frames: u32, mtu: u32, headroom: u32) -> Shared {
+        let pool = Pool::new(frames, FrameSize::shared(mtu, headroom)).unwrap();
         let frames = SharedFrames::new(&pool).unwrap();
         Shared { pool, frames }
     }
@@ -95,6 +99,39 @@ fn bursts_of_all_sizes_pass_both_ways_whole_and_in_order() {
             }
             assert_eq!(port.stats(), Default::default());
             assert!(!port.pending());
+        }
+    });
+}
+
+/// Each packet may grow by that much in its buffer and is sent whole.
+#[test]
+fn packets_have_the_headroom_that_programs_want() {
+    with_devices(|| {
+        for (mode, headroom) in MODES.into_iter().flat_map(|mode| [(mode, 320), (mode, 2048)]) {
+            let mut plain = AfPacket::open("va", None).unwrap();
+            let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
+            let mut shared = Shared::with_headroom(1024, 9000, headroom);
+            let mut port = shared.open("vb", mode, &FrameMatch::Everything);
+            info_when_up(&port);
+            assert!(receive(&mut port, &mut shared.pool, 1).is_empty());
+            // 2,048 and 3,776 bytes fill a chunk to its end.
+            let sent: Vec<_> = [60, 1514, 2047, 2048, 2049, 3776, 3777, 6900].map(|length| frame(length, 1)).into();
+            assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), sent.len());
+            let mut batch = Vec::with_capacity(256);
+            let end = Instant::now() + Duration::from_secs(5);
+            while batch.len() < sent.len() && Instant::now() < end {
+                port.receive(&mut shared.pool, &mut batch, 256);
+            }
+            for (packet, sent) in batch.iter_mut().zip(&sent) {
+                assert!(packet.bytes() == sent, "{mode:?}: received whole");
+                let (start, end) = (packet.raw().start, packet.raw().end);
+                assert!(start >= headroom && packet.set_bounds(start - headroom, end), "{mode:?}: {start}");
+                packet.bytes_mut()[..headroom as usize].copy_from_slice(&frame(headroom as usize, 2));
+            }
+            let grown: Vec<_> = sent.iter().map(|sent| [&frame(headroom as usize, 2)[..], sent].concat()).collect();
+            assert_eq!(port.transmit(&mut shared.pool, &mut batch), sent.len());
+            port.flush();
+            assert!(receive(&mut plain, &mut plain_pool, sent.len()) == grown, "{mode:?}: sent whole");
         }
     });
 }

@@ -40,6 +40,7 @@ fn opener(choice: PortChoice) -> (Opener, Pool) {
         sockets: None,
         fill_checksums: false,
         mtu: 1500,
+        headroom: 0,
         devices: 1,
         workers: 1,
         options: XdpOptions::default(),

@@ -40,7 +40,7 @@ fn payloads(burst: u8) -> Vec<Vec<u8>> {
 }
 
 fn pool() -> Pool {
-    Pool::new(600, FrameSize::shared(9000)).unwrap()
+    Pool::new(600, FrameSize::shared(9000, 0)).unwrap()
 }
 
 fn transmit(port: &mut dyn Port, pool: &mut Pool, frames: &[Vec<u8>]) -> usize {

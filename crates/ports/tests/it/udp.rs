@@ -129,6 +129,7 @@ impl Router {
             sockets: Some(&sockets),
             fill_checksums: true,
             mtu: 9216,
+            headroom: 0,
             devices: 2,
             workers: 1,
             options: XdpOptions::default(),

@@ -161,6 +161,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 urgent: None,
                 fill_checksums: false,
                 mtu: 3000,
+                headroom: 0,
                 devices: 1,
                 workers: 2,
                 options: XdpOptions::default(),

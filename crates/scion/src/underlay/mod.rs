@@ -118,6 +118,8 @@ impl Underlay {
             // The datagrams around SCION packets are the router's own.
             fill_checksums: true,
             mtu: longest_mtu,
+            // The program needs no more than there always is.
+            headroom: 0,
             devices: raw + SPARE_DEVICES,
             workers,
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },

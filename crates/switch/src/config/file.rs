@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use hopwright_dataplane::EgressQueues;
 use hopwright_dataplane::egress_queues::{MOST_PACKETS, QUEUES};
+use hopwright_dataplane::packet::{DEFAULT_HEADROOM, MAX_HEADROOM};
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 use serde::Deserialize;
@@ -55,6 +56,7 @@ struct File {
 struct SwitchText {
     ports: Option<Spanned<String>>,
     mtu: Option<Spanned<u32>>,
+    headroom: Option<Spanned<u32>>,
     batch: Option<Spanned<usize>>,
     socket: Option<PathBuf>,
 }
@@ -313,6 +315,7 @@ impl Checker<'_, '_> {
         SwitchSettings {
             ports,
             mtu: self.within("mtu", text.mtu, 68..=9100).unwrap_or(9100),
+            headroom: self.within("headroom", text.headroom, 0..=MAX_HEADROOM).unwrap_or(DEFAULT_HEADROOM),
             batch: self.within("batch", text.batch, 1..=256).unwrap_or(256),
             socket: self.folder.join(text.socket.unwrap_or_else(|| SOCKET.into())),
         }

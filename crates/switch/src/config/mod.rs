@@ -53,6 +53,8 @@ pub struct SwitchSettings {
     pub ports: PortChoice,
     /// The largest MTU of the devices.
     pub mtu: u32,
+    /// The bytes in front of packets that programs can grow into.
+    pub headroom: u32,
     /// Packets taken from a device at a time, at most.
     pub batch: usize,
     /// Where the administration socket is.

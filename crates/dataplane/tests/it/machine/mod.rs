@@ -12,6 +12,5 @@ pub(crate) fn text(error: impl std::fmt::Display) -> String {
 
 pub(crate) fn machine(pipeline: Arc<Pipeline>) -> Result<DataPlaneEngine, String> {
     let vdp = VirtualDataPlane::new(pipeline, EngineKind::Jit).map_err(text)?;
-    // Generated programs emit much that was not received.
-    DataPlaneEngine::new(vdp, FrameSize { headroom: 1024, ..FrameSize::JUMBO }).map_err(text)
+    DataPlaneEngine::new(vdp, FrameSize::JUMBO).map_err(text)
 }

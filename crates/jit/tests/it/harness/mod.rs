@@ -243,7 +243,7 @@ impl Machine {
             externs,
             functions,
             context: vec![0; 4096],
-            scratch: vec![0xee; 9216],
+            scratch: vec![0xee; abi::SCRATCH_BYTES],
             exit_sites: vec![0; abi::MAX_EXIT_SITES],
             sites: ExitSites::default(),
         })
@@ -370,6 +370,7 @@ pub(crate) fn same(outcome: &Outcome, expected: &Output, packet: &[u8]) -> Resul
     let verdict = match expected.verdict {
         Verdict::Forward => abi::Verdict::Forward,
         Verdict::Drop => abi::Verdict::Drop,
+        Verdict::NoHeadroom => abi::Verdict::NoHeadroom,
         Verdict::Fault => abi::Verdict::Fault,
     };
     if outcome.verdict != verdict as u32 {
