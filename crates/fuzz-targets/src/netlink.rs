@@ -2,17 +2,20 @@
 
 use std::net::IpAddr;
 
-use hopwright_host::netlink::{Routes, next_hop_objects};
+use hopwright_host::netlink::{Changes, Kernel};
 
-/// Any bytes are datagrams of a kernel, each behind its length in two bytes: routes come and go, every prefix that changed is
+/// Any bytes are datagrams of a kernel, each behind its length in two bytes: links, neighbours, next-hop objects and routes come and go, every prefix that changed is
 /// as long as its address at most, has no bits behind its length, and is found by its own address unless it is gone.
 /// Returns how many prefixes changed.
 pub fn netlink(mut data: &[u8]) -> usize {
-    let mut routes = Routes::default();
+    let mut kernel = Kernel::following_routes();
     let mut count = 0;
     while let Some(([a, b], rest)) = data.split_first_chunk() {
         let (datagram, rest) = rest.split_at(rest.len().min(usize::from(u16::from_le_bytes([*a, *b]))));
-        for prefix in routes.take_up(datagram) {
+        let mut changes = Changes::default();
+        kernel.take_up(datagram, &mut changes);
+        let Some(routes) = kernel.routes() else { break };
+        for prefix in changes.routes {
             let bits = if matches!(prefix.address, IpAddr::V4(_)) { 32 } else { 128 };
             assert!(prefix.length <= bits && prefix.range().0 == prefix.address, "{prefix:?}");
             if let Some(forwarding) = routes.get(prefix) {
@@ -22,9 +25,8 @@ pub fn netlink(mut data: &[u8]) -> usize {
             }
             count += 1;
         }
-        next_hop_objects(datagram);
+        assert!(routes.len() <= count);
         data = rest;
     }
-    assert!(routes.len() <= count);
     count
 }

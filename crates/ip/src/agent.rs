@@ -86,6 +86,8 @@ pub(crate) struct Counters {
     pub changes: AtomicU64,
     pub refused: AtomicU64,
     pub reloads: AtomicU64,
+    pub overruns: AtomicU64,
+    pub undecoded: AtomicU64,
     pub probes: AtomicU64,
 }
 
@@ -112,6 +114,10 @@ pub struct Counts {
     pub refused: u64,
     /// How often all routes were read anew.
     pub reloads: u64,
+    /// How often the kernel had no room for notifications. Everything is read anew then.
+    pub overruns: u64,
+    /// Messages of the kernel that could not be decoded.
+    pub undecoded: u64,
     /// How often the kernel was asked to confirm or resolve a neighbour.
     pub probes: u64,
 }
@@ -195,6 +201,8 @@ impl Agent {
             changes: c.changes.load(Relaxed),
             refused: c.refused.load(Relaxed),
             reloads: c.reloads.load(Relaxed),
+            overruns: c.overruns.load(Relaxed),
+            undecoded: c.undecoded.load(Relaxed),
             probes: c.probes.load(Relaxed),
         }
     }
@@ -227,6 +235,8 @@ impl Counts {
             ("route_changes", self.changes),
             ("routes_refused", self.refused),
             ("route_reloads", self.reloads),
+            ("notifications_lost", self.overruns),
+            ("undecoded", self.undecoded),
             ("neighbour_probes", self.probes),
         ];
         page.counter("hopwright_ip_events_total", "What following the kernel has taken.");

@@ -104,6 +104,8 @@ impl Mirror {
             self.next_reload = Instant::now() + RELOAD_PAUSE.max(begin.elapsed() * RELOAD_SHARE);
         }
         self.apply(&changes);
+        self.counters.overruns.store(self.inside.overruns(), Relaxed);
+        self.counters.undecoded.store(self.inside.undecoded(), Relaxed);
         if Instant::now() >= self.next_upkeep {
             self.upkeep();
             self.next_upkeep = Instant::now() + UPKEEP;
@@ -192,3 +194,6 @@ impl Mirror {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

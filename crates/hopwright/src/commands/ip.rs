@@ -114,6 +114,8 @@ fn write(path: &Path, switch: &Switch, counts: Counts, started: Instant) -> Resu
         "route_changes": counts.changes,
         "routes_refused": counts.refused,
         "route_reloads": counts.reloads,
+        "notifications_lost": counts.overruns,
+        "undecoded": counts.undecoded,
         "neighbour_probes": counts.probes,
         "ports": ports,
     });

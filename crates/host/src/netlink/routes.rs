@@ -3,20 +3,19 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE, NetlinkPayload};
+use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE};
+use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags, RouteType,
-    RouteVia,
+    RouteAddress, RouteAttribute, RouteFlags, RouteMessage, RouteMetric, RouteNextHop, RouteNextHopFlags,
+    RouteProtocol, RouteScope, RouteType, RouteVia,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Prefix, messages, prefix};
+use super::Prefix;
+use super::message::{encapsulates, prefix};
 
 /// Numbers of routing tables (`RT_TABLE_*` in linux/rtnetlink.h).
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
-/// `RTA_NH_ID`, which the library does not decode.
-const NEXT_HOP_OBJECT: u16 = 30;
 /// Most next hops of a route that are read: the kernel's limit for next-hop objects, and more than it takes otherwise.
 const MAX_NEXT_HOPS: usize = 1024;
 
@@ -31,6 +30,9 @@ pub enum RouteKind {
     Blackhole,
     /// Answered by ICMP: unreachable and prohibited destinations.
     Unreachable,
+    /// Only the kernel can say: the route uses a next-hop object of which it reports only the number
+    /// (`net.ipv4.nexthop_compat_mode` is 0), or has lookups go on in other tables.
+    KernelOnly,
 }
 
 /// One of a route's next hops.
@@ -67,12 +69,30 @@ struct Route {
     forwarding: Forwarding,
     /// The next-hop object that it refers to.
     object: Option<u32>,
+    /// What else tells routes apart that the kernel has side by side.
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Origin {
+    protocol: RouteProtocol,
+    scope: RouteScope,
+    source: Option<IpAddr>,
 }
 
 impl Route {
     /// Routes of the same rank differ in nothing that lookups look at. The local table comes first.
     fn rank(&self) -> (bool, u32) {
         (!self.local_table, self.metric)
+    }
+
+    fn has_dead(&self) -> bool {
+        self.forwarding.next_hops.iter().any(|hop| hop.dead)
+    }
+
+    /// This one is meant where the kernel says that the other is gone.
+    fn is(&self, gone: &Route) -> bool {
+        self.object == gone.object && (self.object.is_some() || self.covers(gone) && gone.covers(self))
     }
 
     /// Each of the other's next hops is one of this route's.
@@ -88,8 +108,37 @@ impl Route {
 pub struct Routes {
     /// By prefix, in the order in which lookups prefer them.
     by_prefix: HashMap<Prefix, Vec<Route>>,
+    uses: Uses,
+}
+
+/// What routes depend on.
+#[derive(Debug, Default)]
+struct Uses {
     /// How many routes refer to a next-hop object.
     objects: HashMap<u32, usize>,
+    /// How many have next hops that the kernel does not use at present.
+    dead: usize,
+}
+
+impl Uses {
+    fn add(&mut self, route: &Route) {
+        if let Some(object) = route.object {
+            *self.objects.entry(object).or_default() += 1;
+        }
+        self.dead += usize::from(route.has_dead());
+    }
+
+    fn remove(&mut self, route: &Route) {
+        if let Some(object) = route.object
+            && let Some(count) = self.objects.get_mut(&object)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.objects.remove(&object);
+            }
+        }
+        self.dead -= usize::from(route.has_dead());
+    }
 }
 
 impl Routes {
@@ -119,55 +168,55 @@ impl Routes {
         self.by_prefix.is_empty()
     }
 
-    /// Takes up the route messages of a datagram as the kernel sends it, and returns the prefixes that may be forwarded
-    /// differently now. Messages that cannot be decoded are skipped.
-    pub fn take_up(&mut self, datagram: &[u8]) -> Vec<Prefix> {
-        let mut changed = Vec::new();
-        for message in messages(datagram) {
-            match message.payload {
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::NewRoute(route)) => {
-                    changed.extend(self.add(&route, message.header.flags));
-                }
-                NetlinkPayload::InnerMessage(RouteNetlinkMessage::DelRoute(route)) => {
-                    changed.extend(self.remove(&route))
-                }
-                _ => {}
-            }
-        }
-        changed
-    }
-
     /// Whether a route refers to this next-hop object.
     pub(super) fn refer_to(&self, object: u32) -> bool {
-        self.objects.contains_key(&object)
+        self.uses.objects.contains_key(&object)
+    }
+
+    /// The objects that routes refer to, with the number of routes.
+    #[cfg(test)]
+    pub(super) fn objects(&self) -> &HashMap<u32, usize> {
+        &self.uses.objects
+    }
+
+    /// Whether a route has next hops that the kernel does not use at present.
+    pub(super) fn have_dead(&self) -> bool {
+        self.uses.dead > 0
     }
 
     /// Takes up a new or changed route. Returns its prefix if that may be forwarded differently now.
     pub(super) fn add(&mut self, message: &RouteMessage, flags: u16) -> Option<Prefix> {
         let (prefix, route) = read(message)?;
-        if let Some(object) = route.object {
-            *self.objects.entry(object).or_default() += 1;
-        }
         let ipv6 = prefix.address.is_ipv6();
         let routes = self.by_prefix.entry(prefix).or_default();
         let rank = route.rank();
         // IPv6 reports all next hops of a route that gets one more.
-        let gateways = |route: &Route| route.forwarding.next_hops.iter().all(|hop| hop.gateway.is_some());
+        let grows = |route: &Route| {
+            let hops = &route.forwarding.next_hops;
+            ipv6 && route.object.is_none() && !hops.is_empty() && hops.iter().all(|hop| hop.gateway.is_some())
+        };
         let replaces = |old: &Route| {
-            old.rank() == rank
-                && (flags & NLM_F_REPLACE != 0
-                    || old.forwarding.next_hops == route.forwarding.next_hops
-                    || (ipv6 && gateways(old) && gateways(&route)))
+            old.rank() == rank && (flags & NLM_F_REPLACE != 0 || *old == route || grows(old) && grows(&route))
         };
-        let gone = if let Some(old) = routes.iter_mut().find(|old| replaces(old)) {
-            Some(std::mem::replace(old, route))
-        } else {
-            let behind = ipv6 || flags & NLM_F_APPEND != 0;
-            let place = routes.partition_point(|old| old.rank() < rank || (behind && old.rank() == rank));
-            routes.insert(place, route);
-            None
+        self.uses.add(&route);
+        let place = match routes.iter().position(replaces) {
+            Some(place) => {
+                let old = std::mem::replace(&mut routes[place], route);
+                self.uses.remove(&old);
+                place
+            }
+            None => {
+                let behind = ipv6 || flags & NLM_F_APPEND != 0;
+                let place = routes.partition_point(|old| old.rank() < rank || (behind && old.rank() == rank));
+                routes.insert(place, route);
+                place
+            }
         };
-        self.release(gone);
+        // The kernel has no route twice: this one was read before its notification came.
+        if let Some(behind) = routes[place + 1..].iter().position(|other| *other == routes[place]) {
+            let twice = routes.remove(place + 1 + behind);
+            self.uses.remove(&twice);
+        }
         Some(prefix)
     }
 
@@ -177,23 +226,26 @@ impl Routes {
         let routes = self.by_prefix.get_mut(&prefix)?;
         let rank = gone.rank();
         let same = |old: &Route| old.rank() == rank && old.forwarding.kind == gone.forwarding.kind;
-        let exact = routes.iter().position(|old| same(old) && old.covers(&gone) && gone.covers(old));
+        let exact = routes.iter().position(|old| same(old) && old.is(&gone) && old.origin == gone.origin);
+        let alike = || routes.iter().position(|old| same(old) && old.is(&gone));
         let part = || routes.iter().position(|old| same(old) && prefix.address.is_ipv6() && old.covers(&gone));
-        let place = exact.or_else(part)?;
+        let place = exact.or_else(alike).or_else(part)?;
         let old = &mut routes[place];
         let rest = old.forwarding.next_hops.iter().filter(|hop| {
             !gone.forwarding.next_hops.iter().any(|theirs| (hop.device, hop.gateway) == (theirs.device, theirs.gateway))
         });
         let rest: Box<[NextHop]> = rest.copied().collect();
-        if !rest.is_empty() {
+        if !rest.is_empty() && old.object.is_none() {
+            self.uses.remove(old);
             old.forwarding.next_hops = rest;
+            self.uses.add(old);
             return Some(prefix);
         }
         let old = routes.remove(place);
         if routes.is_empty() {
             self.by_prefix.remove(&prefix);
         }
-        self.release(Some(old));
+        self.uses.remove(&old);
         Some(prefix)
     }
 
@@ -202,17 +254,6 @@ impl Routes {
         let new = self.prefixes().filter(|p| self.get(*p) != before.get(*p));
         let gone = before.prefixes().filter(|p| !self.by_prefix.contains_key(p));
         new.chain(gone).collect()
-    }
-
-    fn release(&mut self, route: Option<Route>) {
-        if let Some(object) = route.and_then(|route| route.object)
-            && let Some(count) = self.objects.get_mut(&object)
-        {
-            *count -= 1;
-            if *count == 0 {
-                self.objects.remove(&object);
-            }
-        }
     }
 }
 
@@ -227,11 +268,12 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     }
     let prefix = prefix(message)?;
     let prefix = Prefix::new(prefix.address, prefix.length);
-    let kind = match header.kind {
+    let mut kind = match header.kind {
         RouteType::Unicast => RouteKind::Unicast,
         RouteType::Local | RouteType::Broadcast | RouteType::Anycast | RouteType::Multicast => RouteKind::Local,
         RouteType::BlackHole => RouteKind::Blackhole,
         RouteType::Unreachable | RouteType::Prohibit => RouteKind::Unreachable,
+        RouteType::Throw => RouteKind::KernelOnly,
         _ => return None,
     };
     let metric = find(|a| if let RouteAttribute::Priority(metric) = a { Some(*metric) } else { None });
@@ -243,9 +285,18 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
         _ => None,
     });
     let next_hops = if kind == RouteKind::Unicast { next_hops(message) } else { Box::default() };
+    let object = find(|a| if let RouteAttribute::NhId(id) = a { Some(*id) } else { None });
+    if kind == RouteKind::Unicast && object.is_some() && next_hops.is_empty() {
+        kind = RouteKind::KernelOnly;
+    }
+    let source = message.attributes.iter().find_map(|a| match a {
+        RouteAttribute::PrefSource(RouteAddress::Inet(ip)) => Some(IpAddr::V4(*ip)),
+        RouteAttribute::PrefSource(RouteAddress::Inet6(ip)) => Some(IpAddr::V6(*ip)),
+        _ => None,
+    });
+    let origin = Origin { protocol: header.protocol, scope: header.scope, source };
     let forwarding = Forwarding { kind, next_hops, mtu };
-    let object = message.attributes.iter().find_map(object);
-    Some((prefix, Route { local_table: table == LOCAL, metric: metric.unwrap_or(0), forwarding, object }))
+    Some((prefix, Route { local_table: table == LOCAL, metric: metric.unwrap_or(0), forwarding, object, origin }))
 }
 
 fn next_hops(message: &RouteMessage) -> Box<[NextHop]> {
@@ -285,24 +336,10 @@ fn of(device: u32, weight: u16, dead: bool, attributes: &[RouteAttribute]) -> Ne
             RouteAttribute::Gateway(RouteAddress::Inet6(ip)) => hop.gateway = Some(IpAddr::V6(*ip)),
             RouteAttribute::Via(RouteVia::Inet(ip)) => hop.gateway = Some(IpAddr::V4(*ip)),
             RouteAttribute::Via(RouteVia::Inet6(ip)) => hop.gateway = Some(IpAddr::V6(*ip)),
-            RouteAttribute::Encap(_) | RouteAttribute::EncapType(_) | RouteAttribute::NewDestination(_) => {
-                hop.encapsulated = true;
-            }
-            _ => {}
+            attribute => hop.encapsulated |= encapsulates(attribute),
         }
     }
     hop
-}
-
-fn object(attribute: &RouteAttribute) -> Option<u32> {
-    use netlink_packet_core::Nla;
-    let RouteAttribute::Other(nla) = attribute else { return None };
-    let mut bytes = [0; 4];
-    if nla.kind() != NEXT_HOP_OBJECT || nla.value_len() != bytes.len() {
-        return None;
-    }
-    nla.emit_value(&mut bytes);
-    Some(u32::from_ne_bytes(bytes))
 }
 
 /// What asks for all routes of both protocols, one after the other.
@@ -316,15 +353,16 @@ pub(super) fn queries() -> [RouteMessage; 2] {
 
 #[cfg(test)]
 mod tests {
-    use netlink_packet_core::{DefaultNla, NLM_F_CREATE};
+    use netlink_packet_core::NLM_F_CREATE;
     use std::net::Ipv6Addr;
 
+    use super::super::message::family;
     use super::*;
 
     fn message(destination: &str, length: u8, metric: u32, hops: &[(u32, &str)]) -> RouteMessage {
         let mut message = RouteMessage::default();
         let address: IpAddr = destination.parse().unwrap();
-        message.header.address_family = super::super::family(address);
+        message.header.address_family = family(address);
         message.header.destination_prefix_length = length;
         message.header.table = MAIN as u8;
         message.header.kind = RouteType::Unicast;
@@ -410,7 +448,6 @@ mod tests {
             |m: &mut RouteMessage| m.attributes.push(RouteAttribute::Table(1000)),
             |m: &mut RouteMessage| m.header.tos = 8,
             |m: &mut RouteMessage| m.header.flags = RouteFlags::Cloned,
-            |m: &mut RouteMessage| m.header.kind = RouteType::Throw,
         ] {
             let mut other = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
             change(&mut other);
@@ -427,7 +464,7 @@ mod tests {
         let mut routes = Routes::default();
         let of = |id: u32, destination: &str| {
             let mut m = message(destination, 24, 0, &[(1, "192.0.2.1")]);
-            m.attributes.push(RouteAttribute::Other(DefaultNla::new(NEXT_HOP_OBJECT, id.to_ne_bytes().to_vec())));
+            m.attributes.push(RouteAttribute::NhId(id));
             m
         };
         routes.add(&of(5, "10.0.1.0"), NLM_F_CREATE);

@@ -17,6 +17,8 @@ use num_bigint::BigUint;
 
 use crate::agent::Counters;
 use crate::program::{Program, Reason, RouteTable};
+#[cfg(test)]
+pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
 pub(crate) use view::View;
 
@@ -255,6 +257,7 @@ fn of_route(view: &View<'_>, prefix: Prefix, forwarding: &Forwarding) -> Wanted 
         RouteKind::Local => return Wanted::End(Reason::Local),
         RouteKind::Blackhole => return Wanted::End(Reason::Blackhole),
         RouteKind::Unreachable => return Wanted::End(Reason::NoRoute),
+        RouteKind::KernelOnly => return Wanted::End(Reason::KernelRoute),
         RouteKind::Unicast => {}
     }
     let host = prefix == Prefix::host(prefix.address);

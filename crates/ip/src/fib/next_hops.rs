@@ -283,7 +283,7 @@ fn selector(program: &Program) -> hopwright_ir::ExternId {
     pipeline[program.groups].implementation.unwrap_or(hopwright_ir::ExternId(u32::MAX))
 }
 
-fn exact(id: u16) -> MatchValue {
+pub(crate) fn exact(id: u16) -> MatchValue {
     MatchValue::Exact(BigUint::from(id))
 }
 

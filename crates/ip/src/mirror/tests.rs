@@ -1,0 +1,160 @@
+//! A kernel's next-hop objects and routes, and the tables of the fast path, in a namespace of the test's own. Needs root.
+
+use std::process::Command;
+
+use hopwright_host::namespace::Namespace;
+use hopwright_ir::MatchValue;
+use num_bigint::BigUint;
+
+use super::*;
+use crate::config::Config;
+use crate::fib::exact;
+use crate::ports;
+use crate::program::{Program, data_plane};
+
+/// The machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A router whose ports are devices of its own namespace.
+struct Router {
+    name: String,
+    mirror: Mirror,
+    // The TAP devices have carriers while they are open.
+    _taps: std::collections::BTreeMap<u32, hopwright_ports::Tap>,
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
+    }
+}
+
+/// What the fast path does with packets to a prefix: the devices of the next hops, sorted; none without an entry.
+type Path = Option<Vec<String>>;
+
+impl Router {
+    /// Ports 2 to 4: TAP devices `s2` to `s4`, with neighbours whose link-layer addresses are known.
+    fn new(test: &str) -> Router {
+        let name = format!("hopwright-ip-{test}-{}", std::process::id());
+        let namespace = Namespace::open_or_create(&name).unwrap();
+        let ip = |command: &str| run(&name, command);
+        ip("link set lo up");
+        for n in 2..=4 {
+            ip(&format!("link add d{n} type veth peer name p{n}"));
+            ip(&format!("link set d{n} up"));
+            ip(&format!("link set p{n} up"));
+        }
+        let host = namespace.run(Netlink::open).unwrap().unwrap();
+        let mut inside = namespace.run(Netlink::following_routes).unwrap().unwrap();
+        let devices = (2..=4).map(|n| (n, format!("d{n}"))).collect();
+        let names = (2..=4).map(|n| (format!("d{n}"), format!("s{n}"))).collect();
+        let config = Config { namespace: name.clone(), names };
+        let (taps, ports) = ports::open(&devices, &config, &namespace, &host, &mut inside).unwrap();
+        let program = Program::new(&data_plane().unwrap()).unwrap();
+        let counters = Arc::new(Counters::default());
+        let fib = Fib::new(program, counters.clone()).unwrap();
+        let mut mirror = Mirror::new(host, inside, ports, fib, counters);
+        mirror.begin().unwrap();
+        for n in 2..=4 {
+            ip(&format!("address add 10.0.{n}.1/24 dev s{n}"));
+            ip(&format!("address add 2001:db8:{n}::1/64 dev s{n} nodad"));
+            ip(&format!("neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent"));
+            ip(&format!("neigh replace 2001:db8:{n}::2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent"));
+        }
+        Router { name, mirror, _taps: taps }
+    }
+
+    /// The path of packets to a prefix, as the tables have it.
+    fn path(&mut self, prefix: &str) -> Path {
+        let (address, length) = prefix.split_once('/').unwrap();
+        let prefix = Prefix::new(address.parse().unwrap(), length.parse().unwrap());
+        let program = self.mirror.fib.program();
+        let (control, groups) = (program.control.clone(), program.groups);
+        let routes = if prefix.address.is_ipv4() { program.ipv4 } else { program.ipv6 }.unwrap();
+        let value = match prefix.address {
+            IpAddr::V4(ip) => BigUint::from(ip.to_bits()),
+            IpAddr::V6(ip) => BigUint::from(ip.to_bits()),
+        };
+        let entry = control[routes.id].get(&[MatchValue::Lpm { value, prefix_len: prefix.length.into() }], 0)?;
+        let number = u16::try_from(&entry.args[0]).unwrap();
+        let hops = if entry.action == routes.via(0, 0).action {
+            vec![number]
+        } else {
+            assert_eq!(entry.action, routes.multipath(0, 0).action, "{prefix:?} ends: {entry:?}");
+            assert!(control[groups].get(&[exact(number), MatchValue::Optional(None)], 0).is_some());
+            let selector = control.profile(control.pipeline()[groups].implementation.unwrap()).unwrap();
+            selector.group(number.into()).unwrap().members.keys().map(|hop| *hop as u16).collect()
+        };
+        let fib = &mut self.mirror.fib;
+        let device = |hop: u16| fib.next_hops().iter().find(|(id, _)| *id == hop).unwrap().1.key.device;
+        let devices: Vec<u32> = hops.into_iter().map(device).collect();
+        let names = devices.iter().map(|device| self.mirror.inside.devices()[device].name.clone());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        Some(names)
+    }
+
+    /// Has the kernel do something, and waits until the fast path follows.
+    fn check(&mut self, command: &str, expected: &[(&str, &[&str])]) {
+        run(&self.name, command);
+        let expected: Vec<(&str, Path)> = expected
+            .iter()
+            .map(|(prefix, devices)| (*prefix, devices.iter().map(|d| d.to_string()).collect::<Vec<_>>()))
+            .map(|(prefix, devices)| (prefix, Some(devices).filter(|devices| !devices.is_empty())))
+            .collect();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.mirror.step().unwrap();
+            let found: Vec<(&str, Path)> =
+                expected.iter().map(|(prefix, _)| *prefix).map(|prefix| (prefix, self.path(prefix))).collect();
+            if found == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "after `{command}`: {found:?}, not {expected:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+fn run(namespace: &str, command: &str) {
+    let done = Command::new("ip").args(["-n", namespace]).args(command.split_whitespace()).output().unwrap();
+    assert!(done.status.success(), "ip {command}: {}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn skipped() -> bool {
+    std::env::var_os("HOPWRIGHT_SKIP_PRIVILEGED_TESTS").is_some()
+}
+
+#[test]
+fn routes_follow_their_next_hop_objects() {
+    if skipped() {
+        return;
+    }
+    let mut router = Router::new("objects");
+    for (family, net, via) in [("", "172.16.2.0/24", "10.0"), ("-6 ", "2001:db8:f::/64", "2001:db8")] {
+        let gateway = |n: u8| if family.is_empty() { format!("{via}.{n}.2") } else { format!("{via}:{n}::2") };
+        let mut check = |command: &str, devices: &[&str]| router.check(command, &[(net, devices)]);
+        check(&format!("nexthop add id 21 via {} dev s2", gateway(2)), &[]);
+        check(&format!("nexthop add id 31 via {} dev s3", gateway(3)), &[]);
+        check("nexthop add id 100 group 21/31", &[]);
+        check(&format!("{family}route add {net} nhid 100"), &["s2", "s3"]);
+        check("nexthop del id 31", &["s2"]);
+        check(&format!("nexthop add id 31 via {} dev s3", gateway(3)), &["s2"]);
+        check("nexthop replace id 100 group 21/31", &["s2", "s3"]);
+        check(&format!("nexthop replace id 31 via {} dev s4", gateway(4)), &["s2", "s4"]);
+        check("nexthop del id 100", &[]);
+        check(&format!("{family}route add {net} nhid 31"), &["s4"]);
+        check("nexthop del id 31", &[]);
+        check(&format!("{family}route add {net} nhid 21"), &["s2"]);
+        check("nexthop flush", &[]);
+        check(&format!("nexthop add id 7 via {} dev s3", gateway(3)), &[]);
+        check("nexthop add id 101 group 7 type resilient buckets 4", &[]);
+        check(&format!("{family}route add {net} nhid 101"), &["s3"]);
+        check("nexthop del id 101", &[]);
+        check(&format!("{family}route add {net} nhid 7"), &["s3"]);
+        // A port that loses its carrier takes its objects along.
+        check("link set p3 down", &[]);
+        check("link set p3 up", &[]);
+        check("nexthop flush", &[]);
+    }
+}
