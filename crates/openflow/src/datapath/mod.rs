@@ -1,5 +1,6 @@
 //! Flows, groups and ports of a switch, kept in step with the program's tables.
 
+mod groups;
 mod outputs;
 mod program;
 
@@ -12,9 +13,9 @@ pub(crate) use outputs::{MAX_ACTIONS, TABLES};
 pub use program::WrongProgram;
 pub(crate) use program::{FLOWS, PacketInHeader, packet_out};
 
-use crate::codec::reply::{FlowView, GroupView, PortDescription, Removal, TableCounts};
+use crate::codec::reply::{FlowView, PortDescription, Removal, TableCounts};
 use crate::codec::request::{Bucket, FlowCommand, FlowFilter, FlowMod, GroupCommand, GroupKind, GroupMod, flow_flag};
-use crate::codec::{Action, GROUP_ALL, GROUP_ANY, Instructions, Key, Match, Refusal, TABLE_ALL, Version, port};
+use crate::codec::{Action, Instructions, Key, Match, Refusal, TABLE_ALL, Version, port};
 use outputs::{GroupActions, Surroundings};
 use program::{Installed, Place, Program};
 
@@ -68,6 +69,9 @@ impl Flow {
 fn rank(priority: u16, exact: bool) -> u32 {
     if exact { u32::from(u16::MAX) + 1 } else { priority.into() }
 }
+
+/// The outputs and the metadata that a flow is to have.
+type Wanted = (u32, Vec<outputs::Output>, Option<(u64, u64)>);
 
 #[derive(Debug)]
 struct Group {
@@ -211,10 +215,7 @@ impl Datapath {
                 if found.is_empty() && request.version == Version::V10 {
                     return self.add(request).map(|()| Vec::new());
                 }
-                for id in found {
-                    self.modify(id, request)?;
-                }
-                Ok(Vec::new())
+                self.modify(&found, request).map(|()| Vec::new())
             }
             FlowCommand::Delete { strict } => {
                 let mut found = self.find(request, strict);
@@ -316,41 +317,65 @@ impl Datapath {
         Ok(())
     }
 
-    fn modify(&mut self, id: u32, request: &FlowMod) -> Result<(), Refusal> {
-        let Some(flow) = self.flows.get(&id) else { return Ok(()) };
-        let outputs =
-            outputs::of_flow(flow.table, &flow.matching, &request.instructions, request.version, &self.around)?;
-        self.reinstall(id, outputs, request.instructions.metadata)?;
-        let count = self.program.flow_count(id);
-        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
-        flow.instructions = request.instructions.clone();
-        flow.version = request.version;
-        if request.version == Version::V10 {
-            flow.cookie = request.cookie;
-        }
-        if request.flags & flow_flag::RESET_COUNTS != 0 {
-            (flow.base, flow.seen) = (count, 0);
+    /// Gives flows other instructions, all or none of them.
+    fn modify(&mut self, ids: &[u32], request: &FlowMod) -> Result<(), Refusal> {
+        let FlowMod { instructions, version, .. } = request;
+        let outputs = |id: &u32| {
+            let flow = &self.flows[id];
+            let outputs = outputs::of_flow(flow.table, &flow.matching, instructions, *version, &self.around)?;
+            Ok((*id, outputs, instructions.metadata))
+        };
+        let wanted = ids.iter().map(outputs).collect::<Result<Vec<_>, Refusal>>()?;
+        self.reinstall(wanted)?;
+        for id in ids {
+            let count = self.program.flow_count(*id);
+            let Some(flow) = self.flows.get_mut(id) else { continue };
+            flow.instructions = instructions.clone();
+            flow.version = *version;
+            if *version == Version::V10 {
+                flow.cookie = request.cookie;
+            }
+            if request.flags & flow_flag::RESET_COUNTS != 0 {
+                (flow.base, flow.seen) = (count, 0);
+            }
         }
         Ok(())
     }
 
-    /// Gives a flow other outputs.
-    fn reinstall(
-        &mut self,
-        id: u32,
-        outputs: Vec<outputs::Output>,
-        metadata: Option<(u64, u64)>,
-    ) -> Result<(), Refusal> {
-        let installed = self.program.install(outputs)?;
-        let Some(flow) = self.flows.get_mut(&id) else { return Ok(()) };
-        let changes = installed != flow.installed || metadata != flow.instructions.metadata;
-        if changes && let Err(error) = self.program.put_flow(&flow.place, id, &installed, metadata, false) {
-            tracing::error!("a flow cannot be changed: {error}");
-            self.program.release(&installed);
-            return Err(Refusal::FLOW_TABLE_FULL);
+    /// Gives flows other outputs and metadata, all or none of them.
+    fn reinstall(&mut self, wanted: Vec<Wanted>) -> Result<(), Refusal> {
+        let mut installed = Vec::with_capacity(wanted.len());
+        for (id, outputs, metadata) in wanted {
+            match self.program.install(outputs) {
+                Ok(new) => installed.push((id, new, metadata)),
+                Err(refusal) => {
+                    installed.iter().for_each(|(_, new, _)| self.program.release(new));
+                    return Err(refusal);
+                }
+            }
         }
-        let old = std::mem::replace(&mut flow.installed, installed);
-        self.program.release(&old);
+        let differs = |(id, new, metadata): &&(u32, Installed, Option<(u64, u64)>)| {
+            self.flows.get(id).is_some_and(|flow| *new != flow.installed || *metadata != flow.instructions.metadata)
+        };
+        let changed: Vec<_> = installed.iter().filter(differs).collect();
+        for (at, (id, new, metadata)) in changed.iter().enumerate() {
+            if let Err(error) = self.program.put_flow(&self.flows[id].place, *id, new, *metadata, false) {
+                tracing::error!("a flow cannot be changed: {error}");
+                for (id, ..) in &changed[..at] {
+                    let Flow { place, installed, instructions, .. } = &self.flows[id];
+                    if let Err(error) = self.program.put_flow(place, *id, installed, instructions.metadata, false) {
+                        tracing::error!("a flow cannot be changed back: {error}");
+                    }
+                }
+                installed.iter().for_each(|(_, new, _)| self.program.release(new));
+                return Err(Refusal::FLOW_TABLE_FULL);
+            }
+        }
+        for (id, new, _) in installed {
+            let Some(flow) = self.flows.get_mut(&id) else { continue };
+            let old = std::mem::replace(&mut flow.installed, new);
+            self.program.release(&old);
+        }
         Ok(())
     }
 
@@ -445,93 +470,6 @@ impl Datapath {
         Ok(header)
     }
 
-    /// Carries out a group message.
-    pub(crate) fn group_mod(&mut self, request: &GroupMod) -> Result<Vec<Removed>, Refusal> {
-        let GroupMod { command, kind, group, .. } = *request;
-        if command == GroupCommand::Delete {
-            let groups: Vec<u32> = match group {
-                GROUP_ALL => self.around.groups.keys().copied().collect(),
-                _ => vec![group],
-            };
-            let mut removed = Vec::new();
-            for group in groups.into_iter().filter(|group| self.around.groups.contains_key(group)).collect::<Vec<_>>() {
-                let users = self.users(group);
-                removed.extend(self.remove_all(users, Removal::GroupDelete));
-                self.forget_packet_outs_to(group);
-                self.forget_group(group);
-            }
-            return Ok(removed);
-        }
-        let known = self.around.groups.contains_key(&group);
-        match command {
-            GroupCommand::Add if known => return Err(Refusal::GROUP_EXISTS),
-            GroupCommand::Modify if !known => return Err(Refusal::GROUP_UNKNOWN),
-            _ if group > 0xffff_ff00 => return Err(Refusal::GROUP_INVALID),
-            _ if !known && self.around.groups.len() >= GROUPS as usize => return Err(Refusal::GROUP_FULL),
-            _ => {}
-        }
-        let actions: usize = request.buckets.iter().map(|bucket| bucket.actions.len()).sum();
-        if request.buckets.len() > MAX_BUCKETS || actions > MAX_ACTIONS {
-            return Err(Refusal::GROUP_BUCKETS);
-        }
-        if kind == GroupKind::Indirect && request.buckets.len() != 1 {
-            return Err(Refusal::GROUP_INVALID);
-        }
-        let chained = |bucket: &Bucket| bucket.actions.iter().any(|action| matches!(action, Action::Group(_)));
-        if request.buckets.iter().any(chained) {
-            return Err(Refusal::GROUP_CHAINING);
-        }
-        let lists =
-            request.buckets.iter().map(|bucket| outputs::of_actions(&bucket.actions, None, false, &self.around));
-        let lists = lists.collect::<Result<Vec<_>, _>>()?;
-        let mut installed = Vec::new();
-        if kind == GroupKind::Select {
-            for (list, bucket) in lists.into_iter().zip(&request.buckets) {
-                match self.program.install(list) {
-                    Ok(list) => installed.push((list, bucket.weight)),
-                    Err(_) => {
-                        installed.iter().for_each(|(list, _)| self.program.release(list));
-                        return Err(Refusal::GROUP_BUCKETS);
-                    }
-                }
-            }
-            let old_is_select = self.around.groups.get(&group).is_some_and(|old| old.kind == GroupKind::Select);
-            if let Err(error) = self.program.put_select(group, &installed, !old_is_select) {
-                tracing::debug!("a group is refused: {error}");
-                installed.iter().for_each(|(list, _)| self.program.release(list));
-                return Err(Refusal::GROUP_FULL);
-            }
-        }
-        let created = self.around.groups.get(&group).map_or_else(Instant::now, |old| old.created);
-        let new = Group { kind, buckets: request.buckets.clone(), installed, created };
-        let old = self.around.groups.insert(group, new);
-        // The flows have the outputs of the buckets in themselves, unless it is a select group.
-        let users = self.users(group);
-        self.reinstall_all(users);
-        self.forget_packet_outs_to(group);
-        if let Some(old) = old {
-            if old.kind == GroupKind::Select && kind != GroupKind::Select {
-                self.program.delete_select(group);
-            }
-            old.installed.iter().for_each(|(list, _)| self.program.release(list));
-        }
-        Ok(Vec::new())
-    }
-
-    fn users(&self, group: u32) -> Vec<u32> {
-        let uses = |flow: &Flow| flow.instructions.leads_to(port::ANY, group);
-        self.flows.iter().filter(|(_, flow)| uses(flow)).map(|(id, _)| *id).collect()
-    }
-
-    fn forget_group(&mut self, group: u32) {
-        if let Some(old) = self.around.groups.remove(&group) {
-            if old.kind == GroupKind::Select {
-                self.program.delete_select(group);
-            }
-            old.installed.iter().for_each(|(list, _)| self.program.release(list));
-        }
-    }
-
     fn forget_packet_outs_to(&mut self, group: u32) {
         self.forget_packet_outs_if(|actions| actions.contains(&Action::Group(group)));
     }
@@ -547,14 +485,21 @@ impl Datapath {
         });
     }
 
-    /// Writes flows again after what they depend on has changed.
-    fn reinstall_all(&mut self, ids: Vec<u32>) {
-        for id in ids {
-            let Some(flow) = self.flows.get(&id) else { continue };
-            let metadata = flow.instructions.metadata;
+    /// What flows are to have now, with their instructions.
+    fn wanted(&self, ids: &[u32]) -> Result<Vec<Wanted>, Refusal> {
+        let wanted = |id: &u32| {
+            let flow = self.flows.get(id)?;
             let outputs = outputs::of_flow(flow.table, &flow.matching, &flow.instructions, flow.version, &self.around);
-            if let Err(refusal) = outputs.and_then(|outputs| self.reinstall(id, outputs, metadata)) {
-                tracing::error!("a flow cannot follow a change of ports or groups: {refusal:?}");
+            Some(outputs.map(|outputs| (*id, outputs, flow.instructions.metadata)))
+        };
+        ids.iter().filter_map(wanted).collect()
+    }
+
+    /// Writes flows again after ports have changed, each as far as that is possible.
+    fn reinstall_each(&mut self, ids: Vec<u32>) {
+        for id in ids {
+            if let Err(refusal) = self.wanted(&[id]).and_then(|wanted| self.reinstall(wanted)) {
+                tracing::error!("a flow cannot follow a change of ports: {refusal:?}");
             }
         }
     }
@@ -596,7 +541,7 @@ impl Datapath {
             |action: &Action| matches!(action, Action::Output { port: port::FLOOD | port::ALL, .. } | Action::Group(_));
         let uses = |flow: &Flow| flow.instructions.actions().any(floods);
         let users = self.flows.iter().filter(|(_, flow)| uses(flow)).map(|(id, _)| *id).collect();
-        self.reinstall_all(users);
+        self.reinstall_each(users);
         self.forget_packet_outs_if(|actions| actions.iter().any(floods));
         // Buckets that flood.
         let groups = self.around.groups.iter().filter(|(_, group)| group.kind == GroupKind::Select);
@@ -640,158 +585,7 @@ impl Datapath {
         let active = self.active.get(usize::from(table)).copied().unwrap_or_default();
         TableCounts { active, lookups, matched: lookups.saturating_sub(misses) }
     }
-
-    /// A group, or all of them.
-    pub(crate) fn group_views(&self, group: u32) -> Vec<GroupView<'_>> {
-        let wanted = |number: &u32| group == GROUP_ALL || group == GROUP_ANY || *number == group;
-        let mut found: Vec<_> = self
-            .around
-            .groups
-            .iter()
-            .filter(|(number, _)| wanted(number))
-            .map(|(number, group)| GroupView {
-                group: *number,
-                kind: group.kind,
-                buckets: &group.buckets,
-                flows: self.users(*number).len() as u32,
-                age: group.created.elapsed(),
-            })
-            .collect();
-        found.sort_unstable_by_key(|group| group.group);
-        found
-    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use hopwright_dataplane::EngineKind;
-
-    use super::*;
-    use crate::codec::Field;
-    use crate::codec::field::IPV4;
-
-    fn datapath() -> Datapath {
-        let pipeline = crate::compile().pipeline.expect("the program compiles");
-        let vdp = VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit).expect("the program runs");
-        let mut datapath = Datapath::new(&vdp).expect("the program has the tables");
-        for number in 1..=3 {
-            let name = format!("p{number}");
-            datapath.put_port(PortDescription { number, mac: [2; 6], name, config: 0, down: false });
-        }
-        datapath
-    }
-
-    fn flow(command: FlowCommand, priority: u16, fields: &[(Field, u128)], actions: &[Action]) -> FlowMod {
-        let mut matching = Match::default();
-        fields.iter().for_each(|(field, value)| matching.add(*field, *value, field.all()));
-        FlowMod {
-            command,
-            table: 0,
-            matching,
-            priority,
-            cookie: 0,
-            cookie_mask: 0,
-            idle_timeout: 0,
-            hard_timeout: 0,
-            out_port: port::ANY,
-            out_group: GROUP_ANY,
-            flags: flow_flag::SEND_REMOVED,
-            instructions: Instructions { apply: actions.to_vec(), ..Instructions::default() },
-            version: Version::V13,
-        }
-    }
-
-    fn output(port: u32) -> Action {
-        Action::Output { port, max_len: 0 }
-    }
-
-    const ADD: FlowCommand = FlowCommand::Add;
-    const DELETE: FlowCommand = FlowCommand::Delete { strict: false };
-
-    /// Flows and groups whose outputs are of every shape.
-    fn fill(datapath: &mut Datapath) {
-        let set = Action::Set(Field::EthSrc, 7);
-        let push = Action::PushVlan(0x8100);
-        let lists: [&[Action]; 7] = [
-            &[],
-            &[output(1)],
-            &[set, output(1)],
-            &[output(1), set, output(2)],
-            &[push, Action::Set(Field::VlanVid, 0x1001), push, output(port::FLOOD)],
-            &[output(port::IN_PORT), output(port::CONTROLLER), output(3)],
-            &[Action::Group(1), set, Action::Group(2)],
-        ];
-        for (number, kind) in [(1, GroupKind::All), (2, GroupKind::Select)] {
-            let bucket = |port: u32| Bucket { weight: 1, actions: vec![Action::Set(Field::EthDst, 5), output(port)] };
-            let buckets = vec![bucket(1), bucket(port::FLOOD)];
-            let request = GroupMod { command: GroupCommand::Add, kind, group: number, buckets };
-            assert!(datapath.group_mod(&request).is_ok());
-        }
-        for (at, actions) in lists.iter().enumerate() {
-            let fields = [(Field::InPort, at as u128 + 1)];
-            assert!(datapath.flow_mod(&flow(ADD, 5, &fields, actions)).is_ok(), "{actions:?}");
-        }
-        let mut goto = flow(ADD, 5, &[(Field::InPort, 99)], &[set]);
-        goto.instructions.goto = Some(3);
-        goto.instructions.metadata = Some((1, 1));
-        assert!(datapath.flow_mod(&goto).is_ok());
-    }
-
-    #[test]
-    fn nothing_is_left_of_flows_and_groups_that_are_gone() {
-        let mut datapath = datapath();
-        fill(&mut datapath);
-        // Changes of ports and groups replace outputs.
-        datapath.remove_port(2);
-        let bucket = Bucket { weight: 2, actions: vec![output(3)] };
-        for (group, kind) in [(1, GroupKind::Select), (2, GroupKind::Indirect)] {
-            let request = GroupMod { command: GroupCommand::Modify, kind, group, buckets: vec![bucket.clone()] };
-            assert!(datapath.group_mod(&request).is_ok());
-        }
-        assert!(datapath.packet_out(1, &[Action::Set(Field::EthDst, 1), output(port::ALL)]).unwrap().is_some());
-        assert_eq!(datapath.flow_mod(&flow(DELETE, 0, &[], &[])).unwrap().len(), 8);
-        datapath.clear();
-        assert_eq!(datapath.flow_count(), 0);
-        assert_eq!(datapath.shared_entries(), 0);
-    }
-
-    #[test]
-    fn a_strict_deletion_is_of_one_flow() {
-        let mut datapath = datapath();
-        let ipv4 = [(Field::EthType, u128::from(IPV4))];
-        for priority in [5, 6] {
-            datapath.flow_mod(&flow(ADD, priority, &ipv4, &[output(1)])).unwrap();
-        }
-        let strict = FlowCommand::Delete { strict: true };
-        assert_eq!(datapath.flow_mod(&flow(strict, 5, &[], &[])).unwrap().len(), 0);
-        assert_eq!(datapath.flow_mod(&flow(strict, 5, &ipv4, &[])).unwrap().len(), 1);
-        let mut other_port = flow(DELETE, 0, &[], &[]);
-        other_port.out_port = 2;
-        assert_eq!(datapath.flow_mod(&other_port).unwrap().len(), 0);
-        assert_eq!(datapath.flow_mod(&flow(DELETE, 0, &[], &[])).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_refused_and_changes_nothing() {
-        let mut datapath = datapath();
-        let mut refused = |change: &dyn Fn(&mut FlowMod)| {
-            let mut request = flow(ADD, 5, &[], &[output(1)]);
-            change(&mut request);
-            datapath.flow_mod(&request).err()
-        };
-        assert_eq!(refused(&|f| f.table = TABLES), Some(Refusal::FLOW_TABLE));
-        assert_eq!(refused(&|f| f.table = TABLE_ALL), Some(Refusal::FLOW_TABLE));
-        assert_eq!(refused(&|f| f.instructions.goto = Some(0)), Some(Refusal::INSTRUCTION_TABLE));
-        assert_eq!(refused(&|f| f.instructions.apply = vec![Action::DecTtl]), Some(Refusal::ACTION_INCONSISTENT));
-        assert_eq!(refused(&|f| f.instructions.apply = vec![Action::Group(1)]), Some(Refusal::ACTION_GROUP));
-        assert_eq!(refused(&|f| f.instructions.apply = vec![output(0)]), Some(Refusal::ACTION_PORT));
-        assert_eq!(datapath.flow_count(), 0);
-        assert_eq!(datapath.shared_entries(), 0);
-        datapath.flow_mod(&flow(ADD, 5, &[(Field::InPort, 1)], &[])).unwrap();
-        let mut overlapping = flow(ADD, 5, &[(Field::EthDst, 1)], &[]);
-        overlapping.flags |= flow_flag::CHECK_OVERLAP;
-        assert_eq!(datapath.flow_mod(&overlapping).err(), Some(Refusal::FLOW_OVERLAP));
-    }
-}
+mod tests;
