@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every NAME.stf here and in examples/ on NAME.p4 beside it, with both engines. Each program must
+# Runs every NAME.stf here, in tests/spec and in examples/ on NAME.p4 beside it, with both engines. Each program must
 # also pass `check`.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
@@ -11,7 +11,7 @@ fail() {
     printf '%s (%s):\n%s\n' "$1" "$2" "$3"
 }
 
-for test in examples/*.stf tests/stf/*.stf; do
+for test in examples/*.stf tests/stf/*.stf tests/spec/*.stf; do
     [[ -e $test ]] || continue
     program=${test%.stf}.p4
     output=$("$hopwright" check "$program" 2>&1) || fail "$test" check "$output"

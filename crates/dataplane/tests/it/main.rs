@@ -9,6 +9,8 @@ mod in_line;
 mod indirect;
 mod key_prefetch;
 mod machine;
+#[path = "../../../sema/tests/it/marks.rs"]
+mod marks;
 mod packet_tests;
 mod samples;
 mod switch;

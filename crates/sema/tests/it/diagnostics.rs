@@ -1,14 +1,13 @@
 //! Every file in `tests/diagnostics` says in comments (`//~ CODE`) which diagnostics its lines get; they and no others
 //! must come. `//~^ CODE` speaks of the line above.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hopwright_sema::analyse;
 use hopwright_syntax::{Options, SourceMap, parse};
 
-/// Codes by line.
-type Found = BTreeMap<u32, Vec<String>>;
+use crate::marks::{Marks, marks};
 
 fn cases() -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagnostics");
@@ -17,28 +16,14 @@ fn cases() -> Vec<PathBuf> {
     files
 }
 
-fn expected(text: &str) -> Found {
-    let mut found = Found::new();
-    for (i, line) in text.lines().enumerate() {
-        let Some((_, marks)) = line.split_once("//~") else { continue };
-        let up = marks.chars().take_while(|c| *c == '^').count();
-        let codes = marks.trim_start_matches('^').split_whitespace().map(str::to_string);
-        found.entry((i + 1 - up) as u32).or_default().extend(codes);
-    }
-    for codes in found.values_mut() {
-        codes.sort();
-    }
-    found
-}
-
-fn reported(file: &Path) -> Found {
+fn reported(file: &Path) -> Marks {
     let mut sources = SourceMap::new();
     let (program, syntax) = parse(&mut sources, file, &Options::default());
     let syntax: Vec<_> = syntax.iter().map(|d| d.message.clone()).collect();
     assert!(syntax.is_empty(), "{}: {syntax:?}", file.display());
     let analysis = analyse(&program, "case");
     assert_eq!(analysis.program.is_none(), analysis.diagnostics.has_errors());
-    let mut found = Found::new();
+    let mut found = Marks::new();
     for d in &analysis.diagnostics {
         let at = sources.location(d.span().expect("every diagnostic has a place"));
         assert!(at.file.ends_with(".p4"), "{}: {}", at, d.message);
@@ -57,7 +42,7 @@ fn each_line_gets_the_diagnostics_it_says() {
     let mut wrong = Vec::new();
     for file in cases() {
         let text = std::fs::read_to_string(&file).unwrap();
-        let (want, got) = (expected(&text), reported(&file));
+        let (want, got) = (marks(&text), reported(&file));
         let lines: BTreeSet<u32> = want.keys().chain(got.keys()).copied().collect();
         for line in lines {
             let (w, g) = (want.get(&line), got.get(&line));
@@ -75,7 +60,7 @@ fn every_code_has_a_case() {
     let mut covered = BTreeSet::new();
     for file in cases() {
         let text = std::fs::read_to_string(&file).unwrap();
-        covered.extend(expected(&text).into_values().flatten());
+        covered.extend(marks(&text).into_values().flatten());
     }
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut missing = BTreeSet::new();

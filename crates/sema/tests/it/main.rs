@@ -1,5 +1,6 @@
 //! Integration tests of `hopwright-sema`, in one program.
 
 mod diagnostics;
+mod marks;
 mod robustness;
 mod typed_program;
