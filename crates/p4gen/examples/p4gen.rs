@@ -1,5 +1,5 @@
 //! Prints the program of a seed, or with a directory as second argument writes `SEED.p4` and `SEED.stf` there. With `traffic`
-//! as a further one the program copies and repeats packets; with `psa` or `tna` it is for this architecture.
+//! as a further one the program copies and repeats packets; with `psa` or `tna` it is for this architecture; with `thorough` it tries the order of effects and copies.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use hopwright_p4gen::{Architecture, Config};
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
     let Some(Ok(seed)) = args.next().map(|s| s.parse()) else {
-        eprintln!("usage: p4gen SEED [DIRECTORY [traffic] [psa | tna]]");
+        eprintln!("usage: p4gen SEED [DIRECTORY [traffic] [thorough] [psa | tna]]");
         return ExitCode::FAILURE;
     };
     let directory = args.next();
@@ -19,7 +19,8 @@ fn main() -> ExitCode {
         (_, true) => Architecture::Tna,
         _ => Architecture::V1model,
     };
-    let config = Config { traffic: has("traffic"), ..Config::of(architecture) };
+    let base = if has("thorough") { Config::thorough(architecture) } else { Config::of(architecture) };
+    let config = Config { traffic: has("traffic"), ..base };
     let case = hopwright_p4gen::generate(seed, &config);
     let Some(directory) = directory else {
         print!("{}", case.program);

@@ -21,6 +21,9 @@ impl Generator {
         }
         let count = self.config.statements;
         self.statements(count);
+        if name == "E" {
+            self.grow();
+        }
         if self.random.one_in(3) {
             let cond = self.expr(Ty::Bool, 2);
             self.line(format!("if ({cond}) {{ mark_to_drop(sm); }}"));
@@ -29,13 +32,20 @@ impl Generator {
         self.close();
     }
 
-    /// The declarations before `apply`: locals, objects, actions and tables, the latter by the names of the instances.
-    pub(crate) fn declarations(&mut self, instances: &[String], tables: usize) {
+    /// Forgets what other controls have declared.
+    pub(crate) fn forget_objects(&mut self) {
         self.actions.clear();
+        self.overlapping_actions.clear();
         self.tables.clear();
         self.counters.clear();
-        self.registers = self.given_registers.clone();
+        self.registers.clear();
         self.meters.clear();
+    }
+
+    /// The declarations before `apply`: locals, objects, actions and tables, the latter by the names of the instances.
+    pub(crate) fn declarations(&mut self, instances: &[String], tables: usize) {
+        self.forget_objects();
+        self.registers = self.given_registers.clone();
         self.place = Place::Control;
         for _ in 0..self.random.between(1, 4) {
             self.local();
@@ -50,6 +60,9 @@ impl Generator {
             for _ in 0..self.random.below(3) {
                 self.direct_action();
             }
+        }
+        if self.config.aliasing && self.random.one_in(2) {
+            self.overlapping_action();
         }
         if self.config.tables {
             for _ in 0..tables {
@@ -176,6 +189,9 @@ impl Generator {
             }
             if !self.headers.union.is_empty() {
                 parts.push("hdr.u".into());
+            }
+            if self.headers.union_stack {
+                parts.push("hdr.us".into());
             }
             if self.headers.varbit {
                 parts.push("hdr.v".into());

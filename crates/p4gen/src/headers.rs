@@ -16,6 +16,8 @@ pub(crate) struct Headers {
     pub metadata: Vec<(String, Ty)>,
     /// Element type and size of `meta.ar`.
     pub array: Option<(Ty, usize)>,
+    /// Whether there is `hdr.us`.
+    pub union_stack: bool,
     /// A header of the metadata, in field lists.
     pub kept: Option<Header>,
 }
@@ -85,6 +87,9 @@ impl Generator {
             let named = |text: &str, header: Header| Header { text: text.into(), ..header };
             self.headers.union = vec![named("hdr.u.a", a), named("hdr.u.b", b)];
         }
+        if self.union_stack_types() {
+            members.push(format!("w_t[{}] us;", crate::union_stack::SIZE));
+        }
         if self.config.aggregates && self.random.one_in(2) {
             self.headers.record = (0..self.random.between(1, 3)).map(|i| (format!("f{i}"), self.some_type())).collect();
             self.open("struct rec_t");
@@ -131,6 +136,9 @@ impl Generator {
                 self.line("@field_list(1)");
             }
             self.line("varbit<64> vb;");
+        }
+        if self.config.growth {
+            self.line("@field_list(3) bit<2> passes;");
         }
         self.close();
     }

@@ -5,16 +5,23 @@
 
 mod architecture;
 mod control;
+mod effects;
 mod expr;
+mod generic;
+mod growth;
 mod headers;
+mod indexed;
 mod nested;
 mod objects;
+mod overlap;
 mod packets;
 mod parser;
 mod random;
 mod stmt;
 mod table;
 mod traffic;
+mod union_stack;
+mod value_sets;
 
 pub use architecture::Architecture;
 use headers::{Header, Headers};
@@ -79,6 +86,28 @@ pub struct Config {
     pub extensions: bool,
     /// Clones, multicast, resubmit, recirculate, truncate and digests.
     pub traffic: bool,
+    /// Calls with arguments that overlap: a variable and parts of it, elements of stacks, members of unions.
+    pub aliasing: bool,
+    /// Functions with effects as arguments of such calls.
+    pub effect_arguments: bool,
+    /// Generic functions.
+    pub generics: bool,
+    /// Stacks of header unions.
+    pub union_stacks: bool,
+    /// Elements by run-time indices as targets, also by indices with effects.
+    pub indexed_targets: bool,
+    /// Controls in controls in controls, of which each may exit, also from its actions.
+    pub nested_exits: bool,
+    /// `switch` over a value whose computation has an effect.
+    pub switch_effects: bool,
+    /// Entries of the program with priorities.
+    pub entry_priorities: bool,
+    /// Parser value sets of structs, with a match kind for each field.
+    pub struct_value_sets: bool,
+    /// Loops of parser states around `lookahead`.
+    pub lookahead_loops: bool,
+    /// Packets that are recirculated some times and get headers each time.
+    pub growth: bool,
 }
 
 impl Default for Config {
@@ -112,6 +141,39 @@ impl Default for Config {
             deparser_code: true,
             extensions: true,
             traffic: false,
+            aliasing: false,
+            effect_arguments: false,
+            generics: false,
+            union_stacks: false,
+            indexed_targets: false,
+            nested_exits: false,
+            switch_effects: false,
+            entry_priorities: false,
+            struct_value_sets: false,
+            lookahead_loops: false,
+            growth: false,
+        }
+    }
+}
+
+impl Config {
+    /// Programs that try the order of effects and copies: with everything of the language, and of the architecture what
+    /// [`Config::of`] has.
+    pub fn thorough(architecture: Architecture) -> Config {
+        let own = architecture == Architecture::V1model;
+        Config {
+            aliasing: true,
+            effect_arguments: true,
+            generics: true,
+            union_stacks: true,
+            indexed_targets: true,
+            nested_exits: true,
+            switch_effects: true,
+            entry_priorities: true,
+            struct_value_sets: own,
+            lookahead_loops: true,
+            growth: own,
+            ..Config::of(architecture)
         }
     }
 }
@@ -251,6 +313,14 @@ struct Generator {
     records: Vec<String>,
     nested: Vec<nested::Nested>,
     sub_parsers: Vec<nested::SubParser>,
+    /// Functions that change what they are given, and the types that they take and return.
+    effects: Vec<(String, Ty)>,
+    /// Functions whose arguments may overlap.
+    overlapping: Vec<overlap::Overlapping>,
+    /// Actions of that kind that can be called directly here.
+    overlapping_actions: Vec<overlap::Overlapping>,
+    /// Value sets of structs.
+    struct_sets: Vec<value_sets::StructSet>,
     /// The control whose instances of nested controls can be applied here.
     outer: String,
     place: Place,
@@ -285,6 +355,10 @@ impl Generator {
             records: Vec::new(),
             nested: Vec::new(),
             sub_parsers: Vec::new(),
+            effects: Vec::new(),
+            overlapping: Vec::new(),
+            overlapping_actions: Vec::new(),
+            struct_sets: Vec::new(),
             outer: String::new(),
             place: Place::Control,
             loops: 0,
@@ -312,13 +386,18 @@ impl Generator {
             }
         }
         self.taking_functions();
+        self.effect_functions();
+        self.generic_functions();
+        self.overlapping_functions();
         self.sub_parsers();
+        self.struct_sets();
         self.parser();
         let v1model = self.config.architecture == Architecture::V1model;
         if v1model {
             self.verify_control();
         }
         self.nested_controls();
+        self.exit_chain();
         self.match_control("I");
         self.match_control("E");
         if v1model {

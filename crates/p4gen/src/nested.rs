@@ -77,6 +77,71 @@ impl Generator {
         self.nested.push(Nested { name, whole, header, register, params });
     }
 
+    /// Controls that are each applied by the next one, of which the outermost is an instance of ingress and egress. Each
+    /// changes its parameters before and after what may exit.
+    pub(crate) fn exit_chain(&mut self) {
+        if !self.config.nested_exits || !self.random.one_in(2) {
+            return;
+        }
+        let header = self.random.one_in(2).then(|| self.random.pick(&self.headers.plain).clone());
+        let mut inner: Option<Nested> = None;
+        for _ in 0..self.random.between(2, 3) {
+            inner = Some(self.exiting_control(header.as_ref(), inner));
+        }
+        self.nested.extend(inner);
+    }
+
+    fn exiting_control(&mut self, header: Option<&Header>, inner: Option<Nested>) -> Nested {
+        self.empty_scope();
+        let name = self.name("Z");
+        let mut texts = vec!["inout standard_metadata_t sm".to_string()];
+        self.standard_in_scope();
+        if let Some(ty) = header {
+            let param = Header { text: self.name("ph"), ..ty.clone() };
+            texts.push(format!("inout {} {}", param.type_name, param.text));
+            self.header_in_scope(&param);
+            self.visible.push(param);
+        }
+        let (params, declared) = self.parameters(1, 3);
+        texts.extend(declared);
+        self.open(format!("control {name}({})", texts.join(", ")));
+        self.forget_objects();
+        self.place = Place::Control;
+        self.local();
+        let leave = self.name("leave");
+        let scope = self.scope.len();
+        let (given, list) = self.parameters(1, 2);
+        self.place = Place::Action;
+        self.open(format!("action {leave}({})", list.join(", ")));
+        self.statements(2);
+        let cond = self.expr(Ty::Bool, 2);
+        self.line(format!("if ({cond}) {{ exit; }}"));
+        self.statements(1);
+        self.close();
+        self.scope.truncate(scope);
+        self.place = Place::Control;
+        if let Some(inner) = &inner {
+            self.line(format!("{}() {name}_{};", inner.name, inner.name));
+        }
+        self.open("apply");
+        self.statements(2);
+        for _ in 0..self.random.between(1, 2) {
+            let args = self.arguments(&given);
+            self.line(format!("{leave}({});", args.join(", ")));
+            self.statements(1);
+            if let Some(inner) = &inner {
+                self.outer = name.clone();
+                self.apply_one(inner);
+                self.outer.clear();
+            }
+        }
+        self.statements(2);
+        self.close();
+        self.close();
+        let header = header.map(|h| h.type_name.clone());
+        Nested { name, whole: false, header, register: None, params }
+    }
+
     /// Declares what control `outer` applies.
     pub(crate) fn instances(&mut self, outer: &str) {
         for Nested { name, register, .. } in self.nested.clone() {

@@ -22,6 +22,14 @@ impl Generator {
             let at = self.random.between(1, states.len());
             states.insert(at, "parse_u".into());
         }
+        if self.headers.union_stack {
+            let at = self.random.between(1, states.len());
+            states.insert(at, "parse_us".into());
+        }
+        if self.config.lookahead_loops && self.random.one_in(2) {
+            let at = self.random.between(1, states.len());
+            states.insert(at, "parse_l".into());
+        }
         self.sub_parser_instances();
         for _ in 0..self.random.below(2) {
             self.local();
@@ -31,6 +39,7 @@ impl Generator {
                 self.value_set();
             }
         }
+        self.struct_set_instances();
         self.line("state start { transition parse_h0; }");
         let locals: Vec<String> = self.scope.iter().map(|v| v.text.clone()).collect();
         for (i, state) in states.iter().enumerate() {
@@ -43,6 +52,14 @@ impl Generator {
                 "parse_v" => self.parse_varbit(),
                 "parse_u" => {
                     self.parse_union(rest);
+                    continue;
+                }
+                "parse_us" => {
+                    self.parse_union_stack(rest);
+                    continue;
+                }
+                "parse_l" => {
+                    self.parse_loop(rest);
                     continue;
                 }
                 _ => self.parse_header(state),
@@ -116,6 +133,27 @@ impl Generator {
         }
     }
 
+    /// A loop that skips some bytes each time, as long as what follows is of a kind.
+    fn parse_loop(&mut self, rest: &[String]) {
+        let next = rest.first().map_or("accept", String::as_str);
+        let (value, bit) = (self.random.below(256), 1 << self.random.below(8));
+        self.line("transition select(packet.lookahead<bit<8>>()) {");
+        self.line(format!("    8w{value} &&& 8w{bit}: parse_l_skip;"));
+        self.line(format!("    default: {next};"));
+        self.line("}");
+        self.close();
+        self.open("state parse_l_skip");
+        self.line("bit<8> l_first = packet.lookahead<bit<8>>();");
+        let scope = self.scope.len();
+        self.declare("l_first", Ty::Bits(8), false);
+        let count = self.random.between(1, 2);
+        self.statements(count);
+        self.scope.truncate(scope);
+        self.line("packet.advance(((bit<32>) l_first[1:0] + 1) << 3);");
+        self.line("transition parse_l;");
+        self.close();
+    }
+
     fn parser_extras(&mut self) {
         match self.random.below(8) {
             0 => {
@@ -180,6 +218,9 @@ impl Generator {
             return;
         }
         if state != "parse_s" && self.random.one_in(3) && self.two_keys(&key, width, rest) {
+            return;
+        }
+        if state != "parse_s" && self.select_struct_set(&key, width, rest) {
             return;
         }
         self.open(format!("transition select({key})"));

@@ -20,6 +20,9 @@ impl Generator {
 
     /// One statement of at most about `budget`; returns how many it was.
     fn statement(&mut self, budget: usize, nest: bool) -> usize {
+        if self.chosen_statement() {
+            return 1;
+        }
         match self.random.below(if self.config.traffic { 27 } else { 26 }) {
             0 | 1 => self.local(),
             2 | 3 if nest && budget > 2 => return self.branch(budget),
@@ -46,6 +49,20 @@ impl Generator {
             _ => self.assignment(),
         }
         1
+    }
+
+    /// Now and then a statement of the kinds that a configuration asks for beside the usual ones.
+    fn chosen_statement(&mut self) -> bool {
+        type Kind = fn(&mut Generator) -> bool;
+        let config = &self.config;
+        let kinds: [(bool, Kind); 4] = [
+            (config.aliasing, Generator::overlapping_call),
+            (config.generics, Generator::generic_call),
+            (config.union_stacks, Generator::union_stack_statement),
+            (config.indexed_targets, Generator::indexed_assignment),
+        ];
+        let kinds: Vec<Kind> = kinds.into_iter().filter(|k| k.0).map(|k| k.1).collect();
+        !kinds.is_empty() && self.random.one_in(3) && self.random.pick(&kinds)(self)
     }
 
     pub(crate) fn local(&mut self) {
@@ -107,7 +124,13 @@ impl Generator {
 
     fn switch(&mut self, budget: usize) -> usize {
         let width = if self.random.one_in(4) { self.width().max(2) } else { self.random.between(2, 6) as u32 };
-        let value = self.expr(Ty::Bits(width), DEPTH - 1);
+        let mut value = self.expr(Ty::Bits(width), DEPTH - 1);
+        if self.config.switch_effects
+            && self.random.one_in(2)
+            && let Some(call) = self.effect(Ty::Bits(width))
+        {
+            value = call;
+        }
         let mut labels: Vec<u128> = (0..self.random.between(1, 3)).map(|_| self.random.value(width)).collect();
         labels.sort_unstable();
         labels.dedup();
@@ -168,10 +191,7 @@ impl Generator {
 
     /// Validity and copies of whole headers.
     fn header_statement(&mut self) -> bool {
-        if !matches!(self.place, Place::Control | Place::Action) {
-            return false;
-        }
-        if self.visible.is_empty() {
+        if self.place == Place::Parser || self.visible.is_empty() {
             return false;
         }
         let header = self.random.pick(&self.visible).clone();

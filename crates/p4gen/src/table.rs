@@ -77,7 +77,15 @@ impl Generator {
         if let Some(profile) = &profile {
             self.line(format!("implementation = {};", profile.name));
         }
-        let constant = self.random.one_in(4) && profile.is_none() && meter.is_none();
+        let plain = profile.is_none() && meter.is_none();
+        let ordered = keys.iter().any(|k| matches!(k.2, "ternary" | "range" | "optional"));
+        let constant = self.random.one_in(4) && plain;
+        if self.config.entry_priorities && plain && ordered && self.random.one_in(2) {
+            self.ranked_entries(&keys, &actions);
+            self.close();
+            self.applicable(name, names);
+            return;
+        }
         if constant {
             self.open("const entries =");
             self.entries(&keys, &actions, None, &Beside::default());
@@ -93,9 +101,42 @@ impl Generator {
                 self.entries(&keys, &actions, Some(&format!("{instance}.{name}")), &beside);
             }
         }
-        let mut applicable = names;
-        applicable.push("NoAction".into());
-        self.tables.push(Applicable { name, actions: applicable });
+        self.applicable(name, names);
+    }
+
+    fn applicable(&mut self, name: String, mut actions: Vec<String>) {
+        actions.push("NoAction".into());
+        self.tables.push(Applicable { name, actions });
+    }
+
+    /// Entries of the program with priorities, some of them derived from those before.
+    fn ranked_entries(&mut self, keys: &[(String, u32, &'static str)], actions: &[Data]) {
+        if self.random.one_in(2) {
+            let largest = self.random.one_in(2);
+            self.line(format!("largest_priority_wins = {largest};"));
+        }
+        if self.random.one_in(2) {
+            let delta = self.random.between(1, 7);
+            self.line(format!("priority_delta = {delta};"));
+        }
+        self.open("entries =");
+        let given = self.random.one_in(3);
+        let mut left: Vec<usize> = (1..10).map(|p| p * 100).collect();
+        for at in 0..self.random.between(2, 6) {
+            let matches: Vec<String> =
+                keys.iter().map(|(_, width, kind)| self.match_text(kind, *width, false)).collect();
+            let call = self.action_call(actions, false);
+            let constant = if self.random.one_in(3) { "const " } else { "" };
+            // The first has a priority if any other has. Those that are given are far from each other.
+            let priority = if !given && (at == 0 || self.random.one_in(2)) {
+                let which = self.random.below(left.len());
+                format!("priority = {}: ", left.swap_remove(which))
+            } else {
+                String::new()
+            };
+            self.line(format!("{constant}{priority}({}): {call};", matches.join(", ")));
+        }
+        self.close();
     }
 
     fn profile(&mut self) -> Profile {

@@ -252,6 +252,13 @@ fn generated_programs_that_copy_and_repeat_packets() {
 }
 
 #[test]
+fn generated_programs_that_try_the_order_of_effects() {
+    check(seeds(20_000..20_060), &Config::thorough(Architecture::V1model));
+    let config = Config { traffic: true, ..Config::thorough(Architecture::V1model) };
+    check(seeds(21_000..21_020), &config);
+}
+
+#[test]
 fn generated_programs_for_other_architectures() {
     for (architecture, first) in [(Architecture::Psa, 12_000), (Architecture::Tna, 14_000)] {
         for traffic in [false, true] {
@@ -259,6 +266,7 @@ fn generated_programs_for_other_architectures() {
             let first = first + if traffic { 1000 } else { 0 };
             check(seeds(first..first + 12), &config);
         }
+        check(seeds(first + 2000..first + 2012), &Config::thorough(architecture));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hopwright_driver::compile_text;
 use hopwright_ir::interp::Interp;
 use hopwright_ir::{ExternId, ExternKind, TableId};
-use hopwright_p4gen::{Case, Config, generate};
+use hopwright_p4gen::{Architecture, Case, Config, generate};
 
 fn interp(seed: u64, case: &Case, optimise: bool) -> Interp {
     let compiled = compile_text("generated.p4", &case.program, &Default::default(), optimise);
@@ -92,6 +92,38 @@ fn passes_keep_the_meaning_of_narrow_programs() {
 fn passes_keep_the_meaning_of_programs_with_copies_and_repetitions() {
     let config = Config { max_width: 64, traffic: true, ..Config::default() };
     check(2000..2020, &config);
+}
+
+#[test]
+fn passes_keep_the_meaning_of_programs_that_try_the_order_of_effects() {
+    check(3000..3030, &Config::thorough(Architecture::V1model));
+}
+
+#[test]
+fn thorough_programs_use_every_construct() {
+    let programs: Vec<String> =
+        (0..200).map(|seed| generate(seed, &Config::thorough(Architecture::V1model)).program).collect();
+    // What is on one line.
+    let constructs: [(&[&str], usize); 13] = [
+        (&["over", "= over"], 60),
+        (&["over", "(bump"], 20),
+        (&["swap<rec_t>("], 3),
+        (&[" = choose"], 60),
+        (&["swap", "hdr.us"], 10),
+        (&["hdr.us.next"], 50),
+        (&["hdr.us[(", "] = "], 5),
+        (&["hdr.s[(", "] = "], 20),
+        (&["leave", "action"], 50),
+        (&["switch (", "bump"], 10),
+        (&["priority = "], 60),
+        (&["transition parse_l;"], 50),
+        (&["meta.passes = meta.passes + 1;"], 40),
+    ];
+    for (used, least) in constructs {
+        let line = |line: &str| used.iter().all(|part| line.contains(part));
+        let count = programs.iter().filter(|program| program.lines().any(line)).count();
+        assert!(count >= least, "{count} of 200 use {used:?}");
+    }
 }
 
 #[test]
