@@ -5,7 +5,13 @@ use crate::{Generator, Place, Ty};
 impl Generator {
     /// An index of so many elements that is computed, sometimes with an effect, and may be beyond them.
     pub(crate) fn stack_index(&mut self, size: usize) -> String {
-        let bits = if size > 4 { 3 } else if size > 2 { 2 } else { 1 };
+        let bits = if size > 4 {
+            3
+        } else if size > 2 {
+            2
+        } else {
+            1
+        };
         // With a variable in it: a constant beyond the stack would be refused.
         let value = match self.random.below(3) {
             0 => self.effect(Ty::Bits(bits)).unwrap_or_else(|| self.leaf(Ty::Bits(bits))),

@@ -324,6 +324,7 @@ impl Generator {
 
 /// Whether one is the other or a part of it, by their names.
 fn overlap(a: &str, b: &str) -> bool {
-    let part = |whole: &str, part: &str| part.strip_prefix(whole).is_some_and(|r| r.is_empty() || r.starts_with(['.', '[']));
+    let part =
+        |whole: &str, part: &str| part.strip_prefix(whole).is_some_and(|r| r.is_empty() || r.starts_with(['.', '[']));
     part(a, b) || part(b, a)
 }

@@ -49,7 +49,15 @@ impl Generator {
             "lpm" => format!("{value}/{}", self.random.between(0, width as usize)),
             "range" => format!("{}..{}", value.min(other), value.max(other)),
             _ => {
-                let digit = |i: u32| if other >> i & 1 == 0 { '*' } else if value >> i & 1 == 0 { '0' } else { '1' };
+                let digit = |i: u32| {
+                    if other >> i & 1 == 0 {
+                        '*'
+                    } else if value >> i & 1 == 0 {
+                        '0'
+                    } else {
+                        '1'
+                    }
+                };
                 format!("0b{}", (0..width).rev().map(digit).collect::<String>())
             }
         }
