@@ -173,6 +173,7 @@ impl Config {
             struct_value_sets: own,
             lookahead_loops: true,
             growth: own,
+            statements: 22,
             ..Config::of(architecture)
         }
     }
