@@ -93,10 +93,19 @@ control CheckPath(in headers_t hdr, inout metadata_t meta, in standard_metadata_
             meta.reason = std.parser_error == error.NoError ? Reason.NOT_EPIC : Reason.MALFORMED;
             return;
         }
+        // Other versions may have another format behind the first bits.
+        if (hdr.scion.version_class_flow[31:28] != 0) {
+            meta.reason = Reason.VERSION;
+            return;
+        }
         // Bytes behind the payload are padding of the frame.
         if (std.parser_error != error.NoError
             || ETHERNET_BYTES + ((bit<32>) hdr.scion.hdr_len << 2) + (bit<32>) hdr.scion.payload_len > std.packet_length) {
             meta.reason = Reason.MALFORMED;
+            return;
+        }
+        if (hdr.info.peering == 1 || (hdr.info_next.isValid() && hdr.info_next.peering == 1)) {
+            meta.reason = Reason.PEERING;
             return;
         }
         if (hdr.scion.level < meta.min_level) {

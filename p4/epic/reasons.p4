@@ -18,6 +18,8 @@ enum bit<8> Reason {
     UNKNOWN_EGRESS      = 11,    // the hop field names an interface that is none of ours
     NO_HOST             = 12,
     SEGMENT_CHANGE      = 13,    // these two links may not be joined
+    VERSION             = 14,    // of the SCION header, not 0
+    PEERING             = 15,    // a segment with the peering flag, which is not supported
 
     STALE               = 64,    // sent too long ago
     FROM_FUTURE         = 65     // sent later than the clocks' difference explains

@@ -1,8 +1,9 @@
 //! What the destination does: it checks the source, the payload and at level 3 the path, and tells the source what arrived.
+//! [`crate::receiver`] also checks that packets are fresh and come once.
 
 use crate::cipher::cmac;
 use crate::key::Key;
-use crate::packet::{Level, Packet};
+use crate::packet::{Level, Malformed, Packet};
 
 /// First byte of a receipt's MAC; that of a packet is its version, 0.
 const RECEIPT: u8 = 0xff;
@@ -27,23 +28,54 @@ pub struct Receipt {
     pub tag: [u8; 16],
 }
 
-/// The validation field of a packet as it arrives: AES-CMAC with the hosts' key over everything that routers leave alone.
-pub(crate) fn validation(packet: &Packet, key: &Key) -> [u8; 16] {
-    let mut packet = packet.clone();
-    (packet.curr_inf, packet.curr_hf, packet.validation) = (0, 0, [0; 16]);
-    packet.segments.iter_mut().for_each(|s| s.info.seg_id = 0);
-    cmac(key, &packet.encode())
+/// The validation field of a packet with these bytes as it arrives: AES-CMAC with the hosts' key over everything that routers
+/// leave alone.
+pub(crate) fn validation(packet: &Packet, bytes: &[u8], key: &Key) -> [u8; 16] {
+    let mut covered = bytes.to_vec();
+    packet.clear_mutable(&mut covered);
+    cmac(key, &covered)
 }
 
-/// Checks a packet that has arrived.
-///
-/// # Errors
-/// If it is not as its source wants it to arrive.
-pub fn check(packet: &Packet, key: &Key) -> Result<(), Refused> {
-    if packet.level < Level::L2 {
-        return Err(Refused::Level);
+/// A packet that has arrived, and its bytes.
+#[derive(Clone, Debug)]
+pub struct Arrived<'a> {
+    packet: Packet,
+    bytes: &'a [u8],
+}
+
+impl<'a> Arrived<'a> {
+    /// A packet from the SCION common header on. Bytes behind its payload are padding.
+    ///
+    /// # Errors
+    /// If it is malformed or not canonical: [`Packet::decode`].
+    pub fn decode(bytes: &'a [u8]) -> Result<Arrived<'a>, Malformed> {
+        let packet = Packet::decode(bytes)?;
+        // The length of the header, in words.
+        let length = usize::from(bytes[5]) * 4 + packet.payload.len();
+        Ok(Arrived { packet, bytes: &bytes[..length] })
     }
-    if same(&validation(packet, key), &packet.validation) { Ok(()) } else { Err(Refused::Validation) }
+
+    /// What it says.
+    pub fn packet(&self) -> &Packet {
+        &self.packet
+    }
+
+    /// The same, when its bytes are no longer needed.
+    pub fn into_packet(self) -> Packet {
+        self.packet
+    }
+
+    /// Checks the bytes that have arrived.
+    ///
+    /// # Errors
+    /// If they are not as the source wants them to arrive.
+    pub fn check(&self, key: &Key) -> Result<(), Refused> {
+        if self.packet.level < Level::L2 {
+            return Err(Refused::Level);
+        }
+        let right = same(&validation(&self.packet, self.bytes, key), &self.packet.validation);
+        if right { Ok(()) } else { Err(Refused::Validation) }
+    }
 }
 
 /// Compares in constant time.

@@ -3,8 +3,8 @@
 //!
 //! - [`Key`] and [`drkey`]: an AS's keys, and the keys that ASes and hosts share.
 //! - [`Path`]: hops that ASes have authorised, as a host gets them.
-//! - [`Packet`]: encoding and decoding. [`source::seal`] makes one that routers accept, [`destination::check`] is what the
-//!   destination does, [`source::Sealed::check`] reads its receipt: at level 3 both know that the packet took the path.
+//! - [`Packet`]: encoding and decoding. [`source::seal`] makes one that routers accept, [`receiver::Receiver`] checks
+//!   what arrives at the destination, [`source::Sealed::check`] reads its receipt: at level 3 both know that the packet took the path.
 //! - [`network`]: paths, keys and router entries of a network that one file describes.
 //! - [`router`]: the program that is built in, and its tables.
 
@@ -15,6 +15,7 @@ mod key;
 pub mod network;
 mod packet;
 mod path;
+pub mod receiver;
 pub mod router;
 mod sem_tables;
 pub mod source;

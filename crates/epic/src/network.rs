@@ -221,6 +221,7 @@ impl Network {
     /// # Errors
     /// If there is no such AS.
     pub fn keys(&self, src: Endpoint, dst: Endpoint) -> Result<Keys, NetworkError> {
+        self.get(src.0)?;
         let as_host = |one: &As| drkey::as_host(&drkey::as_as(&one.drkey_secret, src.0), &src.1);
         let routers = self.ases.iter().map(|(ia, one)| (*ia, as_host(one))).collect();
         let as_as = drkey::as_as(&self.get(dst.0)?.drkey_secret, src.0);

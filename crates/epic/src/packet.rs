@@ -10,6 +10,11 @@ pub const ETHERTYPE: u16 = 0x88b5;
 /// Path type of level 0; the others follow.
 const PATH_TYPE: u8 = 0b1110_0000;
 const MAX_HOPS: usize = 64;
+/// Bytes of common header and AS numbers.
+const FIXED_BYTES: usize = 28;
+const META_BYTES: usize = 12;
+const VALIDATION_BYTES: usize = 16;
+const INFO_BYTES: usize = 8;
 
 /// An ISD and AS number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,6 +126,10 @@ pub struct Segment {
 pub struct Packet {
     /// What it proves.
     pub level: Level,
+    /// The traffic class. Our sources write 0.
+    pub traffic_class: u8,
+    /// 20 bits that tell flows apart. Our sources write 1.
+    pub flow_id: u32,
     /// The destination's AS.
     pub dst_ia: IsdAs,
     /// The source's AS.
@@ -162,6 +171,12 @@ pub enum Malformed {
     /// Segments with gaps, too many hops, or a header length that does not fit.
     #[error("the path is malformed: {0}")]
     Path(&'static str),
+    /// Another version of the SCION header.
+    #[error("version {0} of the SCION header is not supported")]
+    Version(u8),
+    /// A field that must be zero is not: reserved bits, the peering flag, router alerts.
+    #[error("the {0} are not zero")]
+    NotCanonical(&'static str),
 }
 
 impl Packet {
@@ -196,7 +211,8 @@ impl Packet {
         assert!(matches!(lens.len(), 1..=3) && lens.iter().sum::<u32>() <= MAX_HOPS as u32, "a path of {lens:?} hops");
         assert!(self.payload.len() <= usize::from(u16::MAX), "a payload of {} bytes", self.payload.len());
         let len = |i: usize| lens.get(i).copied().unwrap_or(0);
-        let mut out = vec![0, 0, 0, 1, self.next_hdr, 0];
+        let mut out = Vec::from((u32::from(self.traffic_class) << 20 | self.flow_id & 0xf_ffff).to_be_bytes());
+        out.extend([self.next_hdr, 0]);
         out.extend((self.payload.len() as u16).to_be_bytes());
         out.extend([PATH_TYPE | self.level as u8, self.dst.kind() << 4 | self.src.kind(), 0, 0]);
         out.extend(self.dst_ia.0.to_be_bytes());
@@ -227,24 +243,47 @@ impl Packet {
         out
     }
 
-    /// Decodes a packet; bytes behind its payload are padding.
+    /// Zeroes what routers change, and the validation field, in the bytes of a packet.
+    pub(crate) fn clear_mutable(&self, bytes: &mut [u8]) {
+        let meta = FIXED_BYTES + self.dst.bytes().len() + self.src.bytes().len();
+        // CurrINF and CurrHF.
+        bytes[meta] = 0;
+        let mut at = meta + META_BYTES;
+        if self.level >= Level::L2 {
+            bytes[at..at + VALIDATION_BYTES].fill(0);
+            at += VALIDATION_BYTES;
+        }
+        for _ in &self.segments {
+            // SegID.
+            bytes[at + 2..at + 4].fill(0);
+            at += INFO_BYTES;
+        }
+    }
+
+    /// Decodes a packet; bytes behind its payload are padding. Encoding it gives the same bytes again.
     ///
     /// # Errors
-    /// If it is malformed.
+    /// If it is malformed, or a field is not zero that must be.
     pub fn decode(bytes: &[u8]) -> Result<Packet, Malformed> {
         let mut rest = Rest(bytes);
-        let [_, _, _, _, next_hdr, hdr_len] = rest.take("common header")?;
+        let first = u32::from_be_bytes(rest.take("common header")?);
+        let [next_hdr, hdr_len] = rest.take("common header")?;
         let payload_len = u16::from_be_bytes(rest.take("common header")?);
-        let [path_type, kinds, _, _] = rest.take("common header")?;
+        let [path_type, kinds, reserved @ ..] = rest.take::<4>("common header")?;
+        if first >> 28 != 0 {
+            return Err(Malformed::Version((first >> 28) as u8));
+        }
         if path_type & !3 != PATH_TYPE {
             return Err(Malformed::PathType(path_type));
         }
+        zero(u16::from_be_bytes(reserved), "reserved bits of the common header")?;
         let level = Level::ALL[usize::from(path_type & 3)];
         let dst_ia = IsdAs(u64::from_be_bytes(rest.take("addresses")?));
         let src_ia = IsdAs(u64::from_be_bytes(rest.take("addresses")?));
         let dst = rest.host(kinds >> 4)?;
         let src = rest.host(kinds & 15)?;
         let meta = u32::from_be_bytes(rest.take("path meta header")?);
+        zero((meta >> 18 & 63) as u16, "reserved bits of the path meta header")?;
         let lens = [meta >> 12 & 63, meta >> 6 & 63, meta & 63].map(|len| len as usize);
         let timestamp = u32::from_be_bytes(rest.take("path meta header")?);
         let counter = u32::from_be_bytes(rest.take("path meta header")?);
@@ -255,7 +294,8 @@ impl Packet {
         }
         let mut infos = Vec::new();
         for _ in 0..count {
-            let [flags, _, a, b] = rest.take("info fields")?;
+            let [flags, reserved, a, b] = rest.take("info fields")?;
+            zero(u16::from_be_bytes([flags & !1, reserved]), "peering flag and reserved bits of an info field")?;
             let timestamp = u32::from_be_bytes(rest.take("info fields")?);
             infos.push(Info { cons_dir: flags & 1 == 1, seg_id: u16::from_be_bytes([a, b]), timestamp });
         }
@@ -263,7 +303,8 @@ impl Packet {
         for (info, len) in infos.into_iter().zip(lens) {
             let mut hops = Vec::new();
             for _ in 0..len {
-                let [_, exp_time, a, b, c, d, e, f] = rest.take("hop fields")?;
+                let [flags, exp_time, a, b, c, d, e, f] = rest.take("hop fields")?;
+                zero(flags.into(), "alerts and reserved bits of a hop field")?;
                 let (cons_ingress, cons_egress) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
                 hops.push(Hop { exp_time, cons_ingress, cons_egress, chain: [e, f], hvf: rest.take("hop fields")? });
             }
@@ -275,6 +316,8 @@ impl Packet {
         let payload = rest.0.get(..usize::from(payload_len)).ok_or(Malformed::Short("payload"))?.to_vec();
         Ok(Packet {
             level,
+            traffic_class: (first >> 20) as u8,
+            flow_id: first & 0xf_ffff,
             dst_ia,
             src_ia,
             dst,
@@ -289,6 +332,10 @@ impl Packet {
             payload,
         })
     }
+}
+
+fn zero(value: u16, what: &'static str) -> Result<(), Malformed> {
+    if value == 0 { Ok(()) } else { Err(Malformed::NotCanonical(what)) }
 }
 
 /// Bytes that are still to be decoded.

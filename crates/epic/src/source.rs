@@ -70,6 +70,8 @@ pub fn seal(message: Message, path: &Path, keys: Option<&Keys>) -> Result<Sealed
     let level = message.level;
     let mut packet = Packet {
         level,
+        traffic_class: 0,
+        flow_id: 1,
         dst_ia: message.dst.0,
         src_ia: message.src.0,
         dst: message.dst.1,
@@ -100,7 +102,7 @@ pub fn seal(message: Message, path: &Path, keys: Option<&Keys>) -> Result<Sealed
         // The destination sees what routers leave behind.
         let arriving = usize::from(level == Level::L3);
         set(&mut packet, tags.iter().map(|(_, tag)| half(*tag, arriving)));
-        packet.validation = destination::validation(&packet, &keys.destination);
+        packet.validation = destination::validation(&packet, &packet.encode(), &keys.destination);
     }
     set(&mut packet, tags.iter().map(|(_, tag)| half(*tag, 0)));
     Ok(Sealed { packet, confirmations })

@@ -653,12 +653,18 @@ pub(crate) struct EpicSendArgs {
 pub(crate) struct EpicReceiveArgs {
     #[command(flatten)]
     pub host: EpicHostArgs,
-    /// Number of packets after which to end
+    /// Number of packets from known ASes to this host after which to end, refused ones included. Others are only counted
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub count: u32,
     /// Seconds to wait for them
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub timeout: f64,
+    /// Seconds for which a packet is good
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub lifetime: u32,
+    /// Seconds by which clocks may differ
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    pub skew: u32,
 }
 
 #[derive(Args, Debug)]

@@ -2,7 +2,9 @@
 
 mod attacks;
 mod drkey;
+mod mutations;
 mod network;
 mod network_file;
+mod receiver;
 mod sem;
 mod vectors;

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{FrameSize, Pool, Port, wall_clock_us};
-use hopwright_epic::destination::{self, Receipt};
+use hopwright_epic::destination::Receipt;
 use hopwright_epic::network::{Endpoint, Network};
+use hopwright_epic::receiver::{Arrival, Proof, Reason, Receiver, Settings};
 use hopwright_epic::source::{self, Message, Sealed};
 use hopwright_epic::{ETHERTYPE, Host, IsdAs, Level, Packet};
 use hopwright_ports::AfPacket;
@@ -60,33 +61,36 @@ impl Device {
         Ok(Device { port, pool: Pool::new(1024, FrameSize::JUMBO)? })
     }
 
-    fn send(&mut self, packet: &Packet) -> Result<(), Failure> {
+    fn send(&mut self, packet: &Packet) -> Result<(), String> {
         let mut frame = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0, 0, 9];
         frame.extend(ETHERTYPE.to_be_bytes());
         frame.extend(packet.encode());
-        let filled = self.pool.take_filled(&frame).ok_or_else(|| Failure::message("the packet is too long"))?;
+        let filled = self.pool.take_filled(&frame).ok_or("the packet is too long")?;
         self.port.transmit(&mut self.pool, &mut vec![filled]);
         Ok(())
     }
 
-    /// The next EPIC packet to an endpoint before the time is over.
-    fn receive(&mut self, to: Endpoint, until: Instant) -> Option<Packet> {
+    /// What `take` makes of the next EPIC packet that it wants, before the time is over. It gets packets from the SCION header on.
+    fn receive<T>(&mut self, until: Instant, mut take: impl FnMut(&[u8]) -> Option<T>) -> Option<T> {
         let mut batch = Vec::new();
         loop {
             self.port.receive(&mut self.pool, &mut batch, 1);
+            let none = batch.is_empty();
             for frame in batch.drain(..) {
                 let bytes = frame.bytes();
                 let epic = bytes.get(12..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes());
-                let packet = epic.then(|| Packet::decode(&bytes[ETHERNET_BYTES..]).ok()).flatten();
+                let taken = if epic { take(&bytes[ETHERNET_BYTES..]) } else { None };
                 self.pool.give(frame);
-                if let Some(packet) = packet.filter(|p| (p.dst_ia, p.dst) == to) {
-                    return Some(packet);
+                if taken.is_some() {
+                    return taken;
                 }
             }
             if Instant::now() >= until {
                 return None;
             }
-            std::thread::sleep(Duration::from_micros(200));
+            if none {
+                std::thread::sleep(Duration::from_micros(200));
+            }
         }
     }
 }
@@ -102,12 +106,12 @@ fn seal(
     counter: u32,
     next_hdr: u8,
     payload: Vec<u8>,
-) -> Result<Sealed, Failure> {
+) -> Result<Sealed, String> {
     let timestamp = now_s();
-    let path = network.path(src.0, dst.0, timestamp - PATH_AGE_S).map_err(Failure::message)?;
-    let keys = network.keys(src, dst).map_err(Failure::message)?;
+    let path = network.path(src.0, dst.0, timestamp - PATH_AGE_S).map_err(|e| e.to_string())?;
+    let keys = network.keys(src, dst).map_err(|e| e.to_string())?;
     let message = Message { level, src, dst, timestamp, counter, next_hdr, payload };
-    source::seal(message, &path, Some(&keys)).map_err(Failure::message)
+    source::seal(message, &path, Some(&keys)).map_err(|e| e.to_string())
 }
 
 fn send(args: &EpicSendArgs) -> Result<(), Failure> {
@@ -118,15 +122,17 @@ fn send(args: &EpicSendArgs) -> Result<(), Failure> {
     let mut device = Device::open(&args.host)?;
     let mut failed = 0;
     for counter in 0..args.count {
-        let sealed = seal(&network, level, (src, dst), counter, MESSAGE, args.payload.clone().into_bytes())?;
-        device.send(&sealed.packet)?;
+        let sealed = seal(&network, level, (src, dst), counter, MESSAGE, args.payload.clone().into_bytes())
+            .map_err(Failure::message)?;
+        device.send(&sealed.packet).map_err(Failure::message)?;
         if level < Level::L3 {
             println!("sent {counter}");
             continue;
         }
         let until = Instant::now() + Duration::from_secs_f64(args.timeout);
         let verdict = loop {
-            let Some(answer) = device.receive(src, until) else { break Err("no receipt".to_string()) };
+            let to_source = |bytes: &[u8]| Packet::decode(bytes).ok().filter(|p| (p.dst_ia, p.dst) == src);
+            let Some(answer) = device.receive(until, to_source) else { break Err("no receipt".to_string()) };
             let from_there = (answer.src_ia, answer.src) == dst && answer.next_hdr == RECEIPT;
             let receipt = Receipt::decode(&answer.payload).filter(|_| from_there);
             if let Some(receipt) = receipt {
@@ -146,33 +152,52 @@ fn send(args: &EpicSendArgs) -> Result<(), Failure> {
 
 fn receive(args: &EpicReceiveArgs) -> Result<(), Failure> {
     let network = read(&args.host.network)?;
+    let host = args.host.host;
     let mut device = Device::open(&args.host)?;
+    let settings = Settings { lifetime_s: args.lifetime, skew_s: args.skew, ..Settings::default() };
+    let mut receiver = Receiver::new(host, settings);
+    // Both sides know the key that is named after the destination.
+    let key = |src: Endpoint| network.keys(src, host).ok().map(|keys| keys.destination);
     let until = Instant::now() + Duration::from_secs_f64(args.timeout);
     println!("receiving");
-    let mut refused = 0;
-    for number in 0..args.count {
-        let Some(packet) = device.receive(args.host.host, until) else {
-            return Err(Failure::message(format!("{number} of {} packets came", args.count)));
-        };
-        let (src, level) = ((packet.src_ia, packet.src), packet.level);
-        // Both sides know the key that is named after the destination.
-        let key = network.keys(src, args.host.host).map_err(Failure::message)?.destination;
-        let verdict = match destination::check(&packet, &key) {
-            Ok(()) if level == Level::L3 => "source, payload and path are right".into(),
-            Ok(()) => "source and payload are right".into(),
-            Err(destination::Refused::Level) => "nothing is proved to the destination".into(),
-            Err(why) => {
-                refused += 1;
-                why.to_string()
-            }
-        };
-        let (counter, text) = (packet.counter, String::from_utf8_lossy(&packet.payload));
-        println!("level {} from {},{} number {counter} {text:?}: {verdict}", level as u8, src.0, src.1.0);
-        if level == Level::L3 {
-            let receipt = Receipt::new(&packet, &key).encode();
-            let answer = seal(&network, Level::L2, (args.host.host, src), counter, RECEIPT, receipt)?;
-            device.send(&answer.packet)?;
+    let (mut came, mut refused) = (0, 0);
+    while came < args.count {
+        let Some(arrival) = device.receive(until, |bytes| receiver.receive(bytes, now_s(), key).ok()) else { break };
+        came += 1;
+        refused += u32::from(arrival.verdict.is_err());
+        report(&arrival);
+        let receipt_wanted = matches!(arrival.verdict, Ok(Proof::Path) | Err(Reason::Validation));
+        if arrival.packet.level == Level::L3 && receipt_wanted {
+            let answered = answer(&mut device, &network, host, &arrival);
+            answered.unwrap_or_else(|why| println!("no receipt: {why}"));
         }
     }
-    if refused == 0 { Ok(()) } else { Err(Failure::message(format!("{refused} of {} packets refused", args.count))) }
+    let dropped = receiver.dropped().iter().map(|(reason, count)| format!(", {} {count}", reason.name()));
+    println!("accepted {}{}", receiver.accepted(), dropped.collect::<String>());
+    match (came < args.count, refused) {
+        (true, _) => Err(Failure::message(format!("{came} of {} packets came", args.count))),
+        (false, 0) => Ok(()),
+        (false, _) => Err(Failure::message(format!("{refused} of {} packets refused", args.count))),
+    }
+}
+
+/// Prints a packet and what it proves.
+fn report(Arrival { packet, verdict, .. }: &Arrival) {
+    let verdict = match verdict {
+        Ok(Proof::Path) => "source, payload and path are right".into(),
+        Ok(Proof::Source) => "source and payload are right".into(),
+        Ok(Proof::Nothing) => "nothing is proved to the destination".into(),
+        Err(reason) => reason.to_string(),
+    };
+    let (src, level, text) = (packet.src, packet.level as u8, String::from_utf8_lossy(&packet.payload));
+    println!("level {level} from {},{} number {} {text:?}: {verdict}", packet.src_ia, src.0, packet.counter);
+}
+
+/// Tells the source what has arrived.
+fn answer(device: &mut Device, network: &Network, host: Endpoint, arrival: &Arrival) -> Result<(), String> {
+    let packet = &arrival.packet;
+    let receipt = Receipt::new(packet, &arrival.key).encode();
+    let to = (packet.src_ia, packet.src);
+    let sealed = seal(network, Level::L2, (host, to), packet.counter, RECEIPT, receipt)?;
+    device.send(&sealed.packet)
 }

@@ -164,11 +164,15 @@ impl Network {
 
     /// All the way from A's host.
     pub(crate) fn deliver(&mut self, packet: &Packet) -> Result<Packet, (usize, Outcome)> {
-        let mut bytes = packet.encode();
+        self.deliver_bytes(packet.encode()).map(|bytes| Packet::decode(&bytes).unwrap())
+    }
+
+    /// The same with bytes.
+    pub(crate) fn deliver_bytes(&mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, (usize, Outcome)> {
         let (mut router, mut port) = (0, HOSTS);
         loop {
             match self.at(router, port, &bytes) {
-                Outcome::Sent(HOSTS, out) => return Ok(Packet::decode(&out).unwrap()),
+                Outcome::Sent(HOSTS, out) => return Ok(out),
                 // Interface 2 leads to the next letter, interface 1 to the one before; A's only one is 1.
                 Outcome::Sent(out, next) => {
                     let forward = out == 2 || router == 0;
