@@ -19,6 +19,7 @@ lint:
 unit:
 	tests/rust_tests.py
 	cd tests/interop && python3 -m unittest -q braccept_test ledger_test
+	cd tests/conformance && python3 -m unittest -q conformance_test
 	tests/stf/widths.py --check
 	p4/epic/sem_tables.py --check
 	p4/tofino/t_table.py --check

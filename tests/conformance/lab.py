@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""Runs PTF against a switch, in the network namespace of this process: veth pairs between both, one for each port.
+
+    lab.py SETTINGS
+
+SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
+without ports), `path` (folders for PYTHONPATH), `folder` (for logs). The exit status is PTF's, or 3 if the switch did not start."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+PATIENCE = 60
+
+
+def main(settings):
+    folder = pathlib.Path(settings["folder"])
+    ip("link", "set", "lo", "up")
+    for port in settings["ports"]:
+        ip("link", "add", f"sw{port}", "type", "veth", "peer", "name", f"ptf{port}")
+        for device in (f"sw{port}", f"ptf{port}"):
+            pathlib.Path(f"/proc/sys/net/ipv6/conf/{device}/disable_ipv6").write_text("1")
+            ip("link", "set", device, "mtu", "9600", "up")
+    attached = [word for port in settings["ports"] for word in ("-i", f"{port}@sw{port}")]
+    with open(folder / "switch.log", "wb") as log:
+        switch = subprocess.Popen([*settings["switch"], *attached], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        if not serves(settings["server"], switch):
+            return 3
+        interfaces = [word for port in settings["ports"] for word in ("-i", f"0-{port}@ptf{port}")]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(settings["path"]), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
+        return subprocess.run([*settings["ptf"], *interfaces], cwd=folder, env=environment).returncode
+    finally:
+        switch.terminate()
+        try:
+            switch.wait(10)
+        except subprocess.TimeoutExpired:
+            switch.kill()
+
+
+def serves(server, switch):
+    """Waits until the switch accepts connections. False if it ended."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(tuple(server), timeout=1).close()
+            return True
+        except OSError:
+            if switch.poll() is not None:
+                return False
+            time.sleep(0.05)
+    return False
+
+
+def ip(*words):
+    subprocess.run(["ip", *words], check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,82 @@
+"""docs/conformance.md, from the known failures of all suites."""
+
+import textwrap
+from pathlib import Path
+
+import known_failures
+
+PAGE = Path(__file__).resolve().parents[2] / "docs/conformance.md"
+
+HEAD = """# Public tests as a score
+
+Tests that others wrote for P4, P4Runtime, BfRuntime and OpenFlow run here from unmodified checkouts of their repositories, outside `make test`.
+This page is written by `tests/conformance/run.py --write`. All engines that need no hardware must agree that a packet test passes.
+
+"""
+
+RERUN = """
+Checkouts are folders with the files of a repository at the revision named above; each suite recognises its own. All suites, or one:
+
+```console
+$ tests/conformance/run.py ../p4c ../open-p4studio
+$ tests/conformance/run.py ../p4c --suite p4c-stf --jobs 2
+```
+
+A run fails if a case fails that [`tests/conformance/known`](../tests/conformance/known) does not list, and says which listed cases pass. `--write` writes
+the lists and this page again.
+
+The SCION router is tested by the reference implementation's own acceptance tool and networks, in each of its releases:
+[`tests/interop`](../tests/interop/README.md), as part of `make test`.
+"""
+
+
+def text(suites) -> str:
+    """The page for suites that have run."""
+    ran = [(suite, known) for suite in suites if (known := known_failures.read(suite.name))]
+    lines = [HEAD.rstrip(), "", "| tests | passed | of | repository | revision |", "| --- | ---: | ---: | --- | --- |"]
+    for suite, known in ran:
+        lines.append(f"| [{suite.title}](#{anchor(suite.title)}) | {known.passed} | {known.of} "
+                     f"| [{suite.repository}](https://github.com/{suite.repository}) | {known.revision} |")
+    lines += [RERUN.rstrip()]
+    for suite, known in ran:
+        lines += ["", f"## {suite.title}", "", *section(suite, known)]
+    return "\n".join(lines) + "\n"
+
+
+def section(suite, known) -> list[str]:
+    lines = paragraph(suite.counts)
+    if known.left_out:
+        parts = "; ".join(f"{count} {what}" for what, count in sorted(known.left_out.items(), key=lambda p: (-p[1], p[0])))
+        lines += ["", *paragraph(f"Not counted: {parts}.")]
+    for peer, score in sorted(known.peers.items()):
+        lines += ["", *paragraph(f"{peer}: {score}.")]
+    lines += ["", f"`{suite.name}`: {known.passed} of {known.of} pass."]
+    reasons = {}
+    for case, failure in known.failures.items():
+        reasons.setdefault(failure.why or failure.error, []).append(case)
+    if reasons:
+        lines.append("")
+    for reason, cases in sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        lines += paragraph(f"- {len(cases)}: {escaped(reason)}: {', '.join(map(escaped, sorted(cases)))}", "  ")
+    return lines
+
+
+def escaped(words: str) -> str:
+    """Words of a program in prose: nothing in them is Markdown, but code stays code."""
+    parts = words.split("`")
+    parts[::2] = [part.replace("<", "\\<").replace("*", "\\*").replace("[", "\\[") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def paragraph(words: str, indent: str = "") -> list[str]:
+    words = " ".join(words.split())
+    return textwrap.wrap(words, 140, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def anchor(title: str) -> str:
+    kept = "".join(c for c in title.lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
+
+
+def write(suites):
+    PAGE.write_text(text(suites))

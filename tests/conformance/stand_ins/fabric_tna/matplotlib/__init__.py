@@ -1,0 +1,1 @@
+"""Stands for a package that only plots and statistics of traffic generators use: no test here does."""

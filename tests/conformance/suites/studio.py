@@ -1,0 +1,80 @@
+"""The PTF tests of Intel's SDE as it was published, with its unmodified BfRuntime client."""
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import ptf
+from suite import Unavailable, one
+
+PROGRAMS = "pkgsrc/p4-examples/p4_16_programs"
+UTILITIES = "pkgsrc/ptf-modules/ptf-utils"
+CLIENT = "pkgsrc/bf-drivers/src/bf_rt"
+SERVER = ("127.0.0.1", 50052)
+# As run_p4_tests.sh has it for Tofino: ports 0 to 8 and the CPU's.
+PORTS = [*range(9), 64]
+PARAMETERS = {
+    "arch": "tofino", "target": "asic-model", "use_pi": "False", "traffic_gen": "None", "config_file": "filename", "drivers_test_info": "None",
+    "test_seed": "1", "num_pipes": "4", "pkt_size": "100", "port_mode": "100g", "counter_byte_adjust": "0", "setup": False, "cleanup": False,
+    "thrift_server": "localhost", "grpc_server": SERVER[0], "bfrt_grpc_port": str(SERVER[1]), "reboot": "None"}
+
+
+class Tests(ptf.PtfSuite):
+    name = "open-p4studio-ptf"
+    title = "open-p4studio: PTF"
+    repository = "p4lang/open-p4studio"
+    counts = """All tests of pkgsrc/p4-examples/p4_16_programs/tna_*: their programs, PTF of PyPI with Scapy, and the SDE's BfRuntime client, each test with a
+        switch of its own that has ports 0 to 8 and 64. Byte counters count packets with their frame check sequence there and without it here."""
+
+    def found_in(self, checkout):
+        return (checkout / PROGRAMS).is_dir()
+
+    def jobs(self, checkout):
+        jobs, left_out = [], {}
+        for file in sorted((checkout / PROGRAMS).rglob("test.py")):
+            folder = file.parent
+            program = folder / f"{folder.name}.p4"
+            for test in ptf.tests_in(file):
+                if not folder.name.startswith("tna_"):
+                    why = "of the SDE's own services (bri_*, p4rt_utests, selector_resize) or of other programs"
+                elif not program.exists():
+                    why = "of several programs on one switch"
+                else:
+                    jobs.append(one(f"{folder.name}.{test}", lambda f=folder, p=program, t=test: self.run_test(checkout, f, p, t)))
+                    continue
+                left_out[why] = left_out.get(why, 0) + 1
+        return jobs, left_out
+
+    def run_test(self, checkout, folder, program, test):
+        ptf.virtual_environment()
+        switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
+                  "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
+        return self.run_one(folder, f"test.{test}", switch, SERVER, PORTS, PARAMETERS | {"p4_name": folder.name}, modules(checkout))
+
+
+@functools.cache
+def modules(checkout: Path) -> list[Path]:
+    """Folders with what the tests import: the SDE's utilities and client under the names they are installed as, its protocol
+    definition compiled, and stand-ins for its Thrift services."""
+    made = Path(tempfile.mkdtemp(prefix="conformance-modules-"))
+    utilities = made / "p4testutils"
+    shutil.copytree(checkout / UTILITIES, utilities)
+    (utilities / "__init__.py").touch()
+    with open(utilities / "bfrt_utils.py", "a") as module:
+        module.write("\nimport device\nDevConfiguration = device.tolerant(DevConfiguration)\n")
+    client = made / "bfrt_grpc"
+    shutil.copytree(checkout / CLIENT / "bfruntime_grpc_client/python", client)
+    (client / "__init__.py").touch()
+    rpc_types = next(Path(p) for p in (ptf.VENV.parent / "lib").glob("python*/site-packages"))
+    done = subprocess.run([ptf.PYTHON, "-m", "grpc_tools.protoc", "-I", checkout / CLIENT / "proto", "-I", rpc_types, f"--python_out={client}",
+                           f"--grpc_python_out={client}", "bfruntime.proto"], capture_output=True, text=True)
+    if done.returncode:
+        raise Unavailable(f"bfruntime.proto does not compile: {done.stderr}")
+    stub = client / "bfruntime_pb2_grpc.py"
+    stub.write_text(stub.read_text().replace("import bfruntime_pb2 as", "from bfrt_grpc import bfruntime_pb2 as"))
+    return [ptf.HERE / "stand_ins/open_p4studio", made, utilities]
+
+
+SUITES = [Tests]
