@@ -196,11 +196,14 @@ fn canonical(name: &str) -> String {
     out
 }
 
+/// The key with this name; a header's name stands for its validity, as in tests of P4-14 programs, if no key has the name.
 fn key_index(keys: &[Key], name: &str) -> Result<usize, String> {
     let written = keys.iter().map(|k| k.name.as_str());
     let spelt: Vec<String> = keys.iter().map(|k| canonical(&k.name)).collect();
+    let spelt = spelt.iter().map(String::as_str);
     by_name(written, name)
-        .or_else(|| by_name(spelt.iter().map(String::as_str), &canonical(name)))
+        .or_else(|| by_name(spelt.clone(), &canonical(name)))
+        .or_else(|| by_name(spelt, &format!("{name}.$valid$")))
         .ok_or_else(|| format!("no key `{name}`, or several"))
 }
 
