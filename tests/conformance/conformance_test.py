@@ -86,7 +86,7 @@ class Text(unittest.TestCase):
     def test_outcomes_of_the_switch_tester(self):
         said = ("--- Test start ---\naction: X\n    a test      OK\n    another 'x'    ERROR\n        Failed to add flows: OFPErrorMsg[type=0x02, code=0x0d]\n"
                 "--- Test report ---\nOK(1) / ERROR(1)\n")
-        self.assertEqual(openflow.outcomes(said), [None, "Failed to add flows: error of type 2, code 13"])
+        self.assertEqual(openflow.outcomes(said), [None, "Failed to add flows: OFPBAC_BAD_SET_TYPE"])
 
 
 class Running(unittest.TestCase):

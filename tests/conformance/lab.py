@@ -4,7 +4,7 @@
     lab.py SETTINGS
 
 SETTINGS is JSON: `switch` (the command, without ports), `server` (host and port that it serves), `ports` (their numbers), `ptf` (the command,
-without ports), `path` (folders for PYTHONPATH), `folder` (for logs). The exit status is PTF's, or 3 if the switch did not start."""
+without ports), `device` (what stands before a port's number), `path` (folders for PYTHONPATH), `folder` (for logs). The exit status is PTF's, or 3 if the switch did not start."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def main(settings):
     try:
         if not serves(settings["server"], switch):
             return 3
-        interfaces = [word for port in settings["ports"] for word in ("-i", f"0-{port}@ptf{port}")]
+        interfaces = [word for port in settings["ports"] for word in ("-i", f"{settings.get('device', '0-')}{port}@ptf{port}")]
         environment = dict(os.environ, PYTHONPATH=os.pathsep.join(settings["path"]), PYTHONDONTWRITEBYTECODE="1", PYTHONWARNINGS="ignore")
         return subprocess.run([*settings["ptf"], *interfaces], cwd=folder, env=environment).returncode
     finally:

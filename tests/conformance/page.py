@@ -1,5 +1,6 @@
 """docs/conformance.md, from the known failures of all suites."""
 
+import collections
 import textwrap
 from pathlib import Path
 
@@ -15,18 +16,25 @@ This page is written by `tests/conformance/run.py --write`. All engines that nee
 """
 
 RERUN = """
-Checkouts are folders with the files of a repository at the revision named above; each suite recognises its own. All suites, or one:
+Checkouts are folders with the files of a repository at the revision named above; each suite recognises its own. All suites of some checkouts, one suite,
+and some cases of it:
 
 ```console
 $ tests/conformance/run.py ../p4c ../open-p4studio
 $ tests/conformance/run.py ../p4c --suite p4c-stf --jobs 2
+$ tests/conformance/run.py ../p4c --suite p4c-reject --only duplicate
 ```
+
+Tests with PTF, OFTest and os-ken need root, for network namespaces, and what these install: `tests/conformance/setup.sh` and
+`tests/openflow/setup.sh`. OFTest needs Python 2.7, which the variable `PYTHON2` names. A machine that is busy with other things makes tests that
+measure rates fail. [`suites`](../tests/conformance/suites) has a class for each suite, which finds its cases and runs one.
 
 A run fails if a case fails that [`tests/conformance/known`](../tests/conformance/known) does not list, and says which listed cases pass. `--write` writes
 the lists and this page again.
 
-The SCION router is tested by the reference implementation's own acceptance tool and networks, in each of its releases:
-[`tests/interop`](../tests/interop/README.md), as part of `make test`.
+The SCION router is tested by the reference implementation itself, as part of `make test`: it passes [all plain
+cases](../tests/interop/braccept-cases.txt) of the acceptance tool `braccept`, and those of BFD, and forwards beside the reference's routers in its networks
+([`tests/interop`](../tests/interop/README.md)). The release is that of [`go.mod`](../tests/interop/go.mod); another one is tried by changing it there.
 """
 
 
@@ -57,7 +65,9 @@ def section(suite, known) -> list[str]:
     if reasons:
         lines.append("")
     for reason, cases in sorted(reasons.items(), key=lambda pair: (-len(pair[1]), pair[0])):
-        lines += paragraph(f"- {len(cases)}: {escaped(reason)}: {', '.join(map(escaped, sorted(cases)))}", "  ")
+        labels = collections.Counter(suite.label(case) for case in sorted(cases))
+        named = (f"{escaped(label)} ({count})" if count > 1 else escaped(label) for label, count in labels.items())
+        lines += paragraph(f"- {len(cases)}: {escaped(reason)}: {', '.join(named)}", "  ")
     return lines
 
 

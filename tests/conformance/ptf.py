@@ -17,6 +17,7 @@ from suite import Ran, Suite, Unavailable
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv/bin"
 PYTHON = VENV / "python"
+# With a module before it, which is left out.
 RAISED = re.compile(r"^(?:[\w.]*\.)?(\w*(?:Error|Exception|Rendezvous))(?:: (.*))?$")
 
 
@@ -91,8 +92,10 @@ def raised(said: str) -> str:
     details = [d[1] for line in lines if (d := re.search(r"\bdetails(?: =|:) ?\"?([^\"\n]+)", line))]
     refused = [d[1] for line in lines if (d := re.search(r"At index \d+: \w+, '(.+)'", line))]
     if kind == "AssertionError":
-        # One without words is named by the line that raised it.
-        return phrases.phrase(message or f"assertion: {lines[at - 1].strip()}")
+        # One without words is named by what the test logged before it, or by the line that raised it.
+        logged = [line for line in said.partition("\n====")[0].splitlines() if re.match(r"error\b", line, re.IGNORECASE)]
+        raised_by = [line.strip() for line in lines[:at] if line.strip(" ^~")]
+        return phrases.phrase(message or (logged or [f"assertion: {raised_by[-1]}"])[-1])
     if refused or details:
         return phrases.phrase(f"{kind}: {(refused or details)[-1]}")
     return phrases.phrase(f"{kind}: {message}" if message else kind)

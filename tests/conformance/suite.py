@@ -50,6 +50,10 @@ class Suite:
         """Whether a folder is a checkout of the repository."""
         raise NotImplementedError
 
+    def label(self, case: str) -> str:
+        """What the page calls a case that fails; cases with the same label are counted."""
+        return case
+
     def jobs(self, checkout: Path) -> tuple[list[Job], dict[str, int]]:
         """The cases, and how many files do not count, by reason."""
         raise NotImplementedError

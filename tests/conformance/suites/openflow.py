@@ -18,6 +18,9 @@ TESTS = "os_ken/tests/switch/of13"
 TOGETHER = 8
 # Seconds for each test; those that fail wait for three, those of meters send for thirty.
 PATIENCE = 8
+# Errors by type and code, as OpenFlow 1.3 (A.4.4) names them.
+ERRORS = {(2, 0): "OFPBAC_BAD_TYPE", (2, 13): "OFPBAC_BAD_SET_TYPE", (4, 6): "OFPBMC_BAD_FIELD", (4, 7): "OFPBMC_BAD_VALUE", (4, 8): "OFPBMC_BAD_MASK",
+          (4, 9): "OFPBMC_BAD_PREREQ", (12, 8): "OFPMMFC_BAD_BAND", (12, 10): "OFPMMFC_OUT_OF_METERS"}
 OUTCOME = re.compile(r"^    (.+?) +(OK|ERROR)$")
 
 
@@ -31,6 +34,9 @@ class OsKen(Suite):
 
     def found_in(self, checkout):
         return (checkout / TESTS).is_dir()
+
+    def label(self, case):
+        return ": ".join(case.split(": ")[:2])
 
     def jobs(self, checkout):
         files = sorted((checkout / TESTS).rglob("*.json"))
@@ -86,8 +92,9 @@ def kind(detail: str) -> str:
     """A failure without the packets and flows that it names."""
     error = re.search(r"OFPErrorMsg\[type=0x(\w+), code=0x(\w+)\]", detail)
     if error:
-        return f"{detail.partition(':')[0]}: error of type {int(error[1], 16)}, code {int(error[2], 16)}"
-    return phrases.phrase(re.sub(r"(Added incorrect \w+|Received incorrect [\w-]+).*", r"\1", detail))
+        code = int(error[1], 16), int(error[2], 16)
+        return f"{detail.partition(':')[0]}: {ERRORS.get(code, f'error of type {code[0]}, code {code[1]}')}"
+    return phrases.phrase(re.sub(r"(Added incorrect \w+|Received incorrect [\w-]+|unexpected throughput).*", r"\1", detail))
 
 
 SUITES = [OsKen, Peer]

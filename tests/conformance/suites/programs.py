@@ -11,6 +11,7 @@ from pathlib import Path
 import phrases
 import sources
 from suite import Suite, one
+from suites import bf_p4c, pins
 
 PACKETS = 200
 ENTRIES = 6
@@ -19,35 +20,32 @@ HEADS = ("0800 4500 0040 0001 0000 4011 0000 0a000001 0a000002 1234 5678 0020 00
          "86dd 6000 0000 0020 11 40" + "20" * 32, "8100 0001 0800 4500 0040", "8847 0001 01ff 4500", "0806 0001 0800 0604 0001")
 
 
-class Engines(Suite):
-    name = "engines"
-    title = "Public programs: all engines agree"
-    repository = "p4lang/p4c"
-    counts = f"""Programs for v1model and PSA of p4c's testdata/p4_16_samples that compile. Each runs with up to {ENTRIES} random entries in each table and
-        {PACKETS} random packets, the same in every run, with each engine. It passes if engines agree on the packets that leave, by content and port, and on
-        faults. Programs that use random numbers or the time are left out."""
+CONTENT = f"""Each runs with up to {ENTRIES} random entries in each table and {PACKETS} random packets, the same in every run, with each engine. It passes if
+    engines agree on the packets that leave, by content and port, and on faults. Programs that do not compile count for other suites, and
+    those that use random numbers, meters or the time are left out."""
 
-    def found_in(self, checkout):
-        return (checkout / "testdata/p4_16_samples").is_dir() and (checkout / "backends/p4test").is_dir()
+
+class Engines(Suite):
+    """Programs, each with random entries and packets."""
+
+    def programs(self, checkout):
+        """(name, program, options of the compiler) of those that may run."""
+        raise NotImplementedError
 
     def jobs(self, checkout):
-        folder, jobs, left_out = checkout / "testdata/p4_16_samples", [], {}
-        for program in sorted(folder.rglob("*.p4")):
-            if not sources.is_program(program) or sources.architecture(program) not in ("v1model", "psa"):
-                why = "that are no programs for v1model or PSA"
-            elif re.search(r"\brandom\b|\bRandom\b|timestamp|\bmeter|\bMeter", sources.text(program)):
-                why = "that use random numbers, meters or the time"
+        jobs, left_out = [], {}
+        for name, program, options in self.programs(checkout):
+            if re.search(r"\brandom\b|\bRandom\b|timestamp|_tstamp|\b[Mm]eter|\bLpf|\bWred", sources.text(program)):
+                left_out["that use random numbers, meters or the time"] = left_out.get("that use random numbers, meters or the time", 0) + 1
             else:
-                jobs.append(one(str(program.relative_to(folder)), lambda p=program: self.agree(p)))
-                continue
-            left_out[why] = left_out.get(why, 0) + 1
+                jobs.append(one(name, lambda p=program, o=options: self.agree([p, *o])))
         return jobs, left_out
 
     def agree(self, program) -> str | None:
-        info = self.hopwright("p4info", program, "--format", "json")
+        info = self.hopwright("p4info", *program, "--format", "json")
         if info.code != 0:
             return None if not info.panicked() else phrases.reason(info)
-        seed = random.Random(hashlib.sha256(program.name.encode()).digest())
+        seed = random.Random(hashlib.sha256(program[0].name.encode()).digest())
         with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
             folder = Path(folder)
             (folder / "in.pcap").write_bytes(capture(packets(seed)))
@@ -66,7 +64,7 @@ class Engines(Suite):
         """The entries that the switch takes: one may repeat another, or a table may take none. None if the program does not run."""
         while True:
             (folder / "entries.stf").write_text("\n".join([*lines, "packet 0 00"]) + "\n")
-            ran = self.hopwright("stf", program, folder / "entries.stf", "--engine", "interp")
+            ran = self.hopwright("stf", *program, folder / "entries.stf", "--engine", "interp")
             wrong = re.search(r"entries\.stf:(\d+): ", ran.err)
             if not wrong or int(wrong[1]) > len(lines):
                 return None if ran.code == 1 and "error[" in ran.err else lines
@@ -75,7 +73,7 @@ class Engines(Suite):
     def run_engine(self, program, folder, engine):
         """What is sent, or why the engine does not run the program."""
         out = folder / f"{engine}.pcap"
-        ran = self.hopwright("replay", program, "--in", folder / "in.pcap", "--out", out, "--entries", folder / "entries.stf", "--port", 1,
+        ran = self.hopwright("replay", *program, "--in", folder / "in.pcap", "--out", out, "--entries", folder / "entries.stf", "--port", 1,
                              "--engine", engine, "--json")
         if ran.code != 0:
             return phrases.reason(ran)
@@ -154,4 +152,49 @@ def value(width: int, seed) -> int:
     return number & (1 << width) - 1
 
 
-SUITES = [Engines]
+class P4c(Engines):
+    name = "engines-p4c"
+    title = "Engines agree: programs of p4c"
+    repository = "p4lang/p4c"
+    counts = f"""Programs for v1model and PSA of p4c's testdata/p4_16_samples. {CONTENT}"""
+
+    def found_in(self, checkout):
+        return (checkout / "testdata/p4_16_samples").is_dir() and (checkout / "backends/p4test").is_dir()
+
+    def programs(self, checkout):
+        folder = checkout / "testdata/p4_16_samples"
+        for program in sorted(folder.rglob("*.p4")):
+            if sources.is_program(program) and sources.architecture(program) in ("v1model", "psa"):
+                yield str(program.relative_to(folder)), program, ()
+
+
+class Tofino(Engines):
+    name = "engines-tofino"
+    title = "Engines agree: programs of bf-p4c"
+    repository = "p4lang/bf-p4c"
+    counts = f"""Programs for TNA and T2NA of bf-p4c's tests. {CONTENT}"""
+
+    def found_in(self, checkout):
+        return (checkout / "p4-tests/p4_16").is_dir()
+
+    def programs(self, checkout):
+        return bf_p4c.programs(checkout)
+
+
+class Pins(Engines):
+    name = "engines-pins"
+    title = "Engines agree: programs of PINS"
+    repository = "sonic-net/sonic-pins"
+    counts = f"""SAI's pipelines for BMv2 and the programs of p4_symbolic. {CONTENT}"""
+
+    def found_in(self, checkout):
+        return (checkout / pins.SAI).is_dir()
+
+    def programs(self, checkout):
+        for folder, options in ((pins.SAI, ("-DPLATFORM_BMV2",)), ("p4_symbolic/testdata", ())):
+            for program in sorted((checkout / folder).rglob("*.p4")):
+                if sources.is_program(program) and "testdata" not in program.relative_to(checkout / folder).parts:
+                    yield str(program.relative_to(checkout)), program, options
+
+
+SUITES = [P4c, Tofino, Pins]

@@ -1,4 +1,4 @@
-"""What the SDE's base test knows of the device, for a switch without the table `device_configuration`. No test uses it."""
+"""What the SDE's base test knows of the device, for a switch without the table `device_configuration`: nothing. Most tests do not ask."""
 
 
 def tolerant(configuration):
