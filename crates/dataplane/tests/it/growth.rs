@@ -137,9 +137,10 @@ fn engines_agree_on_what_fits_frames() {
             let packets = packets(&mut random, data as usize, 60);
             for profiled in [true, false] {
                 // The same packets with generic code, which is profiled, and then with traces.
-                match profiled {
-                    true => compiled.start_profiling(packets.len()).unwrap(),
-                    false => drop(compiled.respecialise().unwrap()),
+                if profiled {
+                    compiled.start_profiling(packets.len()).unwrap();
+                } else {
+                    compiled.respecialise().unwrap();
                 }
                 for packet in &packets {
                     let wanted = run(&mut expected, &mut pools[0], packet);

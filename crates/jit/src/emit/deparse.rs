@@ -98,8 +98,9 @@ impl Emitter<'_> {
         let length = self.length(header);
         let before = self.b.use_var(aside);
         let after = self.b.ins().iadd(before, length);
+        // What does not fit here fits no packet buffer.
         let fits = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, after, SCRATCH_BYTES);
-        self.fault_unless(fits);
+        self.no_headroom_unless(fits);
         let scratch = self.scratch();
         let to = self.b.ins().iadd(scratch, before);
         let from = self.base(header);
@@ -115,14 +116,19 @@ impl Emitter<'_> {
         let to = self.b.ins().isub(cursor, length);
         let buffer = self.packet_buffer();
         let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, to, buffer);
-        let room = self.b.create_block();
-        let no_headroom = self.no_headroom;
-        self.b.ins().brif(fits, room, &[], no_headroom, &[]);
-        self.enter(room);
+        self.no_headroom_unless(fits);
         let scratch = self.scratch();
         self.libcall(Libcall::Copy, &[to, scratch, length], false);
         self.b.def_var(front, to);
         self.finish(None);
+    }
+
+    /// Drops the packet unless it has the room.
+    fn no_headroom_unless(&mut self, fits: Value) {
+        let room = self.b.create_block();
+        let no_headroom = self.no_headroom;
+        self.b.ins().brif(fits, room, &[], no_headroom, &[]);
+        self.enter(room);
     }
 
     fn scratch(&mut self) -> Value {
@@ -268,12 +274,9 @@ impl Emitter<'_> {
         let end = self.b.use_var(front);
         let length = self.length(header);
         let target = self.b.ins().isub(end, length);
-        let room = self.b.create_block();
         let buffer = self.packet_buffer();
         let fits = self.b.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, target, buffer);
-        let no_headroom = self.no_headroom;
-        self.b.ins().brif(fits, room, &[], no_headroom, &[]);
-        self.enter(room);
+        self.no_headroom_unless(fits);
         self.write_header(header, target, kept, limit);
         self.b.def_var(front, target);
     }
