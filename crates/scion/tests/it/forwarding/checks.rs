@@ -136,6 +136,24 @@ fn lengths_and_other_frames() {
     expect_reason(4, &edit(37, 1), Reason::NotForUs);
 }
 
+/// As in the reference, which decodes the version and does not compare it.
+#[test]
+fn the_version_is_ignored() {
+    const VERSION: usize = 14 + 20 + 8;
+    let mut other = changed(|_| {});
+    other[VERSION] |= 0x50;
+    for router in rich().iter_mut() {
+        let Fate::Sent(2, sent) = router.process(4, &other) else { panic!("it is not forwarded") };
+        assert_eq!(sent[VERSION], other[VERSION]);
+    }
+}
+
+/// The router's buffers are made without asking the program.
+#[test]
+fn the_program_adds_no_more_than_packet_buffers_have_room_for() {
+    assert!(rich()[0].vdp.headroom() <= hopwright_dataplane::packet::DEFAULT_HEADROOM);
+}
+
 #[test]
 fn packets_from_the_agent() {
     let f = changed(|_| {});
