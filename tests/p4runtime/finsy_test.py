@@ -502,6 +502,9 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         await self.sw.write([+entry])
         found = await asyncio.wait_for(first, PATIENCE)
         self.assertEqual(found.table_entry[0].match["src"], 0x020000000011)
+        # The entry stays idle.
+        again = await asyncio.wait_for(anext(timeouts), PATIENCE)
+        self.assertEqual(again.table_entry[0].match["src"], 0x020000000011)
         await timeouts.aclose()
 
 

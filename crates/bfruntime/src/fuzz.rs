@@ -101,12 +101,22 @@ impl Controller {
             // The worker runs only when it is told to.
             request.atomicity = Atomicity::RollbackOnError as i32;
         }
-        let whole = request.atomicity != Atomicity::ContinueOnError as i32;
-        let before = if whole { self.everything(&state) } else { Vec::new() };
-        let applied = service::apply(&mut state, &self.device, &request);
-        let refused = applied.as_ref().is_err() || applied.iter().flatten().any(Result::is_err);
-        if whole && refused {
-            let after = self.everything(&state);
+        // Updates that do not depend on each other are refused one by one.
+        let alone = request.atomicity == Atomicity::ContinueOnError as i32;
+        let updates = std::mem::take(&mut request.updates);
+        let parts: Vec<_> =
+            if alone { updates.into_iter().map(|update| vec![update]).collect() } else { vec![updates] };
+        for updates in parts {
+            self.write_part(&mut state, &proto::WriteRequest { updates, ..request.clone() }, heard);
+        }
+    }
+
+    /// Carries out updates of which all or none are applied.
+    fn write_part(&self, state: &mut State, request: &proto::WriteRequest, heard: &mut Heard) {
+        let before = self.everything(state);
+        let applied = service::apply(state, &self.device, request);
+        if applied.as_ref().is_err() || applied.iter().flatten().any(Result::is_err) {
+            let after = self.everything(state);
             let differs = after.iter().zip(&before).find(|(after, before)| after != before);
             let same = after.len() == before.len() && differs.is_none();
             assert!(same, "{applied:?}: a request that is refused changes nothing; {differs:?}");
@@ -125,15 +135,19 @@ impl Controller {
         }
     }
 
-    /// All entries of all tables, but for counters, meters and large registers.
+    /// All entries of all tables, in order, but for large arrays.
     fn everything(&self, state: &State) -> Vec<Vec<u8>> {
         let read = |table: &&Table| match table.object {
-            Object::Counter | Object::Meter(_) => false,
-            Object::Register | Object::PortMetadata { .. } => table.size <= 64,
+            Object::Counter | Object::Meter(_) | Object::Register | Object::PortMetadata { .. } => table.size <= 64,
             _ => true,
         };
         let tables = state.schema.tables.iter().filter(read);
-        let all = tables.map(|table| of(proto::TableEntry { table_id: table.id, ..Default::default() }));
+        let all = tables.flat_map(|table| {
+            let all = proto::TableEntry { table_id: table.id, ..Default::default() };
+            let default = matches!(table.object, Object::Match { .. })
+                .then(|| proto::TableEntry { is_default_entry: true, ..all.clone() });
+            [all].into_iter().chain(default).map(of)
+        });
         let found = all.map(|all| read::find(state, &self.device, write::ALL_PIPES, &all));
         let found = found.flat_map(|found| found.unwrap_or_else(|failure| panic!("{}", failure.message)));
         found.map(|entity| proto::Entity { entity: Some(entity) }.encode_to_vec()).collect()

@@ -5,14 +5,13 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use hopwright_p4runtime::proto::{rpc, v1};
-use hopwright_p4runtime::{Device, Devices, Failure, batch};
+use hopwright_p4runtime::proto::rpc;
+use hopwright_p4runtime::{Device, Devices, Failure, Packets, Write, batch};
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Code, Request, Response, Status, Streaming};
-use v1::write_request::Atomicity;
 
 use crate::failure::{ERROR_TYPE, Result, aborted, exhausted, exists, invalid, not_found, unimplemented};
 use crate::proto::bf_runtime_server::BfRuntime;
@@ -21,7 +20,7 @@ use crate::proto::{
     WriteResponse, set_forwarding_pipeline_config_request::Action, stream_message_request, stream_message_response,
 };
 use crate::schema::{Digest, program};
-use crate::state::State;
+use crate::state::{Change, State};
 use crate::value::numeric;
 use crate::{read, write};
 
@@ -113,29 +112,38 @@ fn pipe(target: Option<TargetDevice>) -> u32 {
 pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
     use proto::write_request::Atomicity as Wanted;
     let pipe = pipe(request.target);
-    let atomicity = match Wanted::try_from(request.atomicity) {
+    let packets = match Wanted::try_from(request.atomicity) {
         Ok(Wanted::ContinueOnError) => {
-            return Ok(request.updates.iter().map(|update| apply_one(state, device, pipe, update)).collect());
+            let one = |update| apply_all(state, device, pipe, std::slice::from_ref(update), Packets::MeetParts);
+            return Ok(request.updates.iter().map(one).map(|results| results?.remove(0)).collect());
         }
-        Ok(Wanted::RollbackOnError) => Atomicity::RollbackOnError,
-        Ok(Wanted::DataplaneAtomic) => Atomicity::DataplaneAtomic,
+        Ok(Wanted::RollbackOnError) => Packets::MeetParts,
+        Ok(Wanted::DataplaneAtomic) => Packets::MeetAllOrNothing,
         Err(_) => return Err(invalid("no such atomicity")),
     };
-    // Later updates see what earlier ones change here, but not what they change in tables.
-    let mut next = state.clone();
-    let mut updates = Vec::new();
-    let mut cells = Vec::new();
-    let mut generators = BTreeMap::new();
-    let mut bytes = 0;
-    // Which of them belong to which update of the request.
-    let mut ends = Vec::new();
+    apply_all(state, device, pipe, &request.updates, packets)
+}
+
+/// Applies all updates or none.
+fn apply_all(
+    state: &mut State,
+    device: &Device,
+    pipe: u32,
+    updates: &[proto::Update],
+    packets: Packets,
+) -> Result<Vec<Result<()>>> {
     let fail = |at: usize, failure: Failure| {
-        let mut results = vec![Err(aborted("another update of the batch failed")); request.updates.len()];
+        let mut results = vec![Err(aborted("another update of the batch failed")); updates.len()];
         results[at] = Err(failure);
         Ok(results)
     };
-    for (at, update) in request.updates.iter().enumerate() {
-        let meaning = match write::meaning(&next, device, pipe, update) {
+    // Later updates see what earlier ones change here, but not what they change in tables.
+    let (mut next, mut changes): (Option<State>, Vec<Change>) = (None, Vec::new());
+    let (mut writes, mut counts, mut generators, mut bytes) = (Vec::new(), Vec::new(), BTreeMap::new(), 0);
+    // Which writes belong to which update.
+    let mut ends = Vec::new();
+    for (at, update) in updates.iter().enumerate() {
+        let meaning = match write::meaning(next.as_ref().unwrap_or(state), device, pipe, update) {
             Ok(meaning) => meaning,
             Err(failure) => return fail(at, failure),
         };
@@ -143,46 +151,31 @@ pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRe
             return fail(at, exhausted("the request changes too much at once: send its updates in several"));
         }
         bytes += meaning.updates.iter().map(Message::encoded_len).sum::<usize>();
-        updates.extend(meaning.updates);
-        cells.extend(meaning.cells);
+        writes.extend(meaning.updates.into_iter().map(Write::Update).chain(meaning.cells));
+        counts.extend(meaning.counts);
         generators.extend(meaning.generators);
-        ends.push(updates.len());
-        meaning.changes.into_iter().for_each(|change| next.apply(change));
+        ends.push(writes.len());
+        if at + 1 < updates.len() && !meaning.changes.is_empty() {
+            let next = next.get_or_insert_with(|| state.clone());
+            meaning.changes.iter().cloned().for_each(|change| next.apply(change));
+        }
+        changes.extend(meaning.changes);
     }
-    let results = device.write_updates(&updates, atomicity)?;
+    let begin_generators = || {
+        let streams = generators.into_iter().map(|(id, stream)| (id, stream.map(|stream| *stream))).collect();
+        device.tenant().generate(streams).map_err(|error| exhausted(error.to_string()))
+    };
+    let results = device.write_batch(&writes, packets, begin_generators)?;
     let failed = results.iter().position(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted));
-    match failed {
-        Some(failed) => {
-            let at = ends.iter().position(|end| failed < *end).unwrap_or(0);
-            let failure = results.into_iter().nth(failed).and_then(std::result::Result::err);
-            fail(at, failure.unwrap_or_else(|| aborted("the batch failed")))
-        }
-        None => {
-            *state = next;
-            state.value_sets.clear();
-            set_cells(device, cells, generators)?;
-            Ok(vec![Ok(()); request.updates.len()])
-        }
+    if let Some(failed) = failed {
+        let at = ends.iter().position(|end| failed < *end).unwrap_or(0);
+        let failure = results.into_iter().nth(failed).and_then(std::result::Result::err);
+        return fail(at, failure.unwrap_or_else(|| aborted("the batch failed")));
     }
-}
-
-fn apply_one(state: &mut State, device: &Device, pipe: u32, update: &proto::Update) -> Result<()> {
-    let meaning = write::meaning(state, device, pipe, update)?;
-    let results = device.write_updates(&meaning.updates, Atomicity::ContinueOnError)?;
-    results.into_iter().find(std::result::Result::is_err).unwrap_or(Ok(()))?;
-    set_cells(device, meaning.cells, meaning.generators)?;
-    meaning.changes.into_iter().for_each(|change| state.apply(change));
+    counts.into_iter().for_each(write::Counting::set);
+    changes.into_iter().for_each(|change| state.apply(change));
     state.value_sets.clear();
-    Ok(())
-}
-
-/// Sets cells of entries, which are there now, and begins generators.
-fn set_cells(device: &Device, cells: Vec<write::Cell>, generators: write::Streams) -> Result<()> {
-    cells.into_iter().try_for_each(|cell| cell.set(device))?;
-    generators.into_iter().try_for_each(|(id, stream)| {
-        let begun = device.tenant().generate(id, stream.map(|stream| *stream));
-        begun.map_err(|error| exhausted(error.to_string()))
-    })
+    Ok(vec![Ok(()); updates.len()])
 }
 
 /// A failure as clients that ask for it in the answer receive it.

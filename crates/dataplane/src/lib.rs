@@ -91,7 +91,7 @@ pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};
 pub use state::cell::Count;
 pub use sync::quiescence;
-pub use table::Table;
+pub use table::{RemovedEntry, Table};
 pub use trace::respecialise::{Profile, Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
 pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};

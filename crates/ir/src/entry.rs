@@ -23,6 +23,16 @@ impl EntryIndices {
         })
     }
 
+    /// Takes this index. Returns whether it was free.
+    pub fn take_back(&mut self, index: u32) -> bool {
+        if index >= self.next {
+            self.free.extend(self.next..index);
+            self.next = index + 1;
+            return true;
+        }
+        self.free.remove(&index)
+    }
+
     /// Frees the index of a removed entry.
     pub fn release(&mut self, index: u32) {
         self.free.insert(index);

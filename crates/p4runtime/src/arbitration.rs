@@ -188,9 +188,26 @@ impl Elections {
             .count()
     }
 
+    /// Who hears of idle entries at present.
+    pub(crate) fn audience(&self) -> Audience {
+        let primaries = self.roles.values().filter(|r| r.primary.is_some());
+        Audience(primaries.map(|r| r.config.clone()).collect())
+    }
+
     /// Whether any role has a primary.
     pub(crate) fn has_primary(&self) -> bool {
         self.roles.values().any(|r| r.primary.is_some())
+    }
+}
+
+/// The configurations of the roles that have a primary.
+#[derive(Debug)]
+pub(crate) struct Audience(Vec<Option<Arc<RoleConfig>>>);
+
+impl Audience {
+    /// Whether a primary receives messages about a table.
+    pub(crate) fn hears_of(&self, table: u32) -> bool {
+        self.0.iter().any(|config| config.as_ref().is_none_or(|config| config.lists(table)))
     }
 }
 

@@ -15,8 +15,9 @@ use crate::indirect::{Runs, carry_profiles, carry_target};
 use crate::packet;
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
+use crate::replication::{set_group, set_session};
 use crate::role::Rights;
-use crate::state::State;
+use crate::state::{State, Write};
 use crate::turns::Turns;
 use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
@@ -142,29 +143,33 @@ impl Device {
     }
 
     /// Applies a batch of updates.
-    pub(crate) fn write(&self, request: &v1::WriteRequest) -> std::result::Result<(), Status> {
+    pub(crate) fn write(&self, request: v1::WriteRequest) -> std::result::Result<(), Status> {
         let rights = self.check_primary(&request.role, request.role_id, request.election_id.as_ref());
         let rights = rights.map_err(Failure::status)?;
         let atomicity = Atomicity::try_from(request.atomicity);
         let atomicity = atomicity.map_err(|_| invalid("no such atomicity").status())?;
-        let results = self.apply(&request.updates, &rights, atomicity).map_err(Failure::status)?;
+        let writes: Vec<Write> = request.updates.into_iter().map(Write::Update).collect();
+        let results = self.apply(&writes, &rights, atomicity, || Ok(())).map_err(Failure::status)?;
         if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
     }
 
-    /// Applies updates; returns what became of each.
+    /// Applies writes; returns what became of each. `last` is done when all of an atomic batch have been applied; if it fails they
+    /// are undone.
     pub(crate) fn apply(
         &self,
-        updates: &[v1::Update],
+        writes: &[Write],
         rights: &Rights,
         atomicity: Atomicity,
+        last: impl FnOnce() -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program)?;
         let results = match atomicity {
-            Atomicity::ContinueOnError => state.write_each(updates, rights),
-            Atomicity::RollbackOnError => state.write_all(updates, rights),
+            Atomicity::ContinueOnError => state.write_each(writes, rights),
+            Atomicity::RollbackOnError => state.write_all(writes, rights, last)?,
             Atomicity::DataplaneAtomic => {
-                self.tenant.between_rounds(|| state.write_all(updates, rights)).map_err(|e| exhausted(e.to_string()))?
+                let all = self.tenant.between_rounds(|| state.write_all(writes, rights, last));
+                all.map_err(|e| exhausted(e.to_string()))??
             }
         };
         let failed = results.iter().filter(|r| r.is_err()).count();
@@ -298,6 +303,7 @@ impl Device {
                 }
             }
         }
+        let audience = self.elections().audience();
         let now = Instant::now();
         let (mut lists, mut idle) = (Vec::new(), Vec::new());
         if let Some(state) = lock(&self.state).as_mut() {
@@ -309,7 +315,7 @@ impl Device {
             lists.extend(state.digests.due(now));
             if now.duration_since(*swept) >= IDLE_SWEEP {
                 *swept = now;
-                idle = state.idle_entries(now);
+                idle = state.idle_entries(now, |table| audience.hears_of(table));
             }
         }
         lists.into_iter().for_each(|list| self.send(Update::Digest(list)));
@@ -399,7 +405,8 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             };
             let is_new = !initial(&entry);
             let runs = runs.filter(|_| same_keys);
-            let done = runs.is_some_and(|runs| new.put(to, entry.matches, entry.priority, runs, is_new).is_ok());
+            let there = (to, entry.matches, entry.priority);
+            let done = runs.is_some_and(|runs| new.put(there, runs, is_new).is_ok());
             if done {
                 kept += 1;
                 if let Ok(Some(rates)) = old.vdp.control()[at].direct_meter(&key.1, key.2) {
@@ -441,11 +448,11 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             }
         }
     }
-    for (id, group) in &old.groups {
-        let _ = new.set_group(*id, Some(group.clone()));
-    }
-    for (id, session) in &old.sessions {
-        let _ = new.set_session(*id, Some(session.clone()));
+    let plans = old.groups.values().map(set_group).chain(old.sessions.values().map(set_session));
+    for plan in plans.collect::<Vec<_>>() {
+        if let Err(failure) = plan.and_then(|plan| new.carry_out(plan, None)) {
+            tracing::warn!("a group of copies does not fit the new program: {}", failure.message);
+        }
     }
     (kept, lost)
 }

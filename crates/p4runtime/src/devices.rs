@@ -17,7 +17,7 @@ use crate::proto::config::P4Info;
 use crate::proto::v1;
 use crate::role::Rights;
 use crate::service::Service;
-use crate::state::State;
+use crate::state::{State, Write};
 use v1::entity::Entity;
 use v1::write_request::Atomicity;
 
@@ -32,6 +32,15 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 /// The devices of a server ([`crate::Server::start_with`]). Clients reach them if P4Runtime's rights allow them the default role.
 #[derive(Clone)]
 pub struct Devices(Service);
+
+/// What packets see of a batch while it is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packets {
+    /// They may meet a part of its changes.
+    MeetParts,
+    /// They meet all of its changes or none, and wait meanwhile.
+    MeetAllOrNothing,
+}
 
 /// A program that a device runs.
 #[derive(Clone, Debug)]
@@ -178,14 +187,24 @@ impl Device {
         Program::from_config(&v1::ForwardingPipelineConfig { p4_device_config, ..Default::default() })
     }
 
-    /// Applies updates as a controller of the default role does; returns what became of each.
+    /// Applies a batch, all or nothing, as a controller of the default role does; returns what became of each write. `last` is done
+    /// when all of them have been applied; if it fails they are undone.
     ///
     /// # Errors
-    /// If there is no program, or the device can only be read.
-    pub fn write_updates(&self, updates: &[v1::Update], atomicity: Atomicity) -> Result<Vec<Result<()>>> {
+    /// If there is no program, the device can only be read, or that of `last`.
+    pub fn write_batch(
+        &self,
+        writes: &[Write],
+        packets: Packets,
+        last: impl FnOnce() -> Result<()>,
+    ) -> Result<Vec<Result<()>>> {
         self.check_writable()?;
         let rights: Rights = self.elections().rights("");
-        self.apply(updates, &rights, atomicity)
+        let atomicity = match packets {
+            Packets::MeetParts => Atomicity::RollbackOnError,
+            Packets::MeetAllOrNothing => Atomicity::DataplaneAtomic,
+        };
+        self.apply(writes, &rights, atomicity, last)
     }
 
     /// Evaluates a read as for a controller of the default role.
@@ -212,10 +231,8 @@ impl Device {
     pub fn control_extern(&self, id: u32, setting: &str, data: &[u8]) -> Result<()> {
         self.check_writable()?;
         let state = lock(&self.state);
-        let vdp = &state.as_ref().ok_or_else(no_program)?.vdp;
-        let at = vdp.pipeline().externs.iter().position(|e| e.id.is_some_and(|known| known.0 == id));
-        let at = at.ok_or_else(|| not_found(format!("the program has no object with id {id:#x}")))?;
-        let object = vdp.control().named_extern(ExternId(at as u32))?;
+        let state = state.as_ref().ok_or_else(no_program)?;
+        let object = state.vdp.control().named_extern(state.named_extern(id)?)?;
         object.control(setting, data).map_err(invalid)
     }
 
@@ -241,6 +258,14 @@ impl Device {
 }
 
 impl State {
+    /// The extern object with this id.
+    pub(crate) fn named_extern(&self, id: u32) -> Result<ExternId> {
+        let externs = &self.vdp.pipeline().externs;
+        let at = externs.iter().position(|e| e.id.is_some_and(|known| known.0 == id));
+        let at = at.ok_or_else(|| not_found(format!("the program has no object with id {id:#x}")))?;
+        Ok(ExternId(at as u32))
+    }
+
     /// The number of a program that begins to run.
     pub(crate) fn next_generation() -> u64 {
         GENERATION.fetch_add(1, Ordering::Relaxed)

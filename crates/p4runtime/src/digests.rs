@@ -11,6 +11,7 @@ use num_bigint::BigUint;
 use prost::Message;
 
 use crate::bytes::{self, Coding};
+use crate::change::Change;
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::program::Program;
 use crate::proto::config::p4_bitstring_like_type_spec::TypeSpec as Bits;
@@ -18,7 +19,7 @@ use crate::proto::config::p4_new_type_spec::Representation;
 use crate::proto::config::p4_new_type_translation::SdnType;
 use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 use crate::proto::v1;
-use crate::state::{State, UndoLog};
+use crate::state::State;
 use v1::p4_data::Data;
 use v1::update::Type;
 
@@ -41,7 +42,8 @@ pub(crate) struct Digests {
     lists: u64,
 }
 
-struct Active {
+/// An enabled digest.
+pub(crate) struct Active {
     config: v1::digest_entry::Config,
     waiting: Vec<v1::P4Data>,
     since: Instant,
@@ -150,10 +152,10 @@ impl Digests {
         Ok(())
     }
 
-    /// Enables, reconfigures or disables a digest. Returns the previous configuration.
-    fn configure(&mut self, id: u32, to: Option<v1::digest_entry::Config>) -> Option<v1::digest_entry::Config> {
+    /// Enables, reconfigures or disables a digest. Returns the inverse.
+    pub(crate) fn configure(&mut self, id: u32, to: Option<v1::digest_entry::Config>) -> Change {
         match (to, self.active.get_mut(&id)) {
-            (Some(config), Some(active)) => Some(std::mem::replace(&mut active.config, config)),
+            (Some(config), Some(active)) => Change::Digest(id, Some(std::mem::replace(&mut active.config, config))),
             (Some(config), None) => {
                 let active = Active {
                     config,
@@ -163,35 +165,36 @@ impl Digests {
                     seen: HashSet::new(),
                 };
                 self.active.insert(id, active);
-                None
+                Change::Digest(id, None)
             }
-            (None, _) => self.active.remove(&id).map(|a| a.config),
+            (None, _) => match self.active.remove(&id) {
+                Some(active) => Change::RestoreDigest(id, Box::new(active)),
+                None => Change::Digest(id, None),
+            },
         }
+    }
+
+    /// Enables a digest as it was.
+    pub(crate) fn restore(&mut self, id: u32, active: Active) {
+        self.active.insert(id, active);
     }
 }
 
 impl State {
-    pub(crate) fn write_digest(&mut self, kind: Type, said: &v1::DigestEntry, log: UndoLog) -> Result<()> {
-        let id = said.digest_id;
+    pub(crate) fn plan_digest(&self, kind: Type, entry: &v1::DigestEntry) -> Result<Vec<Change>> {
+        let id = entry.digest_id;
         if !self.digests.is_known(id) {
             return Err(not_found(format!("the program has no digest with id {id:#x}")));
         }
-        let config = said.config.unwrap_or_default();
+        let config = entry.config.unwrap_or_default();
         if config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0 {
             return Err(invalid("a digest's timeouts and list size must not be negative"));
         }
         match (kind, self.digests.active.contains_key(&id)) {
-            (Type::Insert, true) => return Err(exists(format!("digest {id:#x} is on already"))),
-            (Type::Modify | Type::Delete, false) => return Err(not_found(format!("digest {id:#x} is not on"))),
-            _ => {}
+            (Type::Insert, true) => Err(exists(format!("digest {id:#x} is on already"))),
+            (Type::Modify | Type::Delete, false) => Err(not_found(format!("digest {id:#x} is not on"))),
+            _ => Ok(vec![Change::Digest(id, (kind != Type::Delete).then_some(config))]),
         }
-        let old = self.digests.configure(id, (kind != Type::Delete).then_some(config));
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                state.digests.configure(id, old);
-            }));
-        }
-        Ok(())
     }
 }
 

@@ -4,12 +4,13 @@
 use hopwright_dataplane::{EntryTarget, Group, Rates, VirtualDataPlane, WeightedAction};
 use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, TableEntry, TableId};
 
+use crate::change::{Change, Values};
 use crate::device::call_in;
-use crate::failure::{Failure, Result, exhausted, invalid, not_found, unimplemented};
+use crate::failure::{Failure, Result, exhausted, exists, invalid, not_found, unimplemented};
 use crate::proto::v1;
 use crate::resources::{array, cells};
 use crate::schema::{Profile, Schema, Table};
-use crate::state::{State, UndoLog, modify_only};
+use crate::state::{State, modify_only};
 use crate::table;
 use v1::entity::Entity;
 use v1::table_action::Type as Acts;
@@ -119,7 +120,7 @@ fn shown(t: &Table, runs: &Runs) -> Option<v1::TableAction> {
 }
 
 /// Converts rates from messages.
-fn rates(said: &v1::MeterConfig) -> Result<Rates> {
+pub(crate) fn rates(said: &v1::MeterConfig) -> Result<Rates> {
     let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a rate or burst below zero"));
     if said.eburst != 0 {
         return Err(invalid("an excess burst is for meters of one rate"));
@@ -148,30 +149,11 @@ fn no_counters(said: bool) -> Result<()> {
 
 /// Entries.
 impl State {
-    /// Inserts or replaces an entry.
-    pub(crate) fn put(
-        &self,
-        at: TableId,
-        matches: Vec<MatchValue>,
-        priority: i32,
-        runs: Runs,
-        new: bool,
-    ) -> Result<()> {
-        let vdp = &self.vdp;
-        match (runs, new) {
-            (Runs::Action(action), true) => vdp.control()[at].insert(TableEntry { matches, priority, action })?,
-            (Runs::Action(action), false) => vdp.control()[at].modify(TableEntry { matches, priority, action })?,
-            (Runs::Target(to), true) => vdp.control()[at].insert_target(matches, priority, to)?,
-            (Runs::Target(to), false) => vdp.control()[at].modify_target(matches, priority, to)?,
-        }
-        Ok(())
-    }
-
     /// An entry's action; `None` if there is no such entry.
-    pub(crate) fn entry_runs(&self, t: &Table, matches: &[MatchValue], priority: i32) -> Option<Runs> {
-        match t.profile {
-            Some(_) => self.vdp.control()[t.at].target(matches, priority).map(Runs::Target),
-            None => self.vdp.control()[t.at].get(matches, priority).map(Runs::Action),
+    pub(crate) fn entry_runs(&self, at: TableId, matches: &[MatchValue], priority: i32) -> Option<Runs> {
+        match self.vdp.pipeline()[at].implementation {
+            Some(_) => self.vdp.control()[at].target(matches, priority).map(Runs::Target),
+            None => self.vdp.control()[at].get(matches, priority).map(Runs::Action),
         }
     }
 
@@ -179,26 +161,10 @@ impl State {
     pub(crate) fn show(&self, t: &Table, found: &TableEntry) -> v1::TableEntry {
         let mut entry = table::entry(t, found);
         if t.profile.is_some() {
-            let runs = self.entry_runs(t, &found.matches, found.priority);
+            let runs = self.entry_runs(t.at, &found.matches, found.priority);
             entry.action = runs.and_then(|runs| shown(t, &runs));
         }
         entry
-    }
-
-    /// Sets the direct meter of an entry; without rates it always returns green. Returns the previous rates.
-    pub(crate) fn put_direct_meter(
-        &self,
-        t: &Table,
-        matches: &[MatchValue],
-        priority: i32,
-        said: Option<&v1::MeterConfig>,
-    ) -> Result<Option<Rates>> {
-        let rates = said.map(rates).transpose()?;
-        let old = self.vdp.control()[t.at].direct_meter(matches, priority)?;
-        if old.is_some() || rates.is_some() {
-            self.vdp.control()[t.at].set_direct_meter(matches, priority, rates)?;
-        }
-        Ok(old)
     }
 
     /// Checks that an entry's meter may be written.
@@ -220,17 +186,17 @@ impl State {
 
 /// Writing.
 impl State {
-    pub(crate) fn write_member(&mut self, kind: Type, said: &v1::ActionProfileMember, log: UndoLog) -> Result<()> {
-        let schema = self.program.schema.clone();
-        let profile = array(&schema.action_profiles, said.action_profile_id, "action profile")?;
-        let (at, id) = (profile.at, said.member_id);
+    pub(crate) fn plan_member(&self, kind: Type, member: &v1::ActionProfileMember) -> Result<Vec<Change>> {
+        let schema = &self.program.schema;
+        let profile = array(&schema.action_profiles, member.action_profile_id, "action profile")?;
+        let (at, id) = (profile.at, member.member_id);
         if id == 0 {
             return Err(invalid("a member has a number above zero"));
         }
-        let members = self.vdp.control().profile(at)?;
-        let old = members.member(id);
+        let there = self.vdp.control().profile(at)?.member(id).is_some();
+        check(&profile.name, "member", kind, id, there)?;
         let action = || {
-            let action = said.action.as_ref().ok_or_else(|| invalid("a member needs an action"))?;
+            let action = member.action.as_ref().ok_or_else(|| invalid("a member needs an action"))?;
             let tables = profile.tables.iter().filter_map(|id| schema.tables.get(id));
             // Tables that share the profile may list different actions.
             let mut refused = invalid(format!("no table uses `{}`", profile.name));
@@ -242,111 +208,61 @@ impl State {
             }
             Err(refused)
         };
-        match kind {
-            Type::Insert => members.insert_member(id, action()?)?,
+        Ok(match kind {
             // As with entries, an action that is not named stays.
-            Type::Modify if said.action.is_none() && old.is_some() => {}
-            Type::Modify if old.is_none() => return Err(not_found(format!("`{}` has no member {id}", profile.name))),
-            Type::Modify => members.modify_member(id, action()?)?,
-            _ => members.delete_member(id)?,
-        }
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = match (kind, old) {
-                    (Type::Insert, _) => state.vdp.control().profile(at).and_then(|p| p.delete_member(id)),
-                    (Type::Modify, Some(action)) => {
-                        state.vdp.control().profile(at).and_then(|p| p.modify_member(id, action))
-                    }
-                    (_, Some(action)) => state.vdp.control().profile(at).and_then(|p| p.insert_member(id, action)),
-                    _ => Ok(()),
-                };
-            }));
-        }
-        Ok(())
+            Type::Modify if member.action.is_none() => Vec::new(),
+            Type::Insert | Type::Modify => vec![Change::Member(at, id, Some(action()?))],
+            _ => vec![Change::Member(at, id, None)],
+        })
     }
 
-    pub(crate) fn write_members_group(
-        &mut self,
-        kind: Type,
-        said: &v1::ActionProfileGroup,
-        log: UndoLog,
-    ) -> Result<()> {
-        let schema = self.program.schema.clone();
-        let profile = array(&schema.action_profiles, said.action_profile_id, "action profile")?;
-        let (at, id) = (profile.at, said.group_id);
+    pub(crate) fn plan_members_group(&self, kind: Type, entry: &v1::ActionProfileGroup) -> Result<Vec<Change>> {
+        let profile = array(&self.program.schema.action_profiles, entry.action_profile_id, "action profile")?;
+        let (at, id) = (profile.at, entry.group_id);
         if id == 0 {
             return Err(invalid("a group has a number above zero"));
         }
         if !profile.selector {
             return Err(invalid(format!("`{}` is no action selector: it has no groups", profile.name)));
         }
-        let groups = self.vdp.control().profile(at)?;
-        let old = groups.group(id);
-        match kind {
-            Type::Insert => groups.insert_group(id, group(profile, said)?)?,
-            Type::Modify => groups.modify_group(id, group(profile, said)?)?,
-            _ => groups.delete_group(id)?,
-        }
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = match (kind, old) {
-                    (Type::Insert, _) => state.vdp.control().profile(at).and_then(|p| p.delete_group(id)),
-                    (Type::Modify, Some(group)) => {
-                        state.vdp.control().profile(at).and_then(|p| p.modify_group(id, group))
-                    }
-                    (_, Some(group)) => state.vdp.control().profile(at).and_then(|p| p.insert_group(id, group)),
-                    _ => Ok(()),
-                };
-            }));
-        }
-        Ok(())
+        let there = self.vdp.control().profile(at)?.group(id).is_some();
+        check(&profile.name, "group", kind, id, there)?;
+        let group = if kind == Type::Delete { None } else { Some(group(profile, entry)?) };
+        Ok(vec![Change::Group(at, id, group)])
     }
 
-    pub(crate) fn write_meter(&mut self, kind: Type, said: &v1::MeterEntry, log: UndoLog) -> Result<()> {
+    pub(crate) fn plan_meter(&self, kind: Type, entry: &v1::MeterEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a meter")?;
-        no_counters(said.counter_data.is_some())?;
-        let schema = self.program.schema.clone();
-        let meter = array(&schema.meters, said.meter_id, "meter")?;
-        let range = cells(meter, said.index.as_ref())?;
-        let (at, rates) = (meter.at, said.config.as_ref().map(rates).transpose()?);
-        let mut old = Vec::new();
-        for index in range {
-            let before = self.vdp.control().meter(at).and_then(|m| m.rates(index))?;
-            if before.is_some() || rates.is_some() {
-                old.push((index, before));
-                self.vdp.control().meter(at).and_then(|m| m.set_rates(index, rates))?;
-            }
-        }
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                old.iter().for_each(|(index, rates)| {
-                    let _ = state.vdp.control().meter(at).and_then(|m| m.set_rates(*index, *rates));
-                });
-            }));
-        }
-        Ok(())
+        no_counters(entry.counter_data.is_some())?;
+        let meter = array(&self.program.schema.meters, entry.meter_id, "meter")?;
+        let range = cells(meter, entry.index.as_ref())?;
+        let rates = entry.config.as_ref().map(rates).transpose()?;
+        Ok(vec![Change::Rates(meter.at, Values::Same(range, rates))])
     }
 
-    pub(crate) fn write_direct_meter(&mut self, kind: Type, said: &v1::DirectMeterEntry, log: UndoLog) -> Result<()> {
+    pub(crate) fn plan_direct_meter(&self, kind: Type, entry: &v1::DirectMeterEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a direct meter")?;
-        no_counters(said.counter_data.is_some())?;
-        let entry = said.table_entry.as_ref().ok_or_else(|| invalid("no table entry"))?;
-        let schema = self.program.schema.clone();
-        let t = table::table(&schema, entry.table_id)?;
+        no_counters(entry.counter_data.is_some())?;
+        let key = entry.table_entry.as_ref().ok_or_else(|| invalid("no table entry"))?;
+        let t = table::table(&self.program.schema, key.table_id)?;
         if t.direct_meter.is_none() {
             return Err(invalid(format!("table `{}` has no direct meter", t.name)));
         }
-        if entry.is_default_action {
+        if key.is_default_action {
             return Err(invalid("default entries are not measured"));
         }
-        let (at, matches, priority) = (t.at, table::matches(t, entry)?, table::priority(t, entry)?);
-        let old = self.put_direct_meter(t, &matches, priority, said.config.as_ref())?;
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = state.vdp.control()[at].set_direct_meter(&matches, priority, old);
-            }));
-        }
-        Ok(())
+        let key = (t.at, table::matches(t, key)?, table::priority(t, key)?);
+        let rates = entry.config.as_ref().map(rates).transpose()?;
+        Ok(self.plan_rates(&key, rates)?.into_iter().collect())
+    }
+}
+
+/// Checks that what an update is about is there, or is not.
+fn check(profile: &str, what: &str, kind: Type, id: u32, there: bool) -> Result<()> {
+    match (kind, there) {
+        (Type::Insert, true) => Err(exists(format!("`{profile}`: {what} {id} exists already"))),
+        (Type::Modify | Type::Delete, false) => Err(not_found(format!("`{profile}` has no {what} {id}"))),
+        _ => Ok(()),
     }
 }
 

@@ -4,12 +4,13 @@
 //! A [`Server`] serves several [`Device`]s, which come and go while it runs; each is a switch with a [`Program`], which controllers may
 //! replace. [`Access`] says which clients may reach which devices. `service` is the gRPC service, `registry` has the devices, `turns` and
 //! `uploads`
-//! bounds what a device's clients cost the others, `arbitration` decides who may write and `role` what, `state` applies updates, `read` evaluates reads, `schema` and
+//! bounds what a device's clients cost the others, `arbitration` decides who may write and `role` what, `state` has what updates change, `change` makes changes and undoes them, `read` evaluates reads, `schema` and
 //! `table` convert ids and messages.
 
 mod access;
 mod arbitration;
 pub mod bytes;
+mod change;
 pub mod client;
 mod device;
 mod devices;
@@ -38,7 +39,8 @@ mod uploads;
 
 pub use access::{Access, Client};
 pub use device::{Counts, Device};
-pub use devices::{Devices, Running};
+pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
 pub use program::{Bundle, EnginePolicy, Maker, Program};
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};
+pub use state::{Cell, Write};

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 use hopwright_dataplane::{CloneSession, Replica};
 
 use crate::bytes;
+use crate::change::Change;
 use crate::failure::{Result, bad_number, exists, invalid, not_found, out_of_range, unimplemented};
 use crate::proto::v1;
-use crate::state::{State, UndoLog};
+use crate::state::State;
 use v1::packet_replication_engine_entry::Type as Kind;
 use v1::update::Type;
 
@@ -21,92 +22,72 @@ const PORT_BITS: u32 = 9;
 const MAX_REPLICAS: usize = 1024;
 
 impl State {
-    pub(crate) fn write_replication(
-        &mut self,
-        kind: Type,
-        said: &v1::PacketReplicationEngineEntry,
-        log: UndoLog,
-    ) -> Result<()> {
-        match said.r#type.as_ref() {
-            Some(Kind::MulticastGroupEntry(group)) => self.write_group(kind, group, log),
-            Some(Kind::CloneSessionEntry(session)) => self.write_session(kind, session, log),
+    pub(crate) fn plan_replication(&self, kind: Type, entry: &v1::PacketReplicationEngineEntry) -> Result<Vec<Change>> {
+        match entry.r#type.as_ref() {
+            Some(Kind::MulticastGroupEntry(group)) => self.plan_group(kind, group),
+            Some(Kind::CloneSessionEntry(session)) => self.plan_session(kind, session),
             None => Err(invalid("neither a multicast group nor a clone session")),
         }
     }
 
-    fn write_group(&mut self, kind: Type, said: &v1::MulticastGroupEntry, log: UndoLog) -> Result<()> {
-        let id = said.multicast_group_id;
+    fn plan_group(&self, kind: Type, entry: &v1::MulticastGroupEntry) -> Result<Vec<Change>> {
+        let id = entry.multicast_group_id;
         if id == 0 || id >= FIRST_OF_CLONES {
             return Err(invalid(format!("multicast groups are numbered from 1 to {}", FIRST_OF_CLONES - 1)));
         }
         check("multicast group", kind, id, self.groups.contains_key(&id))?;
-        let new = (kind != Type::Delete).then(|| said.clone());
-        let old = self.set_group(id, new)?;
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = state.set_group(id, old);
-            }));
+        match kind {
+            Type::Delete => Ok(vec![Change::Multicast(id as u16, None), Change::MulticastEntry(id, None)]),
+            _ => set_group(entry),
         }
-        Ok(())
     }
 
-    /// Sets or removes a group. Returns the previous one.
-    pub(crate) fn set_group(
-        &mut self,
-        id: u32,
-        group: Option<v1::MulticastGroupEntry>,
-    ) -> Result<Option<v1::MulticastGroupEntry>> {
-        let replicas = group.as_ref().map(|g| replicas(&g.replicas)).transpose()?;
-        self.vdp.control().set_multicast_group(id as u16, replicas)?;
-        Ok(match group {
-            Some(group) => self.groups.insert(id, group),
-            None => self.groups.remove(&id),
-        })
-    }
-
-    fn write_session(&mut self, kind: Type, said: &v1::CloneSessionEntry, log: UndoLog) -> Result<()> {
-        let id = said.session_id;
+    fn plan_session(&self, kind: Type, entry: &v1::CloneSessionEntry) -> Result<Vec<Change>> {
+        let id = entry.session_id;
         if id == 0 || id >= FIRST_OF_CLONES {
             return Err(invalid(format!("clone sessions are numbered from 1 to {}", FIRST_OF_CLONES - 1)));
         }
-        if said.class_of_service != 0 {
+        if entry.class_of_service != 0 {
             return Err(unimplemented("classes of service of clones are not supported"));
         }
-        if said.packet_length_bytes < 0 {
+        if entry.packet_length_bytes < 0 {
             return Err(invalid("a negative packet length"));
         }
         check("clone session", kind, id, self.sessions.contains_key(&id))?;
-        let new = (kind != Type::Delete).then(|| said.clone());
-        let old = self.set_session(id, new)?;
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = state.set_session(id, old);
-            }));
+        match kind {
+            Type::Delete => Ok(vec![
+                Change::CloneSession(id, None),
+                // Without the session, nothing leads to its group.
+                Change::Multicast(group_of(id), None),
+                Change::CloneSessionEntry(id, None),
+            ]),
+            _ => set_session(entry),
         }
-        Ok(())
     }
+}
 
-    /// Sets or removes a session. Returns the previous one.
-    pub(crate) fn set_session(
-        &mut self,
-        id: u32,
-        session: Option<v1::CloneSessionEntry>,
-    ) -> Result<Option<v1::CloneSessionEntry>> {
-        let group = (FIRST_OF_CLONES + id) as u16;
-        let replicas = session.as_ref().map(|s| replicas(&s.replicas)).transpose()?;
-        let to = session.as_ref().map(|s| CloneSession {
-            port: None,
-            group: Some(group),
-            truncate: u32::try_from(s.packet_length_bytes).ok().filter(|n| *n != 0),
-        });
-        // Without the session, nothing leads to its group.
-        self.vdp.control().set_multicast_group(group, replicas)?;
-        self.vdp.control().set_clone_session(id, to)?;
-        Ok(match session {
-            Some(session) => self.sessions.insert(id, session),
-            None => self.sessions.remove(&id),
-        })
-    }
+/// The changes that set a multicast group.
+pub(crate) fn set_group(entry: &v1::MulticastGroupEntry) -> Result<Vec<Change>> {
+    let id = entry.multicast_group_id;
+    let replicas = replicas(&entry.replicas)?;
+    Ok(vec![Change::Multicast(id as u16, Some(replicas)), Change::MulticastEntry(id, Some(entry.clone()))])
+}
+
+/// The changes that set a clone session.
+pub(crate) fn set_session(entry: &v1::CloneSessionEntry) -> Result<Vec<Change>> {
+    let (id, group) = (entry.session_id, group_of(entry.session_id));
+    let replicas = replicas(&entry.replicas)?;
+    let truncate = u32::try_from(entry.packet_length_bytes).ok().filter(|n| *n != 0);
+    Ok(vec![
+        Change::Multicast(group, Some(replicas)),
+        Change::CloneSession(id, Some(CloneSession { port: None, group: Some(group), truncate })),
+        Change::CloneSessionEntry(id, Some(entry.clone())),
+    ])
+}
+
+/// The multicast group of a clone session.
+fn group_of(session: u32) -> u16 {
+    (FIRST_OF_CLONES + session) as u16
 }
 
 fn check(what: &str, kind: Type, id: u32, is_there: bool) -> Result<()> {

@@ -1,15 +1,15 @@
-//! Writes counters, direct counters, registers and value sets.
+//! Plans writes of counters, direct counters, registers and value sets.
 
-use hopwright_dataplane::Count;
 use hopwright_ir::Type as IrType;
 use num_bigint::BigUint;
 
 use crate::bytes;
+use crate::change::{Change, Values};
 use crate::entries::count_of;
 use crate::failure::{Result, bad_number, invalid, not_found, out_of_range};
 use crate::proto::v1;
 use crate::schema::Cells;
-use crate::state::{State, UndoLog, modify_only};
+use crate::state::{State, modify_only};
 use crate::table;
 use v1::p4_data::Data;
 use v1::update::Type;
@@ -34,113 +34,52 @@ pub(crate) fn array<'s, T>(arrays: &'s std::collections::HashMap<u32, T>, id: u3
 }
 
 impl State {
-    pub(crate) fn write_counter(&mut self, kind: Type, said: &v1::CounterEntry, log: UndoLog) -> Result<()> {
+    pub(crate) fn plan_counter(&self, kind: Type, entry: &v1::CounterEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a counter")?;
-        let schema = self.program.schema.clone();
-        let counter = array(&schema.counters, said.counter_id, "counter")?;
-        let range = cells(counter, said.index.as_ref())?;
-        let count = said.data.as_ref().map(count_of).transpose()?.unwrap_or_default();
-        let mut old: Vec<(u64, Count)> = Vec::new();
-        for at in range {
-            if log.is_some() {
-                old.push((at, self.vdp.control().counter(&counter.name).and_then(|c| c.read(at))?));
-            }
-            self.vdp.control().counter(&counter.name).and_then(|c| c.write(at, count))?;
-        }
-        if let Some(log) = log {
-            let name = counter.name.clone();
-            log.push(Box::new(move |state| {
-                old.iter().for_each(|(at, count)| {
-                    let _ = state.vdp.control().counter(&name).and_then(|c| c.write(*at, *count));
-                });
-            }));
-        }
-        Ok(())
+        let counter = array(&self.program.schema.counters, entry.counter_id, "counter")?;
+        let range = cells(counter, entry.index.as_ref())?;
+        let count = entry.data.as_ref().map(count_of).transpose()?.unwrap_or_default();
+        Ok(vec![Change::Counts(counter.at, Values::Same(range, count))])
     }
 
-    pub(crate) fn write_direct_counter(
-        &mut self,
-        kind: Type,
-        said: &v1::DirectCounterEntry,
-        log: UndoLog,
-    ) -> Result<()> {
+    pub(crate) fn plan_direct_counter(&self, kind: Type, entry: &v1::DirectCounterEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a direct counter")?;
-        let entry = said.table_entry.as_ref().ok_or_else(|| invalid("no table entry"))?;
-        let schema = self.program.schema.clone();
-        let t = table::table(&schema, entry.table_id)?;
+        let key = entry.table_entry.as_ref().ok_or_else(|| invalid("no table entry"))?;
+        let t = table::table(&self.program.schema, key.table_id)?;
         if t.direct_counter.is_none() {
             return Err(invalid(format!("table `{}` has no direct counter", t.name)));
         }
-        if entry.is_default_action {
+        if key.is_default_action {
             return Err(invalid("default entries are not counted"));
         }
-        let (at, matches, priority) = (t.at, table::matches(t, entry)?, table::priority(t, entry)?);
-        let old = self.vdp.control()[at].direct_count(&matches, priority)?;
-        let count = said.data.as_ref().map(count_of).transpose()?.unwrap_or_default();
-        self.vdp.control()[at].set_direct_count(&matches, priority, count)?;
-        if let Some(log) = log {
-            log.push(Box::new(move |state| {
-                let _ = state.vdp.control()[at].set_direct_count(&matches, priority, old);
-            }));
-        }
-        Ok(())
+        let key = (t.at, table::matches(t, key)?, table::priority(t, key)?);
+        let count = entry.data.as_ref().map(count_of).transpose()?.unwrap_or_default();
+        Ok(vec![Change::DirectCount(key, count)])
     }
 
-    pub(crate) fn write_register(&mut self, kind: Type, said: &v1::RegisterEntry, log: UndoLog) -> Result<()> {
+    pub(crate) fn plan_register(&self, kind: Type, entry: &v1::RegisterEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a register")?;
-        let schema = self.program.schema.clone();
-        let (register, ty) = array(&schema.registers, said.register_id, "register")?;
-        let range = cells(register, said.index.as_ref())?;
-        let value = match &said.data {
+        let (register, ty) = array(&self.program.schema.registers, entry.register_id, "register")?;
+        let range = cells(register, entry.index.as_ref())?;
+        let value = match &entry.data {
             Some(data) => scalar(&register.name, *ty, data)?,
             None => BigUint::ZERO,
         };
-        let mut old: Vec<(u64, BigUint)> = Vec::new();
-        for at in range {
-            if log.is_some() {
-                old.push((at, self.vdp.control().register(&register.name).and_then(|r| r.read(at))?));
-            }
-            self.vdp.control().register(&register.name).and_then(|r| r.write(at, value.clone()))?;
-        }
-        if let Some(log) = log {
-            let name = register.name.clone();
-            log.push(Box::new(move |state| {
-                for (at, value) in old {
-                    let _ = state.vdp.control().register(&name).and_then(|r| r.write(at, value));
-                }
-            }));
-        }
-        Ok(())
+        Ok(vec![Change::Registers(register.at, Values::Same(range, value))])
     }
 
-    pub(crate) fn write_value_set(&mut self, kind: Type, said: &v1::ValueSetEntry, log: UndoLog) -> Result<()> {
+    pub(crate) fn plan_value_set(&self, kind: Type, entry: &v1::ValueSetEntry) -> Result<Vec<Change>> {
         modify_only(kind, "a value set")?;
-        let schema = self.program.schema.clone();
-        let id = said.value_set_id;
-        let (at, name, fields) = array(&schema.value_sets, id, "value set")?;
+        let id = entry.value_set_id;
+        let (at, name, fields) = array(&self.program.schema.value_sets, id, "value set")?;
         let members: Result<Vec<_>> =
-            said.members.iter().map(|m| table::fields(name, fields, fields.len(), &m.r#match)).collect();
-        let at = *at;
-        self.vdp.control().value_set(at)?.replace(members?)?;
-        let old = self.value_sets.insert(id, said.members.clone());
-        if let Some(log) = log {
-            let (name, fields) = (name.clone(), fields.clone());
-            log.push(Box::new(move |state| {
-                let old = old.unwrap_or_default();
-                let members: Result<Vec<_>> =
-                    old.iter().map(|m| table::fields(&name, &fields, fields.len(), &m.r#match)).collect();
-                if let Ok(members) = members {
-                    let _ = state.vdp.control().value_set(at).and_then(|s| s.replace(members));
-                }
-                state.value_sets.insert(id, old);
-            }));
-        }
-        Ok(())
+            entry.members.iter().map(|m| table::fields(name, fields, fields.len(), &m.r#match)).collect();
+        Ok(vec![Change::ValueSet(*at, members?), Change::ValueSetEntry(id, Some(entry.members.clone()))])
     }
 }
 
 /// Converts a register's value from a message.
-fn scalar(name: &str, ty: IrType, said: &v1::P4Data) -> Result<BigUint> {
+pub(crate) fn scalar(name: &str, ty: IrType, said: &v1::P4Data) -> Result<BigUint> {
     match (&said.data, ty) {
         (Some(Data::Bool(b)), IrType::Bool) => Ok(u8::from(*b).into()),
         (Some(Data::Bitstring(b) | Data::EnumValue(b)), _) => {

@@ -75,7 +75,8 @@ impl RoleConfig {
         self.exclusive.iter().find(theirs).or_else(|| other.exclusive.iter().find(ours)).copied()
     }
 
-    fn lists(&self, id: u32) -> bool {
+    /// Whether the role has an object.
+    pub(crate) fn lists(&self, id: u32) -> bool {
         self.exclusive.contains(&id) || self.shared.contains(&id)
     }
 

@@ -135,7 +135,7 @@ impl P4Runtime for Service {
         let request = request.into_inner();
         reached.check_role(&role_name(&request.role, request.role_id)).map_err(Failure::status)?;
         let _place = reached.device.turns().queue(request.encoded_len()).map_err(Failure::status)?;
-        self.work(reached.device, move |device| device.write(&request)).await?;
+        self.work(reached.device, move |device| device.write(request)).await?;
         Ok(Response::new(v1::WriteResponse {}))
     }
 

@@ -1,7 +1,7 @@
 //! What a device with a program holds beyond the data plane's own state, and how updates change both. One lock guards it, so that
 //! the writes of all controllers are serialised.
 //!
-//! Modules by kind of object: `entries` (tables), `resources` (counters, registers, value sets), `indirect` (action profiles,
+//! `change` makes changes and undoes them. Modules by kind of object plan them: `entries` (tables), `resources` (counters, registers, value sets), `indirect` (action profiles,
 //! meters), `replication` (multicast and clones), `digests`. `read` reads; `arbitration` decides who may write.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,6 +12,7 @@ use ::bytes::Bytes;
 use hopwright_dataplane::VirtualDataPlane;
 use hopwright_ir::{MatchValue, TableId};
 
+use crate::change::Change;
 use crate::digests::Digests;
 use crate::failure::{Result, aborted, invalid, unimplemented};
 use crate::program::Program;
@@ -19,12 +20,6 @@ use crate::proto::v1;
 use crate::role::Rights;
 use v1::entity::Entity;
 use v1::update::Type;
-
-/// Reverses an update.
-pub(crate) type Undo = Box<dyn FnOnce(&mut State)>;
-
-/// The undo log of an atomic batch.
-pub(crate) type UndoLog<'a> = Option<&'a mut Vec<Undo>>;
 
 /// An entry's identity: table, keys, priority.
 pub(crate) type EntryKey = (TableId, Vec<MatchValue>, i32);
@@ -45,8 +40,42 @@ pub(crate) struct Idle {
     pub last_hit: Instant,
     /// The number of its hits at that time.
     pub hits: u64,
-    /// The controller has been notified.
-    pub notified: bool,
+    /// When a controller was last told that the entry is idle, since then.
+    pub told: Option<Instant>,
+}
+
+/// What a batch consists of.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// An update.
+    Update(v1::Update),
+    /// Sets the cell of an entry in a register that has a cell for each entry of the entry's table.
+    EntryRegister {
+        /// The entry: its table, matches and priority.
+        entry: v1::TableEntry,
+        /// The register.
+        register_id: u32,
+        /// The value.
+        data: v1::P4Data,
+    },
+    /// Gives a cell of an extern object a setting; see [`hopwright_dataplane::externs::NativeExtern::control`].
+    Setting {
+        /// The object.
+        object: u32,
+        /// The cell.
+        cell: Cell,
+        /// The setting.
+        data: Vec<u8>,
+    },
+}
+
+/// A cell of an extern object.
+#[derive(Clone, Debug)]
+pub enum Cell {
+    /// At an index.
+    Index(u64),
+    /// At the index of this entry.
+    Entry(v1::TableEntry),
 }
 
 /// A device's program with everything that controllers have written.
@@ -56,7 +85,7 @@ pub(crate) struct State {
     pub program: Program,
     pub vdp: Arc<VirtualDataPlane>,
     pub notes: HashMap<EntryKey, Note>,
-    pub default_notes: HashMap<TableId, Note>,
+    pub default_notes: BTreeMap<TableId, Note>,
     pub groups: BTreeMap<u32, v1::MulticastGroupEntry>,
     pub sessions: BTreeMap<u32, v1::CloneSessionEntry>,
     pub value_sets: BTreeMap<u32, Vec<v1::ValueSetMember>>,
@@ -72,7 +101,7 @@ impl State {
             program,
             vdp,
             notes: HashMap::new(),
-            default_notes: HashMap::new(),
+            default_notes: BTreeMap::new(),
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
             value_sets: BTreeMap::new(),
@@ -80,28 +109,50 @@ impl State {
         }
     }
 
-    /// Applies each update, independently of the others.
-    pub(crate) fn write_each(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
-        updates.iter().map(|u| self.apply(u, rights, None)).collect()
+    /// Applies each write, independently of the others.
+    pub(crate) fn write_each(&mut self, writes: &[Write], rights: &Rights) -> Vec<Result<()>> {
+        writes.iter().map(|write| self.write(write, rights, None)).collect()
     }
 
-    /// Applies all updates or none.
-    pub(crate) fn write_all(&mut self, updates: &[v1::Update], rights: &Rights) -> Vec<Result<()>> {
+    /// Applies all writes or none. `last` is done when they have been applied; if it fails they are undone.
+    pub(crate) fn write_all(
+        &mut self,
+        writes: &[Write],
+        rights: &Rights,
+        last: impl FnOnce() -> Result<()>,
+    ) -> Result<Vec<Result<()>>> {
         let mut log = Vec::new();
-        for (at, update) in updates.iter().enumerate() {
-            if let Err(failure) = self.apply(update, rights, Some(&mut log)) {
-                while let Some(undo) = log.pop() {
-                    undo(self);
-                }
-                let mut results = vec![Err(aborted("another update of the batch failed")); updates.len()];
+        for (at, write) in writes.iter().enumerate() {
+            if let Err(failure) = self.write(write, rights, Some(&mut log)) {
+                self.undo(log);
+                let mut results = vec![Err(aborted("another update of the batch failed")); writes.len()];
                 results[at] = Err(failure);
-                return results;
+                return Ok(results);
             }
         }
-        vec![Ok(()); updates.len()]
+        if let Err(failure) = last() {
+            self.undo(log);
+            return Err(failure);
+        }
+        Ok(vec![Ok(()); writes.len()])
     }
 
-    fn apply(&mut self, update: &v1::Update, rights: &Rights, log: UndoLog) -> Result<()> {
+    fn write(&mut self, write: &Write, rights: &Rights, log: Option<&mut Vec<Change>>) -> Result<()> {
+        let plan = match write {
+            Write::Update(update) => self.plan(update, rights)?,
+            Write::EntryRegister { entry, register_id, data } => {
+                self.plan_entry_register(entry, *register_id, data, rights)?
+            }
+            Write::Setting { object, cell, data } => self.plan_setting(*object, cell, data, rights)?,
+        };
+        self.carry_out(plan, log)
+    }
+
+    /// What an update changes. It is checked completely; what only the change itself can find out is in the first change.
+    ///
+    /// # Errors
+    /// The update is invalid, or not permitted.
+    pub(crate) fn plan(&self, update: &v1::Update, rights: &Rights) -> Result<Vec<Change>> {
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         if kind == Type::Unspecified {
             return Err(invalid("the type of the update is missing"));
@@ -110,17 +161,17 @@ impl State {
         let entity = entity.ok_or_else(|| invalid("the update has no entity"))?;
         rights.check_write(entity)?;
         match entity {
-            Entity::TableEntry(said) => self.write_entry(kind, said, log),
-            Entity::CounterEntry(said) => self.write_counter(kind, said, log),
-            Entity::DirectCounterEntry(said) => self.write_direct_counter(kind, said, log),
-            Entity::RegisterEntry(said) => self.write_register(kind, said, log),
-            Entity::ValueSetEntry(said) => self.write_value_set(kind, said, log),
-            Entity::PacketReplicationEngineEntry(said) => self.write_replication(kind, said, log),
-            Entity::DigestEntry(said) => self.write_digest(kind, said, log),
-            Entity::MeterEntry(said) => self.write_meter(kind, said, log),
-            Entity::DirectMeterEntry(said) => self.write_direct_meter(kind, said, log),
-            Entity::ActionProfileMember(said) => self.write_member(kind, said, log),
-            Entity::ActionProfileGroup(said) => self.write_members_group(kind, said, log),
+            Entity::TableEntry(entry) => self.plan_entry(kind, entry),
+            Entity::CounterEntry(entry) => self.plan_counter(kind, entry),
+            Entity::DirectCounterEntry(entry) => self.plan_direct_counter(kind, entry),
+            Entity::RegisterEntry(entry) => self.plan_register(kind, entry),
+            Entity::ValueSetEntry(entry) => self.plan_value_set(kind, entry),
+            Entity::PacketReplicationEngineEntry(entry) => self.plan_replication(kind, entry),
+            Entity::DigestEntry(entry) => self.plan_digest(kind, entry),
+            Entity::MeterEntry(entry) => self.plan_meter(kind, entry),
+            Entity::DirectMeterEntry(entry) => self.plan_direct_meter(kind, entry),
+            Entity::ActionProfileMember(member) => self.plan_member(kind, member),
+            Entity::ActionProfileGroup(group) => self.plan_members_group(kind, group),
             Entity::ExternEntry(_) => Err(unimplemented("extern objects of other architectures are not supported")),
         }
     }
@@ -130,3 +181,6 @@ impl State {
 pub(crate) fn modify_only(kind: Type, what: &str) -> Result<()> {
     if kind == Type::Modify { Ok(()) } else { Err(invalid(format!("{what} can only be modified"))) }
 }
+
+#[cfg(test)]
+mod tests;

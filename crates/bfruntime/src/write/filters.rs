@@ -1,10 +1,11 @@
 //! Writes settings of filters: of cells with an index, and of entries.
 
 use hopwright_p4runtime::proto::v1;
+use hopwright_p4runtime::{Cell, Write};
 use prost::Message;
 use v1::update::Type;
 
-use super::{Cell, Meaning, Place, Request};
+use super::{Meaning, Request};
 use crate::failure::{Result, invalid};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::{Field, FilterKind, Ty, field};
@@ -35,7 +36,7 @@ impl Request<'_> {
                 _ => return Err(self.unsupported()),
             };
             let text = fields.as_ref().map_or(Ok(String::new()), |fields| self.settings(id, kind, fields))?;
-            meaning.cells.push(Cell::Filter(Place::Index(index), id, text));
+            meaning.cells.push(Write::Setting { object: id, cell: Cell::Index(index), data: text.into_bytes() });
             meaning.changes.push(Change::Filter(cell, fields));
         }
         Ok(meaning)
@@ -53,7 +54,7 @@ impl Request<'_> {
         &self,
         kind: Type,
         entry: &v1::TableEntry,
-        cells: &mut Vec<Cell>,
+        cells: &mut Vec<Write>,
     ) -> Result<Vec<Change>> {
         let mut changes = if kind == Type::Insert { self.without_filters(entry) } else { Vec::new() };
         for &(id, filter) in &self.table.filters {
@@ -62,11 +63,8 @@ impl Request<'_> {
                 let cell = cell_of(id, entry);
                 let before = self.state.filters.get(&cell).filter(|_| kind == Type::Modify);
                 let fields = merged(before, given);
-                cells.push(Cell::Filter(
-                    Place::Entry(Box::new(entry.clone())),
-                    id,
-                    self.settings(id, filter, &fields)?,
-                ));
+                let data = self.settings(id, filter, &fields)?.into_bytes();
+                cells.push(Write::Setting { object: id, cell: Cell::Entry(entry.clone()), data });
                 changes.push(Change::Filter(cell, Some(fields)));
             }
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream, StreamCounts, Trigger};
 
 use super::ports::{small, truth};
-use super::{Cell, Meaning, Request, pipes};
+use super::{Counting, Meaning, Request, pipes};
 use crate::failure::{Result, exists, invalid, not_found, unimplemented};
 use crate::proto::{DataField, data_field::Value, key_field::MatchType, update::Type as Kind};
 use crate::schema::fixed::generator as field;
@@ -39,7 +39,7 @@ impl Request<'_> {
                 Kind::Insert if there => return Err(exists(format!("there is an application {id} already"))),
                 // On the device applications are always there.
                 Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
-                    Some(self.changed(all.get(&(id, pipe)), &mut meaning.cells)?)
+                    Some(self.changed(all.get(&(id, pipe)), &mut meaning.counts)?)
                 }
                 Kind::Delete if there => None,
                 Kind::Delete => return Err(not_found(format!("there is no application {id}"))),
@@ -51,7 +51,7 @@ impl Request<'_> {
         Ok(meaning)
     }
 
-    fn changed(&self, before: Option<&Application>, cells: &mut Vec<Cell>) -> Result<Application> {
+    fn changed(&self, before: Option<&Application>, counted: &mut Vec<Counting>) -> Result<Application> {
         let said = self.said.data.as_ref();
         let action_id = match said.map_or(0, |d| d.action_id) {
             0 => before.map_or(field::ONE_SHOT, |before| before.action_id),
@@ -64,7 +64,7 @@ impl Request<'_> {
         let given = self.kept_of(&known)?;
         let counts = before.map(|before| before.counts.clone()).unwrap_or_default();
         let values = [field::TRIGGERS, field::BATCHES, field::PACKETS].map(|id| small(&given, id));
-        cells.push(Cell::Counts(counts.clone(), values));
+        counted.push(Counting::Counts(counts.clone(), values));
         let mut fields = merged(before.map(|before| &before.fields), given);
         // Those of another trigger are gone.
         fields.retain(|f| known.iter().any(|k| k.id == f.field_id));
@@ -83,7 +83,7 @@ impl Request<'_> {
             (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => {
                 let mut given = self.kept()?;
                 if truth(&given, field::CLEAR_PORT_DOWN) == Some(true) {
-                    meaning.cells.push(Cell::PortDown(self.state.generators.down.clone(), port));
+                    meaning.counts.push(Counting::PortDown(self.state.generators.down.clone(), port));
                 }
                 given.retain(|f| f.field_id != field::CLEAR_PORT_DOWN);
                 Some(merged(before, given))

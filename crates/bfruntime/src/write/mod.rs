@@ -16,13 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopwright_dataplane::{PortSet, Stream, StreamCounts};
-use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
+use hopwright_p4runtime::{Device, Write};
 use num_bigint::BigUint;
-use tonic::Code;
 use v1::field_match::{self as wire, FieldMatchType};
 use v1::update::Type;
-use v1::write_request::Atomicity;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
@@ -38,8 +36,10 @@ const HIGHEST: i32 = 1 << 30;
 pub(crate) struct Meaning {
     pub updates: Vec<v1::Update>,
     pub changes: Vec<Change>,
-    /// Cells of entries to set once the updates have been made.
-    pub cells: Vec<Cell>,
+    /// Cells that are set after the updates.
+    pub cells: Vec<Write>,
+    /// What cannot fail and is done last.
+    pub counts: Vec<Counting>,
     /// Packet generators that begin anew then.
     pub generators: Streams,
 }
@@ -47,67 +47,25 @@ pub(crate) struct Meaning {
 /// What packet generators make, if anything, by their numbers.
 pub(crate) type Streams = BTreeMap<u8, Option<Box<Stream>>>;
 
-/// A cell to set once the updates of a request have been made.
+/// What packet generators count, to be set.
 #[derive(Debug)]
-pub(crate) enum Cell {
-    /// Of a register with a cell for each entry of a table: the entry, the register and the value.
-    Register(Box<v1::TableEntry>, u32, v1::p4_data::Data),
-    /// Of a filter: which one, its id, and settings as text.
-    Filter(Place, u32, String),
-    /// Counts of a packet generator's application.
+pub(crate) enum Counting {
+    /// Counts of an application.
     Counts(Arc<StreamCounts>, [Option<u64>; 3]),
     /// A port that triggers packet generators again when it loses its link.
     PortDown(Arc<PortSet>, u32),
 }
 
-/// Where a cell is.
-#[derive(Debug)]
-pub(crate) enum Place {
-    /// At an index.
-    Index(u64),
-    /// At the index of this entry.
-    Entry(Box<v1::TableEntry>),
-}
-
-impl Cell {
-    /// Sets it, unless a later update of the request has deleted its entry.
-    ///
-    /// # Errors
-    /// There is no such cell, or it does not take this.
-    pub(crate) fn set(self, device: &Device) -> Result<()> {
-        let of_entry = |entry: &v1::TableEntry| match device.entry_index(entry) {
-            Err(failure) if failure.code == Code::NotFound => Ok(None),
-            found => found.map(Some),
-        };
+impl Counting {
+    pub(crate) fn set(self) {
         match self {
-            Cell::Register(entry, register_id, data) => {
-                let Some(index) = of_entry(&entry)? else { return Ok(()) };
-                let index = Some(v1::Index { index: i64::from(index) });
-                let data = Some(v1::P4Data { data: Some(data) });
-                let cell = v1::RegisterEntry { register_id, index, data };
-                let update = v1_update(Type::Modify, v1::entity::Entity::RegisterEntry(cell));
-                let results = device.write_updates(&[update], Atomicity::ContinueOnError)?;
-                results.into_iter().collect()
-            }
-            Cell::Filter(place, id, settings) => {
-                let index = match place {
-                    Place::Index(index) => Some(index),
-                    Place::Entry(entry) => of_entry(&entry)?.map(u64::from),
-                };
-                let Some(index) = index else { return Ok(()) };
-                device.control_extern(id, &format!("cell/{index}"), settings.as_bytes())
-            }
-            Cell::PortDown(down, port) => {
-                down.remove(port);
-                Ok(())
-            }
-            Cell::Counts(counts, values) => {
+            Counting::PortDown(down, port) => down.remove(port),
+            Counting::Counts(counts, values) => {
                 let cells = [&counts.triggers, &counts.batches, &counts.packets];
                 let set = |(cell, value): (&AtomicU64, Option<u64>)| {
                     value.into_iter().for_each(|value| cell.store(value, Ordering::Relaxed));
                 };
                 cells.into_iter().zip(values).for_each(set);
-                Ok(())
             }
         }
     }

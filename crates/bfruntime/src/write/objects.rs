@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use hopwright_p4runtime::Device;
 use hopwright_p4runtime::proto::v1;
+use hopwright_p4runtime::{Device, Write};
 use num_bigint::BigUint;
 use v1::entity::Entity;
 use v1::p4_data::Data as P4;
 use v1::update::Type;
 
-use super::{Cell, Meaning, Request, param};
+use super::{Meaning, Request, param};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
 use crate::schema::{Field, MeterUnit, Ty, field};
@@ -189,7 +189,7 @@ impl Request<'_> {
     }
 
     /// What the request sets in cells of the entry. It gives all fields of a cell or none.
-    pub(super) fn cells(&self, entry: &v1::TableEntry) -> Result<Vec<Cell>> {
+    pub(super) fn cells(&self, entry: &v1::TableEntry) -> Result<Vec<Write>> {
         let said = self.said.data.as_ref();
         let mut cells = Vec::new();
         for register in &self.table.registers {
@@ -198,8 +198,8 @@ impl Request<'_> {
             if given {
                 let actions = self.table.actions.iter().flat_map(|a| &a.data);
                 let values = Data::new(said, actions.chain(&self.table.data), &self.table.name)?;
-                let data = cell(fields, joined(fields, &values)?);
-                cells.push(Cell::Register(Box::new(entry.clone()), register.id, data));
+                let data = v1::P4Data { data: Some(cell(fields, joined(fields, &values)?)) };
+                cells.push(Write::EntryRegister { entry: entry.clone(), register_id: register.id, data });
             }
         }
         Ok(cells)

@@ -92,7 +92,7 @@ impl Control {
                 ExternObject::Profile(profile) => Some(profile.clone()),
                 _ => None,
             });
-            let cells = pipeline[id].entry_cells.iter().filter_map(|object| externs[object.index()].clear_cell());
+            let cells = pipeline[id].entry_cells.iter().filter_map(|object| externs[object.index()].entry_cells());
             Table::with_objects(pipeline, id, &domain, profile, cells.collect()).map_err(&program_error)
         });
         let tables = tables.collect::<Result<_, _>>()?;
@@ -289,6 +289,16 @@ impl Control {
             };
             Ok(())
         })
+    }
+
+    /// Returns a multicast group.
+    pub fn multicast_group(&self, group: u16) -> Option<Vec<Replica>> {
+        self.traffic().groups.get(&group).cloned()
+    }
+
+    /// Returns a clone session.
+    pub fn clone_session(&self, session: u32) -> Option<CloneSession> {
+        self.traffic().sessions.get(&session).copied()
     }
 
     /// Whether there are multicast groups or clone sessions.

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::{NativeCall, NativeExtern};
+use super::{NativeCall, NativeExtern, Restore};
 use crate::native::{self, Callee};
 use crate::sync::quiescence::Inside;
 
@@ -75,6 +75,18 @@ impl Cell {
         self.value.set(0.0);
         self.last_us.store(NEVER, Ordering::Relaxed);
         self.set.store(u64::from(settings.is_some()), Ordering::Relaxed);
+    }
+
+    /// Everything that the cell holds.
+    fn words(&self) -> [u64; 7] {
+        let [a, b, c, d] = &self.settings;
+        [&a.0, &b.0, &c.0, &d.0, &self.set, &self.value.0, &self.last_us].map(|word| word.load(Ordering::Relaxed))
+    }
+
+    fn set_words(&self, words: [u64; 7]) {
+        let [a, b, c, d] = &self.settings;
+        let cells = [&a.0, &b.0, &c.0, &d.0, &self.set, &self.value.0, &self.last_us];
+        cells.into_iter().zip(words).for_each(|(cell, word)| cell.store(word, Ordering::Relaxed));
     }
 
     /// Microseconds since the last packet, and the value then; `None` for the first packet.
@@ -239,6 +251,13 @@ impl NativeExtern for Filter {
         Some(Arc::new(Filter { filters: self.filters.clone(), observes: true }))
     }
 
+    /// `cell/N`: the settings of a cell, and its smoothed value.
+    fn save(&self, setting: &str) -> Option<Restore> {
+        let index: usize = setting.strip_prefix("cell/")?.parse().ok()?;
+        let (filters, held) = (self.filters.clone(), self.filters.cells.get(index)?.words());
+        Some(Box::new(move || filters.cells[index].set_words(held)))
+    }
+
     /// `cell/N` gives a cell settings; none if they are empty. `check` only says whether a cell can have these.
     fn control(&self, setting: &str, data: &[u8]) -> Result<(), String> {
         let text = std::str::from_utf8(data).map_err(|_| "settings are text")?;
@@ -332,6 +351,18 @@ mod tests {
         assert_eq!((args[3], filter.filters.execute(100, 1, 0, 0)), (5, 100));
         filter.control("cell/1", b"").unwrap();
         assert_eq!(filter.filters.execute(7, 1, 5, 0), 7);
+    }
+
+    #[test]
+    fn what_was_saved_comes_back() {
+        let filter = low_pass("SAMPLE 1000000 2000000 1");
+        filter.filters.execute(1000, 1, 5_000, 0);
+        let restore = filter.save("cell/1").unwrap();
+        filter.control("cell/1", b"RATE 5 5 0").unwrap();
+        filter.filters.execute(7, 1, 5_500, 0);
+        restore();
+        assert_eq!(filter.filters.execute(2000, 1, 6_000, 0), 816);
+        assert!(filter.save("cell/4").is_none() && filter.save("check").is_none());
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub use crate::native::NativeCall;
 use crate::sync::quiescence::{Domain, Reader};
 use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
+/// Puts back what was remembered.
+pub type Restore = Box<dyn FnOnce() + Send>;
+
 /// An object of a P4 extern type.
 pub trait NativeExtern: Send + Sync + fmt::Debug {
     /// The names of the methods.
@@ -54,6 +57,13 @@ pub trait NativeExtern: Send + Sync + fmt::Debug {
 
     /// The keys of an object that holds keys.
     fn key_table(&self) -> Option<&Arc<KeyTable>> {
+        None
+    }
+
+    /// Remembers what [`NativeExtern::control`] with this setting changes; the result undoes later changes. `None` if there is no such
+    /// setting, or it cannot be undone.
+    fn save(&self, setting: &str) -> Option<Restore> {
+        let _ = setting;
         None
     }
 

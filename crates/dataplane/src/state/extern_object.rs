@@ -9,9 +9,9 @@ use num_bigint::BigUint;
 
 use super::cell::{Counters, Registers};
 use super::meter::Meters;
-use crate::externs::{ExternTypes, Model, NativeExtern};
+use crate::externs::{ExternTypes, Model, NativeExtern, Restore};
 use crate::sync::quiescence::Domain;
-use crate::table::{self, ClearCell, Profiles};
+use crate::table::{self, EntryCells, Profiles};
 use hopwright_abi::{limbs_of, push_limbs};
 
 /// An extern object with its state.
@@ -67,19 +67,15 @@ impl ExternObject {
         })
     }
 
-    /// Returns what sets a cell to its initial value, for tables with a cell of the object for each entry.
-    pub(crate) fn clear_cell(&self) -> Option<ClearCell> {
+    /// Returns the cells, for tables with a cell of the object for each entry.
+    pub(crate) fn entry_cells(&self) -> Option<Box<dyn EntryCells>> {
         match self {
             ExternObject::Registers { values, width, initial } => {
-                let (values, mut limbs) = (values.clone(), Vec::new());
-                push_limbs(&mut limbs, initial, limbs_of(*width));
-                Some(Box::new(move |index| values.write(index as usize, &limbs)))
+                let mut first = Vec::new();
+                push_limbs(&mut first, initial, limbs_of(*width));
+                Some(Box::new(RegisterCells { values: values.clone(), initial: first }))
             }
-            // The cell of an entry exists.
-            ExternObject::Named(object) => {
-                let object = object.clone();
-                Some(Box::new(move |index| drop(object.control(&format!("cell/{index}"), &[]))))
-            }
+            ExternObject::Named(object) => Some(Box::new(NamedCells(object.clone()))),
             _ => None,
         }
     }
@@ -99,6 +95,40 @@ impl ExternObject {
                 ExternHandle { state: null, size: 0, call: None }
             }
         }
+    }
+}
+
+/// The values of a register, one for each entry of a table.
+struct RegisterCells {
+    values: Arc<Registers>,
+    initial: Vec<u64>,
+}
+
+impl EntryCells for RegisterCells {
+    fn clear(&self, index: u32) {
+        self.values.write(index as usize, &self.initial);
+    }
+
+    fn save(&self, index: u32) -> Restore {
+        let (values, held) = (self.values.clone(), self.values.read(index as usize));
+        Box::new(move || values.write(index as usize, &held))
+    }
+}
+
+/// The cells of an object, one for each entry of a table, which exist.
+struct NamedCells(Arc<dyn NativeExtern>);
+
+fn cell_setting(index: u32) -> String {
+    format!("cell/{index}")
+}
+
+impl EntryCells for NamedCells {
+    fn clear(&self, index: u32) {
+        let _ = self.0.control(&cell_setting(index), &[]);
+    }
+
+    fn save(&self, index: u32) -> Restore {
+        self.0.save(&cell_setting(index)).unwrap_or_else(|| Box::new(|| {}))
     }
 }
 

@@ -11,10 +11,17 @@ use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedActi
 use super::profile::Choice;
 use super::{MatchKey, StoredEntry, Table, Writer};
 use crate::control::ControlError;
+use crate::externs::Restore;
 use crate::state::meter::MeterCell;
 
-/// Sets the cell of a new entry, given its index, to what it holds at first.
-pub(crate) type ClearCell = Box<dyn Fn(u32) + Send + Sync>;
+/// An object with a cell for each entry of a table, at the entry's index.
+pub(crate) trait EntryCells: Send + Sync {
+    /// Sets a cell to what it holds at first.
+    fn clear(&self, index: u32);
+
+    /// Remembers what a cell holds.
+    fn save(&self, index: u32) -> Restore;
+}
 
 /// The parts of an entry that only tables with an action profile, a direct meter or cells for entries have.
 #[derive(Default)]
@@ -73,7 +80,10 @@ impl Table {
         Ok(Some(extras))
     }
 
-    fn acquire_target(&self, to: EntryTarget) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
+    pub(super) fn acquire_target(
+        &self,
+        to: EntryTarget,
+    ) -> Result<((EntryTarget, Arc<Choice>), ActionCall), ControlError> {
         let refused = |reason| ControlError::Profile { name: self.name(), reason };
         let profile = self.profile.as_ref().ok_or_else(|| refused(ProfileError::NoProfile))?;
         let (choice, first) = profile.acquire(self.id, &to).map_err(refused)?;

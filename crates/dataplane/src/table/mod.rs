@@ -17,6 +17,7 @@ mod offloaded;
 mod pages;
 mod prefetch;
 mod profile;
+mod removed;
 mod shared;
 mod slots;
 mod stored;
@@ -41,7 +42,7 @@ use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
 use hopwright_abi::push_limbs;
-pub(crate) use indirect::ClearCell;
+pub(crate) use indirect::EntryCells;
 use indirect::EntryExtras;
 use lookup::{Exact, MAX_KEY_WORDS, Masked, MaskedWriter, RangeField};
 use shared::{EntryMemory, SharedBlocks};
@@ -51,6 +52,7 @@ use trie::{Trie, TrieWriter};
 
 pub(crate) use prefetch::{Fetcher, LINE, prefetch_lines};
 pub(crate) use profile::{Profiles, choose};
+pub use removed::RemovedEntry;
 
 /// Estimated bytes that the lookups of one entry touch: the entry block and the index slots that lead to it.
 const BYTES_PER_ENTRY: isize = 96;
@@ -74,7 +76,7 @@ pub struct Table {
     /// The action profile or selector that implements the table, if any.
     profile: Option<Arc<Profiles>>,
     /// For each object with a cell for each entry.
-    cells: Box<[ClearCell]>,
+    cells: Box<[Box<dyn EntryCells>]>,
     // Dropped before `reader`, which points to its blocks. Both are dropped only when no reader is left.
     writer: Mutex<Writer>,
     reader: Reader,
@@ -112,6 +114,7 @@ struct Writer {
 
 /// An entry whose block exists but is not linked into the lookup structure yet.
 struct UnlinkedEntry {
+    sequence: u64,
     block: EntryMemory,
     counter: Option<Arc<Cells>>,
     extras: Option<Box<EntryExtras>>,
@@ -182,7 +185,7 @@ impl Table {
         id: TableId,
         domain: &Arc<Domain>,
         profile: Option<Arc<Profiles>>,
-        cells: Box<[ClearCell]>,
+        cells: Box<[Box<dyn EntryCells>]>,
     ) -> Result<Table, String> {
         let model = &pipeline[id];
         let unsupported = |what: &str| Err(format!("table `{}`: {what} is not supported yet", model.name));
@@ -396,8 +399,8 @@ impl Table {
         let record = records.get_mut(&key).ok_or_else(|| ControlError::NotFound(self.name()))?;
         let encoded = self.encode(&key.matches, key.priority);
         let old_extras = target.map(|target| {
-            let meter = record.extras.as_ref().and_then(|b| b.meter.clone());
-            record.extras.replace(Box::new(EntryExtras { target: Some(target), meter, index: None }))
+            let (meter, index) = record.extras.as_ref().map_or((None, None), |b| (b.meter.clone(), b.index));
+            record.extras.replace(Box::new(EntryExtras { target: Some(target), meter, index }))
         });
         let (counter, extras) = (record.counter.as_deref(), record.extras.as_deref());
         let parts = EntryParts { sequence: record.sequence, action: &action, counter, extras };
@@ -543,17 +546,18 @@ impl Table {
         if self.pipeline[self.id].direct_counter.is_none() {
             return Err(ControlError::NoDirectCounter(self.name()));
         }
-        {
+        let counter = {
             let writer = self.lock();
             let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
-            if let Some(counter) = &record.counter {
-                counter.write(0, count);
-            }
+            record.counter.clone()
+        };
+        if let Some(device) = self.device.get() {
+            self.answer(device.lock().set_direct_count(self.id, matches, priority, count))?;
         }
-        match self.device.get() {
-            Some(device) => self.answer(device.lock().set_direct_count(self.id, matches, priority, count)),
-            None => Ok(()),
+        if let Some(counter) = counter {
+            counter.write(0, count);
         }
+        Ok(())
     }
 
     /// Counts a packet that hit an entry. Only one thread may count at a time.
@@ -602,7 +606,7 @@ impl Table {
         self.link(writer, hash, key, action, new);
     }
 
-    /// Builds the block of a new entry from the key in `writer.encoded`.
+    /// Builds a new entry from the key in `writer.encoded`.
     fn new_entry(
         &self,
         writer: &mut Writer,
@@ -612,21 +616,32 @@ impl Table {
         let model = &self.pipeline[self.id];
         if let Some(extras) = extras.as_mut().filter(|_| index_word(model).is_some()) {
             let index = writer.indices.take();
-            self.cells.iter().for_each(|clear| clear(index));
+            self.cells.iter().for_each(|cells| cells.clear(index));
             extras.index = Some(index);
         }
         let counter = (model.direct_counter.is_some() || model.idle_timeout).then(|| Arc::new(Cells::new(1)));
-        let Writer { encoded, data, sequence, pool, .. } = writer;
-        let parts = EntryParts { sequence: *sequence, action, counter: counter.as_deref(), extras: extras.as_deref() };
+        self.unlinked(writer, writer.sequence, action, counter, extras)
+    }
+
+    /// Builds the block of an entry from the key in `writer.encoded`.
+    fn unlinked(
+        &self,
+        writer: &mut Writer,
+        sequence: u64,
+        action: &ActionCall,
+        counter: Option<Arc<Cells>>,
+        extras: Option<Box<EntryExtras>>,
+    ) -> UnlinkedEntry {
+        let Writer { encoded, data, pool, .. } = writer;
+        let parts = EntryParts { sequence, action, counter: counter.as_deref(), extras: extras.as_deref() };
         let block = self.block(pool, encoded, data, parts);
-        UnlinkedEntry { block, counter, extras }
+        UnlinkedEntry { sequence, block, counter, extras }
     }
 
     /// Links a new entry, whose key is in `writer.encoded`, and stores its record.
     fn link(&self, writer: &mut Writer, hash: u32, key: MatchKey, action: ActionCall, new: UnlinkedEntry) {
-        let UnlinkedEntry { block, counter, extras } = new;
-        let sequence = writer.sequence;
-        writer.sequence += 1;
+        let UnlinkedEntry { sequence, block, counter, extras } = new;
+        writer.sequence = writer.sequence.max(sequence + 1);
         let encoded = &writer.encoded;
         // SAFETY: the lock makes this the only writer; the block lives in its record until it is unlinked and retired.
         unsafe {

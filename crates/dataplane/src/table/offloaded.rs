@@ -2,7 +2,7 @@
 
 use hopwright_ir::{ActionCall, MatchValue, TableEntry};
 
-use super::Table;
+use super::{RemovedEntry, Table};
 use crate::control::ControlError;
 
 impl Table {
@@ -35,24 +35,69 @@ impl Table {
     pub fn delete(&self, matches: &[MatchValue], priority: i32) -> Result<(), ControlError> {
         let Some(device) = self.device.get() else { return self.delete_here(matches, priority) };
         let mut device = device.lock();
-        self.delete_here(matches, priority)?;
-        device.delete(self.id, matches, priority).map_err(|reason| self.refused(reason))
+        self.check_removable(matches, priority)?;
+        self.answer(device.delete(self.id, matches, priority))?;
+        self.delete_here(matches, priority)
+    }
+
+    /// Removes the entry with this match and priority, so that it can be put back.
+    pub fn remove(&self, matches: &[MatchValue], priority: i32) -> Result<RemovedEntry, ControlError> {
+        let Some(device) = self.device.get() else { return self.remove_here(matches, priority) };
+        let mut device = device.lock();
+        self.check_removable(matches, priority)?;
+        let counts = self.pipeline[self.id].direct_counter.is_some();
+        let counted = counts.then(|| self.answer(device.direct_count(self.id, matches, priority))).transpose()?;
+        self.answer(device.delete(self.id, matches, priority))?;
+        let mut removed = self.remove_here(matches, priority)?;
+        removed.counted = counted;
+        Ok(removed)
+    }
+
+    /// Puts back an entry that was removed. Nothing may have taken its place.
+    pub fn restore(&self, removed: RemovedEntry) -> Result<(), ControlError> {
+        let Some(device) = self.device.get() else { return self.restore_here(removed) };
+        let mut device = device.lock();
+        let (matches, priority) = removed.key();
+        let entry = TableEntry { matches: matches.to_vec(), priority, action: removed.action().clone() };
+        let (rates, counted) = (removed.rates(), removed.counted);
+        self.restore_here(removed)?;
+        let mut on_device = || -> Result<(), String> {
+            device.put(self.id, &entry)?;
+            if let Some(count) = counted {
+                device.set_direct_count(self.id, &entry.matches, priority, count)?;
+            }
+            match rates {
+                Some(_) => device.set_direct_meter(self.id, &entry.matches, priority, rates),
+                None => Ok(()),
+            }
+        };
+        on_device().map_err(|reason| {
+            let undone = self.delete_here(&entry.matches, priority);
+            debug_assert_eq!(undone, Ok(()));
+            self.refused(reason)
+        })
     }
 
     /// Removes all entries.
     pub fn clear(&self) -> Result<(), ControlError> {
         let Some(device) = self.device.get() else { return self.clear_here() };
         let mut device = device.lock();
-        self.clear_here()?;
-        device.clear(self.id).map_err(|reason| self.refused(reason))
+        self.check_entries_changeable()?;
+        self.answer(device.clear(self.id))?;
+        self.clear_here()
     }
 
     /// Sets the default action; `None` restores the program's.
     pub fn set_default(&self, call: Option<ActionCall>) -> Result<(), ControlError> {
         let Some(device) = self.device.get() else { return self.set_default_here(call) };
         let mut device = device.lock();
+        let before = self.default_action();
         self.set_default_here(call)?;
-        device.set_default(self.id, &self.default_action()).map_err(|reason| self.refused(reason))
+        device.set_default(self.id, &self.default_action()).map_err(|reason| {
+            let undone = self.set_default_here(Some(before));
+            debug_assert_eq!(undone, Ok(()));
+            self.refused(reason)
+        })
     }
 
     /// What a device has answered.

@@ -380,9 +380,8 @@ impl Tenant {
             vdp.shareable()?;
         }
         let generating = *self.generating.lock().unwrap_or_else(PoisonError::into_inner);
-        for id in (0..MAX_GENERATORS).filter(|id| generating >> id & 1 == 1) {
-            self.generate(id as u8, None)?;
-        }
+        let running = (0..MAX_GENERATORS).filter(|id| generating >> id & 1 == 1);
+        self.generate(running.map(|id| (id as u8, None)).collect())?;
         *self.vdp.lock().unwrap_or_else(PoisonError::into_inner) = vdp.clone();
         for (handover, worker) in self.handovers.iter().zip(self.workers.mailboxes()) {
             handover.replace(Executor::new(vdp.clone()), worker, || self.is_removed())?;
@@ -390,25 +389,25 @@ impl Tenant {
         Ok(())
     }
 
-    /// Generates these packets from now on, in the place of those of the generator with this number; `None`: no packets. They count
+    /// Generates these packets from now on, in the place of those of the generators with these numbers; `None`: no packets. They count
     /// as packets of the control plane, and against the tenant's rates. Another program begins without generators.
     ///
     /// # Errors
     /// If too many changes wait for a worker; nothing was changed then.
     ///
     /// # Panics
-    /// If the number is not less than [`MAX_GENERATORS`].
-    pub fn generate(&self, id: u8, stream: Option<Stream>) -> Result<(), SwitchError> {
-        assert!(usize::from(id) < MAX_GENERATORS);
+    /// If a number is not less than [`MAX_GENERATORS`].
+    pub fn generate(&self, mut streams: Vec<(u8, Option<Stream>)>) -> Result<(), SwitchError> {
         let mut generating = self.generating.lock().unwrap_or_else(PoisonError::into_inner);
-        if stream.is_none() && *generating >> id & 1 == 0 {
-            return Ok(());
-        }
-        let _room = self.workers.room(1)?;
+        streams.retain(|(id, stream)| stream.is_some() || *generating >> id & 1 == 1);
+        let _room = self.workers.room(streams.len())?;
         while self.used_generators.pop().is_some() {}
-        *generating = *generating & !(1 << id) | u64::from(stream.is_some()) << id;
-        let generator = Box::new(Generator::new(id, stream, Instant::now()));
-        self.workers.send_to_first(Change::Generate(self.slot, generator));
+        for (id, stream) in streams {
+            assert!(usize::from(id) < MAX_GENERATORS);
+            *generating = *generating & !(1 << id) | u64::from(stream.is_some()) << id;
+            let generator = Box::new(Generator::new(id, stream, Instant::now()));
+            self.workers.send_to_first(Change::Generate(self.slot, generator));
+        }
         Ok(())
     }
 

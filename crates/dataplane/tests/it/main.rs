@@ -16,3 +16,4 @@ mod samples;
 mod switch;
 mod tables;
 mod tenants;
+mod undone;

@@ -629,7 +629,7 @@ fn generators_of_tenants_make_their_own_packets_within_their_rates() {
         let tenants = [limited, tenant(engine, 2, vec![by_mac(2)])].map(|spec| switch.add_tenant(&spec).unwrap());
         let streams = [stream(400), stream(400)];
         for (tenant, stream) in tenants.iter().zip(&streams) {
-            tenant.generate(7, Some(stream.clone())).unwrap();
+            tenant.generate(vec![(7, Some(stream.clone()))]).unwrap();
         }
         // Frames that come meanwhile are not lost.
         (0..50).for_each(|_| wires[0].offer(&frame(mac(2), None, FORWARD)));
@@ -656,8 +656,8 @@ fn generators_of_tenants_make_their_own_packets_within_their_rates() {
         // A generator of one ends, that of the other goes on; a tenant that is removed makes nothing.
         let trigger = Trigger::Timer { delay: Duration::from_millis(1), periodic: true };
         let endless = Stream { trigger, ..stream(10) };
-        tenants.iter().for_each(|tenant| tenant.generate(7, Some(endless.clone())).unwrap());
-        tenants[0].generate(7, None).unwrap();
+        tenants.iter().for_each(|tenant| tenant.generate(vec![(7, Some(endless.clone()))]).unwrap());
+        tenants[0].generate(vec![(7, None)]).unwrap();
         worker.step();
         let before = [0, 1].map(|at: usize| tenants[at].stats().injected);
         while tenants[1].stats().injected < before[1] + 20 {
@@ -677,7 +677,7 @@ fn a_port_that_loses_its_link_triggers_generators_until_it_is_told_so() {
     let streams = [0..2, 1..2, 0..1]
         .map(|ports| Stream { trigger: Trigger::PortDown { ports, down: down.clone() }, ..stream(10) });
     for (id, stream) in streams.iter().enumerate() {
-        tenant.generate(id as u8, Some(stream.clone())).unwrap();
+        tenant.generate(vec![(id as u8, Some(stream.clone()))]).unwrap();
     }
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut made = |up: bool| {

@@ -1,0 +1,294 @@
+//! Changes of a device's state, in the smallest parts, each of which is made completely or not at all, and has an inverse.
+//!
+//! An update is planned first: [`State::plan`] checks all of it and yields the changes that it consists of. What depends on how full
+//! a table is, or on a device that runs the program, is known when the first change is made. If one is refused, those before it are
+//! undone.
+
+use std::ops::Range;
+
+use hopwright_dataplane::externs::Restore;
+use hopwright_dataplane::{CloneSession, ControlError, Count, Group, Rates, RemovedEntry, Replica};
+use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
+use num_bigint::BigUint;
+
+use crate::digests::Active;
+use crate::failure::{Result, invalid};
+use crate::indirect::Runs;
+use crate::proto::v1;
+use crate::state::{EntryKey, Note, State};
+
+/// A change of a device's state.
+pub(crate) enum Change {
+    /// Adds an entry.
+    Insert(EntryKey, Runs),
+    /// Changes what an entry runs.
+    Modify(EntryKey, Runs),
+    Remove(EntryKey),
+    /// Puts back an entry that was removed.
+    Restore(TableId, Box<RemovedEntry>),
+    /// Sets a table's default action: that of the program if it is `None`.
+    Default(TableId, Option<ActionCall>),
+    Note(EntryKey, Option<Note>),
+    DefaultNote(TableId, Option<Note>),
+    DirectCount(EntryKey, Count),
+    DirectRates(EntryKey, Option<Rates>),
+    Counts(ExternId, Values<Count>),
+    Registers(ExternId, Values<BigUint>),
+    Rates(ExternId, Values<Option<Rates>>),
+    Member(ExternId, u32, Option<ActionCall>),
+    Group(ExternId, u32, Option<Group>),
+    Multicast(u16, Option<Vec<Replica>>),
+    /// What controllers read of a multicast group.
+    MulticastEntry(u32, Option<v1::MulticastGroupEntry>),
+    CloneSession(u32, Option<CloneSession>),
+    /// What controllers read of a clone session.
+    CloneSessionEntry(u32, Option<v1::CloneSessionEntry>),
+    ValueSet(ValueSetId, Vec<Vec<MatchValue>>),
+    /// What controllers read of a value set.
+    ValueSetEntry(u32, Option<Vec<v1::ValueSetMember>>),
+    /// Enables, configures or disables a digest.
+    Digest(u32, Option<v1::digest_entry::Config>),
+    /// Enables a digest as it was, with what waits for an acknowledgement.
+    RestoreDigest(u32, Box<Active>),
+    /// Gives an extern object a setting.
+    Setting(ExternId, String, Vec<u8>),
+    /// Puts back what was remembered of an extern object.
+    RestoreSetting(Restore),
+}
+
+/// What cells of an array are set to.
+#[derive(Clone, Debug)]
+pub(crate) enum Values<T> {
+    /// All of these to one value.
+    Same(Range<u64>, T),
+    /// Each to a value of its own.
+    Each(Vec<(u64, T)>),
+}
+
+impl<T: Clone + Default + PartialEq> Values<T> {
+    fn iter(&self) -> Box<dyn Iterator<Item = (u64, &T)> + '_> {
+        match self {
+            Values::Same(range, value) => Box::new(range.clone().map(move |at| (at, value))),
+            Values::Each(values) => Box::new(values.iter().map(|(at, value)| (*at, value))),
+        }
+    }
+
+    /// Sets the cells, or none of them. Returns what those held that differ.
+    fn set(
+        &self,
+        read: impl Fn(u64) -> std::result::Result<T, ControlError>,
+        write: impl Fn(u64, T) -> std::result::Result<(), ControlError>,
+    ) -> Result<Values<T>> {
+        let mut before = Vec::new();
+        for (at, value) in self.iter() {
+            let set = read(at).and_then(|old| {
+                // Writing rates fills a meter's buckets; there is nothing to do for what was never set.
+                if old != T::default() || *value != T::default() {
+                    write(at, value.clone())?;
+                }
+                Ok(old)
+            });
+            match set {
+                Ok(old) if old == *value => {}
+                Ok(old) => before.push((at, old)),
+                Err(error) => {
+                    let undone = before.into_iter().rev().try_for_each(|(at, old)| write(at, old));
+                    undone.unwrap_or_else(|error| tracing::error!("cannot undo the change of a cell: {error}"));
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(Values::Each(before))
+    }
+}
+
+impl State {
+    /// Makes changes in order, all or none. Those that were made can be undone by what is added to `log`.
+    pub(crate) fn carry_out(&mut self, plan: Vec<Change>, log: Option<&mut Vec<Change>>) -> Result<()> {
+        // A change that is made alone needs no inverse.
+        let undoable = log.is_some() || plan.len() > 1;
+        let mut inverses = Vec::new();
+        for change in plan {
+            match self.make(change, undoable) {
+                Ok(inverse) => inverses.extend(inverse),
+                Err(failure) => {
+                    self.undo(inverses);
+                    return Err(failure);
+                }
+            }
+        }
+        if let Some(log) = log {
+            log.extend(inverses);
+        }
+        Ok(())
+    }
+
+    /// Makes the inverses of changes, the last one first.
+    pub(crate) fn undo(&mut self, inverses: Vec<Change>) {
+        for change in inverses.into_iter().rev() {
+            // Only a device that runs the program refuses to return to where it was.
+            if let Err(failure) = self.make(change, false) {
+                tracing::error!("a change cannot be undone: {}", failure.message);
+            }
+        }
+    }
+
+    /// Makes a change, completely or not at all, and returns its inverse if it is asked for.
+    fn make(&mut self, change: Change, undoable: bool) -> Result<Option<Change>> {
+        let inverse = match change {
+            Change::Insert(key, runs) => {
+                let inverse = undoable.then(|| Change::Remove(key.clone()));
+                self.put(key, runs, true)?;
+                return Ok(inverse);
+            }
+            Change::Modify(key, runs) => {
+                let before = if undoable { self.entry_runs(key.0, &key.1, key.2) } else { None };
+                let inverse = before.map(|before| Change::Modify(key.clone(), before));
+                self.put(key, runs, false)?;
+                return Ok(inverse);
+            }
+            Change::Remove((at, matches, priority)) if undoable => {
+                Change::Restore(at, Box::new(self.vdp.control()[at].remove(&matches, priority)?))
+            }
+            Change::Remove((at, matches, priority)) => {
+                self.vdp.control()[at].delete(&matches, priority)?;
+                return Ok(None);
+            }
+            Change::Restore(at, removed) => {
+                let (matches, priority) = removed.key();
+                let inverse = Change::Remove((at, matches.to_vec(), priority));
+                self.vdp.control()[at].restore(*removed)?;
+                inverse
+            }
+            Change::Default(at, call) => {
+                let before = self.vdp.control()[at].default_action();
+                self.vdp.control()[at].set_default(call)?;
+                Change::Default(at, Some(before))
+            }
+            Change::Note(key, note) => {
+                let before = match note {
+                    Some(note) => self.notes.insert(key.clone(), note),
+                    None => self.notes.remove(&key),
+                };
+                Change::Note(key, before)
+            }
+            Change::DefaultNote(at, note) => Change::DefaultNote(at, swap(&mut self.default_notes, at, note)),
+            Change::DirectCount(key, count) => self.set_direct_count(key, count)?,
+            Change::DirectRates((at, matches, priority), rates) => {
+                let before = self.vdp.control()[at].direct_meter(&matches, priority)?;
+                self.vdp.control()[at].set_direct_meter(&matches, priority, rates)?;
+                Change::DirectRates((at, matches, priority), before)
+            }
+            other => return self.make_of_object(other),
+        };
+        Ok(undoable.then_some(inverse))
+    }
+
+    /// Makes a change of something other than a table.
+    fn make_of_object(&mut self, change: Change) -> Result<Option<Change>> {
+        Ok(Some(match change {
+            Change::Counts(at, values) => {
+                let cells = self.vdp.control().counter(at)?;
+                Change::Counts(at, values.set(|i| cells.read(i), |i, count| cells.write(i, count))?)
+            }
+            Change::Registers(at, values) => {
+                let cells = self.vdp.control().register(at)?;
+                Change::Registers(at, values.set(|i| cells.read(i), |i, value| cells.write(i, value))?)
+            }
+            Change::Rates(at, values) => {
+                let meters = self.vdp.control().meter(at)?;
+                Change::Rates(at, values.set(|i| meters.rates(i), |i, rates| meters.set_rates(i, rates))?)
+            }
+            Change::Member(at, id, action) => {
+                let members = self.vdp.control().profile(at)?;
+                let before = members.member(id);
+                match (action, before.is_some()) {
+                    (Some(action), false) => members.insert_member(id, action)?,
+                    (Some(action), true) => members.modify_member(id, action)?,
+                    (None, _) => members.delete_member(id)?,
+                }
+                Change::Member(at, id, before)
+            }
+            Change::Group(at, id, group) => {
+                let groups = self.vdp.control().profile(at)?;
+                let before = groups.group(id);
+                match (group, before.is_some()) {
+                    (Some(group), false) => groups.insert_group(id, group)?,
+                    (Some(group), true) => groups.modify_group(id, group)?,
+                    (None, _) => groups.delete_group(id)?,
+                }
+                Change::Group(at, id, before)
+            }
+            Change::Multicast(group, replicas) => {
+                let before = self.vdp.control().multicast_group(group);
+                self.vdp.control().set_multicast_group(group, replicas)?;
+                Change::Multicast(group, before)
+            }
+            Change::MulticastEntry(id, entry) => Change::MulticastEntry(id, swap(&mut self.groups, id, entry)),
+            Change::CloneSession(id, session) => {
+                let before = self.vdp.control().clone_session(id);
+                self.vdp.control().set_clone_session(id, session)?;
+                Change::CloneSession(id, before)
+            }
+            Change::CloneSessionEntry(id, entry) => Change::CloneSessionEntry(id, swap(&mut self.sessions, id, entry)),
+            Change::ValueSet(at, members) => {
+                let before = self.vdp.control().value_set(at)?.read();
+                self.vdp.control().value_set(at)?.replace(members)?;
+                Change::ValueSet(at, before)
+            }
+            Change::ValueSetEntry(id, members) => Change::ValueSetEntry(id, swap(&mut self.value_sets, id, members)),
+            Change::Digest(id, config) => self.digests.configure(id, config),
+            Change::RestoreDigest(id, active) => {
+                self.digests.restore(id, *active);
+                Change::Digest(id, None)
+            }
+            Change::Setting(at, setting, data) => {
+                let object = self.vdp.control().named_extern(at)?;
+                let restore = object.save(&setting);
+                object.control(&setting, &data).map_err(invalid)?;
+                return Ok(restore.map(Change::RestoreSetting));
+            }
+            Change::RestoreSetting(restore) => {
+                restore();
+                return Ok(None);
+            }
+            // Tables are dealt with before.
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Inserts an entry, or changes what it runs.
+    pub(crate) fn put(&self, (at, matches, priority): EntryKey, runs: Runs, new: bool) -> Result<()> {
+        let table = &self.vdp.control()[at];
+        match (runs, new) {
+            (Runs::Action(action), true) => table.insert(TableEntry { matches, priority, action })?,
+            (Runs::Action(action), false) => table.modify(TableEntry { matches, priority, action })?,
+            (Runs::Target(to), true) => table.insert_target(matches, priority, to)?,
+            (Runs::Target(to), false) => table.modify_target(matches, priority, to)?,
+        }
+        Ok(())
+    }
+
+    /// Sets an entry's direct counter, which says whether the entry is idle, too: that it is set is no hit.
+    fn set_direct_count(&mut self, key: EntryKey, count: Count) -> Result<Change> {
+        let table = &self.vdp.control()[key.0];
+        let before = table.direct_count(&key.1, key.2)?;
+        table.set_direct_count(&key.1, key.2, count)?;
+        if let Some(idle) = self.notes.get_mut(&key).and_then(|note| note.idle.as_mut()) {
+            let unseen = before.packets.wrapping_sub(idle.hits);
+            idle.hits = count.packets.wrapping_sub(unseen);
+        }
+        Ok(Change::DirectCount(key, before))
+    }
+}
+
+/// Sets or removes what a map has. Returns what it had.
+fn swap<K, V>(map: &mut std::collections::BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V>
+where
+    K: Ord,
+{
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    }
+}

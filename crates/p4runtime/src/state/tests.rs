@@ -1,0 +1,300 @@
+//! Random updates of all kinds, good ones and ones with a mistake in any field: what is refused changes nothing, and what is undone
+//! leaves everything as it was.
+
+mod updates;
+
+use std::sync::OnceLock;
+
+use hopwright_dataplane::{EngineKind, VirtualDataPlane};
+use hopwright_driver::compile_text;
+use proptest::prelude::*;
+use tonic::Code;
+
+use super::*;
+use updates::Dice;
+
+const SOURCE: &str = include_str!("objects.p4");
+
+fn program() -> Program {
+    static PROGRAM: OnceLock<Program> = OnceLock::new();
+    let make = || {
+        let compiled = compile_text("objects.p4", SOURCE, &Default::default(), true);
+        Program::from_compiled(&compiled, SOURCE.as_bytes().into()).unwrap()
+    };
+    PROGRAM.get_or_init(make).clone()
+}
+
+fn state() -> State {
+    let program = program();
+    let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Interp).unwrap();
+    State::new(program, vdp)
+}
+
+/// Everything that can be read, in order, and what the data plane has beyond that.
+#[derive(Debug, PartialEq)]
+struct Everything {
+    entities: Vec<Entity>,
+    multicast: Vec<(u16, Option<Vec<hopwright_dataplane::Replica>>)>,
+    sessions: Vec<(u32, Option<hopwright_dataplane::CloneSession>)>,
+    value_sets: Vec<Vec<Vec<MatchValue>>>,
+    targets: Vec<Option<hopwright_dataplane::EntryTarget>>,
+}
+
+/// An idle timer, and what else controllers do not read in full.
+type Notes = (Vec<(EntryKey, Note)>, BTreeMap<TableId, Note>);
+
+fn notes(state: &State) -> Notes {
+    let mut notes: Vec<_> = state.notes.iter().map(|(key, note)| (key.clone(), note.clone())).collect();
+    notes.sort_by_key(|(key, _)| format!("{key:?}"));
+    (notes, state.default_notes.clone())
+}
+
+fn everything(state: &State) -> Everything {
+    let mut entities = Vec::new();
+    let all = v1::TableEntry {
+        counter_data: Some(v1::CounterData::default()),
+        meter_config: Some(v1::MeterConfig::default()),
+        ..Default::default()
+    };
+    let mut defaults: Vec<u32> = state.program.schema.tables.keys().copied().collect();
+    defaults.sort_unstable();
+    let default = |table_id| v1::TableEntry { table_id, is_default_action: true, ..Default::default() };
+    let asked = [
+        Entity::TableEntry(all),
+        Entity::DirectCounterEntry(Default::default()),
+        Entity::DirectMeterEntry(Default::default()),
+        Entity::ActionProfileMember(Default::default()),
+        Entity::ActionProfileGroup(Default::default()),
+        Entity::CounterEntry(Default::default()),
+        Entity::RegisterEntry(Default::default()),
+        Entity::MeterEntry(Default::default()),
+        Entity::ValueSetEntry(Default::default()),
+        Entity::DigestEntry(Default::default()),
+        Entity::PacketReplicationEngineEntry(Default::default()),
+    ];
+    let asked = asked.into_iter().chain(defaults.into_iter().map(|id| Entity::TableEntry(default(id))));
+    asked.for_each(|asked| state.read(&asked, &mut entities).unwrap());
+    let control = state.vdp.control();
+    let groups = (1..8).chain(0x8001..0x8008);
+    let tables = (0..state.vdp.pipeline().tables.len()).map(|at| TableId(at as u32));
+    let targets = tables.flat_map(|at| {
+        let entries = control[at].entries().into_iter();
+        entries.map(move |entry| control[at].target(&entry.matches, entry.priority))
+    });
+    Everything {
+        entities,
+        multicast: groups.map(|group| (group, control.multicast_group(group))).collect(),
+        sessions: (1..8).map(|session| (session, control.clone_session(session))).collect(),
+        value_sets: vec![control.value_set(hopwright_ir::ValueSetId(0)).unwrap().read()],
+        targets: targets.collect(),
+    }
+}
+
+fn refused() -> Result<()> {
+    Err(aborted("the last step fails"))
+}
+
+/// Updates that a state takes, and then a batch.
+fn case() -> impl Strategy<Value = (Vec<Write>, Vec<Write>)> {
+    let updates = |most| {
+        proptest::collection::vec(any::<u8>(), 0..most).prop_map(|bytes| {
+            let mut dice = Dice::new(bytes);
+            let mut updates = Vec::new();
+            while dice.is_left() {
+                updates.push(Write::Update(updates::update(&program().schema, &mut dice)));
+            }
+            updates
+        })
+    };
+    (updates(1500), updates(200))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_refused_or_undone_changes_nothing((before, batch) in case()) {
+        let rights = Rights::default();
+        let mut state = state();
+        for write in &before {
+            let (there, noted) = (everything(&state), notes(&state));
+            if state.write(write, &rights, None).is_err() {
+                prop_assert_eq!(&everything(&state), &there, "{:?}", write);
+                prop_assert_eq!(notes(&state), noted, "{:?}", write);
+            }
+        }
+        let (there, noted) = (everything(&state), notes(&state));
+        // All of it is applied, and undone.
+        let results = state.write_all(&batch, &rights, refused);
+        prop_assert_eq!(&everything(&state), &there);
+        prop_assert_eq!(&notes(&state), &noted);
+        let fits = results.is_err();
+        // A refused batch names the update that is refused.
+        if let Ok(results) = results {
+            let own: Vec<_> = results.iter().filter(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted)).collect();
+            prop_assert_eq!((own.len(), results.iter().all(|r| r.is_err())), (1, true));
+        }
+        let results = state.write_all(&batch, &rights, || Ok(())).unwrap();
+        prop_assert_eq!(results.iter().all(|r| r.is_ok()), fits);
+        if !fits {
+            prop_assert_eq!(&everything(&state), &there);
+            prop_assert_eq!(&notes(&state), &noted);
+        }
+    }
+
+    #[test]
+    fn of_a_batch_that_goes_on_exactly_the_good_updates_are_applied((before, batch) in case()) {
+        let rights = Rights::default();
+        let (mut one, mut other) = (state(), state());
+        let writes: Vec<Write> = before.into_iter().chain(batch).collect();
+        let results = one.write_each(&writes, &rights);
+        let good = writes.iter().zip(results).filter(|(_, result)| result.is_ok());
+        for (write, _) in good {
+            prop_assert!(other.write(write, &rights, None).is_ok(), "{:?}", write);
+        }
+        prop_assert_eq!(everything(&one), everything(&other));
+    }
+}
+
+/// Every kind of update is generated, and enough of them are good and bad for the properties to mean something.
+#[test]
+fn updates_of_every_kind_are_applied_and_refused() {
+    let mut state = state();
+    let mut counts: BTreeMap<(String, i32), [u32; 2]> = BTreeMap::new();
+    let mut seed = 1u64;
+    let bytes = std::iter::from_fn(|| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some((seed >> 56) as u8)
+    });
+    let mut dice = Dice::new(bytes.take(200_000).collect());
+    while dice.is_left() {
+        let update = updates::update(&state.program.schema.clone(), &mut dice);
+        let kind = update.entity.as_ref().and_then(|e| e.entity.as_ref()).map_or_else(String::new, |entity| {
+            let text = format!("{entity:?}");
+            text.split('(').next().unwrap_or_default().to_string()
+        });
+        let applied = state.write(&Write::Update(update.clone()), &Rights::default(), None).is_ok();
+        counts.entry((kind, update.r#type)).or_default()[usize::from(applied)] += 1;
+    }
+    let modified =
+        ["CounterEntry", "DirectCounterEntry", "RegisterEntry", "ValueSetEntry", "MeterEntry", "DirectMeterEntry"];
+    let all =
+        ["TableEntry", "ActionProfileMember", "ActionProfileGroup", "PacketReplicationEngineEntry", "DigestEntry"];
+    let good = modified.map(|kind| (kind, Type::Modify)).into_iter();
+    let good = good
+        .chain(all.iter().flat_map(|kind| [Type::Insert, Type::Modify, Type::Delete].map(|update| (*kind, update))));
+    for (kind, update) in good {
+        let [refused, applied] = counts.get(&(kind.to_string(), update as i32)).copied().unwrap_or_default();
+        assert!(applied > 5 && refused > 5, "{update:?} of {kind}: {applied} applied, {refused} refused");
+    }
+}
+
+/// The case of a controller: a count below zero, alone and in batches.
+#[test]
+fn a_refused_insert_leaves_no_entry() {
+    let mut state = state();
+    let schema = state.program.schema.clone();
+    let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
+    let drop = hosts.actions.iter().find(|a| a.params.is_empty()).unwrap();
+    let insert = |to: u8, packet_count: i64| {
+        let exact = v1::field_match::Exact { value: vec![to].into() };
+        let field_match_type = Some(v1::field_match::FieldMatchType::Exact(exact));
+        let action = v1::Action { action_id: drop.id, params: Vec::new() };
+        let entry = v1::TableEntry {
+            table_id: hosts.id,
+            r#match: vec![v1::FieldMatch { field_id: 1, field_match_type }],
+            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
+            counter_data: Some(v1::CounterData { packet_count, byte_count: 0 }),
+            ..Default::default()
+        };
+        let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
+        Write::Update(v1::Update { r#type: Type::Insert as i32, entity })
+    };
+    let empty = everything(&state);
+    assert_eq!(
+        state.write_each(&[insert(1, -1)], &Rights::default())[0].as_ref().unwrap_err().code,
+        Code::InvalidArgument
+    );
+    assert_eq!(everything(&state), empty);
+    let results = state.write_all(&[insert(2, 1), insert(3, -1)], &Rights::default(), || Ok(())).unwrap();
+    let codes: Vec<Code> = results.into_iter().map(|r| r.unwrap_err().code).collect();
+    assert_eq!(codes, [Code::Aborted, Code::InvalidArgument]);
+    assert_eq!(everything(&state), empty);
+    let results = state.write_each(&[insert(4, 1), insert(5, -1)], &Rights::default());
+    assert_eq!(results.iter().map(|r| r.is_ok()).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(state.vdp.control()[hosts.at].len(), 1);
+}
+
+/// An entry that was removed and put back has its place among those of the same priority.
+#[test]
+fn an_undone_removal_keeps_the_order_of_entries() {
+    let mut state = state();
+    let schema = state.program.schema.clone();
+    let mut dice = Dice::new(Vec::new());
+    let filters = schema.tables.values().find(|t| t.name.ends_with("filters")).unwrap();
+    let write = |kind: Type, id: u8, dice: &mut Dice| {
+        let entry = updates::filter(filters, id, dice);
+        let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
+        Write::Update(v1::Update { r#type: kind as i32, entity })
+    };
+    for id in 1..=3 {
+        let insert = write(Type::Insert, id, &mut dice);
+        state.write(&insert, &Rights::default(), None).unwrap();
+    }
+    let (there, noted) = (everything(&state), notes(&state));
+    let batch =
+        [write(Type::Delete, 1, &mut dice), write(Type::Insert, 4, &mut dice), write(Type::Insert, 1, &mut dice)];
+    assert!(state.write_all(&batch, &Rights::default(), refused).is_err());
+    assert_eq!((everything(&state), notes(&state)), (there, noted));
+}
+
+/// Idle entries are told of again and again, and when somebody hears of them.
+#[test]
+fn idle_entries_are_told_until_they_are_hit() {
+    let mut state = state();
+    let schema = state.program.schema.clone();
+    let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
+    let key: EntryKey = (hosts.at, vec![MatchValue::Exact(7u8.into())], 0);
+    let drop = hosts.actions.iter().find(|a| a.params.is_empty()).unwrap();
+    let second = Duration::from_secs(1);
+    let entry = v1::TableEntry {
+        table_id: hosts.id,
+        r#match: crate::table::field_matches(&hosts.fields, &key.1),
+        action: Some(v1::TableAction {
+            r#type: Some(v1::table_action::Type::Action(v1::Action { action_id: drop.id, params: Vec::new() })),
+        }),
+        counter_data: Some(v1::CounterData { packet_count: 5, byte_count: 500 }),
+        idle_timeout_ns: second.as_nanos() as i64,
+        metadata: vec![1].into(),
+        ..Default::default()
+    };
+    let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
+    let insert = Write::Update(v1::Update { r#type: Type::Insert as i32, entity });
+    state.write(&insert, &Rights::default(), None).unwrap();
+    let begin = state.notes[&key].idle.as_ref().unwrap().last_hit;
+    let told = |state: &mut State, tenths: u32, hears: bool| {
+        let found = state.idle_entries(begin + second * tenths / 10, |table| hears && table == hosts.id);
+        found.into_iter().map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
+    };
+    let once = vec![(vec![1], 1_000_000_000)];
+    // A count that a controller gives is no hit.
+    assert!(told(&mut state, 9, true).is_empty());
+    assert_eq!(told(&mut state, 10, true), once);
+    assert!(told(&mut state, 19, true).is_empty());
+    assert_eq!(told(&mut state, 20, true), once);
+    // Nobody hears of it for some time.
+    assert!(told(&mut state, 35, false).is_empty());
+    assert!(told(&mut state, 50, false).is_empty());
+    assert_eq!(told(&mut state, 51, true), once);
+    assert!(told(&mut state, 52, true).is_empty());
+    assert_eq!(told(&mut state, 61, true), once);
+    // A hit ends it, and a count that is set does not.
+    let count = hopwright_dataplane::Count { packets: 100, bytes: 0 };
+    state.carry_out(vec![crate::change::Change::DirectCount(key.clone(), count)], None).unwrap();
+    assert_eq!(told(&mut state, 71, true), once);
+    let count = hopwright_dataplane::Count { packets: 101, bytes: 0 };
+    state.vdp.control()[hosts.at].set_direct_count(&key.1, 0, count).unwrap();
+    assert!(told(&mut state, 81, true).is_empty());
+    assert!(told(&mut state, 90, true).is_empty());
+    assert_eq!(told(&mut state, 91, true), once);
+}
