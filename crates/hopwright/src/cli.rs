@@ -407,6 +407,19 @@ pub(crate) enum P4infoFormat {
 
 /// The engine of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TestEngine {
+    /// The P4-16 specification, read literally: slow, without the compiler's lowering; for v1model and PSA
+    Reference,
+    /// The reference interpreter: slow, defines what the compiled pipeline means
+    Interp,
+    /// Machine code
+    Jit,
+    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
+    Rtl,
+}
+
+/// The engine of a router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EngineChoice {
     /// The reference interpreter: slow, defines the meaning
     Interp,
@@ -437,8 +450,8 @@ pub(crate) struct StfArgs {
     #[arg(value_name = "TEST.stf")]
     pub test: PathBuf,
     /// The engine
-    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
-    pub engine: EngineChoice,
+    #[arg(long, value_enum, default_value_t = TestEngine::Jit)]
+    pub engine: TestEngine,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -566,8 +579,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,
     /// What runs the program (--trace always interprets)
-    #[arg(long, value_enum, default_value_t = EngineChoice::Jit)]
-    pub engine: EngineChoice,
+    #[arg(long, value_enum, default_value_t = TestEngine::Jit)]
+    pub engine: TestEngine,
     /// Print a trace of each packet
     #[arg(long)]
     pub trace: bool,

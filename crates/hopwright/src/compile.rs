@@ -8,6 +8,7 @@ use hopwright_dataplane::externs::ExternTypes;
 use hopwright_driver::{Compiled, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
 use hopwright_offload::OffloadError;
+use hopwright_reference::Unsupported;
 use hopwright_rtl::Refusal;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
@@ -119,6 +120,16 @@ pub(crate) fn refused_by_hardware(pipeline: &Pipeline, refusals: &[Refusal]) -> 
         let title = format!("hardware has no {}: {message}", capability.words());
         let diagnostic =
             Diagnostic::error("E0601", title).at(*span, "").note(format!("capability `{}`", capability.name()));
+        eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
+    }
+    Failure::Reported
+}
+
+/// Prints what the reference does not support, at its places in the program.
+pub(crate) fn refused_by_reference(pipeline: &Pipeline, found: &[Unsupported]) -> Failure {
+    for Unsupported { what, span, .. } in found {
+        let title = format!("the reference does not support {what}");
+        let diagnostic = Diagnostic::error("E0603", title).at(*span, "").help("the interpreter does: --engine interp");
         eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
     }
     Failure::Reported

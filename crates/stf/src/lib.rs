@@ -12,12 +12,14 @@
 mod compare;
 mod data_plane;
 mod engine;
+mod reference;
 pub mod resolve;
 mod runner;
 pub mod script;
 
 pub use data_plane::DataPlaneEngine;
 pub use engine::{Engine, Processed};
+pub use reference::ReferenceEngine;
 pub use runner::{Report, configure, run};
 pub use script::{Script, parse};
 

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use hopwright_ir::interp::{Trace, changed_ranges};
-use hopwright_stf::{DataPlaneEngine, Engine, Processed};
+use hopwright_stf::{DataPlaneEngine, Processed};
 use pcap_file::pcap::PcapPacket;
 
 use crate::cli::{EngineChoice, ReplayArgs};
 use crate::commands::stf;
 use crate::compile;
-use crate::engine::{data_plane, one_by_one};
+use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
 
 /// Totals of a replay.
@@ -24,29 +24,45 @@ struct Totals {
 
 /// Runs a program on a capture.
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    if !args.trace {
+        let mut engine = engine::of_test(&args.source, args.engine)?;
+        if let Some(entries) = &args.entries {
+            stf::configure(entries, &mut *engine)?;
+        }
+        return packets(args, |packet, now_us| {
+            let processed = engine.process(args.port, packet, now_us).map_err(Failure::message)?;
+            Ok((processed, String::new()))
+        });
+    }
     let pipeline = compile::pipeline(&args.source)?;
-    let engine_choice = if args.trace { EngineChoice::Interp } else { args.engine };
-    let mut engine = one_by_one(data_plane(&pipeline, engine_choice)?)?;
+    let mut engine = one_by_one(data_plane(&pipeline, EngineChoice::Interp)?)?;
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut engine)?;
     }
+    let mut trace = Trace::new(&pipeline);
+    packets(args, |packet, now_us| {
+        let processed = observed(&mut engine, &mut trace, args.port, packet, now_us)?;
+        Ok((processed, trace.take()))
+    })
+}
+
+/// Reads the packets of the capture, and writes and reports what `process` makes of each and how.
+fn packets(
+    args: &ReplayArgs,
+    mut process: impl FnMut(&[u8], u64) -> Result<(Processed, String), Failure>,
+) -> Result<(), Failure> {
     let mut input = hopwright_ports::pcap::open(&args.input)?;
     let mut output = args.output.as_deref().map(hopwright_ports::pcap::create).transpose()?;
-    let mut trace = Trace::new(&pipeline);
     let mut totals = Totals::default();
     while let Some(packet) = input.next_packet() {
         let packet = packet.map_err(|e| damaged(&args.input, totals.packets, &e))?;
         let now_us = packet.timestamp.as_micros() as u64;
         totals.packets += 1;
-        let processed = if args.trace {
-            observed(&mut engine, &mut trace, args.port, &packet.data, now_us)?
-        } else {
-            engine.process(args.port, &packet.data, now_us).map_err(Failure::message)?
-        };
+        let (processed, trace) = process(&packet.data, now_us)?;
         totals.sent += processed.sent.len() as u64;
         totals.dropped += u64::from(processed.sent.is_empty());
         totals.faults += u64::from(processed.fault.is_some());
-        report(args, &totals, &packet.data, &processed, &trace.take());
+        report(args, &totals, &packet.data, &processed, &trace);
         if let Some(output) = &mut output {
             for (_, bytes) in &processed.sent {
                 let copy = PcapPacket {

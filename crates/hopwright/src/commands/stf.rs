@@ -6,16 +6,14 @@ use hopwright_stf::Engine;
 use hopwright_stf::script::{Command, Script};
 
 use crate::cli::StfArgs;
-use crate::compile;
-use crate::engine::{data_plane, one_by_one};
+use crate::engine;
 use crate::failure::Failure;
 
 /// Runs a packet test.
 pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
     let script = read(&args.test)?;
-    let pipeline = compile::pipeline(&args.source)?;
-    let mut engine = one_by_one(data_plane(&pipeline, args.engine)?)?;
-    let report = hopwright_stf::run(&script, &mut engine)?;
+    let mut engine = engine::of_test(&args.source, args.engine)?;
+    let report = hopwright_stf::run(&script, &mut *engine)?;
     if args.json {
         let failures: Vec<_> =
             report.failures.iter().map(|f| serde_json::json!({ "line": f.line, "message": f.message })).collect();

@@ -1,4 +1,6 @@
 //! Integration tests of `hopwright-stf`, in one program.
 
+mod generated;
+mod reference;
 mod robust;
 mod runner;

@@ -1,0 +1,254 @@
+//! What a program uses that is not supported: found before it runs, so that nothing is evaluated wrongly.
+
+use std::collections::BTreeSet;
+
+use hopwright_sema::hir::{
+    ActionRef, Call, Callee, Expr, ExprKind, ForRange, FunctionId, InstanceBody, InstanceId, Set, State as ParserState,
+    Stmt, StmtKind, TableId, Transition, Type, TypedProgram,
+};
+use hopwright_source::Span;
+
+use crate::blocks::params;
+use crate::checksum::Algorithm;
+use crate::externs::FUNCTIONS;
+use crate::objects::{Cells, member_name};
+use crate::parser::is_constant;
+use crate::state::State;
+
+/// Architectures whose way of a packet is known.
+const ARCHITECTURES: &[&str] = &["v1model", "psa"];
+const MATCH_KINDS: &[&str] = &["exact", "lpm", "ternary", "range", "optional", "selector", "masked"];
+
+/// Follows all code that the package's blocks reach. Returns what is not supported and where it is.
+pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, Span)> {
+    let mut walk = Walk { program, state, found: Vec::new(), seen: BTreeSet::new() };
+    match program.architecture() {
+        Some(architecture) if ARCHITECTURES.contains(&architecture.name) => {}
+        _ => {
+            let package = &program.main.type_name;
+            return vec![(format!("the package `{package}`"), program.main.span)];
+        }
+    }
+    for object in &program.objects {
+        if Cells::new(program, object).is_none() || object.type_name == "AesCmacRoundKeys" {
+            walk.refuse(format!("the extern `{}`", object.type_name), object.span);
+        }
+    }
+    for (_, block) in &program.main.blocks {
+        walk.instance(*block);
+    }
+    walk.found
+}
+
+/// What has been followed already.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    Instance(InstanceId),
+    Function(FunctionId),
+    Table(TableId),
+}
+
+struct Walk<'a> {
+    program: &'a TypedProgram,
+    state: &'a mut State,
+    found: Vec<(String, Span)>,
+    seen: BTreeSet<Seen>,
+}
+
+impl Walk<'_> {
+    fn refuse(&mut self, what: impl Into<String>, span: Span) {
+        let refusal = (what.into(), span);
+        if !self.found.contains(&refusal) {
+            self.found.push(refusal);
+        }
+    }
+
+    fn instance(&mut self, id: InstanceId) {
+        if !self.seen.insert(Seen::Instance(id)) {
+            return;
+        }
+        let instance = &self.program[id];
+        self.stmts(&instance.locals);
+        match &instance.body {
+            InstanceBody::Control(body) => self.stmts(body),
+            InstanceBody::Parser(states) => states.iter().for_each(|s| self.state(s)),
+        }
+    }
+
+    fn state(&mut self, state: &ParserState) {
+        self.stmts(&state.body);
+        let Transition::Select { keys, cases, .. } = &state.transition else { return };
+        keys.iter().for_each(|e| self.expr(e));
+        for set in cases.iter().flat_map(|c| &c.sets) {
+            match set {
+                Set::Value(a) => self.expr(a),
+                Set::Mask(a, b) | Set::Range(a, b) => [a, b].into_iter().for_each(|e| self.expr(e)),
+                Set::Any | Set::ValueSet(_) => {}
+            }
+        }
+    }
+
+    fn function(&mut self, id: FunctionId) {
+        if self.seen.insert(Seen::Function(id)) {
+            self.stmts(&self.program[id].body);
+        }
+    }
+
+    fn table(&mut self, id: TableId) {
+        if !self.seen.insert(Seen::Table(id)) {
+            return;
+        }
+        let table = &self.program[id];
+        for key in &table.keys {
+            self.expr(&key.expr);
+            if !MATCH_KINDS.contains(&key.match_kind.as_str()) {
+                self.refuse(format!("the match kind `{}`", key.match_kind), key.expr.span);
+            }
+        }
+        if let Some((name, _)) = table.properties.iter().find(|(name, _)| name == "psa_empty_group_action") {
+            self.refuse(format!("the table property `{name}`"), table.span);
+        }
+        let actions = table.actions.iter().map(|a| &a.action).chain([&table.default_action]);
+        actions.for_each(|a| self.action(a));
+    }
+
+    fn action(&mut self, action: &ActionRef) {
+        action.args.iter().flatten().for_each(|e| self.expr(e));
+        self.function(action.function);
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        stmts.iter().for_each(|s| self.stmt(s));
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) {
+        match &stmt.kind {
+            StmtKind::Declare(_, value) | StmtKind::Return(value) => value.iter().for_each(|e| self.expr(e)),
+            StmtKind::Assign(to, value) => [to, value].into_iter().for_each(|e| self.expr(e)),
+            StmtKind::Call(call) => self.call(call),
+            StmtKind::If(condition, then, otherwise) => {
+                self.expr(condition);
+                self.stmts(then);
+                self.stmts(otherwise);
+            }
+            StmtKind::SwitchTable(table, cases) => {
+                self.table(*table);
+                cases.iter().for_each(|(_, body)| self.stmts(body));
+            }
+            StmtKind::SwitchValue(value, cases) => {
+                self.expr(value);
+                cases.iter().for_each(|(_, body)| self.stmts(body));
+            }
+            StmtKind::Block(body) => self.stmts(body),
+            StmtKind::For { init, cond, update, body } => {
+                self.expr(cond);
+                [init, update, body].into_iter().for_each(|stmts| self.stmts(stmts));
+            }
+            StmtKind::ForIn { over, body, .. } => {
+                match over {
+                    ForRange::Range(low, high) => [low, high].into_iter().for_each(|e| self.expr(e)),
+                    ForRange::Elements(list) => self.expr(list),
+                }
+                self.stmts(body);
+            }
+            StmtKind::Break | StmtKind::Continue | StmtKind::Exit => {}
+        }
+    }
+
+    fn expr(&mut self, e: &Expr) {
+        match &e.kind {
+            ExprKind::Call(call) => self.call(call),
+            ExprKind::TableHit(table, _) => self.table(*table),
+            ExprKind::Field(a, _)
+            | ExprKind::StackNext(a)
+            | ExprKind::StackLast(a)
+            | ExprKind::StackLastIndex(a)
+            | ExprKind::Unary(_, a)
+            | ExprKind::Slice(a, ..)
+            | ExprKind::Cast(a) => self.expr(a),
+            ExprKind::Index(a, b) | ExprKind::Binary(_, a, b) => [a, b].into_iter().for_each(|e| self.expr(e)),
+            ExprKind::Mux(a, b, c) => [a, b, c].into_iter().for_each(|e| self.expr(e)),
+            ExprKind::Aggregate { members, .. } => members.iter().for_each(|e| self.expr(e)),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        let arg = |at: usize| call.args.get(at).and_then(|a| a.value.as_ref());
+        call.args.iter().filter_map(|a| a.value.as_ref()).for_each(|e| self.expr(e));
+        match &call.callee {
+            Callee::Function(id) => self.function(*id),
+            Callee::Instance(id) => self.instance(*id),
+            Callee::Table(id) => self.table(*id),
+            Callee::Builtin(receiver, _) => self.expr(receiver),
+            Callee::Packet(_) => {}
+            Callee::ExternFunction(name) => self.extern_function(name, call, &arg),
+            Callee::Method(object, name) => {
+                let type_name = &self.program[*object].type_name;
+                if type_name == "Digest" {
+                    self.digest(arg(0).map(|e| &e.ty), call.span);
+                }
+                let colored = matches!((type_name.as_str(), call.args.len()), ("Meter", 2) | ("DirectMeter", 1));
+                if colored && name == "execute" {
+                    let color = call.args.last().and_then(|a| a.value.as_ref());
+                    if color.and_then(|e| member_name(self.program, e)).as_deref() != Some("GREEN") {
+                        self.refuse("a meter that is aware of colours", call.span);
+                    }
+                }
+                if name.starts_with("dpdk_") || (name == "count" && call.args.len() > 1) {
+                    self.refuse(format!("`{type_name}.{name}` with these arguments"), call.span);
+                }
+            }
+            Callee::ParameterMethod(..) => {}
+        }
+    }
+
+    fn extern_function<'e>(&mut self, name: &str, call: &Call, arg: &dyn Fn(usize) -> Option<&'e Expr>) {
+        let word = |at: usize| arg(at).and_then(|e| member_name(self.program, e));
+        let known = |at: usize| word(at).is_some_and(|name| Algorithm::by_name(&name).is_some());
+        match name {
+            "hash" if !known(1) => self.refuse("this hash algorithm", call.span),
+            "verify_checksum" | "verify_checksum_with_payload" | "update_checksum" | "update_checksum_with_payload"
+                if !known(3) =>
+            {
+                self.refuse("this hash algorithm", call.span);
+            }
+            "clone" | "clone3" | "clone_preserving_field_list" if word(0).is_none() => {
+                self.refuse("a clone type that is not known at compile time", call.span);
+            }
+            "digest" => self.digest(call.type_args.first().or(arg(1).map(|e| &e.ty)), call.span),
+            "clone3" => self.kept(arg(2), call.span),
+            "resubmit" | "recirculate" => self.kept(arg(0), call.span),
+            _ if FUNCTIONS.contains(&name) => {}
+            _ => self.refuse(format!("the extern function `{name}`"), call.span),
+        }
+    }
+
+    /// The data of a deprecated resubmit, recirculate or clone: parts of the parameters of blocks.
+    fn kept(&mut self, data: Option<&Expr>, span: Span) {
+        let stored = params(self.program);
+        if !data.is_none_or(|e| is_kept(e, &|var| stored.iter().any(|(_, param)| *param == var))) {
+            self.refuse("a list of fields that are no parts of the block's parameters", span);
+        }
+    }
+
+    /// Digests whose data have no named type have numbers by the order of their calls.
+    fn digest(&mut self, ty: Option<&Type>, span: Span) {
+        match ty {
+            Some(Type::Struct(id) | Type::Header(id) | Type::Union(id)) if self.program[*id].span != Span::none() => {}
+            _ => {
+                self.state.nameless_digest(span);
+            }
+        }
+    }
+}
+
+fn is_kept(e: &Expr, stored: &dyn Fn(hopwright_sema::hir::VarId) -> bool) -> bool {
+    match &e.kind {
+        ExprKind::Aggregate { members, .. } => members.iter().all(|m| is_kept(m, stored)),
+        ExprKind::Field(of, _) => is_kept(of, stored),
+        ExprKind::Index(of, index) => is_constant(index) && is_kept(of, stored),
+        ExprKind::Var(var) => stored(*var),
+        _ => is_constant(e),
+    }
+}
