@@ -110,6 +110,11 @@ impl VirtualDataPlane {
         types: &ExternTypes,
         compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, Unsupported>,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
+        if let Some(header) = pipeline.headers.iter().find(|h| !h.fixed_bits.is_multiple_of(8)) {
+            let (name, bits) = (&header.name, header.fixed_bits);
+            let message = format!("header `{name}` has {bits} bits: packets consist of whole bytes");
+            return Err(BuildError::Program(message));
+        }
         let (engine, control) = match engine {
             EngineKind::Offload => return Err(BuildError::Program("no device is given".into())),
             EngineKind::Interp => {

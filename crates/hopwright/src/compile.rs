@@ -1,5 +1,6 @@
 //! Compiles the program that the command line names and prints its diagnostics.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -23,8 +24,22 @@ pub(crate) fn compile(source: &Source, optimise: bool) -> Compiled {
     judged(compiled, source)
 }
 
-/// Warns about externs that are only declared: the program cannot run.
+/// Warns about what prevents the program from running: externs that are only declared, headers that are not whole bytes.
 fn without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
+    let mut warnings = externs_without_implementation(p);
+    let mut seen = HashSet::new();
+    for header in p.headers.iter().filter(|h| !h.fixed_bits.is_multiple_of(8) && seen.insert(&h.type_name)) {
+        let (name, bits) = (&header.type_name, header.fixed_bits);
+        warnings.push(
+            Diagnostic::warning("W0028", format!("`{name}` has {bits} bits: the program cannot run"))
+                .at(header.span, "the first header of this type")
+                .help("fill it up to whole bytes with a field that nobody reads"),
+        );
+    }
+    warnings
+}
+
+fn externs_without_implementation(p: &Pipeline) -> Vec<Diagnostic> {
     let known = ExternTypes::standard();
     let mut missing: Vec<(Span, String)> = Vec::new();
     for object in &p.externs {

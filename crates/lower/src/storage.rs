@@ -216,10 +216,6 @@ impl Lowering<'_> {
             self.alloc_field(&mut wire, &hir::Type::Bits(8 - short), "padding", span)?;
         }
         let Wire { fields, bits, varbit, .. } = wire;
-        if !bits.is_multiple_of(8) {
-            let message = format!("this header has {bits} bits: headers take whole bytes");
-            return Err(self.refuse(program[ty].span, "E0458", message));
-        }
         let header = &mut self.headers[id.index()];
         header.fields = fields;
         header.fixed_bits = bits;

@@ -11,6 +11,7 @@ mod key_prefetch;
 mod machine;
 #[path = "../../../sema/tests/it/marks.rs"]
 mod marks;
+mod not_run;
 mod packet_tests;
 mod samples;
 mod switch;

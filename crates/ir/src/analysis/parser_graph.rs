@@ -38,7 +38,7 @@ pub fn fixed_prefix(p: &Pipeline, state: &State) -> FixedPrefix {
     let prefix = |need, taken, whole| FixedPrefix { need, taken, whole };
     for stmt in &state.body {
         match &stmt.kind {
-            StmtKind::Extract { header, varbit_bits: None } => {
+            StmtKind::Extract { header, varbit_bits: None } if p[*header].fixed_bits.is_multiple_of(8) => {
                 cursor += p[*header].fixed_bits / 8;
                 need = need.max(cursor);
             }

@@ -68,7 +68,7 @@ pub struct Header {
     pub fields: Vec<HeaderField>,
     /// The validity slot.
     pub valid: SlotId,
-    /// Size in bits without the varbit field; with it always a multiple of 8.
+    /// Size in bits without the varbit field. Executors refuse headers that are not whole bytes.
     pub fixed_bits: u32,
     /// Index of the varbit field.
     pub varbit: Option<u32>,

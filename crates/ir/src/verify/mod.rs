@@ -229,7 +229,6 @@ impl Checker<'_> {
             }
         }
         self.require(header.fixed_bits == offset, || format!("its fixed size is {offset} bits"));
-        self.require(offset.is_multiple_of(8), || format!("{offset} bits are no whole bytes"));
         if let Some((stack, index)) = header.stack {
             let element = p[stack].elements.get(index as usize);
             self.require(element == Some(&id), || "it is not the stack element it says".into());

@@ -104,9 +104,6 @@ fn every_broken_invariant_is_found() {
         }),
         ("field b is not at bit 12", |p| p.headers[0].fields[1].offset_bits = 11),
         ("its fixed size is 16 bits", |p| p.headers[0].fixed_bits = 8),
-        ("no whole bytes", |p| {
-            header(p, "hdr.odd", &[("x", Type::Bits(7))]);
-        }),
         ("is not what its kind", |p| p.headers[0].fields.swap(0, 1)),
         ("element 1 does not know it", |p| p.stacks[0].elements.swap(0, 1)),
         ("egress_spec must be a standard slot", |p| p.slots[p.standard.egress_spec.index()].ty = Type::Bits(16)),
