@@ -128,7 +128,7 @@ def packages(*arguments):
 
 
 def libraries():
-    """Package to the sets of features that a release build compiles its library with."""
+    """Package to the features and settings that a release build compiles its library with, each time."""
     command = ["cargo", "build", "--offline", "--release", "-p", "hopwright", "-Z", "unstable-options", "--unit-graph"]
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1"}  # The unit graph is not a stable feature of Cargo.
     graph = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
@@ -136,7 +136,8 @@ def libraries():
     for unit in json.loads(graph)["units"]:
         if unit["mode"] == "build" and "lib" in unit["target"]["kind"]:
             package = re.search(r"([^/#]+)#(?:(.*)@)?(.*)$", unit["pkg_id"])
-            found.setdefault(f"{package[2] or package[1]} {package[3]}", []).append(unit["features"])
+            settings = {key: unit["profile"][key] for key in ("opt_level", "codegen_units", "debug_assertions", "overflow_checks")}
+            found.setdefault(f"{package[2] or package[1]} {package[3]}", []).append((unit["features"], settings))
     return found
 
 
@@ -154,7 +155,8 @@ class BuildScripts(unittest.TestCase):
         self.assertGreater(sum(p.startswith("cranelift") for p in shared), 5)
         self.assertGreater(sum(p.startswith("hopwright") for p in shared), 5)
         twice = {p: features for p, features in shared.items() if len(features) > 1}
-        self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [build-dependencies] must request the same features")
+        self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [build-dependencies] must request the same features, and Cargo.toml: "
+                                    "[profile.release.build-override] the same settings")
 
     def test_dependencies_that_only_request_features_are_of_the_compiler(self):
         manifest = tomllib.loads((ROOT / "crates/scion/Cargo.toml").read_text())
