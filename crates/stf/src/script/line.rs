@@ -275,7 +275,8 @@ impl<'a> Line<'a> {
         }
         self.expect("(")?;
         while !self.eat(")") {
-            if !args.is_empty() {
+            // Blanks separate arguments, too.
+            if !args.is_empty() && !self.skip().starts_with(|c: char| c.is_alphabetic() || "_$\"".contains(c)) {
                 self.expect(",")?;
             }
             let param = self.name()?;
@@ -339,6 +340,8 @@ impl<'a> Line<'a> {
         self.expect("(")?;
         let index = self.small("index")?;
         self.expect(")")?;
+        // p4c's tests for Tofino name the half of a cell; cells with one number have the low one.
+        self.eat("lo");
         let Some(comparison) = self.comparison() else {
             return Err(format!("expected `==`, `!=`, `<=`, `<`, `>=` or `>`{}", self.found()));
         };
@@ -348,6 +351,7 @@ impl<'a> Line<'a> {
     fn comparison(&mut self) -> Option<Comparison> {
         let comparisons = [
             ("==", Comparison::Equal),
+            ("=", Comparison::Equal),
             ("!=", Comparison::NotEqual),
             ("<=", Comparison::AtMost),
             ("<", Comparison::Below),

@@ -195,7 +195,7 @@ pub enum CounterIndex {
 /// How a counter or register is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// `==`
+    /// `==` or `=`
     Equal,
     /// `!=`
     NotEqual,
@@ -239,8 +239,17 @@ pub struct Pattern {
 pub fn parse(file: &str, text: &str) -> Result<Script, Vec<StfError>> {
     let mut commands = Vec::new();
     let mut errors = Vec::new();
+    // A backslash continues a line in the next one. Commands have the number of their first line.
+    let (mut before, mut first) = (String::new(), None);
+    let last = text.lines().count();
     for (number, line) in (1..).zip(text.lines()) {
-        match parse_line(line) {
+        if let Some(part) = line.trim_end().strip_suffix('\\').filter(|_| number < last) {
+            before.push_str(part);
+            first.get_or_insert(number);
+            continue;
+        }
+        let number = first.take().unwrap_or(number) as u32;
+        match parse_line(&(std::mem::take(&mut before) + line)) {
             Ok(Some(command)) => commands.push((number, command)),
             Ok(None) => {}
             Err(message) => errors.push(StfError { file: file.to_string(), line: number, message }),
@@ -253,6 +262,7 @@ type Parsed<T> = Result<T, String>;
 
 fn parse_line(line: &str) -> Parsed<Option<Command>> {
     let line = line.split('#').next().unwrap_or("").trim();
+    let line = line.strip_suffix(';').unwrap_or(line);
     if line.is_empty() {
         return Ok(None);
     }
@@ -480,6 +490,23 @@ mod tests {
         let Command::Add(add) = one("add t k:1 -> group 7") else { panic!("no entry") };
         assert_eq!(add.target, Some(TargetSpec::Group(7)));
         assert_eq!(error("add t k:1 -> port 7"), "t:1: expected `member`, `group` or `set`, found `port`");
+    }
+
+    #[test]
+    fn what_tests_for_tofino_write_otherwise() {
+        let Command::Add(add) = one("add t k:1 a(x:1 y:2, z:3);") else { panic!("no entry") };
+        let args: Vec<_> = add.action.args.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        assert_eq!(args, [("x", 1u32.into()), ("y", 2u32.into()), ("z", 3u32.into())]);
+        assert_eq!(
+            one("check_register r(7) lo = 0xff"),
+            Command::CheckRegister("r".into(), 7, Comparison::Equal, 255u32.into())
+        );
+        let expected = "t:1: expected `==`, `!=`, `<=`, `<`, `>=` or `>`";
+        assert_eq!(error("check_register r(7)"), format!("{expected} at the end of the line"));
+        assert_eq!(error("check_register r(7) hi = 1"), format!("{expected} before `hi = 1`"));
+        let script = parse("t", "wait\npacket 1 \\\n01 02 \\\n03\nwait").unwrap();
+        let packet = Command::Packet { port: 1, bytes: vec![1, 2, 3] };
+        assert_eq!(script.commands, [(1, Command::Wait), (2, packet), (5, Command::Wait)]);
     }
 
     #[test]
