@@ -204,6 +204,7 @@ impl<'a> Analyser<'a> {
                 unifier.unify(&self.defs, &ret, hint);
             }
         }
+        unifier.apply_defaults();
         for (p, t) in sig.params.iter().zip(&typed) {
             if let Some(t) = t
                 && t.ty.is_literal()

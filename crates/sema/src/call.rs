@@ -546,7 +546,11 @@ impl<'a> Analyser<'a> {
         }
         let mut unifier = Unifier::default();
         let mut subst = self.type_arguments(sig, type_args, &mut unifier, span)?;
-        subst.extend(bind(&self.defs.externs[e].type_params, ext_args));
+        for (param, ty) in bind(&self.defs.externs[e].type_params, ext_args) {
+            // What the object leaves open, each call decides.
+            let open = ty == Ty::Void && !sig.ret.any(&mut |t| *t == Ty::Param(param));
+            subst.insert(param, if open { unifier.var_or(Ty::Bits(32)) } else { ty });
+        }
         let rule = ArgRule::Any;
         let checked = self.check_args(sig, args, subst, &mut unifier, rule, hint, span)?;
         let types = self.inferred(&sig.name, sig, &sig.type_params, &checked, span)?;

@@ -10,6 +10,8 @@ use crate::value::{Items, Typed};
 #[derive(Default)]
 pub(crate) struct Unifier {
     bound: Vec<Option<Ty>>,
+    /// Variables, and their types if only literals say anything about them.
+    defaults: Vec<(u32, Ty)>,
 }
 
 impl Unifier {
@@ -17,6 +19,22 @@ impl Unifier {
     pub(crate) fn var(&mut self) -> Ty {
         self.bound.push(None);
         Ty::Var((self.bound.len() - 1) as u32)
+    }
+
+    /// A fresh variable, with its type if only literals say anything about it.
+    pub(crate) fn var_or(&mut self, default: Ty) -> Ty {
+        let var = self.var();
+        if let Ty::Var(number) = var {
+            self.defaults.push((number, default));
+        }
+        var
+    }
+
+    /// Gives variables that have no type yet their defaults.
+    pub(crate) fn apply_defaults(&mut self) {
+        for (var, default) in std::mem::take(&mut self.defaults) {
+            self.bound[var as usize].get_or_insert(default);
+        }
     }
 
     /// Fresh variables for type parameters.

@@ -25,6 +25,8 @@ const INSTANCE_DEPTH: u32 = 50;
 pub(crate) struct Named<'n, 'a> {
     pub name: &'n str,
     pub annotations: &'a [ast::Annotation],
+    /// The type as the source has it, for what it leaves open.
+    pub ty: Option<&'a ast::TypeExpr>,
     pub span: Span,
 }
 
@@ -33,7 +35,8 @@ impl<'a> Analyser<'a> {
     pub(crate) fn instance_decl(&mut self, decl: &'a ast::Decl, i: &'a ast::InstanceDecl) {
         let mut unifier = Unifier::default();
         let ty = self.ty_with(&i.ty, &mut Some(&mut unifier));
-        let named = Named { name: i.name.as_str(), annotations: &decl.annotations, span: decl.span };
+        let (name, annotations) = (i.name.as_str(), &decl.annotations);
+        let named = Named { name, annotations, ty: Some(&i.ty), span: decl.span };
         let mut entity = self.construct(&ty, unifier, &i.args, named);
         if let Some(made) = &entity
             && !self.abstract_methods(made, i.init.as_deref(), decl.span)
@@ -115,7 +118,7 @@ impl<'a> Analyser<'a> {
             (None, Ty::Extern(e, _)) => self.defs.externs[*e].name.to_string(),
             _ => self.show(ty),
         };
-        let named = Named { name: &name, annotations: &[], span };
+        let named = Named { name: &name, annotations: &[], ty: None, span };
         let entity = self.construct(ty, unifier, args, named)?;
         Some(match entity {
             Entity::Object(e, args, id) => {
@@ -157,7 +160,11 @@ impl<'a> Analyser<'a> {
                 let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
                 let subst = crate::types::bind(&params, targs);
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
-                let types = self.inferred(&name, &sig, &params, &checked, span)?;
+                let open = self.left_open(*e, &sig, &params, named.ty, &checked);
+                let closed: Vec<u32> = params.iter().copied().filter(|p| !open.contains(p)).collect();
+                let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
+                let of = |p| if open.contains(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
+                let types: Vec<Ty> = params.iter().map(of).collect();
                 let annotations = self.annotations(named.annotations);
                 let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
                 let new_types = types.iter().map(|t| self.new_type(t)).collect();
@@ -285,6 +292,36 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// The type parameters of an extern object that stay open, which is `void`: those that are written `_` and that only inputs of methods
+    /// have, such as a register's index, and those that are written `void` and that only results of methods have.
+    fn left_open(
+        &self,
+        def: usize,
+        constructor: &Sig,
+        params: &[u32],
+        ty: Option<&ast::TypeExpr>,
+        checked: &crate::args::Checked,
+    ) -> Vec<u32> {
+        let Some(ast::TypeKind::Specialized { args, .. }) = ty.map(|ty| &ty.kind) else { return Vec::new() };
+        let methods = &self.defs.externs[def].methods;
+        let is_open = |(p, arg): &(&u32, &ast::TypeExpr)| {
+            let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(**p));
+            if constructor.params.iter().any(|q| uses(&q.ty)) {
+                return false;
+            }
+            let mut used = methods.iter().flat_map(|m| &m.params).filter(|q| uses(&q.ty)).peekable();
+            match arg.kind {
+                ast::TypeKind::DontCare => {
+                    let unknown = checked.subst.get(*p).is_none_or(Ty::has_vars);
+                    unknown && !methods.iter().any(|m| uses(&m.ret)) && used.all(|q| q.direction == Direction::In)
+                }
+                ast::TypeKind::Void => used.peek().is_some() && used.all(|q| q.optional),
+                _ => false,
+            }
+        };
+        params.iter().zip(args).filter(is_open).map(|(p, _)| *p).collect()
+    }
+
     fn constructor_args(
         &mut self,
         sig: &Rc<Sig>,
@@ -308,7 +345,7 @@ impl<'a> Analyser<'a> {
         span: Span,
     ) -> Option<InstanceEntity> {
         let ty = Ty::Block(block, types);
-        let named = Named { name, annotations: &[], span };
+        let named = Named { name, annotations: &[], ty: None, span };
         match self.construct(&ty, Unifier::default(), &[], named)? {
             Entity::Instance(i) => Some(i),
             _ => None,
