@@ -318,7 +318,7 @@ extern Checksum {
     bit<16> update<T>(in T data, @optional in bool zeros_as_ones);
 }
 
-// A signed number that counts bytes of a header.
+// A signed number of eight bits that counts bytes of a header.
 extern ParserCounter {
     ParserCounter();
     void set<T>(in T value);
@@ -434,8 +434,17 @@ extern MathUnit<T> {
 extern RegisterAction<T, I, U> {
     RegisterAction(Register<_, _> reg);
     U execute(@optional in I index, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    // The cells of a log, a queue and a stack.
     U execute_log(@optional out U rv2, @optional out U rv3, @optional out U rv4);
+    U enqueue(@optional out U rv2, @optional out U rv3, @optional out U rv4);
+    U dequeue(@optional out U rv2, @optional out U rv3, @optional out U rv4);
+    U push(@optional out U rv2, @optional out U rv3, @optional out U rv4);
+    U pop(@optional out U rv2, @optional out U rv3, @optional out U rv4);
     abstract void apply(inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    @optional
+    abstract void overflow(@optional inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    @optional
+    abstract void underflow(@optional inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
     U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
 }
 

@@ -472,10 +472,15 @@ impl Lowering<'_> {
         }
     }
 
-    /// Makes a header valid and the other members of its union invalid.
+    /// Makes a header valid and the other members of its union invalid. On a Tofino the fields of an invalid header keep what is written to
+    /// them; elsewhere they become zero.
     pub(crate) fn set_valid(&mut self, header: HeaderId, span: Span) {
         self.invalidate_siblings(header, span);
-        self.emit(StmtKind::SetValid(header), span);
+        let kind = match self.is_tofino() {
+            true => StmtKind::Assign(self.headers[header.index()].valid, Expr::boolean(true, span)),
+            false => StmtKind::SetValid(header),
+        };
+        self.emit(kind, span);
     }
 
     /// Makes a header invalid. That makes the union that it is a member of invalid (P4-16 8.20).

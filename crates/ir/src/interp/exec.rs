@@ -10,7 +10,9 @@ use super::store::Store;
 use super::{Stage, Value};
 use crate::bits;
 use crate::meter::Color;
-use crate::model::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp};
+use crate::model::{
+    Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp,
+};
 
 /// How a statement completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +87,10 @@ impl Machine<'_> {
         match &stmt.kind {
             StmtKind::Assign(slot, value) => {
                 let value = self.eval(value);
-                self.assign(*slot, value, span);
+                match self.pipeline[*slot].kind {
+                    SlotKind::Valid(header) => self.set_validity(header, value.is_true(), span),
+                    _ => self.assign(*slot, value, span),
+                }
             }
             StmtKind::AssignSlice { slot, hi, lo, value } => {
                 let new = self.eval(value);

@@ -23,7 +23,7 @@ pub struct Stmt {
 /// What a statement does.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum StmtKind {
-    /// `slot = value`; same type.
+    /// `slot = value`; same type. A header whose validity is assigned keeps its fields.
     Assign(SlotId, Expr),
     /// `slot[hi:lo] = value`; value is `bit<hi-lo+1>`.
     AssignSlice {

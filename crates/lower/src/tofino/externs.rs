@@ -9,13 +9,11 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::hash::{CRC8, CRC64};
 use crate::externs::Arguments;
 use crate::psa::place;
 use crate::storage::{Loc, Place, Purpose};
-use crate::two_passes::slice;
-use crate::value::{Target, Value, binary, compare, mux, not};
-use crate::{Binding, Lowering, Reported, Result};
+use crate::value::{Value, binary, compare, mux, not};
+use crate::{Lowering, Reported, Result};
 
 /// Values of `MeterColor_t` by the IR's colour: green, yellow, red.
 const COLORS: [u32; 3] = [0, 1, 3];
@@ -40,8 +38,6 @@ const STATELESS: &[&str] = &[
     "Atcam",
     "Alpm",
 ];
-/// The type of a parser counter: a signed number.
-const COUNTER: Type = Type::Bits(16);
 
 impl Lowering<'_> {
     /// A match kind that differs from one of the language's for hardware only.
@@ -92,18 +88,6 @@ impl Lowering<'_> {
             None => self.object_number(object, 0)?,
         };
         Ok(ExternKind::ActionSelector { algorithm, size, output_width: width.min(32) })
-    }
-
-    /// The IR's algorithm of a `Hash` object, if it has it.
-    fn algorithm_of(&self, hash: &hir::Object) -> Option<HashAlgorithm> {
-        Some(match self.member_name(hash.args.first()?)? {
-            "CRC32" => HashAlgorithm::Crc32,
-            "CRC16" => HashAlgorithm::Crc16,
-            "XOR16" => HashAlgorithm::Xor16,
-            "RANDOM" => HashAlgorithm::Random,
-            "IDENTITY" => HashAlgorithm::Identity,
-            _ => return None,
-        })
     }
 
     /// Lowers an extern function; `None` if it is lowered like those of other architectures.
@@ -226,6 +210,9 @@ impl Lowering<'_> {
                 let index = self.scalar(index).map(|index| self.freeze(index));
                 index.and_then(|index| self.register_action(object, call, index, 1))
             }
+            ("RegisterAction", "execute_log" | "push" | "pop" | "enqueue" | "dequeue") => {
+                self.log_action(object, name, call)
+            }
             ("DirectRegisterAction", "execute") => {
                 let register = self.program[object].args.first().and_then(object_of).ok_or(Reported);
                 let index = register.and_then(|register| self.entry_index(register, call.span));
@@ -344,7 +331,7 @@ impl Lowering<'_> {
     }
 
     /// The index of the entry whose action runs. Outside of tables' actions, a register that no table has holds one cell.
-    fn entry_index(&mut self, object: hir::ObjectId, span: Span) -> Result<Expr> {
+    pub(super) fn entry_index(&mut self, object: hir::ObjectId, span: Span) -> Result<Expr> {
         if !self.in_table {
             let id = ExternId(object.0);
             let free = !self.tables.iter().any(|table| table.entry_cells.contains(&id));
@@ -359,110 +346,6 @@ impl Lowering<'_> {
         let slot = self.temp(Type::Bits(32), span);
         self.extern_call(ExternFn::EntryIndex, vec![ExternArg::Out(slot)], span);
         Ok(self.slot_expr(slot, span))
-    }
-
-    /// `read` of a direct register.
-    fn direct_register_value(
-        &mut self,
-        object: hir::ObjectId,
-        call: &hir::Call,
-        ty: Option<&hir::Type>,
-    ) -> Result<Option<Value>> {
-        let span = call.span;
-        let index = self.entry_index(object, span)?;
-        let slot = self.cell_slot(object, span)?;
-        let args = vec![ExternArg::Out(slot), ExternArg::In(index)];
-        self.extern_call(ExternFn::RegisterRead(ExternId(object.0)), args, span);
-        self.cell_value(slot, ty, span)
-    }
-
-    fn write_direct_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
-        let span = call.span;
-        let args = Arguments::new(self, call)?;
-        let value = self.value(args.at(0)?)?;
-        let whole = self.joined(&value, span)?;
-        let index = self.entry_index(object, span)?;
-        let args = vec![ExternArg::In(index), ExternArg::In(whole)];
-        self.extern_call(ExternFn::RegisterWrite(ExternId(object.0)), args, span);
-        Ok(None)
-    }
-
-    /// Reads a cell, runs the program's method on it, and writes it back. Results follow `inputs` arguments of the call.
-    fn register_action(
-        &mut self,
-        object: hir::ObjectId,
-        call: &hir::Call,
-        index: Expr,
-        inputs: usize,
-    ) -> Result<Option<Value>> {
-        let span = call.span;
-        let program = self.program;
-        let action = &program[object];
-        let register = action.args.first().and_then(object_of).ok_or(Reported)?;
-        let function = action.methods.iter().find(|(name, _)| name == "apply").ok_or(Reported)?.1;
-        let id = ExternId(register.0);
-        let ExternKind::Register { ty: cell, .. } = self.externs[id.index()].kind else { return Err(Reported) };
-        let slot = self.cell_slot(register, span)?;
-        let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
-        self.extern_call(ExternFn::RegisterRead(id), read, span);
-
-        // The method's parameters: the value, and results.
-        let params = &program[function].params;
-        let mut places = Vec::new();
-        let scope = format!("{}.{}", self.scope, program[object].name.rsplit('.').next().unwrap_or_default());
-        for (at, param) in params.iter().enumerate() {
-            let var = &program[param.var];
-            let scalar = self.scalar_type(&var.ty).is_some();
-            let place = match at {
-                0 if scalar => Place::Scalar(slot),
-                _ => self.alloc(&var.ty, &format!("{scope}.{}", var.name), Purpose::Local, var.span)?,
-            };
-            if at == 0 && !scalar {
-                let mut end = cell.width();
-                let value = self.parted(&var.ty, slot, &mut end, span)?;
-                self.store_loc(&Loc::Place(place.clone()), value, span)?;
-            } else if at > 0 {
-                self.zero(&place, span)?;
-            }
-            self.env.insert(param.var, Binding::Loc(Loc::Place(place.clone())));
-            places.push(place);
-        }
-        self.check_size(span)?;
-        let outer = std::mem::replace(&mut self.scope, scope);
-        let cached = std::mem::replace(&mut self.cached, false);
-        let done = self.body(&program[function].body, Vec::new(), None, span);
-        self.cached = cached;
-        self.scope = outer;
-        done?;
-        let value = match places.first() {
-            Some(Place::Scalar(slot)) => self.slot_expr(*slot, span),
-            Some(place) => self.joined(&Value::Loc(Loc::Place(place.clone())), span)?,
-            None => return Err(Reported),
-        };
-        let write = vec![ExternArg::In(index), ExternArg::In(value)];
-        self.extern_call(ExternFn::RegisterWrite(id), write, span);
-        // Further results are out arguments of the call.
-        for (place, arg) in places.iter().skip(2).zip(call.args.iter().skip(inputs)) {
-            if let Some(e) = &arg.value {
-                let target: Target = self.target(e)?;
-                self.store(&target, Value::Loc(Loc::Place(place.clone())), span)?;
-            }
-        }
-        match places.get(1) {
-            Some(place) => Ok(Some(Value::Loc(Loc::Place(place.clone())))),
-            None => Ok(action
-                .type_args
-                .last()
-                .and_then(|ty| self.scalar_type(ty))
-                .map(|ty| Value::Scalar(self.zero_expr(ty, span)))),
-        }
-    }
-
-    /// A parameter of register actions is its initial value.
-    fn register_param(&mut self, object: hir::ObjectId) -> Result<Option<Value>> {
-        let program = self.program;
-        let initial = program[object].args.first().ok_or(Reported)?;
-        Ok(Some(self.value(initial)?))
     }
 
     /// The colour of a packet: the worse of what the meter says and of the colour that it has. Red packets are not measured.
@@ -529,57 +412,6 @@ impl Lowering<'_> {
         mux(self.is(slot, 0, span), color(0), other, span)
     }
 
-    fn tofino_hash(
-        &mut self,
-        object: hir::ObjectId,
-        call: &hir::Call,
-        ty: Option<&hir::Type>,
-    ) -> Result<Option<Value>> {
-        let span = call.span;
-        let hash = &self.program[object];
-        let result = ty.or(hash.type_args.first()).ok_or(Reported)?;
-        let Some(Type::Bits(width)) = self.scalar_type(result) else {
-            return Err(self.unsupported(span, "a hash that is no number"));
-        };
-        let algorithm = hash.args.first().and_then(|e| self.member_name(e)).unwrap_or_default().to_string();
-        let known = self.algorithm_of(hash);
-        let mut args = Arguments::new(self, call)?;
-        if algorithm == "IDENTITY" {
-            // The data's last bits.
-            let value = self.value(args.at(0)?)?;
-            let whole = self.joined(&value, span)?;
-            return Ok(Some(Value::Scalar(self.cast(whole, Type::Bits(width), span)?)));
-        }
-        let Some(algorithm) = known else {
-            let value = self.value(args.at(0)?)?;
-            let data = self.joined(&value, span)?;
-            if data.ty.width() == 0 {
-                return Err(self.unsupported(span, "a hash of nothing"));
-            }
-            let polynomial = hash.args.get(1).and_then(object_of).map(|id| &self.program[id]);
-            let result = match (algorithm.as_str(), polynomial) {
-                ("CUSTOM", Some(polynomial)) => {
-                    let crc = self.crc_of(polynomial)?;
-                    self.crc(crc, data, span)
-                }
-                ("CRC8", _) => self.crc(CRC8, data, span),
-                ("CRC64", _) => self.crc(CRC64, data, span),
-                ("XOR8", _) => self.xor_of_words(8, data, span),
-                ("XOR32", _) => self.xor_of_words(32, data, span),
-                _ => return Err(self.unsupported(hash.span, format!("the hash algorithm {algorithm}"))),
-            };
-            return Ok(Some(Value::Scalar(self.cast(result, Type::Bits(width), span)?)));
-        };
-        let slot = self.temp(Type::Bits(width), span);
-        args.args.push(ExternArg::Out(slot));
-        args.args.push(ExternArg::In(Expr::constant(0u32, Type::Bits(width), span)));
-        args.list(self, 0)?;
-        let all = BigUint::from(1u32) << width;
-        args.args.push(ExternArg::In(Expr::constant(all, Type::Bits(width + 1), span)));
-        args.finish(self, ExternFn::Hash(algorithm), span)?;
-        Ok(Some(place(slot)))
-    }
-
     fn any_number(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
         let span = call.span;
         let ty = self.program[object].type_args.first().and_then(|ty| self.scalar_type(ty)).ok_or(Reported)?;
@@ -644,100 +476,10 @@ impl Lowering<'_> {
         let replaced = binary(BinaryOp::LogicalAnd, zero, ones, Type::Bool, span);
         Ok(Some(Value::Scalar(mux(replaced, Expr::constant(0xffffu32, word, span), sum, span))))
     }
-
-    fn parser_counter(&mut self, object: hir::ObjectId, name: &str, call: &hir::Call) -> Result<Option<Value>> {
-        let span = call.span;
-        let counter = self.state_of(object, COUNTER, span);
-        let now = self.slot_expr(counter, span);
-        let args = Arguments::new(self, call)?;
-        let value = match name {
-            "is_zero" => return Ok(Some(Value::Scalar(self.is(counter, 0, span)))),
-            "is_negative" => {
-                let least = Expr::constant(1u32 << 15, COUNTER, span);
-                return Ok(Some(Value::Scalar(binary(BinaryOp::Ge, now, least, Type::Bool, span))));
-            }
-            "increment" | "decrement" => {
-                let by = self.scalar(args.at(0)?)?;
-                let by = self.cast(by, COUNTER, span)?;
-                let op = if name == "increment" { BinaryOp::Add } else { BinaryOp::Sub };
-                binary(op, now, by, COUNTER, span)
-            }
-            "set" if call.args.len() == 1 => {
-                let value = self.scalar(args.at(0)?)?;
-                let bits = self.cast(value.clone(), Type::Bits(value.ty.width()), span)?;
-                self.cast(bits, COUNTER, span)?
-            }
-            "set" => {
-                let field = self.scalar(args.at(0)?)?;
-                let field = self.cast(field, Type::Bits(8), span)?;
-                let [most, rotate, mask, add] = [1, 2, 3, 4].map(|at| {
-                    let number = args.at(at).and_then(|e| self.constant(e))?;
-                    number.to_u32().ok_or(Reported)
-                });
-                let (most, rotate, mask, add) = (most?, rotate? % 8, mask?, add?);
-                if let Some(error) = self.program.errors.iter().position(|e| e == "CounterRange") {
-                    let fits = binary(
-                        BinaryOp::Le,
-                        field.clone(),
-                        Expr::constant(most, Type::Bits(8), span),
-                        Type::Bool,
-                        span,
-                    );
-                    self.emit(StmtKind::Verify(fits, Expr::constant(error, Type::Bits(16), span)), span);
-                }
-                let rotated = if rotate == 0 {
-                    field
-                } else {
-                    let high = slice(field.clone(), rotate - 1, span);
-                    let kind = ExprKind::Slice { arg: Box::new(field), hi: 7, lo: rotate };
-                    let low = Expr { kind, ty: Type::Bits(8 - rotate), span };
-                    binary(BinaryOp::Concat, high, low, Type::Bits(8), span)
-                };
-                // Tofino's mask is a number of bits less one.
-                let mask = if self.is_tofino2() { mask } else { (2u32 << mask.min(7)) - 1 };
-                let masked =
-                    binary(BinaryOp::And, rotated, Expr::constant(mask, Type::Bits(8), span), Type::Bits(8), span);
-                let wide = self.cast(masked, COUNTER, span)?;
-                binary(BinaryOp::Add, wide, Expr::constant(add, COUNTER, span), COUNTER, span)
-            }
-            _ => return Err(self.unsupported(span, format!("the method `{name}`"))),
-        };
-        self.emit(StmtKind::Assign(counter, value), span);
-        Ok(None)
-    }
-
-    /// `factor * x` is exact. Other functions are refused: the device approximates them.
-    fn math_unit(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
-        let span = call.span;
-        let unit = &self.program[object];
-        let numbers: Vec<_> = unit.args.iter().skip(1).collect();
-        let multiplies = unit.args.first().and_then(|e| self.member_name(e)) == Some("MUL");
-        if !multiplies || numbers.is_empty() {
-            return Err(self.unsupported(unit.span, "a math unit that does not multiply"));
-        }
-        let factor = self.constant(numbers[0])?;
-        let divisor = numbers.get(1).map(|e| self.constant(e)).transpose()?.unwrap_or(1u32.into());
-        let args = Arguments::new(self, call)?;
-        let x = self.scalar(args.at(0)?)?;
-        let (ty, wide) = (x.ty, Type::Bits(x.ty.width() + 32));
-        if factor.bits() > 32 || divisor == BigUint::ZERO || !matches!(ty, Type::Bits(_)) {
-            return Err(self.unsupported(unit.span, "this factor"));
-        }
-        let x = self.cast(x, wide, span)?;
-        let mut product = binary(BinaryOp::Mul, x, Expr::constant(factor, wide, span), wide, span);
-        if divisor != 1u32.into() {
-            if divisor.count_ones() != 1 {
-                return Err(self.unsupported(unit.span, "a divisor that is no power of two"));
-            }
-            let by = Expr::constant(divisor.bits() - 1, wide, span);
-            product = binary(BinaryOp::Shr, product, by, wide, span);
-        }
-        Ok(Some(Value::Scalar(self.cast(product, ty, span)?)))
-    }
 }
 
 /// The object that an argument is.
-fn object_of(e: &hir::Expr) -> Option<hir::ObjectId> {
+pub(super) fn object_of(e: &hir::Expr) -> Option<hir::ObjectId> {
     match e.kind {
         hir::ExprKind::Object(id) => Some(id),
         _ => None,

@@ -18,9 +18,14 @@
 mod copies;
 mod externs;
 mod hash;
+mod logs;
+mod math_unit;
+mod parser_counter;
 mod prefix;
+mod registers;
 pub(crate) mod request;
 mod single_pass;
+mod symmetric;
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -367,7 +372,8 @@ impl Lowering<'_> {
             };
             let passes = [(0, &pipe.parsers[0], &ingress), (1, &pipe.parsers[1], &egress)];
             for (phase, parser, prefixes) in passes.into_iter().take(if slots.single { 1 } else { 2 }) {
-                let starts = product.add(self, parser, prefixes)?;
+                let skipped = if phase == 1 && !self.reads_prefix(parser) { prefixes[0].width() } else { 0 };
+                let starts = product.add(self, parser, prefixes, skipped)?;
                 let setup = self.nested(|this| {
                     this.before_parsing(phase == 0, pipe, span);
                     Ok(())
@@ -658,7 +664,8 @@ impl Lowering<'_> {
     /// An error as a bit of `parser_err`.
     fn error_flags(&self, error: Expr, span: Span) -> Expr {
         let flags = |n: u32| Expr::constant(n, Type::Bits(16), span);
-        let known = [("NoError", 0), ("PacketTooShort", 2), ("CounterRange", 4), ("StackOutOfBounds", 0x40)];
+        // A header that is cut off is a partial one, and extracted from beyond the packet.
+        let known = [("NoError", 0), ("PacketTooShort", 0x22), ("CounterRange", 4), ("StackOutOfBounds", 0x40)];
         let mut value = flags(1);
         for (name, bits) in known {
             if let Some(at) = self.program.errors.iter().position(|e| e == name) {

@@ -88,18 +88,19 @@ impl Product {
         Product { states, rejected }
     }
 
-    /// Adds a parser; returns its start for each prefix.
+    /// Adds a parser that begins at a bit of each prefix; returns its starts.
     pub(super) fn add(
         &mut self,
         lowering: &mut Lowering<'_>,
         parser: &Parser,
         prefixes: &[Rc<Prefix>],
+        from: u32,
     ) -> Result<Vec<Target>> {
         let mut known: HashMap<(StateId, Position), StateId> = HashMap::new();
         let mut todo = Vec::new();
         let mut starts = Vec::new();
         for (number, prefix) in prefixes.iter().enumerate() {
-            let position = (prefix.width > 0).then_some((number, 0));
+            let position = (prefix.width > from).then_some((number, from));
             starts.push(Target::State(self.state(parser, parser.start, position, &mut known, &mut todo)));
         }
         while let Some((from, position, id)) = todo.pop() {

@@ -3,7 +3,7 @@
 //! The IR takes such requests before it deparses. A `Mirror` or `Resubmit` object's `emit` assigns slots; the statements that
 //! do so run at the end of ingress and egress, with what they need, and a deparser keeps the rest.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hopwright_ir::{Block, ExternFn, SlotId, SlotKind, Stmt, StmtKind, Type, walk};
 use hopwright_sema::hir;
@@ -30,6 +30,8 @@ pub(crate) struct Requests {
     pub(super) port_metadata: Option<(hopwright_ir::ExternId, SlotId)>,
     /// Members that `invalidate` makes the drop port.
     pub(super) ports: SlotSet,
+    /// The hidden registers of logs, by their registers.
+    pub(super) logs: HashMap<hir::ObjectId, hopwright_ir::ExternId>,
     /// Whether a deparser is being lowered.
     pub(super) deparsing: bool,
 }
@@ -47,6 +49,7 @@ impl Requests {
             resubmits: Vec::new(),
             port_metadata: None,
             ports: HashSet::new(),
+            logs: HashMap::new(),
             deparsing: false,
         }
     }

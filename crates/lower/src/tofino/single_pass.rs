@@ -13,8 +13,26 @@ use crate::Lowering;
 impl Lowering<'_> {
     /// Whether packets are the same after egress of this pipe.
     pub(super) fn egress_does_nothing(&self, pipe: &Pipe, prefix_bits: u32) -> bool {
+        let prefix_bits = if self.reads_prefix(&pipe.parsers[1]) { prefix_bits } else { 0 };
         let Some(extracted) = self.extracts_prefix_only(&pipe.parsers[1], prefix_bits) else { return false };
         without_effect(&pipe.egress, &|_| false) && without_effect(&pipe.egress_deparser, &|h| !extracted.contains(&h))
+    }
+
+    /// Whether an egress parser has to do with the intrinsic metadata in front of the packet. Others begin behind it.
+    pub(super) fn reads_prefix(&self, parser: &Parser) -> bool {
+        let mut found = false;
+        for state in &parser.states {
+            walk::stmts(&state.body, &mut |stmt| {
+                found |= match &stmt.kind {
+                    StmtKind::Extract { header, .. } => {
+                        self.headers[header.index()].type_name == "egress_intrinsic_metadata_t"
+                    }
+                    StmtKind::Advance { .. } => true,
+                    _ => false,
+                };
+            });
+        }
+        found
     }
 
     /// The headers that a parser makes valid, if it takes no bit of the packet and has no choice.

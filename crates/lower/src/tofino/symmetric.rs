@@ -1,0 +1,115 @@
+//! `@symmetric("a", "b")` on `Hash` objects: the hash is the same when the values of the two fields are exchanged.
+//!
+//! Both fields are hashed in the place of the one that comes later in the data: it holds their exclusive or, and the other's place zeros. This
+//! is the function that p4c's Tofino backend configures for the device, and not the CRC of the data. As there, only CRCs can be symmetric,
+//! both names must be fields of the data, and have the same width.
+
+use hopwright_ir::{BinaryOp, Expr, Type};
+use hopwright_sema::hir;
+
+use crate::value::binary;
+use crate::{Lowering, Result};
+
+impl Lowering<'_> {
+    /// Makes the data of a hash symmetric, as the annotations of its object say. `fields` are the scalars of `data`.
+    pub(super) fn make_symmetric(
+        &mut self,
+        hash: &hir::Object,
+        is_crc: bool,
+        data: &hir::Expr,
+        fields: &mut [Expr],
+    ) -> Result<()> {
+        let mut names = Vec::new();
+        let mut used = Vec::new();
+        for annotation in hash.annotations.iter().filter(|a| a.name == "symmetric") {
+            let span = annotation.span;
+            let [hir::AnnotationArg::String(first), hir::AnnotationArg::String(second)] = annotation.args.as_slice()
+            else {
+                return Err(self.refuse(span, "E0310", "`@symmetric` takes the names of two fields".into()));
+            };
+            if !is_crc {
+                return Err(self.refuse(span, "E0310", "only a CRC can be symmetric".into()));
+            }
+            if names.is_empty() {
+                self.field_names(data, &mut names);
+            }
+            let mut at = [0, 0];
+            for (at, name) in at.iter_mut().zip([first, second]) {
+                let found = names.iter().position(|known| known == name).filter(|_| names.len() == fields.len());
+                let Some(found) = found else {
+                    let message = format!("`{name}` is no field of the data of this hash");
+                    return Err(self.refuse(span, "E0310", message));
+                };
+                if used.contains(&found) {
+                    let message = format!("`{name}` is symmetric to another field already");
+                    return Err(self.refuse(span, "E0310", message));
+                }
+                used.push(found);
+                *at = found;
+            }
+            let [early, late] = if at[0] < at[1] { at } else { [at[1], at[0]] };
+            let width = fields[early].ty.width();
+            if width != fields[late].ty.width() {
+                return Err(self.refuse(span, "E0310", "symmetric fields have the same width".into()));
+            }
+            let ty = Type::Bits(width);
+            let zeros = Expr::constant(0u32, ty, data.span);
+            let a = std::mem::replace(&mut fields[early], zeros);
+            let (a, b) = (self.cast(a, ty, data.span)?, self.cast(fields[late].clone(), ty, data.span)?);
+            fields[late] = binary(BinaryOp::Xor, a, b, ty, data.span);
+        }
+        Ok(())
+    }
+
+    /// The names of the scalars of an expression as the program writes them; empty for those without one.
+    fn field_names(&self, e: &hir::Expr, out: &mut Vec<String>) {
+        match &e.kind {
+            hir::ExprKind::Aggregate { members, .. } => members.iter().for_each(|m| self.field_names(m, out)),
+            _ => self.names_within(self.written_name(e), &e.ty, out),
+        }
+    }
+
+    fn names_within(&self, name: String, ty: &hir::Type, out: &mut Vec<String>) {
+        match ty {
+            hir::Type::Struct(id) | hir::Type::Header(id) => {
+                for field in &self.program[*id].fields {
+                    let inner = if name.is_empty() { String::new() } else { format!("{name}.{}", field.name) };
+                    self.names_within(inner, &field.ty, out);
+                }
+            }
+            hir::Type::Tuple(types) => types.iter().for_each(|ty| self.names_within(String::new(), ty, out)),
+            hir::Type::Stack(element, n) => {
+                for i in 0..*n {
+                    let inner = if name.is_empty() { String::new() } else { format!("{name}[{i}]") };
+                    self.names_within(inner, element, out);
+                }
+            }
+            _ => out.push(name),
+        }
+    }
+
+    /// `hdr.ipv4.src` of an expression that is written like this; otherwise empty.
+    fn written_name(&self, e: &hir::Expr) -> String {
+        let name = match &e.kind {
+            hir::ExprKind::Var(var) => Some(self.program[*var].name.clone()),
+            hir::ExprKind::Field(base, at) => {
+                let name = self.written_name(base);
+                let field = match &base.ty {
+                    hir::Type::Struct(id) | hir::Type::Header(id) | hir::Type::Union(id) => {
+                        self.program[*id].fields.get(*at).map(|f| f.name.as_str())
+                    }
+                    _ => None,
+                };
+                field.filter(|_| !name.is_empty()).map(|field| format!("{name}.{field}"))
+            }
+            hir::ExprKind::Index(base, index) => match &index.kind {
+                hir::ExprKind::Int(index) => {
+                    Some(self.written_name(base)).filter(|n| !n.is_empty()).map(|n| format!("{n}[{index}]"))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        name.unwrap_or_default()
+    }
+}
