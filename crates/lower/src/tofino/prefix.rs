@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use hopwright_ir::{
-    BinaryOp, Block, Expr, ExprKind, KeySet, Parser, SelectCase, SlotId, State, StateId, StmtKind, Target, Transition,
-    Type, walk,
+    BinaryOp, Block, Expr, ExprKind, HeaderId, KeySet, Parser, SelectCase, SlotId, State, StateId, StmtKind, Target,
+    Transition, Type, walk,
 };
 use hopwright_source::Span;
 use num_traits::ToPrimitive;
@@ -170,22 +170,16 @@ impl Lowering<'_> {
                 let span = stmt.span;
                 match &stmt.kind {
                     StmtKind::Extract { header, varbit_bits: None } => {
-                        let header = *header;
-                        let fields: Vec<(SlotId, u32)> =
-                            this.headers[header.index()].fields.iter().map(|f| (f.slot, f.offset_bits)).collect();
-                        let width = this.headers[header.index()].fixed_bits;
-                        // The rest must be there before the header becomes valid.
-                        if width > left {
-                            let total_bits = width - left;
-                            this.emit(StmtKind::Lookahead { total_bits, parts: Vec::new() }, span);
-                        }
-                        this.emit(StmtKind::SetValid(header), span);
-                        this.take(prefix, at, width, &fields, span);
-                        if width > left {
-                            let bits = Expr::constant(width - left, Type::Bits(32), span);
-                            this.emit(StmtKind::Advance { bits, bound: Some(width - left) }, span);
-                        }
-                        at += width.min(left);
+                        this.extract_behind(prefix, at, *header, span);
+                        at += this.headers[header.index()].fixed_bits.min(left);
+                    }
+                    StmtKind::ExtractNext { stack, varbit_bits: None } => {
+                        let (elements, next) = {
+                            let stack = &this.stacks[stack.index()];
+                            (stack.elements.clone(), stack.next_index)
+                        };
+                        this.next_behind(prefix, at, &elements, next, span)?;
+                        at += this.headers[elements[0].index()].fixed_bits.min(left);
                     }
                     StmtKind::Lookahead { total_bits, parts } => this.take(prefix, at, *total_bits, parts, span),
                     StmtKind::Advance { bits, .. } => match bits.as_const().and_then(|b| b.to_u32()) {
@@ -223,6 +217,48 @@ impl Lowering<'_> {
             Ok(())
         })?;
         if refused { Err(crate::Reported) } else { Ok((block, at)) }
+    }
+
+    /// Extracts a header that begins in a prefix.
+    fn extract_behind(&mut self, prefix: &Prefix, at: u32, header: HeaderId, span: Span) {
+        let model = &self.headers[header.index()];
+        let fields: Vec<(SlotId, u32)> = model.fields.iter().map(|f| (f.slot, f.offset_bits)).collect();
+        let (width, left) = (model.fixed_bits, prefix.width - at);
+        // The rest must be there before the header becomes valid.
+        if width > left {
+            self.emit(StmtKind::Lookahead { total_bits: width - left, parts: Vec::new() }, span);
+        }
+        self.emit(StmtKind::SetValid(header), span);
+        self.take(prefix, at, width, &fields, span);
+        if width > left {
+            let bits = Expr::constant(width - left, Type::Bits(32), span);
+            self.emit(StmtKind::Advance { bits, bound: Some(width - left) }, span);
+        }
+    }
+
+    /// Extracts the next element of a stack, which begins in a prefix.
+    fn next_behind(&mut self, prefix: &Prefix, at: u32, elements: &[HeaderId], next: SlotId, span: Span) -> Result<()> {
+        let full = self.program.errors.iter().position(|e| e == "StackOutOfBounds").unwrap_or(0);
+        let mut otherwise = self.nested(|this| {
+            let error = Expr::constant(full, Type::Bits(16), span);
+            this.emit(StmtKind::Verify(Expr::boolean(false, span), error), span);
+            Ok(())
+        })?;
+        for (index, element) in elements.iter().enumerate().rev() {
+            let then = self.nested(|this| {
+                this.extract_behind(prefix, at, *element, span);
+                let after = Expr::constant(index as u32 + 1, Type::Bits(32), span);
+                this.emit(StmtKind::Assign(next, after), span);
+                Ok(())
+            })?;
+            let is = self.is(next, index as u32, span);
+            otherwise = self.nested(|this| {
+                this.branch(is, then, otherwise, span);
+                Ok(())
+            })?;
+        }
+        self.block.extend(otherwise);
+        Ok(())
     }
 
     /// Assigns parts of `total` bits, of which the prefix has the first ones.
