@@ -123,7 +123,8 @@ control PipeIngressDeparser(packet_out packet, inout headers_t hdr, in pipe_meta
     }
 }
 
-// Packets between two passes of ingress. Only egress knows how long they are.
+// Packets between two passes of ingress. Only egress knows how long they are; a Tofino counts the frame check sequence, too.
+@noWarn("target")
 control PipeEgress(inout bridge_headers_t hdr, inout no_metadata_t md, in egress_intrinsic_metadata_t eg_intr_md) {
     apply {
         hdr.bridge.length = eg_intr_md.pkt_length - BRIDGE_BYTES;

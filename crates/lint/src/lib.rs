@@ -7,6 +7,7 @@
 mod flow;
 mod known;
 mod suppress;
+mod targets;
 mod usage;
 mod visit;
 
@@ -22,6 +23,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
     usage::lint(syntax, program, &mut found);
     known::lint(program, &mut found);
     flow::lint(program, &mut found);
+    targets::lint(program, &mut found);
     found.sort_by_key(|d| d.span());
     let mut diagnostics = Diagnostics::new();
     for d in found {
@@ -31,7 +33,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
 }
 
 /// Warnings and the names, beside their codes, that `@noWarn`, `--deny` and `--allow` accept. They include p4c's names.
-pub const NAMES: [(&str, &[&str]); 22] = [
+pub const NAMES: [(&str, &[&str]); 26] = [
     ("W0001", &["shadow"]),
     ("W0002", &["overflow"]),
     ("W0003", &["deprecated"]),
@@ -54,6 +56,10 @@ pub const NAMES: [(&str, &[&str]); 22] = [
     ("W0029", &["missing", "parser-transition"]),
     ("W0030", &["duplicate"]),
     ("W0031", &["unused"]),
+    ("W0032", &["target", "invalid_header"]),
+    ("W0033", &["target", "uninitialized_use", "uninitialized"]),
+    ("W0034", &["target"]),
+    ("W0035", &["target"]),
 ];
 
 /// Whether `what` denotes the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.

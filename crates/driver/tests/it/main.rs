@@ -3,4 +3,5 @@
 mod accepted;
 mod architecture_files;
 mod first_hour;
+mod targets;
 mod warnings;

@@ -69,8 +69,59 @@ mod tests {
             .collect()
     }
 
+    /// A whole program around an example for Tofino.
+    fn tofino_program(inside: &str) -> String {
+        format!(
+            "#include <core.p4>
+            #include <tna.p4>
+            header example_t {{ bit<8> a; bit<8> b; }}
+            struct headers_t {{ example_t data; example_t more; }}
+            struct metadata_t {{ bit<8> x; }}
+            struct none_t {{ }}
+            parser ExampleParser(packet_in packet, out headers_t hdr, out metadata_t meta,
+                                 out ingress_intrinsic_metadata_t intrinsic) {{
+                state start {{
+                    packet.extract(intrinsic);
+                    packet.advance(PORT_METADATA_SIZE);
+                    packet.extract(hdr.data);
+                    transition accept;
+                }}
+            }}
+            control Example(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic,
+                            in ingress_intrinsic_metadata_from_parser_t from_parser,
+                            inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+                            inout ingress_intrinsic_metadata_for_tm_t for_tm) {{
+                {inside}
+            }}
+            control ExampleDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+                                    in ingress_intrinsic_metadata_for_deparser_t for_deparser) {{
+                apply {{ packet.emit(hdr); }}
+            }}
+            parser NoParser(packet_in packet, out none_t hdr, out none_t meta, out egress_intrinsic_metadata_t intrinsic) {{
+                state start {{
+                    packet.extract(intrinsic);
+                    transition accept;
+                }}
+            }}
+            control NoEgress(inout none_t hdr, inout none_t meta, in egress_intrinsic_metadata_t intrinsic,
+                             in egress_intrinsic_metadata_from_parser_t from_parser,
+                             inout egress_intrinsic_metadata_for_deparser_t for_deparser,
+                             inout egress_intrinsic_metadata_for_output_port_t for_port) {{ apply {{ }} }}
+            control NoDeparser(packet_out packet, inout none_t hdr, in none_t meta,
+                               in egress_intrinsic_metadata_for_deparser_t for_deparser) {{ apply {{ }} }}
+            Pipeline(ExampleParser(), Example(), ExampleDeparser(), NoParser(), NoEgress(), NoDeparser()) pipe;
+            Switch(pipe) main;
+            "
+        )
+    }
+
     /// A whole program around an example.
     fn program(place: &str, example: &str) -> String {
+        match place {
+            "tna" => return tofino_program(&format!("apply {{\n{example}\n}}")),
+            "tna-declarations" => return tofino_program(example),
+            _ => {}
+        }
         let (outside, inside) = match place {
             "apply" => ("", format!("apply {{\n{example}\n}}")),
             "apply-declarations" => ("", example.to_string()),
