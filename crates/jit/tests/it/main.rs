@@ -5,4 +5,5 @@ mod expressions;
 mod externs;
 mod harness;
 mod headers;
+mod kept_fields;
 mod trace_passes;

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::harness::*;
 use hopwright_ir::interp::Interp;
+use hopwright_ir::{Block, Expr, SlotId, StmtKind, walk};
 use hopwright_rtl::hir::Op;
 use hopwright_rtl::{Capability, Target, compile as to_hardware};
 use hopwright_stf::script::Command;
@@ -111,6 +112,46 @@ fn the_documentation_says_how_many_run_as_hardware() {
     let said: usize = said.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
     println!("{compiled} of {count} packet tests run as hardware");
     assert!(compiled >= said, "only {compiled} of {count} packet tests run as hardware, not {said}");
+}
+
+/// Makes headers valid as Tofino programs do: their fields keep what they have.
+fn keep_fields(block: &mut Block, validity: &[SlotId]) {
+    for stmt in block {
+        if let StmtKind::SetValid(header) = stmt.kind {
+            stmt.kind = StmtKind::Assign(validity[header.index()], Expr::boolean(true, stmt.span));
+        }
+        walk::blocks_mut(stmt).into_iter().for_each(|inner| keep_fields(inner, validity));
+    }
+}
+
+#[test]
+fn headers_whose_validity_is_assigned_keep_their_fields() {
+    let mut different = 0;
+    for name in ["header_validity", "validity_changes", "emit", "stack_control"] {
+        let program = root().join("tests/stf").join(name).with_extension("p4");
+        let plain = compile(&program);
+        let mut pipeline = (*plain).clone();
+        let validity: Vec<SlotId> = pipeline.headers.iter().map(|header| header.valid).collect();
+        walk::all_blocks_mut(&mut pipeline).for_each(|block| keep_fields(block, &validity));
+        let pipeline = std::sync::Arc::new(pipeline);
+        let mut hardware = match Hardware::new(&pipeline) {
+            Ok(hardware) => hardware,
+            Err(refusals) => panic!("{name} is refused: {} faults", refusals.len()),
+        };
+        let (mut interp, mut before) = (interpreter(&pipeline), interpreter(&plain));
+        let script = std::fs::read_to_string(program.with_extension("stf")).unwrap();
+        let script = hopwright_stf::parse(name, &script).unwrap();
+        hopwright_stf::configure(&script, &mut interp).unwrap();
+        hopwright_stf::configure(&script, &mut before).unwrap();
+        hopwright_stf::configure(&script, &mut hardware).unwrap();
+        for (_, command) in &script.commands {
+            let Command::Packet { port, bytes } = command else { continue };
+            let expected = interp.process(bytes, *port, 0);
+            assert_eq!(expected, hardware.run(bytes, *port, 0), "{name}");
+            different += usize::from(expected != before.process(bytes, *port, 0));
+        }
+    }
+    assert!(different > 0, "zeros would do");
 }
 
 #[test]
