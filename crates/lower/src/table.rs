@@ -73,6 +73,7 @@ impl Lowering<'_> {
         let (keys, computed_keys) = self.keys(table)?;
         self.tables[ir_id.index()].keys = keys;
         self.properties(table, ir_id)?;
+        self.symmetric_selector(table, ir_id)?;
 
         let pending = matches!(self.exit, Exit::Leave(_)) || self.frames.iter().any(|f| !f.copy_outs.is_empty());
         let functions = table.actions.iter().map(|a| a.action.function).chain([table.default_action.function]);

@@ -207,7 +207,7 @@ impl Lowering<'_> {
                 let Some(index) = call.args.first().and_then(|a| a.value.as_ref()) else {
                     return Some(Err(self.unsupported(call.span, "a register action without an index")));
                 };
-                let index = self.scalar(index).map(|index| self.freeze(index));
+                let index = self.cell_index(index).map(|index| self.freeze(index));
                 index.and_then(|index| self.register_action(object, call, index, 1))
             }
             ("RegisterAction", "execute_log" | "push" | "pop" | "enqueue" | "dequeue") => {
@@ -225,7 +225,7 @@ impl Lowering<'_> {
             ("DirectCounter", "count") => self.count_directly(object, call),
             ("Lpf" | "Wred", "execute") => {
                 let index = call.args.get(1).and_then(|a| a.value.as_ref()).ok_or(Reported);
-                index.and_then(|index| self.scalar(index)).and_then(|index| self.filter(object, call, index))
+                index.and_then(|index| self.cell_index(index)).and_then(|index| self.filter(object, call, index))
             }
             ("DirectLpf" | "DirectWred", "execute") => {
                 self.entry_index(object, call.span).and_then(|index| self.filter(object, call, index))
@@ -246,6 +246,16 @@ impl Lowering<'_> {
                 Err(self.unsupported(call.span, what))
             }
         })
+    }
+
+    /// The index of a cell, which the declarations let be of any type.
+    fn cell_index(&mut self, e: &hir::Expr) -> Result<Expr> {
+        let index = self.scalar(e)?;
+        if matches!(index.ty, Type::Bits(_)) {
+            return Ok(index);
+        }
+        let name = self.type_name(&e.ty);
+        Err(self.refuse(e.span, "E0300", format!("a number is wanted here, not a `{name}`")))
     }
 
     fn is_named(&self, object: hir::ObjectId) -> bool {

@@ -89,7 +89,7 @@ impl Lowering<'_> {
         let value = self.value(data)?;
         let mut fields = Vec::new();
         self.flatten(&value, data.span, &mut fields)?;
-        self.make_symmetric(hash, function.is_crc(), data, &mut fields)?;
+        self.symmetric_data(hash, data, &mut fields)?;
         if fields.iter().all(|field| field.ty.width() == 0) {
             return Err(self.unsupported(span, "a hash of nothing"));
         }

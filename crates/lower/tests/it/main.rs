@@ -4,3 +4,4 @@ mod lower;
 mod lower_parser;
 mod match_kinds;
 mod programs;
+mod tofino;

@@ -1,0 +1,107 @@
+//! What objects of Tofino programs are refused, and with which message.
+
+use crate::programs::compile;
+
+/// A program with these objects in its ingress control, and statements.
+fn program(objects: &str, apply: &str) -> String {
+    format!(
+        "#include <core.p4>
+#include <t2na.p4>
+header h_t {{ bit<32> a; bit<32> b; bit<16> c; bit<8> d; }}
+struct headers_t {{ h_t h; }}
+struct meta_t {{ bit<32> m; }}
+struct none_t {{ }}
+parser P(packet_in p, out headers_t hdr, out meta_t meta, out ingress_intrinsic_metadata_t i) {{
+    state start {{ p.extract(i); p.advance(PORT_METADATA_SIZE); p.extract(hdr.h); transition accept; }}
+}}
+control I(inout headers_t hdr, inout meta_t meta, in ingress_intrinsic_metadata_t i,
+          in ingress_intrinsic_metadata_from_parser_t f, inout ingress_intrinsic_metadata_for_deparser_t d,
+          inout ingress_intrinsic_metadata_for_tm_t t) {{ {objects} apply {{ {apply} }} }}
+control D(packet_out p, inout headers_t hdr, in meta_t meta, in ingress_intrinsic_metadata_for_deparser_t d) {{
+    apply {{ p.emit(hdr); }}
+}}
+parser EP(packet_in p, out none_t hdr, out none_t meta, out egress_intrinsic_metadata_t e) {{
+    state start {{ p.extract(e); transition accept; }}
+}}
+control E(inout none_t hdr, inout none_t meta, in egress_intrinsic_metadata_t e,
+          in egress_intrinsic_metadata_from_parser_t f, inout egress_intrinsic_metadata_for_deparser_t d,
+          inout egress_intrinsic_metadata_for_output_port_t o) {{ apply {{ }} }}
+control ED(packet_out p, inout none_t hdr, in none_t meta, in egress_intrinsic_metadata_for_deparser_t d) {{ apply {{ }} }}
+Pipeline(P(), I(), D(), EP(), E(), ED()) pipe;
+Switch(pipe) main;
+"
+    )
+}
+
+/// The first error's code, message and marked text.
+fn error(objects: &str, apply: &str) -> String {
+    let compiled = compile(&program(objects, apply), true);
+    let error = compiled.diagnostics.iter().find(|d| d.code.starts_with('E')).expect("an error");
+    let marked = error.span().map_or("", |span| compiled.sources.snippet(span));
+    format!("{} {}: {marked}", error.code, error.message)
+}
+
+fn compiles(objects: &str, apply: &str) {
+    let compiled = compile(&program(objects, apply), true);
+    assert!(compiled.pipeline.is_some(), "{}", compiled.report(false));
+}
+
+#[test]
+fn symmetric_hashes_that_cannot_be() {
+    let hash = |annotations: &str, algorithm: &str| {
+        let object = format!("{annotations} Hash<bit<16>>(HashAlgorithm_t.{algorithm}) h;");
+        error(&object, "hdr.h.c = h.get({ hdr.h.a, hdr.h.b, hdr.h.c });")
+    };
+    let fields = "@symmetric(\"hdr.h.a\", \"hdr.h.b\")";
+    assert_eq!(hash(fields, "XOR16"), format!("E0310 only a CRC can be symmetric: {fields}"));
+    let one = "@symmetric(\"hdr.h.a\")";
+    assert_eq!(hash(one, "CRC16"), format!("E0310 `@symmetric` takes the names of two fields: {one}"));
+    let other = "@symmetric(\"hdr.h.a\", \"hdr.h.d\")";
+    assert_eq!(hash(other, "CRC16"), format!("E0310 `hdr.h.d` is no field of the data of this hash: {other}"));
+    let itself = "@symmetric(\"hdr.h.a\", \"hdr.h.a\")";
+    assert_eq!(hash(itself, "CRC16"), format!("E0310 `hdr.h.a` is symmetric to another field already: {itself}"));
+    let unequal = "@symmetric(\"hdr.h.a\", \"hdr.h.c\")";
+    assert_eq!(hash(unequal, "CRC16"), format!("E0310 symmetric fields have the same width: {unequal}"));
+    compiles(&format!("{fields} Hash<bit<16>>(HashAlgorithm_t.CRC16) h;"), "hdr.h.c = h.get(hdr.h);");
+}
+
+#[test]
+fn types_that_cannot_be_left_open() {
+    let with = |register: &str, action: &str| {
+        format!("{register} r; {action}(r) a = {{ void apply(inout bit<32> v) {{ v = v + 1; }} }};")
+    };
+    compiles(&with("Register<bit<32>, _>(4)", "RegisterAction<bit<32>, _, void>"), "a.execute(0);");
+    assert!(error(&with("Register<_, bit<32>>(4)", "RegisterAction<bit<32>, bit<32>, void>"), "").starts_with("E0303"));
+    assert!(
+        error(&with("Register<void, bit<32>>(4)", "RegisterAction<bit<32>, bit<32>, void>"), "").starts_with("E0303")
+    );
+    assert!(error(&with("Register<bit<32>, _>(4)", "RegisterAction<bit<32>, _, _>"), "").starts_with("E0303"));
+    // A result of type void has no value.
+    let action = with("Register<bit<32>, _>(4)", "RegisterAction<bit<32>, _, void>");
+    assert!(error(&action, "meta.m = a.execute(0);").starts_with("E0300"));
+    // Indices are numbers, of any width.
+    compiles(&action, "a.execute(hdr.h.d); a.execute(hdr.h.c);");
+    let call = error(&action, "a.execute(hdr.h.isValid());");
+    assert_eq!(call, "E0300 a number is wanted here, not a `bool`: hdr.h.isValid()");
+    assert_eq!(
+        error("Register<bit<32>, _>(4) r;", "meta.m = r.read(true);"),
+        "E0300 a number is wanted here, not a `bool`: true"
+    );
+}
+
+#[test]
+fn units_and_logs_that_are_not_supported() {
+    let unit = |constructor: &str| {
+        let objects = format!(
+            "MathUnit<bit<32>>{constructor} u; Register<bit<32>, _>(1) r;
+            RegisterAction<bit<32>, _, bit<32>>(r) a = {{ void apply(inout bit<32> v) {{ v = u.execute(v); }} }};"
+        );
+        error(&objects, "a.execute(0);")
+    };
+    assert!(unit("(MathOp_t.MUL, 1, 0)").starts_with("E0501 this math unit is not supported yet"));
+    let table = "(true, -2, 0, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 })";
+    assert!(unit(table).starts_with("E0501 this math unit is not supported yet"));
+    let objects = "Register<bit<64>, _>(4) r; RegisterAction<bit<64>, _, tuple<bit<32>, bit<32>>>(r) a = {
+        void apply(inout bit<64> v, out tuple<bit<32>, bit<32>> o) { o = { v[31:0], v[63:32] }; } };";
+    assert!(error(objects, "a.pop();").contains("a log whose action has a result that is no scalar"));
+}
