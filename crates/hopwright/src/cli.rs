@@ -408,7 +408,7 @@ pub(crate) enum P4infoFormat {
 /// The engine of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TestEngine {
-    /// The P4-16 specification, read literally: slow, without the compiler's lowering; for v1model and PSA
+    /// The P4-16 specification, read literally: slow, without the compiler's lowering
     Reference,
     /// The reference interpreter: slow, defines what the compiled pipeline means
     Interp,

@@ -31,6 +31,11 @@ impl Bits {
         self.length = 8 * self.bytes.len();
     }
 
+    /// The number of bits.
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
     /// The bits, filled up with zeros to a whole byte.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes

@@ -95,7 +95,7 @@ impl<'a> Machine<'a> {
     /// Copies arguments to parameters. An `out` parameter has an initial value (6.8).
     fn enter(&mut self, params: &[Param], args: &[Argument<'_>]) {
         for (param, arg) in params.iter().zip(args) {
-            let value = match param.direction {
+            let value = match arg.direction {
                 Direction::Out => self.initial(&self.program[param.var].ty),
                 _ => arg.value.clone(),
             };
@@ -172,16 +172,23 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs a block of the package for the architecture (17): arguments by position, those that the block changes are
-    /// changed, also if a parser rejects.
+    /// changed, also if a parser rejects. The architecture says what `out` parameters hold at first.
     pub(crate) fn package_block(&mut self, id: InstanceId, args: &mut [Value]) -> Result<()> {
         let params = &self.program[id].params;
-        let direction = |at: usize| params.get(at).map_or(Direction::None, |p| p.direction);
-        let mut bound: Vec<Argument<'a>> = (args.iter().enumerate())
-            .map(|(at, value)| Argument { direction: direction(at), expr: None, place: None, value: value.clone() })
-            .collect();
+        let direction = |at: usize| match params.get(at).map(|p| p.direction) {
+            Some(Direction::Out | Direction::InOut) => Direction::InOut,
+            _ => Direction::In,
+        };
+        let bind = |(at, value): (usize, &Value)| Argument {
+            direction: direction(at),
+            expr: None,
+            place: None,
+            value: value.clone(),
+        };
+        let mut bound: Vec<Argument<'a>> = args.iter().enumerate().map(bind).collect();
         let result = self.instance(id, &mut bound);
         for (arg, bound) in args.iter_mut().zip(bound) {
-            if matches!(bound.direction, Direction::Out | Direction::InOut) {
+            if bound.direction == Direction::InOut {
                 *arg = bound.value;
             }
         }

@@ -42,6 +42,34 @@ impl Algorithm {
     }
 }
 
+/// A CRC by its parameters (the Rocksoft model).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crc {
+    /// From 1 to 64.
+    pub(crate) width: u32,
+    pub(crate) polynomial: u64,
+    pub(crate) initial: u64,
+    pub(crate) xor: u64,
+    /// Bytes are taken from their last bit on, and the result is reversed.
+    pub(crate) reflected: bool,
+}
+
+impl Crc {
+    pub(crate) fn of(&self, data: &[u8]) -> BigUint {
+        let mask = u64::MAX >> (64 - self.width);
+        let mut crc = self.initial & mask;
+        for byte in data {
+            let byte = if self.reflected { byte.reverse_bits() } else { *byte };
+            for bit in (0..8).rev() {
+                let out = (crc >> (self.width - 1) ^ u64::from(byte >> bit)) & 1;
+                crc = (crc << 1 ^ if out == 1 { self.polynomial } else { 0 }) & mask;
+            }
+        }
+        let crc = if self.reflected { crc.reverse_bits() >> (64 - self.width) } else { crc };
+        (crc ^ self.xor & mask).into()
+    }
+}
+
 /// A CRC whose bits are reflected: polynomial and start as well.
 fn reflected(polynomial: u32, start: u32, data: &[u8]) -> u32 {
     data.iter().fold(start, |crc, byte| {
@@ -80,6 +108,10 @@ mod tests {
         assert_eq!(check(Algorithm::Crc32), 0xcbf4_3926u32.into());
         assert_eq!(check(Algorithm::Crc16), 0xbb3du32.into());
         assert_eq!(check(Algorithm::Identity), 0x3132_3334_3536_3738u64.into());
+        let ccitt = Crc { width: 16, polynomial: 0x1021, initial: 0xffff, xor: 0, reflected: false };
+        assert_eq!(ccitt.of(b"123456789"), 0x29b1u32.into());
+        let ieee = Crc { width: 32, polynomial: 0x04c1_1db7, initial: !0, xor: !0, reflected: true };
+        assert_eq!(ieee.of(b"123456789"), 0xcbf4_3926u32.into());
         // RFC 1071, section 3.
         let example = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(Algorithm::Csum16.of(&example), (!0xddf2u16).into());

@@ -1,7 +1,7 @@
 //! Extern functions and methods, as the include files of the architectures describe them.
 
 use aes::cipher::{BlockEncrypt, KeyInit};
-use hopwright_sema::hir::{Call, Expr, ExprKind, ObjectId, Type};
+use hopwright_sema::hir::{Call, Expr, ExprKind, ObjectId, Type, TypedProgram};
 use hopwright_source::Span;
 use num_bigint::{BigInt, BigUint};
 
@@ -13,6 +13,7 @@ use crate::meter::Color;
 use crate::number;
 use crate::objects::{Cells, member_name};
 use crate::place;
+use crate::tofino::is_tofino;
 use crate::value::{self, Value};
 
 /// The `egress_spec` of packets that v1model drops.
@@ -53,11 +54,7 @@ pub(crate) const FUNCTIONS: &[&str] = &[
 impl<'a> Machine<'a> {
     /// The bits of an argument's scalars.
     fn data(&self, arg: &Argument<'_>) -> Bits {
-        let mut bits = Bits::default();
-        if let Some(e) = arg.expr {
-            value::pack(self.program, &e.ty, &arg.value, &mut bits);
-        }
-        bits
+        data_of(self.program, arg)
     }
 
     /// A member of a struct, by name.
@@ -78,6 +75,11 @@ impl<'a> Machine<'a> {
     /// A function. Its `out` and `inout` arguments have their values afterwards.
     pub(crate) fn extern_function(&mut self, name: &str, call: &'a Call, args: &mut [Argument<'a>]) -> Result<Value> {
         let span = call.span;
+        if is_tofino(self.program)
+            && let Some(result) = self.tofino_function(name, call, args)
+        {
+            return result;
+        }
         match (name, args) {
             ("static_assert", _) => return Ok(Value::Bool(true)),
             ("verify", [condition, error]) => {
@@ -251,7 +253,12 @@ impl<'a> Machine<'a> {
         call: &'a Call,
         args: &mut [Argument<'a>],
     ) -> Result<Value> {
-        let (at, bytes, now_us) = (object.0 as usize, self.packet.bytes.len() as u64, self.now_us);
+        if is_tofino(self.program)
+            && let Some(result) = self.tofino_method(object, name, call, args)
+        {
+            return result;
+        }
+        let (at, bytes, now_us) = (object.0 as usize, self.packet.length(), self.now_us);
         let data =
             |this: &Self, at: usize, args: &[Argument<'_>]| args.get(at).map(|a| this.data(a)).unwrap_or_default();
         let type_name = self.program[object].type_name.as_str();
@@ -380,8 +387,17 @@ impl<'a> Machine<'a> {
     }
 }
 
+/// The bits of an argument's scalars.
+pub(crate) fn data_of(program: &TypedProgram, arg: &Argument<'_>) -> Bits {
+    let mut bits = Bits::default();
+    if let Some(e) = arg.expr {
+        value::pack(program, &e.ty, &arg.value, &mut bits);
+    }
+    bits
+}
+
 /// Gives an `out` or `inout` argument a number, in its type.
-fn give(arg: &mut Argument<'_>, number: impl Into<BigInt>) {
+pub(crate) fn give(arg: &mut Argument<'_>, number: impl Into<BigInt>) {
     if let Some(e) = arg.expr {
         arg.value = Value::Number(number::fit(number.into(), &e.ty));
     }

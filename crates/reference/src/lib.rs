@@ -3,7 +3,7 @@
 //! The other engines share a front end that lowers the typed program to the pipeline IR, and its mistakes are mistakes of all
 //! of them. This one shares nothing with it. It is written from the text of P4-16 v1.2.5, whose sections the comments
 //! name, and from the documents of the architectures; short and obvious code matters, speed does not. Where the language
-//! leaves a choice, it follows `docs/v1model.md` and `docs/psa.md`.
+//! leaves a choice, it follows `docs/v1model.md`, `docs/psa.md` and `docs/tofino.md`.
 //!
 //! [`Reference::new`] takes a program or says what it does not support, [`Reference::process`] takes a packet, and the other
 //! methods are the control plane's.
@@ -25,6 +25,8 @@ mod state;
 mod statement;
 mod support;
 mod table;
+mod tofino;
+mod tofino_externs;
 mod v1model;
 mod value;
 
@@ -99,6 +101,7 @@ impl Reference {
         // Nested expressions are evaluated by recursion.
         stack::with_room(|| match self.program.architecture().map(|a| a.name) {
             Some("psa") => psa::process(self, port, bytes, now_us),
+            Some("tna" | "t2na") => tofino::process(self, port, bytes, now_us),
             _ => v1model::process(self, port, bytes, now_us),
         })
     }

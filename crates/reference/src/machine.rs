@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use hopwright_sema::hir::{BinaryOp, Expr, ExprKind, ObjectId, Type, TypedProgram, UnaryOp, VarId};
+use hopwright_sema::hir::{BinaryOp, Expr, ExprKind, ObjectId, TableId, Type, TypedProgram, UnaryOp, VarId};
 use hopwright_source::Span;
 use num_bigint::BigInt;
 
@@ -54,8 +54,10 @@ pub(crate) enum Flow {
 /// A packet in a pass through the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// As it was received by the pass.
+    /// As it was received by the pass, behind what the architecture puts in front of it.
     pub(crate) bytes: Rc<[u8]>,
+    /// How many bytes the architecture puts there.
+    pub(crate) prefix: usize,
     /// `nextBitIndex` (13.8).
     pub(crate) at: usize,
     /// What the deparser has emitted (16.1).
@@ -70,12 +72,25 @@ pub(crate) struct Packet {
 
 impl Packet {
     pub(crate) fn new(bytes: Rc<[u8]>) -> Packet {
-        Packet { bytes, at: 0, out: Bits::default(), steps: 0, sums: BTreeMap::new(), requests: Requests::default() }
+        Packet {
+            bytes,
+            prefix: 0,
+            at: 0,
+            out: Bits::default(),
+            steps: 0,
+            sums: BTreeMap::new(),
+            requests: Requests::default(),
+        }
     }
 
-    /// What the parser has not consumed.
+    /// What the parser has not consumed of the packet.
     pub(crate) fn payload(&self) -> &[u8] {
-        &self.bytes[self.at.div_ceil(8)..]
+        &self.bytes[self.at.div_ceil(8).max(self.prefix)..]
+    }
+
+    /// The number of bytes that were received.
+    pub(crate) fn length(&self) -> u64 {
+        (self.bytes.len() - self.prefix) as u64
     }
 }
 
@@ -89,6 +104,10 @@ pub(crate) struct Requests {
     pub(crate) resubmit: Option<Kept>,
     pub(crate) recirculate: Option<Kept>,
     pub(crate) truncate: Option<u32>,
+    /// Tofino: the session of a mirrored copy, and the header in front of it.
+    pub(crate) mirror: Option<(u32, Bits)>,
+    /// Tofino: the header that goes with a packet that ingress has processed again.
+    pub(crate) resubmit_header: Option<Bits>,
     pub(crate) digests: Vec<Digest>,
     /// A checksum was wrong.
     pub(crate) checksum_error: bool,
@@ -128,7 +147,9 @@ pub(crate) struct Machine<'a> {
     pub(crate) now_us: u64,
     /// The parameter of the block that is the architecture's metadata.
     pub(crate) intrinsic: Option<VarId>,
-    /// What the direct meter of the entry said whose action is running.
+    /// The table and the entry whose action is running.
+    pub(crate) hit: Option<(TableId, usize)>,
+    /// What the direct meter of the entry said.
     pub(crate) color: Color,
 }
 
@@ -140,7 +161,7 @@ impl<'a> Machine<'a> {
         now_us: u64,
     ) -> Machine<'a> {
         let vars = vec![Value::Nothing; program.vars.len()];
-        Machine { program, state, packet, vars, now_us, intrinsic: None, color: Color::Green }
+        Machine { program, state, packet, vars, now_us, intrinsic: None, hit: None, color: Color::Green }
     }
 
     pub(crate) fn fault<T>(&self, message: impl Into<String>, span: Span) -> Result<T> {

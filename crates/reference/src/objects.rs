@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hopwright_sema::hir::{Expr, ExprKind, Object, ObjectId, Type, TypedProgram};
+use hopwright_sema::hir::{Expr, ExprKind, Object, ObjectId, TableId, Type, TypedProgram};
 use num_bigint::BigUint;
 
 use crate::checksum::Algorithm;
 use crate::meter::Meter;
 use crate::table::ActionCall;
+use crate::tofino::is_tofino;
+use crate::tofino_externs::object_of;
 use crate::value::{self, Value, initial};
 
 /// What a counter says.
@@ -81,7 +83,41 @@ impl Cells {
         };
         let word = |at: usize| object.args.get(at).and_then(|e| member_name(program, e)).unwrap_or_default();
         let bytes = |at: usize| word(at).eq_ignore_ascii_case("bytes");
+        let tofino = is_tofino(program);
         Some(match object.type_name.as_str() {
+            "DirectRegister" => {
+                let ty = object.type_args.first()?.clone();
+                let initial = object.args.first().map_or_else(|| initial(program, &ty), |e| constant(program, e));
+                // A table's entries have its cells; it has one if no table has it.
+                let tables = (0..).map(TableId).take(program.tables.len());
+                let used = tables.flat_map(|id| properties(program, id)).any(|id| std::ptr::eq(&program[id], object));
+                Cells::Register { size: u64::from(!used), ty, initial, cells: BTreeMap::new() }
+            }
+            "ActionSelector" if tofino => {
+                let hash = object.args.get(1).and_then(object_of).map(|id| &program[id]);
+                let algorithm = hash.and_then(|hash| member_name(program, hash.args.first()?));
+                let known = algorithm.and_then(|name| Algorithm::by_name(&name));
+                profile(Some(known.unwrap_or(Algorithm::Crc32)))
+            }
+            "Hash"
+            | "Random"
+            | "Checksum"
+            | "ParserCounter"
+            | "ParserPriority"
+            | "CRCPolynomial"
+            | "IdleTimeout"
+            | "MathUnit"
+            | "RegisterAction"
+            | "RegisterParam"
+            | "DirectRegisterAction"
+            | "Mirror"
+            | "Resubmit"
+            | "Atcam"
+            | "Alpm"
+                if tofino =>
+            {
+                Cells::Stateless
+            }
             "counter" | "Counter" => Cells::Counter { size: number(0), cells: BTreeMap::new() },
             "direct_counter" | "DirectCounter" => Cells::DirectCounter,
             "meter" | "Meter" => Cells::Meter { size: number(0), bytes: bytes(1), cells: BTreeMap::new() },
@@ -146,12 +182,16 @@ pub(crate) fn cell_value(program: &TypedProgram, ty: &Type, number: &BigUint) ->
     value::unpack(program, ty, &mut crate::bits::Reader { bytes: bits.bytes(), at: 0 }, 0)
 }
 
+/// The objects of a table's properties.
+fn properties(program: &TypedProgram, table: TableId) -> impl Iterator<Item = ObjectId> {
+    program[table].properties.iter().filter_map(|(_, property)| match property {
+        hopwright_sema::hir::Property::Object(object) => Some(*object),
+        hopwright_sema::hir::Property::Value(_) => None,
+    })
+}
+
 /// The object of a table's property with one of these names.
-pub(crate) fn property(
-    program: &TypedProgram,
-    table: hopwright_sema::hir::TableId,
-    names: &[&str],
-) -> Option<ObjectId> {
+pub(crate) fn property(program: &TypedProgram, table: TableId, names: &[&str]) -> Option<ObjectId> {
     program[table].properties.iter().find_map(|(name, property)| match property {
         hopwright_sema::hir::Property::Object(object) if names.contains(&name.as_str()) => Some(*object),
         _ => None,

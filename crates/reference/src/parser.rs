@@ -97,7 +97,7 @@ impl<'a> Machine<'a> {
                 self.packet.at += bits as usize;
                 Ok(Value::Nothing)
             }
-            ("length", _) => Ok(Value::Number(BigInt::from(self.packet.bytes.len()))),
+            ("length", _) => Ok(Value::Number(BigInt::from(self.packet.length()))),
             ("emit", Some(data)) => {
                 let value = self.eval(data)?;
                 emit(self.program, &data.ty, &value, &mut self.packet.out);
@@ -108,7 +108,7 @@ impl<'a> Machine<'a> {
     }
 
     /// `verify(lengthInBits >= nextBitIndex + bits, error.PacketTooShort)`.
-    fn needs(&mut self, bits: u64) -> Result<()> {
+    pub(crate) fn needs(&mut self, bits: u64) -> Result<()> {
         if 8 * self.packet.bytes.len() as u64 >= self.packet.at as u64 + bits {
             Ok(())
         } else {

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use hopwright_sema::architecture::{BlockRole, ParamRole};
-use hopwright_sema::hir::{Type, TypedProgram};
+use hopwright_sema::hir::TypedProgram;
 use num_bigint::BigInt;
 
-use crate::blocks::{Passed, type_of};
+use crate::blocks::Passed;
 use crate::machine::{Fault, Packet, Stop};
 use crate::state::Session;
 use crate::v1model::deparsed;
-use crate::value::{Value, initial};
+use crate::value::Value;
 use crate::{MAX_PASSES, Output, Reference};
 
 use ParamRole::{
@@ -56,7 +56,6 @@ struct ToEgress {
     instance: u16,
     class_of_service: Value,
     meta: (ParamRole, Value),
-    truncate: Option<u32>,
 }
 
 struct Switch<'a> {
@@ -150,6 +149,8 @@ impl Switch<'_> {
         pass.passed.set(&program, IngressInput, "parser_error", Value::Member(pass.error));
         pass.passed.set(&program, IngressOutput, "drop", Value::Bool(true));
         self.run(BlockRole::Ingress, &mut pass)?;
+        // What came with the packet is not what goes with it.
+        pass.passed.reset(ResubmitMeta);
         self.run(BlockRole::IngressDeparser, &mut pass)?;
 
         let zero = Value::Number(BigInt::ZERO);
@@ -160,7 +161,6 @@ impl Switch<'_> {
             instance: 0,
             class_of_service: zero.clone(),
             meta: (role, pass.passed.get(&program, role)),
-            truncate: None,
         };
         if pass.flag(&program, IngressOutput, "clone") {
             let session = pass.number(&program, IngressOutput, "clone_session_id");
@@ -204,19 +204,12 @@ impl Switch<'_> {
         pass.passed.set_number(&program, EgressInput, "instance", next.instance.into());
         pass.passed.set_number(&program, EgressInput, "egress_timestamp", self.now_us);
         pass.passed.set(&program, EgressInput, "parser_error", Value::Member(pass.error));
-        // The deparser's metadata for copies begin anew.
-        pass.passed.put(
-            CloneE2eMeta,
-            type_of(&program, CloneE2eMeta).map_or(Value::Nothing, |ty: &Type| initial(&program, ty)),
-        );
         self.run(BlockRole::Egress, &mut pass)?;
+        // What came with the packet is not what goes with its copy.
+        pass.passed.reset(CloneE2eMeta);
         self.run(BlockRole::Deparser, &mut pass)?;
 
-        let mut bytes = deparsed(&pass.packet);
-        if let Some(most) = next.truncate {
-            bytes.truncate(most as usize);
-        }
-        let bytes: Rc<[u8]> = bytes.into();
+        let bytes: Rc<[u8]> = deparsed(&pass.packet).into();
         if pass.flag(&program, EgressOutput, "clone") {
             let copy = ToEgress {
                 bytes: bytes.clone(),
@@ -225,7 +218,6 @@ impl Switch<'_> {
                 instance: 0,
                 class_of_service: Value::Number(BigInt::ZERO),
                 meta: (CloneE2eMeta, pass.passed.get(&program, CloneE2eMeta)),
-                truncate: None,
             };
             self.mirror(&copy, pass.number(&program, EgressOutput, "clone_session_id"));
         }
@@ -249,7 +241,8 @@ impl Switch<'_> {
         let Some(Session { port, group, truncate }) = self.reference.state.sessions.get(&session).copied() else {
             return;
         };
-        let copy = ToEgress { truncate, ..copy.clone() };
+        let most = truncate.map_or(copy.bytes.len(), |most| copy.bytes.len().min(most as usize));
+        let copy = ToEgress { bytes: copy.bytes[..most].into(), ..copy.clone() };
         if let Some(group) = group {
             self.replicate(&copy, group);
         }

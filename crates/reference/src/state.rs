@@ -11,6 +11,7 @@ use crate::meter::{Meter, Rates};
 use crate::objects::{Cells, Count, cell_bits, cell_value, property};
 use crate::random::Random;
 use crate::table::{ActionCall, Entries, Entry, Match, Members, Target, action_at, fits};
+use crate::tofino::{REGISTERS, is_tofino};
 use crate::value;
 
 /// Where copies of a clone session go.
@@ -46,6 +47,10 @@ pub(crate) struct State {
     pub(crate) nameless_digests: Vec<Span>,
     /// Whether a `select` without a matching case accepts.
     pub(crate) unmatched_accepts: bool,
+    /// Tofino: whether the program reads the error of the ingress parser.
+    pub(crate) reads_parser_error: bool,
+    /// Cells of the device's registers by name and index.
+    pub(crate) device: BTreeMap<(&'static str, u64), BigUint>,
 }
 
 impl State {
@@ -68,7 +73,9 @@ impl State {
             groups: BTreeMap::new(),
             random: Random::default(),
             nameless_digests: Vec::new(),
-            unmatched_accepts: true,
+            unmatched_accepts: !is_tofino(program),
+            reads_parser_error: false,
+            device: BTreeMap::new(),
         }
     }
 
@@ -80,6 +87,10 @@ impl State {
 
     /// Whether the direct meter of a table measures bytes; `None` if it has none.
     pub(crate) fn direct_meter_counts_bytes(&self, program: &TypedProgram, table: TableId) -> Option<bool> {
+        // There actions run it.
+        if is_tofino(program) {
+            return None;
+        }
         let id = property(program, table, &["meters", "psa_direct_meter"])?;
         match self.objects[id.0 as usize] {
             Cells::DirectMeter { bytes } => Some(bytes),
@@ -265,11 +276,24 @@ impl Reference {
         Ok(())
     }
 
+    /// A register of the device with the width of its cells, if the architecture has one of this name.
+    fn device_register(&self, name: &str, index: u64) -> Result<Option<(&'static str, u32)>> {
+        let known = REGISTERS.iter().find(|(known, ..)| is_tofino(&self.program) && *known == name);
+        match known {
+            Some((_, size, _)) if index >= *size => Err(ControlError::Index { name: name.into(), index }),
+            Some((name, _, width)) => Ok(Some((*name, *width))),
+            None => Ok(None),
+        }
+    }
+
     /// Reads a register; members of a struct are one number, the first the highest.
     ///
     /// # Errors
     /// If there is no such register or cell.
     pub fn register(&self, register: &str, index: u64) -> Result<BigUint> {
+        if let Some((name, _)) = self.device_register(register, index)? {
+            return Ok(self.state.device.get(&(name, index)).cloned().unwrap_or_default());
+        }
         match &self.state.objects[self.object_id(register)?.0 as usize] {
             Cells::Register { size, ty, initial, cells } if index < *size => {
                 Ok(cell_bits(&self.program, ty, cells.get(&index).unwrap_or(initial)))
@@ -284,6 +308,13 @@ impl Reference {
     /// # Errors
     /// If there is no such register or cell, or the number is too large.
     pub fn set_register(&mut self, register: &str, index: u64, number: &BigUint) -> Result<()> {
+        if let Some((name, width)) = self.device_register(register, index)? {
+            if !fits(number, width) {
+                return Err(ControlError::Misfit(format!("a number in `{register}`")));
+            }
+            self.state.device.insert((name, index), number.clone());
+            return Ok(());
+        }
         self.register(register, index)?;
         let id = self.object_id(register)?;
         if let Cells::Register { ty, cells, .. } = &mut self.state.objects[id.0 as usize] {

@@ -14,10 +14,13 @@ use crate::externs::FUNCTIONS;
 use crate::objects::{Cells, member_name};
 use crate::parser::is_constant;
 use crate::state::State;
+use crate::tofino::is_tofino;
+use crate::tofino_externs::{self, unsupported};
 
 /// Architectures whose way of a packet is known.
-const ARCHITECTURES: &[&str] = &["v1model", "psa"];
-const MATCH_KINDS: &[&str] = &["exact", "lpm", "ternary", "range", "optional", "selector", "masked"];
+const ARCHITECTURES: &[&str] = &["v1model", "psa", "tna", "t2na"];
+const MATCH_KINDS: &[&str] =
+    &["exact", "lpm", "ternary", "range", "optional", "selector", "masked", "atcam_partition_index", "dleft_hash"];
 
 /// Follows all code that the package's blocks reach. Returns what is not supported and where it is.
 pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, Span)> {
@@ -30,7 +33,9 @@ pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, S
         }
     }
     for object in &program.objects {
-        if Cells::new(program, object).is_none() || object.type_name == "AesCmacRoundKeys" {
+        if let Some(what) = is_tofino(program).then(|| unsupported(program, object)).flatten() {
+            walk.refuse(what, object.span);
+        } else if Cells::new(program, object).is_none() || object.type_name == "AesCmacRoundKeys" {
             walk.refuse(format!("the extern `{}`", object.type_name), object.span);
         }
     }
@@ -159,8 +164,16 @@ impl Walk<'_> {
         match &e.kind {
             ExprKind::Call(call) => self.call(call),
             ExprKind::TableHit(table, _) => self.table(*table),
-            ExprKind::Field(a, _)
-            | ExprKind::StackNext(a)
+            ExprKind::Field(of, member) => {
+                if let Type::Struct(id) = of.ty
+                    && self.program[id].name == "ingress_intrinsic_metadata_from_parser_t"
+                    && self.program[id].fields[*member].name == "parser_err"
+                {
+                    self.state.reads_parser_error = true;
+                }
+                self.expr(of);
+            }
+            ExprKind::StackNext(a)
             | ExprKind::StackLast(a)
             | ExprKind::StackLastIndex(a)
             | ExprKind::Unary(_, a)
@@ -188,14 +201,19 @@ impl Walk<'_> {
                 if type_name == "Digest" {
                     self.digest(arg(0).map(|e| &e.ty), call.span);
                 }
-                let colored = matches!((type_name.as_str(), call.args.len()), ("Meter", 2) | ("DirectMeter", 1));
+                let methods = self.program[*object].methods.iter();
+                methods.for_each(|(_, function)| self.function(*function));
+                let colored = !is_tofino(self.program)
+                    && matches!((type_name.as_str(), call.args.len()), ("Meter", 2) | ("DirectMeter", 1));
                 if colored && name == "execute" {
                     let color = call.args.last().and_then(|a| a.value.as_ref());
                     if color.and_then(|e| member_name(self.program, e)).as_deref() != Some("GREEN") {
                         self.refuse("a meter that is aware of colours", call.span);
                     }
                 }
-                if name.starts_with("dpdk_") || (name == "count" && call.args.len() > 1) {
+                let adjusted = name == "count" && call.args.len() > 1 && !is_tofino(self.program);
+                let other = matches!(name.as_str(), "predicate" | "execute_log");
+                if name.starts_with("dpdk_") || adjusted || other {
                     self.refuse(format!("`{type_name}.{name}` with these arguments"), call.span);
                 }
             }
@@ -220,13 +238,14 @@ impl Walk<'_> {
             "clone3" => self.kept(arg(2), call.span),
             "resubmit" | "recirculate" => self.kept(arg(0), call.span),
             _ if FUNCTIONS.contains(&name) => {}
+            _ if is_tofino(self.program) && tofino_externs::FUNCTIONS.contains(&name) => {}
             _ => self.refuse(format!("the extern function `{name}`"), call.span),
         }
     }
 
     /// The data of a deprecated resubmit, recirculate or clone: parts of the parameters of blocks.
     fn kept(&mut self, data: Option<&Expr>, span: Span) {
-        let stored = params(self.program);
+        let stored = params(self.program, 0);
         if !data.is_none_or(|e| is_kept(e, &|var| stored.iter().any(|(_, param)| *param == var))) {
             self.refuse("a list of fields that are no parts of the block's parameters", span);
         }

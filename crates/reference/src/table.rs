@@ -1,6 +1,8 @@
 //! Tables (P4-16 14.2): keys, entries, which of them wins, and running the action.
 
-use hopwright_sema::hir::{ActionRef, Direction, FunctionId, Set, Table, TableId, Type, TypedProgram};
+use std::collections::BTreeMap;
+
+use hopwright_sema::hir::{ActionRef, Direction, FunctionId, ObjectId, Set, Table, TableId, Type, TypedProgram};
 use num_bigint::{BigInt, BigUint};
 
 use crate::bits::Bits;
@@ -87,11 +89,13 @@ pub(crate) struct Entry {
     pub(crate) target: Target,
     pub(crate) count: Count,
     pub(crate) meter: Option<Meter>,
+    /// Its cells of direct registers.
+    pub(crate) cells: BTreeMap<ObjectId, Value>,
 }
 
 impl Entry {
     pub(crate) fn new(matches: Vec<Match>, priority: i64, target: Target) -> Entry {
-        Entry { matches, priority, target, count: Count::default(), meter: None }
+        Entry { matches, priority, target, count: Count::default(), meter: None, cells: BTreeMap::new() }
     }
 }
 
@@ -133,7 +137,10 @@ impl Entries {
                 return entry.priority;
             }
             let compared = entry.matches.iter().zip(keys).enumerate();
-            compared.filter(|(at, _)| kind(*at) != "exact").map(|(_, (m, (_, width)))| m.compared(*width)).sum()
+            compared
+                .filter(|(at, _)| matches!(kind(*at), "lpm" | "masked"))
+                .map(|(_, (m, (_, width)))| m.compared(*width))
+                .sum()
         };
         let fits = |entry: &Entry| entry.matches.iter().zip(keys).all(|(m, (key, width))| m.has(key, *width));
         let mut best: Option<(i64, usize)> = None;
@@ -244,15 +251,16 @@ impl<'a> Machine<'a> {
         let hit = chosen.is_some();
         let call = chosen.unwrap_or_else(|| self.state.tables[id.0 as usize].default.clone());
         let action = action_at(table, call.action);
-        let outer = std::mem::replace(&mut self.color, color);
+        let running = entry.map(|entry| (id, entry));
+        let outer = (std::mem::replace(&mut self.hit, running), std::mem::replace(&mut self.color, color));
         let done = self.run_action(action, &call.data);
-        self.color = outer;
+        (self.hit, self.color) = outer;
         done.map(|()| Applied { hit, action: action.function })
     }
 
     /// Direct counters count each hit, and direct meters measure it, whatever the action does.
     fn touch(&mut self, id: TableId, at: usize) -> Color {
-        let bytes = self.packet.bytes.len() as u64;
+        let bytes = self.packet.length();
         let by_bytes = self.state.direct_meter_counts_bytes(self.program, id);
         let entry = &mut self.state.tables[id.0 as usize].entries[at];
         entry.count.add(bytes);

@@ -234,14 +234,14 @@ impl Switch<'_> {
             Kept::Nothing => {}
             Kept::List(list) => {
                 let mut metadata = to.passed.get(program, Metadata);
-                if let Some(ty) = type_of(program, Metadata) {
+                if let Some(ty) = type_of(program, 0, Metadata) {
                     keep_list(program, ty, &from.passed.get(program, Metadata), &mut metadata, *list);
                 }
                 to.passed.put(Metadata, metadata);
             }
             Kept::Places(places) => {
                 for kept in places {
-                    let role = params(program).into_iter().find(|(_, var)| *var == kept.var).map(|(role, _)| role);
+                    let role = params(program, 0).into_iter().find(|(_, var)| *var == kept.var).map(|(role, _)| role);
                     let Some(role) = role else { continue };
                     let (old, mut new) = (from.passed.get(program, role), to.passed.get(program, role));
                     if let Some(value) = place::part(&old, &kept.path) {

@@ -26,6 +26,7 @@ const DIFFER: &[&str] = &[
     "36",
     "9021",
     "13006",
+    "14003",
     "moved_port",
     // 6.8: an inout argument has the value that it has before later arguments are evaluated.
     "3000097",
@@ -126,7 +127,9 @@ fn check(usual: Range<u64>, config: &Config) {
     let cases = seeds.map(|seed| (seed.to_string(), generate(seed, config)));
     compare(cases, &mut seen);
     let Seen { forwarded, copies, parser_errors, hits, counted } = seen;
-    assert!(forwarded > 0 && parser_errors > 0 && hits > 0 && counted > 0, "{seen:?}");
+    assert!(forwarded > 0 && parser_errors > 0 && counted > 0, "{seen:?}");
+    // Few programs for Tofino have direct counters.
+    assert!(hits > 0 || config.architecture == Architecture::Tna, "{seen:?}");
     assert!(copies > 0 || !config.traffic, "{seen:?}");
 }
 
@@ -144,6 +147,12 @@ fn generated_programs_that_copy_and_repeat_packets() {
 fn generated_programs_for_psa() {
     check(12_000..12_012, &Config::of(Architecture::Psa));
     check(13_000..13_012, &Config { traffic: true, ..Config::of(Architecture::Psa) });
+}
+
+#[test]
+fn generated_programs_for_tofino() {
+    check(14_000..14_012, &Config::of(Architecture::Tna));
+    check(15_000..15_012, &Config { traffic: true, ..Config::of(Architecture::Tna) });
 }
 
 #[test]
