@@ -3,7 +3,8 @@
 //!
 //! Modules: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining), `access` (what
 //! a body reads and writes outside itself), `externs`, `arguments` (of externs), `records`, `parser`, `table`, `program` (the
-//! package), `declarations` (of the architecture), `ids` (P4Runtime ids).
+//! package), `v1model`, `psa`, `two_passes` and `tofino` (what architectures add), `declarations` (of the architecture), `ids`
+//! (P4Runtime ids).
 
 mod access;
 mod arguments;
@@ -21,6 +22,7 @@ mod storage;
 mod table;
 mod tofino;
 mod two_passes;
+mod v1model;
 mod value;
 
 use std::collections::{HashMap, HashSet};
@@ -167,6 +169,8 @@ struct Lowering<'p> {
     /// Statements of the block being built.
     block: Block,
     frames: Vec<Frame>,
+    /// Sub-parsers whose parameters are copies: whether one is running, and the copies at its end. Outer ones come first.
+    unfinished: Vec<(SlotId, Vec<(Target, Place)>)>,
     loops: Vec<LoopLabels>,
     exit: Exit,
     next_label: u32,
@@ -221,6 +225,7 @@ impl<'p> Lowering<'p> {
             table_objects: HashMap::new(),
             block: Vec::new(),
             frames: Vec::new(),
+            unfinished: Vec::new(),
             loops: Vec::new(),
             exit: Exit::Direct,
             next_label: 0,

@@ -144,10 +144,18 @@ impl Lowering<'_> {
         let instance = &self.program[id];
         let after = self.new_state(format!("{name}$after"), state_span);
         let short = instance.name.rsplit('.').next().unwrap_or(&instance.name).to_string();
+        let running = (!copy_outs.is_empty()).then(|| self.temp(Type::Bool, span));
+        if let Some(running) = running {
+            self.emit(StmtKind::Assign(running, Expr::boolean(true, span)), span);
+            self.unfinished.push((running, copy_outs.clone()));
+        }
         let start = self.states_of(id, &format!("{short}."), Next::State(StateId(after as u32)))?;
         self.switch_state(Transition::Goto(Next::State(start)), after);
         for (target, place) in copy_outs {
             self.store(&target, Value::Loc(Loc::Place(place)), span)?;
+        }
+        if let Some(running) = running {
+            self.emit(StmtKind::Assign(running, Expr::boolean(false, span)), span);
         }
         Ok(())
     }

@@ -72,11 +72,16 @@ impl Lowering<'_> {
         self.unapplied_tables();
         let packet_in = self.controller_header("packet_in", headers);
         let packet_out = self.controller_header("packet_out", headers);
+        let (mut verify_checksum, mut egress) = (control(BlockRole::VerifyChecksum)?, control(BlockRole::Egress)?);
+        self.finish_rejected(&mut verify_checksum)?;
+        if let Some(metadata) = storage.get(&ParamRole::Metadata) {
+            self.forget_headers_of_clones(metadata, &mut egress)?;
+        }
         let parts = Parts {
             parser: parser.ok_or(Reported)??,
-            verify_checksum: control(BlockRole::VerifyChecksum)?,
+            verify_checksum,
             ingress: control(BlockRole::Ingress)?,
-            egress: control(BlockRole::Egress)?,
+            egress,
             compute_checksum: control(BlockRole::ComputeChecksum)?,
             deparser: control(BlockRole::Deparser)?,
             packet_in,

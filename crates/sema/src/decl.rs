@@ -107,6 +107,8 @@ impl<'a> Analyser<'a> {
             ast::DeclKind::Function(f) => self.function_decl(d, f),
             ast::DeclKind::ExternFunction(sig) => {
                 let s = self.signature(&sig.name, &sig.type_params, &sig.params, Some(&sig.ret), &d.annotations);
+                s.params.iter().for_each(|p| self.run_time(p));
+                self.returns_value(&s);
                 self.declare_function(&sig.name, s, None, None);
             }
             ast::DeclKind::ExternObject(e) => self.extern_decl(e),
@@ -206,6 +208,14 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// Refuses extern functions that return extern objects, parsers, controls or packages (P4-16 appendix F).
+    fn returns_value(&mut self, sig: &Sig) {
+        if matches!(sig.ret, Ty::Block(..) | Ty::Package(..) | Ty::Extern(..)) {
+            let shown = self.show(&sig.ret);
+            self.error("E0308", sig.span, format!("a function cannot return a `{shown}`"), "not a value");
+        }
+    }
+
     /// Declares type parameters in the innermost scope.
     fn type_params(&mut self, names: &'a [ast::Ident]) -> (Vec<u32>, Vec<Arc<str>>) {
         let mut ids = Vec::new();
@@ -228,6 +238,12 @@ impl<'a> Analyser<'a> {
         ret: Option<&'a ast::TypeExpr>,
         annotations: &'a [ast::Annotation],
     ) -> Rc<Sig> {
+        if let Some(a) = ast::find_annotation(annotations, "deprecated")
+            && !matches!(a.body, ast::AnnotationBody::None)
+            && self.annotation_text(annotations, "deprecated").is_none()
+        {
+            self.error("E0308", a.span, "`@deprecated` takes a string", "not a string that is known here");
+        }
         let deprecated = ast::find_annotation(annotations, "deprecated")
             .map(|_| self.annotation_text(annotations, "deprecated").unwrap_or_else(|| "".into()));
         let (type_params, type_param_names, params, ret, open_types) = self.scoped(|s| {
@@ -792,10 +808,18 @@ impl<'a> Analyser<'a> {
             self.undirected(p, "a parser or control");
             self.not_optional(p);
         }
-        if decl.is_some() {
-            for p in &apply.params {
-                self.not_optional(p);
-                self.run_time(p);
+        for p in &apply.params {
+            self.run_time(p);
+        }
+        for p in &constructor.params {
+            let fits = match &p.ty {
+                Ty::Block(b, _) => self.defs.blocks[*b].is_parser == is_parser,
+                ty => !matches!(ty, Ty::Package(..)),
+            };
+            if !fits {
+                let (shown, kind) = (self.show(&p.ty), if is_parser { "parser" } else { "control" });
+                let message = format!("the constructor of a {kind} cannot take a `{shown}`");
+                self.error("E0308", p.span, message, format!("only extern objects and {kind}s"));
             }
         }
         self.defs.blocks.push(BlockDef {

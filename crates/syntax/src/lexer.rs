@@ -85,7 +85,14 @@ impl Lexer {
             self.at_line_start = line_start;
         }
         let span = self.span(start);
-        let text = interner.intern(&self.text[start..self.pos]);
+        let text = &self.text[start..self.pos];
+        let text = match kind {
+            Tok::Ident | Tok::Int if text.contains('\\') => {
+                let word: String = text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+                interner.intern(&word)
+            }
+            _ => interner.intern(text),
+        };
         Token { line_start, space, ..Token::new(kind, text, span) }
     }
 
@@ -97,11 +104,11 @@ impl Lexer {
         match first {
             '\n' => Tok::Eof,
             'a'..='z' | 'A'..='Z' | '_' => {
-                self.pos += word_len(rest);
+                self.pos += spliced_word_len(rest);
                 Tok::Ident
             }
             '0'..='9' => {
-                self.pos += word_len(rest);
+                self.pos += spliced_word_len(rest);
                 Tok::Int
             }
             '"' => {
@@ -205,6 +212,19 @@ impl Lexer {
 fn continuation(text: &[u8]) -> Option<usize> {
     let blanks = text.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
     (text.get(blanks) == Some(&b'\n')).then_some(blanks + 1)
+}
+
+/// Length of a word that backslashes at ends of lines may divide.
+fn spliced_word_len(text: &str) -> usize {
+    let mut len = word_len(text);
+    loop {
+        let rest = &text[len..];
+        let Some(splice) = rest.strip_prefix('\\').and_then(|rest| continuation(rest.as_bytes())) else { return len };
+        match word_len(&rest[1 + splice..]) {
+            0 => return len,
+            more => len += 1 + splice + more,
+        }
+    }
 }
 
 fn word_len(text: &str) -> usize {

@@ -92,3 +92,18 @@ control Work(packet_in packet, inout item_t item, inout item_t[4] s) {
         (item.v ++ item.v)[item.v+:4] = 1; //~ E0305
     }
 }
+
+// Blocks are constructor parameters of blocks of their kind; nothing returns one (7.2.12, appendix F).
+control Prototype(@optional inout bit<8> x);
+control Implemented(@optional inout bit<8> x) { apply { } }
+package Both(Prototype p);
+control TakesPackage(in bit<8> y)(Both b) { apply { } }   //~ E0308
+control TakesParser(in bit<8> y)(Sub s) { apply { } }     //~ E0308
+control TakesControl(in bit<8> y)(Inner i) { apply { } }
+parser TakesControlToo(packet_in p)(Inner i) { state start { transition accept; } } //~ E0308
+extern void handed(Inner i);    //~ E0308
+extern Thing { Thing(); }
+extern Thing thing();           //~ E0308
+extern Inner inner();           //~ E0308
+@deprecated(5) extern void old(); //~ E0308
+@deprecated extern void older();

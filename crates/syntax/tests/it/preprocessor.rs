@@ -278,5 +278,7 @@ fn blanks_behind_a_backslash_do_not_end_a_line() {
             Some("error[E0008]: #error one  two")
         );
     }
+    assert_eq!(constant("#define TWO_PA\\\nRTS 1\\\n2\nconst int X = TWO_\\  \nPA\\\nRTS;"), "12");
+    assert_eq!(constant("#define ONE \\\n1\nconst int X = ONE\\\n;"), "1");
     assert!(diagnose("const int X = 1 \\ + 2;").starts_with("error[E0111]: expected `;` after a constant"));
 }
