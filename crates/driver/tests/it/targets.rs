@@ -53,14 +53,14 @@ Switch(pipe) main;
     )
 }
 
-/// Codes of the warnings about targets, and the text that they mark.
+/// Codes of the warnings about targets and about what has no value, and the text that they mark.
 fn warnings(text: &str) -> Vec<String> {
     let compiled = compile_text("test.p4", text, &Options::default(), true);
     let shown = render::render(&compiled.diagnostics, &compiled.sources, false);
     assert!(compiled.pipeline.is_some(), "{shown}");
-    let about_targets = ["W0032", "W0033", "W0034", "W0035"];
+    let wanted = ["W0020", "W0021", "W0022", "W0032", "W0033", "W0034", "W0035"];
     (compiled.diagnostics.iter())
-        .filter(|d| d.severity == Severity::Warning && about_targets.contains(&d.code))
+        .filter(|d| d.severity == Severity::Warning && wanted.contains(&d.code))
         .map(|d| format!("{} {}", d.code, compiled.sources.snippet(d.span().unwrap())))
         .collect()
 }
@@ -88,6 +88,29 @@ fn fields_that_are_written_before_their_header_is_valid() {
     assert_eq!(apply("if (hdr.more.isValid()) { hdr.more.a = 1; hdr.more.setValid(); }"), NONE);
     assert_eq!(apply("hdr.more.a = 1; hdr.more = { 1, 2, 3 }; hdr.more.setValid();"), NONE);
     assert_eq!(apply("@noWarn(\"target\") { hdr.more.a = 1; hdr.more.setValid(); }"), NONE);
+}
+
+/// Ingress and egress are followed path by path, each with its own parser.
+#[test]
+fn headers_that_are_not_valid_and_variables_without_a_value() {
+    assert_eq!(apply("meta.x = hdr.more.a;"), ["W0020 hdr.more.a"]);
+    assert_eq!(apply("meta.x = hdr.data.a; if (hdr.more.isValid()) { meta.y = hdr.more.a; }"), NONE);
+    assert_eq!(apply("hdr.more = hdr.data; meta.x = hdr.more.a; bit<8> y; meta.y = y;"), ["W0021 y"]);
+    let sometimes = "transition select(hdr.data.a) { 1: more; default: accept; } }
+        state more { packet.extract(hdr.more);";
+    let may = |body: &str| warnings(&program(sometimes, "", body, ""));
+    assert_eq!(may("meta.x = hdr.more.a;"), ["W0020 hdr.more.a"]);
+    assert_eq!(may("if (hdr.data.a == 1) { meta.x = hdr.more.a; }"), NONE);
+    let again = "transition select(intrinsic.resubmit_flag) { 1: more; default: accept; } }
+        state more { packet.extract(hdr.more);";
+    let again =
+        |condition: &str| warnings(&program(again, "", &format!("if ({condition}) {{ meta.x = hdr.more.a; }}"), ""));
+    assert_eq!(again("intrinsic.resubmit_flag == 1"), NONE);
+    assert_eq!(again("intrinsic.resubmit_flag == 0"), ["W0020 hdr.more.a"]);
+    // A field that is written while its header is invalid is kept.
+    assert_eq!(apply("hdr.more.a = 1;"), NONE);
+    let egress = "data_t local; local.setInvalid(); meta.x = local.a;";
+    assert_eq!(warnings(&program("", "", "", egress)), ["W0020 local.a"]);
 }
 
 #[test]
@@ -134,9 +157,9 @@ fn crcs_of_which_targets_have_different_results() {
     assert_eq!(hash(&format!("{polynomial} {custom}"), "hdr.data.a"), [format!("W0035 {custom}")]);
 }
 
-/// Where no program is for Tofino, nothing is said about it.
+/// Elsewhere what is written is lost, which is another warning.
 #[test]
-fn other_architectures_are_left_alone() {
+fn other_architectures_have_other_warnings() {
     let text = "#include <core.p4>
 #include <v1model.p4>
 header data_t { bit<8> a; }
@@ -154,5 +177,5 @@ control C(inout headers_t hdr, inout metadata_t meta) { apply { } }
 control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
-    assert_eq!(warnings(text), NONE);
+    assert_eq!(warnings(text), ["W0020 hdr.data.a"]);
 }

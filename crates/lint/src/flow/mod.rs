@@ -9,6 +9,7 @@
 mod call;
 mod eval;
 mod package;
+mod pipes;
 mod place;
 mod report;
 mod state;

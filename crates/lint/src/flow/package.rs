@@ -14,8 +14,11 @@ impl<'p> Flow<'p> {
     /// Analyses all blocks of the package, if its architecture is known.
     pub(super) fn package(&mut self) {
         let program = self.program;
-        // Blocks of architectures that parse twice are not followed yet.
         let Some(architecture) = program.architecture() else { return };
+        if !architecture.by_type.is_empty() {
+            return self.pipes(architecture);
+        }
+        // Blocks of other architectures that parse twice are not followed yet.
         let Some(drop) = &architecture.drop else { return };
         let blocks = program.main.blocks.as_slice();
         let Some((at, ingress)) = architecture.block(BlockRole::Ingress) else { return };
@@ -78,7 +81,7 @@ impl<'p> Flow<'p> {
     }
 
     /// Analyses a block.
-    fn stage(
+    pub(super) fn stage(
         &mut self,
         states: Vec<State>,
         id: InstanceId,
@@ -87,9 +90,11 @@ impl<'p> Flow<'p> {
     ) -> Vec<State> {
         let instance: &'p Instance = &self.program[id];
         let mut states = states;
-        let pairs: Vec<(PlaceId, PlaceId, &Param)> = (instance.params.iter())
-            .zip(block.params)
-            .filter_map(|(param, role)| Some((self.places.var(param.var), *shared.get(role)?, param)))
+        let pairs: Vec<(PlaceId, PlaceId, &Param)> = (instance.params.iter().enumerate())
+            .filter_map(|(at, param)| {
+                let role = self.role(block, at, param)?;
+                Some((self.places.var(param.var), *shared.get(&role)?, param))
+            })
             .collect();
         for s in &mut states {
             for (param, place, p) in &pairs {
@@ -112,6 +117,18 @@ impl<'p> Flow<'p> {
             }
         }
         tidy(self.paths, states)
+    }
+
+    /// What a parameter of a block is for: by its place, or by its type.
+    pub(super) fn role(&self, block: &Block, at: usize, param: &Param) -> Option<ParamRole> {
+        let by_type = || match self.program[param.var].ty {
+            Type::Struct(id) | Type::Header(id) => {
+                let known = self.program.architecture()?.by_type;
+                known.iter().find(|(name, _)| *name == self.program[id].name).map(|(_, role)| *role)
+            }
+            _ => None,
+        };
+        block.params.get(at).copied().or_else(by_type)
     }
 
     /// A member of the intrinsic metadata.

@@ -60,6 +60,11 @@ pub(super) enum Outcome {
 pub(super) struct Findings(BTreeMap<(Span, Kind, String), Visits>);
 
 impl Findings {
+    /// Drops findings of a kind.
+    pub(super) fn forget(&mut self, kind: Kind) {
+        self.0.retain(|(_, known, _), _| *known != kind);
+    }
+
     /// Records what the statement at `statement` does.
     pub(super) fn note(
         &mut self,
