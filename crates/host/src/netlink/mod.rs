@@ -5,6 +5,8 @@ mod kernel;
 mod message;
 mod objects;
 #[cfg(test)]
+mod overrun;
+#[cfg(test)]
 mod recorded;
 mod request;
 mod routes;

@@ -173,3 +173,46 @@ fn devices_that_are_followed_are_those_of_the_kernel() {
     assert_eq!(kernel.neighbours, listed.neighbours);
     assert_eq!(listed.devices.len(), 6);
 }
+
+/// Messages that are cut off change nothing and are counted, wherever that is.
+#[test]
+fn truncated_messages_are_counted() {
+    let steps = steps();
+    let events = steps.iter().flat_map(|step| &step.events).filter(|event| event.len() < 300);
+    for event in events {
+        for length in 1..event.len() {
+            let mut kernel = Kernel::following_routes();
+            kernel.take_up(&event[..length], &mut Changes::default());
+            let whole = frames(&event[..length]).all(|frame| frame.is_ok());
+            assert_eq!(kernel.undecoded(), u64::from(!whole), "{length} bytes of {event:?}");
+            // The kernel says that the message is as long as that.
+            let mut shorter = event[..length].to_vec();
+            if let Some(header) = shorter.first_chunk_mut() {
+                *header = (length as u32).to_ne_bytes();
+            }
+            kernel.take_up(&shorter, &mut Changes::default());
+        }
+    }
+}
+
+/// Attributes that nobody knows yet do not keep a message from being read.
+#[test]
+fn unknown_attributes_are_no_error() {
+    let steps = steps();
+    let (mut plain, mut extended) = (begin(&steps), begin(&steps));
+    for event in steps[1..].iter().flat_map(|step| &step.events) {
+        plain.take_up(event, &mut Changes::default());
+        let more = frames(event).map(Result::unwrap).flat_map(|frame| {
+            let mut message = frame.bytes.to_vec();
+            message.extend([12, 0, 200, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
+            let length = (message.len() as u32).to_ne_bytes();
+            message[..4].copy_from_slice(&length);
+            message
+        });
+        extended.take_up(&more.collect::<Vec<u8>>(), &mut Changes::default());
+    }
+    assert_eq!((extended.undecoded(), &extended.devices), (0, &plain.devices));
+    assert_eq!(extended.neighbours, plain.neighbours);
+    let (plain, extended) = (plain.routes().unwrap(), extended.routes().unwrap());
+    assert!(plain.prefixes().chain(extended.prefixes()).all(|prefix| plain.get(prefix) == extended.get(prefix)));
+}
