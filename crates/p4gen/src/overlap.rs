@@ -74,7 +74,10 @@ impl Generator {
             let kind = self.kind();
             let directions = match kind {
                 Kind::Scalar(_) => [Direction::In, Direction::InOut, Direction::InOut, Direction::Out],
-                _ => [Direction::InOut, Direction::InOut, Direction::InOut, Direction::Out],
+                Kind::Record | Kind::Header(_) => {
+                    [Direction::InOut, Direction::InOut, Direction::InOut, Direction::Out]
+                }
+                _ => [Direction::InOut; 4],
             };
             let direction = *self.random.pick(&directions);
             let param = self.name("p");
@@ -84,6 +87,10 @@ impl Generator {
         }
         self.open(format!("{head}({})", texts.join(", ")));
         for (direction, kind, param) in &params {
+            // Fields of a header that is invalid have no value until it is made valid.
+            if *direction == Direction::Out && matches!(kind, Kind::Header(_)) {
+                self.line(format!("{param}.setValid();"));
+            }
             if *direction != Direction::In && !self.random.one_in(4) {
                 self.change(kind, param);
             }

@@ -80,7 +80,7 @@ impl Generator {
         let plain = profile.is_none() && meter.is_none();
         let ordered = keys.iter().any(|k| matches!(k.2, "ternary" | "range" | "optional"));
         let constant = self.random.one_in(4) && plain;
-        if self.config.entry_priorities && plain && ordered && self.random.one_in(2) {
+        if self.config.entry_priorities && plain && counter.is_none() && ordered && self.random.one_in(2) {
             self.ranked_entries(&keys, &actions);
             self.close();
             self.applicable(name, names);

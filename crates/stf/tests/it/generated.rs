@@ -118,7 +118,7 @@ fn compare(cases: impl Iterator<Item = (String, Case)>, seen: &mut Seen) {
     assert!(failed.is_empty(), "{} of {number} programs\n{}", failed.len(), failed.join("\n\n"));
 }
 
-fn check(usual: Range<u64>, config: &Config) {
+pub(crate) fn check(usual: Range<u64>, config: &Config) {
     let seeds = std::env::var("HOPWRIGHT_SEEDS").ok().map_or(usual, |text| {
         let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
         first.parse().expect("a number")..end.parse().expect("a number")

@@ -4,3 +4,5 @@ mod generated;
 mod reference;
 mod robust;
 mod runner;
+mod specification;
+mod thorough;

@@ -22,13 +22,13 @@ const CONTRADICTED: &[(&str, &str)] = &[
 /// What became of a test.
 #[derive(Debug)]
 #[expect(dead_code, reason = "printed")]
-enum Outcome {
+pub(crate) enum Outcome {
     Passed,
     Failed(String),
     Refused(Vec<Unsupported>),
 }
 
-fn outcome(program: &Path) -> Outcome {
+pub(crate) fn outcome(program: &Path) -> Outcome {
     let compiled = compile_file(program, &Default::default(), false);
     let report = compiled.report(false);
     let (Some(pipeline), Some(typed)) = (compiled.pipeline, compiled.typed) else {
