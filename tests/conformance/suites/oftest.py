@@ -16,7 +16,9 @@ from suite import Job, Suite, Unavailable
 # OFTest needs Python 2.7, with the Scapy of its time.
 PYTHON2 = os.environ.get("PYTHON2", "python2")
 LIBRARIES = ptf.HERE / ".python2"
-LISTEN = 6654
+CONTROLLER, LISTEN = 6653, 6654
+# Tests that share a switch.
+TOGETHER = 8
 PORTS = [1, 2, 3, 4]
 # Extensions of other vendors.
 VENDORS = ("bsn_", "nicira_")
@@ -38,18 +40,20 @@ class OfTest(Suite):
             tests = standard_tests(file)
             if file.stem.startswith(VENDORS):
                 left_out["of vendors' extensions"] = left_out.get("of vendors' extensions", 0) + len(tests)
-            elif tests:
-                jobs.append(Job([f"{file.stem}.{test}" for test in tests], lambda t=tests, m=file.stem: self.run_module(checkout, m, t)))
+            else:
+                names = [f"{file.stem}.{test}" for test in tests]
+                for batch in (names[at:at + TOGETHER] for at in range(0, len(names), TOGETHER)):
+                    jobs.append(Job(batch, lambda b=batch: self.run_batch(checkout, b)))
         return jobs, left_out
 
-    def run_module(self, checkout, module, tests):
+    def run_batch(self, checkout, tests):
         if not (LIBRARIES / "scapy").exists() or not shutil.which(PYTHON2):
             raise Unavailable("it needs Python 2.7: run tests/conformance/setup.sh with PYTHON2")
         seconds = 90 + 25 * len(tests)
         with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
-            oft = [PYTHON2, checkout / "oft", "-V", self.version, "-S", "127.0.0.1", "-p", LISTEN, "--log-file", f"{folder}/oft.log",
-                   *(f"{module}.{test}" for test in tests)]
-            switch = [self.hopwright.path, "openflow", "--listen", f"ptcp:{LISTEN}", "--version", self.version]
+            oft = [PYTHON2, checkout / "oft", "-V", self.version, "-H", "127.0.0.1", "-p", CONTROLLER, "--log-file", f"{folder}/oft.log", *tests]
+            # The controller comes anew for each test. The switch listens, too, so that one sees that it runs.
+            switch = [self.hopwright.path, "openflow", "--controller", f"tcp:127.0.0.1:{CONTROLLER}", "--listen", f"ptcp:{LISTEN}", "--version", self.version]
             settings = json.dumps({
                 "switch": [str(word) for word in switch], "server": ("127.0.0.1", LISTEN), "ports": PORTS, "device": "",
                 "ptf": [str(word) for word in oft], "path": [str(LIBRARIES)], "folder": folder})
