@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 from lab.netns import End, LabError, Namespace, many_neighbours, remove_all, require_root, veth
-from lab.process import unwind_on_signals
+from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.router import RouterKind, wait_ready
 from lab.scion import deliver, hop_key, udp_socket
 from lab.scrape import metrics, total
@@ -106,19 +106,21 @@ class Lab:
         host = sock.getsockname()[0]
         start, first, seen = time.monotonic(), 0.0, 0
         sock.setblocking(False)
-        for number in range(count + 200):
+        last, number = start, 0
+        # Until all are there, or nothing has come for ten seconds after the last was sent.
+        while seen < count and time.monotonic() - last < 10:
             if number < count:
                 self.send(host, number)
+                number, last = number + 1, time.monotonic()
             time.sleep(pause)
             while True:
                 try:
                     sock.recv(9000)
                 except BlockingIOError:
                     break
-                first = first or time.monotonic() - start
+                last = time.monotonic()
+                first = first or last - start
                 seen += 1
-            if seen >= count:
-                break
         return seen, first
 
     def move_gateway(self) -> tuple[float, float, float]:
@@ -131,7 +133,7 @@ class Lab:
         start = time.monotonic()
         # The status is published five times a second.
         time.sleep(0.3)
-        while (after := entries()) < before and time.monotonic() < start + 30:
+        while (after := entries()) < before and time.monotonic() < start + PATIENCE:
             time.sleep(0.1)
         return before, after, time.monotonic() - start
 
@@ -171,12 +173,8 @@ def run(lab: Lab, kind: RouterKind, addresses: int) -> int:
         seen, first = lab.reach(sock)
         # The kernel may lose one where it has just begun to ask for the address.
         that(f"a host {where}", seen >= 199, f"{seen} of 200, the first after {first * 1000:.1f} ms")
-        if ours:
-            time.sleep(0.5)
     if ours:
-        page = metrics(lab.router, METRICS)
-        entries = total(page, "hopwright_host_entries")
-        that("both have entries", entries == 2, f"{entries:.0f}")
+        wait_until("both to have entries", lambda: total(metrics(lab.router, METRICS), "hopwright_host_entries") == 2)
     idle = lab.cpu(2)
     bounded = None
     for behind, base in ((True, "10.129.0.0"), (False, "10.0.16.0")):
