@@ -303,8 +303,8 @@ impl Device {
                 }
             }
         }
-        let audience = self.elections().audience();
         let now = Instant::now();
+        let audience = (now.duration_since(*swept) >= IDLE_SWEEP).then(|| self.elections().audience());
         let (mut lists, mut idle) = (Vec::new(), Vec::new());
         if let Some(state) = lock(&self.state).as_mut() {
             for _ in 0..DIGESTS_A_TURN {
@@ -313,7 +313,7 @@ impl Device {
                 lists.extend(state.digests.add(&digest, now));
             }
             lists.extend(state.digests.due(now));
-            if now.duration_since(*swept) >= IDLE_SWEEP {
+            if let Some(audience) = audience {
                 *swept = now;
                 idle = state.idle_entries(now, |table| audience.hears_of(table));
             }

@@ -75,7 +75,7 @@ pub enum Cell {
     /// At an index.
     Index(u64),
     /// At the index of this entry.
-    Entry(v1::TableEntry),
+    Entry(Box<v1::TableEntry>),
 }
 
 /// A device's program with everything that controllers have written.

@@ -64,7 +64,7 @@ impl Request<'_> {
                 let before = self.state.filters.get(&cell).filter(|_| kind == Type::Modify);
                 let fields = merged(before, given);
                 let data = self.settings(id, filter, &fields)?.into_bytes();
-                cells.push(Write::Setting { object: id, cell: Cell::Entry(entry.clone()), data });
+                cells.push(Write::Setting { object: id, cell: Cell::Entry(Box::new(entry.clone())), data });
                 changes.push(Change::Filter(cell, Some(fields)));
             }
         }

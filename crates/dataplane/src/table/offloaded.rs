@@ -74,6 +74,8 @@ impl Table {
         on_device().map_err(|reason| {
             let undone = self.delete_here(&entry.matches, priority);
             debug_assert_eq!(undone, Ok(()));
+            // It may have the entry, without its count or rates.
+            let _ = device.delete(self.id, &entry.matches, priority);
             self.refused(reason)
         })
     }

@@ -2,5 +2,6 @@
 
 mod access;
 mod client;
+mod idle;
 mod ids;
 mod p4info;
