@@ -154,10 +154,16 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Print a script that makes a shell complete this command
     ///
-    /// For bash: hopwright completion bash > /etc/bash_completion.d/hopwright
+    /// For bash: hopwright completion bash > /etc/bash_completion.d/hopwright. Packages install the scripts for bash, fish and zsh.
     Completion {
         /// The shell
         shell: clap_complete::Shell,
+    },
+    /// Write a man page for each command
+    #[command(hide = true)]
+    Man {
+        /// The folder to write to; it is made if it is missing
+        folder: PathBuf,
     },
 }
 

@@ -69,6 +69,7 @@ fn main() -> ExitCode {
             print!("{}", String::from_utf8_lossy(&script));
             Ok(())
         }
+        Command::Man { folder } => commands::man::run(&folder),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,6 +11,7 @@ pub(crate) mod graph;
 pub(crate) mod interfaces;
 pub(crate) mod ip;
 pub(crate) mod ir;
+pub(crate) mod man;
 pub(crate) mod openflow;
 pub(crate) mod p4info;
 pub(crate) mod replay;
