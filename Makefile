@@ -10,7 +10,7 @@ ROOT := $(filter 0,$(shell id -u))
 
 .DEFAULT_GOAL := help
 
-include mk/demo.mk mk/build.mk mk/test.mk mk/rtl.mk mk/bench.mk
+include mk/demo.mk mk/build.mk mk/packages.mk mk/test.mk mk/rtl.mk mk/bench.mk
 ifneq ($(ROOT),)
 include mk/networks.mk
 else

@@ -33,9 +33,11 @@ docs: hopwright
 stf: hopwright
 	tests/stf/run.sh
 
-## test-dist: what `make install` installs
+## test-dist: what `make install` installs, and what packages contain
 test-dist: hopwright
 	tests/packaging/dist_test.py
+	tests/packaging/packages_test.py
+	tests/packaging/python_test.py
 
 ## test-long: what takes longer than CI has: an hour, and simulated hardware (root)
 test-long: hopwright interop-tools

@@ -1,0 +1,39 @@
+### Packages and releases
+
+.PHONY: packages package-deb package-rpm package-image package-wheel package-static package-tools test-packages release
+
+PACKAGES := $(TARGET)/packages
+
+## packages: Debian and RPM packages, OCI image and Python wheel: target/packages; the same commit gives the same bytes
+packages: package-deb package-rpm package-image package-wheel
+
+## package-deb: hopwright and hopwright-dbg for Debian and Ubuntu
+## package-rpm: hopwright and hopwright-debuginfo for Fedora and its relatives; needs rpmbuild
+## package-image: OCI image for docker, podman and containerlab; needs busybox-static
+## package-wheel: wheel for pip: the command, and the Python package hopwright
+package-deb package-rpm package-image package-wheel: dist
+	packaging/packages.py --dist $(TARGET)/dist --out $(PACKAGES) $(@:package-%=%)
+
+## package-static: the command without shared libraries: target/static; docs/install.md says what it lacks
+# With --target, build scripts and procedural macros stay dynamic.
+STATIC := x86_64-unknown-linux-gnu
+package-static:
+	RUSTFLAGS="$(RUSTFLAGS) -C target-feature=+crt-static" $(CARGO) build --release -p hopwright --target $(STATIC)
+	packaging/dist.sh $(TARGET)/$(STATIC)/release/hopwright $(TARGET)/static
+
+## package-tools: what making and testing packages needs, from Debian (root)
+package-tools:
+	apt-get install -y --no-install-recommends binutils busybox-static debootstrap lintian mininet python3-venv rpm runc skopeo
+
+## test-packages: packages installed in a bare Debian 12, the image in a chroot and with runc, the wheel; needs a network (root)
+ifneq ($(ROOT),)
+test-packages: packages
+	HOPWRIGHT_PACKAGES=$(abspath $(PACKAGES)) tests/packaging/installed_test.py
+else
+test-packages:
+	@echo "SKIPPED: make $@ needs root, because it installs packages in a root of their own: sudo make $@" >&2
+endif
+
+## release: the notes of the version in Cargo.toml, from CHANGELOG.md; PUSH=1 tags the commit
+release:
+	packaging/release.py $(if $(filter 1,$(PUSH)),--push)
