@@ -597,7 +597,7 @@ mod tests {
         for headroom in [0, 256, 257, 484, 485, 2048, 5000] {
             for mtu in [68, 1500, 4000, 9100] {
                 let shared = FrameSize::shared(mtu, headroom);
-                assert!(shared.headroom >= headroom.min(MAX_HEADROOM).max(SHARED_HEADROOM));
+                assert!(shared.headroom >= headroom.clamp(SHARED_HEADROOM, MAX_HEADROOM));
                 assert!(shared.data >= FrameSize::for_mtu(mtu).data, "{shared:?}");
                 // The kernel wants room for packets behind the headroom of each chunk.
                 assert!(shared.chunk().is_some_and(|chunk| shared.headroom < chunk), "{shared:?}");
