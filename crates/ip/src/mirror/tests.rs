@@ -17,15 +17,18 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A router whose ports are devices of its own namespace.
 struct Router {
-    name: String,
+    name: Name,
     mirror: Mirror,
     // The TAP devices have carriers while they are open.
     _taps: std::collections::BTreeMap<u32, hopwright_ports::Tap>,
 }
 
-impl Drop for Router {
+/// The namespace's name. The namespace goes with it.
+struct Name(String);
+
+impl Drop for Name {
     fn drop(&mut self) {
-        let _ = Command::new("ip").args(["netns", "delete", &self.name]).status();
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).status();
     }
 }
 
@@ -37,6 +40,7 @@ impl Router {
     fn new(test: &str) -> Router {
         let name = format!("hopwright-ip-{test}-{}", std::process::id());
         let namespace = Namespace::open_or_create(&name).unwrap();
+        let guard = Name(name.clone());
         let ip = |command: &str| run(&name, command);
         ip("link set lo up");
         for n in 2..=4 {
@@ -61,7 +65,7 @@ impl Router {
             ip(&format!("neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent"));
             ip(&format!("neigh replace 2001:db8:{n}::2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent"));
         }
-        Router { name, mirror, _taps: taps }
+        Router { name: guard, mirror, _taps: taps }
     }
 
     /// The path of packets to a prefix, as the tables have it.
@@ -96,7 +100,7 @@ impl Router {
 
     /// Has the kernel do something, and waits until the fast path follows.
     fn check(&mut self, command: &str, expected: &[(&str, &[&str])]) {
-        run(&self.name, command);
+        run(&self.name.0, command);
         let expected: Vec<(&str, Path)> = expected
             .iter()
             .map(|(prefix, devices)| (*prefix, devices.iter().map(|d| d.to_string()).collect::<Vec<_>>()))
