@@ -97,7 +97,7 @@ fn differ(case: &Case, seen: &mut Seen) -> Result<(), String> {
             continue;
         }
         for (entry, count) in interp.store.entries(id) {
-            same(&format!("{}: {entry:?}", table.name), count, reference.direct_counter(id, &entry)?)?;
+            same(&format!("{}: {entry:?}", table.name), count, reference.direct_counter(id, entry)?)?;
             seen.hits += count.packets;
         }
     }
