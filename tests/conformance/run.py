@@ -17,7 +17,7 @@ from pathlib import Path
 
 import known_failures
 import page
-from suite import Hopwright, Unavailable
+from suite import Hopwright, LeftOut, Unavailable
 from suites import ALL
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,6 +109,9 @@ def main():
             print(f"{suite.name}: cannot run: {missing}", file=sys.stderr)
             failed = True
             continue
+        for case, why in [(case, why) for case, why in outcomes.items() if isinstance(why, LeftOut)]:
+            del outcomes[case]
+            left_out[str(why)] = left_out.get(str(why), 0) + 1
         before = known_failures.read(suite.name)
         compared = known_failures.compare(before, outcomes)
         if given.only:

@@ -16,6 +16,10 @@ class Unavailable(Exception):
     """A suite cannot run here: a tool, a package or a right is missing."""
 
 
+class LeftOut(str):
+    """An outcome of a case that turns out not to count, and why."""
+
+
 @dataclasses.dataclass
 class Job:
     """Cases that run together: one, or those that share a network. `run` says for each why it fails, or None."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import phrases
 import sources
-from suite import Suite, one
+from suite import LeftOut, Suite, one
 from suites import bf_p4c, pins
 
 PACKETS = 200
@@ -44,14 +44,14 @@ class Engines(Suite):
     def agree(self, program) -> str | None:
         info = self.hopwright("p4info", *program, "--format", "json")
         if info.code != 0:
-            return None if not info.panicked() else phrases.reason(info)
+            return phrases.reason(info) if info.panicked() else LeftOut("that do not compile")
         seed = random.Random(hashlib.sha256(program[0].name.encode()).digest())
         with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
             folder = Path(folder)
             (folder / "in.pcap").write_bytes(capture(packets(seed)))
             lines = self.accepted(program, folder, entries(json.loads(info.out), seed))
             if lines is None:
-                return None
+                return LeftOut("that do not run")
             (folder / "entries.stf").write_text("\n".join(lines) + "\n")
             results = {engine: self.run_engine(program, folder, engine) for engine in self.hopwright.engines()}
         (_, wanted), *others = results.items()
