@@ -471,17 +471,14 @@ impl<'a> Analyser<'a> {
             .collect()
     }
 
-    /// Reports annotations that exclude each other (P4-16 20, 20.2.1, 20.3.3.1): two of one name of which one is structured, two
-    /// names, a name of what is hidden; and keys that are there twice.
+    /// Reports annotations that exclude each other (P4-16 20, 20.2.1): two of one name of which one is structured; and keys that
+    /// are there twice. Two names are accepted, as by p4c.
     fn distinct_annotations(&mut self, annotations: &'a [ast::Annotation]) {
         use ast::AnnotationBody::{Exprs, KeyValues};
         let structured = |a: &ast::Annotation| matches!(a.body, Exprs(_) | KeyValues(_));
-        let names = |a: &ast::Annotation| matches!(a.name.as_str(), "name" | "hidden");
         for (i, a) in annotations.iter().enumerate() {
-            let other = annotations[..i]
-                .iter()
-                .find(|b| names(a) && names(b) || a.name.name == b.name.name && (structured(a) || structured(b)));
-            if let Some(other) = other {
+            let same = |b: &&ast::Annotation| a.name.name == b.name.name && (structured(a) || structured(b));
+            if let Some(other) = annotations[..i].iter().find(same) {
                 self.report(
                     Diagnostic::error("E0201", format!("`@{}` cannot stand beside `@{}`", a.name, other.name))
                         .at(a.span, "the second")

@@ -269,7 +269,7 @@ impl<'a> Analyser<'a> {
     }
 
     fn index(&mut self, base: &'a ast::Expr, index: &'a ast::Expr, span: Span) -> Typed {
-        let mut b = self.expr(base, None);
+        let b = self.expr(base, None);
         let i = self.expr(index, None);
         if b.is_err() || i.is_err() {
             return Typed::error(span);
@@ -279,9 +279,6 @@ impl<'a> Analyser<'a> {
             let shown = self.show(&i.ty);
             self.error("E0300", index.span, format!("an index must be an integer, not `{shown}`"), "not an integer");
             return Typed::error(span);
-        }
-        if matches!(b.ty, Ty::Tuple(_)) && b.place == Place::Writable {
-            b.place = Place::ReadOnly("an element of a tuple cannot be assigned on its own", None);
         }
         let known = match &i.value {
             Some(Value::Int(v)) => Some(v.clone()),

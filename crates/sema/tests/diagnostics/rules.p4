@@ -67,10 +67,6 @@ control Work(packet_in packet, inout item_t item, inout item_t[4] s) {
     table twice { actions = { NoAction; } }
     @keys[k = 4, l = 4, k = 5]  //~ E0201
     table repeated { actions = { NoAction; } }
-    @name("a") @name("b")       //~ E0201
-    table named { actions = { NoAction; } }
-    @name("a") @hidden          //~ E0201
-    table hidden_one { actions = { NoAction; } }
     @free(1) @free(2)
     table free { actions = { NoAction; } }
 
@@ -83,7 +79,6 @@ control Work(packet_in packet, inout item_t item, inout item_t[4] s) {
         static_assert(item.v == 1, "not known"); //~ E0400
         tuple<bit<8>, bit<8>> t = { 1, 2 };
         t = { 3, t[0] };
-        t[0] = 3;               //~ E0305
         item.w[item.v+:4] = 1;
         item.w[15:4][item.v+:4] = 1;
         item.w[item.v+:8][3:0] = 1; //~ E0500
