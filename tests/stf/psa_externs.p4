@@ -71,13 +71,18 @@ control In(inout headers_t hdr, inout metadata_t meta, in psa_ingress_input_meta
         hits.count();
     }
 
+    // The control plane gives the position of the colour in its enum.
+    action expect_color(PSA_MeterColor_t color) {
+        hdr.data.x = color == PSA_MeterColor_t.RED ? 16w1 : color == PSA_MeterColor_t.GREEN ? 16w2 : 16w3;
+    }
+
     action choose(bit<16> x) {
         hdr.data.x = x;
     }
 
     table direct {
         key = { hdr.data.index: exact; }
-        actions = { set_x; NoAction; }
+        actions = { set_x; expect_color; NoAction; }
         default_action = NoAction();
         psa_direct_counter = hits;
     }

@@ -110,7 +110,9 @@ impl Lowering<'_> {
     }
 
     fn needs_branches(&self, e: &hir::Expr, then: &hir::Expr, otherwise: &hir::Expr) -> bool {
-        self.scalar_type(&e.ty).is_none() || self.has_effects(then) || self.has_effects(otherwise)
+        // A varbit's size is that of one side.
+        let whole = matches!(self.scalar_type(&e.ty), None | Some(Type::Varbit(_)));
+        whole || self.has_effects(then) || self.has_effects(otherwise)
     }
 
     fn branching_mux(
