@@ -104,18 +104,18 @@ class Debian(unittest.TestCase):
             cls.root = Path(bare)
         else:
             cls.root = Path(tempfile.mkdtemp(prefix="hopwright-debian-"))
-            cls.addClassCleanup(shutil.rmtree, cls.root)
+            cls.addClassCleanup(run, "rm", "-rf", "--one-file-system", cls.root)
             run("debootstrap", "--variant=minbase", "bookworm", cls.root)
         run("mount", "-t", "proc", "proc", cls.root / "proc")
-        cls.addClassCleanup(run, "umount", cls.root / "proc")
+        cls.addClassCleanup(run, "umount", "--lazy", cls.root / "proc")
 
     def chroot(self, *command):
         environment = {**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
         return run("chroot", self.root, *command, env=environment)
 
     def files(self):
-        """All files and groups, but for what packages leave by being installed at all: logs, caches and dpkg's own lists."""
-        ours = ("proc", "sys", "dev", "tmp", "var/log", "var/cache", "var/lib/apt", "var/lib/dpkg", "etc/group-", "etc/gshadow-")
+        """All files and groups, but for what dpkg and adduser write themselves: logs, caches, lists and a lock."""
+        ours = ("proc", "sys", "dev", "tmp", "var/log", "var/cache", "var/lib/apt", "var/lib/dpkg", "etc/group-", "etc/gshadow-", "run/adduser")
         found = {p for p in (os.path.relpath(os.path.join(at, name), self.root) for at, folders, names in os.walk(self.root)
                              for name in folders + names) if not p.startswith(ours)}
         return found | {f"group {line.split(':')[0]}" for line in (self.root / "etc/group").read_text().splitlines()}
