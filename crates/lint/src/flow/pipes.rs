@@ -49,5 +49,6 @@ impl Flow<'_> {
         }
         // Fields of invalid headers keep what is written to them.
         self.findings.forget(Kind::HeaderWrite);
+        self.findings.forget(Kind::EarlyWrite);
     }
 }
