@@ -91,6 +91,8 @@ impl Generator {
             if *direction == Direction::Out && matches!(kind, Kind::Header(_)) {
                 self.line(format!("{param}.setValid();"));
             }
+        }
+        for (direction, kind, param) in &params {
             if *direction != Direction::In && !self.random.one_in(4) {
                 self.change(kind, param);
             }
