@@ -23,7 +23,7 @@ package-static:
 
 ## package-tools: what making and testing packages needs, from Debian (root)
 package-tools:
-	apt-get install -y --no-install-recommends binutils busybox-static debootstrap lintian mininet python3-venv rpm runc skopeo
+	tests/packages.sh objcopy:binutils busybox:busybox-static debootstrap:debootstrap lintian:lintian mn:mininet rpmbuild:rpm runc:runc skopeo:skopeo
 
 ## test-packages: packages installed in a bare Debian 12, the image in a chroot and with runc, the wheel; needs a network (root)
 ifneq ($(ROOT),)
