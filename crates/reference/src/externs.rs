@@ -19,14 +19,8 @@ use crate::value::{self, Value};
 /// The `egress_spec` of packets that v1model drops.
 pub(crate) const DROP_PORT: u32 = 511;
 
-/// Extern functions that are supported.
-pub(crate) const FUNCTIONS: &[&str] = &[
-    "verify",
-    "static_assert",
-    "mark_to_drop",
-    "hash",
-    "random",
-    "digest",
+/// Extern functions that ask the switch to do something with the packet.
+const REQUESTS: &[&str] = &[
     "clone",
     "clone3",
     "clone_preserving_field_list",
@@ -35,6 +29,16 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "recirculate",
     "recirculate_preserving_field_list",
     "truncate",
+];
+
+/// The other extern functions that are supported.
+const FUNCTIONS: &[&str] = &[
+    "verify",
+    "static_assert",
+    "mark_to_drop",
+    "hash",
+    "random",
+    "digest",
     "assert",
     "assume",
     "log_msg",
@@ -50,6 +54,11 @@ pub(crate) const FUNCTIONS: &[&str] = &[
     "psa_normal",
     "psa_recirculate",
 ];
+
+/// Whether an extern function is supported.
+pub(crate) fn is_known(name: &str) -> bool {
+    FUNCTIONS.contains(&name) || REQUESTS.contains(&name)
+}
 
 impl<'a> Machine<'a> {
     /// The bits of an argument's scalars.
@@ -115,29 +124,6 @@ impl<'a> Machine<'a> {
                 let ty = call.type_args.first().or(data.expr.map(|e| &e.ty));
                 self.send_digest(receiver, ty, data, span);
             }
-            ("clone" | "clone_preserving_field_list" | "clone3", [kind, session, rest @ ..]) => {
-                let kept = match (name, rest) {
-                    ("clone3", [data]) => self.kept_of(data)?,
-                    (_, [list]) => Kept::List(list.value.small() as u8),
-                    _ => Kept::Nothing,
-                };
-                let request = Some((session.value.small() as u32, kept));
-                let ingress = kind.expr.and_then(|e| member_name(self.program, e)).as_deref() == Some("I2E");
-                if ingress {
-                    self.packet.requests.clone_ingress = request;
-                } else {
-                    self.packet.requests.clone_egress = request;
-                }
-            }
-            ("resubmit_preserving_field_list", [list]) => {
-                self.packet.requests.resubmit = Some(Kept::List(list.value.small() as u8));
-            }
-            ("recirculate_preserving_field_list", [list]) => {
-                self.packet.requests.recirculate = Some(Kept::List(list.value.small() as u8));
-            }
-            ("resubmit", [data]) => self.packet.requests.resubmit = Some(self.kept_of(data)?),
-            ("recirculate", [data]) => self.packet.requests.recirculate = Some(self.kept_of(data)?),
-            ("truncate", [length]) => self.packet.requests.truncate = Some(length.value.small() as u32),
             ("assert" | "assume", [condition]) => {
                 if !condition.value.truth() {
                     return self.fault(format!("`{name}` failed"), span);
@@ -168,10 +154,42 @@ impl<'a> Machine<'a> {
                 let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
                 return Ok(Value::Number(number::fit(ones.into(), &ty)));
             }
+            (_, args) if REQUESTS.contains(&name) => self.request(name, args)?,
             (_, args) if name.starts_with("psa_") => return Ok(Value::Bool(self.psa_function(name, args))),
             _ => return self.fault(format!("the function `{name}` is not supported"), span),
         }
         Ok(Value::Nothing)
+    }
+
+    /// What v1model's switch is to do with the packet behind ingress or egress.
+    fn request(&mut self, name: &str, args: &[Argument<'a>]) -> Result<()> {
+        match (name, args) {
+            ("clone" | "clone_preserving_field_list" | "clone3", [kind, session, rest @ ..]) => {
+                let kept = match (name, rest) {
+                    ("clone3", [data]) => self.kept_of(data)?,
+                    (_, [list]) => Kept::List(list.value.small() as u8),
+                    _ => Kept::Nothing,
+                };
+                let request = Some((session.value.small() as u32, kept));
+                let ingress = kind.expr.and_then(|e| member_name(self.program, e)).as_deref() == Some("I2E");
+                if ingress {
+                    self.packet.requests.clone_ingress = request;
+                } else {
+                    self.packet.requests.clone_egress = request;
+                }
+            }
+            ("resubmit_preserving_field_list", [list]) => {
+                self.packet.requests.resubmit = Some(Kept::List(list.value.small() as u8));
+            }
+            ("recirculate_preserving_field_list", [list]) => {
+                self.packet.requests.recirculate = Some(Kept::List(list.value.small() as u8));
+            }
+            ("resubmit", [data]) => self.packet.requests.resubmit = Some(self.kept_of(data)?),
+            ("recirculate", [data]) => self.packet.requests.recirculate = Some(self.kept_of(data)?),
+            ("truncate", [length]) => self.packet.requests.truncate = Some(length.value.small() as u32),
+            _ => {}
+        }
+        Ok(())
     }
 
     /// What PSA's deparsers ask about a packet.
@@ -258,58 +276,10 @@ impl<'a> Machine<'a> {
         {
             return result;
         }
-        let (at, bytes, now_us) = (object.0 as usize, self.packet.length(), self.now_us);
         let data =
             |this: &Self, at: usize, args: &[Argument<'_>]| args.get(at).map(|a| this.data(a)).unwrap_or_default();
         let type_name = self.program[object].type_name.as_str();
-        match (&mut self.state.objects[at], name, &mut *args) {
-            (Cells::Counter { size, cells }, "count", [index]) => {
-                let index = index.value.small();
-                if index < *size {
-                    cells.entry(index).or_default().add(bytes);
-                }
-            }
-            // The hit of the table has counted the packet.
-            (Cells::DirectCounter, "count", []) => {}
-            (Cells::Meter { size, bytes: by_bytes, cells }, "execute_meter" | "execute", [index, rest @ ..]) => {
-                let index = index.value.small();
-                let cost = if *by_bytes { bytes } else { 1 };
-                let color = cells.get_mut(&index).map_or(Color::Green, |meter| meter.measure(now_us, cost));
-                let exists = index < *size;
-                match rest {
-                    [result] if name == "execute_meter" => {
-                        if exists {
-                            give(result, color as u8);
-                        }
-                    }
-                    _ => return Ok(self.psa_color(color)),
-                }
-            }
-            (Cells::DirectMeter { .. }, "read", [result]) => {
-                give(result, self.color as u8);
-            }
-            (Cells::DirectMeter { .. }, "execute", _) => {
-                return Ok(self.psa_color(self.color));
-            }
-            (Cells::Register { size, initial, cells, .. }, "read", [result, index]) => {
-                let index = index.value.small();
-                if index < *size {
-                    result.value = cells.get(&index).unwrap_or(initial).clone();
-                }
-            }
-            (Cells::Register { size, initial, cells, ty }, "read", [index]) => {
-                let index = index.value.small();
-                if index < *size {
-                    return Ok(cells.get(&index).unwrap_or(initial).clone());
-                }
-                return Ok(value::initial(self.program, ty));
-            }
-            (Cells::Register { size, cells, .. }, "write", [index, value]) => {
-                let index = index.value.small();
-                if index < *size {
-                    cells.insert(index, value.value.clone());
-                }
-            }
+        match (&mut self.state.objects[object.0 as usize], name, &mut *args) {
             (Cells::Hash(algorithm), "get_hash", args) => {
                 let (algorithm, ty) = (*algorithm, self.program[object].type_args.first().unwrap_or(&Type::InfInt));
                 let number = match args {
@@ -346,9 +316,68 @@ impl<'a> Machine<'a> {
                 let data = data(self, 0, args);
                 return Ok(self.internet_checksum(object, method, args.first().map(|a| a.value.small()), &data));
             }
-            _ => return self.fault(format!("`{type_name}.{name}` is not supported"), call.span),
+            (_, name, args) => match self.cell_method(object, name, args) {
+                Some(result) => return Ok(result),
+                None => return self.fault(format!("`{type_name}.{name}` is not supported"), call.span),
+            },
         }
         Ok(Value::Nothing)
+    }
+
+    /// A method of a counter, meter or register; `None` if it is none. Cells out of range are left alone.
+    fn cell_method(&mut self, object: ObjectId, name: &str, args: &mut [Argument<'a>]) -> Option<Value> {
+        let (bytes, now_us) = (self.packet.length(), self.now_us);
+        match (&mut self.state.objects[object.0 as usize], name, args) {
+            (Cells::Counter { size, cells }, "count", [index]) => {
+                let index = index.value.small();
+                if index < *size {
+                    cells.entry(index).or_default().add(bytes);
+                }
+            }
+            // The hit of the table has counted the packet.
+            (Cells::DirectCounter, "count", []) => {}
+            (Cells::Meter { size, bytes: by_bytes, cells }, "execute_meter" | "execute", [index, rest @ ..]) => {
+                let index = index.value.small();
+                let cost = if *by_bytes { bytes } else { 1 };
+                let color = cells.get_mut(&index).map_or(Color::Green, |meter| meter.measure(now_us, cost));
+                let exists = index < *size;
+                match rest {
+                    [result] if name == "execute_meter" => {
+                        if exists {
+                            give(result, color as u8);
+                        }
+                    }
+                    _ => return Some(self.psa_color(color)),
+                }
+            }
+            (Cells::DirectMeter { .. }, "read", [result]) => {
+                give(result, self.color as u8);
+            }
+            (Cells::DirectMeter { .. }, "execute", _) => {
+                return Some(self.psa_color(self.color));
+            }
+            (Cells::Register { size, initial, cells, .. }, "read", [result, index]) => {
+                let index = index.value.small();
+                if index < *size {
+                    result.value = cells.get(&index).unwrap_or(initial).clone();
+                }
+            }
+            (Cells::Register { size, initial, cells, ty }, "read", [index]) => {
+                let index = index.value.small();
+                if index < *size {
+                    return Some(cells.get(&index).unwrap_or(initial).clone());
+                }
+                return Some(value::initial(self.program, ty));
+            }
+            (Cells::Register { size, cells, .. }, "write", [index, value]) => {
+                let index = index.value.small();
+                if index < *size {
+                    cells.insert(index, value.value.clone());
+                }
+            }
+            _ => return None,
+        }
+        Some(Value::Nothing)
     }
 
     /// PSA's `InternetChecksum`: its state is the one's complement sum of what was added, zero for each packet.

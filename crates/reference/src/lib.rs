@@ -106,7 +106,24 @@ impl Reference {
         })
     }
 
+    /// What a fault is to the caller: its place and reason.
     fn fault(&self, fault: &machine::Fault) -> String {
         format!("{}: {}", self.sources.location(fault.span), fault.message)
     }
+}
+
+/// Runs passes of a packet and its copies until none is left, at most [`MAX_PASSES`]. The function runs the next pass, which
+/// may be the first, and says what fault it had; `None` if there is none. Returns the first fault.
+fn passes(mut next: impl FnMut(bool) -> Option<Result<(), String>>) -> Option<String> {
+    let mut first_fault = None;
+    for pass in 0..MAX_PASSES {
+        match next(pass == 0) {
+            Some(Ok(())) => {}
+            Some(Err(fault)) => {
+                first_fault.get_or_insert(fault);
+            }
+            None => return first_fault,
+        }
+    }
+    first_fault.or_else(|| Some(format!("more than {MAX_PASSES} passes of a packet and its copies")))
 }

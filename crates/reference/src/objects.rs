@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hopwright_sema::hir::{Expr, ExprKind, Object, ObjectId, TableId, Type, TypedProgram};
+use hopwright_sema::hir::{Expr, ExprKind, FunctionId, Object, ObjectId, TableId, Type, TypedProgram};
 use num_bigint::BigUint;
 
 use crate::checksum::Algorithm;
 use crate::meter::Meter;
-use crate::table::ActionCall;
 use crate::tofino::is_tofino;
 use crate::tofino_externs::object_of;
 use crate::value::{self, Value, initial};
@@ -57,7 +56,8 @@ pub(crate) enum Cells {
     /// An action profile, or a selector with the algorithm that picks members.
     Profile {
         algorithm: Option<Algorithm>,
-        members: BTreeMap<u32, ActionCall>,
+        /// Actions with their data; tables that share the profile have them at positions of their own.
+        members: BTreeMap<u32, (FunctionId, Vec<BigUint>)>,
         /// Members with their weights.
         groups: BTreeMap<u32, BTreeMap<u32, u32>>,
     },

@@ -54,7 +54,7 @@ impl<'a> Machine<'a> {
                 return Ok(case.target);
             }
         }
-        // The language says `NoMatch`; v1model and PSA accept, as their documentation says.
+        // The language says `NoMatch`; v1model accepts, as BMv2 does.
         if self.state.unmatched_accepts { Ok(StateRef::Accept) } else { self.reject("NoMatch") }
     }
 

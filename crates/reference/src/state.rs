@@ -73,7 +73,7 @@ impl State {
             groups: BTreeMap::new(),
             random: Random::default(),
             nameless_digests: Vec::new(),
-            unmatched_accepts: !is_tofino(program),
+            unmatched_accepts: program.architecture().is_some_and(|a| a.name == "v1model"),
             reads_parser_error: false,
             device: BTreeMap::new(),
         }
@@ -366,11 +366,25 @@ impl Reference {
         }
     }
 
-    /// Adds or replaces a member of an action profile, or removes it without an action.
+    /// Adds or replaces a member of an action profile, or removes it without an action, which is one of a table's.
     ///
     /// # Errors
-    /// If there is no such profile, or a new member exists already, or an old one does not or is in use.
-    pub fn set_member(&mut self, profile: &str, member: u32, action: Option<ActionCall>, new: bool) -> Result<()> {
+    /// If there is no such profile or table, or a new member exists already, or an old one does not or is in use.
+    pub fn set_member(
+        &mut self,
+        profile: &str,
+        member: u32,
+        action: Option<(&str, ActionCall)>,
+        new: bool,
+    ) -> Result<()> {
+        let action = match action {
+            Some((table, call)) => {
+                let table = self.table_id(table)?;
+                self.check(table, &call)?;
+                Some((action_at(&self.program[table], call.action).function, call.data))
+            }
+            None => None,
+        };
         let used = self.state.tables.iter().flat_map(|t| &t.entries).any(|e| e.target == Target::Member(member));
         let Cells::Profile { members, groups, .. } = self.cells(profile)? else {
             return Err(unknown("action profile", profile));

@@ -10,12 +10,13 @@ use hopwright_source::Span;
 
 use crate::blocks::params;
 use crate::checksum::Algorithm;
-use crate::externs::FUNCTIONS;
+use crate::externs::is_known;
 use crate::objects::{Cells, member_name};
 use crate::parser::is_constant;
 use crate::state::State;
 use crate::tofino::is_tofino;
 use crate::tofino_externs::{self, unsupported};
+use crate::value::{member_types, width};
 
 /// Architectures whose way of a packet is known.
 const ARCHITECTURES: &[&str] = &["v1model", "psa", "tna", "t2na"];
@@ -194,6 +195,13 @@ impl Walk<'_> {
             Callee::Instance(id) => self.instance(*id),
             Callee::Table(id) => self.table(*id),
             Callee::Builtin(receiver, _) => self.expr(receiver),
+            Callee::Packet(method) if method == "extract" || method == "emit" => {
+                let ty = arg(0).map(|e| &e.ty).or(call.type_args.first());
+                if let Some(ty) = ty.filter(|ty| !takes_whole_bytes(self.program, ty)) {
+                    let name = if let Type::Header(id) = ty { &self.program[*id].name } else { "" };
+                    self.refuse(format!("the header `{name}`, which is not whole bytes"), call.span);
+                }
+            }
             Callee::Packet(_) => {}
             Callee::ExternFunction(name) => self.extern_function(name, call, &arg),
             Callee::Method(object, name) => {
@@ -237,7 +245,7 @@ impl Walk<'_> {
             "digest" => self.digest(call.type_args.first().or(arg(1).map(|e| &e.ty)), call.span),
             "clone3" => self.kept(arg(2), call.span),
             "resubmit" | "recirculate" => self.kept(arg(0), call.span),
-            _ if FUNCTIONS.contains(&name) => {}
+            _ if is_known(name) => {}
             _ if is_tofino(self.program) && tofino_externs::FUNCTIONS.contains(&name) => {}
             _ => self.refuse(format!("the extern function `{name}`"), call.span),
         }
@@ -259,6 +267,14 @@ impl Walk<'_> {
                 self.state.nameless_digest(span);
             }
         }
+    }
+}
+
+/// Whether all headers in a type have a size of whole bytes, apart from a `varbit`.
+fn takes_whole_bytes(program: &TypedProgram, ty: &Type) -> bool {
+    match ty {
+        Type::Header(_) => width(program, ty).is_multiple_of(8),
+        _ => member_types(program, ty).iter().all(|ty| takes_whole_bytes(program, ty)),
     }
 }
 

@@ -205,7 +205,8 @@ fn has_priorities(table: &Table) -> bool {
     table.keys.iter().any(|key| matches!(key.match_kind.as_str(), "ternary" | "range" | "optional"))
 }
 
-/// The priorities of a table's entries as the pseudocode of 14.2.1.4 says, of which the highest wins.
+/// The priorities of a table's entries as the pseudocode of 14.2.1.4 says. Those of which the smallest wins are counted from
+/// the largest, so that the highest wins.
 fn priorities(table: &Table) -> Vec<i64> {
     if !has_priorities(table) {
         return vec![0; table.entries.len()];
@@ -221,9 +222,10 @@ fn priorities(table: &Table) -> Vec<i64> {
     let mut all = Vec::new();
     for written in written {
         priority = written.unwrap_or(priority + step);
-        all.push(if largest_wins { priority } else { -priority });
+        all.push(priority);
     }
-    all
+    let largest = all.iter().max().copied().unwrap_or_default();
+    if largest_wins { all } else { all.into_iter().map(|priority| largest - priority + 1).collect() }
 }
 
 /// `apply_result` (14.2.2).
@@ -274,13 +276,20 @@ impl<'a> Machine<'a> {
     fn chosen(&self, id: TableId, entry: usize, keys: &[(BigUint, u32)]) -> Option<ActionCall> {
         let target = &self.state.tables[id.0 as usize].entries[entry].target;
         let profile = self.state.profile_of(self.program, id);
-        let shares: Vec<(&ActionCall, u32)> = match (target, profile) {
+        let table = &self.program[id];
+        let of_member = |(function, data): &(FunctionId, Vec<BigUint>)| ActionCall {
+            action: position(table, *function),
+            data: data.clone(),
+        };
+        let shares: Vec<(ActionCall, u32)> = match (target, profile) {
             (Target::Action(call), _) => return Some(call.clone()),
-            (Target::Set(set), _) => set.iter().map(|(call, weight)| (call, *weight)).collect(),
-            (Target::Member(member), Some(Cells::Profile { members, .. })) => return members.get(member).cloned(),
+            (Target::Set(set), _) => set.clone(),
+            (Target::Member(member), Some(Cells::Profile { members, .. })) => {
+                return members.get(member).map(of_member);
+            }
             (Target::Group(group), Some(Cells::Profile { members, groups, .. })) => {
                 let group = groups.get(group)?.iter();
-                group.filter_map(|(member, weight)| Some((members.get(member)?, *weight))).collect()
+                group.filter_map(|(member, weight)| Some((of_member(members.get(member)?), *weight))).collect()
             }
             _ => return None,
         };
@@ -293,7 +302,7 @@ impl<'a> Machine<'a> {
         for (call, weight) in shares {
             match rest.checked_sub(weight.into()) {
                 Some(left) => rest = left,
-                None => return Some(call.clone()),
+                None => return Some(call),
             }
         }
         None

@@ -13,7 +13,7 @@ use crate::machine::{Fault, Packet, Stop};
 use crate::state::Session;
 use crate::v1model::deparsed;
 use crate::value::Value;
-use crate::{MAX_PASSES, Output, Reference};
+use crate::{Output, Reference, passes};
 
 use ParamRole::{EgressForDeparser, EgressFromParser, IngressForDeparser, IngressForTm, IngressFromParser};
 
@@ -80,20 +80,17 @@ pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us
     let (ingress, egress) = (VecDeque::new(), VecDeque::new());
     let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
     switch.ingress.push_back(ToIngress { bytes: bytes.into(), port: u64::from(port) & 0x1ff, resubmitted: None });
-    for pass in 0..MAX_PASSES {
-        let done = if let Some(next) = switch.egress.pop_front() {
-            switch.egress(next)
-        } else if let Some(next) = switch.ingress.pop_front() {
-            switch.ingress(next, pass == 0)
-        } else {
-            return switch.output;
+    let fault = passes(|first| {
+        let done = match switch.egress.pop_front() {
+            Some(next) => switch.egress(next),
+            None => {
+                let next = switch.ingress.pop_front()?;
+                switch.ingress(next, first)
+            }
         };
-        if let Err(fault) = done {
-            let fault = switch.reference.fault(&fault);
-            switch.output.fault.get_or_insert(fault);
-        }
-    }
-    switch.output.fault.get_or_insert_with(|| format!("more than {MAX_PASSES} passes of a packet and its copies"));
+        Some(done.map_err(|fault| switch.reference.fault(&fault)))
+    });
+    switch.output.fault = switch.output.fault.take().or(fault);
     switch.output
 }
 

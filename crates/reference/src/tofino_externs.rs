@@ -115,50 +115,7 @@ impl<'a> Machine<'a> {
         args: &mut [Argument<'a>],
     ) -> Option<Result<Value>> {
         let declared = &self.program[object];
-        let length = self.packet.length();
         Some(match (declared.type_name.as_str(), name) {
-            ("Counter", "count") => {
-                if let [index, adjust @ ..] = args {
-                    let (index, bytes) = (index.value.small(), length.saturating_sub(adjusted(adjust)));
-                    if let Cells::Counter { size, cells } = &mut self.state.objects[object.0 as usize]
-                        && index < *size
-                    {
-                        cells.entry(index).or_default().add(bytes);
-                    }
-                }
-                Ok(Value::Nothing)
-            }
-            ("DirectCounter", "count") => {
-                // The hit has counted the whole length.
-                if let (Some(entry), by) = (self.entry(), adjusted(args)) {
-                    entry.count.bytes = entry.count.bytes.wrapping_sub(by.min(length));
-                }
-                Ok(Value::Nothing)
-            }
-            ("Meter", "execute") => match args {
-                [index, rest @ ..] => {
-                    let index = index.value.small();
-                    Ok(self.color(declared, 2, rest, length, &mut |this, now_us, packets, bytes| match &mut this
-                        .state
-                        .objects[object.0 as usize]
-                    {
-                        Cells::Meter { bytes: by_bytes, cells, .. } => {
-                            let size = if *by_bytes { bytes } else { packets };
-                            cells.get_mut(&index).map_or(Color::Green, |meter| meter.measure(now_us, size))
-                        }
-                        _ => Color::Green,
-                    }))
-                }
-                [] => Ok(Value::Nothing),
-            },
-            ("DirectMeter", "execute") => {
-                Ok(self.color(declared, 1, args, length, &mut |this, now_us, packets, bytes| {
-                    let by_bytes = matches!(this.state.objects[object.0 as usize], Cells::DirectMeter { bytes: true });
-                    let size = if by_bytes { bytes } else { packets };
-                    let meter = this.entry().and_then(|entry| entry.meter.as_mut());
-                    meter.map_or(Color::Green, |meter| meter.measure(now_us, size))
-                }))
-            }
             ("RegisterAction", "execute") => match args.split_first_mut() {
                 Some((index, results)) => {
                     let index = index.value.small();
@@ -205,35 +162,74 @@ impl<'a> Machine<'a> {
                 let ty = declared.type_args.first().unwrap_or(&Type::InfInt);
                 Ok(Value::Number(number::fit(x * factor / divisor, ty)))
             }
-            _ => return None,
+            _ => return self.tofino_count(object, name, args).map(Ok),
         })
     }
 
-    /// The colour of a packet: the worse of that which it has and of what the meter says; red packets are not measured. `first`
-    /// is the position of the constructor's values for red, yellow and green, if it has them.
-    fn color(
-        &mut self,
-        declared: &Object,
-        first: usize,
-        args: &[Argument<'a>],
-        length: u64,
-        measure: &mut dyn FnMut(&mut Self, u64, u64, u64) -> Color,
-    ) -> Value {
+    /// A method of a counter or meter, whose last argument may be a number of bytes that do not count; `None` if it is none.
+    fn tofino_count(&mut self, object: ObjectId, name: &str, args: &[Argument<'a>]) -> Option<Value> {
+        let declared = &self.program[object];
+        let length = self.packet.length();
+        let index = args.first().map_or(0, |arg| arg.value.small());
+        match (declared.type_name.as_str(), name) {
+            ("Counter", "count") => {
+                let bytes = length.saturating_sub(adjusted(args.get(1..).unwrap_or_default()));
+                if let Cells::Counter { size, cells } = &mut self.state.objects[object.0 as usize]
+                    && index < *size
+                {
+                    cells.entry(index).or_default().add(bytes);
+                }
+                Some(Value::Nothing)
+            }
+            ("DirectCounter", "count") => {
+                // The hit has counted the whole length.
+                let by = adjusted(args).min(length);
+                if let Some(entry) = self.entry() {
+                    entry.count.bytes = entry.count.bytes.wrapping_sub(by);
+                }
+                Some(Value::Nothing)
+            }
+            ("Meter", "execute") => {
+                Some(self.color(object, Some(index), args.get(1..).unwrap_or_default(), declared.args.get(2..5)))
+            }
+            ("DirectMeter", "execute") => Some(self.color(object, None, args, declared.args.get(1..4))),
+            _ => None,
+        }
+    }
+
+    /// The colour of a packet: the worse of that which it has and of what the meter says; red packets are not measured. With
+    /// values for red, yellow and green it is one of these.
+    fn color(&mut self, meter: ObjectId, index: Option<u64>, args: &[Argument<'a>], values: Option<&[Expr]>) -> Value {
         let is_color = |arg: &&Argument<'_>| arg.expr.is_some_and(|e| matches!(e.ty, Type::Enum(_)));
         let before = args.iter().find(is_color).map_or(BigInt::ZERO, |arg| arg.value.number());
         let by: u64 = args.iter().filter(|arg| !is_color(arg)).map(|arg| arg.value.small()).sum();
         let mut color = before.clone();
         if before != COLORS[2].into() {
-            let now = measure(self, self.now_us, 1, length.saturating_sub(by));
+            let now = self.measured(meter, index, self.packet.length().saturating_sub(by));
             color = before.max(COLORS[now as usize].into());
         }
-        match declared.args.get(first..first + 3) {
+        match values {
             Some([red, yellow, green]) => {
                 let at = COLORS.iter().position(|c| color == (*c).into()).unwrap_or(2);
                 constant(self.program, [green, yellow, red][at])
             }
             _ => Value::Number(color),
         }
+    }
+
+    /// What a meter says of a packet of this length: its cell with an index, or that of the entry whose action is running.
+    fn measured(&mut self, meter: ObjectId, index: Option<u64>, length: u64) -> Color {
+        let now_us = self.now_us;
+        let size = |by_bytes| if by_bytes { length } else { 1 };
+        let direct = match (&mut self.state.objects[meter.0 as usize], index) {
+            (Cells::Meter { bytes, cells, .. }, Some(index)) => {
+                return cells.get_mut(&index).map_or(Color::Green, |meter| meter.measure(now_us, size(*bytes)));
+            }
+            (Cells::DirectMeter { bytes }, _) => size(*bytes),
+            _ => return Color::Green,
+        };
+        let meter = self.entry().and_then(|entry| entry.meter.as_mut());
+        meter.map_or(Color::Green, |meter| meter.measure(now_us, direct))
     }
 
     /// The entry whose action is running.

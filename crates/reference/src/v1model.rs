@@ -12,7 +12,7 @@ use crate::machine::{Fault, Kept, Packet, Stop};
 use crate::place;
 use crate::state::{Replica, Session};
 use crate::value::Value;
-use crate::{MAX_PASSES, Output, Reference};
+use crate::{Output, Reference, passes};
 
 use ParamRole::{Intrinsic, Metadata};
 
@@ -50,20 +50,17 @@ pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us
     let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
     let received = switch.start(bytes.into(), port.into(), Instance::Normal);
     switch.ingress.push_back(received);
-    for pass in 0..MAX_PASSES {
-        let done = if let Some((flight, port)) = switch.egress.pop_front() {
-            switch.egress(flight, port)
-        } else if let Some(flight) = switch.ingress.pop_front() {
-            switch.ingress(flight, pass == 0)
-        } else {
-            return switch.output;
+    let fault = passes(|first| {
+        let done = match switch.egress.pop_front() {
+            Some((flight, port)) => switch.egress(flight, port),
+            None => {
+                let next = switch.ingress.pop_front()?;
+                switch.ingress(next, first)
+            }
         };
-        if let Err(fault) = done {
-            let fault = switch.reference.fault(&fault);
-            switch.output.fault.get_or_insert(fault);
-        }
-    }
-    switch.output.fault.get_or_insert_with(|| format!("more than {MAX_PASSES} passes of a packet and its copies"));
+        Some(done.map_err(|fault| switch.reference.fault(&fault)))
+    });
+    switch.output.fault = switch.output.fault.take().or(fault);
     switch.output
 }
 

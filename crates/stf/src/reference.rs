@@ -156,10 +156,19 @@ impl Engine for ReferenceEngine {
         member: u32,
         action: Option<ActionCall>,
     ) -> Result<(), String> {
-        let users = (0..).map(TableId).zip(&self.pipeline.tables);
-        let user = users.filter(|(_, t)| t.implementation == Some(profile)).map(|(id, _)| id).next();
-        let user = user.ok_or_else(|| format!("no table uses `{}`", self.pipeline[profile].name))?;
-        let action = action.map(|action| self.action(user, action)).transpose()?;
+        // A table that uses the profile and has the action.
+        let mut users =
+            (0..).map(TableId).zip(&self.pipeline.tables).filter(|(_, t)| t.implementation == Some(profile));
+        let action = match action {
+            Some(call) => {
+                let user = users.find(|(_, t)| t.actions.iter().any(|a| a.action == call.action));
+                let (id, table) =
+                    user.ok_or_else(|| format!("no table with `{}` has this action", self.object(profile)))?;
+                Some((table.name.clone(), self.action(id, call)?))
+            }
+            None => None,
+        };
+        let action = action.as_ref().map(|(table, call)| (table.as_str(), call.clone()));
         let name = self.object(profile);
         self.reference.set_member(&name, member, action, change == Change::Add).map_err(text)
     }
