@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every NAME.stf here, in tests/spec and in examples/ on NAME.p4 beside it, with both engines. Each program must
-# also pass `check`.
+# also pass `check`, but for those of tests/spec, which say themselves what is reported.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 hopwright=${HOPWRIGHT:-${CARGO_TARGET_DIR:-target}/release/hopwright}
@@ -14,7 +14,9 @@ fail() {
 for test in examples/*.stf tests/stf/*.stf tests/spec/*.stf; do
     [[ -e $test ]] || continue
     program=${test%.stf}.p4
-    output=$("$hopwright" check "$program" 2>&1) || fail "$test" check "$output"
+    if [[ $test != tests/spec/* ]]; then
+        output=$("$hopwright" check "$program" 2>&1) || fail "$test" check "$output"
+    fi
     for engine in interp jit; do
         if output=$("$hopwright" stf "$program" "$test" --engine "$engine" 2>&1); then
             passed=$((passed + 1))
