@@ -23,9 +23,10 @@ package-static:
 
 ## package-tools: what making and testing packages needs, from Debian (root)
 package-tools:
-	tests/packages.sh objcopy:binutils busybox:busybox-static debootstrap:debootstrap lintian:lintian mn:mininet rpmbuild:rpm runc:runc skopeo:skopeo
+	tests/packages.sh objcopy:binutils busybox:busybox-static debootstrap:debootstrap lintian:lintian mn:mininet rpmbuild:rpm runc:runc skopeo:skopeo systemd-nspawn:systemd-container
 
-## test-packages: packages installed in a bare Debian 12, the image in a chroot and with runc, the wheel; needs a network (root)
+## test-packages: packages installed in a bare Debian 12, which boots; the image in a chroot and with runc; the wheel (root)
+# It downloads the Debian.
 ifneq ($(ROOT),)
 test-packages: packages
 	HOPWRIGHT_PACKAGES=$(abspath $(PACKAGES)) tests/packaging/installed_test.py

@@ -2,7 +2,7 @@
 """Packages as users have them: installed in a bare Debian 12, unpacked as a container, in a virtual environment. Each forwards a packet.
 
 HOPWRIGHT_PACKAGES is the folder of `make packages`. HOPWRIGHT_BARE_ROOT may name a Debian root that debootstrap made; otherwise one is
-made and removed. Needs root; without it all tests are skipped.
+made and removed; the tests leave things in it. Needs root; without it all tests are skipped.
 """
 
 import contextlib
@@ -91,6 +91,28 @@ def switch(*command, stop=None):
             process.wait()
 
 
+# Runs as a service of a system that boots: what the package enables, starts and stops.
+BOOT = """
+exec > /boot.log 2>&1
+systemctl is-enabled hopwright-switch; systemctl is-active hopwright-switch
+for d in 1 2; do ip link add sw$d type veth peer name host$d; ip link set sw$d up; ip link set host$d up; done
+systemctl enable --now --quiet hopwright-switch && echo "started as $(stat -c %U:%G /proc/$(systemctl show --value --property MainPID hopwright-switch))"
+hopwright table show mac
+before=$(systemctl show --value --property MainPID hopwright-switch)
+dpkg --install /root/hopwright_*.deb >/dev/null && test "$before" = "$(systemctl show --value --property MainPID hopwright-switch)" && echo "runs on"
+dpkg --purge hopwright >/dev/null; systemctl is-active hopwright-switch; ls -d /etc/systemd/system/multi-user.target.wants/*hopwright* /run/hopwright
+systemctl --no-block poweroff
+"""
+TENANT = f"""
+port = [{{ device = "sw1" }}, {{ device = "sw2" }}]
+p4runtime = {{ address = "127.0.0.1:9559" }}
+[[tenant]]
+name = "red"
+program = "{EXAMPLES}/l2.p4"
+ports = {{ 1 = "sw1", 2 = "sw2" }}
+match = [{{ vlan = 0 }}]
+device_id = 1
+"""
 SWITCH = ("run", f"{EXAMPLES}/l2.p4", "-i", "1@port1", "-i", "2@port2", "--entries", f"{EXAMPLES}/l2.stf")
 
 
@@ -135,6 +157,31 @@ class Debian(unittest.TestCase):
             pass
         self.chroot("dpkg", "--purge", "hopwright-dbg", "hopwright")
         self.assertEqual(sorted(self.files() ^ before), [])
+
+    @unittest.skipUnless(shutil.which("systemd-nspawn"), "no systemd-nspawn: apt-get install systemd-container")
+    def test_under_systemd_it_starts_when_told_survives_an_upgrade_and_stops_when_purged(self):
+        # Not in /tmp, which systemd mounts anew.
+        shutil.copy(package("hopwright_*.deb"), self.root / "root")
+        shutil.copy("/etc/resolv.conf", self.root / "etc")
+        self.chroot("apt-get", "install", "--yes", "--no-install-recommends", "systemd-sysv", "dbus", "iproute2",
+                    f"/root/{package('hopwright_*.deb').name}")
+        (self.root / "boot.sh").write_text(BOOT)
+        (self.root / "etc/hopwright").mkdir(mode=0o750)
+        (self.root / "etc/hopwright/switch.toml").write_text(TENANT)
+        self.chroot("chgrp", "-R", "hopwright", "/etc/hopwright")
+        units = self.root / "etc/systemd/system"
+        (units / "boot.service").write_text("[Unit]\nAfter=basic.target\n[Service]\nType=oneshot\nExecStart=/bin/sh /boot.sh\n")
+        (units / "multi-user.target.wants").mkdir(exist_ok=True)
+        (units / "multi-user.target.wants/boot.service").symlink_to("../boot.service")
+        # The container keeps what is mounted there, and needs a /proc of its own.
+        run("umount", self.root / "proc")
+        self.addCleanup(run, "mount", "-t", "proc", "proc", self.root / "proc")
+        run("systemd-nspawn", f"--directory={self.root}", "--boot", "--private-network", "--register=no", "--keep-unit",
+            "--console=read-only", "--capability=all", timeout=300)
+        log = (self.root / "boot.log").read_text()
+        self.assertRegex(log, r"^disabled\ninactive\nstarted as \S+:hopwright\n(# )?SwitchIngress.mac: 0 entries", log)
+        self.assertRegex(log, r"\nruns on\n(inactive|unknown)\n")
+        self.assertEqual(log.count("No such file or directory"), 2, log)
 
     def test_lintian_has_no_complaint(self):
         run("lintian", "--allow-root", "--fail-on", "error,warning", package("hopwright_*.deb"), package("hopwright-dbg_*.deb"))
