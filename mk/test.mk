@@ -21,6 +21,7 @@ unit:
 	cd tests/interop && python3 -m unittest -q braccept_test ledger_test
 	cd tests/conformance && python3 -m unittest -q conformance_test
 	tests/stf/widths.py --check
+	tests/spec/coverage.py --check
 	p4/epic/sem_tables.py --check
 	p4/tofino/t_table.py --check
 	cd tests/docs && python3 -m unittest -q dependencies_test links_test security_test
