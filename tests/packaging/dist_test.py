@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `make dist` ships: a small binary that names functions in backtraces, and its debug information apart."""
+"""What `make dist` ships: a small binary that names functions in backtraces, its debug information apart, man pages, completions."""
 
 import os
 import re
@@ -49,6 +49,16 @@ class Dist(unittest.TestCase):
         names = output("nm", "--demangle", self.binary)
         for function in "hopwright::main", "hopwright_scion::agent", "cranelift_codegen::":
             self.assertIn(function, names)
+
+
+    def test_every_command_has_a_man_page_and_completions(self):
+        folder = self.binary.parent
+        commands = re.findall(r"^  ([a-z][a-z0-9-]*)  ", output(self.binary, "--help").partition("Commands:")[2], re.MULTILINE)
+        self.assertGreater(len(commands), 20)
+        for command in set(commands) - {"help"}:
+            self.assertIn(f"hopwright {command}", (folder / f"man/hopwright-{command}.1").read_text().replace("\\-", "-"))
+            for script in "hopwright.bash", "_hopwright", "hopwright.fish":
+                self.assertIn(command, (folder / "completions" / script).read_text())
 
 
 class Units(unittest.TestCase):
