@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Callable
 
+from lab.checks import Checks
 from lab.netns import LabError, namespaces, require_root
 from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.router import RouterKind
@@ -41,34 +42,6 @@ TO_CORE = (
     Route("core to leaf over IPv6", (("110", 0, 2), ("112", 1, 0))),
     Route("leaf with IPv6 inside to core", (("112", 0, 3), ("110", 3, 0))),
 )
-
-
-class Checks:
-    """Counts what passed and what failed, and says so as it goes."""
-
-    def __init__(self) -> None:
-        self.passed = 0
-        self.failed = 0
-        # Which routers are the reference's, and what failed with them.
-        self.mixes: list[tuple[str, int]] = []
-
-    def that(self, what: str, good: bool, detail: str = "") -> None:
-        self.passed += good
-        self.failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}{': ' + detail if detail else ''}",
-              flush=True)
-
-    def comes(self, what: str, probe: Callable[[], object], good: Callable[[object], bool]) -> None:
-        """Probes until what comes is good, but not for ever. On a busy machine a router of the reference, a daemon or a tool may
-        be late; a retry is told."""
-        start, attempts = time.monotonic(), 0
-        while True:
-            value, attempts = probe(), attempts + 1
-            if good(value) or time.monotonic() - start > PATIENCE:
-                break
-            time.sleep(0.2)
-        late = f" (attempt {attempts}, after {time.monotonic() - start:.1f} s)" if attempts > 1 else ""
-        self.that(what, good(value), f"{value}{late}")
 
 
 def check_traceroute(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
@@ -137,10 +110,11 @@ def check_metrics(network: Network, checks: Checks) -> None:
                                        ("router_output_pkts_total", {}), ("router_output_bytes_total", {}))]
 
         # What the machine loses makes the count another: once more, then.
-        for _ in range(5):
+        start = time.monotonic()
+        while True:
             before = settled(scrape)
             result = network.traffic(route, 100, 501)
-            if result["echoed"] == 100:
+            if result["echoed"] == 100 or time.monotonic() - start > PATIENCE:
                 break
         checks.that(f"100 packets {route.name}", result["echoed"] == 100, f"{result}")
         for router, interface, kind in added:
@@ -323,15 +297,16 @@ def check_traffic(network: Network, checks: Checks, routes: tuple[Route, ...],
     """What an application sends arrives whole, and so do the answers. A busy machine may lose some, but changes none."""
     for route in routes:
         for size in sizes:
-            changed = 0
-            for _ in range(5):
-                result = network.traffic(route, count, size)
+            changed, start, attempts = 0, time.monotonic(), 0
+            while True:
+                result, attempts = network.traffic(route, count, size), attempts + 1
                 changed += result["changed"]
-                if result["echoed"] == count:
+                if result["echoed"] == count or time.monotonic() - start > PATIENCE:
                     break
+                time.sleep(0.2)
             checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
                         result["echoed"] == count and changed == 0,
-                        f"{result['lost']} lost, {changed} changed")
+                        f"{result['lost']} lost, {changed} changed, attempt {attempts} {result.get('error', '')}")
 
 
 def check_end2end(network: Network, checks: Checks) -> None:

@@ -1,0 +1,39 @@
+"""Expectations of a test, counted and printed as it goes."""
+
+from __future__ import annotations
+
+import time
+from typing import Callable
+
+from .process import PATIENCE
+
+
+class Checks:
+    """Counts what passed and what failed, and says so as it goes."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self.failed = 0
+        # Which routers are the reference's, and what failed with them.
+        self.mixes: list[tuple[str, int]] = []
+        # The last value that `comes` has seen.
+        self.last: object = None
+
+    def that(self, what: str, good: bool, detail: str = "") -> None:
+        self.passed += good
+        self.failed += not good
+        print(f"  {'pass' if good else 'FAIL'}  {what}{': ' + detail if detail else ''}",
+              flush=True)
+
+    def comes(self, what: str, probe: Callable[[], object], good: Callable[[object], bool]) -> None:
+        """Probes until what comes is good, but not for ever. On a busy machine a router of the reference, a daemon or a tool may
+        be late; a retry is told."""
+        start, attempts = time.monotonic(), 0
+        while True:
+            value, attempts = probe(), attempts + 1
+            if good(value) or time.monotonic() - start > PATIENCE:
+                break
+            time.sleep(0.2)
+        late = f" (attempt {attempts}, after {time.monotonic() - start:.1f} s)" if attempts > 1 else ""
+        self.last = value
+        self.that(what, bool(good(value)), f"{value}{late}")
