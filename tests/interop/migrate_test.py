@@ -27,7 +27,7 @@ from lab.scrape import fetch, metrics, total, wait_served
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 
-from network import Network  # noqa: E402
+from network import Network, built  # noqa: E402
 from network_test import Checks, check_pings, wait_ping  # noqa: E402
 from plan import LEAF_ROUTES, METRICS  # noqa: E402
 
@@ -156,10 +156,8 @@ def main() -> int:
     checks = Checks()
     try:
         require_root("The migration test")
-        network = Network(RouterKind("reference"), prefix=f"hwm{os.getpid()}-")
+        network = built(lambda: Network(RouterKind("reference"), prefix=f"hwm{os.getpid()}-"))
         try:
-            network.build()
-            network.wait_paths("111", "112", 3)
             migration = Migration(network, checks)
             wait_ping(network, LEAF_ROUTES[0])
             before = migration.page()

