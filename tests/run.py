@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -65,7 +66,13 @@ class Results:
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    running: set[subprocess.Popen] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def end(self) -> None:
+        """Asks what is running to end: tests remove their namespaces then."""
+        for child in list(self.running):
+            os.killpg(child.pid, signal.SIGTERM)
 
 
 class Busy:
@@ -87,8 +94,11 @@ def run(target: str, results: Results) -> None:
     begin = time.monotonic()
     with open(log, "wb") as out:
         # Targets depend on what an earlier stage has built: looking at it again takes a second.
-        status = subprocess.run([MAKE, "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
-                                stderr=subprocess.STDOUT).returncode
+        child = subprocess.Popen([MAKE, "--no-print-directory", target], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        results.running.add(child)
+        status = child.wait()
+        results.running.discard(child)
     seconds = time.monotonic() - begin
     lines = log.read_text(errors="replace").splitlines()
     shown = lines[-SHOWN_OF_FAILED:] if status else lines[-SHOWN:]
@@ -115,7 +125,12 @@ def run_stages(stages: list[Stage], results: Results, busy: int) -> bool:
         load = Busy(busy if not stage.needed else 0)
         try:
             with concurrent.futures.ThreadPoolExecutor(stage.jobs) as pool:
-                list(pool.map(lambda target: run(target, results), stage.targets))
+                try:
+                    list(pool.map(lambda target: run(target, results), stage.targets))
+                except BaseException:
+                    pool.shutdown(wait=False, cancel_futures=True)
+                    results.end()
+                    raise
         finally:
             load.stop()
         if stage.needed and any(target in results.failed for target in stage.targets):
