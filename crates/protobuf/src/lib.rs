@@ -1,7 +1,7 @@
 //! Messages and services of P4Runtime, BfRuntime and Hopwright's own, generated from the definitions in `proto/`.
 //!
-//! The generated code is checked in, so that no build needs a compiler of such definitions. A test compares the two; with
-//! `HOPWRIGHT_UPDATE=1` it writes the code again.
+//! The generated code is checked in, so that no build needs a compiler of such definitions. `generate/` writes it, and
+//! `make unit` checks that it is up to date.
 
 #![allow(missing_docs, clippy::all)]
 
