@@ -156,7 +156,7 @@ class Topology:
         """Interfaces that answer, on the way."""
         found = self.scion(source, "traceroute", self.target(destination), "--local", self.hosts[source])
         return [(hop["isd_as"], hop["interface_id"]) for hop in found.get("hops") or []
-                if any(hop["round_trip_times"])]
+                if any(hop["round_trip_times"] or ())]
 
     def traffic(self, source: str, destination: str, count: int, size: int) -> dict:
         """Packets and their echoes, compared."""

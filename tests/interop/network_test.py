@@ -54,7 +54,7 @@ def check_traceroute(network: Network, checks: Checks, routes: tuple[Route, ...]
 
         def found() -> list[tuple]:
             return [(hop["isd_as"], hop["interface_id"]) for hop in network.traceroute(route)
-                    if any(hop["round_trip_times"])]
+                    if any(hop["round_trip_times"] or ())]
 
         # Every interface on the way: the number, and the AS it belongs to.
         want = [(network.plan.get(number).isd_as, interface)

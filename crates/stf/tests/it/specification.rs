@@ -9,8 +9,6 @@ use crate::reference::{Outcome, outcome};
 const FAIL: &[&str] = &[
     // 11.3.1: `this` is not supported.
     "11_03_01_this",
-    // 13.6: a `select` without a match accepts, also for PSA.
-    "13_06_no_match_psa",
     // 18.3.1.5: an object that is an argument is not named after its parameter.
     "18_03_01_05_arguments",
 ];
