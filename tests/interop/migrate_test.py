@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+from lab.checks import Checks
 from lab.netns import LabError, require_root
 from lab.process import unwind_on_signals
 from lab.reference import REPOSITORY
@@ -28,7 +29,7 @@ from lab.scrape import fetch, metrics, total, wait_served
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "demo"))
 
 from network import Network, built  # noqa: E402
-from network_test import Checks, check_pings, wait_ping  # noqa: E402
+from network_test import check_pings, wait_ping  # noqa: E402
 from plan import LEAF_ROUTES, METRICS  # noqa: E402
 
 UNIT = REPOSITORY / "packaging" / "hopwright-router@.service"

@@ -364,6 +364,8 @@ def check_mixes(network: Network, checks: Checks) -> None:
     names, kinds = sorted(network.routers), (network.kind, RouterKind("reference"))
     routes = LEAF_ROUTES + TO_CORE
     is_reference = [False] * len(names)
+    # Which routers are the reference's, and how many checks failed with them.
+    mixes: list[tuple[str, int]] = []
     for step in range(2 ** len(names)):
         if step:
             # The reflected binary code: the bit to change is the number of zeros at the end.
@@ -380,8 +382,8 @@ def check_mixes(network: Network, checks: Checks) -> None:
         check_traffic(network, checks, LEAF_ROUTES, (501,), 100)
         check_failures(network, checks)
         network.check()
-        checks.mixes.append((", ".join(theirs) or "none", checks.failed - before))
-    for theirs, failed in checks.mixes:
+        mixes.append((", ".join(theirs) or "none", checks.failed - before))
+    for theirs, failed in mixes:
         print(f"reference: {theirs}: {f'{failed} failed' if failed else 'passed'}")
 
 

@@ -14,8 +14,6 @@ class Checks:
     def __init__(self) -> None:
         self.passed = 0
         self.failed = 0
-        # Which routers are the reference's, and what failed with them.
-        self.mixes: list[tuple[str, int]] = []
         # The last value that `comes` has seen.
         self.last: object = None
 
@@ -26,8 +24,8 @@ class Checks:
               flush=True)
 
     def comes(self, what: str, probe: Callable[[], object], good: Callable[[object], bool]) -> None:
-        """Probes until what comes is good, but not for ever. On a busy machine a router of the reference, a daemon or a tool may
-        be late; a retry is told."""
+        """Probes until the value is good, for at most `PATIENCE` seconds, because a router of the reference, a daemon or a tool
+        may be late on a busy machine. Prints the number of attempts if there were several."""
         start, attempts = time.monotonic(), 0
         while True:
             value, attempts = probe(), attempts + 1
