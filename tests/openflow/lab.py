@@ -29,7 +29,7 @@ def run(*command, check=True):
     return done.stdout
 
 
-def eventually(what, check, seconds=10):
+def eventually(what, check, seconds=60):
     """Waits until `check` returns something true, and returns it."""
     deadline = time.monotonic() + seconds
     while True:
@@ -104,7 +104,7 @@ class Host:
     def send(self, frame):
         self.socket.send(frame)
 
-    def received(self, count=0, seconds=3):
+    def received(self, count=0, seconds=20):
         """Frames with UDP that came, with the VLAN tags that the kernel took off: waits for so many, and a moment for more."""
         frames, deadline = [], time.monotonic() + (seconds if count else 0.15)
         while time.monotonic() < deadline:

@@ -42,7 +42,7 @@ class Cases:
 
     def learns(self, lab):
         one, two, three = lab.hosts
-        eventually(lab.logs, lambda: one.ping(two, check=False), 20)
+        eventually(lab.logs, lambda: one.ping(two, check=False))
         for src in lab.hosts:
             for dst in lab.hosts:
                 if src is not dst:
@@ -52,7 +52,7 @@ class Cases:
         with self.lab(versions="1.0", applications=["simple_switch"]) as lab:
             if self.switch is OpenVSwitch:
                 # It notices only with a change of its flows that there is a controller for unmatched packets.
-                eventually(lab.logs, lambda: "true" in lab.switch.vsctl("--columns=is_connected", "list", "controller"), 20)
+                eventually(lab.logs, lambda: "true" in lab.switch.vsctl("--columns=is_connected", "list", "controller"))
                 lab.ofctl("add-flow", "in_port=99,actions=drop", version="1.0")
             self.learns(lab)
             one, two, _ = lab.hosts
@@ -91,7 +91,7 @@ class Cases:
                     return self.rest("stats/switches")
                 except OSError:
                     return None
-            dpid, = eventually(lab.logs, switches, 20)
+            dpid, = eventually(lab.logs, switches)
             self.rest("stats/flowentry/add", {
                 "dpid": dpid, "table_id": 0, "priority": 7, "cookie": 5, "idle_timeout": 30,
                 "match": {"in_port": 1, "eth_type": 0x0800, "ipv4_dst": "10.0.0.0/24"},
@@ -258,18 +258,26 @@ class Cases:
             monitor = lab.monitor()
             try:
                 time.sleep(0.5)
-                lab.ofctl("add-flow", "cookie=1,in_port=1,idle_timeout=2,send_flow_rem,actions=output:2")
-                lab.ofctl("add-flow", "cookie=2,in_port=2,hard_timeout=2,send_flow_rem,actions=output:1")
-                lab.ofctl("add-flow", "cookie=3,in_port=3,send_flow_rem,actions=CONTROLLER:65535")
-                for _ in range(5):
-                    lab.hosts[0].send(packet())
-                    lab.hosts[1].send(packet())
-                    time.sleep(0.8)
+                # Again, if this test was too late to keep the first flow in use.
+                for _ in range(20):
+                    lab.ofctl("add-flow", "cookie=1,in_port=1,idle_timeout=2,send_flow_rem,actions=output:2")
+                    lab.ofctl("add-flow", "cookie=2,in_port=2,hard_timeout=2,send_flow_rem,actions=output:1")
+                    lab.ofctl("add-flow", "cookie=3,in_port=3,send_flow_rem,actions=CONTROLLER:65535")
+                    sent = [time.monotonic()]
+                    for _ in range(5):
+                        lab.hosts[0].send(packet())
+                        lab.hosts[1].send(packet())
+                        time.sleep(0.8)
+                        sent.append(time.monotonic())
+                    left = len(flows(lab.ofctl("dump-flows")))
+                    sent.append(time.monotonic())
+                    if max(after - before for before, after in zip(sent, sent[1:])) < 1.6:
+                        break
                 # One that is used stays, whatever its hard timeout says goes.
-                self.assertEqual(len(flows(lab.ofctl("dump-flows"))), 2)
+                self.assertEqual(left, 2)
                 log = lambda: monitor.log.read_text()
-                self.assertRegex(log(), r"FLOW_REMOVED.*in_port=2 reason=hard.*cookie:0x2")
-                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=1 reason=idle.*cookie:0x1.*pkts[5-9]", log()), 6)
+                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=2 reason=hard.*cookie:0x2", log()))
+                eventually(log, lambda: re.search(r"FLOW_REMOVED.*in_port=1 reason=idle.*cookie:0x1.*pkts[5-9]", log()))
                 lab.hosts[2].send(packet())
                 eventually(log, lambda: re.search(r"PACKET_IN.*cookie=0x3 total_len=56 in_port=3 \(via action\)", log()))
                 lab.ofctl("del-flows", "in_port=3")
@@ -283,12 +291,12 @@ class Cases:
     def test_standalone(self):
         with self.lab(versions="1.3", options=["--standalone"]) as lab:
             one, two, three = lab.hosts
-            eventually(lab.logs, lambda: one.ping(two, check=False), 20)
+            eventually(lab.logs, lambda: one.ping(two, check=False))
             three.ping(one)
             # A controller takes over.
             lab.applications = ["simple_switch_13"]
             lab.start_controller()
-            eventually(lab.logs, lambda: "CONTROLLER:65535" in lab.ofctl("dump-flows"), 20)
+            eventually(lab.logs, lambda: "CONTROLLER:65535" in lab.ofctl("dump-flows"))
             one.ping(two)
 
     def test_errors(self):

@@ -22,7 +22,8 @@ TMP = pathlib.Path(tempfile.mkdtemp())
 BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
 COPIES = fy.SwitchOptions(p4info=p4info("copies.p4", TMP / "copies.txt"), p4blob=HERE / "copies.p4")
 TOFINO = HERE.parent / "bfruntime/router.p4"
-PATIENCE = 20
+# The machine may be busy.
+PATIENCE = 60
 
 
 def connect(switch, options):
@@ -31,6 +32,14 @@ def connect(switch, options):
 
 async def all_of(entities):
     return [e async for e in entities]
+
+
+async def eventually(check):
+    """Waits until a coroutine function returns something true, and returns its last answer, whatever that is."""
+    deadline = time.monotonic() + PATIENCE
+    while not (found := await check()) and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
+    return found
 
 
 def match(**fields):
@@ -242,12 +251,15 @@ class Basic(unittest.IsolatedAsyncioTestCase):
     async def test_registers(self):
         await self.sw.write([~fy.P4RegisterEntry("last_source", index=3, data=0xCAFE)])
         self.switch.send(0, ipv4("10.9.9.8", "10.1.2.3"))
-        for _ in range(50):
-            cells = await all_of(self.sw.read(fy.P4RegisterEntry("last_source")))
-            if cells[0].data:
-                break
-            await asyncio.sleep(0.1)
-        self.assertEqual([c.data for c in cells], [0x0A090908, 0, 0, 0xCAFE, 0, 0, 0, 0])
+
+        async def cells():
+            return [c.data for c in await all_of(self.sw.read(fy.P4RegisterEntry("last_source")))]
+
+        async def written():
+            return (await cells())[0]
+
+        await eventually(written)
+        self.assertEqual(await cells(), [0x0A090908, 0, 0, 0xCAFE, 0, 0, 0, 0])
 
     async def test_packets_in_and_out(self):
         default = fy.P4TableEntry("ipv4_lpm", is_default_action=True, action=fy.P4TableAction("punt", reason=5))
@@ -268,31 +280,32 @@ class Basic(unittest.IsolatedAsyncioTestCase):
         self.sw.ee.add_listener(fy.SwitchEvent.STREAM_ERROR, lambda _, message: errors.append(message))
         incomplete = p4r.StreamMessageRequest(packet=p4r.PacketOut(payload=frame))
         await self.sw.write([incomplete])
-        for _ in range(50):
-            await asyncio.sleep(0.1)
-            if errors:
-                break
+
+        async def told():
+            return errors
+
+        await eventually(told)
         self.assertEqual(errors[0].error.canonical_code, 3)
         self.assertEqual(errors[0].error.packet_out.packet_out.payload, frame)
 
     async def test_two_controllers(self):
         async with connect(self.switch, self.options(initial_election_id=20)) as other:
             self.assertTrue(other.is_primary)
-            for _ in range(50):
-                if not self.sw.is_primary:
-                    break
-                await asyncio.sleep(0.1)
-            self.assertFalse(self.sw.is_primary)
+
+            async def replaced():
+                return not self.sw.is_primary
+
+            self.assertTrue(await eventually(replaced))
             with self.assertRaises(fy.P4ClientError) as caught:
                 await self.sw.write([+route("10.0.0.0/8", "020000000011", 1)])
             self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
             await other.write([+route("10.0.0.0/8", "020000000011", 1)])
             self.assertEqual(len(await all_of(self.sw.read(fy.P4TableEntry("ipv4_lpm")))), 1)
         # The other has gone: finsy asks again, with its election id.
-        for _ in range(100):
-            if self.sw.is_primary:
-                break
-            await asyncio.sleep(0.1)
+        async def primary():
+            return self.sw.is_primary
+
+        self.assertTrue(await eventually(primary))
         await self.sw.write([-route("10.0.0.0/8", "020000000011", 1)])
 
     async def command(self, *args):
@@ -347,12 +360,14 @@ class Basic(unittest.IsolatedAsyncioTestCase):
                 await other._set_pipeline_config_request(config=p4r.ForwardingPipelineConfig(p4_device_config=b"x"))
             self.assertEqual(caught.exception.code.name, "PERMISSION_DENIED")
         # Its controller has gone.
-        for _ in range(50):
+        async def deleted():
             try:
                 await self.sw.write([-acl()])
-                break
+                return True
             except fy.P4ClientError:
-                await asyncio.sleep(0.1)
+                return False
+
+        self.assertTrue(await eventually(deleted))
         self.assertEqual(await all_of(self.sw.read(fy.P4TableEntry("acl"))), [])
 
     async def test_roles_and_packets(self):
@@ -379,10 +394,11 @@ class Basic(unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(0.2)
             for port in (1, 2, 3):
                 self.switch.send(port, ipv4("10.9.9.9", "10.1.2.3"))
-            for _ in range(100):
-                if len(got["default"]) == len(got["all"]) == 3 and got["some"]:
-                    break
-                await asyncio.sleep(0.1)
+
+            async def arrived():
+                return len(got["default"]) == len(got["all"]) == 3 and got["some"]
+
+            await eventually(arrived)
             for task in tasks:
                 task.cancel()
         self.assertEqual({name: sorted(ports) for name, ports in got.items()},
@@ -486,9 +502,14 @@ class Copies(unittest.IsolatedAsyncioTestCase):
         self.assertEqual([dict(d) for d in found.data],
                          [{"address": 0x020000000011, "port": 2}, {"address": 0x020000000022, "port": 2}])
         await self.sw.write([found.ack()])
-        await asyncio.sleep(0.3)
         second = asyncio.ensure_future(anext(digests))
-        self.switch.send(1, ethernet("000000000001", "020000000011", 0x1234, bytes(50)))
+
+        async def digested():
+            # Nothing is told of this one until the acknowledgement has been read.
+            self.switch.send(1, ethernet("000000000001", "020000000011", 0x1234, bytes(50)))
+            return second.done()
+
+        await eventually(digested)
         self.assertEqual([dict(d) for d in (await asyncio.wait_for(second, PATIENCE)).data],
                          [{"address": 0x020000000011, "port": 1}])
         await digests.aclose()

@@ -130,10 +130,14 @@ def main():
 
 def counts(net):
     """Packets by what happened and link, at both border routers."""
-    time.sleep(1.2)
     found = {}
     for node in "b1", "b2":
-        state = json.loads(net[node].stats.read_text())
+        path = net[node].stats
+        # Written every second; what is written after the next time was counted after now.
+        for _ in range(2):
+            written = path.stat().st_mtime_ns
+            wait_for(f"statistics of {node}", lambda: path.stat().st_mtime_ns != written)
+        state = json.loads(path.read_text())
         found[node] = {(what, row["link"]): row[what] for row in state["lower_flows"]
                        for what in ("encapsulated", "decapsulated")}
     return found

@@ -114,9 +114,15 @@ class Exceptions(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.switch_stats()["packets_punted"], ARGS.flows)
 
     def switch_stats(self):
-        """The statistics that the switch writes every second, once they are up to date."""
-        time.sleep(2.5)
-        return json.loads(pathlib.Path(self.stats.name).read_text())
+        """The statistics that the switch writes every second, once they are up to date: those that it began to write from now on."""
+        path = pathlib.Path(self.stats.name)
+        deadline = time.monotonic() + PATIENCE
+        for _ in range(2):
+            written = path.stat().st_mtime_ns
+            while path.stat().st_mtime_ns == written:
+                self.assertLess(time.monotonic(), deadline, "the statistics are not written")
+                time.sleep(0.05)
+        return json.loads(path.read_text())
 
     async def test_a_flood_of_new_flows_loses_what_queues_count(self):
         self.handler("--idle-timeout", "0", "--waiting", "4096")

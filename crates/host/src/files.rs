@@ -1,4 +1,4 @@
-//! Bounded reading of regular files, for configuration and keys.
+//! Bounded reading of regular files, for configuration and keys; writing of files that others read meanwhile.
 //!
 //! Opening never blocks, so a FIFO, a device or an endless file in the place of a configuration file is an error, and
 //! neither hangs a thread nor exhausts memory.
@@ -39,6 +39,19 @@ pub fn read_text(file: &Path, limit: usize) -> io::Result<String> {
     Ok(text.to_string())
 }
 
+/// Writes a file anew. Readers see either the old or the new file, never a part of one. What is no regular file, such as
+/// `/dev/stdout`, is written to.
+pub fn replace(file: &Path, contents: &[u8]) -> io::Result<()> {
+    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(file, contents);
+    }
+    let mut name = file.file_name().unwrap_or_default().to_os_string();
+    name.push(".new");
+    let new = file.with_file_name(name);
+    std::fs::write(&new, contents)?;
+    std::fs::rename(&new, file)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -65,5 +78,21 @@ mod tests {
         }
         assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(read(&at("absent"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_is_replaced_while_another_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("stats.json");
+        replace(&file, b"first").unwrap();
+        let mut reader = std::fs::File::open(&file).unwrap();
+        replace(&file, b"2").unwrap();
+        let mut seen = String::new();
+        reader.read_to_string(&mut seen).unwrap();
+        assert_eq!((seen.as_str(), std::fs::read(&file).unwrap().as_slice()), ("first", b"2".as_slice()));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+        replace(Path::new("/dev/null"), b"nobody reads this").unwrap();
+        assert!(!Path::new("/dev/null.new").exists());
+        assert_eq!(replace(dir.path(), b"").unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 }

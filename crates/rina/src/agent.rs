@@ -373,9 +373,8 @@ impl Agent {
     fn publish(&self, orders: &Orders) {
         self.status.publish(status::describe(&self.ipcps, &self.config), self.counts);
         if let Some(path) = &orders.stats {
-            let new = path.with_extension("new");
             let text = self.status.json().to_string();
-            if let Err(error) = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, path)) {
+            if let Err(error) = hopwright_host::files::replace(path, text.as_bytes()) {
                 tracing::warn!("{}: {error}", path.display());
             }
         }

@@ -119,8 +119,6 @@ fn write(path: &Path, switch: &Switch, counts: Counts, started: Instant) -> Resu
         "neighbour_probes": counts.probes,
         "ports": ports,
     });
-    let new = path.with_extension("new");
-    std::fs::write(&new, page.to_string())
-        .and_then(|()| std::fs::rename(&new, path))
+    hopwright_host::files::replace(path, page.to_string().as_bytes())
         .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }

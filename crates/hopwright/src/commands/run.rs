@@ -196,7 +196,8 @@ fn watch(
 }
 
 fn write(path: &Path, statistics: &serde_json::Value) -> Result<(), Failure> {
-    std::fs::write(path, statistics.to_string()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))
+    hopwright_host::files::replace(path, statistics.to_string().as_bytes())
+        .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }
 
 fn json(stats: &SwitchStats, controllers: Option<&Counts>, started: Instant) -> serde_json::Value {

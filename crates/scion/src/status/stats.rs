@@ -1,7 +1,6 @@
 //! Statistics of a running router, as JSON and in a log line.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
 
 use hopwright_dataplane::{ControlError, Stage};
@@ -215,13 +214,9 @@ impl Stats {
 
     /// Writes the statistics as JSON. Readers see either the old or the new file, never a part of one.
     pub fn write(&self, file: &Path) -> std::io::Result<()> {
-        let mut name = file.file_name().unwrap_or_default().to_os_string();
-        name.push(".new");
-        let new = file.with_file_name(name);
-        let mut out = std::fs::File::create(&new)?;
-        serde_json::to_writer_pretty(&mut out, self)?;
-        out.write_all(b"\n")?;
-        std::fs::rename(&new, file)
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        hopwright_host::files::replace(file, &text)
     }
 }
 
