@@ -6,7 +6,7 @@
 # Nothing is built to exercise another router.
 hopwright:
 ifeq ($(ROUTER),hopwright)
-	$(CARGO) build --release -p hopwright
+	$(CARGO) build --release -p hopwright-cli
 endif
 
 ## dist: what is installed: the command without debug information, and that in a file beside it; man pages and completions

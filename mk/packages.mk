@@ -18,7 +18,7 @@ package-deb package-rpm package-image package-wheel: dist
 # With --target, build scripts and procedural macros stay dynamic.
 STATIC := x86_64-unknown-linux-gnu
 package-static:
-	RUSTFLAGS="$(RUSTFLAGS) -C target-feature=+crt-static" $(CARGO) build --release -p hopwright --target $(STATIC)
+	RUSTFLAGS="$(RUSTFLAGS) -C target-feature=+crt-static" $(CARGO) build --release -p hopwright-cli --target $(STATIC)
 	packaging/dist.sh $(TARGET)/$(STATIC)/release/hopwright $(TARGET)/static
 
 ## package-tools: what making and testing packages needs, from Debian (root)

@@ -20,7 +20,7 @@ formal-rtl: fpga-tools
 ## synthesis-rtl: what engines and designs take and reach on an ECP5: the tables of docs/fpga.md; takes hours
 synthesis-rtl: fpga-tools
 	tests/rtl/.venv/bin/python tests/rtl/synthesis.py
-	$(CARGO) build --release -p hopwright
+	$(CARGO) build --release -p hopwright-cli
 	tests/rtl/.venv/bin/python tests/rtl/programs.py
 
 ## test-rtl-long: all packet tests, a million SCION packets, and the border router in a network; some hours

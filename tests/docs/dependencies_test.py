@@ -129,7 +129,7 @@ def packages(*arguments):
 
 def libraries():
     """Package to the features and settings that a release build compiles its library with, each time."""
-    command = ["cargo", "build", "--offline", "--release", "-p", "hopwright", "-Z", "unstable-options", "--unit-graph"]
+    command = ["cargo", "build", "--offline", "--release", "-p", "hopwright-cli", "-Z", "unstable-options", "--unit-graph"]
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1"}  # The unit graph is not a stable feature of Cargo.
     graph = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
     found = {}

@@ -29,7 +29,7 @@ def hopwright_binary() -> str:
     path = target / "release" / "hopwright"
     if not path.is_file():
         raise LabError(
-            f"{path} is missing: run `cargo build --release -p hopwright`, "
+            f"{path} is missing: run `cargo build --release -p hopwright-cli`, "
             "or name the binary in $HOPWRIGHT"
         )
     return str(path)
