@@ -121,6 +121,9 @@ pub(crate) fn print_all(compiled: &Compiled) {
 pub(crate) fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
     let diagnostic = match error {
         BuildError::Program(message) => return Failure::message(message),
+        BuildError::NoMachineCode => {
+            return Failure::message(format!("{error}; the interpreter runs it: --engine interp"));
+        }
         BuildError::Unsupported { span, message } => {
             Diagnostic::error("E0600", message.clone()).at(*span, "").help("the interpreter may: --engine interp")
         }

@@ -48,6 +48,10 @@
 //! All of this works from any thread while packets flow. An update is in force for every batch that starts after the
 //! call returned; a batch that is running sees each entry either as it was or as it is.
 //!
+//! # Features
+//!
+//! - `jit` (default): programs run as machine code. Without it every program runs in the interpreter, and Cranelift is not compiled.
+//!
 //! # Choices
 //!
 //! - `ingress_global_timestamp` is microseconds since 1970 UTC, the same for all packets of a batch.
@@ -58,6 +62,7 @@ mod control;
 pub mod egress_queues;
 mod executor;
 pub mod externs;
+mod jit;
 mod native;
 mod observe;
 pub mod offload;
@@ -81,9 +86,7 @@ pub use hopwright_abi::Verdict;
 pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
-pub use hopwright_jit::Ahead;
-pub use hopwright_jit::trace_ir;
-pub use hopwright_jit::{TraceCode, TracePass};
+pub use jit::{Ahead, TraceCode, TracePass, Unsupported, trace_ir};
 pub use observe::sample::{Sample, Sampling, TooManySamplings};
 pub use observe::shadow::ShadowExecution;
 pub use observe::stats::{PortStats, Stage, StageTime, SwitchStats, TenantStats, WorkerStats};

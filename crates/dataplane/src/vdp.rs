@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use hopwright_ir::interp::Interp;
 use hopwright_ir::{ExternInstance, ExternKind, Pipeline, Span};
-use hopwright_jit::{Ahead, CompiledPipeline, Unsupported};
 
 use crate::control::Control;
 use crate::executor::live_store::LiveStore;
 use crate::executor::machine::MachineProgram;
 use crate::executor::room;
 use crate::externs::ExternTypes;
+use crate::jit::{self, Ahead, CompiledPipeline};
 use crate::offload::{Device, Offload};
 use crate::state::digest::Digests;
 use crate::state::{ExternObject, models_of};
@@ -20,10 +20,11 @@ use crate::trace::respecialise::Traces;
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum EngineKind {
-    /// Machine code.
-    #[default]
+    /// Machine code. It needs the feature `jit`, and is the default with it.
+    #[cfg_attr(feature = "jit", default)]
     Jit,
     /// The reference interpreter: slow, complete.
+    #[cfg_attr(not(feature = "jit"), default)]
     Interp,
     /// A device: see [`VirtualDataPlane::offloaded`].
     Offload,
@@ -43,6 +44,9 @@ pub enum BuildError {
         /// What.
         message: String,
     },
+    /// Machine code is wanted of a build without the code generator.
+    #[error("this build has no machine-code engine: it was built without the feature `jit`")]
+    NoMachineCode,
 }
 
 /// A program and its state: what workers run. The control plane uses its [`Control`].
@@ -60,10 +64,6 @@ pub(crate) enum Engine {
     Offload(Arc<Device>),
 }
 
-fn compile(pipeline: &Pipeline) -> Result<CompiledPipeline, Unsupported> {
-    hopwright_jit::compile(pipeline, &hopwright_jit::Options::default())
-}
-
 impl VirtualDataPlane {
     /// A program as it starts, with the extern types of `crypto.p4`.
     pub fn new(pipeline: Arc<Pipeline>, engine: EngineKind) -> Result<Arc<VirtualDataPlane>, BuildError> {
@@ -73,16 +73,11 @@ impl VirtualDataPlane {
     /// The same with machine code that was made ahead, if it suits this machine. Otherwise the program is compiled.
     ///
     /// # Safety
-    /// That of [`hopwright_jit::load`]: the code was made from this very pipeline by this version of the compiler.
+    /// That of `hopwright_jit::load`: the code was made from this very pipeline by this version of the compiler.
     pub unsafe fn with_code(pipeline: Arc<Pipeline>, code: Ahead) -> Result<Arc<VirtualDataPlane>, BuildError> {
-        let compile = |pipeline: &Pipeline| {
-            // SAFETY: the caller's promise.
-            match unsafe { hopwright_jit::load(pipeline, code) }? {
-                Some(loaded) => Ok(loaded),
-                None => compile(pipeline),
-            }
-        };
-        VirtualDataPlane::build(pipeline, EngineKind::Jit, &ExternTypes::standard(), compile)
+        // SAFETY: the caller's promise.
+        let load = |pipeline: &Pipeline| unsafe { jit::load(pipeline, code) };
+        VirtualDataPlane::build(pipeline, EngineKind::Jit, &ExternTypes::standard(), load)
     }
 
     /// A program as it starts.
@@ -91,7 +86,7 @@ impl VirtualDataPlane {
         engine: EngineKind,
         types: &ExternTypes,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
-        VirtualDataPlane::build(pipeline, engine, types, compile)
+        VirtualDataPlane::build(pipeline, engine, types, jit::compile)
     }
 
     /// A program that a device runs, which has it as it starts.
@@ -108,7 +103,7 @@ impl VirtualDataPlane {
         pipeline: Arc<Pipeline>,
         engine: EngineKind,
         types: &ExternTypes,
-        compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, Unsupported>,
+        compile: impl FnOnce(&Pipeline) -> Result<CompiledPipeline, BuildError>,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
         if let Some(header) = pipeline.headers.iter().find(|h| !h.fixed_bits.is_multiple_of(8)) {
             let (name, bits) = (&header.name, header.fixed_bits);
@@ -129,8 +124,7 @@ impl VirtualDataPlane {
             EngineKind::Jit => {
                 let mut compiled = None;
                 let control = Control::new(&pipeline, types, BuildError::Program, || {
-                    let it =
-                        compile(&pipeline).map_err(|e| BuildError::Unsupported { span: e.span, message: e.message })?;
+                    let it = compile(&pipeline)?;
                     Ok(Digests::compiled(&compiled.insert(it).interface().digests))
                 })?;
                 let control = Arc::new(control);

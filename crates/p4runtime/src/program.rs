@@ -143,11 +143,11 @@ impl Program {
 
     fn words(&self, error: &BuildError) -> String {
         match error {
-            BuildError::Program(message) => message.clone(),
             BuildError::Unsupported { span, message } => {
                 let at = self.pipeline.sources.location(*span);
                 format!("{at}: {message}")
             }
+            other => other.to_string(),
         }
     }
 }

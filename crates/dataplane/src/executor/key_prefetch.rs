@@ -5,9 +5,9 @@
 //! measures a gain. It does not affect results: a wrong or missing key only costs time.
 
 use hopwright_abi::{Packet as RawPacket, RunBatch, Runtime};
-use hopwright_jit::{CompiledPipeline, PrefetchedTable};
 
 use crate::executor::autotuner::Autotuner;
+use crate::jit::{CompiledPipeline, PrefetchedTable};
 use crate::packet::Packet;
 use crate::table::{Fetcher, Table};
 

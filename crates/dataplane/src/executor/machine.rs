@@ -12,14 +12,14 @@ use hopwright_abi::{
 };
 use hopwright_ir::Pipeline;
 use hopwright_ir::interp::QueueDepths;
-use hopwright_jit::trace_ir::{TraceIr, build::build};
-use hopwright_jit::{CompiledPipeline, ExitSites, Path, TraceCode, TracePass, Unsupported};
 
 use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
 use crate::executor::traffic::{Copies, Destinations, Traffic, WorkerContext};
 use crate::externs::{NativeCall, NativeExtern};
+use crate::jit::trace_ir::TraceIr;
+use crate::jit::{self, CompiledPipeline, ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
 use crate::packet::{Packet, Pool};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
@@ -126,9 +126,14 @@ impl MachineProgram {
         TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without, sites)
     }
 
+    /// A path profiler of the program.
+    pub(crate) fn profiler(&self, pipeline: &Pipeline) -> Result<PathProfiler, Unsupported> {
+        jit::profiler(&self.compiled, pipeline)
+    }
+
     /// The trace IR of these paths.
     pub(crate) fn trace_ir(&self, pipeline: &Pipeline, paths: &[Path]) -> TraceIr {
-        build(pipeline, paths, &self.natives)
+        jit::trace_ir_of(&self.compiled, pipeline, paths, &self.natives)
     }
 }
 

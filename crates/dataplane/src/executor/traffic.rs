@@ -1,7 +1,7 @@
 //! The traffic manager for compiled programs: clones, multicast copies, resubmitted and recirculated packets.
 //!
 //! Generated code *pauses* at a packet that requests any of these, and saves the packet's state in a *record*
-//! ([`PauseLayout`], [`hopwright_jit::Suspension`]). This module then does what `simple_switch` does, in the same order
+//! ([`PauseLayout`], [`Suspension`]). This module then does what `simple_switch` does, in the same order
 //! as the reference interpreter: packets wait in an ingress and an egress queue, and the egress queue is served first.
 //! Records and queues are preallocated, and frames come from the pool. Copies that find no room are lost and counted.
 
@@ -11,10 +11,10 @@ use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
 use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
 use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
-use hopwright_jit::Suspension;
 
 use crate::executor::LostCopies;
 use crate::executor::room::Growth;
+use crate::jit::Suspension;
 use crate::packet::{Packet, Pool};
 
 /// The maximum number of waiting packets. All copies of a multicast group count as one.

@@ -1,5 +1,5 @@
 //! Profile-guided re-specialisation: profiles the paths of packets and compiles traces of the most frequent ones
-//! ([`hopwright_jit::TraceCode`]).
+//! ([`TraceCode`]).
 //!
 //! While profiling is on, executors run packets with the path profiler, a variant of the generic function that records
 //! the path of each packet. The caller of [`VirtualDataPlane::respecialise`] then compiles the most frequent paths and
@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use hopwright_abi::{MAX_EXIT_SITES, MAX_PROFILE_POINTS, RunBatch};
 use hopwright_ir::Pipeline;
-use hopwright_jit::trace_ir::TraceIr;
-use hopwright_jit::{ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
 
+use crate::jit::trace_ir::TraceIr;
+use crate::jit::{ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
 use crate::sync::published::Published;
 use crate::sync::quiescence::{Domain, Guard};
 use crate::vdp::{Engine, VirtualDataPlane};
@@ -194,10 +194,11 @@ impl VirtualDataPlane {
     /// The path profiler cannot be compiled.
     pub fn prepare_profiler(&self) -> Result<(), Unsupported> {
         let there = lock(&self.traces().profile).profiler.is_some();
-        if there || !matches!(self.engine(), Engine::Jit(_)) {
+        let Engine::Jit(program) = self.engine() else { return Ok(()) };
+        if there {
             return Ok(());
         }
-        let profiler = Arc::new(PathProfiler::new(self.pipeline())?);
+        let profiler = Arc::new(program.profiler(self.pipeline())?);
         lock(&self.traces().profile).profiler = Some(profiler);
         Ok(())
     }
