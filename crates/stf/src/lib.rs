@@ -1,7 +1,7 @@
 //! Simple Test Framework files: table entries, packets in, packets expected.
 //!
 //! [`parse`] reads the syntax, [`resolve`] resolves names against a pipeline, and [`run`] runs a test on an [`Engine`]: the
-//! reference interpreter or a data plane ([`DataPlaneEngine`]).
+//! reference interpreter, a data plane ([`DataPlaneEngine`]), or with the feature `reference` the typed program (`ReferenceEngine`).
 //!
 //! ```text
 //! add ipv4_lpm hdr.ipv4.dst_addr:0x0a000000/8 forward(port:2)
@@ -12,6 +12,7 @@
 mod compare;
 mod data_plane;
 mod engine;
+#[cfg(feature = "reference")]
 mod reference;
 pub mod resolve;
 mod runner;
@@ -19,6 +20,7 @@ pub mod script;
 
 pub use data_plane::DataPlaneEngine;
 pub use engine::{Engine, Processed};
+#[cfg(feature = "reference")]
 pub use reference::ReferenceEngine;
 pub use runner::{Report, configure, run};
 pub use script::{Script, parse};

@@ -3,52 +3,173 @@
 use hopwright_ir::bits;
 use hopwright_ir::{
     ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchForm, MatchKind, MatchValue, Pipeline,
-    TableEntry, TableId, ValueSetId, WeightedAction, WrittenMatch,
+    TableEntry, TableId, Type, ValueSetId, WeightedAction, WrittenMatch,
 };
 use num_bigint::BigUint;
 
 use crate::script::{ActionSpec, Add, MatchSpec, Number, TargetSpec};
 
+/// A name or value that does not fit the program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResolveError {
+    /// No table has the name, or the end of several tables' names is the same.
+    #[error("no table `{name}`, or several; the program has {}", listed(.known))]
+    UnknownTable {
+        /// The name.
+        name: String,
+        /// The names of all tables.
+        known: Vec<String>,
+    },
+    /// No extern object has the name, or the end of several objects' names is the same.
+    #[error("no {what} `{name}`, or several")]
+    UnknownObject {
+        /// The kind of object that is wanted, such as `counter`.
+        what: String,
+        /// The name.
+        name: String,
+    },
+    /// The extern object is of another kind.
+    #[error("`{name}` is no {what}")]
+    WrongObject {
+        /// The kind of object that is wanted, such as `counter`.
+        what: String,
+        /// The object's name.
+        name: String,
+    },
+    /// No value set has the name, or the end of several value sets' names is the same.
+    #[error("no value set `{0}`, or several")]
+    UnknownValueSet(String),
+    /// A member of a value set has too few values, or too many.
+    #[error("the value set has {expected} keys, a member {found}")]
+    MemberKeys {
+        /// Keys of the value set.
+        expected: usize,
+        /// Values of the member.
+        found: usize,
+    },
+    /// No key of the table has the name, or the end of several keys' names is the same.
+    #[error("no key `{name}`, or several; the table has {}", listed(.known))]
+    UnknownKey {
+        /// The name.
+        name: String,
+        /// The names of the table's keys.
+        known: Vec<String>,
+    },
+    /// An entry has two values for a key.
+    #[error("key `{0}` is named twice")]
+    KeyTwice(String),
+    /// A value does not fit a key: its width, or how the key matches.
+    #[error("key `{name}`: {reason}")]
+    Key {
+        /// The key as the entry names it.
+        name: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A value does not fit a key of a value set.
+    #[error("{0}")]
+    Member(String),
+    /// The table has no action of this name, or the end of several actions' names is the same.
+    #[error("table `{table}` has no action `{name}`, or several; it has {}", listed(.known))]
+    UnknownAction {
+        /// The table.
+        table: String,
+        /// The name.
+        name: String,
+        /// The names of the table's actions.
+        known: Vec<String>,
+    },
+    /// The action has no parameter of this name that the control plane sets.
+    #[error("action `{action}` has no parameter `{name}`; it has {}", listed(.known))]
+    UnknownParameter {
+        /// The action.
+        action: String,
+        /// The name.
+        name: String,
+        /// The names of the action's parameters.
+        known: Vec<String>,
+    },
+    /// An argument has more bits than its parameter.
+    #[error("argument `{name}` does not fit {width} bits")]
+    ArgumentWidth {
+        /// The parameter.
+        name: String,
+        /// Its width in bits.
+        width: u32,
+    },
+    /// A parameter has no argument.
+    #[error("action `{action}` needs an argument `{name}`")]
+    MissingArgument {
+        /// The action.
+        action: String,
+        /// The parameter.
+        name: String,
+    },
+    /// No table uses the action profile, so that it can have no members.
+    #[error("no table uses `{0}`")]
+    UnusedProfile(String),
+}
+
+/// Names in a message.
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+impl From<ResolveError> for String {
+    fn from(error: ResolveError) -> String {
+        error.to_string()
+    }
+}
+
 /// The table with this name, or the only one whose name ends in it.
 ///
 /// # Errors
-/// A message if there is none or several.
-pub fn table(pipeline: &Pipeline, name: &str) -> Result<TableId, String> {
-    pipeline.table_by_name(name).ok_or_else(|| format!("no table `{name}`, or several"))
+/// If there is none or several.
+pub fn table(pipeline: &Pipeline, name: &str) -> Result<TableId, ResolveError> {
+    pipeline.table_by_name(name).ok_or_else(|| ResolveError::UnknownTable {
+        name: name.into(),
+        known: pipeline.tables.iter().map(|t| t.name.clone()).collect(),
+    })
 }
 
 /// The extern object with this name, or the only one whose name ends in it, if it is of the right kind.
 ///
 /// # Errors
-/// A message if there is none, several, or it is of another kind.
+/// If there is none, several, or it is of another kind.
 pub fn object(
     pipeline: &Pipeline,
     name: &str,
     what: &str,
     right: impl Fn(&ExternKind) -> bool,
-) -> Result<ExternId, String> {
-    let id = pipeline.extern_by_name(name).ok_or_else(|| format!("no {what} `{name}`, or several"))?;
-    if right(&pipeline[id].kind) { Ok(id) } else { Err(format!("`{name}` is no {what}")) }
+) -> Result<ExternId, ResolveError> {
+    let (what, name) = (what.to_string(), name.to_string());
+    match pipeline.extern_by_name(&name) {
+        Some(id) if right(&pipeline[id].kind) => Ok(id),
+        Some(_) => Err(ResolveError::WrongObject { what, name }),
+        None => Err(ResolveError::UnknownObject { what, name }),
+    }
 }
 
 /// The value set with this name, or the only one whose name ends in it, and the members that a line says.
 ///
 /// # Errors
-/// A message about the first name or value that is wrong.
+/// The first name or value that is wrong.
 pub fn value_set(
     pipeline: &Pipeline,
     name: &str,
     members: &[Vec<MatchSpec>],
-) -> Result<(ValueSetId, Vec<Vec<MatchValue>>), String> {
-    let id = pipeline.value_set_by_name(name).ok_or_else(|| format!("no value set `{name}`, or several"))?;
+) -> Result<(ValueSetId, Vec<Vec<MatchValue>>), ResolveError> {
+    let id = pipeline.value_set_by_name(name).ok_or_else(|| ResolveError::UnknownValueSet(name.into()))?;
     let types = &pipeline.value_sets[id.index()].types;
     let members = members.iter().map(|member| {
         if member.len() != types.len() {
-            return Err(format!("the value set has {} keys, a member {}", types.len(), member.len()));
+            return Err(ResolveError::MemberKeys { expected: types.len(), found: member.len() });
         }
-        member.iter().zip(types).map(|(spec, ty)| match_as(kind_of(spec), ty.width(), spec)).collect()
+        let value = |(spec, ty): (&MatchSpec, &Type)| match_as(kind_of(spec), ty.width(), spec);
+        member.iter().zip(types).map(value).collect::<Result<_, _>>().map_err(ResolveError::Member)
     });
-    Ok((id, members.collect::<Result<_, String>>()?))
+    Ok((id, members.collect::<Result<_, _>>()?))
 }
 
 /// How a member of a value set matches, from how it is written.
@@ -65,8 +186,8 @@ fn kind_of(spec: &MatchSpec) -> MatchKind {
 /// The entry that an `add` line means. Keys that it does not name match everything (exact ones zero).
 ///
 /// # Errors
-/// A message about the first name or value that is wrong.
-pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), String> {
+/// The first name or value that is wrong.
+pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), ResolveError> {
     let (id, matches, priority) = place(pipeline, add)?;
     let action = action(pipeline, id, &add.action)?;
     Ok((id, TableEntry { matches, priority, action }))
@@ -75,8 +196,8 @@ pub fn entry(pipeline: &Pipeline, add: &Add) -> Result<(TableId, TableEntry), St
 /// Where the entry of an `add` line goes: table, matches, priority.
 ///
 /// # Errors
-/// A message about the first name or value that is wrong.
-pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>, i32), String> {
+/// The first name or value that is wrong.
+pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>, i32), ResolveError> {
     let id = table(pipeline, &add.table)?;
     let keys = &pipeline[id].keys;
     let mut matches: Vec<MatchValue> = keys.iter().map(MatchValue::any).collect();
@@ -84,20 +205,32 @@ pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>
     for (name, spec) in &add.matches {
         let index = key_index(keys, name)?;
         if std::mem::replace(&mut named[index], true) {
-            return Err(format!("key `{name}` is named twice"));
+            return Err(ResolveError::KeyTwice(name.clone()));
         }
-        matches[index] = match_value(&keys[index], spec).map_err(|e| format!("key `{name}`: {e}"))?;
+        let value = match_value(&keys[index], spec);
+        matches[index] = value.map_err(|reason| ResolveError::Key { name: name.clone(), reason })?;
     }
     // Without a priority all are equal and the first added wins.
     let priority = if pipeline[id].has_priority() { add.priority.unwrap_or(1) } else { 0 };
     Ok((id, matches, priority))
 }
 
+/// The keys that an entry must have a value for and does not name: those that can not match everything.
+///
+/// # Errors
+/// The first name that is wrong.
+pub fn missing_keys(pipeline: &Pipeline, add: &Add) -> Result<Vec<String>, ResolveError> {
+    let keys = &pipeline[table(pipeline, &add.table)?].keys;
+    let named: Vec<usize> = add.matches.iter().map(|(name, _)| key_index(keys, name)).collect::<Result<_, _>>()?;
+    let missing = |(at, key): &(usize, &Key)| key.kind.any(key.expr.ty.width()).is_none() && !named.contains(at);
+    Ok(keys.iter().enumerate().filter(missing).map(|(_, key)| key.name.clone()).collect())
+}
+
 /// What an entry is to lead to.
 ///
 /// # Errors
-/// A message about the first name or value that is wrong.
-pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<EntryTarget, String> {
+/// The first name or value that is wrong.
+pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<EntryTarget, ResolveError> {
     Ok(match spec {
         TargetSpec::Member(member) => EntryTarget::Member(*member),
         TargetSpec::Group(group) => EntryTarget::Group(*group),
@@ -105,7 +238,7 @@ pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<
             let weighted = |(spec, weight): &(ActionSpec, u32)| {
                 Ok(WeightedAction { action: action(pipeline, table, spec)?, weight: *weight })
             };
-            EntryTarget::Set(set.iter().map(weighted).collect::<Result<_, String>>()?)
+            EntryTarget::Set(set.iter().map(weighted).collect::<Result<_, ResolveError>>()?)
         }
     })
 }
@@ -113,9 +246,9 @@ pub fn target(pipeline: &Pipeline, table: TableId, spec: &TargetSpec) -> Result<
 /// A member's action, which is one of a table that uses the profile.
 ///
 /// # Errors
-/// A message about the first name or value that is wrong, or that no table uses the profile.
-pub fn member(pipeline: &Pipeline, profile: ExternId, spec: &ActionSpec) -> Result<ActionCall, String> {
-    let mut refused = format!("no table uses `{}`", pipeline[profile].name);
+/// The first name or value that is wrong, or that no table uses the profile.
+pub fn member(pipeline: &Pipeline, profile: ExternId, spec: &ActionSpec) -> Result<ActionCall, ResolveError> {
+    let mut refused = ResolveError::UnusedProfile(pipeline[profile].name.clone());
     for (id, table) in pipeline.tables.iter().enumerate() {
         if table.implementation != Some(profile) {
             continue;
@@ -131,24 +264,27 @@ pub fn member(pipeline: &Pipeline, profile: ExternId, spec: &ActionSpec) -> Resu
 /// The action call that a table's entry or default means.
 ///
 /// # Errors
-/// A message about the first name or value that is wrong.
-pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<ActionCall, String> {
+/// The first name or value that is wrong.
+pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<ActionCall, ResolveError> {
     let id = action_id(pipeline, table, &spec.name)?;
     let params = &pipeline[id].params;
     let mut args: Vec<Option<BigUint>> = vec![None; params.len()];
     for (name, value) in &spec.args {
         let index = params.iter().position(|p| p.name == *name);
-        let index = index.ok_or_else(|| format!("action `{}` has no parameter `{name}`", spec.name))?;
+        let index = index.ok_or_else(|| ResolveError::UnknownParameter {
+            action: spec.name.clone(),
+            name: name.clone(),
+            known: params.iter().map(|p| p.name.clone()).collect(),
+        })?;
         let width = params[index].ty.width();
         if !bits::fits(value, width) {
-            return Err(format!("argument `{name}` does not fit {width} bits"));
+            return Err(ResolveError::ArgumentWidth { name: name.clone(), width });
         }
         args[index] = Some(value.clone());
     }
-    let args = args
-        .into_iter()
-        .zip(params)
-        .map(|(arg, param)| arg.ok_or_else(|| format!("action `{}` needs an argument `{}`", spec.name, param.name)));
+    let args = args.into_iter().zip(params).map(|(arg, param)| {
+        arg.ok_or_else(|| ResolveError::MissingArgument { action: spec.name.clone(), name: param.name.clone() })
+    });
     Ok(ActionCall { action: id, args: args.collect::<Result<_, _>>()? })
 }
 
@@ -165,12 +301,14 @@ fn by_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Opti
     }
 }
 
-fn action_id(pipeline: &Pipeline, table: TableId, name: &str) -> Result<ActionId, String> {
+fn action_id(pipeline: &Pipeline, table: TableId, name: &str) -> Result<ActionId, ResolveError> {
     let actions = &pipeline[table].actions;
     let names = actions.iter().map(|a| pipeline[a.action].name.as_str());
-    by_name(names, name)
-        .map(|index| actions[index].action)
-        .ok_or_else(|| format!("table `{}` has no action `{name}`, or several", pipeline[table].name))
+    by_name(names, name).map(|index| actions[index].action).ok_or_else(|| ResolveError::UnknownAction {
+        table: pipeline[table].name.clone(),
+        name: name.into(),
+        known: actions.iter().map(|a| pipeline[a.action].name.clone()).collect(),
+    })
 }
 
 /// One spelling for indices (`x$0` is `x[0]`) and validity bits.
@@ -197,14 +335,17 @@ fn canonical(name: &str) -> String {
 }
 
 /// The key with this name; a header's name stands for its validity, as in tests of P4-14 programs, if no key has the name.
-fn key_index(keys: &[Key], name: &str) -> Result<usize, String> {
+fn key_index(keys: &[Key], name: &str) -> Result<usize, ResolveError> {
     let written = keys.iter().map(|k| k.name.as_str());
     let spelt: Vec<String> = keys.iter().map(|k| canonical(&k.name)).collect();
     let spelt = spelt.iter().map(String::as_str);
     by_name(written, name)
         .or_else(|| by_name(spelt.clone(), &canonical(name)))
         .or_else(|| by_name(spelt, &format!("{name}.$valid$")))
-        .ok_or_else(|| format!("no key `{name}`, or several"))
+        .ok_or_else(|| ResolveError::UnknownKey {
+            name: name.into(),
+            known: keys.iter().map(|k| k.name.clone()).collect(),
+        })
 }
 
 fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {

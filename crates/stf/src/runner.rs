@@ -358,7 +358,7 @@ impl<'a> Runner<'a> {
     }
 
     fn object(&self, name: &str, what: &str, right: impl Fn(&ExternKind) -> bool) -> Result<ExternId, String> {
-        resolve::object(self.engine.pipeline(), name, what, right)
+        Ok(resolve::object(self.engine.pipeline(), name, what, right)?)
     }
 
     fn register(&self, name: &str) -> Result<ExternId, String> {

@@ -250,7 +250,7 @@ impl<'a> Line<'a> {
         Ok((rate, self.small("burst")?))
     }
 
-    fn match_spec(&mut self) -> Parsed<MatchSpec> {
+    pub(super) fn match_spec(&mut self) -> Parsed<MatchSpec> {
         let value = self.number()?;
         if self.eat("/") {
             Ok(MatchSpec::Prefix(value, self.small("prefix length")?))

@@ -260,6 +260,40 @@ pub fn parse(file: &str, text: &str) -> Result<Script, Vec<StfError>> {
 
 type Parsed<T> = Result<T, String>;
 
+/// Parses what a key must match, as in a line `add`: `7`, `0x8**`, `10.0.0.1`, `10.0.0.0/8`, `1..5`, `0x1200&&&0xff00`.
+///
+/// # Errors
+/// What is wrong.
+pub fn parse_match(text: &str) -> Result<MatchSpec, String> {
+    whole(text, Line::match_spec)
+}
+
+/// Parses a number (decimal, `0x`, `0b`), an IPv4 or IPv6 address, or a MAC address.
+///
+/// # Errors
+/// What is wrong.
+pub fn parse_value(text: &str) -> Result<BigUint, String> {
+    whole(text, Line::value)
+}
+
+/// Parses the bytes of a packet: hexadecimal digits with blanks anywhere.
+///
+/// # Errors
+/// What is wrong.
+pub fn parse_bytes(text: &str) -> Result<Vec<u8>, String> {
+    whole(text, Line::bytes)
+}
+
+/// Reads all of a text.
+fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Line<'a>) -> Parsed<T>) -> Parsed<T> {
+    let mut line = Line { rest: text };
+    let value = read(&mut line)?;
+    match line.skip() {
+        "" => Ok(value),
+        rest => Err(format!("`{rest}` is left over")),
+    }
+}
+
 fn parse_line(line: &str) -> Parsed<Option<Command>> {
     let line = line.split('#').next().unwrap_or("").trim();
     let line = line.strip_suffix(';').unwrap_or(line);
