@@ -3,7 +3,7 @@
 //! - [`VirtualDataPlane`] is a running program; [`Control`] is its state and the control plane's access to it.
 //! - [`Switch`] moves packets between [`Port`]s and the programs of its [`Tenant`]s, with [`Worker`]s that run to completion.
 //! - [`Table`]s never make a reader wait; [`externs`] have native code.
-//! - [`Pool`] and [`Packet`] are packet memory.
+//! - [`Pool`] and [`Packet`] are packet memory; [`memory`] has ports without a device.
 //!
 //! # How an agent uses it
 //!
@@ -63,6 +63,7 @@ pub mod egress_queues;
 mod executor;
 pub mod externs;
 mod jit;
+pub mod memory;
 mod native;
 mod observe;
 pub mod offload;

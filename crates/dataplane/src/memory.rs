@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hopwright_dataplane::{Packet, Pool, Port};
+use crate::packet::{Packet, Pool};
+use crate::port::Port;
 
 /// The far end of a [`MemoryPort`].
 #[derive(Clone, Debug, Default)]
@@ -163,7 +164,7 @@ impl Port for RepeatPort {
 
 #[cfg(test)]
 mod tests {
-    use hopwright_dataplane::FrameSize;
+    use crate::packet::FrameSize;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 //! - [`af_packet`]: packet sockets.
 //! - [`udp`]: UDP sockets, for everything that only the kernel can route, resolve or fragment.
 //! - [`tap`]: TAP devices. [`frame_socket`]: packet sockets for rare frames beside the data path.
-//! - [`pcap`]: capture files. [`memory`]: in-memory queues and repeated packets, for tests and benchmarks.
+//! - [`pcap`]: capture files. [`memory`](hopwright_dataplane::memory): in-memory queues and repeated packets, for tests and benchmarks.
 //! - [`filter`]: selects the frames of a device that a port takes.
 //! - [`checksum`]: the Internet checksum, and completing checksums that a sender left to its device.
 //! - [`reception`]: has devices receive frames to addresses that are not their own.
@@ -15,7 +15,6 @@ pub mod af_packet;
 pub mod af_xdp;
 pub mod filter;
 pub mod frame_socket;
-pub mod memory;
 pub mod opener;
 pub mod pcap;
 pub mod reception;
@@ -40,9 +39,9 @@ pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use filter::{Filter, FrameMatch, Pattern};
 pub use frame_socket::FrameSocket;
+pub use hopwright_dataplane::memory::{self, MemoryPort, RepeatPort, Wire};
 pub use linux::closing;
 pub use linux::device::DeviceError;
-pub use memory::{MemoryPort, RepeatPort, Wire};
 pub use offload::checksum;
 pub use opener::{Opened, Opener, PortChoice, Wanted};
 pub use pcap::PcapPort;

@@ -7,6 +7,7 @@
 mod aes;
 mod filter;
 mod key;
+mod object;
 mod round_keys;
 mod with_key;
 
@@ -19,6 +20,9 @@ use num_bigint::BigUint;
 
 pub use aes::Aes128Key;
 pub use key::{KeyTable, NoSuchKey};
+pub use object::ExternObject;
+
+use object::Object;
 
 use crate::native;
 pub use crate::native::NativeCall;
@@ -75,7 +79,7 @@ pub trait NativeExtern: Send + Sync + fmt::Debug {
 }
 
 /// Creates an object from its constructor's arguments.
-pub type Constructor = fn(args: &[BigUint], domain: &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String>;
+pub type Constructor = Arc<dyn Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String> + Send + Sync>;
 
 /// The extern types that programs may use.
 #[derive(Clone)]
@@ -95,8 +99,21 @@ impl ExternTypes {
     }
 
     /// Adds or replaces a type.
-    pub fn add(&mut self, name: &'static str, constructor: Constructor) {
-        self.0.insert(name, constructor);
+    pub fn add(
+        &mut self,
+        name: &'static str,
+        constructor: impl Fn(&[BigUint], &Arc<Domain>) -> Result<Arc<dyn NativeExtern>, String> + Send + Sync + 'static,
+    ) {
+        self.0.insert(name, Arc::new(constructor));
+    }
+
+    /// Adds or replaces a type whose objects are written in safe code. `constructor` has the constructor's arguments.
+    pub fn add_object<T: ExternObject>(
+        &mut self,
+        name: &'static str,
+        constructor: impl Fn(&[BigUint]) -> Result<T, String> + Send + Sync + 'static,
+    ) {
+        self.add(name, move |args, _| Ok(Arc::new(Object::new(constructor(args)?))));
     }
 
     /// Returns whether there is a type of this name.
@@ -121,7 +138,7 @@ impl ExternTypes {
         let mut registry = interp::ExternRegistry::new();
         let domain = Domain::new();
         for (name, constructor) in &self.0 {
-            let (constructor, domain) = (*constructor, domain.clone());
+            let (constructor, domain) = (constructor.clone(), domain.clone());
             registry.add_type(name, move |args| {
                 let object = constructor(args, &domain)?;
                 Ok(Box::new(Model::new(object, &domain)) as Box<dyn ExternModel>)
