@@ -99,7 +99,7 @@ pub use table::{RemovedEntry, Table};
 pub use trace::respecialise::{Profile, Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
 pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};
-pub use worker::cpu::{CpuQueue, Injector, PuntedPacket};
+pub use worker::cpu::{CpuQueue, Injector, NotInjected, PuntedPacket};
 pub use worker::generator::{Gap, MAX_GENERATORS, PortSet, Stream, StreamCounts, Trigger};
 pub use worker::handover::WorkerBusy;
 pub use worker::policer::Rate;

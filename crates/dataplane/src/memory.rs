@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::packet::{Packet, Pool};
 use crate::port::Port;
@@ -14,6 +15,8 @@ pub struct Wire(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     queues: Mutex<Queues>,
+    /// Notified when the port has sent packets.
+    sent: Condvar,
     closed: AtomicBool,
 }
 
@@ -38,6 +41,13 @@ impl Wire {
     /// Returns the next packet that the port has sent.
     pub fn receive(&self) -> Option<Vec<u8>> {
         self.lock().from_port.pop_front()
+    }
+
+    /// Returns the next packet that the port has sent; waits for it for so long at most.
+    pub fn wait(&self, timeout: Duration) -> Option<Vec<u8>> {
+        let none = |queues: &mut Queues| queues.from_port.is_empty();
+        let waited = self.0.sent.wait_timeout_while(self.lock(), timeout, none);
+        waited.unwrap_or_else(PoisonError::into_inner).0.from_port.pop_front()
     }
 
     /// Returns all packets that the port has sent.
@@ -103,6 +113,8 @@ impl Port for MemoryPort {
             queues.from_port.push_back(packet.bytes().to_vec());
             pool.give(packet);
         }
+        drop(queues);
+        self.wire.0.sent.notify_all();
         count
     }
 

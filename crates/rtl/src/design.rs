@@ -25,6 +25,24 @@ pub struct Hardware {
     pub shell: ShellModule,
 }
 
+impl Hardware {
+    /// The files of the design, by names: the top module `NAME.sv`, the pipeline, the register map as JSON, the target's shell, and
+    /// the engines.
+    pub fn files(&self, name: &str) -> Vec<(String, String)> {
+        let Verilog { top, pipeline, map, engines, .. } = &self.verilog;
+        let mut files = vec![
+            (format!("{name}.sv"), top.clone()),
+            (format!("{name}_pipeline.sv"), pipeline.clone()),
+            (format!("{name}.json"), map.json()),
+            (format!("{}.sv", self.shell.name), self.shell.text.clone()),
+        ];
+        let engines = engines.iter().chain(self.shell.engines).copied().collect();
+        let engines = crate::engines::with_parts(&engines).into_iter();
+        files.extend(engines.map(|(engine, text)| (format!("{engine}.sv"), text.to_string())));
+        files
+    }
+}
+
 /// Compiles a pipeline to SystemVerilog.
 ///
 /// # Errors

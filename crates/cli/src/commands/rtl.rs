@@ -38,15 +38,8 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         return Ok(());
     }
     std::fs::create_dir_all(&args.output).map_err(|e| Failure::message(format!("{}: {e}", args.output.display())))?;
-    let name = &pipeline.name;
-    write(&args.output.join(format!("{name}.sv")), &hardware.verilog.top)?;
-    write(&args.output.join(format!("{name}_pipeline.sv")), &hardware.verilog.pipeline)?;
-    write(&args.output.join(format!("{name}.json")), &hardware.verilog.map.json())?;
-    let shell = &hardware.shell;
-    write(&args.output.join(format!("{}.sv", shell.name)), &shell.text)?;
-    let engines = hardware.verilog.engines.iter().chain(shell.engines).copied().collect();
-    for (engine, text) in hopwright_rtl::engines::with_parts(&engines) {
-        write(&args.output.join(format!("{engine}.sv")), text)?;
+    for (name, text) in hardware.files(&pipeline.name) {
+        write(&args.output.join(name), &text)?;
     }
     let bits = hardware.schedule.register_bits(&hardware.core.design);
     println!("{} stages, {bits} bits from stage to stage", hardware.schedule.stages);

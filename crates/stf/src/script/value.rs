@@ -34,6 +34,13 @@ pub(super) fn parse_value(text: &str) -> Parsed<Number> {
     parse_number(text)
 }
 
+impl From<BigUint> for Number {
+    /// A number of which all digits count.
+    fn from(value: BigUint) -> Number {
+        Number { value, mask: None, trailing_stars: 0 }
+    }
+}
+
 impl Number {
     pub(super) fn is_plain(&self) -> bool {
         self.mask.as_ref().is_none_or(|mask| (mask + 1u32).count_ones() == 1)

@@ -1,0 +1,267 @@
+//! The control plane: tables and objects by names.
+
+use std::fmt;
+use std::sync::Arc;
+
+use hopwright_dataplane::packet::PoolError;
+use hopwright_dataplane::{FrameSize, ShadowExecution, VirtualDataPlane};
+use hopwright_ir::interp::{Trace, changed_ranges};
+use hopwright_stf::resolve;
+use hopwright_stf::{DataPlaneEngine, StfError};
+
+use crate::{
+    CloneSession, Count, Digest, Entry, Number, Rates, RefusedError, Replica, ResolveError, Value, dataplane, entry,
+};
+
+/// The state of a running program: its tables, counters, meters, registers, multicast groups and clone sessions, by names.
+///
+/// All methods may be called from any thread while packets flow; none makes a packet wait. A change is in force for every packet that
+/// arrives after the call returned. Cheap to clone.
+#[derive(Clone)]
+pub struct Control {
+    vdp: Arc<VirtualDataPlane>,
+}
+
+/// Why a request of the control plane was refused. It changed nothing then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// A name or value does not fit the program.
+    #[error(transparent)]
+    Resolve(#[from] ResolveError),
+    /// A text is no value.
+    #[error("`{text}`: {reason}")]
+    Value {
+        /// The text.
+        text: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An entry has no value for keys that need one.
+    #[error("an entry of `{table}` needs a value for {}", .keys.join(", "))]
+    MissingKeys {
+        /// The table, as the entry names it.
+        table: String,
+        /// The keys' names.
+        keys: Vec<String>,
+    },
+    /// The data plane refused the request: there is such an entry already, or none; the table is full; an index is too great.
+    #[error(transparent)]
+    Refused(#[from] RefusedError),
+    /// A line of a script is wrong, or was refused. The lines before it are in force.
+    #[error(transparent)]
+    Script(#[from] StfError),
+    /// There is no memory for packets.
+    #[error(transparent)]
+    Memory(#[from] PoolError),
+}
+
+impl Control {
+    pub(crate) fn new(vdp: Arc<VirtualDataPlane>) -> Control {
+        Control { vdp }
+    }
+
+    /// The data plane itself, for what names do not reach.
+    pub fn data_plane(&self) -> &Arc<dataplane::VirtualDataPlane> {
+        &self.vdp
+    }
+
+    fn inner(&self) -> &dataplane::Control {
+        self.vdp.control()
+    }
+
+    /// Adds an entry.
+    ///
+    /// # Errors
+    /// A name or value is wrong, there is such an entry already, or the table is full or constant.
+    pub fn insert(&self, entry: &Entry) -> Result<(), ControlError> {
+        let (table, entry) = entry.resolve(self.vdp.pipeline())?;
+        Ok(self.inner()[table].insert(entry)?)
+    }
+
+    /// Changes the action and parameters of the entry with these keys and this priority.
+    ///
+    /// # Errors
+    /// A name or value is wrong, there is no such entry, or the table is constant.
+    pub fn modify(&self, entry: &Entry) -> Result<(), ControlError> {
+        let (table, entry) = entry.resolve(self.vdp.pipeline())?;
+        Ok(self.inner()[table].modify(entry)?)
+    }
+
+    /// Removes the entry with these keys and this priority. Its action does not matter.
+    ///
+    /// # Errors
+    /// A name or value is wrong, there is no such entry, or the table is constant.
+    pub fn delete(&self, entry: &Entry) -> Result<(), ControlError> {
+        let (table, matches, priority) = entry.place(self.vdp.pipeline())?;
+        Ok(self.inner()[table].delete(&matches, priority)?)
+    }
+
+    /// Sets the default action of a table, to that of an entry without keys.
+    ///
+    /// # Errors
+    /// A name or value is wrong, or the default action is constant.
+    pub fn set_default(&self, entry: &Entry) -> Result<(), ControlError> {
+        let (table, call) = entry.call(self.vdp.pipeline())?;
+        Ok(self.inner()[table].set_default(Some(call))?)
+    }
+
+    /// Removes all entries of a table.
+    ///
+    /// # Errors
+    /// There is no such table, or it is constant.
+    pub fn clear(&self, table: &str) -> Result<(), ControlError> {
+        Ok(self.table(table)?.clear()?)
+    }
+
+    /// The entries of a table, in the order they were added. In a table with an action profile, an entry's action is the first that its
+    /// member or group had when the entry was written.
+    ///
+    /// # Errors
+    /// There is no such table.
+    pub fn entries(&self, table: &str) -> Result<Vec<Entry>, ControlError> {
+        let table = self.table(table)?;
+        let entries = table.entries();
+        Ok(entries.iter().map(|entry| Entry::read(self.vdp.pipeline(), table.id(), entry)).collect())
+    }
+
+    /// Reads the direct counter of an entry. Its action does not matter.
+    ///
+    /// # Errors
+    /// There is no such entry, or the table has no direct counter.
+    pub fn entry_count(&self, entry: &Entry) -> Result<Count, ControlError> {
+        let (table, matches, priority) = entry.place(self.vdp.pipeline())?;
+        Ok(self.inner()[table].direct_count(&matches, priority)?)
+    }
+
+    /// Reads a cell of a counter.
+    ///
+    /// # Errors
+    /// There is no such counter or cell.
+    pub fn counter(&self, counter: &str, index: u64) -> Result<Count, ControlError> {
+        Ok(self.inner().counter(counter)?.read(index)?)
+    }
+
+    /// Writes a cell of a counter. Packets that are counted at the same time may be lost in it.
+    ///
+    /// # Errors
+    /// There is no such counter or cell.
+    pub fn set_counter(&self, counter: &str, index: u64, count: Count) -> Result<(), ControlError> {
+        Ok(self.inner().counter(counter)?.write(index, count)?)
+    }
+
+    /// Reads a cell of a register.
+    ///
+    /// # Errors
+    /// There is no such register or cell.
+    pub fn register(&self, register: &str, index: u64) -> Result<Number, ControlError> {
+        Ok(self.inner().register(register)?.read(index)?)
+    }
+
+    /// Writes a cell of a register.
+    ///
+    /// # Errors
+    /// There is no such register or cell, or the value has more bits.
+    pub fn set_register(&self, register: &str, index: u64, value: impl Into<Value>) -> Result<(), ControlError> {
+        let value = entry::number(&value.into())?;
+        Ok(self.inner().register(register)?.write(index, value)?)
+    }
+
+    /// Reads the rates of a meter; `None` if it has none, and every packet is green.
+    ///
+    /// # Errors
+    /// There is no such meter or cell.
+    pub fn meter(&self, meter: &str, index: u64) -> Result<Option<Rates>, ControlError> {
+        Ok(self.inner().meter(meter)?.rates(index)?)
+    }
+
+    /// Sets the rates of a meter and fills its buckets. With `None` every packet is green.
+    ///
+    /// # Errors
+    /// There is no such meter or cell.
+    pub fn set_meter(&self, meter: &str, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
+        Ok(self.inner().meter(meter)?.set_rates(index, rates)?)
+    }
+
+    /// Sets the ports of a multicast group (from 1), each once and with the replication id 0; without ports there is no such group.
+    ///
+    /// # Errors
+    /// A device that runs the program has no room for it.
+    pub fn set_multicast_group(&self, group: u16, ports: &[u16]) -> Result<(), ControlError> {
+        let replicas: Vec<Replica> = ports.iter().map(|&port| Replica { rid: 0, port }).collect();
+        self.set_replicas(group, &replicas)
+    }
+
+    /// The same, with a replication id for each copy.
+    ///
+    /// # Errors
+    /// As [`Control::set_multicast_group`].
+    pub fn set_replicas(&self, group: u16, replicas: &[Replica]) -> Result<(), ControlError> {
+        let replicas = (!replicas.is_empty()).then(|| replicas.to_vec());
+        Ok(self.inner().set_multicast_group(group, replicas)?)
+    }
+
+    /// Sets where a clone session's copies go, from 0 to 32,767; `None` removes it.
+    ///
+    /// # Errors
+    /// A device that runs the program has no room for it.
+    pub fn set_clone_session(&self, session: u32, to: Option<CloneSession>) -> Result<(), ControlError> {
+        Ok(self.inner().set_clone_session(session, to)?)
+    }
+
+    /// The oldest digest that the program sent and nobody has taken. Digests that find their queue full are lost.
+    pub fn next_digest(&self) -> Option<Digest> {
+        self.inner().next_digest()
+    }
+
+    /// Carries out the lines of a script that set things up, in the language of packet tests (`docs/stf.md`):
+    /// `add ipv4_lpm dst:10.0.0.0/8 forward(port:3)`.
+    ///
+    /// # Errors
+    /// The first line that is wrong or refused. The lines before it are in force.
+    pub fn configure(&self, script: &str) -> Result<(), ControlError> {
+        let script = parse("script", script)?;
+        let mut engine = DataPlaneEngine::new(self.vdp.clone(), FrameSize::JUMBO)?;
+        Ok(hopwright_stf::configure(&script, &mut engine)?)
+    }
+
+    /// What the program does with a packet, for people: parser states, keys, entries, and the fields that change, each with its line of
+    /// the program; then what is sent. The packet is not sent, and no counter or register changes.
+    ///
+    /// # Errors
+    /// The interpreter, which does this with any engine, does not run the program.
+    pub fn trace(&self, port: u16, packet: &[u8]) -> Result<String, ControlError> {
+        let pipeline = self.vdp.pipeline().clone();
+        let mut trace = Trace::new(&pipeline);
+        let output =
+            ShadowExecution::new(self.vdp.clone())?.process(packet, port, dataplane::wall_clock_us(), &mut trace);
+        let mut text = format!("{} bytes at port {port}\n{}", packet.len(), trace.take());
+        for sent in &output.sent {
+            text += &format!("  out of port {}: {}\n", sent.port, changed_ranges(packet, &sent.bytes));
+        }
+        match output.why_lost() {
+            Some(why) => text += &format!("  lost: {why}\n"),
+            None if output.sent.is_empty() => text += "  dropped\n",
+            None => {}
+        }
+        Ok(text)
+    }
+
+    fn table(&self, name: &str) -> Result<&dataplane::Table, ControlError> {
+        Ok(&self.inner()[resolve::table(self.vdp.pipeline(), name)?])
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("program", &self.vdp.pipeline().name).finish_non_exhaustive()
+    }
+}
+
+/// Parses a script; of several errors the first counts.
+pub(crate) fn parse(name: &str, text: &str) -> Result<hopwright_stf::Script, StfError> {
+    hopwright_stf::parse(name, text).map_err(|errors| {
+        let no_reason = || StfError { file: name.into(), line: 0, message: "the script cannot be read".into() };
+        errors.into_iter().next().unwrap_or_else(no_reason)
+    })
+}

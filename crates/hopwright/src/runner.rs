@@ -1,0 +1,108 @@
+//! One packet after the other, in memory.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hopwright_dataplane::{FrameSize, VirtualDataPlane};
+use hopwright_stf::{DataPlaneEngine, Engine as _, Report};
+
+use crate::{BuildError, Control, ControlError, Digest, control};
+
+/// Runs a program on one packet after the other, in memory: for tests, and for programs that have packets from elsewhere.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let text = hopwright::doc::REPEATER;
+/// let mut runner = hopwright::compile(text)?.runner()?;
+/// let output = runner.send(1, &[0; 60])?;
+/// assert_eq!(output.sent.len(), 1);
+/// assert_eq!(output.sent[0].port, 2);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Runner {
+    engine: DataPlaneEngine,
+    control: Control,
+    /// The time that the program sees.
+    now: Duration,
+}
+
+/// What became of a packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Output {
+    /// The packets that left, in order.
+    pub sent: Vec<Sent>,
+    /// Why the packet or a copy of it was lost, if that was a fault of the program: it grew too far, or was processed too often.
+    pub fault: Option<String>,
+    /// The digests that the program sent, in order.
+    pub digests: Vec<Digest>,
+}
+
+/// A packet that left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sent {
+    /// By which port.
+    pub port: u16,
+    /// The whole packet.
+    pub bytes: Vec<u8>,
+}
+
+/// A packet does not fit the buffers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PacketError(String);
+
+impl Runner {
+    pub(crate) fn new(vdp: Arc<VirtualDataPlane>) -> Result<Runner, BuildError> {
+        let control = Control::new(vdp.clone());
+        Ok(Runner { engine: DataPlaneEngine::new(vdp, FrameSize::JUMBO)?, control, now: Duration::ZERO })
+    }
+
+    /// The program's tables and objects.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Runs a packet that arrives at a port. All copies that the program makes have left when the call returns.
+    ///
+    /// # Errors
+    /// The packet is longer than 9,216 bytes.
+    pub fn send(&mut self, port: u16, packet: &[u8]) -> Result<Output, PacketError> {
+        let processed = self.engine.process(port, packet, self.now.as_micros() as u64).map_err(PacketError)?;
+        let sent = processed.sent.into_iter().map(|(port, bytes)| Sent { port, bytes }).collect();
+        Ok(Output { sent, fault: processed.fault, digests: processed.digests })
+    }
+
+    /// Lets time pass, as the program sees it in time stamps and meters. It begins at zero, and does not pass by itself.
+    pub fn advance(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// Runs a packet test in the language of `docs/stf.md`: lines such as `add`, `packet 1 0a0b…` and `expect 2 0a0b…`. `name` is what
+    /// messages call it. The tables keep what the test writes. The test's clock begins at zero, with a millisecond between packets.
+    ///
+    /// # Errors
+    /// The first line that is wrong or refused. What is not as expected is in the report.
+    pub fn test(&mut self, name: &str, text: &str) -> Result<Report, ControlError> {
+        let script = control::parse(name, text)?;
+        Ok(hopwright_stf::run(&script, &mut self.engine)?)
+    }
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+/// Bytes from hexadecimal digits, with blanks anywhere: `"ffffffffffff 000000000001 0800"`.
+///
+/// # Errors
+/// A character is no hexadecimal digit, or their number is odd.
+pub fn bytes(text: &str) -> Result<Vec<u8>, ControlError> {
+    let text = text.trim();
+    hopwright_stf::script::parse_bytes(text).map_err(|reason| ControlError::Value { text: text.into(), reason })
+}
