@@ -18,13 +18,14 @@ use crate::filter::{Filter, FrameMatch, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
+use crate::offload::join::Segments;
 use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
 
 /// The back end for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PortChoice {
     /// AF_XDP if the driver can run its program and the device has a receive queue for each worker, otherwise packet
-    /// sockets.
+    /// sockets. Ports that take more than UDP datagrams use packet sockets on veth devices.
     Auto,
     /// AF_XDP; opening fails if that is impossible.
     AfXdp,
@@ -306,6 +307,9 @@ impl Opener {
             PortChoice::Auto if frames.is_everything() && sys::is_used_by_kernel(device) => {
                 "it has IP addresses, and AF_XDP would take everything from the kernel".into()
             }
+            PortChoice::Auto if !matches!(frames, FrameMatch::UdpDestinations(_)) && is_veth(device) => {
+                "AF_XDP would keep its peer from sending several TCP segments as one frame, and hides VLAN tags".into()
+            }
             _ => match self.open_xdp(device, frames, filters) {
                 Ok(Ok(opened)) => return Ok(opened),
                 Ok(Err(why)) => why,
@@ -342,7 +346,7 @@ impl Opener {
             program: None,
             sockets: setters,
         };
-        let segments = segmentation(ports.iter().all(AfPacket::segments_udp));
+        let segments = ports.first().map(AfPacket::takes).map_or("", segmentation);
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
         Ok((Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found))
     }
@@ -468,8 +472,16 @@ impl Opener {
         let copy = if zero_copy || self.options.zero_copy && xdp.mode() == XdpMode::Native { copy } else { "copy" };
         let plural = if queues.len() == 1 { "" } else { "s" };
         let why = if self.choice == PortChoice::Auto { "the fastest there is" } else { "as configured" };
-        let segments = segmentation(!zero_copy && xdp.segments_udp());
-        let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}{segments}", queues.len());
+        let segments = if zero_copy { "" } else { segmentation(xdp.takes()) };
+        // What the device's peer would leave to it (`veth_fix_features` in the kernel's veth.c).
+        let peer = match (xdp.driver(), xdp.mode()) {
+            ("veth", XdpMode::Native) => "; the peer segments what it sends",
+            ("veth", XdpMode::Generic) => {
+                "; frames of several segments are lost: switch segmentation off at the peer, or use AF_PACKET"
+            }
+            _ => "",
+        };
+        let how = format!("AF_XDP: {why}; {mode}, {copy}, {} receive queue{plural}{segments}{peer}", queues.len());
         let found = Device {
             index: xdp.index(),
             mtu: ports.first().and_then(|port| port.info().mtu).unwrap_or(0),
@@ -496,9 +508,19 @@ fn with_urgent<T>(
     })
 }
 
-/// The part of the log message about UDP segmentation.
-fn segmentation(on: bool) -> &'static str {
-    if on { ", UDP segmentation" } else { "" }
+/// The part of the log message about the kinds of joined frames that a device takes.
+fn segmentation(takes: Segments) -> &'static str {
+    match (takes.tcp(), takes.udp()) {
+        (true, true) => ", TCP and UDP segmentation",
+        (true, false) => ", TCP segmentation",
+        (false, true) => ", UDP segmentation",
+        (false, false) => "",
+    }
+}
+
+/// Whether a device is one end of a veth pair.
+fn is_veth(device: &str) -> bool {
+    sys::control_socket().and_then(|socket| sys::driver(&socket, device)).is_ok_and(|driver| driver == "veth")
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,8 +1,9 @@
 //! TAP devices: network devices whose other end is this process. The process receives what the host sends through the
 //! device, and the host receives what the process sends.
 //!
-//! Each frame takes one system call, so TAP devices are for slow paths and tests. Addresses and routes of the device
-//! are up to the administrator.
+//! Each frame takes one system call, so TAP devices are for slow paths and tests. The host may leave segmentation and
+//! checksums to the device: one call then reads all segments of a joined frame, which are handed out one by one. Segments
+//! that leave together are joined likewise. Addresses and routes of the device are up to the administrator.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -11,16 +12,36 @@ use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 
 use crate::filter::FrameMatch;
 use crate::linux::device::{DeviceError, failed};
+use crate::linux::gather::Gather;
 use crate::linux::sys;
+use crate::offload::checksum;
+use crate::offload::join::{self, Head, MOST, Segments};
+use crate::offload::split::Split;
+use crate::offload::virtio::{self, Kind, Offloads};
 
 /// An attached TAP device. A device that [`Tap::open`] created vanishes with this value.
 #[derive(Debug)]
 pub struct Tap {
     name: String,
     device: OwnedFd,
+    /// A frame of the host, behind its `virtio_net_hdr`.
     buffer: Vec<u8>,
+    /// The joined frame in the buffer that has not been handed out entirely.
+    joined: Option<Joined>,
+    /// One of its segments.
+    segment: Vec<u8>,
+    pieces: Box<Gather<{ 1 + MOST }>>,
     frames: FrameMatch,
     stats: DeviceStats,
+}
+
+#[derive(Debug)]
+struct Joined {
+    split: Split,
+    /// Bytes in the buffer, with the `virtio_net_hdr`.
+    end: usize,
+    /// The segment to hand out next.
+    number: usize,
 }
 
 /// The carrier of a TAP device.
@@ -42,10 +63,14 @@ impl Tap {
     /// process can be attached. Needs CAP_NET_ADMIN; later use does not.
     pub fn open(name: &str) -> Result<Tap, DeviceError> {
         let device = sys::tap(name).map_err(failed(name, "attach to a TAP device"))?;
+        sys::set_tap_offloads(&device, true).map_err(failed(name, "offer a TAP device's offloads"))?;
         Ok(Tap {
             name: name.into(),
             device,
-            buffer: vec![0; LONGEST],
+            buffer: vec![0; virtio::BYTES + LONGEST],
+            joined: None,
+            segment: Vec::with_capacity(LONGEST),
+            pieces: Box::new(Gather::new()),
             frames: FrameMatch::Everything,
             stats: DeviceStats::default(),
         })
@@ -56,23 +81,61 @@ impl Tap {
         self.frames = frames;
     }
 
-    /// Returns the next frame that the host has sent through the device, if there is one. Does not wait.
+    /// Returns the next frame that the host has sent through the device, if there is one. Does not wait. Checksums are
+    /// complete, and no frame is longer than the MTU allows.
     pub fn next_frame(&mut self) -> io::Result<Option<&[u8]>> {
         loop {
-            match sys::read(&self.device, &mut self.buffer) {
-                Ok(length) if !self.buffer.get(..length).is_some_and(|frame| self.frames.matches(frame)) => {}
-                Ok(length) => return Ok(self.buffer.get(..length)),
+            if self.next_segment() {
+                if self.frames.matches(&self.segment) {
+                    return Ok(Some(&self.segment));
+                }
+                continue;
+            }
+            let end = match sys::read(&self.device, &mut self.buffer) {
+                Ok(end) => end,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 // The device is down, so there is nothing to receive.
                 Err(error) if error.raw_os_error() == Some(libc::EIO) => return Ok(None),
                 Err(error) => return Err(error),
+            };
+            let Some((header, frame)) = self.buffer[..end].split_first_chunk_mut() else { continue };
+            if let Some(offloads) = Offloads::read(*header) {
+                if offloads.kind != Kind::Whole {
+                    self.joined = Split::of(frame, &offloads).map(|split| Joined { split, end, number: 0 });
+                    self.stats.rx_too_long += u64::from(self.joined.is_none());
+                    continue;
+                }
+                if let Some((start, offset)) = offloads.checksum {
+                    checksum::complete_at(frame, start.into(), offset.into());
+                }
+            }
+            if self.frames.matches(frame) {
+                return Ok(Some(&self.buffer[virtio::BYTES..end]));
             }
         }
     }
 
+    /// Puts the next segment of a joined frame into `segment`. Returns false if there is none.
+    fn next_segment(&mut self) -> bool {
+        let Some(Joined { split, end, number }) = &mut self.joined else { return false };
+        let Some(next) = split.segment(&self.buffer[virtio::BYTES..*end], *number) else {
+            self.joined = None;
+            return false;
+        };
+        self.segment.clear();
+        self.segment.extend_from_slice(next.header);
+        self.segment.extend_from_slice(next.payload);
+        split.finish(&mut self.segment, *number, next.more);
+        *number += 1;
+        if !next.more {
+            self.joined = None;
+        }
+        true
+    }
+
     /// Delivers a frame to the host. Fails if the device is down.
     pub fn deliver(&self, frame: &[u8]) -> io::Result<()> {
-        sys::write(&self.device, frame)
+        Gather::<2>::new().write(&self.device, [&[0; virtio::BYTES], frame].into_iter())
     }
 
     /// Lets the device stay when this value is gone: then it has no carrier, and keeps its addresses.
@@ -93,6 +156,13 @@ impl Tap {
     /// The descriptor to poll for input.
     pub fn fd(&self) -> RawFd {
         self.device.as_raw_fd()
+    }
+}
+
+impl Drop for Tap {
+    /// A device that stays may be attached to by a process that does not know joined frames.
+    fn drop(&mut self) {
+        let _ = sys::set_tap_offloads(&self.device, false);
     }
 }
 
@@ -125,15 +195,24 @@ impl Port for Tap {
     }
 
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
-        let mut sent = 0;
-        for packet in packets.drain(..) {
-            match self.deliver(packet.bytes()) {
-                Ok(()) => sent += 1,
+        let (mut sent, mut rest) = (0, &packets[..]);
+        while !rest.is_empty() {
+            let mut count = join::joinable(rest, LONGEST, Segments::ALL, false);
+            let joined = (count > 1).then(|| Head::of(&rest[..count])).flatten();
+            let written = joined.map(|head| self.pieces.write(&self.device, head.and_payloads(&rest[..count])));
+            // Linux before 6.2 does not support joined frames of datagrams.
+            let result = written.filter(Result::is_ok).unwrap_or_else(|| {
+                count = 1;
+                self.deliver(rest[0].bytes())
+            });
+            match result {
+                Ok(()) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.stats.tx_busy += 1,
                 Err(_) => self.stats.tx_error += 1,
             }
-            pool.give(packet);
+            rest = &rest[count..];
         }
+        packets.drain(..).for_each(|packet| pool.give(packet));
         sent
     }
 

@@ -14,7 +14,9 @@ use crate::filter::Filter;
 use crate::linux::closing::SlowToClose;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
-use crate::offload::{checksum, segmentation};
+use crate::offload::checksum;
+use crate::offload::split::Split;
+use crate::offload::virtio::{Kind, Offloads};
 use crate::padding;
 
 /// A packet socket that receives into a ring.
@@ -161,39 +163,59 @@ const TAG: u32 = 4;
 /// The result of taking a received frame.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
-    /// The frame, or the next datagram of a joined one, is in the packet.
+    /// The frame, or the next segment of a joined one, is in the packet.
     fits: bool,
-    /// The frame is a joined one, and this was not its last datagram.
+    /// The frame is a joined one, and this was not its last segment.
     more: bool,
     /// The ring had no room for the whole frame.
     cut: bool,
 }
 
-/// Copies a received frame, or the next datagram of a joined one, into a packet. Restores a stripped VLAN tag if
-/// `tags`, and completes the checksum if the sender left it to the device.
+/// Copies a received frame, or the next segment of a joined one, into a packet. Restores a stripped VLAN tag if `tags`,
+/// and completes the checksum if the sender left it to the device.
 #[inline]
 fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) -> Taken {
     let tag = received.tag.filter(|_| tags);
-    if received.segment_size > 0
-        && let Some(next) = segmentation::segment(received.bytes, received.segment_size.into(), received.turn)
-    {
-        let length = next.header.len() + next.payload.len();
-        let fits = length <= longest as usize && packet.fill(next.header) && packet.append(next.payload);
-        if fits {
-            segmentation::finish(packet.bytes_mut(), received.turn);
-        }
-        let fits = fits && tag.is_none_or(|tag| insert_tag(packet, tag));
-        return Taken { fits, more: next.more, cut: false };
-    }
     let cut = (received.bytes.len() as u64) < u64::from(received.length);
+    if let Some(offloads) = &received.offloads
+        && !cut
+    {
+        return take_offloaded(packet, received, offloads, longest, tag);
+    }
     let fits = !cut
         && received.length <= longest
         && packet.fill(received.bytes)
         && tag.is_none_or(|tag| insert_tag(packet, tag));
-    if fits && received.partial_checksum {
-        checksum::complete(packet.bytes_mut());
-    }
     Taken { fits, more: false, cut }
+}
+
+/// Like [`take`], for a whole frame whose sender left something to the device.
+fn take_offloaded(
+    packet: &mut Packet,
+    received: &Received<'_>,
+    offloads: &Offloads,
+    longest: u32,
+    tag: Option<(u16, u16)>,
+) -> Taken {
+    let (fits, more) = if offloads.kind == Kind::Whole {
+        let fits = received.length <= longest && packet.fill(received.bytes);
+        if fits && let Some((start, offset)) = offloads.checksum {
+            checksum::complete_at(packet.bytes_mut(), start.into(), offset.into());
+        }
+        (fits, false)
+    } else {
+        // A joined frame that cannot be cut is none that a wire could carry.
+        let split = Split::of(received.bytes, offloads);
+        let next = split.as_ref().and_then(|split| Some((split, split.segment(received.bytes, received.turn)?)));
+        let Some((split, next)) = next else { return Taken::default() };
+        let length = next.header.len() + next.payload.len();
+        let fits = length <= longest as usize && packet.fill(next.header) && packet.append(next.payload);
+        if fits {
+            split.finish(packet.bytes_mut(), received.turn, next.more);
+        }
+        (fits, next.more)
+    };
+    Taken { fits: fits && tag.is_none_or(|tag| insert_tag(packet, tag)), more, cut: false }
 }
 
 /// Restores a VLAN tag that the kernel stripped. The Ethernet addresses move into the headroom. Returns false if the
@@ -234,8 +256,7 @@ mod tests {
                     bytes: &whole,
                     length: whole.len() as u32,
                     tag,
-                    partial_checksum: true,
-                    segment_size: 10,
+                    offloads: Some(Offloads { kind: Kind::Udp, ecn: false, header: 42, size: 10, checksum: None }),
                     turn,
                 };
                 let taken = take(&mut packet, &received, 60, true);

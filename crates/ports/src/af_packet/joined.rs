@@ -1,19 +1,22 @@
-//! Sends several datagrams as one frame, which the device segments; see [`crate::offload::segmentation`].
+//! Sends several segments as one frame, which the device segments; see [`crate::offload::join`].
 
 use hopwright_dataplane::Packet;
 
 use super::sending_socket;
 use crate::linux::closing::SlowToClose;
 use crate::linux::device::{DeviceError, failed};
+use crate::linux::gather::Gather;
 use crate::linux::sys;
-use crate::offload::segmentation::{self, LONGEST, OFFLOADS};
+use crate::offload::join::{self, Head, MOST, Segments};
 
-/// A socket for joined frames, and the buffer in which they are built.
+/// A socket for joined frames, and the list of their pieces.
 pub(crate) struct Joiner {
     socket: SlowToClose,
-    buffer: Box<[u8; OFFLOADS + LONGEST]>,
+    pieces: Box<Gather<{ 1 + MOST }>>,
     fill: bool,
-    /// False once the kernel has refused a joined frame.
+    /// False once the kernel has refused a joined frame of datagrams.
+    joins_datagrams: bool,
+    /// False if the kernel has no joined frames at all.
     works: bool,
 }
 
@@ -22,9 +25,7 @@ impl Joiner {
         let socket = sending_socket(device)?;
         let works = sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &(1 as libc::c_int)).is_ok();
         sys::bind_packet(&socket, index, 0).map_err(failed(device, "bind"))?;
-        // Pages of the buffer are allocated when frames are first joined.
-        let buffer = vec![0; OFFLOADS + LONGEST].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!());
-        Ok(Joiner { socket, buffer, fill: false, works })
+        Ok(Joiner { socket, pieces: Box::new(Gather::new()), fill: false, joins_datagrams: true, works })
     }
 
     /// Sets whether datagrams over IPv4 without a UDP checksum may be sent with one.
@@ -32,23 +33,28 @@ impl Joiner {
         self.fill = yes;
     }
 
-    /// Returns how many packets, from the first on, can be sent as one frame; 1 if the first must be sent alone.
+    /// Returns how many packets, from the first on, can be sent as one frame of a kind that the device takes; 1 if the
+    /// first must be sent alone.
     #[inline]
-    pub(crate) fn alike(&self, packets: &[Packet], longest: usize) -> usize {
-        if self.works { segmentation::alike(packets, longest, self.fill) } else { 1.min(packets.len()) }
+    pub(crate) fn joinable(&self, packets: &[Packet], longest: usize, takes: Segments) -> usize {
+        if !self.works {
+            return 1.min(packets.len());
+        }
+        let takes = if self.joins_datagrams { takes } else { takes.without_udp() };
+        join::joinable(packets, longest, takes, self.fill)
     }
 
-    /// Sends packets that [`Joiner::alike`] accepted as one frame. Returns false if none of them was sent; the caller
+    /// Sends packets that [`Joiner::joinable`] accepted as one frame. Returns false if none of them was sent; the caller
     /// may then send them one by one.
     pub(crate) fn send(&mut self, packets: &[Packet]) -> bool {
-        let length = segmentation::join(packets, &mut self.buffer);
+        let Some(head) = Head::of(packets) else { return false };
         loop {
-            let Err(error) = sys::send(&self.socket, &self.buffer[..length]) else { return true };
+            let Err(error) = self.pieces.send(&self.socket, head.and_payloads(packets)) else { return true };
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
-                // Linux before 6.2 does not support joined frames.
-                Some(libc::EINVAL) => {
-                    self.works = false;
+                // Linux before 6.2 does not support joined frames of datagrams.
+                Some(libc::EINVAL) if head.is_udp() => {
+                    self.joins_datagrams = false;
                     return false;
                 }
                 _ => return false,

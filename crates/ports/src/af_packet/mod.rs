@@ -6,14 +6,14 @@
 //! receive frames that this host sends. Without a filter, a port receives everything that the device delivers,
 //! including VLAN tags. The kernel's stack also receives frames for this host (see [`crate::udp`]).
 //!
-//! UDP datagrams of one flow that leave together are sent as one frame if the device, or the kernel behind a virtual
-//! device, segments them (`tx-udp-segmentation`). This costs at most a tenth of sending them one by one. Joined frames
-//! from senders on the same machine are segmented on receipt. See [`AfPacket::fill_checksums`].
+//! Segments of one TCP or UDP flow that leave together are sent as one frame if the device, or the kernel behind a
+//! virtual device, segments it (`tx-tcp-segmentation`, `tx-udp-segmentation`, …). This costs at most a tenth of sending
+//! them one by one. Joined frames from senders on the same machine, and those that the kernel joined when it received
+//! them (GRO), are segmented on receipt, and partial checksums are completed. See [`AfPacket::fill_checksums`].
 //!
 //! IPv6 datagrams in fragments are reassembled by ports that take datagrams ([`AfPacket::take_datagrams`]).
 //!
-//! Frames longer than the pool's frames, and frames longer than the MTU (TCP segments that a sender on the same machine
-//! leaves to the device to segment), are dropped and counted.
+//! Frames longer than the pool's frames or the MTU, and joined frames that cannot be segmented, are dropped and counted.
 
 mod fragments;
 mod input;
@@ -39,6 +39,7 @@ use crate::linux::closing::SlowToClose;
 pub use crate::linux::device::DeviceError;
 use crate::linux::device::{Facts, failed};
 use crate::linux::sys;
+use crate::offload::join::Segments;
 use crate::udp::UdpSender;
 
 /// The size of a socket's send buffer in bytes.
@@ -163,9 +164,9 @@ impl AfPacket {
         Arc::downgrade(&self.facts)
     }
 
-    /// Whether the device accepts several datagrams as one frame.
-    pub fn segments_udp(&self) -> bool {
-        self.facts.segments_udp()
+    /// The kinds of joined frames that the device takes.
+    pub(crate) fn takes(&self) -> Segments {
+        self.facts.takes()
     }
 
     /// Sets whether datagrams over IPv4 without a UDP checksum may be sent with one, which the device (or the receiver
@@ -236,7 +237,7 @@ impl Port for AfPacket {
 
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
         let longest = self.facts.longest_untagged() as usize;
-        let result = self.burst.send(&self.sender, packets, longest, self.facts.segments_udp());
+        let result = self.burst.send(&self.sender, packets, longest, self.facts.takes());
         self.stats.tx_busy += result.busy as u64;
         self.stats.tx_error += result.refused as u64;
         for packet in packets.drain(..) {

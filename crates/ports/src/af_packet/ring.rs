@@ -2,7 +2,7 @@
 //! is in this module.
 //!
 //! Each slot holds one frame and is handed over individually: a frame is readable, and wakes a waiting reader, as soon
-//! as it arrives. A frame that does not fit its slot, such as joined datagrams from a sender on the same machine, goes
+//! as it arrives. A frame that does not fit its slot, such as joined segments from a sender on the same machine, goes
 //! to the socket's queue (`PACKET_COPY_THRESH`); the slot keeps its position and metadata.
 
 use std::io;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::linux::mapping::Mapping;
 use crate::linux::sys;
-use crate::offload::segmentation::{self, OFFLOADS};
+use crate::offload::virtio::{self, Offloads};
 
 /// The size of a receive ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const BLOCK: u32 = 1 << 16;
 /// The size of the queue for frames that do not fit their slots, in bytes.
 const QUEUE: libc::c_int = 4 << 20;
 /// An upper bound of the length of a frame with its `virtio_net_hdr`, in bytes.
-const LONGEST: usize = OFFLOADS + (1 << 16) + 64;
+const LONGEST: usize = virtio::BYTES + (1 << 16) + 64;
 
 /// How many slots are prefetched together. More would evict one another from the L1 cache, because slots map to few of
 /// its sets.
@@ -58,11 +58,8 @@ pub(super) struct Received<'a> {
     pub length: u32,
     /// The stripped tag: protocol (TPID) and control information (TCI).
     pub tag: Option<(u16, u16)>,
-    /// The sender left the layer-4 checksum to the device.
-    pub partial_checksum: bool,
-    /// Payload bytes of each UDP datagram if the frame is a joined one, which a sender on the same machine left to the
-    /// device to segment; otherwise 0.
-    pub segment_size: u16,
+    /// What the sender left to the device, if anything.
+    pub offloads: Option<Offloads>,
     /// How many times this frame has been handed out before.
     pub turn: usize,
 }
@@ -183,25 +180,25 @@ impl Ring {
         let (start, length) = (usize::from(header.tp_mac), header.tp_snaplen as usize);
         let mut again = false;
         // The kernel keeps these within the slot. They are checked because all accesses below rely on it.
-        if start >= OFFLOADS && start + length <= self.size.slot as usize {
+        if start >= virtio::BYTES && start + length <= self.size.slot as usize {
             // SAFETY: the bytes lie within the slot. The kernel put a virtio_net_hdr before the frame, unless it did not fit.
             let (offloads, in_slot) = unsafe {
                 let frame = slot.cast::<u8>().cast_const().add(start);
-                (frame.sub(OFFLOADS).cast::<[u8; OFFLOADS]>().read(), std::slice::from_raw_parts(frame, length))
+                (
+                    frame.sub(virtio::BYTES).cast::<[u8; virtio::BYTES]>().read(),
+                    std::slice::from_raw_parts(frame, length),
+                )
             };
             let bytes = match queued {
-                true => self.long.get(OFFLOADS..self.long_length).unwrap_or_default(),
+                true => self.long.get(virtio::BYTES..self.long_length).unwrap_or_default(),
                 false => in_slot,
             };
             let tag = (status & libc::TP_STATUS_VLAN_VALID != 0).then(|| {
                 let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID != 0 { header.tp_vlan_tpid } else { 0x8100 };
                 (tpid, header.tp_vlan_tci)
             });
-            let partial_checksum = status & libc::TP_STATUS_CSUMNOTREADY != 0;
-            let whole = bytes.len() == header.tp_len as usize;
-            let segment_size = if whole { segmentation::segment_size(offloads) } else { 0 };
             let (length, turn) = (header.tp_len, self.turn);
-            again = use_it(Received { bytes, length, tag, partial_checksum, segment_size, turn });
+            again = use_it(Received { bytes, length, tag, offloads: Offloads::read(offloads), turn });
         }
         if again {
             self.turn += 1;

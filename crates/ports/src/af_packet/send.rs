@@ -1,4 +1,4 @@
-//! Sends a burst of frames: datagrams of one flow as joined frames, others through a transmit ring, and what the ring
+//! Sends a burst of frames: segments of one flow as joined frames, others through a transmit ring, and what the ring
 //! does not take with `sendmmsg`. What the device cannot send goes to the fallback UDP sockets, if there are any.
 //!
 //! `sendmmsg` reports a result for each frame, and thus the reason why the ring did not take it.
@@ -11,6 +11,7 @@ use hopwright_dataplane::{MAX_BATCH, Packet};
 
 use super::joined::Joiner;
 use super::send_ring::SendRing;
+use crate::offload::join::Segments;
 use crate::udp::UdpSender;
 
 /// The means of sending of one port, with reusable message headers.
@@ -60,9 +61,9 @@ impl Burst {
     }
 
     /// Sends the packets in order through the device that the socket is bound to. The MTU allows frames of up to
-    /// `longest` bytes; the kernel decides on longer ones. `segments` says that the device accepts several datagrams as
-    /// one frame.
-    pub(super) fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, segments: bool) -> Sent {
+    /// `longest` bytes; the kernel decides on longer ones. `takes` are the kinds of joined frames that the
+    /// device takes.
+    pub(super) fn send(&mut self, socket: &OwnedFd, packets: &[Packet], longest: usize, takes: Segments) -> Sent {
         let mut result = Sent::default();
         let mut rest = packets;
         while let Some(fallback) = &self.fallback
@@ -71,11 +72,11 @@ impl Burst {
             let fits = |packet: &&Packet| packet.len() <= longest && !fallback.is_too_long(packet.bytes());
             let (fitting, others) = rest.split_at(rest.iter().take_while(fits).count());
             let (too_long, others) = others.split_at(others.iter().take_while(|packet| !fits(packet)).count());
-            self.send_fitting(socket, fitting, longest, segments, &mut result);
+            self.send_fitting(socket, fitting, longest, takes, &mut result);
             self.refuse(too_long, &mut result);
             rest = others;
         }
-        self.send_fitting(socket, rest, longest, segments, &mut result);
+        self.send_fitting(socket, rest, longest, takes, &mut result);
         result
     }
 
@@ -84,17 +85,17 @@ impl Burst {
         socket: &OwnedFd,
         packets: &[Packet],
         longest: usize,
-        segments: bool,
+        takes: Segments,
         result: &mut Sent,
     ) {
-        if !segments {
+        if takes.is_empty() {
             self.send_apart(socket, packets, longest, result);
             return;
         }
         // Packets from `apart` to `next` will be sent one by one.
         let (mut apart, mut next) = (0, 0);
         while next < packets.len() {
-            let count = self.joiner.alike(&packets[next..], longest);
+            let count = self.joiner.joinable(&packets[next..], longest, takes);
             if count == 1 {
                 next += 1;
                 continue;

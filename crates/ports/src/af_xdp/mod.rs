@@ -9,11 +9,12 @@
 //! Urgent datagrams, which must arrive even if the sockets' rings are full, are received by a separate packet socket
 //! ([`AfXdp::receive_apart`]).
 //!
-//! In copy mode, several datagrams are sent as one frame by a packet socket if the device segments them; see
-//! [`AfPacket`].
+//! In copy mode, several TCP segments or UDP datagrams are sent as one frame by a packet socket if the device segments
+//! them; see [`AfPacket`](crate::AfPacket).
 //!
-//! Senders on the same machine may leave UDP checksums to a veth device, which AF_XDP does not report. On such devices,
-//! checksums that look incomplete are completed.
+//! Senders on the same machine may leave TCP and UDP checksums to a veth device, which AF_XDP does not report. On such
+//! devices, checksums that look incomplete are completed. Segmentation they leave to a veth device only if the program
+//! runs in generic mode: a veth device whose peer has a program in native mode takes no joined frames.
 //!
 //! Data that a device strips from received frames, such as VLAN tags with `rx-vlan-offload`, are lost. Switch such
 //! offloads off on devices whose tags a program should see.
@@ -44,6 +45,7 @@ use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
 use crate::offload::checksum;
+use crate::offload::join::Segments;
 use crate::padding;
 use crate::udp::UdpSender;
 
@@ -79,6 +81,7 @@ pub struct XdpDevice {
     /// Why native mode was refused, if it was tried.
     refused: Option<String>,
     queues: u32,
+    driver: String,
     /// Whether to complete checksums, because senders may leave them to this device.
     mends: bool,
     /// Whether what follows the IP packet of a frame is cut off, because ports take datagrams only.
@@ -118,7 +121,7 @@ impl XdpDevice {
         let driver = sys::driver(facts.socket(), device).unwrap_or_default();
         let mends = mode == XdpMode::Generic || driver == "veth";
         let cut_padding = matches!(frames, FrameMatch::UdpDestinations(_));
-        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, mends, cut_padding, options }))
+        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, driver, mends, cut_padding, options }))
     }
 
     /// The number of the device's receive queues. Frames of a queue without a port go to the kernel.
@@ -146,9 +149,14 @@ impl XdpDevice {
         self.refused.as_deref()
     }
 
-    /// Whether the device accepts several datagrams as one frame.
-    pub fn segments_udp(&self) -> bool {
-        self.facts.segments_udp()
+    /// The kinds of joined frames that the device takes.
+    pub(crate) fn takes(&self) -> Segments {
+        self.facts.takes()
+    }
+
+    /// The device's driver.
+    pub(crate) fn driver(&self) -> &str {
+        &self.driver
     }
 
     /// Replaces the current match by another of the same kind.
@@ -240,7 +248,7 @@ pub struct AfXdp {
     group: Option<OwnedFd>,
     /// Urgent frames, which must not be lost when the rings are full. Read first.
     urgent: Option<Input>,
-    /// Sends several datagrams as one frame, in copy mode.
+    /// Sends several segments as one frame, in copy mode.
     joiner: Option<Joiner>,
     /// Sends what the device cannot send.
     fallback: Option<UdpSender>,
@@ -484,7 +492,8 @@ impl Port for AfXdp {
         let untagged = self.device.facts.longest_untagged() as usize;
         // Longer frames go to the fallback, which sends untagged ones only.
         let longest = if self.fallback.is_some() { untagged } else { longest };
-        let mut joiner = self.joiner.as_mut().filter(|_| self.device.facts.segments_udp());
+        let takes = self.device.facts.takes();
+        let mut joiner = self.joiner.as_mut().filter(|_| !takes.is_empty());
         let mut sent = 0;
         let mut packets = packets.drain(..);
         // Joining is tried only while fewer packets than this are left: after a failure, those that were to be joined
@@ -509,7 +518,7 @@ impl Port for AfXdp {
             if let Some(joiner) = &mut joiner
                 && rest.len() < apart
             {
-                let count = joiner.alike(rest, untagged);
+                let count = joiner.joinable(rest, untagged, takes);
                 if count > 1 {
                     // These frames must not overtake what is on the ring.
                     queue.rings.transmit.publish();

@@ -2,11 +2,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
 use hopwright_dataplane::PortInfo;
 
 use crate::linux::sys;
+use crate::offload::join::Segments;
 
 /// The error that a device cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -34,19 +35,20 @@ pub(crate) struct Facts {
     /// The length of the longest frame that the device carries, in bytes. Refreshed periodically, because the MTU may
     /// change.
     longest: AtomicU32,
-    /// The index of the feature `tx-udp-segmentation`, if there is one, and whether it is on. It may change, too.
-    segmentation: Option<usize>,
-    segments: AtomicBool,
+    /// The indices of the features in [`Segments::FEATURES`], as far as the kernel has them.
+    segmentation: [Option<usize>; Segments::FEATURES.len()],
+    /// Those that are on. They may change, too.
+    takes: AtomicU8,
 }
 
 impl Facts {
     pub(crate) fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
-        let (longest, segments) = (AtomicU32::new(longest_frame(mtu)), AtomicBool::new(false));
-        let mut facts = Facts { name: name.into(), socket, longest, segmentation: None, segments };
+        let (longest, takes) = (AtomicU32::new(longest_frame(mtu)), AtomicU8::new(0));
+        let mut facts = Facts { name: name.into(), socket, longest, segmentation: Default::default(), takes };
         // Only Ethernet frames are ever joined.
         if facts.is_ethernet() {
-            facts.segmentation = sys::feature(&facts.socket, name, "tx-udp-segmentation").unwrap_or_default();
+            facts.segmentation = sys::features(&facts.socket, name, &Segments::FEATURES).unwrap_or_default();
         }
         facts.refresh();
         Ok(facts)
@@ -68,18 +70,19 @@ impl Facts {
         self.longest().saturating_sub(TAGS)
     }
 
-    /// Whether the device accepts frames of several UDP datagrams (`tx-udp-segmentation`).
+    /// The kinds of joined frames that the device takes.
     #[inline]
-    pub(crate) fn segments_udp(&self) -> bool {
-        self.segments.load(Ordering::Relaxed)
+    pub(crate) fn takes(&self) -> Segments {
+        Segments::from_bits(self.takes.load(Ordering::Relaxed))
     }
 
     /// Updates the facts that may change.
     pub(crate) fn refresh(&self) {
-        let segments = self
-            .segmentation
-            .is_some_and(|feature| sys::has_feature(&self.socket, &self.name, feature).unwrap_or_default());
-        self.segments.store(segments, Ordering::Relaxed);
+        if self.segmentation.iter().any(Option::is_some) {
+            let on = sys::active_features(&self.socket, &self.name, &self.segmentation).unwrap_or_default();
+            let takes = on.iter().enumerate().fold(0, |bits, (i, on)| bits | u8::from(*on) << i);
+            self.takes.store(takes, Ordering::Relaxed);
+        }
         if let Ok(mtu) = sys::mtu(&self.socket, &self.name) {
             self.longest.store(longest_frame(mtu), Ordering::Relaxed);
         }

@@ -159,7 +159,7 @@ pub(crate) fn take_error(fd: &OwnedFd) -> io::Result<Option<io::Error>> {
 }
 
 /// Attaches to the TAP device with this name in the thread's network namespace, and creates it if there is none.
-/// Reading and writing do not block.
+/// Reading and writing do not block. A `virtio_net_hdr` precedes each frame.
 pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     let options = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // SAFETY: a terminated string; the result is checked.
@@ -167,10 +167,22 @@ pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: a new descriptor nobody else owns.
     let fd = unsafe { OwnedFd::from_raw_fd(fd) };
     let mut ifreq = named_request(name)?;
-    ifreq.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI) as libc::c_short;
+    ifreq.ifr_ifru.ifru_flags = (libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR) as libc::c_short;
     // SAFETY: TUNSETIFF reads name and flags and writes within the ifreq.
     check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETIFF, &raw mut ifreq) })?;
     Ok(fd)
+}
+
+/// Sets what the host may leave to a TAP device: everything that the kernel knows, or nothing.
+pub(crate) fn set_tap_offloads(fd: &OwnedFd, yes: bool) -> io::Result<()> {
+    // TUN_F_CSUM, _TSO4, _TSO6 and _TSO_ECN; and, since Linux 6.2, _USO4 and _USO6.
+    const OLD: libc::c_ulong = 0x0f;
+    const NEW: libc::c_ulong = 0x6f;
+    let set = |flags: libc::c_ulong| {
+        // SAFETY: plain system call on an open descriptor; the argument is a number.
+        check(unsafe { libc::ioctl(fd.as_raw_fd(), libc::TUNSETOFFLOAD, flags) }).map(drop)
+    };
+    if yes { set(NEW).or_else(|_| set(OLD)) } else { set(0) }
 }
 
 /// Lets a TAP device stay when its descriptor is closed, without carrier.
@@ -191,20 +203,6 @@ pub(crate) fn read(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     // SAFETY: pointer and length are those of a live buffer.
     let result = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
-/// Writes one frame to a TAP device.
-pub(crate) fn write(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of a live buffer, which is only read.
-    let result = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Sends one message through a socket. Does not wait.
-pub(crate) fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
-    // SAFETY: pointer and length are those of a live buffer, which is only read.
-    let result = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Receives one frame from a socket, truncated to the buffer. Does not wait.
@@ -324,8 +322,8 @@ pub(crate) fn driver(fd: &OwnedFd, name: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Returns the index of a device feature by its name in `ethtool -k`, or `None` if the kernel does not know it.
-pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Option<usize>> {
+/// Returns the indices of device features by their names in `ethtool -k`, `None` for those that the kernel does not know.
+pub(crate) fn features<const N: usize>(fd: &OwnedFd, name: &str, wanted: &[&str; N]) -> io::Result<[Option<usize>; N]> {
     #[repr(C)]
     #[derive(Clone, Copy)]
     struct Counts {
@@ -346,17 +344,22 @@ pub(crate) fn feature(fd: &OwnedFd, name: &str, wanted: &str) -> io::Result<Opti
     }
     // The kernel writes all names, regardless of how many were requested.
     if counts.sets == 0 || counts.count as usize > MOST_FEATURES {
-        return Ok(None);
+        return Ok([None; N]);
     }
     let names = [[0; 32]; MOST_FEATURES];
     let mut names = Names { command: ETHTOOL_STRINGS, set: FEATURE_NAMES, count: counts.count, names };
     ethtool(fd, name, &mut names)?;
-    let is_wanted = |text: &[u8; 32]| text.iter().take_while(|b| **b != 0).eq(wanted.as_bytes());
-    Ok(names.names.iter().take(counts.count as usize).position(is_wanted))
+    let names = &names.names[..counts.count as usize];
+    let is = |text: &[u8; 32], wanted: &str| text.iter().take_while(|b| **b != 0).eq(wanted.as_bytes());
+    Ok(wanted.map(|wanted| names.iter().position(|text| is(text, wanted))))
 }
 
-/// Returns whether a feature of a device is on.
-pub(crate) fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Result<bool> {
+/// Returns whether features of a device are on. Those without an index are not.
+pub(crate) fn active_features<const N: usize>(
+    fd: &OwnedFd,
+    name: &str,
+    wanted: &[Option<usize>; N],
+) -> io::Result<[bool; N]> {
     const BLOCKS: usize = MOST_FEATURES / 32;
     #[repr(C)]
     #[derive(Clone, Copy)]
@@ -368,8 +371,9 @@ pub(crate) fn has_feature(fd: &OwnedFd, name: &str, feature: usize) -> io::Resul
     }
     let mut features = Features { command: ETHTOOL_FEATURES, blocks: BLOCKS as u32, features: [[0; 4]; BLOCKS] };
     ethtool(fd, name, &mut features)?;
-    let block = features.features.get(feature / 32);
-    Ok(block.is_some_and(|block| block[2] >> (feature % 32) & 1 == 1))
+    let is_on =
+        |feature: usize| features.features.get(feature / 32).is_some_and(|block| block[2] >> (feature % 32) & 1 == 1);
+    Ok(wanted.map(|feature| feature.is_some_and(is_on)))
 }
 
 /// Waits for an RCU grace period, after which no CPU uses a removed map element.

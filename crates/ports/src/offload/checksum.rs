@@ -1,10 +1,15 @@
 //! The Internet checksum (RFC 1071), and completing checksums that a sender left to its device.
 //!
 //! A sender on the same machine may hand a veth device packets whose UDP or TCP checksum field contains only the sum of
-//! the pseudo-header, and leave the rest to the device. Packet sockets mark such frames with `TP_STATUS_CSUMNOTREADY`.
+//! the pseudo-header, and leave the rest to the device. Packet sockets and TAP devices say so ([`virtio`]); AF_XDP does
+//! not.
+//!
+//! [`virtio`]: crate::offload::virtio
+
+use crate::offload::headers::{Headers, Layer, TCP, UDP, is_tunnel};
 
 /// Returns the sum of big-endian 16-bit words, an odd last byte padded with zero. The sum is not folded.
-fn sum(bytes: &[u8]) -> u64 {
+pub(crate) fn sum(bytes: &[u8]) -> u64 {
     // The sum can be computed in any byte order, if the result is converted (RFC 1071, 2B).
     let mut words = bytes.chunks_exact(4);
     let mut total: u64 = 0;
@@ -18,7 +23,7 @@ fn sum(bytes: &[u8]) -> u64 {
     u64::from(u16::from_be(fold(total)))
 }
 
-fn fold(mut total: u64) -> u16 {
+pub(crate) fn fold(mut total: u64) -> u16 {
     while total > 0xffff {
         total = (total & 0xffff) + (total >> 16);
     }
@@ -29,9 +34,6 @@ fn fold(mut total: u64) -> u16 {
 pub fn ones_sum(bytes: &[u8]) -> u16 {
     fold(sum(bytes))
 }
-
-const UDP: u8 = 17;
-const TCP: u8 = 6;
 
 /// The layer-4 segment of an Ethernet frame, and the sum of its pseudo-header.
 struct Segment {
@@ -111,20 +113,103 @@ pub fn pseudo_sum(frame: &[u8]) -> Option<u16> {
     segment(frame).map(|found| fold(found.pseudo))
 }
 
-/// Completes a UDP checksum that its sender apparently left to the device: the field contains the sum of the
+/// Completes a checksum that covers the frame from byte `start` on, and whose field, `offset` bytes behind, contains the
+/// sum of the pseudo-header. Returns false and changes nothing if the field is not in the frame.
+pub(crate) fn complete_at(frame: &mut [u8], start: usize, offset: usize) -> bool {
+    let Some(bytes) = frame.get_mut(start..) else { return false };
+    if bytes.len() < offset + 2 {
+        return false;
+    }
+    if offset == SCTP_FIELD {
+        if bytes.len() < offset + 4 {
+            return false;
+        }
+        bytes[offset..offset + 4].fill(0);
+        let checksum = crc32c(bytes);
+        bytes[offset..offset + 4].copy_from_slice(&checksum.to_le_bytes());
+        return true;
+    }
+    // As the kernel does (`skb_checksum_help`), because in UDP a field of zero means that there is no checksum.
+    let checksum = match !fold(sum(bytes)) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    bytes[offset..offset + 2].copy_from_slice(&checksum.to_be_bytes());
+    true
+}
+
+/// Where SCTP has its checksum, a CRC32c (RFC 9260, appendix A). No Internet checksum has this offset.
+const SCTP_FIELD: usize = 8;
+
+fn crc32c(bytes: &[u8]) -> u32 {
+    let mut crc = u32::MAX;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
+        }
+    }
+    !crc
+}
+
+/// Completes a UDP or TCP checksum that its sender apparently left to the device: the field contains the sum of the
 /// pseudo-header and is wrong as a checksum. Never changes a correct checksum. Returns whether it was completed.
+///
+/// Looks into tunnels and behind IPv6 extension headers other than routing headers, whose pseudo-header has another
+/// address than the header.
 #[inline]
 pub fn mend(frame: &mut [u8]) -> bool {
-    let Some(found) = segment(frame) else { return false };
-    let Some(bytes) = frame.get(found.start..found.end) else { return false };
-    if found.protocol != UDP || bytes.len() < 8 {
+    match segment(frame) {
+        Some(Segment { protocol: protocol @ (UDP | TCP), start, end, pseudo }) => {
+            let field = start + if protocol == UDP { 6 } else { 16 };
+            let partial = field + 2 <= end && end <= frame.len() && word(frame, field) == fold(pseudo);
+            if partial {
+                return mend_sum(frame, start, end, field, protocol);
+            }
+            protocol == UDP && start + 8 <= frame.len() && is_tunnel(word(frame, start + 2)) && mend_inner(frame)
+        }
+        Some(_) => mend_inner(frame),
+        None => false,
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// Completes the checksum of a segment whose field contains the pseudo-header's sum, unless it is right.
+fn mend_sum(frame: &mut [u8], start: usize, end: usize, field: usize, protocol: u8) -> bool {
+    let pseudo = u64::from(word(frame, field));
+    let total = pseudo + sum(&frame[start..end]);
+    if fold(total) == 0xffff {
         return false;
     }
-    let field = u16::from_be_bytes([bytes[6], bytes[7]]);
-    if field != fold(found.pseudo) || fold(found.pseudo + sum(bytes)) == 0xffff {
+    // Without the field, which is subtracted by adding its complement.
+    let mut checksum = !fold(total + (!pseudo & 0xffff));
+    if checksum == 0 && protocol == UDP {
+        checksum = 0xffff;
+    }
+    frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+    true
+}
+
+/// Completes the checksum of the innermost segment, in a tunnel or behind extension headers.
+fn mend_inner(frame: &mut [u8]) -> bool {
+    let Some(found) = Headers::find(frame, None) else { return false };
+    let start = found.transport;
+    // What follows the IP packet is not part of it.
+    let Some((layer, at)) = found.layers().rfind(|(layer, _)| matches!(layer, Layer::Ipv4 | Layer::Ipv6)) else {
+        return false;
+    };
+    let end = at
+        + if layer == Layer::Ipv4 { usize::from(word(frame, at + 2)) } else { 40 + usize::from(word(frame, at + 4)) };
+    let field = found.field();
+    if end > frame.len() || field + 2 > end {
         return false;
     }
-    complete(frame)
+    let Some(addresses) = found.addresses(start) else { return false };
+    let pseudo = sum(&frame[addresses]) + u64::from(found.protocol) + (end - start) as u64;
+    word(frame, field) == fold(pseudo) && mend_sum(frame, start, end, field, found.protocol)
 }
 
 #[cfg(test)]
@@ -192,6 +277,48 @@ mod tests {
         assert!(complete(&mut f));
         // c000+0201+c633+6402+0011+000a + 7530+7531+000a+6869 = 33f25 -> 3f28, complement c0d7.
         assert_eq!(f[40..42], [0xc0, 0xd7]);
+    }
+
+    #[test]
+    fn partial_checksums_are_completed_and_others_are_not_changed() {
+        for length in 0..70 {
+            let payload: Vec<u8> = (0..length).map(|i: u8| i.wrapping_mul(37) ^ 0x5a).collect();
+            for tcp in [false, true] {
+                let mut right = udp4(&payload);
+                if tcp {
+                    right.splice(42..42, [0, 0, 0, 7, 0x50, 16, 1, 0, 0, 0, 0, 0]);
+                    right[17] += 12;
+                    right[23] = TCP;
+                }
+                assert!(complete(&mut right));
+                let mut same = right.clone();
+                assert!(!mend(&mut same) && same == right);
+                let (field, offset) = if tcp { (50, 16) } else { (40, 6) };
+                let mut partial = right.clone();
+                partial[field..field + 2].copy_from_slice(&pseudo_sum(&right).unwrap().to_be_bytes());
+                let mut told = partial.clone();
+                assert!(complete_at(&mut told, 34, offset) && told == right);
+                // Padding is not part of the packet.
+                partial.extend([0xee; 5]);
+                assert!(mend(&mut partial) && partial[..right.len()] == right && partial.ends_with(&[0xee; 5]));
+                // One that is wrong for another reason stays as it is.
+                let mut wrong = right.clone();
+                wrong[field] ^= 1;
+                assert!(!mend(&mut wrong));
+            }
+        }
+    }
+
+    #[test]
+    fn sctp_has_a_crc() {
+        // RFC 3720, appendix B.4: 32 bytes of zeros and of ones.
+        assert_eq!((crc32c(&[0; 32]), crc32c(&[0xff; 32])), (0x8a91_36aa, 0x62a8_ab43));
+        let mut packet = [0xff; 32];
+        assert!(complete_at(&mut packet, 0, 8));
+        let mut without = packet;
+        without[8..12].fill(0);
+        assert_eq!(packet[8..12], crc32c(&without).to_le_bytes());
+        assert!(!complete_at(&mut packet[..11], 0, 8));
     }
 
     #[test]

@@ -1,4 +1,7 @@
-//! Work that devices leave to us or take from us: checksums, and segmentation of UDP datagrams.
+//! Work that devices leave to us or take from us: checksums, and segmentation of TCP streams and UDP datagrams.
 
 pub mod checksum;
-pub(crate) mod segmentation;
+mod headers;
+pub(crate) mod join;
+pub(crate) mod split;
+pub(crate) mod virtio;

@@ -6,6 +6,7 @@ mod af_xdp;
 mod builder;
 mod devices;
 mod frame_match;
+mod offloads;
 mod queues;
 mod reception;
 mod segmentation;

@@ -1,5 +1,6 @@
 //! TAP devices and frame sockets, in a network namespace of their own.
 
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -7,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::devices::{ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, Filter, FrameSocket, Tap};
+use hopwright_ports::{AfPacket, Filter, FrameSocket, Tap, checksum};
 
 /// What comes within a second, taken by `next`.
 fn wait<T>(fd: i32, mut next: impl FnMut() -> Option<T>) -> Option<T> {
@@ -59,6 +60,56 @@ fn frames_go_in_and_out_of_a_tap_device() {
             wait(host.poll_fd().unwrap().as_raw_fd(), || (host.receive(&mut pool, &mut batch, 16) > 0).then_some(()))
                 .unwrap();
             batch.drain(..).for_each(|p| pool.give(p));
+        }
+    });
+}
+
+#[test]
+fn joined_frames_of_the_host_come_apart_and_segments_leave_joined() {
+    with_devices(|| {
+        const UDP_SEGMENT: libc::c_int = 103;
+        let mut tap = Tap::open("slow").unwrap();
+        std::fs::write("/proc/sys/net/ipv6/conf/slow/disable_ipv6", "1").ok();
+        ip("link set slow address 02:00:00:00:00:0d up");
+        ip("addr add 10.0.0.1/24 dev slow");
+        ip("neigh add 10.0.0.2 lladdr 02:00:00:00:00:0e dev slow");
+        let socket = UdpSocket::bind("10.0.0.1:4000").unwrap();
+        let size: libc::c_int = 1000;
+        // SAFETY: the option is an int, which lives.
+        let set =
+            unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_UDP, UDP_SEGMENT, (&raw const size).cast(), 4) };
+        assert_eq!(set, 0);
+        let payload: Vec<u8> = (0..40_500).map(|i: u32| (i / 7) as u8).collect();
+        socket.send_to(&payload, "10.0.0.2:5000").unwrap();
+        let mut frames: Vec<Vec<u8>> = Vec::new();
+        while frames.len() < 41 {
+            let fd = tap.fd();
+            frames.push(wait(fd, || tap.next_frame().unwrap().map(<[u8]>::to_vec)).expect("a segment"));
+        }
+        assert!(frames.iter().flat_map(|frame| &frame[42..]).eq(&payload));
+        assert!(frames.iter().all(|frame| checksum::is_right(frame) && checksum::ones_sum(&frame[14..34]) == 0xffff));
+
+        // Back to the host, with addresses and ports exchanged, which changes no checksum.
+        for frame in &mut frames {
+            for (a, b, length) in [(0, 6, 6), (26, 30, 4), (34, 36, 2)] {
+                (0..length).for_each(|i| frame.swap(a + i, b + i));
+            }
+        }
+        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let counted = || -> u64 {
+            let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let line = text.lines().find_map(|line| line.trim().strip_prefix("slow:")).unwrap();
+            line.split_whitespace().nth(1).unwrap().parse().unwrap()
+        };
+        let mut pool = Pool::new(64, FrameSize::JUMBO).unwrap();
+        let mut batch: Vec<Packet> = frames.iter().map(|frame| pool.take_filled(frame).unwrap()).collect();
+        let before = counted();
+        assert_eq!(tap.transmit(&mut pool, &mut batch), 41);
+        assert_eq!(counted() - before, 1, "one joined frame");
+        let mut buffer = [0; 2000];
+        for part in payload.chunks(1000) {
+            let length = socket.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..length], part);
         }
     });
 }

@@ -15,6 +15,33 @@ pub(crate) fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Has a device complete the checksums of what is sent, and segment joined frames, or leaves both to the kernel's
+/// software, which does them before frames leave.
+pub(crate) fn set_checksum_offload(device: &str, on: bool) {
+    // From Linux's ethtool.h. Segmentation depends on checksums, so it goes off with them, but does not come on.
+    const SETS: [(u32, bool); 2] = [(0x17, false), (0x1f, true)];
+    // SAFETY: plain system calls; results are checked, and the pointers are those of live values, which have the layouts
+    // that the request needs.
+    unsafe {
+        let fd = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
+        assert!(fd >= 0);
+        for (command, only_on) in SETS {
+            if only_on && !on {
+                continue;
+            }
+            let mut value = [command, u32::from(on)];
+            let mut request: libc::ifreq = std::mem::zeroed();
+            for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+                *to = from as libc::c_char;
+            }
+            request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+            let done = libc::ioctl(fd, 0x8946, &raw mut request);
+            assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+        }
+        libc::close(fd);
+    }
+}
+
 /// Whether to skip a test that needs a network. Without root or the `ip` command a test fails, unless
 /// `HOPWRIGHT_SKIP_PRIVILEGED_TESTS` is set.
 pub(crate) fn skips() -> bool {
