@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::lexer::Lexer;
+use crate::lexer::{Lexer, StringLine, unterminated_string};
 use crate::token::{Interner, Kw, P, Tok, Token};
 pub use embedded::include_of;
 use hopwright_source::{FileId, LineMark, SourceMap, Span};
@@ -277,6 +277,9 @@ impl<'a> Preprocessor<'a> {
                 return self.eof();
             };
             let token = frame.lexer.next(false, &mut self.interner, self.diags);
+            if frame.lexer.take_open_string() {
+                return self.string_with_directives(token);
+            }
             match token.kind {
                 Tok::Eof => {
                     if !leave_file {
@@ -299,6 +302,35 @@ impl<'a> Preprocessor<'a> {
                 _ => return token,
             }
         }
+    }
+
+    /// Reads on a string of several lines of which some are directives. These are executed and leave empty lines.
+    fn string_with_directives(&mut self, first: Token) -> Token {
+        let mut text = first.text.to_string();
+        while let Some(frame) = self.frames.last_mut() {
+            let start = frame.lexer.position();
+            match frame.lexer.string_line() {
+                StringLine::Text(line, closed) => {
+                    text.push_str(&line);
+                    if closed {
+                        break;
+                    }
+                }
+                StringLine::Directive(at) => {
+                    let hash = Token::new(Tok::P(P::Hash), self.interner.intern("#"), at);
+                    self.directive(hash);
+                    let lines = self.frames.last().map_or(0, |frame| frame.lexer.lines_since(start));
+                    text.extend(std::iter::repeat_n('\n', lines));
+                }
+                StringLine::End => {
+                    self.diags.push(unterminated_string(first.span));
+                    break;
+                }
+            }
+        }
+        let span = self.frames.last().map_or(first.span, |frame| frame.lexer.span_from(first.span));
+        let text = self.interner.intern(&text);
+        Token { text, span, ..first }
     }
 
     /// The next token of the current directive.
