@@ -16,8 +16,8 @@ control Work(inout data_t d, inout standard_metadata_t std) {
         default_action = NoAction();
         entries = {
             priority = 10: 0x01 &&& 0x01: g(1);
-            priority = 30: 0x02 &&& 0x02: g(2); //~ W0032
-            priority = 30: 0x04 &&& 0x04: g(3); //~ W0033
+            priority = 30: 0x02 &&& 0x02: g(2); //~ W0038
+            priority = 30: 0x04 &&& 0x04: g(3); //~ W0037
         }
     }
 

@@ -32,6 +32,7 @@ control Work(inout data_t d, inout standard_metadata_t std) {
             (0x04, 0x1211 &&& 0x02F0): a_params(4);
             (0x04, 0x1311 &&& 0x02F0): a_params(5);
             (0x06, _                ): a_params(6);
+            _                        : a;
         }
     }
 

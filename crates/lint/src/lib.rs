@@ -33,7 +33,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
 }
 
 /// Warnings and the names, beside their codes, that `@noWarn`, `--deny` and `--allow` accept. They include p4c's names.
-pub const NAMES: [(&str, &[&str]); 26] = [
+pub const NAMES: [(&str, &[&str]); 29] = [
     ("W0001", &["shadow"]),
     ("W0002", &["overflow"]),
     ("W0003", &["deprecated"]),
@@ -60,6 +60,9 @@ pub const NAMES: [(&str, &[&str]); 26] = [
     ("W0033", &["target", "uninitialized_use", "uninitialized"]),
     ("W0034", &["target"]),
     ("W0035", &["target"]),
+    ("W0036", &["parentheses"]),
+    ("W0037", &["duplicate_priorities"]),
+    ("W0038", &["entries_out_of_priority_order"]),
 ];
 
 /// Whether `what` denotes the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.

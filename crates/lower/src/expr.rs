@@ -215,7 +215,13 @@ impl Lowering<'_> {
                 let member = self.program[*id].members.get(*index).map(|m| m.1.clone());
                 Ok(Expr::constant(bits_of(&member.unwrap_or_default(), ty.width()), ty, span))
             }
-            hir::ExprKind::String(_) => Err(self.unsupported(span, "a string as a value")),
+            hir::ExprKind::String(_) => Err(self.unsupported(
+                span,
+                match e.ty {
+                    hir::Type::MatchKind => "a match kind as a value",
+                    _ => "a string as a value",
+                },
+            )),
             hir::ExprKind::StackLastIndex(stack) => {
                 let (_, next) = self.stack_of(stack, span)?;
                 Ok(minus_one(next, span))

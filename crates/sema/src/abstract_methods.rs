@@ -1,14 +1,28 @@
 //! Abstract methods of extern objects, which the program implements: `T(args) name = { void apply(..) { .. } };`.
 
+use std::rc::Rc;
+
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use hopwright_source::Span;
 
 use crate::analyser::{Analyser, Body, Context};
+use crate::args::Checked;
 use crate::hir;
 use crate::scope::Entity;
 use crate::types::{Sig, Ty, bind};
+use crate::value::Typed;
+
+/// The object whose methods an initialiser implements.
+#[derive(Clone)]
+pub(crate) struct This {
+    /// Its extern type, with type arguments.
+    pub def: usize,
+    pub args: Rc<[Ty]>,
+    /// `None` while it is only checked.
+    pub id: Option<hir::ObjectId>,
+}
 
 impl<'a> Analyser<'a> {
     /// Checks an object's initialiser. Returns false if the object cannot be used.
@@ -26,13 +40,28 @@ impl<'a> Analyser<'a> {
         };
         let subst = bind(&self.defs.externs[def].type_params, types);
         let wanted: Vec<_> = self.defs.externs[def].methods.iter().filter(|m| m.is_abstract).cloned().collect();
-        let mut methods = Vec::new();
+        let this = This { def, args: types.clone(), id };
+        let name = id.and_then(|id| Some(self.out.objects.get(id.0 as usize)?.name.clone()));
+        let mut methods: Vec<String> = Vec::new();
         let mut good = true;
+        // Methods see the objects that are declared before them.
+        let scope = self.scopes.len();
+        self.scopes.push(Default::default());
         for decl in initialiser.unwrap_or_default() {
-            let ast::DeclKind::Function(function) = &decl.kind else {
-                self.unsupported(decl.span, "an object in an object's initialiser is");
-                good = false;
-                continue;
+            let function = match &decl.kind {
+                ast::DeclKind::Function(function) => function,
+                ast::DeclKind::Instance(instance) => {
+                    let path = name.clone().unwrap_or_default();
+                    let path = std::mem::replace(&mut self.context.path, path);
+                    self.instance_decl(decl, instance);
+                    self.context.path = path;
+                    continue;
+                }
+                _ => {
+                    self.unsupported(decl.span, "this in an object's initialiser is");
+                    good = false;
+                    continue;
+                }
             };
             let name = function.sig.name.as_str();
             let Some(declared) = wanted.iter().find(|m| *m.name == *name) else {
@@ -53,10 +82,22 @@ impl<'a> Analyser<'a> {
                 &decl.annotations,
             );
             let expected: Vec<Ty> = declared.params.iter().map(|p| p.ty.subst(&subst)).collect();
-            good &= self.implements(&sig, declared, &expected);
-            methods.push((name.to_string(), self.method_body(decl, function, &sig)));
+            if methods.iter().any(|known| known == name) {
+                let first = initialiser.unwrap_or_default().iter().filter_map(|d| d.kind.name());
+                let first = first.map(|n| (n.as_str(), n.span)).find(|(n, _)| *n == name);
+                self.duplicate(name, function.sig.name.span, first.map_or(span, |(_, at)| at));
+                good = false;
+                continue;
+            }
+            good &= self.implements(&sig, declared, &expected, &subst);
+            let body = self.method_body(decl, function, &sig, &this);
+            methods.push(name.to_string());
+            if let Some(object) = id.and_then(|id| self.out.objects.get_mut(id.0 as usize)) {
+                object.methods.push((name.to_string(), body));
+            }
         }
-        for method in wanted.iter().filter(|w| !w.is_optional && !methods.iter().any(|(name, _)| **name == *w.name)) {
+        self.scopes.truncate(scope);
+        for method in wanted.iter().filter(|w| !w.is_optional && !methods.iter().any(|name| **name == *w.name)) {
             self.report(
                 Diagnostic::error("E0307", format!("the abstract method `{}` is not implemented", method.name))
                     .at(span, "this object needs it")
@@ -64,20 +105,65 @@ impl<'a> Analyser<'a> {
             );
             good = false;
         }
-        if let Some(object) = id.and_then(|id| self.out.objects.get_mut(id.0 as usize)) {
-            object.methods = methods;
-        }
         good
     }
 
+    /// A call of a method that the object's initialiser implements, which the program may make, too (P4-16 11.3.1); `None` if the method is
+    /// another one. An implementation may have fewer parameters than the declaration: those at the end.
+    pub(crate) fn implemented(
+        &mut self,
+        object: hir::ObjectId,
+        sig: &Sig,
+        checked: &mut Checked,
+        span: Span,
+    ) -> Option<hir::FunctionId> {
+        let methods = &self.out.objects.get(object.0 as usize)?.methods;
+        let found = methods.iter().find(|(name, _)| **name == *sig.name).map(|(_, function)| *function);
+        let Some(function) = found.filter(|_| !sig.params.iter().any(|p| p.is_known())) else {
+            let this = self.context.this.as_ref().and_then(|this| this.id);
+            if sig.is_abstract && this == Some(object) {
+                self.report(
+                    Diagnostic::error("E0310", format!("`{}` cannot be called here", sig.name))
+                        .at(span, "a method calls only those that the initialiser implements before it")
+                        .related(sig.span, "declared here")
+                        .note("P4 has no recursion: what a packet costs is known beforehand"),
+                );
+            }
+            return None;
+        };
+        let given = self.out.functions[function.0 as usize].params.len();
+        checked.args.truncate(given);
+        Some(function)
+    }
+
+    /// The object that `this` stands for.
+    pub(crate) fn this(&mut self, span: Span) -> Option<This> {
+        let this = self.context.this.clone();
+        if this.is_none() {
+            let label = "only a method that an object's initialiser implements has it";
+            self.error("E0310", span, "`this` cannot be used here", label);
+        }
+        this
+    }
+
+    /// `this` where no method of it is called.
+    pub(crate) fn this_expr(&mut self, span: Span) -> Typed {
+        if self.this(span).is_some() {
+            let d = Diagnostic::error("E0202", "`this` is not a value").at(span, "this is an extern object");
+            self.report(d.help("to call a method of it, write `this.method(...)`"));
+        }
+        Typed::error(span)
+    }
+
     /// Compares an implementation with the declaration. It may leave out optional parameters at the end.
-    fn implements(&mut self, sig: &Sig, declared: &Sig, expected: &[Ty]) -> bool {
+    fn implements(&mut self, sig: &Sig, declared: &Sig, expected: &[Ty], subst: &crate::types::Subst) -> bool {
         let enough = declared.params.iter().skip(sig.params.len()).all(|p| p.optional);
         let same = |(i, p): (usize, &crate::types::ParamSig)| {
             declared.params.get(i).is_some_and(|d| d.direction == p.direction)
                 && expected.get(i).is_some_and(|t| *t == p.ty || t.is_err() || p.ty.is_err() || *t == Ty::Void)
         };
-        if enough && sig.type_params.is_empty() && sig.ret == declared.ret && sig.params.iter().enumerate().all(same) {
+        let result = declared.ret.subst(subst);
+        if enough && sig.type_params.is_empty() && sig.ret == result && sig.params.iter().enumerate().all(same) {
             return true;
         }
         self.report(
@@ -89,8 +175,15 @@ impl<'a> Analyser<'a> {
     }
 
     /// Checks the body, which sees what is declared around the object.
-    fn method_body(&mut self, decl: &'a ast::Decl, f: &'a ast::FunctionDecl, sig: &Sig) -> hir::FunctionId {
-        let context = Context::new(Body::Function, sig.ret.clone(), self.context.path.clone());
+    fn method_body(
+        &mut self,
+        decl: &'a ast::Decl,
+        f: &'a ast::FunctionDecl,
+        sig: &Sig,
+        this: &This,
+    ) -> hir::FunctionId {
+        let mut context = Context::new(Body::Function, sig.ret.clone(), self.context.path.clone());
+        context.this = Some(this.clone());
         let around = std::mem::replace(&mut self.context, context);
         self.declaring.push(f.sig.name.name.clone());
         let (params, body) = self.scoped(|s| {

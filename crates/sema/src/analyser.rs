@@ -8,6 +8,8 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::{Diagnostic, Severity};
 
+use crate::abstract_methods::This;
+use crate::defaults::OpenDefault;
 use crate::hir;
 use crate::scope::{Entity, Scope};
 use crate::types::{Defs, MAX_LEAVES, Ty, bind};
@@ -36,11 +38,24 @@ pub(crate) struct Context {
     pub constructing: bool,
     /// Name of the next nameless instance, if not that of its type.
     pub nameless: Option<String>,
+    /// Whether nameless instances are called as the parameters that they are arguments of.
+    pub named_by_parameters: bool,
+    /// In a method that an object's initialiser implements: the object.
+    pub this: Option<This>,
 }
 
 impl Context {
     pub(crate) fn new(body: Body, ret: Ty, path: String) -> Context {
-        Context { body, ret, loops: 0, path, constructing: false, nameless: None }
+        Context {
+            body,
+            ret,
+            loops: 0,
+            path,
+            constructing: false,
+            nameless: None,
+            named_by_parameters: false,
+            this: None,
+        }
     }
 }
 
@@ -86,6 +101,10 @@ pub(crate) struct Analyser<'a> {
     pub proposals: u32,
     /// The type that casts to `int` take, within a cast to it.
     pub modular: Option<Ty>,
+    /// Default values of parameters that each use evaluates.
+    pub open_defaults: Vec<OpenDefault<'a>>,
+    /// What `@deprecated` says of top-level declarations other than functions, by name.
+    pub deprecated_names: HashMap<Arc<str>, Arc<str>>,
     /// Actions a table may run, by table.
     pub table_actions: HashMap<u32, Vec<hir::FunctionId>>,
 }
@@ -146,6 +165,8 @@ impl<'a> Analyser<'a> {
             missing_includes: HashSet::new(),
             proposals: 1_000,
             modular: None,
+            open_defaults: Vec::new(),
+            deprecated_names: HashMap::new(),
             table_actions: HashMap::new(),
         }
     }

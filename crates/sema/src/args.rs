@@ -7,6 +7,7 @@ use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::Analyser;
+use crate::defaults::DefaultValue;
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
 use crate::scope::nearest;
@@ -167,7 +168,10 @@ impl<'a> Analyser<'a> {
         for (p, a) in sig.params.iter().zip(&placed) {
             let want = unifier.resolve(&p.ty.subst(&subst));
             let t = match a {
-                None => p.default.as_ref().map(|d| (**d).clone()),
+                None => match &p.default {
+                    Some(DefaultValue::Known(value)) => Some((**value).clone()),
+                    Some(DefaultValue::Open(_)) | None => None,
+                },
                 Some(a) if matches!(a.value.kind, ast::ExprKind::DontCare) => {
                     if p.direction != Direction::Out && !p.optional {
                         self.error(
@@ -182,7 +186,12 @@ impl<'a> Analyser<'a> {
                 }
                 Some(a) => {
                     let hint = Some(&want).filter(|w| !w.has_vars());
-                    Some(self.expr(&a.value, hint))
+                    if self.context.named_by_parameters {
+                        self.context.nameless = Some(p.control_plane_name().to_string());
+                    }
+                    let value = self.expr(&a.value, hint);
+                    self.context.nameless = None;
+                    Some(value)
                 }
             };
             bad |= t.as_ref().is_some_and(Typed::is_err);
@@ -205,6 +214,11 @@ impl<'a> Analyser<'a> {
             }
         }
         unifier.apply_defaults();
+        for (p, _) in sig.params.iter().zip(&placed).filter(|(_, given)| given.is_none()) {
+            if let Some(DefaultValue::Open(at)) = p.default {
+                self.learn_default(at, &subst, &p.ty.subst(&subst), unifier);
+            }
+        }
         for (p, t) in sig.params.iter().zip(&typed) {
             if let Some(t) = t
                 && t.ty.is_literal()
@@ -214,8 +228,16 @@ impl<'a> Analyser<'a> {
         }
         let subst = solved(unifier, &subst);
         let mut out = Vec::new();
-        for (p, t) in sig.params.iter().zip(typed) {
+        for ((p, t), given) in sig.params.iter().zip(typed).zip(&placed) {
             let want = p.ty.subst(&subst);
+            let t = match (t, &p.default) {
+                (None, Some(DefaultValue::Open(at))) if given.is_none() => {
+                    self.context.nameless =
+                        self.context.named_by_parameters.then(|| p.control_plane_name().to_string());
+                    Some(self.open_default(*at, &subst, &want, span)?)
+                }
+                (t, _) => t,
+            };
             let Some(t) = t else {
                 out.push(None);
                 continue;
@@ -351,7 +373,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// Whether a parser or control fits where `want` is expected.
-    fn blocks_fit(&mut self, want: &Ty, found: &Ty) -> bool {
+    pub(crate) fn blocks_fit(&mut self, want: &Ty, found: &Ty) -> bool {
         matches!((want, found), (Ty::Block(..), Ty::Block(..))) && Unifier::default().unify(&self.defs, want, found)
     }
 

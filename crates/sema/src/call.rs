@@ -100,6 +100,14 @@ impl<'a> Analyser<'a> {
         if let [one] = fit.as_slice() {
             return Some((*one).clone());
         }
+        // With optional parameters, the one that needs most of the arguments.
+        let needed = |c: &&T| sig_of(c).params.iter().filter(|p| !p.optional && p.default.is_none()).count();
+        let most = fit.iter().map(|c| needed(c)).max();
+        let mut best = fit.iter().filter(|c| Some(needed(c)) == most);
+        let any_optional = fit.iter().any(|c| sig_of(c).params.iter().any(|p| p.optional));
+        if let (true, Some(one), None) = (any_optional, best.next(), best.next()) {
+            return Some((*one).clone());
+        }
         let mut d = if fit.is_empty() {
             Diagnostic::error("E0316", format!("no `{name}` takes these arguments"))
                 .at(span, "the number or names of the arguments fit none")
@@ -183,7 +191,9 @@ impl<'a> Analyser<'a> {
             }
             let unfit = ty.any(&mut |t| matches!(t, Ty::InvalidLit | Ty::DotsLit));
             let immaterial = matches!(ty, Ty::Block(..) | Ty::Package(..));
-            if ty == Ty::Void || unfit || immaterial {
+            // `void` is the type of results only.
+            let nothing = ty == Ty::Void && (sig.ret != Ty::Param(*p) || sig.params.iter().any(|q| uses(&q.ty, *p)));
+            if nothing || unfit || immaterial {
                 let shown = self.show(&ty);
                 self.error(
                     "E0303",
@@ -215,12 +225,17 @@ impl<'a> Analyser<'a> {
 
     fn deprecated(&mut self, sig: &Sig, span: Span) {
         if let Some(why) = &sig.deprecated {
-            let mut d = Diagnostic::warning("W0003", format!("`{}` is deprecated", sig.name)).at(span, "used here");
-            if !why.is_empty() {
-                d = d.note(why.to_string());
-            }
-            self.report(d);
+            self.warn_deprecated(&sig.name, why, span);
         }
+    }
+
+    /// Warns of something deprecated.
+    pub(crate) fn warn_deprecated(&mut self, name: &str, why: &str, span: Span) {
+        let mut d = Diagnostic::warning("W0003", format!("`{name}` is deprecated")).at(span, "used here");
+        if !why.is_empty() {
+            d = d.note(why.to_string());
+        }
+        self.report(d);
     }
 
     fn function(
@@ -323,6 +338,10 @@ impl<'a> Analyser<'a> {
         hint: Option<&Ty>,
         span: Span,
     ) -> Option<Typed> {
+        if let ast::ExprKind::This = &base.kind {
+            let this = self.this(base.span)?;
+            return self.method((this.def, this.args, this.id), name, type_args, args, hint, span);
+        }
         if let ast::ExprKind::Path(path) = &base.kind {
             let entity = self.resolve(path)?;
             match entity {
@@ -522,8 +541,19 @@ impl<'a> Analyser<'a> {
     ) -> Option<Typed> {
         let ty = Ty::Extern(e, ext_args.clone());
         let sig = self.find_method(e, &ty, name, args, span)?;
-        let (checked, types) = self.method_args(e, &ext_args, &sig, type_args, args, hint, span)?;
+        let (mut checked, types) = self.method_args(e, &ext_args, &sig, type_args, args, hint, span)?;
         self.deprecated(&sig, span);
+        if let Some(id) = id.filter(|_| sig.is_abstract) {
+            let errors = self.errors;
+            if let Some(function) = self.implemented(id, &sig, &mut checked, span) {
+                let ret = checked.ret.clone();
+                let args = checked.hir(&sig);
+                return Some(self.call_expr(Callee::Function(function), &[], args, ret, span));
+            }
+            if self.errors > errors {
+                return None;
+            }
+        }
         let id = id.unwrap_or(hir::ObjectId(u32::MAX));
         let callee = Callee::Method(id, name.to_string());
         Some(self.extern_call(callee, &sig, &types, checked, span))
@@ -789,8 +819,13 @@ impl<'a> Analyser<'a> {
     }
 }
 
+/// Whether a type parameter occurs in a type.
+pub(crate) fn uses(ty: &Ty, param: u32) -> bool {
+    ty.any(&mut |t| *t == Ty::Param(param))
+}
+
 /// Whether only optional parameters use a type parameter.
 fn only_optional(sig: &Sig, param: u32) -> bool {
-    let uses = |t: &Ty| t.any(&mut |t| *t == Ty::Param(param));
+    let uses = |t: &Ty| uses(t, param);
     !uses(&sig.ret) && sig.params.iter().any(|p| uses(&p.ty)) && sig.params.iter().all(|p| p.optional || !uses(&p.ty))
 }

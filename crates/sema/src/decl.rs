@@ -71,6 +71,17 @@ impl<'a> Analyser<'a> {
     }
 
     fn top_level(&mut self, d: &'a ast::Decl) {
+        self.declare_top_level(d);
+        // Calls of functions look at the one that they call.
+        let function = matches!(d.kind, ast::DeclKind::Function(_) | ast::DeclKind::ExternFunction(_));
+        if let Some(why) = self.deprecation(&d.annotations).filter(|_| !function)
+            && let Some(name) = d.kind.name()
+        {
+            self.deprecated_names.insert(name.name.clone(), why);
+        }
+    }
+
+    fn declare_top_level(&mut self, d: &'a ast::Decl) {
         match &d.kind {
             ast::DeclKind::Const(c) => self.const_decl(c),
             ast::DeclKind::Instance(i) => self.instance_decl(d, i),
@@ -216,6 +227,16 @@ impl<'a> Analyser<'a> {
         }
     }
 
+    /// What `@deprecated` says (P4-16 20.3.7).
+    fn deprecation(&mut self, annotations: &'a [ast::Annotation]) -> Option<Arc<str>> {
+        let a = ast::find_annotation(annotations, "deprecated")?;
+        let text = self.annotation_text(annotations, "deprecated");
+        if !matches!(a.body, ast::AnnotationBody::None) && text.is_none() {
+            self.error("E0308", a.span, "`@deprecated` takes a string", "not a string that is known here");
+        }
+        Some(text.unwrap_or_else(|| "".into()))
+    }
+
     /// Declares type parameters in the innermost scope.
     fn type_params(&mut self, names: &'a [ast::Ident]) -> (Vec<u32>, Vec<Arc<str>>) {
         let mut ids = Vec::new();
@@ -238,14 +259,7 @@ impl<'a> Analyser<'a> {
         ret: Option<&'a ast::TypeExpr>,
         annotations: &'a [ast::Annotation],
     ) -> Rc<Sig> {
-        if let Some(a) = ast::find_annotation(annotations, "deprecated")
-            && !matches!(a.body, ast::AnnotationBody::None)
-            && self.annotation_text(annotations, "deprecated").is_none()
-        {
-            self.error("E0308", a.span, "`@deprecated` takes a string", "not a string that is known here");
-        }
-        let deprecated = ast::find_annotation(annotations, "deprecated")
-            .map(|_| self.annotation_text(annotations, "deprecated").unwrap_or_else(|| "".into()));
+        let deprecated = self.deprecation(annotations);
         let (type_params, type_param_names, params, ret, open_types) = self.scoped(|s| {
             let (ids, names) = s.type_params(type_params);
             let ret = ret.map_or(Ty::Void, |r| s.ty(r));
@@ -306,28 +320,7 @@ impl<'a> Analyser<'a> {
             if ty == Ty::Void {
                 self.error("E0308", p.ty.span, "a parameter cannot be `void`", "not a type of values");
             }
-            let default = p.default.as_ref().and_then(|e| {
-                if matches!(direction, Direction::Out | Direction::InOut) {
-                    self.error("E0317", e.span, "only parameters that go in have default values", "remove it");
-                    return None;
-                }
-                let was = std::mem::replace(&mut self.context.constructing, true);
-                let t =
-                    if ty.any(&mut |t| matches!(t, Ty::Param(_))) { self.expr(e, None) } else { self.expr_to(e, &ty) };
-                self.context.constructing = was;
-                if t.is_err() {
-                    return None;
-                }
-                if t.value.is_none() {
-                    self.not_constant(e.span);
-                    return None;
-                }
-                if t.ty.any(&mut |t| matches!(t, Ty::Param(_))) {
-                    self.unsupported(e.span, "a default value that depends on a type parameter is");
-                    return None;
-                }
-                Some(Rc::new(t))
-            });
+            let default = p.default.as_ref().and_then(|e| self.default_of(e, &ty, direction));
             let optional = ast::find_annotation(&p.annotations, "optional").is_some();
             if let Some(default) = p.default.as_ref().filter(|_| optional) {
                 let message = format!("the optional parameter `{}` cannot have a default value", p.name);

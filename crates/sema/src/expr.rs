@@ -60,10 +60,7 @@ impl<'a> Analyser<'a> {
                 Some(entity) => self.entity_expr(&entity, path.name.as_str(), span),
                 None => Typed::error(span),
             },
-            ast::ExprKind::This => {
-                self.unsupported(span, "`this` is");
-                Typed::error(span)
-            }
+            ast::ExprKind::This => self.this_expr(span),
             ast::ExprKind::Dots => self.computed(hir::ExprKind::Invalid, Ty::DotsLit, span, false),
             ast::ExprKind::Invalid => self.computed(hir::ExprKind::Invalid, Ty::InvalidLit, span, false),
             ast::ExprKind::DontCare | ast::ExprKind::Default => {

@@ -87,7 +87,7 @@ impl Unifier {
     }
 
     /// A parser or control fits a parser or control type with the same parameters. It may leave out those that the type
-    /// declares optional.
+    /// declares optional or with a default value.
     fn unify_blocks(&mut self, defs: &Defs, a: (usize, &[Ty]), b: (usize, &[Ty])) -> bool {
         let (mut a, mut b) = (a, b);
         if defs.blocks[a.0].apply.params.len() < defs.blocks[b.0].apply.params.len() {
@@ -105,7 +105,7 @@ impl Unifier {
                 .is_some_and(|q| p.direction == q.direction && self.unify(defs, &p.ty.subst(&sa), &q.ty.subst(&sb)));
             if fits {
                 given.next();
-            } else if !p.optional {
+            } else if !p.optional && p.default.is_none() {
                 return false;
             }
         }

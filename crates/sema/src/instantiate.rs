@@ -8,6 +8,7 @@ use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::{Analyser, Body, Context};
 use crate::args::ArgRule;
+use crate::call::uses;
 use crate::hir::{self, Direction};
 use crate::infer::Unifier;
 use crate::scope::{ActionEntity, Entity, InstanceEntity, OpenInstance};
@@ -159,7 +160,8 @@ impl<'a> Analyser<'a> {
                 }
                 let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
                 let subst = crate::types::bind(&params, targs);
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let path = self.qualified(named.name, named.annotations);
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, Some(path.clone()), span)?;
                 let open = self.left_open(*e, &sig, &params, named.ty, &checked);
                 let closed: Vec<u32> = params.iter().copied().filter(|p| !open.contains(p)).collect();
                 let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
@@ -169,7 +171,7 @@ impl<'a> Analyser<'a> {
                 let type_args = types.iter().map(|t| self.hir_ty(t)).collect();
                 let new_types = types.iter().map(|t| self.new_type(t)).collect();
                 let object = hir::Object {
-                    name: self.qualified(named.name, named.annotations),
+                    name: path,
                     type_name: name.to_string(),
                     type_args,
                     new_types,
@@ -212,11 +214,19 @@ impl<'a> Analyser<'a> {
                     );
                     return None;
                 }
+                let apply = def.apply.clone();
                 let subst = crate::types::bind(&sig.type_params, targs);
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
-                let types = self.inferred(&name, &sig, &sig.type_params, &checked, span)?;
-                let targs: Rc<[Ty]> = types.into();
                 let path = self.qualified(named.name, named.annotations);
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, Some(path.clone()), span)?;
+                // What no parameter has can stay open.
+                let open = |p: &u32| {
+                    let unknown = checked.subst.get(p).is_none_or(Ty::has_vars);
+                    unknown && ![&sig, &apply].iter().any(|s| s.params.iter().any(|q| uses(&q.ty, *p)))
+                };
+                let closed: Vec<u32> = sig.type_params.iter().copied().filter(|p| !open(p)).collect();
+                let mut known = self.inferred(&name, &sig, &closed, &checked, span)?.into_iter();
+                let of = |p| if open(p) { Ty::Void } else { known.next().unwrap_or(Ty::Err) };
+                let targs: Rc<[Ty]> = sig.type_params.iter().map(of).collect();
                 let (mut id, mut open) = (None, None);
                 if self.dry || self.errors > 0 {
                 } else if self.defs.blocks[*b].apply.params.iter().any(ParamSig::is_known) {
@@ -236,7 +246,7 @@ impl<'a> Analyser<'a> {
                 }
                 let is_main = named.name == "main" && !self.context.constructing;
                 let subst = crate::types::bind(&params, targs);
-                let checked = self.constructor_args(&sig, args, subst, &mut unifier, span)?;
+                let checked = self.constructor_args(&sig, args, subst, &mut unifier, None, span)?;
                 let types = params.iter().map(|p| checked.subst.get(p).cloned());
                 let ty = &Ty::Package(*p, types.map(|t| t.unwrap_or(Ty::Err)).collect());
                 let mut bound = PackageArgs::default();
@@ -293,7 +303,7 @@ impl<'a> Analyser<'a> {
     }
 
     /// The type parameters of an extern object that stay open, which is `void`: those that are written `_` and that only inputs of methods
-    /// have, such as a register's index, and those that are written `void` and that only results of methods have.
+    /// have, such as a register's index, and those that are written `void` and that only results of methods and optional parameters have.
     fn left_open(
         &self,
         def: usize,
@@ -309,30 +319,42 @@ impl<'a> Analyser<'a> {
             if constructor.params.iter().any(|q| uses(&q.ty)) {
                 return false;
             }
-            let mut used = methods.iter().flat_map(|m| &m.params).filter(|q| uses(&q.ty)).peekable();
+            let mut used = methods.iter().flat_map(|m| &m.params).filter(|q| uses(&q.ty));
+            let mut results = methods.iter().filter(|m| uses(&m.ret));
             match arg.kind {
                 ast::TypeKind::DontCare => {
                     let unknown = checked.subst.get(*p).is_none_or(Ty::has_vars);
-                    unknown && !methods.iter().any(|m| uses(&m.ret)) && used.all(|q| q.direction == Direction::In)
+                    unknown && results.next().is_none() && used.all(|q| q.direction == Direction::In)
                 }
-                ast::TypeKind::Void => used.peek().is_some() && used.all(|q| q.optional),
+                // As a result, or what nobody gives.
+                ast::TypeKind::Void => used.all(|q| q.optional) && results.all(|m| m.ret == Ty::Param(**p)),
                 _ => false,
             }
         };
         params.iter().zip(args).filter(is_open).map(|(p, _)| *p).collect()
     }
 
+    /// Checks constructor arguments. Nameless instances among them are called as their parameters, below the instance `of` that gets them
+    /// (P4-16 18.3.1.5), or as their types.
     fn constructor_args(
         &mut self,
         sig: &Rc<Sig>,
         args: &'a [ast::Arg],
         subst: crate::types::Subst,
         unifier: &mut Unifier,
+        of: Option<String>,
         span: Span,
     ) -> Option<crate::args::Checked> {
-        let was = std::mem::replace(&mut self.context.constructing, true);
+        let context = &mut self.context;
+        let named = std::mem::replace(&mut context.named_by_parameters, of.is_some());
+        let path = of.map(|of| std::mem::replace(&mut context.path, of));
+        let constructing = std::mem::replace(&mut context.constructing, true);
         let checked = self.check_args(sig, args, subst, unifier, ArgRule::Constant, None, span);
-        self.context.constructing = was;
+        self.context.constructing = constructing;
+        self.context.named_by_parameters = named;
+        if let Some(path) = path {
+            self.context.path = path;
+        }
         checked
     }
 
@@ -490,7 +512,7 @@ impl<'a> Analyser<'a> {
                 Some(hir::Param {
                     var,
                     direction: p.direction,
-                    control_plane_name: p.renamed.as_ref().unwrap_or(&p.name).to_string(),
+                    control_plane_name: p.control_plane_name().to_string(),
                     new_type: self.new_type(&p.ty),
                     annotations: p.annotations.to_vec(),
                 })
@@ -560,8 +582,8 @@ impl<'a> Analyser<'a> {
             self.run_time(p);
             if p.direction == Direction::None {
                 let inner = self.defs.underlying(&self.defs.strip_newtype(&p.ty));
-                // Controls can give structs and headers; lowering refuses them in tables.
-                let given = matches!(inner, Ty::Struct(..));
+                // Controls can give structs, headers, arrays, tuples and errors; lowering refuses them in tables.
+                let given = matches!(inner, Ty::Struct(..) | Ty::Stack(..) | Ty::Tuple(_) | Ty::Error);
                 if inner.width().is_none()
                     && !given
                     && !matches!(inner, Ty::Bool | Ty::Enum(_) | Ty::Err | Ty::Param(_))

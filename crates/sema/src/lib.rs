@@ -10,6 +10,8 @@ mod call;
 mod coerce;
 mod consteval;
 mod decl;
+mod defaults;
+mod entry_priorities;
 mod expr;
 pub mod hir;
 mod infer;

@@ -186,7 +186,12 @@ impl<'a> Analyser<'a> {
     /// The meaning of a path; reports an error and returns `None` if it has none.
     pub(crate) fn resolve(&mut self, path: &ast::Path) -> Option<Entity<'a>> {
         if let Some(s) = self.lookup(path.name.as_str(), path.leading_dot) {
-            let entity = s.entity.clone();
+            let (entity, order) = (s.entity.clone(), s.order);
+            if order > 0
+                && let Some(why) = self.deprecated_names.get(&path.name.name).cloned()
+            {
+                self.warn_deprecated(path.name.as_str(), &why, path.span);
+            }
             match entity {
                 Entity::Broken => return None,
                 Entity::Functions(all) => {

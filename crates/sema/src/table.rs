@@ -599,9 +599,13 @@ impl<'a> Analyser<'a> {
                 continue;
             };
             if out.keys.len() == sets.len() {
-                let kinds: Vec<String> = out.keys.iter().map(|k| k.match_kind.clone()).collect();
-                for ((set, kind), item) in sets.iter().zip(&kinds).zip(e.keyset.items.iter().cycle()) {
-                    self.check_set(set, kind, item.span);
+                // What a constant table has instead of an entry for each value (P4-16 14.2.1.4); nobody else adds entries.
+                let open = out.const_entries && out.keys.iter().all(|k| k.match_kind != "lpm");
+                for ((set, key), item) in sets.iter().zip(&mut out.keys).zip(e.keyset.items.iter().cycle()) {
+                    if open && key.match_kind == "exact" && matches!(set, Set::Any) {
+                        key.match_kind = "optional".to_string();
+                    }
+                    self.check_set(set, &key.match_kind, item.span);
                 }
             }
             // Without a number the position counts, as where `@priority` came from.
@@ -626,56 +630,16 @@ impl<'a> Analyser<'a> {
         }
     }
 
-    /// Explicit priorities: where they may be, and that those that follow from them exist.
-    fn priorities(&mut self, out: &hir::Table) {
-        let ordered = out.keys.iter().any(|k| MatchKind::by_name(&k.match_kind).is_none_or(|k| k.priorities));
-        let first = &out.entries[0];
-        if let Some(e) = out.entries.iter().find(|e| e.priority.is_some())
-            && !ordered
-        {
-            let at = e.span;
-            self.error(
-                "E0311",
-                at,
-                "the entries of this table have no priorities",
-                "only `ternary`, `range` and `optional` keys need them",
-            );
-            return;
-        }
-        if first.priority.is_none() {
-            let at = first.span;
-            self.error("E0311", at, "the first entry needs a priority if any other has one", "no priority");
-            return;
-        }
-        let mut last = BigInt::ZERO;
-        for e in &out.entries {
-            last = match &e.priority {
-                Some(p) => p.clone(),
-                None if out.largest_priority_wins => last - out.priority_delta,
-                None => last + out.priority_delta,
-            };
-            if last.sign() == num_bigint::Sign::Minus {
-                let at = e.span;
-                self.error(
-                    "E0311",
-                    at,
-                    format!("the priority of this entry would be {last}"),
-                    "priorities are not negative",
-                );
-                return;
-            }
-        }
-    }
-
     fn check_set(&mut self, set: &Set, kind: &str, span: Span) {
         let Some(rules) = MatchKind::by_name(kind) else { return };
         if !rules.allows(set) {
-            self.error(
-                "E0313",
-                span,
-                format!("this set is not possible for a key of kind `{kind}`"),
-                format!("a key of kind `{kind}` matches {}", rules.takes),
-            );
+            let d = Diagnostic::error("E0313", format!("this set is not possible for a key of kind `{kind}`"))
+                .at(span, format!("a key of kind `{kind}` matches {}", rules.takes));
+            let any = kind == "exact" && matches!(set, Set::Any);
+            self.report(match any {
+                true => d.help("entries may leave it open in `const entries` of a table without `lpm` keys"),
+                false => d,
+            });
         }
     }
 }

@@ -9,8 +9,8 @@ use hopwright_source::Span;
 use hopwright_syntax::ast;
 use num_bigint::BigInt;
 
+use crate::defaults::DefaultValue;
 use crate::hir;
-use crate::value::Typed;
 
 /// A type. Numbers index the lists of [`Defs`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -153,12 +153,17 @@ pub(crate) struct ParamSig {
     pub annotations: Rc<[hir::Annotation]>,
     pub direction: hir::Direction,
     pub ty: Ty,
-    pub default: Option<Rc<Typed>>,
+    pub default: Option<DefaultValue>,
     pub optional: bool,
     pub span: Span,
 }
 
 impl ParamSig {
+    /// Its name, or what `@name` says.
+    pub(crate) fn control_plane_name(&self) -> &str {
+        self.renamed.as_ref().unwrap_or(&self.name)
+    }
+
     /// Whether its argument exists only at compile time.
     pub(crate) fn is_known(&self) -> bool {
         self.direction == hir::Direction::None && self.ty.is_immaterial()

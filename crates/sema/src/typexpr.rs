@@ -38,7 +38,7 @@ impl<'a> Analyser<'a> {
             ast::TypeKind::Bit(None) => Ty::Bits(1),
             ast::TypeKind::Bit(Some(w)) => self.width(w, 0, MAX_WIDTH).map_or(Ty::Err, Ty::Bits),
             ast::TypeKind::SignedInt(w) => self.width(w, 1, MAX_WIDTH).map_or(Ty::Err, Ty::Int),
-            ast::TypeKind::Varbit(w) => self.width(w, 1, MAX_VARBIT).map_or(Ty::Err, Ty::Varbit),
+            ast::TypeKind::Varbit(w) => self.width(w, 0, MAX_VARBIT).map_or(Ty::Err, Ty::Varbit),
             ast::TypeKind::DontCare => match unifier {
                 Some(u) => u.var(),
                 None if self.open_types.is_some() => {

@@ -146,7 +146,10 @@ impl Parser<'_> {
         let name = self.ident("the name of an instance")?;
         if self.at(P::LBracket) {
             let at = self.peek().span;
-            return Err(self.report(Diagnostic::error("E0118", "arrays of instances do not exist in P4").at(at, "")));
+            return Err(self.report(
+                Diagnostic::error("E0118", "arrays of instances do not exist here")
+                    .at(at, "P4 leaves them to architectures, and none that is known has them"),
+            ));
         }
         let init = match self.eat(P::Assign) {
             Some(_) => {

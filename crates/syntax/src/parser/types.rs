@@ -1,7 +1,7 @@
 //! Types, type parameters and type arguments, and the look ahead that tells types from expressions.
 
 use super::{MAX_SCAN, PResult, Parser};
-use crate::ast::{Ident, NodeId, Path, TypeExpr, TypeKind};
+use crate::ast::{ExprKind, Ident, NodeId, Path, TypeExpr, TypeKind};
 use crate::diagnostic::Diagnostic;
 use crate::token::{Kw, P, Tok};
 
@@ -147,12 +147,22 @@ impl Parser<'_> {
         Ok(Path { leading_dot: dot.is_some(), name, span })
     }
 
-    /// The expression in `bit<...>`: a `>` that is not in parentheses ends it.
+    /// The expression in `bit<...>`: a `>` that is not in parentheses ends it. The specification wants parentheses around what is no number
+    /// (P4-16 7.1.6.2); p4c does not, and names are too common for a warning.
     fn width(&mut self) -> PResult<crate::ast::Expr> {
+        let parenthesised = self.at(P::LParen);
         let outer = std::mem::replace(&mut self.no_gt, true);
         let width = self.expr();
         self.no_gt = outer;
-        width
+        let width = width?;
+        if !parenthesised && !matches!(width.kind, ExprKind::Int(_) | ExprKind::Path(_)) {
+            self.diags.push(
+                Diagnostic::warning("W0036", "a width that is an expression stands in parentheses")
+                    .at(width.span, "not all compilers accept this")
+                    .help("write `bit<(...)>`"),
+            );
+        }
+        Ok(width)
     }
 
     /// `< typeArgumentList >`
