@@ -1,12 +1,10 @@
 //! What v1model's blocks do besides the program's text: after a parser that rejects, and for clones of egress.
 
-use std::collections::HashSet;
-
 use hopwright_ir::interp::InstanceType;
-use hopwright_ir::{Block, Control, ExternFn, SlotId, StmtKind, walk};
+use hopwright_ir::{BinaryOp, Block, Control, Expr, ExternFn, HeaderId, SlotId, SlotKind, Stmt, StmtKind, Type, walk};
 
 use crate::storage::{Loc, Place};
-use crate::value::Value;
+use crate::value::{Value, binary, not};
 use crate::{Lowering, Result};
 
 impl Lowering<'_> {
@@ -31,31 +29,67 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Clones of egress keep only metadata that are in a field list: headers in the metadata that are in none become invalid.
+    /// Clones of egress keep only metadata that are in their field list: headers in the metadata that are not become invalid. Which list a
+    /// clone has goes with it, in all lists.
     pub(crate) fn forget_headers_of_clones(&mut self, metadata: &Place, egress: &mut Control) -> Result<()> {
-        let kept: HashSet<SlotId> = self.field_lists.iter().flat_map(|list| &list.slots).copied().collect();
         let mut headers = Vec::new();
         self.headers_in(metadata, &mut headers);
-        headers.retain(|h| !kept.contains(&self.headers[h.index()].valid));
         let bodies = self.actions.iter().map(|action| &action.body).chain([&egress.body]);
         if headers.is_empty() || !bodies.into_iter().any(clones_egress) {
             return Ok(());
         }
         let span = egress.span;
+        let lists = |header: &HeaderId| {
+            let valid = self.headers[header.index()].valid;
+            self.field_lists.iter().filter(|list| list.slots.contains(&valid)).map(|list| list.index).collect()
+        };
+        let kept: Vec<Vec<u8>> = headers.iter().map(lists).collect();
+        let number = (kept.iter().any(|lists| !lists.is_empty()))
+            .then(|| self.new_slot("$cloned_list", Type::Bits(16), SlotKind::Metadata, span));
+        if let Some(number) = number {
+            self.field_lists.iter_mut().for_each(|list| list.slots.push(number));
+            let bodies = self.actions.iter_mut().map(|action| &mut action.body).chain([&mut egress.body]);
+            bodies.for_each(|body| note_lists(body, number));
+        }
         let then = self.nested(|this| {
-            for header in headers {
-                for slot in this.headers[header.index()].fields.iter().map(|f| f.slot).collect::<Vec<_>>() {
-                    let zero = this.zero_expr(this.slots[slot.index()].ty, span);
-                    this.emit(StmtKind::Assign(slot, zero), span);
+            for (header, lists) in headers.into_iter().zip(kept) {
+                let forget = this.nested(|this| {
+                    for slot in this.headers[header.index()].fields.iter().map(|f| f.slot).collect::<Vec<_>>() {
+                        let zero = this.zero_expr(this.slots[slot.index()].ty, span);
+                        this.emit(StmtKind::Assign(slot, zero), span);
+                    }
+                    this.emit(StmtKind::SetInvalid(header), span);
+                    Ok(())
+                })?;
+                let in_list = number.and_then(|number| {
+                    let is = |list: u8| this.is(number, u32::from(list) + 1, span);
+                    lists.into_iter().map(is).reduce(|a, b| binary(BinaryOp::LogicalOr, a, b, Type::Bool, span))
+                });
+                match in_list {
+                    Some(in_list) => this.branch(not(in_list, span), forget, Vec::new(), span),
+                    None => this.block.extend(forget),
                 }
-                this.emit(StmtKind::SetInvalid(header), span);
             }
             Ok(())
         })?;
         let cond = self.is(self.standard_metadata().instance_type, InstanceType::EgressClone as u32, span);
-        let stmt = hopwright_ir::Stmt { kind: StmtKind::If { cond, then, otherwise: Vec::new() }, span };
+        let stmt = Stmt { kind: StmtKind::If { cond, then, otherwise: Vec::new() }, span };
         egress.body.insert(0, stmt);
         Ok(())
+    }
+}
+
+/// Writes the number of its list, counted from one, before each clone of egress that has one.
+fn note_lists(body: &mut Block, number: SlotId) {
+    for mut stmt in std::mem::take(body) {
+        walk::blocks_mut(&mut stmt).into_iter().for_each(|inner| note_lists(inner, number));
+        if let StmtKind::Extern(call) = &stmt.kind
+            && let ExternFn::Clone { egress: true, field_list: Some(list) } = call.function
+        {
+            let value = Expr::constant(u32::from(list) + 1, Type::Bits(16), stmt.span);
+            body.push(Stmt { kind: StmtKind::Assign(number, value), span: stmt.span });
+        }
+        body.push(stmt);
     }
 }
 
