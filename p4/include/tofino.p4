@@ -369,14 +369,14 @@ extern Meter<I> {
     Meter(bit<32> size, MeterType_t type, @optional bool true_egress_accounting);
     Meter(bit<32> size, MeterType_t type, bit<8> red, bit<8> yellow, bit<8> green, @optional bool true_egress_accounting);
     bit<8> execute(in I index, in MeterColor_t color, @optional in bit<32> adjust_byte_count);
-    bit<8> execute(in I index);
+    bit<8> execute(in I index, @optional in bit<32> adjust_byte_count);
 }
 
 extern DirectMeter {
     DirectMeter(MeterType_t type, @optional bool true_egress_accounting);
     DirectMeter(MeterType_t type, bit<8> red, bit<8> yellow, bit<8> green, @optional bool true_egress_accounting);
     bit<8> execute(in MeterColor_t color, @optional in bit<32> adjust_byte_count);
-    bit<8> execute();
+    bit<8> execute(@optional in bit<32> adjust_byte_count);
 }
 
 extern Lpf<T, I> {

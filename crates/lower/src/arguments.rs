@@ -13,8 +13,8 @@ use crate::{Lowering, Reported, Result};
 pub(crate) struct Arguments<'a> {
     pub(crate) call: &'a hir::Call,
     pub(crate) args: Vec<ExternArg>,
-    /// Temporaries to copy to their targets after the call.
-    outs: Vec<(Target, SlotId)>,
+    /// Results to copy to their targets after the call, with the turns of their arguments.
+    outs: Vec<(usize, Target, Value)>,
     /// Arguments that the source names before their turn in the declaration.
     early: Vec<Option<Early>>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Arguments<'a> {
 /// An argument that has been evaluated before its turn in the declaration.
 enum Early {
     Value(Value),
-    Output(SlotId),
+    Target(Target, Option<Value>),
 }
 
 impl<'a> Arguments<'a> {
@@ -45,10 +45,10 @@ impl<'a> Arguments<'a> {
                         let value = lowering.value(e)?;
                         Early::Value(lowering.freeze_value(value, e.span)?)
                     }
-                    hir::Direction::Out | hir::Direction::InOut if lowering.scalar_type(&e.ty).is_some() => {
-                        Early::Output(arguments.output_slot(lowering, i)?)
+                    hir::Direction::Out | hir::Direction::InOut => {
+                        let (target, saved) = arguments.target(lowering, i)?;
+                        Early::Target(target, saved)
                     }
-                    _ => continue,
                 };
                 arguments.early[i] = Some(evaluated);
             }
@@ -184,11 +184,12 @@ impl<'a> Arguments<'a> {
         Ok(())
     }
 
-    /// Returns the slot of an out argument, or a temporary with its value (an extern may leave it unchanged).
-    fn output_slot(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<SlotId> {
+    /// Evaluates the l-value of an out or inout argument. It comes with the value that an inout argument has now if evaluating later ones may
+    /// change it.
+    pub(crate) fn target(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<(Target, Option<Value>)> {
         let e = self.at(index)?;
-        if let Some(Early::Output(slot)) = self.early.get_mut(index).and_then(Option::take) {
-            return Ok(slot);
+        if let Some(Early::Target(target, saved)) = self.early.get_mut(index).and_then(Option::take) {
+            return Ok((target, saved));
         }
         let Target { loc, slice } = lowering.target(e)?;
         let target = Target { loc: lowering.freeze_loc(loc), slice };
@@ -196,8 +197,23 @@ impl<'a> Arguments<'a> {
             hir::Direction::InOut => lowering.saved(&target, self.after(index), e.span)?,
             _ => None,
         };
+        Ok((target, saved))
+    }
+
+    /// Whether results are copied in another order than the declaration's, so that it shows where they go if they go to the same place.
+    fn reordered(&self) -> bool {
+        let outputs =
+            self.call.args.iter().filter(|a| matches!(a.direction, hir::Direction::Out | hir::Direction::InOut));
+        !outputs.is_sorted_by_key(|a| a.turn)
+    }
+
+    /// Returns the slot of an out argument, or a temporary with its value (an extern may leave it unchanged).
+    pub(crate) fn output_slot(&mut self, lowering: &mut Lowering<'_>, index: usize) -> Result<SlotId> {
+        let e = self.at(index)?;
+        let (target, saved) = self.target(lowering, index)?;
+        let slice = target.slice;
         let value = match (target.whole_place(), saved) {
-            (Some(Place::Scalar(slot)), None) => return Ok(*slot),
+            (Some(Place::Scalar(slot)), None) if !self.reordered() => return Ok(*slot),
             (_, Some(saved)) => saved,
             (_, None) => lowering.target_value(&target, e.span)?,
         };
@@ -208,15 +224,24 @@ impl<'a> Arguments<'a> {
         };
         let slot = lowering.temp(ty, e.span);
         lowering.store_loc(&Loc::Place(Place::Scalar(slot)), value, e.span)?;
-        self.outs.push((target, slot));
+        self.copy_later(index, target, Value::Loc(Loc::Place(Place::Scalar(slot))));
         Ok(slot)
     }
 
-    pub(crate) fn finish(self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
-        lowering.emit(StmtKind::Extern(ExternCall { function, args: self.args, span }), span);
-        for (target, slot) in self.outs {
-            lowering.store(&target, Value::Loc(Loc::Place(Place::Scalar(slot))), span)?;
-        }
-        Ok(())
+    /// Copies a result to the target of an argument after the call.
+    pub(crate) fn copy_later(&mut self, index: usize, target: Target, value: Value) {
+        self.outs.push((self.call.args[index].turn, target, value));
+    }
+
+    pub(crate) fn finish(mut self, lowering: &mut Lowering<'_>, function: ExternFn, span: Span) -> Result<()> {
+        let args = std::mem::take(&mut self.args);
+        lowering.emit(StmtKind::Extern(ExternCall { function, args, span }), span);
+        self.copy_out(lowering, span)
+    }
+
+    /// Copies results to their targets, in the order of the arguments in the source (P4-16 6.8, step 6).
+    pub(crate) fn copy_out(mut self, lowering: &mut Lowering<'_>, span: Span) -> Result<()> {
+        self.outs.sort_by_key(|(turn, ..)| *turn);
+        self.outs.into_iter().try_for_each(|(_, target, value)| lowering.store(&target, value, span))
     }
 }

@@ -26,6 +26,14 @@ pub(crate) enum Given<'a> {
 }
 
 impl<'a> Given<'a> {
+    /// The turn of an argument; what is not given comes last.
+    fn turn(given: &[Given<'_>], at: usize) -> usize {
+        match given.get(at) {
+            Some(Given::Expr(_, turn)) => *turn,
+            _ => usize::MAX,
+        }
+    }
+
     fn of(arg: &'a hir::Arg) -> Given<'a> {
         arg.value.as_ref().map_or(Given::Omitted, |value| Given::Expr(value, arg.turn))
     }
@@ -176,7 +184,8 @@ impl Lowering<'_> {
         result
     }
 
-    /// Evaluates arguments and binds parameters. Returns the copies to make at the end of the body.
+    /// Evaluates arguments and binds parameters. Returns the copies to make at the end of the body, in the order of the arguments in the
+    /// source (P4-16 6.8, step 6).
     ///
     /// A parameter is an alias of its argument if the difference cannot be observed: it overlaps no other parameter,
     /// and nothing outside of the body that the body accesses. With `fixed` it is always a copy.
@@ -208,6 +217,7 @@ impl Lowering<'_> {
                 _ => HashSet::new(),
             })
             .collect();
+        let mut turns = Vec::new();
         let mut copy_outs = Vec::new();
         let mut bindings = Vec::new();
         // Out parameters start at zero, once all arguments have been evaluated.
@@ -223,6 +233,7 @@ impl Lowering<'_> {
                         && targets[i].is_disjoint(&touched);
                     let alias = alone && !fixed && saved.is_none();
                     let place = self.bind_target(param, target, saved, alias, &mut copy_outs, span)?;
+                    turns.resize(copy_outs.len(), Given::turn(given, i));
                     bindings.push((param.var, Binding::Loc(Loc::Place(place.clone()))));
                     if param.direction == hir::Direction::Out {
                         zeroed.push(place);
@@ -254,7 +265,9 @@ impl Lowering<'_> {
             self.zero(&place, span)?;
         }
         self.env.extend(bindings);
-        Ok(copy_outs)
+        let mut ordered: Vec<_> = turns.into_iter().zip(copy_outs).collect();
+        ordered.sort_by_key(|(turn, _)| *turn);
+        Ok(ordered.into_iter().map(|(_, copy)| copy).collect())
     }
 
     /// Returns the storage of an out or inout parameter: its argument's with `alias`, or that of a copy, which then has the
@@ -316,10 +329,7 @@ impl Lowering<'_> {
 
     /// Evaluates arguments in source order. Each keeps its value despite the effects of later ones.
     fn arguments(&mut self, params: &[hir::Param], given: &[Given<'_>]) -> Result<Vec<Argument>> {
-        let turn_of = |i: usize| match given.get(i) {
-            Some(Given::Expr(_, turn)) => *turn,
-            _ => usize::MAX,
-        };
+        let turn_of = |i: usize| Given::turn(given, i);
         let mut order: Vec<usize> = (0..params.len()).collect();
         order.sort_by_key(|i| turn_of(*i));
         let mut arguments: Vec<Argument> = params.iter().map(|_| Argument::Nothing).collect();

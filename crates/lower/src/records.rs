@@ -44,7 +44,7 @@ impl Lowering<'_> {
     /// Lowers `register.read` of a struct.
     pub(crate) fn read_record(&mut self, register: ExternId, mut args: Arguments<'_>) -> Result<Option<Value>> {
         let (call, e) = (args.call, args.at(0)?);
-        let target = self.target(e)?;
+        let (target, _) = args.target(self, 0)?;
         let Some(width) = self.record_width(&e.ty) else {
             return Err(self.unsupported(e.span, "reading this type from a register"));
         };

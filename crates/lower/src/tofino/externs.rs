@@ -125,8 +125,8 @@ impl Lowering<'_> {
     }
 
     fn extreme(&mut self, greatest: bool, call: &hir::Call) -> Result<Option<Value>> {
-        let args = Arguments::new(self, call)?;
-        let (a, b) = (self.scalar(args.at(0)?)?, self.scalar(args.at(1)?)?);
+        let mut args = Arguments::new(self, call)?;
+        let (a, b) = (args.scalar(self, 0)?, args.scalar(self, 1)?);
         let op = if greatest { BinaryOp::Ge } else { BinaryOp::Le };
         let first = binary(op, a.clone(), b.clone(), Type::Bool, call.span);
         Ok(Some(Value::Scalar(mux(first, a, b, call.span))))
@@ -134,9 +134,9 @@ impl Lowering<'_> {
 
     fn funnel_shift(&mut self, call: &hir::Call) -> Result<Option<Value>> {
         let span = call.span;
-        let args = Arguments::new(self, call)?;
-        let target = self.target(args.at(0)?)?;
-        let (high, low) = (self.scalar(args.at(1)?)?, self.scalar(args.at(2)?)?);
+        let mut args = Arguments::new(self, call)?;
+        let (target, _) = args.target(self, 0)?;
+        let (high, low) = (args.scalar(self, 1)?, args.scalar(self, 2)?);
         let width = low.ty.width();
         let by = self.constant(args.at(3)?)?.to_u32().filter(|by| *by <= width);
         let Some(by) = by else { return Err(self.unsupported(span, "shifting by so many bits")) };
@@ -204,11 +204,14 @@ impl Lowering<'_> {
             ("DirectRegister", "read") => self.direct_register_value(object, call, ty),
             ("DirectRegister", "write") => self.write_direct_register(object, call),
             ("RegisterAction", "execute") => {
-                let Some(index) = call.args.first().and_then(|a| a.value.as_ref()) else {
+                if call.args.first().is_none_or(|a| a.value.is_none()) {
                     return Some(Err(self.unsupported(call.span, "a register action without an index")));
-                };
-                let index = self.cell_index(index).map(|index| self.freeze(index));
-                index.and_then(|index| self.register_action(object, call, index, 1))
+                }
+                let index = Arguments::new(self, call).and_then(|mut args| {
+                    let index = self.cell_index(&mut args, 0)?;
+                    Ok((args, self.freeze(index)))
+                });
+                index.and_then(|(args, index)| self.register_action(object, args, index, 1))
             }
             ("RegisterAction", "execute_log" | "push" | "pop" | "enqueue" | "dequeue") => {
                 self.log_action(object, name, call)
@@ -216,20 +219,18 @@ impl Lowering<'_> {
             ("DirectRegisterAction", "execute") => {
                 let register = self.program[object].args.first().and_then(object_of).ok_or(Reported);
                 let index = register.and_then(|register| self.entry_index(register, call.span));
-                index.and_then(|index| self.register_action(object, call, index, 0))
+                index.and_then(|index| {
+                    let args = Arguments::new(self, call)?;
+                    self.register_action(object, args, index, 0)
+                })
             }
             ("RegisterParam", "read") => self.register_param(object),
             ("Meter", "execute") => self.tofino_color(object, call, true),
             ("DirectMeter", "execute") => self.tofino_color(object, call, false),
             ("Counter", "count") => self.count(object, call),
             ("DirectCounter", "count") => self.count_directly(object, call),
-            ("Lpf" | "Wred", "execute") => {
-                let index = call.args.get(1).and_then(|a| a.value.as_ref()).ok_or(Reported);
-                index.and_then(|index| self.cell_index(index)).and_then(|index| self.filter(object, call, index))
-            }
-            ("DirectLpf" | "DirectWred", "execute") => {
-                self.entry_index(object, call.span).and_then(|index| self.filter(object, call, index))
-            }
+            ("Lpf" | "Wred", "execute") => self.filter(object, call, true),
+            ("DirectLpf" | "DirectWred", "execute") => self.filter(object, call, false),
             ("Hash", "get") => self.tofino_hash(object, call, ty),
             ("Random", "get") => self.any_number(object, call),
             ("Checksum", _) => self.tofino_checksum(object, name, call),
@@ -249,8 +250,8 @@ impl Lowering<'_> {
     }
 
     /// The index of a cell, which the declarations let be of any type.
-    fn cell_index(&mut self, e: &hir::Expr) -> Result<Expr> {
-        let index = self.scalar(e)?;
+    fn cell_index(&mut self, args: &mut Arguments<'_>, at: usize) -> Result<Expr> {
+        let (e, index) = (args.at(at)?, args.scalar(self, at)?);
         if matches!(index.ty, Type::Bits(_)) {
             return Ok(index);
         }
@@ -264,10 +265,12 @@ impl Lowering<'_> {
 
     fn count(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
         let id = ExternId(object.0);
-        let adjusted = call.args.get(1).and_then(|a| a.value.as_ref());
-        let bytes = adjusted.map(|by| self.adjusted_length(by)).transpose()?;
         let mut args = Arguments::new(self, call)?;
         args.number(self, 0)?;
+        let bytes = match args.at(1) {
+            Ok(_) => Some(self.adjusted_length(&mut args, 1)?),
+            Err(_) => None,
+        };
         let function = match bytes {
             Some(bytes) => {
                 args.args.push(ExternArg::In(bytes));
@@ -281,20 +284,21 @@ impl Lowering<'_> {
 
     fn count_directly(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
         let id = ExternId(object.0);
-        match call.args.first().and_then(|a| a.value.as_ref()) {
-            Some(by) => {
-                let bytes = self.adjusted_length(by)?;
+        let mut args = Arguments::new(self, call)?;
+        match args.at(0) {
+            Ok(_) => {
+                let bytes = self.adjusted_length(&mut args, 0)?;
                 self.extern_call(ExternFn::DirectCounterCountBytes(id), vec![ExternArg::In(bytes)], call.span);
             }
-            None => self.extern_call(ExternFn::DirectCounterCount(id), Vec::new(), call.span),
+            Err(_) => self.extern_call(ExternFn::DirectCounterCount(id), Vec::new(), call.span),
         }
         Ok(None)
     }
 
     /// The packet's length less a number of bytes; zero if that is more.
-    fn adjusted_length(&mut self, by: &hir::Expr) -> Result<Expr> {
-        let (span, ty) = (by.span, Type::Bits(32));
-        let by = self.scalar(by)?;
+    fn adjusted_length(&mut self, args: &mut Arguments<'_>, at: usize) -> Result<Expr> {
+        let (span, ty) = (args.at(at)?.span, Type::Bits(32));
+        let by = args.scalar(self, at)?;
         let by = self.cast(by, ty, span)?;
         let by = self.freeze(by);
         let length = Expr { kind: ExprKind::PacketLength, ty, span };
@@ -310,11 +314,12 @@ impl Lowering<'_> {
     }
 
     /// Gives a cell of a filter a value at the packet's time, and returns the result.
-    fn filter(&mut self, object: hir::ObjectId, call: &hir::Call, index: Expr) -> Result<Option<Value>> {
+    fn filter(&mut self, object: hir::ObjectId, call: &hir::Call, indexed: bool) -> Result<Option<Value>> {
         let (span, word) = (call.span, Type::Bits(32));
         let drops = self.program[object].type_name.ends_with("Wred");
-        let given = Arguments::new(self, call)?;
-        let value = self.scalar(given.at(0)?)?;
+        let mut given = Arguments::new(self, call)?;
+        let value = given.scalar(self, 0)?;
+        let index = if indexed { self.cell_index(&mut given, 1)? } else { self.entry_index(object, span)? };
         let ty = value.ty;
         if ty.width() > 32 || !matches!(ty, Type::Bits(_)) {
             return Err(self.unsupported(span, "a filter of numbers of more than 32 bits"));
@@ -361,21 +366,22 @@ impl Lowering<'_> {
     /// The colour of a packet: the worse of what the meter says and of the colour that it has. Red packets are not measured.
     fn tofino_color(&mut self, object: hir::ObjectId, call: &hir::Call, indexed: bool) -> Result<Option<Value>> {
         let (id, span) = (ExternId(object.0), call.span);
-        let (mut before, mut bytes) = (None, None);
-        for arg in call.args.iter().skip(usize::from(indexed)).filter_map(|a| a.value.as_ref()) {
-            if matches!(arg.ty, hir::Type::Enum(_)) {
-                let color = self.scalar(arg)?;
-                before = Some(self.freeze(color));
-            } else if !matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) {
-                bytes = Some(self.adjusted_length(arg)?);
-            }
-        }
-        let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
-        let slot = self.temp(Type::Bits(32), span);
         let mut args = Arguments::new(self, call)?;
         if indexed {
             args.number(self, 0)?;
         }
+        let (mut before, mut bytes) = (None, None);
+        for at in usize::from(indexed)..call.args.len() {
+            let Ok(arg) = args.at(at) else { continue };
+            if matches!(arg.ty, hir::Type::Enum(_)) {
+                let color = args.scalar(self, at)?;
+                before = Some(self.freeze(color));
+            } else if !matches!(&arg.kind, hir::ExprKind::Int(n) if *n == 0.into()) {
+                bytes = Some(self.adjusted_length(&mut args, at)?);
+            }
+        }
+        let color = |n: usize| Expr::constant(COLORS[n], Type::Bits(8), span);
+        let slot = self.temp(Type::Bits(32), span);
         let function = match bytes {
             Some(bytes) if indexed => {
                 args.args.push(ExternArg::In(bytes));
@@ -473,10 +479,12 @@ impl Lowering<'_> {
         let (span, word) = (call.span, Type::Bits(16));
         let slot = self.temp(word, span);
         let mut args = Arguments::new(self, call)?;
-        let ones = call.args.get(1).and_then(|a| a.value.as_ref());
-        let ones = ones.map(|e| self.scalar(e)).transpose()?;
         args.args.push(ExternArg::In(Expr::boolean(true, span)));
         args.list(self, 0)?;
+        let ones = match args.at(1) {
+            Ok(_) => Some(args.scalar(self, 1)?),
+            Err(_) => None,
+        };
         args.args.push(ExternArg::InOut(slot));
         let function = ExternFn::UpdateChecksum { algorithm: HashAlgorithm::Csum16, payload: false };
         args.finish(self, function, span)?;

@@ -15,6 +15,7 @@ use hopwright_sema::hir;
 use hopwright_source::Span;
 use num_bigint::BigUint;
 
+use crate::externs::Arguments;
 use crate::psa::place;
 use crate::storage::{Loc, Place};
 use crate::value::{Value, binary, mux};
@@ -62,7 +63,8 @@ impl Lowering<'_> {
         self.emit(StmtKind::Assign(result, zero), span);
         let then = self.nested(|this| {
             let index = this.freeze(index);
-            let value = this.register_action(object, call, index, 0)?;
+            let args = Arguments::new(this, call)?;
+            let value = this.register_action(object, args, index, 0)?;
             this.keep_result(object, result, value, span)?;
             this.set_log_counter(counters, counter, next, span);
             if name == "dequeue" {

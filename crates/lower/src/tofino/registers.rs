@@ -7,7 +7,7 @@ use hopwright_source::Span;
 use super::externs::object_of;
 use crate::externs::Arguments;
 use crate::storage::{Loc, Place, Purpose};
-use crate::value::{Target, Value, binary};
+use crate::value::{Value, binary};
 use crate::{Binding, Lowering, Reported, Result};
 
 impl Lowering<'_> {
@@ -41,12 +41,19 @@ impl Lowering<'_> {
     pub(super) fn register_action(
         &mut self,
         object: hir::ObjectId,
-        call: &hir::Call,
+        mut args: Arguments<'_>,
         index: Expr,
         inputs: usize,
     ) -> Result<Option<Value>> {
-        let span = call.span;
+        let (call, span) = (args.call, args.call.span);
         let register = self.register_of(object)?;
+        let mut targets = Vec::new();
+        for at in inputs..call.args.len() {
+            targets.push(match args.at(at) {
+                Ok(_) => Some(args.target(self, at)?.0),
+                Err(_) => None,
+            });
+        }
         let slot = self.cell_slot(register, span)?;
         let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
         self.extern_call(ExternFn::RegisterRead(ExternId(register.0)), read, span);
@@ -54,12 +61,12 @@ impl Lowering<'_> {
         let write = vec![ExternArg::In(index), ExternArg::In(value)];
         self.extern_call(ExternFn::RegisterWrite(ExternId(register.0)), write, span);
         // Further results are out arguments of the call.
-        for (place, arg) in results.iter().skip(1).zip(call.args.iter().skip(inputs)) {
-            if let Some(e) = &arg.value {
-                let target: Target = self.target(e)?;
-                self.store(&target, Value::Loc(Loc::Place(place.clone())), span)?;
+        for (at, (place, target)) in results.iter().skip(1).zip(targets).enumerate() {
+            if let Some(target) = target {
+                args.copy_later(inputs + at, target, Value::Loc(Loc::Place(place.clone())));
             }
         }
+        args.copy_out(self, span)?;
         match results.first() {
             Some(place) => Ok(Some(Value::Loc(Loc::Place(place.clone())))),
             None => Ok(self.result_type(object).map(|ty| Value::Scalar(self.zero_expr(ty, span)))),

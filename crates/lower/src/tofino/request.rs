@@ -81,16 +81,15 @@ impl Lowering<'_> {
             let message = "only a deparser emits with this object";
             return Err(self.refuse(span, "E0310", message.into()));
         }
-        let args = Arguments::new(self, call)?;
+        let mut args = Arguments::new(self, call)?;
         let header = if mirror { 1 } else { 0 };
+        let number = if mirror { Some(args.scalar(self, 0)?) } else { None };
         let mut values = Vec::new();
         if call.args.len() > header {
-            let header = args.at(header)?;
-            let value = self.value(header)?;
+            let value = args.value(self, header)?;
             self.flatten(&value, span, &mut values)?;
         }
-        if mirror {
-            let number = self.scalar(args.at(0)?)?;
+        if let Some(number) = number {
             let number = self.cast(number, Type::Bits(32), span)?;
             self.emit(StmtKind::Assign(session, number), span);
         }
