@@ -4,6 +4,7 @@ use hopwright_sema::hir::{Arg, Call, Callee, Direction, Expr, FunctionId, Instan
 
 use crate::machine::{Flow, Machine, Result, Stop};
 use crate::place::{self, Place};
+use crate::tofino::is_tofino;
 use crate::value::Value;
 
 /// An argument that has been evaluated.
@@ -151,16 +152,18 @@ impl<'a> Machine<'a> {
             Some(count) => usize::try_from(self.eval(count)?.small()).unwrap_or(usize::MAX),
             None => 1,
         };
-        // `setValid` makes fields zero, a choice of ours (8.26), unless the header is valid already.
+        // `setValid` makes fields zero, a choice of ours (8.26), unless the header is valid already. A Tofino's invalid headers keep what is
+        // written to their fields.
+        let keeps = is_tofino(self.program);
         let fresh = match self.initial(&receiver.ty) {
             Value::Header { fields, .. } => Value::Header { valid: true, fields },
             other => other,
         };
         let change: Box<dyn FnOnce(&mut Value)> = match method {
-            "setValid" => Box::new(move |header| {
-                if !header.is_valid() {
-                    *header = fresh;
-                }
+            "setValid" => Box::new(move |header| match header {
+                Value::Header { valid, .. } if keeps => *valid = true,
+                _ if !header.is_valid() => *header = fresh,
+                _ => {}
             }),
             "setInvalid" => Box::new(Value::invalidate),
             "push_front" => Box::new(move |stack| push_front(stack, count)),

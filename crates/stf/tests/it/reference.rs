@@ -23,7 +23,6 @@ const NOT_YET: &[&str] = &[
     "tna_hash_widths",
     "tna_narrow_actions",
     "tna_parser_counter",
-    "tna_set_valid",
     "tna_symmetric_hash",
     "tna_symmetric_selector",
 ];

@@ -1,17 +1,9 @@
-//! The packet tests in `tests/spec` pass with the reference, but for those that are listed. The environment variable
+//! The packet tests in `tests/spec` pass with the reference. The environment variable
 //! `HOPWRIGHT_STF` selects some by name, with blanks between.
 
 use std::path::Path;
 
 use crate::reference::{Outcome, outcome};
-
-/// Tests that the reference does not pass.
-const FAIL: &[&str] = &[
-    // 11.3.1: `this` is not supported.
-    "11_03_01_this",
-    // 18.3.1.5: an object that is an argument is not named after its parameter.
-    "18_03_01_05_arguments",
-];
 
 #[test]
 fn examples_of_the_specification_pass_with_the_reference() {
@@ -27,11 +19,9 @@ fn examples_of_the_specification_pass_with_the_reference() {
     names.sort();
     let mut failed = Vec::new();
     for name in &names {
-        match (outcome(&folder.join(format!("{name}.p4"))), FAIL.contains(&name.as_str())) {
-            (Outcome::Passed, false) => {}
-            (Outcome::Passed, true) => failed.push(format!("{name} passes: remove it from the list")),
-            (_, true) => {}
-            (outcome, false) => failed.push(format!("{name}: {outcome:?}")),
+        match outcome(&folder.join(format!("{name}.p4"))) {
+            Outcome::Passed => {}
+            outcome => failed.push(format!("{name}: {outcome:?}")),
         }
     }
     assert!(failed.is_empty(), "{} of {} tests\n{}", failed.len(), names.len(), failed.join("\n\n"));
