@@ -1,6 +1,6 @@
 ### Measurements
 
-.PHONY: bench bench-long bench-brload soak test-layouts test-isolation
+.PHONY: bench bench-long bench-brload build-times soak test-layouts test-isolation
 
 ## bench: what everything costs, in memory and against the reference, in some five minutes
 # The reference's load generator needs root.
@@ -16,6 +16,10 @@ bench-long: hopwright interop-tools p4runtime-clients
 ## bench-brload: the reference's load generator against both routers; figures, not a test
 bench-brload: hopwright interop-tools
 	bench/brload.sh
+
+## build-times: how long a change takes to check and to test, by crate: the table of CONTRIBUTING.md
+build-times:
+	bench/build_times.py
 
 ## soak: a router under load, floods, flapping links and configuration changes for ten minutes: its ledger
 soak: hopwright interop-tools
