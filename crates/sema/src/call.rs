@@ -102,7 +102,7 @@ impl<'a> Analyser<'a> {
         }
         // With optional parameters, the one that needs most of the arguments.
         let needed = |c: &&T| sig_of(c).params.iter().filter(|p| !p.optional && p.default.is_none()).count();
-        let most = fit.iter().map(|c| needed(c)).max();
+        let most = fit.iter().map(&needed).max();
         let mut best = fit.iter().filter(|c| Some(needed(c)) == most);
         let any_optional = fit.iter().any(|c| sig_of(c).params.iter().any(|p| p.optional));
         if let (true, Some(one), None) = (any_optional, best.next(), best.next()) {
