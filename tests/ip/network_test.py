@@ -171,8 +171,6 @@ class Lab:
             (a, a_device, a_net), (b, b_device, b_net) = ends
             run("ip", "link", "add", a_device, "netns", a_net, "type", "veth", "peer", "name", b_device, "netns", b_net)
             for device, net in ((a_device, a_net), (b_device, b_net)):
-                # Real links have no frames longer than the MTU.
-                run("ip", "netns", "exec", net, "ethtool", "-K", device, "tso", "off", "gso", "off")
                 run("ip", "-n", net, "link", "set", device, "up")
         for router in ROUTERS:
             self.nodes[router].start_switch()

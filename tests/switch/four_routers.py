@@ -217,7 +217,6 @@ class Network(dict):
             b = self.switch if right in (None, *CONTROL_PLANES) else self[right]
             run("ip", "link", "add", left_device, "netns", a.net, "type", "veth", "peer", "name", right_device, "netns", b.net)
             for node, device in ((a, left_device), (b, right_device)):
-                node.run("ethtool", "-K", device, "tso", "off", "gso", "off")
                 node.ip("link", "set", device, "up")
                 node.devices.append(device)
         self.switch.begin(self)

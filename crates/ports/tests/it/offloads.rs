@@ -4,7 +4,9 @@
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{DeviceStats, FrameSize, Packet, Pool, Port};
-use hopwright_ports::{AfPacket, FrameMatch, SharedFrames, XdpDevice, XdpMode, XdpOptions, checksum};
+use hopwright_ports::{
+    AfPacket, FrameMatch, Opener, PortChoice, SharedFrames, Wanted, XdpDevice, XdpMode, XdpOptions, checksum,
+};
 
 use crate::devices::{self, ip, set_checksum_offload, with_devices};
 
@@ -332,6 +334,29 @@ fn segments_leave_as_one_frame_and_arrive_apart() {
             let sent = frames_sent() - before;
             assert!((16..40).contains(&sent), "{name}: {sent}");
             assert_eq!((a.stats(), b.stats()), <(DeviceStats, DeviceStats)>::default(), "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_veth_device_has_packet_sockets_for_ports_that_take_more_than_datagrams() {
+    with_devices(|| {
+        for (frames, kind) in [
+            (FrameMatch::Everything, "AF_PACKET"),
+            (FrameMatch::EtherTypes(vec![0x0800]), "AF_PACKET"),
+            (FrameMatch::UdpDestinations(Vec::new()), "AF_XDP"),
+        ] {
+            let wanted = Wanted { choice: PortChoice::Auto, mtu: 9000, devices: 1, ..Wanted::default() };
+            let (opener, _pools) = Opener::new(&wanted).unwrap();
+            let opened = opener.open("vb", &frames).unwrap();
+            assert_eq!(opened.kind, kind, "{}", opened.how);
+        }
+        for (mode, what) in [(XdpMode::Native, "the peer segments what it sends"), (XdpMode::Generic, "are lost")] {
+            let options = XdpOptions { mode: Some(mode), ..XdpOptions::default() };
+            let wanted = Wanted { choice: PortChoice::AfXdp, mtu: 9000, devices: 1, options, ..Wanted::default() };
+            let (opener, _pools) = Opener::new(&wanted).unwrap();
+            let opened = opener.open("vb", &FrameMatch::Everything).unwrap();
+            assert!(opened.how.contains(what) && opened.how.contains("TCP and UDP segmentation"), "{}", opened.how);
         }
     });
 }
