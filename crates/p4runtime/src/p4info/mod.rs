@@ -53,6 +53,7 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
         pipeline,
         names: Names::of(pipeline),
         types: Types { program, info: p4::P4TypeInfo::default() },
+        unlisted: of_unapplied_tables(program, &reached),
         actions: reached.actions(program),
         digests: digests(&reached, pipeline),
         tables,
@@ -60,6 +61,28 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
     builder.collect()?;
     builder.names.assign();
     builder.build()
+}
+
+/// The direct counters and meters of tables that no control applies, and what such a table's properties make, by position.
+fn of_unapplied_tables(program: &TypedProgram, reached: &Reached<'_>) -> HashSet<usize> {
+    let mut used = HashSet::new();
+    let mut unused = HashSet::new();
+    for (at, table) in program.tables.iter().enumerate() {
+        let applied = reached.tables.contains(&hir::TableId(at as u32));
+        for property in &table.properties {
+            let (_, hir::Property::Object(id)) = property else { continue };
+            let object = &program[*id];
+            let own = object.name.strip_prefix(&table.control_plane_name).is_some_and(|rest| rest.starts_with('.'));
+            let direct = ["direct_counter", "direct_meter", "DirectCounter", "DirectMeter"];
+            if applied {
+                used.insert(id.0 as usize);
+            } else if own || direct.contains(&object.type_name.as_str()) {
+                unused.insert(id.0 as usize);
+            }
+        }
+    }
+    unused.retain(|at| !used.contains(at));
+    unused
 }
 
 /// A number as p4c writes it in P4Info: in as many bytes as its type needs.
@@ -77,6 +100,8 @@ struct Builder<'p> {
     types: Types<'p>,
     /// Those that a control applies, hidden ones included.
     tables: Vec<&'p hir::Table>,
+    /// Objects of other tables, by position.
+    unlisted: HashSet<usize>,
     /// Those of these tables (true), and others that controls call (false), hidden ones included.
     actions: Vec<(&'p hir::Function, bool)>,
     /// By name, with their definitions.
@@ -135,8 +160,10 @@ impl<'p> Builder<'p> {
         for (header, _) in self.program.controller_headers() {
             names.add(Kind::ControllerHeader, &header.control_plane_name)?;
         }
-        for instance in &self.pipeline.externs {
-            if let Some(kind) = object_kind(&instance.kind) {
+        for (at, instance) in self.pipeline.externs.iter().enumerate() {
+            if let Some(kind) = object_kind(&instance.kind)
+                && !self.unlisted.contains(&at)
+            {
                 names.add(kind, &instance.name)?;
             }
         }
@@ -170,8 +197,8 @@ impl<'p> Builder<'p> {
                 info.actions.push(self.action(action, in_table)?);
             }
         }
-        for (object, instance) in self.program.objects.iter().zip(&self.pipeline.externs) {
-            if !is_hidden(&object.annotations) {
+        for (at, (object, instance)) in self.program.objects.iter().zip(&self.pipeline.externs).enumerate() {
+            if !is_hidden(&object.annotations) && !self.unlisted.contains(&at) {
                 self.object(object, instance, &mut info)?;
             }
         }

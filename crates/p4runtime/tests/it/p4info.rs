@@ -205,6 +205,28 @@ fn what_is_never_applied_is_not_listed() {
     assert!(info.actions.iter().all(|a| a.params.is_empty()));
 }
 
+#[test]
+fn objects_of_tables_that_are_never_applied_are_not_listed() {
+    let info = info(
+        "direct_counter(CounterType.packets) of_never; direct_meter<bit<8>>(MeterType.packets) measures;
+         direct_counter(CounterType.packets) of_used; action_profile(8) named; counter(4, CounterType.packets) plain;
+         action a() { of_never.count(); measures.read(hdr.ipv4.tos); plain.count(0); } action b() { of_used.count(); }
+         table never { key = { hdr.ipv4.tos: exact; } actions = { a; } counters = of_never; meters = measures; }
+         table indirect { key = { hdr.ipv4.tos: exact; } actions = { NoAction; } implementation = named; }
+         table selects { key = { hdr.ipv4.tos: exact; } actions = { NoAction; }
+                         implementation = action_selector(HashAlgorithm.crc16, 8, 4); }
+         table used { key = { hdr.ipv4.tos: exact; } actions = { b; } counters = of_used; }",
+        "used.apply();",
+    );
+    let counters: Vec<_> = info.direct_counters.iter().map(|c| c.preamble.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(counters, ["I.of_used"]);
+    assert!(info.direct_meters.is_empty());
+    let profiles: Vec<_> = info.action_profiles.iter().map(|p| p.preamble.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(profiles, ["I.named"]);
+    let counters: Vec<_> = info.counters.iter().map(|c| c.preamble.as_ref().unwrap().name.as_str()).collect();
+    assert_eq!(counters, ["I.plain"]);
+}
+
 /// As `p4c --p4runtime-files` wrote it, shortened by what has its default.
 #[test]
 fn p4info_of_p4c_is_accepted_on_push() {
