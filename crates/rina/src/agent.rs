@@ -25,7 +25,7 @@ use crate::applications::Applications;
 use crate::border_tables::BorderTables;
 use crate::config::{Config, ConfigError, Link};
 use crate::frames::{self, RINA_TYPE, Shim};
-use crate::ipcp::{Ipcp, Transmit};
+use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
 use crate::neighbour::{BROADCAST, Mac};
 use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
@@ -36,7 +36,7 @@ use crate::tables::{LinkKind, RouterLink, Tables};
 const MTU: u32 = 1504;
 /// Time between two questions of the kernel for a neighbour's station.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Time between two looks at what is due.
+/// Time between two looks at links, and at (N-1) flows that are missing. What IPC processes have to do is done when it is due.
 const TICK: Duration = Duration::from_millis(10);
 /// The same while an application reads slowly.
 const SHORT_TICK: Duration = Duration::from_millis(1);
@@ -311,7 +311,7 @@ impl Agent {
     fn work(&mut self, orders: &Orders, workers: &[JoinHandle<()>]) -> Result<(), AgentError> {
         let mut manager = ServiceManager::new();
         let mut poll = PollSet::new();
-        let (mut next_tick, mut next_status) = (Duration::ZERO, Duration::ZERO);
+        let (mut next_tick, mut next_write, mut next_status) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
         let mut more = false;
         self.write_tables()?;
         manager.ready();
@@ -330,7 +330,7 @@ impl Agent {
                 poll.add(orders.told.as_fd().as_raw_fd());
                 poll.add(self.netlink.event_fd());
                 self.queues.iter().for_each(|queue| poll.add(queue.fd().as_raw_fd()));
-                self.applications.descriptors(&mut self.ipcps).into_iter().for_each(|fd| poll.add(fd));
+                self.applications.descriptors(&self.ipcps).into_iter().for_each(|fd| poll.add(fd));
                 poll.wait(due.saturating_sub(now).clamp(Duration::from_millis(1), longest));
             }
             orders.told.clear();
@@ -345,12 +345,21 @@ impl Agent {
             let show = |ipcps: &[Ipcp]| status::describe(ipcps, config);
             more |= self.applications.serve(&mut self.ipcps, now, &show);
             let carried = self.lower_flows.deliver(&self.links, &mut self.ipcps, now);
-            self.applications.deliver(&mut self.ipcps);
+            self.applications.deliver(&mut self.ipcps, now);
             if management || carried || now >= next_tick {
                 next_tick = now + TICK;
                 self.look_at_links(now)?;
                 self.lower_flows.tick(&self.links, &mut self.ipcps, now);
-                self.ipcps.iter_mut().for_each(|ipcp| ipcp.tick(now));
+            }
+            let mut any = false;
+            for ipcp in &mut self.ipcps {
+                if management || carried || ipcp.due().is_some_and(|due| now >= due) {
+                    ipcp.tick(now);
+                    any = true;
+                }
+            }
+            if any || now >= next_write {
+                next_write = now + TICK;
                 self.write_tables()?;
             }
             self.events(now);
@@ -474,7 +483,10 @@ impl Agent {
 
     /// Sends what an IPC process has to send.
     fn transmit(&mut self, at: usize) {
-        for Transmit { link, to, priority, pdu } in self.ipcps[at].take_transmits() {
+        let mut transmits = self.ipcps[at].take_transmits();
+        // Layer management does not wait behind data.
+        transmits.sort_by_key(|transmit| transmit.priority != MANAGEMENT_PRIORITY);
+        for Transmit { link, to, priority, pdu } in transmits {
             let Some(number) = self.links.iter().position(|l| (l.ipcp, l.link) == (at, link)) else { continue };
             let place = &self.links[number];
             let (to, shim) = match &place.kind {
@@ -486,7 +498,8 @@ impl Agent {
                     None => continue,
                 },
                 LinkKind::Flow { lower, .. } => {
-                    let sent = self.lower_flows.send(number, *lower, &pdu, &mut self.ipcps);
+                    let sent =
+                        self.lower_flows.send(number, *lower, &pdu, priority == MANAGEMENT_PRIORITY, &mut self.ipcps);
                     self.counts.not_injected += u64::from(!sent && self.lower_flows.open(number).is_some());
                     continue;
                 }

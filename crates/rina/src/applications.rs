@@ -2,24 +2,31 @@
 //!
 //! The first packet of a connection is a [`Request`] as JSON; [`Answer`]s are JSON, too. What follows depends on it: a
 //! listener gets an [`Answer::Requested`] for each flow that others ask for, and the connection of an allocated or accepted flow
-//! carries its SDUs, one in a packet, until one end closes it.
+//! carries its SDUs, one in a packet, behind a byte that says what the packet is:
+//!
+//! | byte | from the application | to the application |
+//! | --- | --- | --- |
+//! | [`packet::SDU`] | an SDU | an SDU |
+//! | [`packet::END`] | there are no more SDUs; deliver what was sent, and say when that is done | the flow has ended: nothing is missing if nothing follows, otherwise why, as text. The connection ends |
+//!
+//! What an application has sent before it closes its connection without `END` is delivered, too, but nobody is told.
 //!
 //! While a flow has no room its connection is not read, so that the application waits. What an application does not read
 //! stays in the flow's receiver, which gives the other end no more credit.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::flows::{FlowEvent, FlowId};
+use crate::flows::{End, FlowEvent, FlowId};
 use crate::ipcp::{Ipcp, LONGEST_SDU};
 use crate::name::Name;
 
@@ -29,6 +36,12 @@ const MOST: usize = 1024;
 const BURST: usize = 64;
 /// Longest packet of the socket.
 pub(crate) const LONGEST_PACKET: usize = 32 * 1024;
+
+/// The first byte of packets of a flow.
+pub(crate) mod packet {
+    pub(crate) const SDU: u8 = 0;
+    pub(crate) const END: u8 = 1;
+}
 
 /// What an application asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +121,8 @@ enum Role {
     /// The flow is not there yet.
     Waiting(Place),
     Flow(Place),
+    /// The same, and the application sends nothing more.
+    Closing(Place),
 }
 
 #[derive(Debug)]
@@ -127,6 +142,8 @@ pub(crate) struct Applications {
     buffer: Vec<u8>,
     /// Flows whose application does not read as fast as SDUs come.
     blocked: bool,
+    /// Applications that are to be told why their flow has ended, or that it has.
+    ending: Vec<(OwnedFd, String)>,
 }
 
 impl Applications {
@@ -162,15 +179,15 @@ impl Applications {
             next: 0,
             buffer: vec![0; LONGEST_PACKET],
             blocked: false,
+            ending: Vec::new(),
         })
     }
 
     /// What to wait for.
-    pub(crate) fn descriptors(&self, ipcps: &mut [Ipcp]) -> Vec<RawFd> {
+    pub(crate) fn descriptors(&self, ipcps: &[Ipcp]) -> Vec<RawFd> {
         let readable = self.connections.values().filter(|connection| match connection.role {
-            Role::Waiting(_) => true,
             Role::Flow((ipcp, flow)) => ipcps[ipcp].has_room(flow),
-            Role::New | Role::Listener(..) | Role::Shown(..) => true,
+            Role::New | Role::Listener(..) | Role::Shown(..) | Role::Waiting(_) | Role::Closing(_) => true,
         });
         let all = readable.map(|connection| connection.fd.as_raw_fd());
         all.chain([self.listener.as_fd().as_raw_fd()]).collect()
@@ -187,6 +204,9 @@ impl Applications {
             if self.connections.len() < MOST {
                 self.next += 1;
                 self.connections.insert(self.next, Connection { fd, role: Role::New });
+            } else {
+                let full = Answer::Failed(format!("{MOST} connections of applications are open: there are no more"));
+                answer(&fd, &full);
             }
         }
         let mut more = false;
@@ -202,6 +222,9 @@ impl Applications {
             if let Role::Flow((ipcp, flow)) = connection.role
                 && !ipcps[ipcp].has_room(flow)
             {
+                if has_hung_up(&connection.fd) {
+                    self.close(id, ipcps, now);
+                }
                 return false;
             }
             let length = match rustix::net::recv(&connection.fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
@@ -213,10 +236,18 @@ impl Applications {
                 }
             };
             let kept = match connection.role {
-                Role::Flow((ipcp, flow)) if length <= LONGEST_SDU => {
-                    ipcps[ipcp].write(flow, &self.buffer[..length]);
-                    true
-                }
+                Role::Flow((ipcp, flow)) => match self.buffer[..length].split_first() {
+                    Some((&packet::SDU, sdu)) if sdu.len() <= LONGEST_SDU => {
+                        ipcps[ipcp].write(flow, sdu);
+                        true
+                    }
+                    Some((&packet::END, [])) => {
+                        self.set_role(id, Role::Closing((ipcp, flow)));
+                        ipcps[ipcp].close_flow(flow, now);
+                        true
+                    }
+                    _ => false,
+                },
                 Role::New => match serde_json::from_slice(&self.buffer[..length]) {
                     Ok(request) => self.request(id, request, ipcps, now, show),
                     Err(error) => {
@@ -263,7 +294,13 @@ impl Applications {
                     self.tell(id, &Answer::Failed(why));
                     return false;
                 }
-                at.iter().for_each(|ipcp| ipcps[*ipcp].register(name.clone(), now));
+                for (done, ipcp) in at.iter().enumerate() {
+                    if let Err(why) = ipcps[*ipcp].register(name.clone(), now) {
+                        at[..done].iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
+                        self.tell(id, &Answer::Failed(why));
+                        return false;
+                    }
+                }
                 self.set_role(id, Role::Listener(name, at));
                 self.tell(id, &Answer::Done)
             }
@@ -313,10 +350,7 @@ impl Applications {
 
     /// False if it cannot be told: it is not reading.
     fn tell(&self, id: u64, answer: &Answer) -> bool {
-        let Some(connection) = self.connections.get(&id) else { return false };
-        // Answers always serialise.
-        let text = serde_json::to_vec(answer).unwrap_or_default();
-        rustix::net::send(&connection.fd, &text, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok()
+        self.connections.get(&id).is_some_and(|connection| self::answer(&connection.fd, answer))
     }
 
     fn close(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration) {
@@ -324,7 +358,7 @@ impl Applications {
         match connection.role {
             Role::New | Role::Shown(..) => {}
             Role::Listener(name, at) => at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now)),
-            Role::Waiting(place) | Role::Flow(place) => {
+            Role::Waiting(place) | Role::Flow(place) | Role::Closing(place) => {
                 self.by_flow.remove(&place);
                 ipcps[place.0].end_flow(place.1, now);
             }
@@ -332,9 +366,11 @@ impl Applications {
     }
 
     /// Hands SDUs of flows to applications.
-    pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp]) {
+    pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp], now: Duration) {
         self.blocked = false;
         self.show();
+        self.tell_ends();
+        let mut gone = Vec::new();
         for (place, id) in &self.by_flow {
             let (Some(connection), ipcp) = (self.connections.get(id), &mut ipcps[place.0]) else { continue };
             if matches!(connection.role, Role::Waiting(_)) {
@@ -342,18 +378,23 @@ impl Applications {
             }
             while let Some(sdu) = ipcp.read(place.1) {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                match rustix::net::send(&connection.fd, &sdu, flags) {
+                let parts = [IoSlice::new(&[packet::SDU]), IoSlice::new(&sdu)];
+                match rustix::net::sendmsg(&connection.fd, &parts, &mut SendAncillaryBuffer::default(), flags) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
                         ipcp.put_back(place.1, sdu);
                         self.blocked = true;
                         break;
                     }
-                    // It is gone, which is found when it is read.
-                    Err(_) => break,
+                    Err(_) => {
+                        ipcp.put_back(place.1, sdu);
+                        gone.push(*id);
+                        break;
+                    }
                 }
             }
         }
+        gone.into_iter().for_each(|id| self.close(id, ipcps, now));
     }
 
     /// Sends what has been asked to be shown as fast as it is read.
@@ -394,16 +435,61 @@ impl Applications {
                     self.tell(id, &Answer::Done);
                 }
             }
-            FlowEvent::Ended(reason) => {
-                if let Some(id) = self.by_flow.remove(&place) {
-                    if matches!(self.connections.get(&id), Some(Connection { role: Role::Waiting(_), .. })) {
-                        self.tell(id, &Answer::Failed(reason.into()));
-                    }
-                    self.connections.remove(&id);
+            FlowEvent::Ended(end) => {
+                let Some(id) = self.by_flow.remove(&place) else { return };
+                let Some(connection) = self.connections.remove(&id) else { return };
+                if matches!(connection.role, Role::Waiting(_)) {
+                    answer(&connection.fd, &Answer::Failed(end.to_string()));
+                    return;
+                }
+                let unread = matches!(connection.role, Role::Flow(_)) && self.count_unread(&connection.fd) > 0;
+                let end = if end.is_clean() && unread { End::Unsent } else { end };
+                let why = if end.is_clean() { String::new() } else { end.to_string() };
+                let parts = [IoSlice::new(&[packet::END]), IoSlice::new(why.as_bytes())];
+                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+                let mut none = SendAncillaryBuffer::default();
+                // SDUs before it that were not read leave no room: then the end is told later.
+                if matches!(rustix::net::sendmsg(&connection.fd, &parts, &mut none, flags), Err(Errno::AGAIN)) {
+                    self.ending.push((connection.fd, why));
                 }
             }
         }
     }
+
+    /// SDUs that an application has sent by a flow that has ended.
+    fn count_unread(&mut self, fd: &OwnedFd) -> usize {
+        let mut count = 0;
+        while let Ok((length, _)) = rustix::net::recv(fd, &mut self.buffer[..], RecvFlags::DONTWAIT) {
+            if length == 0 || self.buffer[0] != packet::SDU {
+                break;
+            }
+            count += 1;
+        }
+        count
+    }
+
+    /// Tells applications about the end of flows as soon as they have read what came before.
+    fn tell_ends(&mut self) {
+        self.ending.retain(|(fd, why)| {
+            let parts = [IoSlice::new(&[packet::END]), IoSlice::new(why.as_bytes())];
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            let sent = rustix::net::sendmsg(fd, &parts, &mut SendAncillaryBuffer::default(), flags);
+            matches!(sent, Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR))
+        });
+        self.blocked |= !self.ending.is_empty();
+    }
+}
+
+/// False if it cannot be told: it is not reading.
+fn answer(fd: &OwnedFd, answer: &Answer) -> bool {
+    // Answers always serialise.
+    let text = serde_json::to_vec(answer).unwrap_or_default();
+    rustix::net::send(fd, &text, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok()
+}
+
+/// Whether the application has closed its end, and all that it sent has been read.
+fn has_hung_up(fd: &OwnedFd) -> bool {
+    matches!(rustix::net::recv(fd, &mut [0; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK), Ok((0, _)))
 }
 
 impl Drop for Applications {

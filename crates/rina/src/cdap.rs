@@ -15,6 +15,7 @@ pub(crate) mod op {
     pub(crate) const CREATE: i32 = 4;
     pub(crate) const CREATE_R: i32 = 5;
     pub(crate) const DELETE: i32 = 6;
+    pub(crate) const DELETE_R: i32 = 7;
     pub(crate) const READ: i32 = 8;
     pub(crate) const READ_R: i32 = 9;
     pub(crate) const WRITE: i32 = 12;
@@ -93,6 +94,9 @@ pub(crate) struct EnrollmentInfo {
     /// 0: none yet.
     #[prost(uint64, optional, tag = "1")]
     pub address: Option<u64>,
+    /// The sender's incarnation, as in `NeighborCandidate`.
+    #[prost(bytes = "vec", optional, tag = "101")]
+    pub incarnation: Option<Vec<u8>>,
 }
 
 /// `NeighborCandidate`: an IPC process and its address.
@@ -179,6 +183,12 @@ pub(crate) struct FlowRequest {
     pub dst_ipcp: String,
     #[prost(message, repeated, tag = "7")]
     pub connections: Vec<ConnId>,
+    /// In M_DELETE and M_DELETE_R: SDUs that this end's application has sent.
+    #[prost(uint64, optional, tag = "101")]
+    pub sent: Option<u64>,
+    /// In these: SDUs of the other end that the application here has, or will read.
+    #[prost(uint64, optional, tag = "102")]
+    pub delivered: Option<u64>,
 }
 
 /// Bytes that are no message.

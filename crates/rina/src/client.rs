@@ -1,15 +1,19 @@
 //! What an application on this machine uses: names, flows and their SDUs, by the agent's socket.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::slice;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType,
+};
 
-use crate::applications::{Answer, LONGEST_PACKET, Request};
+use crate::applications::{Answer, LONGEST_PACKET, Request, packet};
 use crate::ipcp::LONGEST_SDU;
 use crate::name::Name;
 
@@ -138,7 +142,8 @@ impl Listener {
     }
 }
 
-/// A flow to another application. It ends when this is dropped; what was sent is delivered.
+/// A flow to another application. [`Flow::close`] ends it and says whether what was sent has arrived. It also ends when this is
+/// dropped; what was sent is delivered, but nobody is told.
 #[derive(Debug)]
 pub struct Flow {
     connection: Connection,
@@ -153,14 +158,21 @@ impl Flow {
         Ok(Flow { connection })
     }
 
-    /// Sends an SDU of 1 to [`LONGEST_SDU`] bytes; waits while the flow has no room. False if the flow has ended.
+    /// Sends an SDU of at most [`LONGEST_SDU`] bytes; waits while the flow has no room. False if the flow has ended: what it has
+    /// received can still be read, and then why it ended.
     pub fn send(&self, sdu: &[u8]) -> io::Result<bool> {
-        if sdu.is_empty() || sdu.len() > LONGEST_SDU {
-            let text = format!("an SDU has 1 to {LONGEST_SDU} bytes");
+        if sdu.len() > LONGEST_SDU {
+            let text = format!("an SDU has {LONGEST_SDU} bytes at most");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
+        self.send_packet(packet::SDU, sdu)
+    }
+
+    fn send_packet(&self, what: u8, bytes: &[u8]) -> io::Result<bool> {
+        let parts = [IoSlice::new(slice::from_ref(&what)), IoSlice::new(bytes)];
         loop {
-            match rustix::net::send(&self.connection.0, sdu, SendFlags::NOSIGNAL) {
+            let mut none = SendAncillaryBuffer::default();
+            match rustix::net::sendmsg(&self.connection.0, &parts, &mut none, SendFlags::NOSIGNAL) {
                 Ok(_) => return Ok(true),
                 Err(Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN) => return Ok(false),
                 Err(Errno::INTR) => {}
@@ -169,25 +181,62 @@ impl Flow {
         }
     }
 
-    /// Receives an SDU; waits so long at most.
+    /// Receives an SDU; waits so long at most. The buffer has at least [`LONGEST_SDU`] bytes.
     pub fn receive(&self, buffer: &mut [u8], patience: Option<Duration>) -> io::Result<Received> {
         self.connection.set_patience(patience)?;
-        match self.connection.receive(buffer) {
-            Ok(Some(length)) => Ok(Received::Sdu(length)),
-            Ok(None) => Ok(Received::End),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Received::Nothing),
-            Err(error) => Err(error),
+        loop {
+            let mut what = [0];
+            let mut parts = [IoSliceMut::new(&mut what), IoSliceMut::new(buffer)];
+            let mut none = RecvAncillaryBuffer::default();
+            let length = match rustix::net::recvmsg(&self.connection.0, &mut parts, &mut none, RecvFlags::empty()) {
+                Ok(message) => message.bytes,
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => 0,
+                Err(Errno::AGAIN) => return Ok(Received::Nothing),
+                Err(error) => return Err(error.into()),
+            };
+            return Ok(match (length.checked_sub(1), what[0]) {
+                (None, _) => Received::Failed("the IPC process has ended the connection".into()),
+                (Some(length), packet::SDU) => Received::Sdu(length),
+                (Some(0), _) => Received::End,
+                (Some(length), _) => Received::Failed(String::from_utf8_lossy(&buffer[..length]).into_owned()),
+            });
+        }
+    }
+
+    /// Ends the flow, and waits until the other end has confirmed that what was sent has arrived. SDUs that come meanwhile are dropped.
+    /// Without `patience` it waits as long as the other end acknowledges; when the time is over the IPC process goes on to deliver.
+    ///
+    /// # Errors
+    /// Something may not have arrived, for the reason that the error tells.
+    pub fn close(self, patience: Option<Duration>) -> Result<(), ClientError> {
+        let end = patience.map(|patience| Instant::now() + patience);
+        let mut buffer = vec![0; LONGEST_SDU];
+        self.send_packet(packet::END, &[])?;
+        loop {
+            let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+            match self.receive(&mut buffer, rest)? {
+                Received::End => return Ok(()),
+                Received::Failed(why) => return Err(ClientError::Failed(why)),
+                Received::Nothing => return Err(ClientError::Failed("not confirmed in time".into())),
+                Received::Sdu(_) if rest.is_some_and(|rest| rest.is_zero()) => {
+                    return Err(ClientError::Failed("not confirmed in time".into()));
+                }
+                Received::Sdu(_) => {}
+            }
         }
     }
 }
 
 /// What has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
     /// An SDU of so many bytes.
     Sdu(usize),
     /// Nothing in time.
     Nothing,
-    /// The flow has ended.
+    /// The flow has ended, and nothing is missing.
     End,
+    /// The flow has ended, and for this reason something may be missing.
+    Failed(String),
 }

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! An incarnation is a nonce that a member draws when it begins and publishes in the RIB. So SDUs of an earlier life of either
-//! end have another key.
+//! end have another key. With another credential the second half of it is drawn anew; the first half stands for the process's life.
 
 use std::fmt;
 use std::path::Path;
@@ -33,6 +33,14 @@ use crate::name::Name;
 /// Bytes of a nonce.
 pub(crate) const NONCE: usize = 16;
 const TAG: usize = 16;
+
+/// Which run of an IPC process an incarnation belongs to: its first half. The second half changes with the credential.
+pub(crate) type Life = [u8; NONCE / 2];
+
+/// The life of an incarnation.
+pub(crate) fn life(incarnation: &[u8; NONCE]) -> Life {
+    *incarnation.first_chunk().expect("a half is shorter than the whole")
+}
 const PROTECTED: u8 = 1;
 /// Bytes in front of a protected message.
 pub(crate) const OVERHEAD: usize = 1 + 8 + TAG;

@@ -45,7 +45,7 @@ fn member(name: &str, address: u16, links: usize) -> Ipcp {
 pub fn management(data: &[u8]) -> Heard {
     let (mut a, mut b) = (member("a", 1, 2), member("b", 2, 1));
     let mut now = Duration::ZERO;
-    a.register("app".parse().expect("a name"), now);
+    a.register("app".parse().expect("a name"), now).expect("room");
     for _ in 0..20 {
         now += Duration::from_millis(100);
         a.tick(now);
@@ -175,6 +175,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         src_ipcp: "b".into(),
         dst_ipcp: "a".into(),
         connections: vec![ConnId { qosid: Some(2), src_cep: Some(1), dst_cep: None }],
+        ..FlowRequest::default()
     };
     let create = Message::about(op::CREATE, object::FLOW, "/mgmt/flowalloc/flows/b/1").with_value(&request);
     add("flow_request", 5, create.clone());
@@ -185,7 +186,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         src_ap_name: Some("z".into()),
         ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)
     };
-    add("connect", 2, connect.with_value(&cdap::EnrollmentInfo { address: Some(0) }));
+    add("connect", 2, connect.with_value(&cdap::EnrollmentInfo { address: Some(0), incarnation: None }));
     // A flow, data, and an acknowledgement.
     let mut all = chunk(5, &create.encode_to_vec());
     all.extend(chunk(6, &[kind::DATA, 1, 2, 3]));

@@ -4,19 +4,19 @@
 //! It composes what the modules beside it do: [`crate::neighbour`] for each link, the [`crate::rib`] that neighbours
 //! share, [`crate::routing`] over it, and the flow allocator ([`crate::flows`]).
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cdap::{Message, object, op};
-use crate::credential::{self, Credential};
+use crate::credential::{self, Credential, NONCE};
 use crate::efcp::Qos;
-use crate::flows::{FlowEvent, FlowId, Flows, Outgoing};
+use crate::flows::{Flow, FlowEvent, FlowId, Flows, Outgoing, Peer};
 use crate::members::{Members, Own};
 use crate::name::Name;
 use crate::neighbour::{LinkCounts, Local, Mac, Neighbour, Told};
 use crate::pdu::{Header, Syntax, kind};
-use crate::rib::{Key, Rib};
+use crate::rib::{Key, MOST_NAMES, Rib};
 use crate::routing::{self, Path};
 
 /// The egress queue of layer management.
@@ -98,6 +98,8 @@ pub struct Counts {
     pub route_changes: u64,
     /// Times that another member had the same address.
     pub address_conflicts: u64,
+    /// Times that another member had the same name, and this one left the DIF.
+    pub name_conflicts: u64,
 }
 
 /// The IPC process.
@@ -116,7 +118,6 @@ pub struct Ipcp {
     flows: Flows,
     applications: BTreeSet<Name>,
     transmits: Vec<Transmit>,
-    events: VecDeque<(FlowId, FlowEvent)>,
     active: BTreeSet<FlowId>,
     counts: Counts,
 }
@@ -133,10 +134,9 @@ impl Ipcp {
             routed: None,
             neighbours_version: 0,
             forwarding: Forwarding::default(),
-            flows: Flows::new(credential::number()),
+            flows: Flows::new(settings.name.clone(), credential::number()),
             applications: BTreeSet::new(),
             transmits: Vec::new(),
-            events: VecDeque::new(),
             active: BTreeSet::new(),
             counts: Counts::default(),
             settings: Arc::new(settings),
@@ -196,7 +196,7 @@ impl Ipcp {
 
     /// The next event of a flow.
     pub fn next_event(&mut self) -> Option<(FlowId, FlowEvent)> {
-        self.events.pop_front()
+        self.flows.next_event()
     }
 
     fn set_address(&mut self, address: u16, now: Duration) {
@@ -222,17 +222,27 @@ impl Ipcp {
             self.counts.discarded += 1;
             return;
         };
-        let Some(neighbour) = self.neighbours.get_mut(link) else { return };
-        let up = neighbour.up().is_some();
         if header.kind == kind::MANAGEMENT && header.dst == 0 {
-            let local = local(&settings, self.address);
+            let others = self.neighbours.iter().enumerate().filter(|(other, _)| *other != link);
+            let elsewhere: BTreeSet<Name> =
+                others.filter_map(|(_, neighbour)| neighbour.up().map(|(name, _)| name.clone())).collect();
+            let Some(neighbour) = self.neighbours.get_mut(link) else { return };
+            let local = local(&settings, self.address, &self.rib);
             let mut told = Vec::new();
             let (rib, paths, own, address) = (&self.rib, &self.paths, &settings.name, self.address);
-            let mut admit = |name: &Name, asked| admit(rib, paths, own, address, name, asked);
+            let mut admit = |name: &Name, asked, incarnation: Option<[u8; NONCE]>| {
+                let another = |it: [u8; NONCE]| rib.life(name).is_some_and(|life| life != credential::life(&it));
+                let elsewhere = elsewhere.contains(name) || is_with_others(rib, paths, own, name);
+                if name == own || elsewhere && incarnation.is_some_and(another) {
+                    return Err("another member has this name");
+                }
+                admit(rib, paths, own, address, name, asked)
+            };
             neighbour.receive(&local, from, payload, now, &mut admit, &mut told);
             self.settle(link, told, now);
             return;
         }
+        let up = self.neighbours.get(link).is_some_and(|neighbour| neighbour.up().is_some());
         if !up || header.dst != self.address || self.address == 0 {
             self.counts.discarded += 1;
             return;
@@ -248,10 +258,12 @@ impl Ipcp {
             Some((from, message)) if message.is_about(object::FLOW) => {
                 let qos = |id| settings.qos.iter().find(|cube| cube.id == id).cloned();
                 let listens = |name: &Name| self.applications.contains(name);
-                let mut out = Vec::new();
-                let event = self.flows.receive(&settings.name, (&from, &message), qos, listens, now, &mut out);
-                self.events.extend(event);
-                self.send(out);
+                let taken = self
+                    .rib
+                    .life(&from)
+                    .and_then(|life| self.flows.receive((&from, &life), &message, qos, listens, now));
+                self.counts.discarded += u64::from(taken.is_none());
+                self.send_flows();
             }
             Some(_) => self.counts.discarded += 1,
             None => self.counts.unauthenticated += 1,
@@ -263,35 +275,47 @@ impl Ipcp {
         let settings = self.settings.clone();
         for link in 0..self.neighbours.len() {
             let mut told = Vec::new();
-            self.neighbours[link].tick(&local(&settings, self.address), now, &mut told);
+            self.neighbours[link].tick(&local(&settings, self.address, &self.rib), now, &mut told);
             self.settle(link, told, now);
+        }
+        if self.rib.is_rivalled() {
+            self.leave(now);
         }
         self.flood(now);
         if self.route() {
             self.resolve_conflict(now);
         }
-        let paths = &self.paths;
-        let mut out = Vec::new();
+        let (paths, rib) = (&self.paths, &self.rib);
         let reachable = |name: &Name| *name == settings.name || paths.contains_key(name);
-        self.events.extend(self.flows.tick(&settings.name, now, reachable, &mut out));
-        self.send(out);
-        let ids: Vec<FlowId> = self.flows.iter().map(|(id, _)| id).collect();
-        self.active.extend(ids);
+        self.flows.tick(now, |name| Peer { reachable: reachable(name), life: rib.life(name) });
         self.transfer(now);
     }
 
     /// Sends what flows have to send.
     pub fn transfer(&mut self, now: Duration) {
-        let mut out = Vec::new();
-        for id in std::mem::take(&mut self.active) {
-            self.flows.poll(id, now, &mut out);
+        let mut active = std::mem::take(&mut self.active);
+        active.extend(self.flows.to_poll(now));
+        for id in active {
+            self.flows.poll(id, now);
         }
-        self.send(out);
+        self.send_flows();
     }
 
-    /// When [`Ipcp::tick`] has something to do for flows, if nothing happens before.
+    /// When [`Ipcp::tick`] has something to do, if nothing happens before.
     pub fn due(&self) -> Option<Duration> {
-        self.flows.due()
+        let settings = &self.settings;
+        let neighbours = self.neighbours.iter().map(|one| one.due(settings.keepalive, settings.dead_after));
+        neighbours.chain(self.flows.due()).chain(self.rib.due()).min()
+    }
+
+    /// Leaves the DIF: another member has this name.
+    fn leave(&mut self, now: Duration) {
+        tracing::error!(dif = %self.settings.dif, name = %self.settings.name, "another member has this name: leaving the DIF");
+        self.counts.name_conflicts += 1;
+        self.rib.forget_rival();
+        for link in 0..self.neighbours.len() {
+            self.link_down(link, now);
+        }
     }
 
     fn flood(&mut self, now: Duration) {
@@ -323,6 +347,7 @@ impl Ipcp {
                 Told::Enrolled(address) => {
                     tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");
                     self.set_address(address, now);
+                    self.neighbours.iter_mut().for_each(Neighbour::hurry);
                 }
                 Told::Up(name) => {
                     tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour up");
@@ -423,9 +448,15 @@ impl Ipcp {
     }
 
     /// An application is there.
-    pub fn register(&mut self, name: Name, now: Duration) {
-        self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now);
+    ///
+    /// # Errors
+    /// Too many are, or the directory is full.
+    pub fn register(&mut self, name: Name, now: Duration) -> Result<(), String> {
+        if !self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now) {
+            return Err(format!("the directory of DIF {} has no room: {MOST_NAMES} names at most", self.settings.dif));
+        }
         self.applications.insert(name);
+        Ok(())
     }
 
     /// It is not there any more.
@@ -471,58 +502,71 @@ impl Ipcp {
         if peer == self.settings.name {
             return Err(format!("{to} is at this IPC process: flows go to others"));
         }
-        let names = [from, to, peer];
-        let id = self.flows.request(names, qos, now).ok_or("too many flows")?;
+        let life = self.rib.life(&peer).ok_or_else(|| format!("{peer} is no member any more"))?;
+        let id = self.flows.request([from, to, peer], life, qos, now).ok_or("too many flows")?;
+        self.send_flows();
         Ok(id)
     }
 
     /// Accepts a flow that was requested, or refuses it.
     pub fn answer(&mut self, id: FlowId, accept: bool, now: Duration) {
-        let mut out = Vec::new();
-        self.flows.answer(&self.settings.name, id, accept, now, &mut out);
-        self.send(out);
+        self.flows.answer(id, accept, now);
+        self.send_flows();
     }
 
     /// How the PDUs of a flow that is open are addressed.
     pub(crate) fn connection(&self, id: FlowId) -> Option<Connection> {
-        let (_, flow) = self.flows.iter().find(|(other, flow)| *other == id && flow.is_open())?;
+        let flow = self.flows.get(id).filter(|flow| flow.is_open())?;
         let address = self.rib.address(&flow.peer)?;
         Some(Connection { address, qos_id: flow.qos.id, local_cep: id, remote_cep: flow.remote_cep() })
     }
 
     /// Whether a flow was requested that no application has accepted or refused.
-    pub fn is_unanswered(&mut self, id: FlowId) -> bool {
-        self.flows.get_mut(id).is_some_and(|flow| flow.is_unanswered())
+    pub fn is_unanswered(&self, id: FlowId) -> bool {
+        self.flows.get(id).is_some_and(Flow::is_unanswered)
     }
 
     /// The name of a flow's QoS cube.
-    pub fn flow_qos(&mut self, id: FlowId) -> Option<String> {
-        self.flows.get_mut(id).map(|flow| flow.qos.name.clone())
+    pub fn flow_qos(&self, id: FlowId) -> Option<String> {
+        self.flows.get(id).map(|flow| flow.qos.name.clone())
     }
 
-    /// Ends a flow.
+    /// The application ends a flow. What it has sent is delivered; [`FlowEvent::Ended`] says whether all was.
+    pub fn close_flow(&mut self, id: FlowId, now: Duration) {
+        self.flows.end(id, false, now);
+        self.send_flows();
+    }
+
+    /// The same for an application that reads nothing more.
     pub fn end_flow(&mut self, id: FlowId, now: Duration) {
-        let mut out = Vec::new();
-        self.flows.end(&self.settings.name, id, now, &mut out);
-        self.send(out);
+        self.flows.end(id, true, now);
+        self.send_flows();
     }
 
     /// Whether a flow takes one more SDU.
-    pub fn has_room(&mut self, id: FlowId) -> bool {
-        self.flows.get_mut(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
+    pub fn has_room(&self, id: FlowId) -> bool {
+        self.flows.get(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
     }
 
     /// Sends an SDU; those of applications have at most [`LONGEST_SDU`] bytes.
     pub fn write(&mut self, id: FlowId, sdu: &[u8]) {
-        if let Some(flow) = self.flows.get_mut(id).filter(|flow| flow.is_open() && sdu.len() <= LONGEST_CARRIED) {
-            flow.sender.push(sdu.to_vec());
+        if sdu.len() <= LONGEST_CARRIED {
+            self.flows.write(id, sdu, false);
+            self.active.insert(id);
+        }
+    }
+
+    /// Sends an SDU of layer management of the DIF above, before others that wait.
+    pub(crate) fn write_first(&mut self, id: FlowId, sdu: &[u8]) {
+        if sdu.len() <= LONGEST_CARRIED {
+            self.flows.write(id, sdu, true);
             self.active.insert(id);
         }
     }
 
     /// The next SDU that has come for an application.
     pub fn read(&mut self, id: FlowId) -> Option<Vec<u8>> {
-        let sdu = self.flows.get_mut(id)?.receiver.pop()?;
+        let sdu = self.flows.read(id)?;
         // Room that the other end may be told about.
         self.active.insert(id);
         Some(sdu)
@@ -530,9 +574,7 @@ impl Ipcp {
 
     /// Gives back the SDU that [`Ipcp::read`] returned last.
     pub fn put_back(&mut self, id: FlowId, sdu: Vec<u8>) {
-        if let Some(flow) = self.flows.get_mut(id) {
-            flow.receiver.put_back(sdu);
-        }
+        self.flows.put_back(id, sdu);
     }
 
     /// The management SDU of a message to another member. None if the RIB does not have it.
@@ -541,8 +583,9 @@ impl Ipcp {
         self.members.protect(&own(&settings, &self.rib), member, message)
     }
 
-    fn send(&mut self, out: Vec<Outgoing>) {
-        for outgoing in out {
+    /// Sends what flows have for other members.
+    fn send_flows(&mut self) {
+        for outgoing in self.flows.take_outgoing() {
             let (peer, header, payload, priority) = match outgoing {
                 Outgoing::Management(peer, message) => {
                     let Some(sdu) = self.protect_for(&peer, message) else {
@@ -574,8 +617,9 @@ fn own<'a>(settings: &'a Settings, rib: &'a Rib) -> Own<'a> {
     Own { dif: &settings.dif, name: &settings.name, credential: &settings.credential, rib }
 }
 
-fn local(settings: &Settings, address: u16) -> Local<'_> {
+fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
     Local {
+        incarnation: rib.own_incarnation(),
         dif: &settings.dif,
         name: &settings.name,
         address,
@@ -583,6 +627,14 @@ fn local(settings: &Settings, address: u16) -> Local<'_> {
         keepalive: settings.keepalive,
         dead_after: settings.dead_after,
     }
+}
+
+/// Whether other members that can be reached say that a member is their neighbour.
+fn is_with_others(rib: &Rib, paths: &BTreeMap<Name, Path>, own: &Name, name: &Name) -> bool {
+    rib.iter().any(|(key, _)| match key {
+        Key::LowerFlow(other, to) => to == name && other != own && other != name && paths.contains_key(other),
+        _ => false,
+    })
 }
 
 /// The address of a new neighbour: the one it asks for, the one it had, or a free one.

@@ -3,6 +3,7 @@
 use prost::Message as _;
 
 use super::*;
+use crate::flows::End;
 
 const STEP: Duration = Duration::from_millis(5);
 
@@ -127,7 +128,7 @@ impl Network {
 
     /// Allocates a flow between applications at two nodes.
     fn flow(&mut self, from: usize, to: usize, cube: &str) -> (FlowId, FlowId) {
-        self.nodes[to].register(name("server"), self.now);
+        self.nodes[to].register(name("server"), self.now).unwrap();
         self.run(Duration::from_millis(500));
         let id = self.nodes[from].request_flow(name("client"), name("server"), cube, self.now).unwrap();
         let mut other = None;
@@ -202,7 +203,7 @@ fn flows_carry_data_and_survive_a_spine() {
     assert_eq!(received, 20_000);
     network.nodes[4].end_flow(id, network.now);
     network.run(Duration::from_secs(1));
-    assert_eq!(network.nodes[5].next_event(), Some((other, FlowEvent::Ended("closed by the other end"))));
+    assert_eq!(network.nodes[5].next_event(), Some((other, FlowEvent::Ended(End::Closed))));
     assert_eq!(network.nodes[5].flows().iter().count() + network.nodes[4].flows().iter().count(), 0);
 }
 
@@ -217,7 +218,7 @@ fn flows_are_refused_with_a_reason() {
     network.run(Duration::from_secs(2));
     assert!(ask(&mut network, "reliable").unwrap_err().contains("no application server"));
     assert!(ask(&mut network, "golden").unwrap_err().contains("it has unreliable, reliable"));
-    network.nodes[0].register(name("server"), network.now);
+    network.nodes[0].register(name("server"), network.now).unwrap();
     network.run(Duration::from_secs(1));
     let id = ask(&mut network, "reliable").unwrap();
     network.run(Duration::from_millis(100));
@@ -225,11 +226,11 @@ fn flows_are_refused_with_a_reason() {
     assert_eq!((to, from), (name("server"), name("client")));
     network.nodes[0].answer(asked, false, network.now);
     network.run(Duration::from_millis(100));
-    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended("refused"))));
+    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended(End::Refused))));
     // An application that does not answer.
     let id = ask(&mut network, "reliable").unwrap();
     network.run(Duration::from_secs(8));
-    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended("refused"))));
+    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended(End::Refused))));
 }
 
 #[test]
@@ -290,7 +291,7 @@ fn an_outsider_gets_nowhere() {
             src_ap_name: Some(format!("evil{number}")),
             ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)
         }
-        .with_value(&crate::cdap::EnrollmentInfo { address: Some(66) });
+        .with_value(&crate::cdap::EnrollmentInfo { address: Some(66), incarnation: None });
         let mut pdu = Vec::new();
         Syntax::Checksum.write(
             &Header { kind: kind::MANAGEMENT, ..Header::default() },
@@ -323,7 +324,11 @@ fn management_between_members_is_authenticated() {
             dst_app: app("server"),
             src_ipcp: "a".into(),
             dst_ipcp: "c".into(),
-            connections: vec![crate::cdap::ConnId { qosid: Some(2), src_cep, dst_cep }],
+            connections: vec![crate::cdap::ConnId {
+                qosid: Some(2),
+                src_cep,
+                dst_cep: dst_cep.filter(|_| op_code != op::CREATE),
+            }],
             ..Default::default()
         };
         let message = Message::about(op_code, object::FLOW, "/mgmt/flowalloc/flows/a/1").with_value(&value);
@@ -361,8 +366,220 @@ fn management_between_members_is_authenticated() {
     network.run(Duration::from_secs(3));
     assert!(network.reaches(0, 2));
     let now = network.now;
-    network.nodes[2].register(name("server"), now);
+    network.nodes[2].register(name("server"), now).unwrap();
     receive(&mut network, &seen);
     assert_eq!(flows(&network), 0);
     network.flow(0, 2, "reliable");
+}
+
+/// Restarts a node: its flows are gone, and its links begin anew.
+fn restart(network: &mut Network, node: usize, own: &str, address: Option<u16>) {
+    let links = network.nodes[node].settings().links.len();
+    let epoch = 1_000_000 + network.now.as_secs() as u32;
+    network.nodes[node] = Ipcp::new(settings(own, address, 1, links), epoch);
+}
+
+fn open_flows(network: &Network, node: usize) -> usize {
+    network.nodes[node].flows().iter().count()
+}
+
+#[test]
+fn a_flow_ends_when_the_other_end_restarts() {
+    let mut network = Network::new(&[("a", 1), ("b", 0), ("c", 0)], &[(0, 1), (0, 2)]);
+    network.run(Duration::from_secs(2));
+    let (_, at_server) = network.flow(1, 2, "reliable");
+    // Killed and started again, sooner than anybody notices.
+    restart(&mut network, 1, "b", None);
+    network.run(Duration::from_secs(2));
+    assert!(network.reaches(2, 1));
+    assert_eq!(network.nodes[2].next_event(), Some((at_server, FlowEvent::Ended(End::Restarted))));
+    assert_eq!(open_flows(&network, 2), 0);
+    // The server restarts.
+    let (at_client, _) = network.flow(1, 2, "reliable");
+    restart(&mut network, 2, "c", None);
+    network.run(Duration::from_secs(2));
+    assert_eq!(network.nodes[1].next_event(), Some((at_client, FlowEvent::Ended(End::Restarted))));
+}
+
+#[test]
+fn flows_survive_another_credential() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    let (id, other) = network.flow(1, 0, "reliable");
+    for (node, own, address) in [(0, "a", Some(1)), (1, "b", None)] {
+        let now = network.now;
+        network.nodes[node].reconfigure(settings(own, address, 7, 1), now);
+    }
+    network.run(Duration::from_secs(3));
+    network.nodes[1].write(id, b"hello");
+    network.run(Duration::from_millis(100));
+    assert_eq!(network.nodes[0].read(other), Some(b"hello".to_vec()));
+}
+
+#[test]
+fn a_flow_without_its_other_end_ends_by_itself() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    for cube in ["reliable", "unreliable"] {
+        let (id, other) = network.flow(1, 0, cube);
+        network.run(Duration::from_secs(60));
+        assert_eq!((open_flows(&network, 0), open_flows(&network, 1)), (1, 1), "silence alone ends nothing");
+        // The other end loses its state without a word.
+        let now = network.now;
+        network.nodes[0].flows.finish_silently(other, now);
+        network.run(Duration::from_secs(5));
+        assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended(End::Unknown))));
+    }
+}
+
+#[test]
+fn a_slow_reader_gets_everything_after_the_sender_has_closed() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    let (id, other) = network.flow(1, 0, "reliable");
+    let (mut sent, mut received) = (0u32, 0u32);
+    while sent < 700 {
+        while sent < 700 && network.nodes[1].has_room(id) {
+            network.nodes[1].write(id, &sent.to_be_bytes());
+            sent += 1;
+        }
+        network.run(STEP);
+        // Takes nothing but what makes room for the last ones.
+        while sent < 700 && received < 200 && network.nodes[0].read(other).is_some() {
+            received += 1;
+        }
+    }
+    let now = network.now;
+    network.nodes[1].close_flow(id, now);
+    network.run(Duration::from_secs(60));
+    assert_eq!((network.nodes[1].next_event(), network.nodes[0].next_event()), (None, None), "it waits");
+    while received < 700 {
+        let sdu = network.nodes[0].read(other);
+        if let Some(sdu) = sdu {
+            assert_eq!(sdu, received.to_be_bytes());
+            received += 1;
+        } else {
+            network.run(STEP);
+        }
+    }
+    network.run(Duration::from_secs(1));
+    assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended(End::Closed))));
+    assert_eq!(network.nodes[0].next_event(), Some((other, FlowEvent::Ended(End::Closed))));
+}
+
+#[test]
+fn a_link_that_is_down_after_the_end_costs_nothing_or_is_told() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    for (down, end) in [(7, End::Closed), (40, End::Unreachable)] {
+        let (id, other) = network.flow(1, 0, "reliable");
+        network.down.insert(0);
+        for number in 0..100u32 {
+            network.nodes[1].write(id, &number.to_be_bytes());
+        }
+        let now = network.now;
+        network.nodes[1].close_flow(id, now);
+        network.run(Duration::from_secs(down));
+        network.down.clear();
+        network.run(Duration::from_secs(3));
+        let come = std::iter::from_fn(|| network.nodes[0].read(other)).count();
+        assert_eq!(come, if end == End::Closed { 100 } else { 0 });
+        network.run(Duration::from_secs(1));
+        assert_eq!(network.nodes[1].next_event(), Some((id, FlowEvent::Ended(end))));
+        let event = network.nodes[0].next_event();
+        assert_eq!(event, Some((other, FlowEvent::Ended(end))));
+        network.nodes[0].unregister(&name("server"), network.now);
+    }
+}
+
+#[test]
+fn an_allocation_needs_no_tick() {
+    let mut network = Network::leaf_spine(2);
+    network.run(Duration::from_secs(4));
+    let now = network.now;
+    network.nodes[5].register(name("server"), now).unwrap();
+    assert_eq!(network.nodes[5].due(), Some(Duration::ZERO), "neighbours are told at once");
+    network.run(Duration::from_secs(1));
+    let now = network.now;
+    let id = network.nodes[4].request_flow(name("client"), name("server"), "reliable", now).unwrap();
+    network.deliver();
+    let Some((other, FlowEvent::Requested { .. })) = network.nodes[5].next_event() else { panic!("no request") };
+    network.nodes[5].answer(other, true, now);
+    network.deliver();
+    assert_eq!(network.nodes[4].next_event(), Some((id, FlowEvent::Allocated)));
+    network.nodes[4].close_flow(id, now);
+    network.deliver();
+    assert_eq!(network.nodes[4].next_event(), Some((id, FlowEvent::Ended(End::Closed))));
+    assert_eq!(network.nodes[5].next_event(), Some((other, FlowEvent::Ended(End::Closed))));
+}
+
+#[test]
+fn limits_are_answered() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    let now = network.now;
+    let mut count = 0;
+    let error = loop {
+        match network.nodes[0].register(name(&format!("app{count}")), now) {
+            Ok(()) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(count == MOST_NAMES && error.contains("no room"), "{count}: {error}");
+    network.run(Duration::from_secs(3));
+    let ask = |network: &mut Network| {
+        let now = network.now;
+        network.nodes[1].request_flow(name("client"), name("app7"), "reliable", now)
+    };
+    let mut refused = 0;
+    for _ in 0..100 {
+        ask(&mut network).unwrap();
+        network.run(STEP);
+        while let Some((_, event)) = network.nodes[1].next_event() {
+            assert_eq!(event, FlowEvent::Ended(End::Full));
+            refused += 1;
+        }
+    }
+    network.run(STEP);
+    refused += std::iter::from_fn(|| network.nodes[1].next_event()).count();
+    assert_eq!(refused, 100 - 64, "requests that no application has answered are limited");
+}
+
+/// A configuration that was copied: two systems have the same name.
+#[test]
+fn a_name_is_used_once() {
+    for address in [0, 9] {
+        let mut network =
+            Network::new(&[("a", 1), ("b", 0), ("twin", 0), ("twin", address)], &[(0, 1), (0, 2), (1, 3)]);
+        network.down.insert(2);
+        network.run(Duration::from_secs(3));
+        assert!(network.reaches(0, 2));
+        network.down.clear();
+        network.run(Duration::from_secs(3));
+        assert!(network.reaches(1, 2) && network.nodes[1].neighbour(1).is_none(), "the second one is refused");
+        let before = network.pdus;
+        network.run(Duration::from_secs(10));
+        let each = (network.pdus - before) / 10;
+        assert!(each < 60, "{each} PDUs a second");
+        // The first one goes: the second one may come.
+        network.dead.insert(2);
+        network.run(Duration::from_secs(4));
+        assert!(network.reaches(0, 3));
+    }
+}
+
+#[test]
+fn parts_with_equal_names_come_together() {
+    let mut network = Network::new(&[("m1", 1), ("m2", 2), ("twin", 0), ("twin", 0)], &[(0, 2), (1, 3), (0, 1)]);
+    network.down.insert(2);
+    network.run(Duration::from_secs(3));
+    assert!(network.reaches(0, 2) && network.reaches(1, 3));
+    network.down.clear();
+    network.run(Duration::from_secs(6));
+    let left: u64 = [2, 3].map(|node| network.nodes[node].counts().name_conflicts).iter().sum();
+    assert_eq!(left, 1, "one of them leaves, once");
+    let before = network.pdus;
+    network.run(Duration::from_secs(10));
+    let each = (network.pdus - before) / 10;
+    assert!(each < 60, "{each} PDUs a second");
 }

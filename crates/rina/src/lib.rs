@@ -46,7 +46,7 @@ pub use applications::{Answer, Request};
 pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE};
 pub use credential::{Credential, CredentialError};
 pub use efcp::Qos;
-pub use flows::{FlowEvent, FlowId};
+pub use flows::{End, FlowEvent, FlowId};
 pub use frames::Shim;
 pub use name::{Name, NotAName};
 pub use neighbour::{LinkCounts, Mac};

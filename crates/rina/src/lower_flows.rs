@@ -48,7 +48,9 @@ impl LowerFlows {
             let LinkKind::Flow { lower, .. } = link.kind else { continue };
             let settings = ipcps[link.ipcp].settings();
             if let Some(name) = application(&settings.dif, &settings.name) {
-                ipcps[lower].register(name, Duration::ZERO);
+                if let Err(error) = ipcps[lower].register(name, Duration::ZERO) {
+                    tracing::error!("no (N-1) flows to this system: {error}");
+                }
             }
             states.insert(at, State::default());
         }
@@ -138,9 +140,13 @@ impl LowerFlows {
         true
     }
 
-    /// Sends a PDU by a link. False if its flow is not there or has no room.
-    pub(crate) fn send(&self, link: usize, lower: usize, pdu: &[u8], ipcps: &mut [Ipcp]) -> bool {
+    /// Sends a PDU by a link, one with `first` before others. False if its flow is not there or has no room.
+    pub(crate) fn send(&self, link: usize, lower: usize, pdu: &[u8], first: bool, ipcps: &mut [Ipcp]) -> bool {
         match self.open(link) {
+            Some(flow) if first => {
+                ipcps[lower].write_first(flow, pdu);
+                true
+            }
             Some(flow) if ipcps[lower].has_room(flow) => {
                 ipcps[lower].write(flow, pdu);
                 true

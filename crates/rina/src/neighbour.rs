@@ -36,8 +36,8 @@ const STARTS: u32 = 5;
 const RESPONSE: Duration = Duration::from_millis(20);
 /// Time without attempts after a response.
 const COURTESY: Duration = Duration::from_secs(1);
-/// Time without attempts after a refusal.
-const REFUSED: Duration = Duration::from_secs(2);
+/// Time between two lines in the log for the same reason of refusals.
+const LOGGED: Duration = Duration::from_secs(10);
 const FAILED: i32 = -1;
 
 /// How an IPC process presents itself.
@@ -47,6 +47,7 @@ pub(crate) struct Local<'a> {
     /// 0: not a member yet.
     pub address: u16,
     pub credential: &'a Credential,
+    pub incarnation: [u8; NONCE],
     /// Time between two keep-alives, and silence after which a neighbour is down.
     pub keepalive: Duration,
     pub dead_after: Duration,
@@ -68,7 +69,7 @@ pub(crate) enum Told {
 }
 
 /// Gives an IPC process its address, or confirms the one it has.
-pub(crate) type Admit<'a> = &'a mut dyn FnMut(&Name, u16) -> Result<u16, &'static str>;
+pub(crate) type Admit<'a> = &'a mut dyn FnMut(&Name, u16, Option<[u8; NONCE]>) -> Result<u16, &'static str>;
 
 /// Counts of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,6 +117,8 @@ pub(crate) struct Neighbour {
     candidate: Option<Candidate>,
     next_attempt: Duration,
     next_response: Duration,
+    /// Why enrollment was refused last, and when the log said so.
+    refusal: Option<(String, Duration)>,
     invoke_id: i32,
     pub counts: LinkCounts,
 }
@@ -141,6 +144,34 @@ impl Neighbour {
     /// Any bytes in the place of a message, protected.
     pub(crate) fn protect_bytes(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         Some(self.session.as_mut()?.protection.protect(bytes))
+    }
+
+    /// Tries to enrol at once if the neighbour is not up.
+    pub(crate) fn hurry(&mut self) {
+        if self.session.is_none() && self.attempt.as_ref().is_none_or(|attempt| attempt.started.is_none()) {
+            self.next_attempt = Duration::ZERO;
+        }
+    }
+
+    /// When [`Neighbour::tick`] has something to do, if nothing happens before.
+    pub(crate) fn due(&self, keepalive: Duration, dead_after: Duration) -> Duration {
+        if let Some(session) = &self.session {
+            return (session.heard + dead_after).min(session.kept_alive + keepalive);
+        }
+        match &self.attempt {
+            Some(attempt) if attempt.started.is_some() => attempt.sent + START,
+            _ => self.next_attempt,
+        }
+    }
+
+    /// Says in the log why enrollment is refused, but not again and again.
+    fn log_refusal(&mut self, local: &Local<'_>, neighbour: &str, reason: &str, now: Duration) {
+        let known = |(before, at): &(String, Duration)| before == reason && now.saturating_sub(*at) < LOGGED;
+        if !self.refusal.as_ref().is_some_and(known) {
+            let reason = printable(reason);
+            tracing::warn!(dif = %local.dif, neighbour = %printable(neighbour), "enrollment refused: {reason}");
+            self.refusal = Some((reason, now));
+        }
     }
 
     /// Ends the session, because the link is down or the DIF has another configuration.
@@ -186,7 +217,7 @@ impl Neighbour {
         }
         self.next_attempt = now + ATTEMPT;
         let attempt = Attempt { nonce: credential::nonce(), sent: now, tries: 1, started: None };
-        let info = EnrollmentInfo { address: Some(local.address.into()) };
+        let info = EnrollmentInfo { address: Some(local.address.into()), incarnation: None };
         let message = Message {
             invoke_id: Some(self.invoke_id()),
             auth_mech: Some(AUTH_HMAC),
@@ -234,9 +265,17 @@ impl Neighbour {
         let initiator: Name = message.src_ap_name.as_deref()?.parse().ok()?;
         let initiator_nonce: [u8; NONCE] = auth(message)?.try_into().ok()?;
         let info: EnrollmentInfo = message.value().ok()?;
-        let other = message.auth_mech != Some(AUTH_HMAC) || message.dest_ap_name.as_deref() != Some(local.dif.as_str());
-        if other || initiator == *local.name {
+        if message.auth_mech != Some(AUTH_HMAC) || message.dest_ap_name.as_deref() != Some(local.dif.as_str()) {
             return None;
+        }
+        if initiator == *local.name {
+            if local.address != 0 && now >= self.next_response {
+                self.next_response = now + RESPONSE;
+                self.log_refusal(local, initiator.as_str(), "it has the name of this IPC process", now);
+                let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("the neighbour has this name"));
+                out.push(Told::Send(from, refusal.encode_to_vec()));
+            }
+            return Some(());
         }
         let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
         if local.address == 0 || mine || now < self.next_response {
@@ -268,19 +307,22 @@ impl Neighbour {
         now: Duration,
         out: &mut Vec<Told>,
     ) -> Option<()> {
-        let attempt = self.attempt.as_mut()?;
         let (mine, theirs) = auth(message)?.split_first_chunk::<NONCE>()?;
-        if *mine != attempt.nonce {
+        if self.attempt.as_ref().is_none_or(|attempt| attempt.nonce != *mine) {
             return None;
         }
         if message.result.unwrap_or_default() != 0 {
+            // Anybody can have written this: it ends no attempt.
             let reason = message.result_reason.as_deref().unwrap_or_default();
-            tracing::warn!(dif = %local.dif, "the neighbour refuses enrollment: {}", printable(reason));
+            let known = |(before, at): &(String, Duration)| before == reason && now.saturating_sub(*at) < LOGGED;
+            if !self.refusal.as_ref().is_some_and(known) {
+                tracing::warn!(dif = %local.dif, "the neighbour refuses enrollment: {}", printable(reason));
+                self.refusal = Some((reason.chars().take(80).collect(), now));
+            }
             self.counts.refused += 1;
-            self.attempt = None;
-            self.next_attempt = now + REFUSED;
             return Some(());
         }
+        let attempt = self.attempt.as_mut()?;
         let responder: Name = message.src_ap_name.as_deref()?.parse().ok()?;
         if attempt.started.is_some() || responder == *local.name {
             return Some(());
@@ -312,23 +354,40 @@ impl Neighbour {
         {
             (session.heard, session.mac) = (now, from);
             let message = Message::parse(message).ok()?;
-            self.hear(local, message, admit, out);
+            self.hear(local, message, now, admit, out);
             return Some(());
         }
         if let Some(candidate) = &mut self.candidate {
             if let Some(message) = candidate.protection.open(sdu) {
                 let message = Message::parse(message).ok().filter(|message| message.op_code == op::START)?;
                 let Candidate { name, protection, .. } = self.candidate.take()?;
-                self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
-                self.hear(local, message, admit, out);
+                let asked = admission(&message);
+                let answer = Message {
+                    invoke_id: message.invoke_id,
+                    ..Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
+                };
+                match asked.ok_or("not an address").and_then(|(asked, life)| admit(&name, asked, life)) {
+                    Ok(address) => {
+                        self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
+                        let answer = answer.with_value(&info(local, address));
+                        out.extend(self.protect(&answer).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                    }
+                    Err(reason) => {
+                        // Whoever is up at this link stays so.
+                        self.log_refusal(local, name.as_str(), reason, now);
+                        let mut protection = protection;
+                        let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
+                        out.push(Told::Send(from, protection.protect(&refusal.encode_to_vec())));
+                    }
+                }
                 return Some(());
             }
             // Its first SDUs: not one of a session before.
             if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
-                tracing::warn!(dif = %local.dif, neighbour = %candidate.name, "enrollment refused: it has another credential");
+                let Candidate { name, initiator_nonce, .. } = self.candidate.take()?;
+                self.log_refusal(local, name.as_str(), "it has another credential", now);
                 self.counts.refused += 1;
-                let refusal = response(local, &candidate.initiator_nonce, &[0; NONCE], Some("another credential"));
-                self.candidate = None;
+                let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("another credential"));
                 out.push(Told::Send(from, refusal.encode_to_vec()));
                 return Some(());
             }
@@ -340,15 +399,23 @@ impl Neighbour {
             return None;
         }
         if message.result.unwrap_or_default() != 0 {
+            let (name, ..) = self.attempt.take()?.started?;
+            self.next_attempt = now + ATTEMPT;
             let reason = message.result_reason.as_deref().unwrap_or_default();
-            tracing::warn!(dif = %local.dif, "enrollment refused: {}", printable(reason));
-            self.attempt = None;
-            self.next_attempt = now + REFUSED;
+            self.log_refusal(local, name.as_str(), reason, now);
             return Some(());
         }
-        let info: EnrollmentInfo = message.value().ok()?;
-        let address = info.address.and_then(|address| u16::try_from(address).ok()).filter(|address| *address != 0)?;
-        let (name, _, protection) = self.attempt.take()?.started?;
+        let (address, incarnation) = admission(&message).filter(|(address, _)| *address != 0)?;
+        let (name, mac, mut protection) = self.attempt.take()?.started?;
+        // A member that has the name of another is none.
+        if let Err(reason) = admit(&name, 0, incarnation) {
+            self.next_attempt = now + ATTEMPT;
+            self.log_refusal(local, name.as_str(), reason, now);
+            let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
+            let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
+            out.push(Told::Send(mac, protection.protect(&refusal.encode_to_vec())));
+            return Some(());
+        }
         if address != local.address {
             out.push(Told::Enrolled(address));
         }
@@ -358,28 +425,36 @@ impl Neighbour {
 
     fn establish(&mut self, session: Session, out: &mut Vec<Told>) {
         self.end(out);
+        self.refusal = None;
         self.counts.ups += 1;
         out.push(Told::Up(session.name.clone()));
         self.session = Some(session);
     }
 
     /// Takes a message of the neighbour that is up.
-    fn hear(&mut self, local: &Local<'_>, message: Message, admit: Admit<'_>, out: &mut Vec<Told>) {
+    fn hear(&mut self, local: &Local<'_>, message: Message, now: Duration, admit: Admit<'_>, out: &mut Vec<Told>) {
         let answer = match message.op_code {
             op::READ if message.is_about(object::KEEPALIVE) => Message {
                 invoke_id: message.invoke_id,
                 ..Message::about(op::READ_R, object::KEEPALIVE, object::KEEPALIVE_NAME)
             },
             op::READ_R => return,
+            op::START_R if message.result.unwrap_or_default() != 0 => {
+                let Some(name) = self.session.as_ref().map(|session| session.name.clone()) else { return };
+                self.log_refusal(local, name.as_str(), message.result_reason.as_deref().unwrap_or_default(), now);
+                self.next_attempt = now + COURTESY;
+                return self.end(out);
+            }
+            // Sent again: the answer was lost.
             op::START => {
                 let Some(name) = self.session.as_ref().map(|session| session.name.clone()) else { return };
-                let asked = message.value::<EnrollmentInfo>().ok().and_then(|info| info.address).unwrap_or_default();
                 let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
                 let answer = Message { invoke_id: message.invoke_id, ..about };
-                match u16::try_from(asked).map_err(|_| "not an address").and_then(|asked| admit(&name, asked)) {
-                    Ok(address) => answer.with_value(&EnrollmentInfo { address: Some(address.into()) }),
+                let asked = admission(&message).ok_or("not an address");
+                match asked.and_then(|(asked, incarnation)| admit(&name, asked, incarnation)) {
+                    Ok(address) => answer.with_value(&info(local, address)),
                     Err(reason) => {
-                        tracing::warn!(dif = %local.dif, neighbour = %name, "enrollment refused: {reason}");
+                        self.log_refusal(local, name.as_str(), reason, now);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
                         out.extend(self.protect(&refusal).map(|(mac, sdu)| Told::Send(mac, sdu)));
                         self.end(out);
@@ -397,9 +472,19 @@ fn auth(message: &Message) -> Option<&[u8]> {
     message.auth_value.as_ref()?.other.as_deref()
 }
 
+fn info(local: &Local<'_>, address: u16) -> EnrollmentInfo {
+    EnrollmentInfo { address: Some(address.into()), incarnation: Some(local.incarnation.into()) }
+}
+
+/// The address of M_START or M_START_R (0: none yet), and the sender's incarnation.
+fn admission(message: &Message) -> Option<(u16, Option<[u8; NONCE]>)> {
+    let info = message.value::<EnrollmentInfo>().unwrap_or_default();
+    let address = u16::try_from(info.address.unwrap_or_default()).ok()?;
+    Some((address, info.incarnation.and_then(|bytes| bytes.try_into().ok())))
+}
+
 fn start(local: &Local<'_>) -> Message {
-    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME)
-        .with_value(&EnrollmentInfo { address: Some(local.address.into()) })
+    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info(local, local.address))
 }
 
 fn response(
@@ -458,6 +543,7 @@ mod tests {
                 name: &self.name,
                 address: self.address,
                 credential: &self.credential,
+                incarnation: [self.address as u8; NONCE],
                 keepalive: Duration::from_millis(200),
                 dead_after: Duration::from_millis(600),
             };
@@ -485,7 +571,7 @@ mod tests {
 
         fn receive(&mut self, sdu: &[u8], now: Duration) -> Vec<Vec<u8>> {
             let told = self.with(|neighbour, local, out| {
-                let mut admit = |_: &Name, asked| Ok(if asked == 0 { 77 } else { asked });
+                let mut admit = |_: &Name, asked, _| Ok(if asked == 0 { 77 } else { asked });
                 neighbour.receive(local, [2; 6], sdu, now, &mut admit, out);
             });
             self.take(told)
@@ -567,6 +653,27 @@ mod tests {
         assert_eq!(a.address, 0);
         assert!(a.neighbour.counts.refused >= 2 && b.neighbour.counts.refused >= 2);
         assert!(a.told.is_empty() && b.told.is_empty());
+    }
+
+    #[test]
+    fn forged_refusals_delay_nothing() {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        let now = Duration::ZERO;
+        let connect = a.tick(now).remove(0);
+        let message = Message::parse(&connect).unwrap();
+        let nonce: [u8; NONCE] = auth(&message).unwrap().try_into().unwrap();
+        let mut forged = Vec::new();
+        b.with(|_, local, _| forged = response(local, &nonce, &[0; NONCE], Some("go away")).encode_to_vec());
+        a.receive(&forged, now);
+        for answer in b.receive(&connect, now) {
+            for start in a.receive(&answer, now) {
+                a.receive(&forged, now);
+                for answer in b.receive(&start, now) {
+                    a.receive(&answer, now);
+                }
+            }
+        }
+        assert!(a.is_up() && b.is_up());
     }
 
     #[test]

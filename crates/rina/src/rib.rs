@@ -5,23 +5,32 @@
 //! objects are flooded to all neighbours. A neighbour acknowledges each, and what is not acknowledged is sent again: what
 //! waits for a neighbour is a set of keys, no longer than the RIB. A new neighbour is sent everything. Sequence numbers
 //! begin at the time of day, so that a process that restarts goes on above its old ones; where the clock is wrong the
-//! neighbours' objects tell. Objects that their origin has not renewed for [`MAX_AGE`] are removed.
+//! neighbours' objects tell. They are compared as serial numbers (RFC 1982): there is no greatest one, so that the origin can
+//! supersede whatever somebody else has issued in its name. Objects that their origin has not renewed for [`MAX_AGE`] are removed.
 //!
-//! A member's object also tells its incarnation, from which keys are derived ([`crate::credential`]).
+//! A member's object also tells its incarnation, from which keys are derived ([`crate::credential`]). Two processes with one name
+//! supersede each other's: of these the one with the greater life leaves the DIF ([`Rib::is_rivalled`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::cdap::{ApName, DirectoryEntry, LowerFlow, Message, NeighborCandidate, object, op};
-use crate::credential::{self, NONCE};
+use crate::credential::{self, Life, NONCE};
 use crate::name::Name;
 
 /// Objects there can be, and objects of one origin.
 const MOST: usize = if cfg!(test) { 500 } else { 16_384 };
-const MOST_OF_ONE: usize = if cfg!(test) { 110 } else { 1024 };
+const MOST_OF_ONE: usize = if cfg!(test) { 110 } else { 2048 };
+/// Names of applications that an IPC process can have registered.
+pub(crate) const MOST_NAMES: usize = if cfg!(test) { 102 } else { 1024 };
 /// Age at which objects are removed, and at which their origin renews them.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(3600);
 const RENEWAL: Duration = Duration::from_secs(1200);
+/// Age at which objects that are no more are removed. A member that missed the news and has the old object still learns it anew from
+/// the origin, which sees its own object come back.
+const TOMBSTONE: Duration = Duration::from_secs(60);
+/// How often another process may supersede this one's member object before the name counts as used twice.
+const DUELS: u32 = 4;
 /// Objects sent to a neighbour before it has acknowledged one.
 const WINDOW: usize = 16;
 /// Time after which an object is sent again.
@@ -61,6 +70,11 @@ pub(crate) struct Object {
 }
 
 impl Object {
+    /// Whether it is newer. Of two processes with one name that issue the same number at once, the greater incarnation decides.
+    fn supersedes(&self, other: &Object) -> bool {
+        is_newer(self.seq, other.seq) || self.seq == other.seq && self.incarnation > other.incarnation
+    }
+
     fn same(&self, other: &Object) -> bool {
         (self.present, self.value, self.incarnation) == (other.present, other.value, other.incarnation)
     }
@@ -85,12 +99,19 @@ pub(crate) struct Rib {
     epoch: u32,
     version: u64,
     refused: u64,
+    /// The other process with this name, and how often it has superseded this one.
+    rival: Option<(Life, u32)>,
+}
+
+/// Whether a sequence number is newer than another (RFC 1982).
+fn is_newer(seq: u32, than: u32) -> bool {
+    (seq.wrapping_sub(than) as i32) > 0
 }
 
 impl Rib {
     pub(crate) fn new(own: Name, epoch: u32) -> Rib {
         let (objects, syncs, incarnation) = (BTreeMap::new(), BTreeMap::new(), credential::nonce());
-        Rib { own, incarnation, objects, syncs, epoch, version: 0, refused: 0 }
+        Rib { own, incarnation, objects, syncs, epoch, version: 0, refused: 0, rival: None }
     }
 
     /// Changes whenever the objects do.
@@ -120,12 +141,23 @@ impl Rib {
         Some(object.incarnation)
     }
 
-    /// Draws another incarnation of this process.
+    /// The incarnation of this process.
+    pub(crate) fn own_incarnation(&self) -> [u8; NONCE] {
+        self.incarnation
+    }
+
+    /// The life of a member.
+    pub(crate) fn life(&self, name: &Name) -> Option<Life> {
+        self.incarnation(name).as_ref().map(credential::life)
+    }
+
+    /// Draws another incarnation of this process, in the same life.
     pub(crate) fn reincarnate(&mut self, now: Duration) {
-        self.incarnation = credential::nonce();
+        let half = NONCE / 2;
+        self.incarnation[half..].copy_from_slice(&credential::nonce()[half..]);
         let own = Key::Member(self.own.clone());
         if let Some(Object { seq, present, value, .. }) = self.objects.get(&own).cloned() {
-            self.issue(own, present, value, seq, now);
+            self.issue(own, present, value, Some(seq), now);
         }
     }
 
@@ -145,19 +177,61 @@ impl Rib {
         })
     }
 
-    /// Sets an object of this process. Nothing happens if it is so already.
-    pub(crate) fn set(&mut self, key: Key, present: bool, value: u32, now: Duration) {
-        let before = self.objects.get(&key);
+    /// Sets an object of this process. Nothing happens if it is so already. False if there is no room for it.
+    pub(crate) fn set(&mut self, key: Key, present: bool, value: u32, now: Duration) -> bool {
+        let before = self.objects.get(&key).map(|object| (object.present, object.value, object.seq));
         match before {
-            Some(object) if (object.present, object.value) == (present, value) => return,
-            None if !present => return,
+            Some((was, old, _)) if (was, old) == (present, value) => return true,
+            None if !present => return true,
+            None if !self.make_room(&key) => {
+                self.refused += 1;
+                return false;
+            }
             _ => {}
         }
-        self.issue(key, present, value, before.map_or(0, |object| object.seq), now);
+        self.issue(key, present, value, before.map(|(_, _, seq)| seq), now);
+        true
     }
 
-    fn issue(&mut self, key: Key, present: bool, value: u32, above: u32, now: Duration) {
-        let seq = self.epoch.saturating_add(now.as_secs() as u32).max(above.saturating_add(1));
+    /// Makes room for an object, if need be by removing one that is no more. False if there is none.
+    fn make_room(&mut self, key: &Key) -> bool {
+        let of_one = |objects: &BTreeMap<Key, Object>| objects.keys().filter(|o| o.origin() == key.origin()).count();
+        let names = |objects: &BTreeMap<Key, Object>| {
+            let name = |other: &&Key| matches!(other, Key::Application(_, at) if *at == self.own);
+            objects.keys().filter(name).count()
+        };
+        let limited = matches!(key, Key::Application(_, at) if *at == self.own) && names(&self.objects) >= MOST_NAMES;
+        if !limited && of_one(&self.objects) < MOST_OF_ONE && self.objects.len() < MOST {
+            return true;
+        }
+        let same = |other: &Key| self.objects.len() >= MOST || other.origin() == key.origin();
+        let gone = self.objects.iter().filter(|(other, object)| same(other) && self.is_forgettable(other, object));
+        let Some(oldest) = gone.min_by_key(|(_, object)| object.born).map(|(other, _)| other.clone()) else {
+            return false;
+        };
+        self.objects.remove(&oldest);
+        true
+    }
+
+    /// Whether an object is no more, and all neighbours know.
+    fn is_forgettable(&self, key: &Key, object: &Object) -> bool {
+        let pending = |sync: &Sync| sync.unsent.contains(key) || sync.unacknowledged.contains_key(key);
+        !object.present && !self.syncs.values().any(pending)
+    }
+
+    /// Whether another process with this name is in the DIF, and this one has to leave.
+    pub(crate) fn is_rivalled(&self) -> bool {
+        self.rival.is_some_and(|(life, duels)| duels >= DUELS && credential::life(&self.incarnation) > life)
+    }
+
+    /// Forgets the other process with this name.
+    pub(crate) fn forget_rival(&mut self) {
+        self.rival = None;
+    }
+
+    fn issue(&mut self, key: Key, present: bool, value: u32, above: Option<u32>, now: Duration) {
+        let clock = self.epoch.wrapping_add(now.as_secs() as u32);
+        let seq = above.filter(|above| !is_newer(clock, *above)).map_or(clock, |above| above.wrapping_add(1));
         let incarnation = if matches!(key, Key::Member(_)) { self.incarnation } else { Default::default() };
         self.store(key, Object { seq, present, value, incarnation, born: now }, None);
     }
@@ -194,22 +268,25 @@ impl Rib {
             ..Message::about(op::WRITE_R, message.obj_class.as_deref()?, message.obj_name.clone()?)
         };
         let before = self.objects.get(&key);
-        let newer = before.is_none_or(|before| before.seq < object.seq);
+        let newer = before.is_none_or(|before| object.supersedes(before));
         if *key.origin() == self.own {
             // From a life before this one, which may have begun in the same second, or a copy.
             if newer || before.is_some_and(|before| before.seq == object.seq && !before.same(&object)) {
                 let (present, value) = before.map_or((false, object.value), |b| (b.present, b.value));
-                self.issue(key, present, value, object.seq, now);
+                let life = credential::life(&object.incarnation);
+                if matches!(key, Key::Member(_)) && present && life != credential::life(&self.incarnation) {
+                    let duels = self.rival.filter(|(rival, _)| *rival == life).map_or(0, |(_, duels)| duels);
+                    self.rival = Some((life, duels + 1));
+                }
+                self.issue(key, present, value, Some(object.seq), now);
             }
         } else if newer {
-            let known = before.is_some();
-            let of_one = || self.objects.keys().filter(|other| other.origin() == key.origin()).count();
-            if !known && (self.objects.len() >= MOST || of_one() >= MOST_OF_ONE) {
-                self.refused += 1;
-            } else {
+            if before.is_some() || self.make_room(&key) {
                 self.store(key, object, Some(link));
+            } else {
+                self.refused += 1;
             }
-        } else if before.is_some_and(|before| before.seq > object.seq)
+        } else if before.is_some_and(|before| before.supersedes(&object))
             && let Some(sync) = self.syncs.get_mut(&link)
             && !sync.unacknowledged.contains_key(&key)
         {
@@ -237,10 +314,15 @@ impl Rib {
         let count = self.objects.len();
         self.objects.retain(|_, object| age(object) < MAX_AGE);
         self.version += u64::from(self.objects.len() != count);
+        let gone =
+            self.objects.iter().filter(|(key, object)| age(object) >= TOMBSTONE && self.is_forgettable(key, object));
+        for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.objects.remove(&key);
+        }
         let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && age(object) >= RENEWAL);
         for (key, object) in own.map(|(key, object)| (key.clone(), object.clone())).collect::<Vec<_>>() {
             if object.present {
-                self.issue(key, true, object.value, object.seq, now);
+                self.issue(key, true, object.value, Some(object.seq), now);
             }
         }
         let mut messages = Vec::new();
@@ -263,6 +345,17 @@ impl Rib {
             sync.unacknowledged.retain(|key, _| self.objects.contains_key(key));
         }
         messages
+    }
+
+    /// When [`Rib::tick`] has something to send, if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        let of = |sync: &Sync| {
+            if !sync.unsent.is_empty() && sync.unacknowledged.len() < WINDOW {
+                return Some(Duration::ZERO);
+            }
+            sync.unacknowledged.values().map(|(_, sent)| *sent + AGAIN).min()
+        };
+        self.syncs.values().filter_map(of).min()
     }
 
     /// Whether neighbours have everything.
@@ -473,5 +566,88 @@ mod tests {
         }
         assert!(rib.iter().count() <= MOST);
         assert!(rib.refused() >= MOST as u64);
+    }
+
+    #[test]
+    fn names_come_and_go_without_end() {
+        let app = |number: usize| Key::Application(name(&format!("app{number}")), name("a"));
+        let mut now = Duration::ZERO;
+        let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+        a.begin(0);
+        b.begin(0);
+        for number in 0..5 * MOST_NAMES {
+            assert!(a.set(app(number), true, 0, now), "name {number}");
+            exchange(&mut a, &mut b, &mut now, 0);
+            assert_eq!(b.hosts_of(&name(&format!("app{number}"))).count(), 1);
+            a.set(app(number), false, 0, now);
+            exchange(&mut a, &mut b, &mut now, 0);
+        }
+        assert!(b.objects.len() <= MOST_OF_ONE);
+        now += TOMBSTONE;
+        (a.tick(now), b.tick(now));
+        assert_eq!((a.objects.len(), b.objects.len()), (0, 0));
+        for number in 0..MOST_NAMES {
+            assert!(a.set(app(number), true, 0, now));
+        }
+        assert!(!a.set(app(MOST_NAMES), true, 0, now), "more at a time are refused");
+        exchange(&mut a, &mut b, &mut now, 0);
+        assert_eq!(b.iter().count(), MOST_NAMES);
+    }
+
+    #[test]
+    fn an_old_object_does_not_come_back() {
+        let mut now = Duration::ZERO;
+        let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+        let app = Key::Application(name("app"), name("a"));
+        a.set(app.clone(), true, 0, now);
+        a.begin(0);
+        b.begin(0);
+        exchange(&mut a, &mut b, &mut now, 0);
+        // It goes while they do not hear each other, and is forgotten.
+        (a.end(0), b.end(0));
+        a.set(app, false, 0, now);
+        now += TOMBSTONE;
+        a.tick(now);
+        assert_eq!((a.objects.len(), b.iter().count()), (0, 1));
+        (a.begin(0), b.begin(0));
+        exchange(&mut a, &mut b, &mut now, 0);
+        assert_eq!((a.iter().count(), b.iter().count()), (0, 0));
+    }
+
+    #[test]
+    fn no_sequence_number_is_the_last() {
+        for ahead in [1, 0x7fff_ffff, 0x8000_0000, u32::MAX - 1000] {
+            let mut now = Duration::ZERO;
+            let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+            a.set(member("a"), true, 5, now);
+            a.begin(0);
+            b.begin(0);
+            exchange(&mut a, &mut b, &mut now, 0);
+            let mut forged = a.objects[&member("a")].clone();
+            (forged.seq, forged.value) = (forged.seq.wrapping_add(ahead), 666);
+            b.receive(9, &write(&member("a"), &forged, now), now);
+            exchange(&mut a, &mut b, &mut now, 0);
+            assert_eq!((a.address(&name("a")), b.address(&name("a"))), (Some(5), Some(5)), "{ahead}");
+        }
+    }
+
+    #[test]
+    fn one_of_two_processes_with_a_name_has_to_leave() {
+        let mut now = Duration::ZERO;
+        let (mut one, mut other) = (Rib::new(name("a"), 1000), Rib::new(name("a"), 1000));
+        one.set(member("a"), true, 5, now);
+        other.set(member("a"), true, 6, now);
+        one.begin(0);
+        other.begin(0);
+        for _ in 0..10 {
+            now += AGAIN;
+            for (_, message) in one.tick(now) {
+                other.receive(0, &message, now).map(|answer| one.acknowledged(0, &answer));
+            }
+            for (_, message) in other.tick(now) {
+                one.receive(0, &message, now).map(|answer| other.acknowledged(0, &answer));
+            }
+        }
+        assert!(one.is_rivalled() != other.is_rivalled());
     }
 }

@@ -66,9 +66,9 @@ impl Ack {
     }
 }
 
-/// The number of 64 bits that is nearest to one that is known and ends in these 32 bits.
-fn extend(low: u32, near: u64) -> u64 {
-    near.wrapping_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
+/// The number of 64 bits that is nearest to one that is known and ends in these 32 bits. None if it is negative.
+fn extend(low: u32, near: u64) -> Option<u64> {
+    near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
 }
 
 #[cfg(test)]
@@ -93,9 +93,10 @@ mod tests {
 
     #[test]
     fn numbers_are_extended() {
-        assert_eq!(extend(5, 3), 5);
-        assert_eq!(extend(2, 0xffff_fffe), 0x1_0000_0002);
-        assert_eq!(extend(0xffff_ffff, 0x1_0000_0001), 0xffff_ffff);
+        assert_eq!(extend(5, 3), Some(5));
+        assert_eq!(extend(2, 0xffff_fffe), Some(0x1_0000_0002));
+        assert_eq!(extend(0xffff_ffff, 0x1_0000_0001), Some(0xffff_ffff));
+        assert_eq!(extend(0xffff_ffff, 3), None);
     }
 
     pub(super) fn qos(reliable: bool) -> Qos {

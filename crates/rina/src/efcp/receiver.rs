@@ -14,6 +14,10 @@ pub(crate) struct Receiver {
     early: BTreeMap<u64, Vec<u8>>,
     /// For the application.
     ready: VecDeque<Vec<u8>>,
+    /// SDUs that the application has taken.
+    taken: u64,
+    /// Without retransmission: which of the 64 numbers below `next` have come; the lowest bit is the last.
+    seen: u64,
     received: u32,
     marked: u32,
     /// Whether an acknowledgement is due, and the credit of the last one.
@@ -35,6 +39,8 @@ impl Receiver {
             next: 0,
             early: BTreeMap::new(),
             ready: VecDeque::new(),
+            taken: 0,
+            seen: 0,
             received: 0,
             marked: 0,
             due: false,
@@ -51,14 +57,16 @@ impl Receiver {
         self.marks += u64::from(marked);
         self.received = self.received.wrapping_add(1);
         self.marked = self.marked.wrapping_add(marked.into());
-        let number = extend(number, self.next);
+        let Some(number) = extend(number, self.next) else {
+            self.discarded += 1;
+            return;
+        };
         if !self.reliable {
-            // In the order in which they come.
-            if self.ready.len() as u64 >= self.window {
+            // In the order in which they come, each once.
+            if !self.is_first(number) || self.ready.len() as u64 >= self.window {
                 self.discarded += 1;
                 return;
             }
-            self.next = self.next.max(number + 1);
             self.ready.push_back(sdu.to_vec());
             return;
         }
@@ -74,18 +82,51 @@ impl Receiver {
         }
     }
 
+    /// Whether this number comes for the first time. Those that are too old to tell count as seen.
+    fn is_first(&mut self, number: u64) -> bool {
+        if number >= self.next {
+            let step = number + 1 - self.next;
+            self.seen = if step < 64 { self.seen << step | 1 } else { 1 };
+            self.next = number + 1;
+            return true;
+        }
+        let bit = 1u64.checked_shl(u32::try_from(self.next - 1 - number).unwrap_or(64)).unwrap_or(0);
+        let first = bit != 0 && self.seen & bit == 0;
+        self.seen |= bit;
+        first
+    }
+
     fn credit(&self) -> u64 {
         self.window.saturating_sub(self.ready.len() as u64)
     }
 
     /// The next SDU for the application.
     pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
-        self.ready.pop_front()
+        let sdu = self.ready.pop_front()?;
+        self.taken += 1;
+        Some(sdu)
     }
 
     /// Gives back an SDU that the application had no room for.
     pub(crate) fn put_back(&mut self, sdu: Vec<u8>) {
+        self.taken -= 1;
         self.ready.push_front(sdu);
+    }
+
+    /// Drops what waits for an application that is gone.
+    pub(crate) fn discard_ready(&mut self) {
+        self.discarded += self.ready.len() as u64;
+        self.ready.clear();
+    }
+
+    /// The number that is expected next: how many SDUs have come, if none is missing.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// SDUs that the application has taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken
     }
 
     /// Whether SDUs wait for the application.
@@ -168,5 +209,20 @@ mod tests {
         }
         assert_eq!(unreliable.ready.len(), 64);
         assert_eq!(unreliable.take_ack(), None);
+    }
+
+    #[test]
+    fn nothing_comes_twice_without_retransmission() {
+        let mut receiver = Receiver::new(&qos(false));
+        for number in [0, 2, 0, 1, 1, 2, 200, 199, 200, 3, u32::MAX] {
+            receiver.receive(number, &[number as u8], false);
+        }
+        let taken: Vec<u8> = std::iter::from_fn(|| receiver.pop()).flatten().collect();
+        assert_eq!(taken, [0, 2, 1, 200, 199]);
+        assert_eq!((receiver.taken(), receiver.discarded), (5, 6));
+        // Numbers before the first one.
+        let mut receiver = Receiver::new(&qos(false));
+        receiver.receive(u32::MAX, &[], false);
+        assert_eq!((receiver.next(), receiver.discarded), (0, 1));
     }
 }

@@ -17,8 +17,9 @@ const LEAST_TIMEOUT: Duration = Duration::from_millis(50);
 const LONGEST_TIMEOUT: Duration = Duration::from_millis(400);
 /// The timer doubles up to this, or to what round trips take. Small, so that a flow goes on soon after its path has changed.
 const BACKOFF: Duration = Duration::from_millis(100);
-/// Time without progress after which the connection is given up.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time without progress after which the connection is given up. A receiver that acknowledges without giving credit is waited for.
+/// No PDU is sent again later than this: R of delta-t.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Weight of a new estimate of the share of marked PDUs (RFC 8257, `g`).
 const GAIN: f64 = 1.0 / 16.0;
 
@@ -41,8 +42,12 @@ pub(crate) struct Sender {
     /// Not acknowledged, in order.
     sent: VecDeque<Sent>,
     next: u64,
-    /// The receiver's credit.
+    /// The first number beyond the receiver's credit.
     edge: u64,
+    /// One PDU beyond the credit may be sent, whose acknowledgement says how much there is.
+    probe: bool,
+    /// SDUs that the application has sent.
+    pushed: u64,
     /// The last number beyond which PDUs arrived.
     highest: u64,
     window: f64,
@@ -78,6 +83,8 @@ impl Sender {
             sent: VecDeque::new(),
             next: 0,
             edge: u64::from(qos.window.max(1)),
+            probe: false,
+            pushed: 0,
             highest: 0,
             window: INITIAL_WINDOW,
             threshold: f64::INFINITY,
@@ -105,7 +112,19 @@ impl Sender {
 
     /// An SDU to send.
     pub(crate) fn push(&mut self, sdu: Vec<u8>) {
+        self.pushed += 1;
         self.queue.push_back(sdu);
+    }
+
+    /// An SDU that goes before those that wait.
+    pub(crate) fn push_first(&mut self, sdu: Vec<u8>) {
+        self.pushed += 1;
+        self.queue.push_front(sdu);
+    }
+
+    /// SDUs that the application has sent.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.pushed
     }
 
     /// Whether everything has been sent and acknowledged.
@@ -126,8 +145,24 @@ impl Sender {
     /// When [`Sender::poll`] has something to do, if nothing happens before.
     pub(crate) fn due(&self) -> Option<Duration> {
         let timer = self.waiting_since.map(|since| since + self.timeout);
-        let paced = self.pacer.as_ref().filter(|_| !self.queue.is_empty()).map(|pacer| pacer.due);
+        let sends = || !self.queue.is_empty() && (!self.reliable || self.may_send(self.under_way()));
+        let paced = self.pacer.as_ref().filter(|_| sends()).map(|pacer| pacer.due);
         [timer, paced].into_iter().flatten().min()
+    }
+
+    /// PDUs that may be on their way.
+    fn under_way(&self) -> usize {
+        self.sent.iter().filter(|sent| !sent.arrived && !sent.lost).count()
+    }
+
+    /// Whether credit and window let another PDU leave.
+    fn may_send(&self, under_way: usize) -> bool {
+        self.next < self.edge + u64::from(self.probe) && (under_way as f64) < self.window.min(self.most)
+    }
+
+    /// Whether the receiver takes nothing at present: the first PDU that it has not acknowledged is beyond its credit.
+    fn is_shut(&self) -> bool {
+        self.sent.front().map_or(self.next, |sent| sent.number) >= self.edge
     }
 
     /// Sends what may be sent, by number and SDU.
@@ -152,7 +187,7 @@ impl Sender {
         }
         self.find_lost(now);
         let window = self.window.min(self.most);
-        let mut under_way = self.sent.iter().filter(|sent| !sent.arrived && !sent.lost).count();
+        let mut under_way = self.under_way();
         for (i, sent) in self.sent.iter_mut().enumerate().filter(|(_, sent)| sent.lost) {
             // The first one goes at once: nothing is acknowledged before it arrives.
             if i > 0 && under_way as f64 >= window {
@@ -163,13 +198,14 @@ impl Sender {
             under_way += 1;
             send(sent.number as u32, &sent.sdu);
         }
-        while self.next < self.edge && (under_way as f64) < window {
+        while self.may_send(under_way) {
             let Some(sdu) = self.queue.pop_front_if(|sdu| pace(&mut self.pacer, sdu.len(), now)) else { break };
             send(self.next as u32, &sdu);
             self.sent.push_back(Sent { number: self.next, sdu, at: now, again: false, arrived: false, lost: false });
             self.next += 1;
             self.pdus += 1;
             under_way += 1;
+            self.probe = false;
         }
     }
 
@@ -203,8 +239,14 @@ impl Sender {
         }
         self.timeout = (self.timeout * 2).min(self.estimate().unwrap_or(FIRST_TIMEOUT).max(BACKOFF));
         if self.sent.is_empty() {
-            // No credit: the answer to one more says how much there is.
-            self.edge = self.edge.max(self.next + 1);
+            self.probe = true;
+            return;
+        }
+        if self.is_shut() {
+            // Not the path's fault: the receiver has no room.
+            for sent in &mut self.sent {
+                sent.lost = !sent.arrived;
+            }
             return;
         }
         self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
@@ -218,11 +260,8 @@ impl Sender {
     /// Takes an acknowledgement.
     pub(crate) fn acknowledge(&mut self, ack: &Ack, now: Duration) {
         let first = self.sent.front().map_or(self.next, |sent| sent.number);
-        let next = extend(ack.next, first);
-        if next > self.next || next < first {
-            return;
-        }
-        self.edge = self.edge.max(extend(ack.edge, next));
+        let Some(next) = extend(ack.next, first).filter(|next| (first..=self.next).contains(next)) else { return };
+        self.edge = self.edge.max(extend(ack.edge, next).unwrap_or_default());
         let mut newly = 0;
         let mut sample = None;
         while let Some(sent) = self.sent.pop_front_if(|sent| sent.number < next) {
@@ -230,7 +269,8 @@ impl Sender {
             sample = (!sent.again && !sent.arrived).then(|| now.saturating_sub(sent.at)).or(sample);
         }
         self.highest = self.highest.max(next);
-        let mut ranges = ack.ranges.iter().map(|(begin, end)| (extend(*begin, next), extend(*end, next)));
+        let mut ranges =
+            ack.ranges.iter().filter_map(|(begin, end)| Some((extend(*begin, next)?, extend(*end, next)?)));
         let mut range = ranges.next();
         for sent in &mut self.sent {
             while range.is_some_and(|(_, end)| end <= sent.number) {
@@ -251,6 +291,8 @@ impl Sender {
             self.timeout = self.estimate().unwrap_or(self.timeout);
         } else if self.is_empty() {
             self.waiting_since = None;
+        } else if self.is_shut() {
+            self.progress = now;
         }
         self.adapt(ack, next, f64::from(newly));
     }
@@ -361,6 +403,21 @@ mod tests {
         assert_eq!(sent, [0]);
         sender.poll(Duration::from_secs(1), &mut |number, _| sent.push(number));
         assert_eq!(sent, [0, 1]);
+        // For as long as it acknowledges, and not longer.
+        for second in 2..200 {
+            sender.acknowledge(&ack, Duration::from_secs(second));
+            sender.poll(Duration::from_secs(second), &mut |number, _| sent.push(number));
+            assert!(!sender.broken());
+        }
+        assert!(sent.len() > 190 && sent[2..].iter().all(|number| *number == 1), "one PDU is the probe");
+        let ack = Ack { next: 2, edge: 3, ..ack };
+        sender.acknowledge(&ack, Duration::from_secs(200));
+        sender.poll(Duration::from_secs(200), &mut |number, _| sent.push(number));
+        assert_eq!(sent.last(), Some(&2), "credit is used at once");
+        for second in 200..240 {
+            sender.poll(Duration::from_secs(second), &mut |_, _| {});
+        }
+        assert!(sender.broken());
     }
 
     #[test]

@@ -69,6 +69,11 @@ pub(super) fn run(args: &EchoArgs) -> Result<(), Failure> {
                 ended = true;
                 break;
             }
+            Received::Failed(why) => {
+                tracing::error!("the flow has ended: {why}");
+                ended = true;
+                break;
+            }
             _ => {}
         }
     }

@@ -60,6 +60,7 @@ fn report(flow: &Flow) -> Result<Value, Failure> {
         match flow.receive(&mut buffer, Some(AGAIN))? {
             Received::Sdu(length) => return Ok(serde_json::from_slice(&buffer[..length])?),
             Received::End => break,
+            Received::Failed(why) => return Err(Failure::message(format!("the flow has ended: {why}"))),
             Received::Nothing => {}
         }
     }

@@ -1,0 +1,107 @@
+//! CDAP messages about flows.
+
+use super::{Flow, FlowId};
+use crate::cdap::{ApName, ConnId, FlowRequest, Message, object};
+use crate::name::Name;
+
+/// Results of messages about flows.
+pub(super) mod result {
+    pub(crate) const DONE: i32 = 0;
+    pub(crate) const REFUSED: i32 = -1;
+    /// Too many flows or requests.
+    pub(crate) const FULL: i32 = -2;
+    pub(crate) const NO_APPLICATION: i32 = -3;
+    /// There is no such flow.
+    pub(crate) const UNKNOWN: i32 = -4;
+    /// In M_DELETE: SDUs may be missing.
+    pub(crate) const GAVE_UP: i32 = -5;
+}
+
+/// SDUs that an end's application has sent, and those of the other end that it has or will read.
+pub(super) type Counts = (u64, u64);
+
+/// What a message about a flow says.
+#[derive(Debug)]
+pub(super) struct Notice {
+    /// Endpoints at the receiver of the message and at its sender; 0: not known.
+    pub here: FlowId,
+    pub there: FlowId,
+    /// The applications at the message's sender and receiver.
+    pub from: Option<Name>,
+    pub to: Option<Name>,
+    pub qos_id: u16,
+    pub result: i32,
+    pub sent: u64,
+    pub delivered: u64,
+    request: FlowRequest,
+    invoke_id: Option<i32>,
+}
+
+impl Notice {
+    pub(super) fn read(message: &Message) -> Option<Notice> {
+        let request: FlowRequest = message.value().ok()?;
+        let connection = request.connections.first()?;
+        let number = |number: Option<u32>| u16::try_from(number.unwrap_or_default()).ok();
+        Some(Notice {
+            here: number(connection.dst_cep)?,
+            there: number(connection.src_cep)?,
+            from: request.src_app.ap_name.parse().ok(),
+            to: request.dst_app.ap_name.parse().ok(),
+            qos_id: number(connection.qosid)?,
+            result: message.result.unwrap_or_default(),
+            sent: request.sent.unwrap_or_default(),
+            delivered: request.delivered.unwrap_or_default(),
+            invoke_id: message.invoke_id,
+            request,
+        })
+    }
+
+    /// An answer about a flow that is not there.
+    pub(super) fn answer(&self, own: &Name, op_code: i32, result: i32, counts: Option<Counts>) -> Message {
+        let value = FlowRequest {
+            src_app: self.request.dst_app.clone(),
+            dst_app: self.request.src_app.clone(),
+            src_port: self.here.into(),
+            dst_port: None,
+            src_ipcp: own.to_string(),
+            dst_ipcp: self.request.src_ipcp.clone(),
+            connections: vec![ConnId {
+                qosid: Some(self.qos_id.into()),
+                src_cep: Some(self.here.into()),
+                dst_cep: Some(self.there.into()),
+            }],
+            sent: counts.map(|(sent, _)| sent),
+            delivered: counts.map(|(_, delivered)| delivered),
+        };
+        Message { invoke_id: self.invoke_id, ..message(own, self.here, op_code, result, &value) }
+    }
+}
+
+fn message(own: &Name, id: FlowId, op_code: i32, result: i32, value: &FlowRequest) -> Message {
+    Message {
+        invoke_id: Some(id.into()),
+        result: (result != result::DONE).then_some(result),
+        ..Message::about(op_code, object::FLOW, format!("{}/{own}/{id}", object::FLOW_NAME)).with_value(value)
+    }
+}
+
+/// A message about a flow.
+pub(super) fn about(own: &Name, id: FlowId, flow: &Flow, op_code: i32, result: i32) -> Message {
+    let ap = |name: &Name| ApName { ap_name: name.to_string() };
+    let value = FlowRequest {
+        src_app: ap(&flow.local),
+        dst_app: ap(&flow.remote),
+        src_port: id.into(),
+        dst_port: None,
+        src_ipcp: own.to_string(),
+        dst_ipcp: flow.peer.to_string(),
+        connections: vec![ConnId {
+            qosid: Some(flow.qos.id.into()),
+            src_cep: Some(id.into()),
+            dst_cep: Some(flow.remote_cep.into()),
+        }],
+        sent: Some(flow.sender.pushed()),
+        delivered: Some(flow.delivered()),
+    };
+    message(own, id, op_code, result, &value)
+}

@@ -1,0 +1,771 @@
+//! The flow allocator: flows between applications, by requests to the IPC process that the directory names.
+//!
+//! ```text
+//! requester                                            responder
+//!   M_CREATE, again until it is answered              →  the application accepts or refuses
+//!                                                     ←  M_CREATE_R
+//!   SDUs and acknowledgements, both ways              ↔
+//!   M_READ when nothing has been heard for a while    →
+//!                                                     ←  M_READ_R: the flow is there, or not
+//! either end, when all that its application has sent is acknowledged:
+//!   M_DELETE (SDUs sent, delivered), until answered   →  delivers what it has
+//!                                                     ←  M_DELETE_R (SDUs sent, delivered)
+//! ```
+//!
+//! - A flow ends without an error ([`End::Closed`]) if the counts say that nothing is missing; otherwise the application is told why.
+//! - A flow ends when its peer is silent or unreachable for some time, and at once when the peer has another life
+//!   ([`credential::Life`]): it has restarted and knows nothing of the flow. An end that gives up says so in M_DELETE, with a
+//!   result that is not 0; whoever misses it learns it by M_READ.
+//! - Connection endpoints rest for [`DELTA_T`] when their flow has ended ([`past`]), and with them sequence numbers.
+//! - Flows, and requests that no application has answered, are limited in number. What exceeds a limit is refused.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::time::Duration;
+
+use crate::cdap::{Message, op};
+use crate::credential::Life;
+use crate::efcp::receiver::Receiver;
+use crate::efcp::sender::{PATIENCE, Sender};
+use crate::efcp::{Ack, Qos};
+use crate::name::Name;
+use crate::pdu::{CONGESTION, Header, kind};
+
+mod messages;
+#[cfg(test)]
+mod model;
+mod past;
+
+use messages::{Notice, about, result};
+use past::Past;
+
+/// Flows at an IPC process.
+const MOST: usize = 1024;
+/// Requests of others that no application has answered.
+const MOST_UNANSWERED: usize = 64;
+/// From one CEP id to the next: odd, so that all come.
+const STRIDE: u16 = 40_503;
+/// Time between two requests or releases, and their number.
+const AGAIN: Duration = Duration::from_millis(300);
+const TRIES: u32 = 20;
+const RELEASES: u32 = 50;
+/// How long an application may take to answer a request.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Time without a sign of the other end after which it is asked for one, time between two such questions, and time after which it
+/// counts as gone.
+const IDLE: Duration = Duration::from_secs(3);
+const IDLE_AGAIN: Duration = Duration::from_secs(1);
+const SILENT: Duration = Duration::from_secs(20);
+/// How long the other end may be unreachable.
+const UNREACHABLE: Duration = Duration::from_secs(15);
+/// How long SDUs without retransmission may come behind M_DELETE, which goes first in queues.
+const STRAGGLERS: Duration = Duration::from_millis(200);
+/// Maximum PDU lifetime (MPL): how long a PDU can be under way.
+const LIFETIME: Duration = Duration::from_secs(3);
+/// Delta-t (R. Watson, *Timer-based mechanisms in reliable transport protocol connection management*, 1981): MPL + R + A. The
+/// receiver acknowledges at once (A is 0).
+const DELTA_T: Duration = LIFETIME.saturating_add(PATIENCE);
+
+/// A flow, by its connection endpoint at this IPC process.
+pub type FlowId = u16;
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By one of the applications. Nothing is missing.
+    Closed,
+    /// The application there refused the request, or did not answer.
+    Refused,
+    /// The IPC process there has too many flows, or requests.
+    Full,
+    /// No such application is there.
+    NoApplication,
+    /// The IPC process there did not answer the request.
+    NoAnswer,
+    /// The IPC process there has restarted.
+    Restarted,
+    /// Nothing was heard from the other end for 20 s.
+    Silent,
+    /// There was no path to the other end for 15 s.
+    Unreachable,
+    /// Nothing was acknowledged for 30 s.
+    Unacknowledged,
+    /// The other end does not know the flow.
+    Unknown,
+    /// The other end has given up.
+    GaveUp,
+    /// The other end did not confirm the end.
+    Unconfirmed,
+    /// SDUs of the other end are missing.
+    Missing,
+    /// So many SDUs were not delivered to the other application.
+    Undelivered(u64),
+    /// The application has sent SDUs when the flow had ended.
+    Unsent,
+}
+
+impl End {
+    /// Whether every SDU of a reliable flow was delivered.
+    pub fn is_clean(self) -> bool {
+        self == End::Closed
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            End::Closed => "closed",
+            End::Refused => "refused",
+            End::Full => "the other IPC process has too many flows",
+            End::NoApplication => "no such application is there",
+            End::NoAnswer => "no answer",
+            End::Restarted => "the other end has restarted",
+            End::Silent => "the other end does not answer any more",
+            End::Unreachable => "the other end is unreachable",
+            End::Unacknowledged => "the other end does not acknowledge any more",
+            End::Unknown => "the other end does not know the flow any more",
+            End::GaveUp => "the other end has given up",
+            End::Unconfirmed => "the other end did not confirm that all has arrived",
+            End::Missing => "SDUs of the other end are missing",
+            End::Unsent => "the other end closed the flow: SDUs were not sent",
+            End::Undelivered(1) => return f.write_str("an SDU was not delivered"),
+            End::Undelivered(count) => return write!(f, "{count} SDUs were not delivered"),
+        })
+    }
+}
+
+/// What an application is told about a flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FlowEvent {
+    /// The flow that was requested is there.
+    Allocated,
+    /// An application asks for a flow; [`crate::ipcp::Ipcp::answer`] accepts or refuses it.
+    Requested {
+        /// The application that was asked for.
+        to: Name,
+        /// The one that asks.
+        from: Name,
+    },
+    /// The flow is not there, or not any more.
+    Ended(End),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// M_CREATE was sent so many times.
+    Requesting(u32),
+    /// The application has not answered.
+    Unanswered,
+    Open,
+    /// The application has ended it; what it sent is under way.
+    Closing,
+    /// All that the application sent is acknowledged. M_DELETE was sent so many times.
+    Releasing(u32),
+    /// It is over; what has come waits for the application. Until this time more may come.
+    Draining(End, Option<Duration>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    state: State,
+    /// Of the last request or release, or of the state's beginning.
+    since: Duration,
+    pub local: Name,
+    pub remote: Name,
+    pub peer: Name,
+    /// The peer's life that the flow is with.
+    life: Life,
+    /// 0: not known yet.
+    remote_cep: FlowId,
+    pub qos: Qos,
+    pub sender: Sender,
+    pub receiver: Receiver,
+    /// No application reads any more.
+    abandoned: bool,
+    /// Since when the peer is unreachable.
+    lost: Option<Duration>,
+    /// When a sign of the peer came last, and when it is asked for one.
+    heard: Duration,
+    question: Duration,
+    /// SDUs that the peer says it has sent.
+    announced: u64,
+}
+
+impl Flow {
+    fn new(state: State, names: [Name; 3], life: Life, remote_cep: FlowId, qos: &Qos, now: Duration) -> Flow {
+        let [local, remote, peer] = names;
+        Flow {
+            state,
+            since: now,
+            local,
+            remote,
+            peer,
+            life,
+            remote_cep,
+            qos: qos.clone(),
+            sender: Sender::new(qos),
+            receiver: Receiver::new(qos),
+            abandoned: false,
+            lost: None,
+            heard: now,
+            question: now + IDLE,
+            announced: 0,
+        }
+    }
+
+    /// Whether data can be sent.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// Whether an application has to answer.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        self.state == State::Unanswered
+    }
+
+    /// Its endpoint at the peer.
+    pub(crate) fn remote_cep(&self) -> u16 {
+        self.remote_cep
+    }
+
+    /// Its state, for people.
+    pub(crate) fn state(&self) -> &'static str {
+        match self.state {
+            State::Requesting(_) => "requesting",
+            State::Unanswered => "unanswered",
+            State::Open => "open",
+            State::Closing | State::Releasing(_) => "closing",
+            State::Draining(..) => "draining",
+        }
+    }
+
+    /// Whether its PDUs are sent.
+    fn transfers(&self) -> bool {
+        matches!(self.state, State::Open | State::Closing)
+    }
+
+    /// SDUs that the application has, or will read.
+    fn delivered(&self) -> u64 {
+        if self.abandoned { self.receiver.taken() } else { self.receiver.next() }
+    }
+
+    fn hear(&mut self, now: Duration) {
+        (self.heard, self.question) = (now, now + IDLE);
+    }
+
+    fn is_with(&self, peer: &Name, life: &Life, remote_cep: FlowId) -> bool {
+        self.peer == *peer && self.life == *life && self.remote_cep == remote_cep
+    }
+
+    /// Whether all has been read, and nothing more comes.
+    fn is_drained(&self, now: Duration) -> bool {
+        let State::Draining(_, until) = self.state else { return false };
+        let complete = until.is_none_or(|until| now >= until) || self.receiver.next() >= self.announced;
+        complete && !self.receiver.has_ready()
+    }
+
+    fn due(&self) -> Option<Duration> {
+        match self.state {
+            State::Requesting(_) | State::Releasing(_) => Some(self.since + AGAIN),
+            State::Unanswered => Some(self.since + ANSWER),
+            State::Open | State::Closing => {
+                let lost = self.lost.map(|since| since + UNREACHABLE);
+                let timers = [Some(self.question), lost, self.sender.due()];
+                timers.into_iter().flatten().min()
+            }
+            State::Draining(_, until) => until.filter(|_| !self.receiver.has_ready()),
+        }
+    }
+}
+
+/// What is to be sent to another member.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Outgoing {
+    Management(Name, Message),
+    /// A PDU; its header lacks the addresses.
+    Data(Name, Header, Vec<u8>, u8),
+}
+
+/// What is known of another member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    pub reachable: bool,
+    pub life: Option<Life>,
+}
+
+/// The flows of an IPC process.
+#[derive(Debug)]
+pub(crate) struct Flows {
+    own: Name,
+    flows: BTreeMap<FlowId, Flow>,
+    past: Past,
+    last: FlowId,
+    out: Vec<Outgoing>,
+    events: VecDeque<(FlowId, FlowEvent)>,
+    /// Requests refused: for want of room, or because no such application is here.
+    pub refused: u64,
+    /// Flows that there were.
+    pub allocated: u64,
+    /// Of these, those that ended with an error.
+    pub failed: u64,
+}
+
+impl Flows {
+    /// None yet. The first CEP id is that behind `last`.
+    pub(crate) fn new(own: Name, last: FlowId) -> Flows {
+        Flows {
+            own,
+            flows: BTreeMap::new(),
+            past: Past::default(),
+            last,
+            out: Vec::new(),
+            events: VecDeque::new(),
+            refused: 0,
+            allocated: 0,
+            failed: 0,
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (FlowId, &Flow)> {
+        self.flows.iter().map(|(id, flow)| (*id, flow))
+    }
+
+    pub(crate) fn get(&self, id: FlowId) -> Option<&Flow> {
+        self.flows.get(&id)
+    }
+
+    /// Takes what is to be sent.
+    pub(crate) fn take_outgoing(&mut self) -> Vec<Outgoing> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// The next event.
+    pub(crate) fn next_event(&mut self) -> Option<(FlowId, FlowEvent)> {
+        self.events.pop_front()
+    }
+
+    fn add(&mut self, flow: Flow, now: Duration) -> Option<FlowId> {
+        self.past.forget(now);
+        if self.flows.len() >= MOST || self.past.is_full() {
+            return None;
+        }
+        loop {
+            // Scattered, so that routers spread flows over equal paths.
+            self.last = self.last.wrapping_add(STRIDE);
+            if self.last != 0 && !self.flows.contains_key(&self.last) && !self.past.contains(self.last) {
+                break;
+            }
+        }
+        self.flows.insert(self.last, flow);
+        Some(self.last)
+    }
+
+    /// Asks a member for a flow to an application there. `names`: the application here, the one there, and the member. None: too many
+    /// flows.
+    pub(crate) fn request(&mut self, names: [Name; 3], life: Life, qos: &Qos, now: Duration) -> Option<FlowId> {
+        let id = self.add(Flow::new(State::Requesting(1), names, life, 0, qos, now), now)?;
+        self.tell(id, op::CREATE, result::DONE);
+        Some(id)
+    }
+
+    /// Answers a request.
+    pub(crate) fn answer(&mut self, id: FlowId, accept: bool, now: Duration) {
+        let Some(flow) = self.flows.get_mut(&id).filter(|flow| flow.is_unanswered()) else { return };
+        if accept {
+            (flow.state, flow.since) = (State::Open, now);
+            flow.hear(now);
+            self.allocated += 1;
+            self.tell(id, op::CREATE_R, result::DONE);
+        } else {
+            self.tell(id, op::CREATE_R, result::REFUSED);
+            self.finish(id, None, now);
+        }
+    }
+
+    /// The application ends a flow: what it sent is delivered first. `gone`: it reads nothing more, and is told nothing.
+    pub(crate) fn end(&mut self, id: FlowId, gone: bool, now: Duration) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        flow.abandoned |= gone;
+        if flow.abandoned {
+            flow.receiver.discard_ready();
+        }
+        match flow.state {
+            State::Unanswered => self.answer(id, false, now),
+            State::Requesting(_) => {
+                self.tell(id, op::DELETE, result::GAVE_UP);
+                self.finish(id, (!gone).then_some(End::Closed), now);
+            }
+            State::Open => {
+                flow.state = State::Closing;
+                self.release_if_empty(id, now);
+            }
+            State::Draining(..) if gone => self.finish(id, None, now),
+            State::Closing | State::Releasing(_) | State::Draining(..) => {}
+        }
+    }
+
+    /// An SDU of the application. With `first` it goes before those that wait, which is for flows without retransmission.
+    pub(crate) fn write(&mut self, id: FlowId, sdu: &[u8], first: bool) {
+        if let Some(flow) = self.flows.get_mut(&id).filter(|flow| flow.is_open()) {
+            match first && !flow.qos.reliable {
+                true => flow.sender.push_first(sdu.to_vec()),
+                false => flow.sender.push(sdu.to_vec()),
+            }
+        }
+    }
+
+    /// The next SDU for the application.
+    pub(crate) fn read(&mut self, id: FlowId) -> Option<Vec<u8>> {
+        let flow = self.flows.get_mut(&id)?;
+        match flow.state {
+            State::Open | State::Closing | State::Draining(..) => flow.receiver.pop(),
+            // The other end has been told what was delivered.
+            State::Requesting(_) | State::Unanswered | State::Releasing(_) => None,
+        }
+    }
+
+    /// Gives back the SDU that [`Flows::read`] returned last.
+    pub(crate) fn put_back(&mut self, id: FlowId, sdu: Vec<u8>) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.receiver.put_back(sdu);
+        }
+    }
+
+    /// Takes a message about a flow from another member. `listens` says whether an application is registered here.
+    pub(crate) fn receive(
+        &mut self,
+        (peer, life): (&Name, &Life),
+        message: &Message,
+        qos: impl Fn(u16) -> Option<Qos>,
+        listens: impl Fn(&Name) -> bool,
+        now: Duration,
+    ) -> Option<()> {
+        let notice = Notice::read(message)?;
+        let named = self.flows.get(&notice.here).filter(|flow| {
+            let same = flow.remote_cep == notice.there || flow.remote_cep == 0 || notice.there == 0;
+            flow.peer == *peer && flow.life == *life && same
+        });
+        let found = match named {
+            Some(_) => Some(notice.here),
+            // The peer does not know the endpoint here.
+            None if notice.here == 0 && notice.there != 0 => {
+                self.flows.iter().find(|(_, flow)| flow.is_with(peer, life, notice.there)).map(|(id, _)| *id)
+            }
+            None => None,
+        };
+        if let Some(flow) = found.and_then(|id| self.flows.get_mut(&id)) {
+            flow.hear(now);
+        }
+        match message.op_code {
+            op::CREATE => self.asked((peer, life), found, notice, qos, listens, now),
+            op::CREATE_R => self.answered(peer, found, &notice, now),
+            op::READ => {
+                let there = found.and_then(|id| self.flows.get(&id)).is_some_and(|flow| match flow.state {
+                    State::Requesting(_) | State::Open | State::Closing | State::Releasing(_) => true,
+                    State::Unanswered | State::Draining(..) => false,
+                });
+                let result = if there { result::DONE } else { result::UNKNOWN };
+                self.out.push(Outgoing::Management(peer.clone(), notice.answer(&self.own, op::READ_R, result, None)));
+            }
+            op::READ_R => {
+                let lost = found.filter(|id| notice.result != result::DONE && self.flows[id].transfers());
+                if let Some(id) = lost {
+                    self.drain(id, End::Unknown, None, now);
+                }
+            }
+            op::DELETE => self.deleted(peer, life, found, &notice, now),
+            op::DELETE_R => {
+                if let Some(id) = found.filter(|id| matches!(self.flows[id].state, State::Releasing(_))) {
+                    let end = if notice.result == result::DONE { self.outcome(id, &notice) } else { End::Unknown };
+                    self.finish(id, Some(end), now);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// M_CREATE.
+    fn asked(
+        &mut self,
+        (peer, life): (&Name, &Life),
+        found: Option<FlowId>,
+        notice: Notice,
+        qos: impl Fn(u16) -> Option<Qos>,
+        listens: impl Fn(&Name) -> bool,
+        now: Duration,
+    ) {
+        if let Some(id) = found {
+            if self.flows[&id].is_open() {
+                self.tell(id, op::CREATE_R, result::DONE);
+            }
+            return;
+        }
+        let refuse = |flows: &mut Flows, why| {
+            flows.refused += 1;
+            let message = notice.answer(&flows.own, op::CREATE_R, why, None);
+            flows.out.push(Outgoing::Management(peer.clone(), message));
+        };
+        let (Some(from), Some(to)) = (&notice.from, &notice.to) else { return };
+        if notice.there == 0 {
+            return;
+        }
+        if self.past.find(peer, life, notice.there).is_some() {
+            return refuse(self, result::REFUSED);
+        }
+        if !listens(to) {
+            return refuse(self, result::NO_APPLICATION);
+        }
+        let Some(cube) = qos(notice.qos_id) else { return refuse(self, result::REFUSED) };
+        let unanswered = self.flows.values().filter(|flow| flow.is_unanswered()).count();
+        let names = [to.clone(), from.clone(), peer.clone()];
+        let flow = Flow::new(State::Unanswered, names, *life, notice.there, &cube, now);
+        match (unanswered < MOST_UNANSWERED).then(|| self.add(flow, now)).flatten() {
+            Some(id) => {
+                self.events.push_back((id, FlowEvent::Requested { to: to.clone(), from: from.clone() }));
+            }
+            None => refuse(self, result::FULL),
+        }
+    }
+
+    /// M_CREATE_R.
+    fn answered(&mut self, peer: &Name, found: Option<FlowId>, notice: &Notice, now: Duration) {
+        let requesting = found.filter(|id| matches!(self.flows[id].state, State::Requesting(_)));
+        match (requesting, notice.result) {
+            (Some(id), result::DONE) if notice.there != 0 => {
+                let Some(flow) = self.flows.get_mut(&id) else { return };
+                flow.remote_cep = notice.there;
+                (flow.state, flow.since) = (State::Open, now);
+                self.allocated += 1;
+                self.events.push_back((id, FlowEvent::Allocated));
+            }
+            (Some(id), why) => {
+                let end = match why {
+                    result::FULL => End::Full,
+                    result::NO_APPLICATION => End::NoApplication,
+                    _ => End::Refused,
+                };
+                self.finish(id, Some(end), now);
+            }
+            // Nobody waits for it any more.
+            (None, result::DONE) if found.is_none() => {
+                let message = notice.answer(&self.own, op::DELETE, result::GAVE_UP, None);
+                self.out.push(Outgoing::Management(peer.clone(), message));
+            }
+            (None, _) => {}
+        }
+    }
+
+    /// M_DELETE.
+    fn deleted(&mut self, peer: &Name, life: &Life, found: Option<FlowId>, notice: &Notice, now: Duration) {
+        let Some(id) = found else {
+            let same = |before: &&past::Before| notice.here == 0 || before.id == notice.here;
+            let before = self.past.find(peer, life, notice.there).filter(same);
+            let (why, counts) = match before {
+                Some(before) => (result::DONE, Some(before.counts)),
+                None => (result::UNKNOWN, None),
+            };
+            let message = notice.answer(&self.own, op::DELETE_R, why, counts);
+            return self.out.push(Outgoing::Management(peer.clone(), message));
+        };
+        self.tell(id, op::DELETE_R, result::DONE);
+        match self.flows[&id].state {
+            State::Unanswered => self.finish(id, None, now),
+            State::Requesting(_) => self.finish(id, Some(End::Refused), now),
+            State::Open | State::Closing => {
+                let flow = &self.flows[&id];
+                let (reliable, come) = (flow.qos.reliable, flow.receiver.next());
+                let end = match self.outcome(id, notice) {
+                    _ if notice.result != result::DONE => End::GaveUp,
+                    _ if reliable && come != notice.sent => End::Missing,
+                    end => end,
+                };
+                let until = (!reliable && come < notice.sent).then(|| now + STRAGGLERS);
+                self.flows.entry(id).and_modify(|flow| flow.announced = notice.sent);
+                self.drain(id, end, until, now);
+            }
+            State::Releasing(_) => {
+                let end = if notice.result == result::DONE { self.outcome(id, notice) } else { End::GaveUp };
+                self.finish(id, Some(end), now);
+            }
+            State::Draining(..) => {}
+        }
+    }
+
+    /// Whether what the application sent was delivered, as the other end says.
+    fn outcome(&self, id: FlowId, notice: &Notice) -> End {
+        let flow = &self.flows[&id];
+        match flow.sender.pushed().saturating_sub(notice.delivered) {
+            missing if missing > 0 && flow.qos.reliable => End::Undelivered(missing),
+            _ => End::Closed,
+        }
+    }
+
+    /// Takes a data or control PDU. False if it is of no flow.
+    pub(crate) fn receive_pdu(&mut self, header: &Header, payload: &[u8], now: Duration) -> bool {
+        let Some(flow) = self.flows.get_mut(&header.dst_cep) else { return false };
+        if flow.remote_cep != header.src_cep {
+            return false;
+        }
+        let takes = match flow.state {
+            State::Open | State::Closing => true,
+            State::Draining(_, until) => until.is_some() && header.kind == kind::DATA,
+            State::Requesting(_) | State::Unanswered | State::Releasing(_) => false,
+        };
+        if !takes {
+            return false;
+        }
+        match header.kind {
+            kind::DATA => {
+                flow.receiver.receive(header.sequence, payload, header.flags & CONGESTION != 0);
+                if flow.abandoned {
+                    flow.receiver.discard_ready();
+                }
+            }
+            kind::ACK_FLOW | kind::SACK_FLOW => {
+                let Some(ack) = Ack::parse(payload) else { return false };
+                flow.sender.acknowledge(&ack, now);
+            }
+            _ => return false,
+        }
+        flow.hear(now);
+        true
+    }
+
+    /// Sends what can be sent of a flow, and ends it if that was all.
+    pub(crate) fn poll(&mut self, id: FlowId, now: Duration) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        if flow.is_drained(now) {
+            let State::Draining(end, _) = flow.state else { return };
+            return self.finish(id, Some(end), now);
+        }
+        if !flow.transfers() {
+            return;
+        }
+        let header = |kind, sequence| Header {
+            qos_id: flow.qos.id,
+            dst_cep: flow.remote_cep,
+            src_cep: id,
+            kind,
+            sequence,
+            ..Header::default()
+        };
+        let (peer, priority, out) = (&flow.peer, flow.qos.priority, &mut self.out);
+        if let Some(ack) = flow.receiver.take_ack() {
+            let kind = if ack.ranges.is_empty() { kind::ACK_FLOW } else { kind::SACK_FLOW };
+            out.push(Outgoing::Data(peer.clone(), header(kind, ack.next), ack.write(), priority));
+        }
+        flow.sender.poll(now, &mut |number, sdu| {
+            out.push(Outgoing::Data(peer.clone(), header(kind::DATA, number), sdu.to_vec(), priority));
+        });
+        self.release_if_empty(id, now);
+    }
+
+    fn release_if_empty(&mut self, id: FlowId, now: Duration) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        if flow.state == State::Closing && flow.sender.is_empty() {
+            (flow.state, flow.since) = (State::Releasing(1), now);
+            // What the application has not read by now it does not get: the other end is told.
+            flow.abandoned = true;
+            flow.receiver.discard_ready();
+            self.tell(id, op::DELETE, result::DONE);
+        }
+    }
+
+    /// When flows have something to do, if nothing happens before.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.flows.values().filter_map(Flow::due).min()
+    }
+
+    /// Flows whose [`Flows::poll`] has something to do.
+    pub(crate) fn to_poll(&self, now: Duration) -> impl Iterator<Item = FlowId> {
+        let due = move |flow: &Flow| flow.sender.due().is_some_and(|due| due <= now) || flow.is_drained(now);
+        self.flows.iter().filter(move |(_, flow)| due(flow)).map(|(id, _)| *id)
+    }
+
+    /// Does what is due; `member` says what is known of a member.
+    pub(crate) fn tick(&mut self, now: Duration, member: impl Fn(&Name) -> Peer) {
+        self.past.forget(now);
+        for id in self.flows.keys().copied().collect::<Vec<_>>() {
+            let Some(flow) = self.flows.get_mut(&id) else { continue };
+            let peer = member(&flow.peer);
+            flow.lost = if peer.reachable { None } else { flow.lost.or(Some(now)) };
+            let passed = now.saturating_sub(flow.since);
+            if peer.life.is_some_and(|life| life != flow.life) {
+                match flow.state {
+                    State::Draining(..) => {}
+                    State::Unanswered => self.finish(id, None, now),
+                    State::Requesting(_) | State::Releasing(_) => self.finish(id, Some(End::Restarted), now),
+                    State::Open | State::Closing => self.drain(id, End::Restarted, None, now),
+                }
+                continue;
+            }
+            match flow.state {
+                State::Requesting(tries) if passed >= AGAIN => {
+                    if tries == TRIES {
+                        self.tell(id, op::DELETE, result::GAVE_UP);
+                        self.finish(id, Some(End::NoAnswer), now);
+                    } else {
+                        (flow.state, flow.since) = (State::Requesting(tries + 1), now);
+                        self.tell(id, op::CREATE, result::DONE);
+                    }
+                }
+                State::Unanswered if passed >= ANSWER => self.answer(id, false, now),
+                State::Open | State::Closing => {
+                    let unreachable = flow.lost.is_some_and(|since| now.saturating_sub(since) >= UNREACHABLE);
+                    let end = match now.saturating_sub(flow.heard) >= SILENT {
+                        _ if unreachable => Some(End::Unreachable),
+                        _ if flow.sender.broken() => Some(End::Unacknowledged),
+                        true => Some(End::Silent),
+                        false => None,
+                    };
+                    if let Some(end) = end {
+                        self.tell(id, op::DELETE, result::GAVE_UP);
+                        self.drain(id, end, None, now);
+                    } else if now >= flow.question {
+                        flow.question = now + IDLE_AGAIN;
+                        self.tell(id, op::READ, result::DONE);
+                    }
+                }
+                State::Releasing(tries) if passed >= AGAIN => {
+                    if tries == RELEASES {
+                        self.finish(id, Some(End::Unconfirmed), now);
+                    } else {
+                        (flow.state, flow.since) = (State::Releasing(tries + 1), now);
+                        self.tell(id, op::DELETE, result::DONE);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, id: FlowId, op_code: i32, result: i32) {
+        let Some(flow) = self.flows.get(&id) else { return };
+        self.out.push(Outgoing::Management(flow.peer.clone(), about(&self.own, id, flow, op_code, result)));
+    }
+
+    /// A flow is over; what has come is delivered first.
+    fn drain(&mut self, id: FlowId, end: End, until: Option<Duration>, now: Duration) {
+        let Some(flow) = self.flows.get_mut(&id) else { return };
+        (flow.state, flow.since) = (State::Draining(end, until), now);
+        if flow.is_drained(now) {
+            self.finish(id, Some(end), now);
+        }
+    }
+
+    /// Loses the state of a flow.
+    #[cfg(test)]
+    pub(crate) fn finish_silently(&mut self, id: FlowId, now: Duration) {
+        self.finish(id, None, now);
+    }
+
+    /// A flow is over. Its endpoint rests.
+    fn finish(&mut self, id: FlowId, end: Option<End>, now: Duration) {
+        let Some(flow) = self.flows.remove(&id) else { return };
+        let opened = !matches!(flow.state, State::Requesting(_) | State::Unanswered);
+        self.failed += u64::from(opened && end.is_some_and(|end| !end.is_clean()));
+        self.past.add(id, &flow, now + DELTA_T);
+        self.events.extend(end.map(|end| (id, FlowEvent::Ended(end))));
+    }
+}
