@@ -27,7 +27,7 @@ pub struct Control {
 #[non_exhaustive]
 pub enum ControlError {
     /// A name or value does not fit the program.
-    #[error(transparent)]
+    #[error("{0}{}", there_are(.0))]
     Resolve(#[from] ResolveError),
     /// A text is no value.
     #[error("`{text}`: {reason}")]
@@ -54,6 +54,15 @@ pub enum ControlError {
     /// There is no memory for packets.
     #[error(transparent)]
     Memory(#[from] PoolError),
+}
+
+/// The names there are instead of an unknown one.
+fn there_are(error: &ResolveError) -> String {
+    match error.known() {
+        [] => String::new(),
+        [only] => format!("; there is {only}"),
+        known => format!("; there are {}", known.join(", ")),
+    }
 }
 
 impl Control {

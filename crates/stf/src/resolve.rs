@@ -14,7 +14,7 @@ use crate::script::{ActionSpec, Add, MatchSpec, Number, TargetSpec};
 #[non_exhaustive]
 pub enum ResolveError {
     /// No table has the name, or the end of several tables' names is the same.
-    #[error("no table `{name}`, or several; the program has {}", listed(.known))]
+    #[error("no table `{name}`, or several")]
     UnknownTable {
         /// The name.
         name: String,
@@ -49,7 +49,7 @@ pub enum ResolveError {
         found: usize,
     },
     /// No key of the table has the name, or the end of several keys' names is the same.
-    #[error("no key `{name}`, or several; the table has {}", listed(.known))]
+    #[error("no key `{name}`, or several")]
     UnknownKey {
         /// The name.
         name: String,
@@ -71,7 +71,7 @@ pub enum ResolveError {
     #[error("{0}")]
     Member(String),
     /// The table has no action of this name, or the end of several actions' names is the same.
-    #[error("table `{table}` has no action `{name}`, or several; it has {}", listed(.known))]
+    #[error("table `{table}` has no action `{name}`, or several")]
     UnknownAction {
         /// The table.
         table: String,
@@ -81,7 +81,7 @@ pub enum ResolveError {
         known: Vec<String>,
     },
     /// The action has no parameter of this name that the control plane sets.
-    #[error("action `{action}` has no parameter `{name}`; it has {}", listed(.known))]
+    #[error("action `{action}` has no parameter `{name}`")]
     UnknownParameter {
         /// The action.
         action: String,
@@ -111,9 +111,17 @@ pub enum ResolveError {
     UnusedProfile(String),
 }
 
-/// Names in a message.
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+impl ResolveError {
+    /// The names that there are instead of an unknown one; nothing for other errors.
+    pub fn known(&self) -> &[String] {
+        match self {
+            ResolveError::UnknownTable { known, .. }
+            | ResolveError::UnknownKey { known, .. }
+            | ResolveError::UnknownAction { known, .. }
+            | ResolveError::UnknownParameter { known, .. } => known,
+            _ => &[],
+        }
+    }
 }
 
 impl From<ResolveError> for String {

@@ -145,10 +145,7 @@ fn scripts_set_up_a_program() {
     runner.control().configure("add l2 dst:02:00:00:00:00:02 forward(port:2)\nsetdefault l2 forward(port:7)").unwrap();
     assert_eq!(sent(&runner.send(1, &[0; 14]).unwrap())[0].0, 7);
     let error = runner.control().configure("add l2 dst:1 forward(port:2)\nadd l3 dst:1 forward(port:2)").unwrap_err();
-    assert!(
-        error.to_string().starts_with("script:2: no table `l3`, or several; the program has Forwarding.l2"),
-        "{error}"
-    );
+    assert_eq!(error.to_string(), "script:2: no table `l3`, or several");
 }
 
 #[test]
@@ -179,8 +176,8 @@ fn what_is_wrong_has_its_type_and_says_what_there_is() {
         ControlError::Resolve(error) => error,
         other => panic!("{other}"),
     };
-    let unknown = resolve(entry("exact", "forward"));
-    assert_eq!(unknown.to_string(), "no table `exact`, or several; the program has I.exact_t, I.lpm_t, I.acl");
+    let unknown = error(entry("exact", "forward")).to_string();
+    assert_eq!(unknown, "no table `exact`, or several; there are I.exact_t, I.lpm_t, I.acl");
     assert!(matches!(resolve(entry("exact_t", "forword").key("kind", 1)), ResolveError::UnknownAction { .. }));
     assert!(matches!(resolve(entry("exact_t", "forward").key("kin", 1)), ResolveError::UnknownKey { .. }));
     assert!(matches!(resolve(entry("exact_t", "forward").key("kind", 256)), ResolveError::Key { .. }));
