@@ -8,9 +8,7 @@ use hopwright_dataplane::BuildError;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_driver::{Compiled, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
-use hopwright_offload::OffloadError;
 use hopwright_reference::Unsupported;
-use hopwright_rtl::Refusal;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
 use crate::cli::Source;
@@ -132,17 +130,6 @@ pub(crate) fn refused(pipeline: &Pipeline, error: &BuildError) -> Failure {
     Failure::Reported
 }
 
-/// Prints what hardware cannot do, at its places in the program.
-pub(crate) fn refused_by_hardware(pipeline: &Pipeline, refusals: &[Refusal]) -> Failure {
-    for Refusal { capability, span, message } in refusals {
-        let title = format!("hardware has no {}: {message}", capability.words());
-        let diagnostic =
-            Diagnostic::error("E0601", title).at(*span, "").note(format!("capability `{}`", capability.name()));
-        eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
-    }
-    Failure::Reported
-}
-
 /// Prints what the reference does not support, at its places in the program.
 pub(crate) fn refused_by_reference(pipeline: &Pipeline, found: &[Unsupported]) -> Failure {
     for Unsupported { what, span, .. } in found {
@@ -153,17 +140,8 @@ pub(crate) fn refused_by_reference(pipeline: &Pipeline, found: &[Unsupported]) -
     Failure::Reported
 }
 
-/// Says why a program does not run as simulated hardware.
-pub(crate) fn not_offloaded(pipeline: &Pipeline, error: &OffloadError) -> Failure {
-    match error {
-        OffloadError::Refused(refusals) => refused_by_hardware(pipeline, refusals),
-        OffloadError::Build(error) => refused(pipeline, error),
-        other => Failure::message(other),
-    }
-}
-
 /// Whether to colour standard error.
-fn color() -> bool {
+pub(crate) fn color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 

@@ -3,27 +3,39 @@
 //! `HOPWRIGHT_LOG` has the last word at the start (`debug`, `hopwright_scion=trace`, …).
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
 
-use hopwright_host::http::{Level, LogLevel};
-use hopwright_scion::config::Console;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
+/// How to log.
+#[derive(Debug)]
+pub(crate) struct Console {
+    /// `debug`, `info`, `warn` or `error`.
+    pub level: String,
+    /// `json`, or anything else for people.
+    pub format: String,
+}
+
+impl Default for Console {
+    fn default() -> Console {
+        Console { level: "info".into(), format: "human".into() }
+    }
+}
+
 /// The log's level.
 #[derive(Debug)]
 pub(crate) struct Logging {
-    level: Mutex<Level>,
+    #[cfg_attr(not(any(feature = "scion", feature = "rina")), allow(dead_code))]
+    console: Console,
+    #[cfg_attr(not(any(feature = "scion", feature = "rina")), allow(dead_code))]
     filter: reload::Handle<EnvFilter, Registry>,
 }
 
 impl Logging {
     /// Installs the subscriber, once in a process.
-    pub(crate) fn start(console: &Console) -> Logging {
-        // The configuration has been checked: every level in it is known.
-        let level = Level::parse(&console.level).unwrap_or(Level::Info);
-        let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(level));
+    pub(crate) fn start(console: Console) -> Logging {
+        let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(&console.level));
         let (filter, handle) = reload::Layer::new(filter);
         let registry = tracing_subscriber::registry().with(filter);
         let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
@@ -32,29 +44,54 @@ impl Logging {
         } else {
             registry.with(lines.with_ansi(std::io::stderr().is_terminal())).init();
         }
-        Logging { level: Mutex::new(level), filter: handle }
+        Logging { console, filter: handle }
     }
 }
 
-/// Libraries log warnings and errors only; the netlink library warns about every kernel newer than itself.
-fn filter(level: Level) -> EnvFilter {
-    EnvFilter::new(match level {
-        Level::Debug => "warn,netlink_packet_route=error,hopwright=debug",
-        Level::Info => "warn,netlink_packet_route=error,hopwright=info",
-        Level::Warn => "warn,netlink_packet_route=error",
-        Level::Error => "error",
+/// Libraries log warnings and errors only; the netlink library warns about every kernel newer than itself. The configuration has been
+/// checked: every level in it is known.
+fn filter(level: &str) -> EnvFilter {
+    EnvFilter::new(match level.to_ascii_lowercase().as_str() {
+        "debug" => "warn,netlink_packet_route=error,hopwright=debug",
+        "warn" => "warn,netlink_packet_route=error",
+        "error" | "crit" | "dpanic" | "panic" | "fatal" => "error",
+        _ => "warn,netlink_packet_route=error,hopwright=info",
     })
 }
 
-impl LogLevel for Logging {
-    fn get(&self) -> Level {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+/// A level that changes while the process runs, over HTTP.
+#[cfg(any(feature = "scion", feature = "rina"))]
+mod changing {
+    use std::sync::{Mutex, PoisonError};
+
+    use hopwright_host::http::{Level, LogLevel};
+
+    use super::{EnvFilter, Logging, Registry, filter, reload};
+
+    #[derive(Debug)]
+    struct Changing {
+        level: Mutex<Level>,
+        filter: reload::Handle<EnvFilter, Registry>,
     }
 
-    fn set(&self, level: Level) {
-        // Fails only without a subscriber.
-        if self.filter.reload(filter(level)).is_ok() {
-            *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    impl Logging {
+        /// The level, to be changed.
+        pub(crate) fn changing(self) -> impl LogLevel + 'static {
+            let level = Level::parse(&self.console.level).unwrap_or(Level::Info);
+            Changing { level: Mutex::new(level), filter: self.filter }
+        }
+    }
+
+    impl LogLevel for Changing {
+        fn get(&self) -> Level {
+            *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+
+        fn set(&self, level: Level) {
+            // Fails only without a subscriber.
+            if self.filter.reload(filter(&level.to_string())).is_ok() {
+                *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+            }
         }
     }
 }

@@ -9,60 +9,78 @@ mod commands;
 mod compile;
 mod engine;
 mod failure;
+mod features;
+#[cfg(feature = "rtl")]
+mod hardware;
 mod logging;
 mod signals;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use hopwright_scion::config::Console;
 
-use cli::{BenchCommand, Cli, Command};
+use cli::{Cli, Command};
 use failure::Failure;
-use logging::Logging;
+use logging::{Console, Logging};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| features::explain(&error).unwrap_or(error).exit());
     let console = match &cli.command {
+        #[cfg(feature = "scion")]
         Command::Scion(args) => commands::scion::console(args),
+        #[cfg(feature = "rina")]
         Command::Rina(args) => commands::rina::console(args),
         _ => Console::default(),
     };
-    let logging = Logging::start(&console);
+    let logging = Logging::start(console);
+    // Only routers change it while they run.
+    let _ = &logging;
     let result = match cli.command {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Ir(args) => commands::ir::run(&args),
+        #[cfg(feature = "jit")]
         Command::Asm(args) => commands::asm::run(&args),
+        #[cfg(feature = "fit")]
         Command::Fit(args) => commands::fit::run(&args),
+        #[cfg(feature = "jit")]
         Command::TraceIr(args) => commands::trace_ir::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
+        #[cfg(feature = "rtl")]
         Command::Rtl(args) => commands::rtl::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::P4info(args) => commands::p4info::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        #[cfg(feature = "switch")]
         Command::Switch(args) => commands::switch::run(&args),
+        #[cfg(feature = "switch")]
         Command::Tenant(args) => commands::tenant::run(&args),
+        #[cfg(feature = "openflow")]
         Command::Openflow(args) => commands::openflow::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Table(args) => commands::control::table::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Counter(args) => commands::control::cells::counter(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Register(args) => commands::control::cells::register(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Meter(args) => commands::control::meter::run(&args),
+        #[cfg(feature = "p4runtime")]
         Command::Trace(args) => commands::control::trace::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
+        #[cfg(feature = "epic")]
         Command::Epic(command) => commands::epic::run(&command),
+        #[cfg(feature = "ip")]
         Command::Ip(args) => commands::ip::run(&args),
+        #[cfg(feature = "rina")]
         Command::Rina(args) => commands::rina::run(&args, logging),
+        #[cfg(feature = "scion")]
         Command::Scion(args) => commands::scion::run(&args, logging),
-        Command::Bench(args) => match args.command {
-            BenchCommand::Programs(args) => commands::bench::programs::run_benchmark(&args),
-            BenchCommand::Forwarder(args) => commands::bench::forwarder::run_benchmark(&args),
-            BenchCommand::Tenants(args) => commands::bench::tenants::run_benchmark(&args),
-            BenchCommand::Updates(args) => commands::bench::updates::run_benchmark(&args),
-            BenchCommand::Epic(args) => commands::bench::epic::run_benchmark(&args),
-            BenchCommand::Scion(args) => commands::bench::scion::run_benchmark(&args),
-        },
+        #[cfg(feature = "bench")]
+        Command::Bench(args) => commands::bench::run(&args.command),
         Command::Completion { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "hopwright", &mut script);

@@ -10,6 +10,7 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
 }
 
 /// Writes bytes as [`write`] does text.
+#[cfg(feature = "p4runtime")]
 pub(crate) fn write_bytes(bytes: &[u8]) {
     check(io::stdout().lock().write_all(bytes));
 }

@@ -69,6 +69,7 @@ mod observe;
 pub mod offload;
 pub mod packet;
 pub mod port;
+pub mod quantity;
 mod state;
 mod sync;
 pub mod table;

@@ -49,6 +49,16 @@ pub enum BuildError {
     NoMachineCode,
 }
 
+impl BuildError {
+    /// The error with its place in the program.
+    pub fn text(&self, pipeline: &Pipeline) -> String {
+        match self {
+            BuildError::Unsupported { span, message } => format!("{}: {message}", pipeline.sources.location(*span)),
+            other => other.to_string(),
+        }
+    }
+}
+
 /// A program and its state: what workers run. The control plane uses its [`Control`].
 pub struct VirtualDataPlane {
     // Dropped first: it points into the tables and externs.
@@ -70,7 +80,21 @@ impl VirtualDataPlane {
         VirtualDataPlane::with_externs(pipeline, engine, &ExternTypes::standard())
     }
 
-    /// The same with machine code that was made ahead, if it suits this machine. Otherwise the program is compiled.
+    /// Machine code; or the interpreter, for programs that the code generator does not support and in builds without it, and why.
+    ///
+    /// # Errors
+    /// The program runs in neither.
+    pub fn automatic(
+        pipeline: Arc<Pipeline>,
+        types: &ExternTypes,
+    ) -> Result<(Arc<VirtualDataPlane>, Option<BuildError>), BuildError> {
+        match VirtualDataPlane::with_externs(pipeline.clone(), EngineKind::Jit, types) {
+            Ok(vdp) => Ok((vdp, None)),
+            Err(why) => VirtualDataPlane::with_externs(pipeline, EngineKind::Interp, types).map(|vdp| (vdp, Some(why))),
+        }
+    }
+
+    /// The same as [`VirtualDataPlane::new`] with machine code that was made ahead, if it suits this machine. Otherwise the program is compiled.
     ///
     /// # Safety
     /// That of `hopwright_jit::load`: the code was made from this very pipeline by this version of the compiler.

@@ -50,10 +50,7 @@ impl Engine {
         let started = match self {
             Engine::Jit => start(EngineKind::Jit),
             Engine::Interpreter => start(EngineKind::Interp),
-            Engine::Auto => match start(EngineKind::default()) {
-                Err(dataplane::BuildError::Unsupported { .. }) => start(EngineKind::Interp),
-                other => other,
-            },
+            Engine::Auto => VirtualDataPlane::automatic(program.pipeline.clone(), &program.externs).map(|(vdp, _)| vdp),
         };
         started.map_err(|error| match error {
             dataplane::BuildError::Unsupported { span, message } => {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::bytes::Bytes;
+use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
 use hopwright_driver::{Compiled, compile_text};
 use hopwright_ir::Pipeline;
@@ -132,23 +133,17 @@ impl Program {
             EnginePolicy::Jit => build(EngineKind::Jit),
             EnginePolicy::Interp => build(EngineKind::Interp),
             EnginePolicy::Other(Maker(make)) => make(&self.pipeline),
-            EnginePolicy::Auto => build(EngineKind::Jit).or_else(|error| {
-                let vdp = build(EngineKind::Interp)?;
-                tracing::warn!("{}: {}; the interpreter runs it, slowly", self.pipeline.name, self.words(&error));
-                Ok(vdp)
-            }),
-        };
-        built.map_err(|error| unimplemented(self.words(&error)))
-    }
-
-    fn words(&self, error: &BuildError) -> String {
-        match error {
-            BuildError::Unsupported { span, message } => {
-                let at = self.pipeline.sources.location(*span);
-                format!("{at}: {message}")
+            EnginePolicy::Auto => {
+                VirtualDataPlane::automatic(self.pipeline.clone(), &ExternTypes::standard()).map(|(vdp, why)| {
+                    if let Some(why) = why {
+                        let why = why.text(&self.pipeline);
+                        tracing::warn!("{}: {why}; the interpreter runs it, slowly", self.pipeline.name);
+                    }
+                    vdp
+                })
             }
-            other => other.to_string(),
-        }
+        };
+        built.map_err(|error| unimplemented(error.text(&self.pipeline)))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 use std::ops::Range;
+use std::time::Instant;
 
 use hopwright_dataplane::BuildError;
 use hopwright_ir::{Pipeline, Span};
 
-use crate::cli::AsmArgs;
+use crate::cli::jit::AsmArgs;
 use crate::commands::trace_ir;
 use crate::compile;
 use crate::failure::Failure;
@@ -33,6 +34,17 @@ pub(crate) fn run(args: &AsmArgs) -> Result<(), Failure> {
     };
     print!("{text}");
     Ok(())
+}
+
+/// Compiles a program, and says how long that took and how much code it is.
+pub(crate) fn machine_code(pipeline: &Pipeline) -> Result<String, Failure> {
+    let started = Instant::now();
+    let code = hopwright_jit::compile(pipeline, &hopwright_jit::Options::default());
+    let back = started.elapsed();
+    match code {
+        Ok(code) => Ok(format!("machine code {back:.1?}, {} bytes", code.code().len())),
+        Err(e) => Err(compile::refused(pipeline, &BuildError::Unsupported { span: e.span, message: e.message })),
+    }
 }
 
 #[cfg(target_arch = "x86_64")]

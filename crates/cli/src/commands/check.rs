@@ -2,48 +2,20 @@
 
 use std::time::Instant;
 
-use hopwright_dataplane::BuildError;
-use hopwright_driver::Compiled;
-use hopwright_p4runtime::p4info::{self, P4InfoError};
-use hopwright_syntax::{Diagnostic, Severity, render};
+use hopwright_syntax::{Severity, render};
 
 use crate::cli::{CheckArgs, DiagnosticFormat};
 use crate::compile;
 use crate::failure::Failure;
 
-/// Adds an error if there is no P4Info of the program, so that control planes refuse it.
-fn refuse_uncontrollable(compiled: &mut Compiled) {
-    let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return };
-    let error = |reason: &dyn std::fmt::Display| {
-        Diagnostic::error("E0602", format!("no control plane can use this program: {reason}"))
-    };
-    let shared = typed.shared_names();
-    let mut errors: Vec<Diagnostic> = shared
-        .iter()
-        .map(|shared| {
-            let what = format!("two {}s are called `{}`", shared.kind, shared.name);
-            let error = error(&what).at(shared.second, "this one");
-            if shared.first == shared.second { error } else { error.related(shared.first, "and this one") }
-        })
-        .collect();
-    match p4info::of(typed, pipeline) {
-        Err(reason) if !matches!(reason, P4InfoError::DuplicateName { .. }) || errors.is_empty() => {
-            errors.push(error(&reason))
-        }
-        _ => {}
-    }
-    if !errors.is_empty() {
-        errors.into_iter().for_each(|error| compiled.diagnostics.push(error));
-        compiled.pipeline = None;
-    }
-}
-
 /// Reports errors and warnings.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
     let mut compiled = compile::compile(&args.source, true);
+    #[cfg_attr(not(feature = "jit"), allow(unused_variables))]
     let front = started.elapsed();
-    refuse_uncontrollable(&mut compiled);
+    #[cfg(feature = "p4runtime")]
+    super::p4info::refuse_uncontrollable(&mut compiled);
     let most = if args.max_errors == 0 { usize::MAX } else { args.max_errors };
     compiled.diagnostics = compiled.diagnostics.first_errors(most);
     let machine_readable = match args.format {
@@ -58,6 +30,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let warnings = compiled.diagnostics.iter().filter(|d| d.severity == Severity::Warning).count();
     compile::print_all(&compiled);
     let pipeline = compiled.pipeline.ok_or(Failure::Reported)?;
+    #[cfg_attr(not(feature = "jit"), allow(unused_mut))]
     let mut line = format!(
         "{}: no errors{}: {} parser states, {} headers, {} tables, {} actions",
         args.source.file.display(),
@@ -67,19 +40,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         pipeline.tables.len(),
         pipeline.actions.len()
     );
+    #[cfg(feature = "jit")]
     if args.jit {
-        let started = Instant::now();
-        let code = hopwright_jit::compile(&pipeline, &hopwright_jit::Options::default());
-        let back = started.elapsed();
-        match code {
-            Ok(code) => {
-                line += &format!("; front end {front:.1?}, machine code {back:.1?}, {} bytes", code.code().len())
-            }
-            Err(e) => {
-                let error = BuildError::Unsupported { span: e.span, message: e.message };
-                return Err(compile::refused(&pipeline, &error));
-            }
-        }
+        line += &format!("; front end {front:.1?}, {}", super::asm::machine_code(&pipeline)?);
     }
     println!("{line}");
     Ok(())

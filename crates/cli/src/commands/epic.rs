@@ -11,7 +11,7 @@ use hopwright_epic::source::{self, Message, Sealed};
 use hopwright_epic::{ETHERTYPE, Host, IsdAs, Level, Packet};
 use hopwright_ports::AfPacket;
 
-use crate::cli::{EpicCommand, EpicEntriesArgs, EpicHostArgs, EpicReceiveArgs, EpicSendArgs};
+use crate::cli::epic::{EpicCommand, EpicEntriesArgs, EpicHostArgs, EpicReceiveArgs, EpicSendArgs};
 use crate::failure::Failure;
 
 /// Protocol number of a receipt: experimental (RFC 3692).

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopwright_fit::{Estimate, Target, estimate, of_pipe, pipes};
 use hopwright_ir::Pipeline;
 
-use crate::cli::FitArgs;
+use crate::cli::fit::FitArgs;
 use crate::compile;
 use crate::failure::Failure;
 

@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 use std::str::FromStr;
 
 use hopwright_dataplane::egress_queues::MOST_PACKETS;
+use hopwright_dataplane::quantity::{Quantity, UnknownQuantity};
 use hopwright_dataplane::{EgressQueues, Switch};
 use hopwright_ports::opener::OpenerError;
 use hopwright_ports::{DeviceError, Reception};
 use hopwright_sema::nearest;
-use hopwright_switch::config::{Quantity, UnknownQuantity};
 
 use crate::failure::Failure;
 

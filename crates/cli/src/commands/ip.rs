@@ -10,7 +10,7 @@ use hopwright_ip::{Agent, Config, Counts};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 use serde_json::json;
 
-use crate::cli::IpArgs;
+use crate::cli::ip::IpArgs;
 use crate::commands::interfaces::{self, Interface};
 use crate::failure::Failure;
 use crate::signals;

@@ -7,7 +7,7 @@ use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
 use hopwright_openflow::{Agent, Config, FailMode, Tls, Version};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
-use crate::cli::{OpenflowArgs, OpenflowVersion};
+use crate::cli::openflow::{OpenflowArgs, OpenflowVersion};
 use crate::commands::interfaces::{self, Interface};
 use crate::commands::run;
 use crate::compile;

@@ -5,14 +5,15 @@ use std::path::Path;
 use hopwright_rtl::report::Report;
 use hopwright_rtl::{Target, simulation};
 
-use crate::cli::{ReportFormat, RtlArgs};
+use crate::cli::rtl::{ReportFormat, RtlArgs};
 use crate::compile;
 use crate::failure::Failure;
+use crate::hardware;
 
 /// Compiles a program to SystemVerilog.
 pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
     let pipeline = compile::pipeline(&args.source)?;
-    let refused = |refusals: Vec<_>| compile::refused_by_hardware(&pipeline, &refusals);
+    let refused = |refusals: Vec<_>| hardware::refused_by_hardware(&pipeline, &refusals);
     if args.ir {
         print!("{}", hopwright_rtl::convert(&pipeline).map_err(refused)?.text(&pipeline));
         return Ok(());

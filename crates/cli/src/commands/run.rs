@@ -1,14 +1,15 @@
 //! `hopwright run`: a program as a software switch on network interfaces.
 
+#[cfg(not(feature = "p4runtime"))]
+mod no_server;
+#[cfg(feature = "p4runtime")]
+mod server;
+
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Tenant, Verdict};
-use hopwright_p4runtime::{
-    Access, Bundle, Counts, Device, EnginePolicy, Maker, Options, Program, ServeError, Server, Tls,
-};
+use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
@@ -18,6 +19,11 @@ use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
 use crate::signals;
+
+#[cfg(not(feature = "p4runtime"))]
+use no_server::Server;
+#[cfg(feature = "p4runtime")]
+use server::Server;
 
 /// The largest network-layer packet, in bytes.
 const JUMBO_MTU: u32 = 9100;
@@ -32,21 +38,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     interfaces::check_queues(&args.queues, &args.interfaces)?;
     let compiled = compile::compile(&args.source, true);
     compile::print_diagnostics(&compiled);
-    if compiled.pipeline.is_none() {
-        return Err(Failure::Reported);
-    }
-    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define, &args.source.include);
-    let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
-    let (vdp, policy) = match args.engine {
-        RunEngine::Auto => {
-            let policy = EnginePolicy::Auto;
-            (program.data_plane(policy).map_err(|f| Failure::message(f.message))?, policy)
-        }
-        RunEngine::Jit => (data_plane(&program.pipeline, EngineChoice::Jit)?, EnginePolicy::Jit),
-        RunEngine::Interp => (data_plane(&program.pipeline, EngineChoice::Interp)?, EnginePolicy::Interp),
-        RunEngine::Rtl => {
-            (data_plane(&program.pipeline, EngineChoice::Rtl)?, EnginePolicy::Other(Maker(engine::hardware)))
-        }
+    let Some(pipeline) = &compiled.pipeline else { return Err(Failure::Reported) };
+    let pipeline = Arc::new(pipeline.clone());
+    let vdp = match args.engine {
+        RunEngine::Auto => engine::automatic(&pipeline)?,
+        RunEngine::Interp => data_plane(&pipeline, EngineChoice::Interp)?,
+        #[cfg(feature = "jit")]
+        RunEngine::Jit => data_plane(&pipeline, EngineChoice::Jit)?,
+        #[cfg(feature = "rtl")]
+        RunEngine::Rtl => data_plane(&pipeline, EngineChoice::Rtl)?,
     };
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
@@ -91,14 +91,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
         }
     }
-    let server = if args.no_p4runtime { None } else { Some(serve(args, switch.default_tenant(), policy, program)?) };
+    let server = Server::start(args, switch.default_tenant(), &compiled)?;
     tracing::info!("running {} with {runs}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
-    let device = server.as_ref().and_then(|s| s.devices().into_iter().next());
     let started = Instant::now();
-    let statistics = || json(&switch.stats(), device.as_deref().map(Device::counts), started);
+    let controllers = server.counts();
+    let statistics = || json(&switch.stats(), controllers(), started);
     if let Some(path) = &args.stats {
         write(path, &statistics())?;
     }
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         log_packets(&switch)?;
     }
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
-    watch(&switch, server.is_none(), args.stats.as_deref(), &statistics)?;
+    watch(&switch, !server.takes_packets(), args.stats.as_deref(), &statistics)?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
     drop(server);
     if let Some(path) = &args.stats {
@@ -118,33 +118,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         print(&switch.stats());
     }
     Ok(())
-}
-
-/// Serves P4Runtime for the switch, which already runs the program.
-fn serve(args: &RunArgs, tenant: &Arc<Tenant>, policy: EnginePolicy, program: Program) -> Result<Server, Failure> {
-    let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(certificate), Some(key)) => {
-            Some(Tls { certificate: certificate.clone(), key: key.clone(), client_ca: args.tls_client_ca.clone() })
-        }
-        _ => None,
-    };
-    let clients = match &tls {
-        None => "without encryption",
-        Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
-        Some(_) => "encrypted, for clients with a certificate",
-    };
-    let device = Device::new(args.device_id, tenant.clone(), policy).with_program(program);
-    let options = Options { address: args.p4runtime, tls, access: Access::Everybody };
-    let server = Server::start_with(&options, [device], hopwright_bfruntime::serve).map_err(|e| match e {
-        ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
-        other => Failure::message(other),
-    })?;
-    let address = server.address();
-    tracing::info!("P4Runtime and BfRuntime: device {} at {address}, {clients}", args.device_id);
-    if !address.ip().is_loopback() && args.tls_client_ca.is_none() {
-        tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
-    }
-    Ok(server)
 }
 
 /// Starts to log a line for each packet, until the switch stops.
@@ -200,16 +173,8 @@ fn write(path: &Path, statistics: &serde_json::Value) -> Result<(), Failure> {
         .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }
 
-fn json(stats: &SwitchStats, controllers: Option<&Counts>, started: Instant) -> serde_json::Value {
+fn json(stats: &SwitchStats, controllers: serde_json::Value, started: Instant) -> serde_json::Value {
     let total = &stats.total;
-    let controllers = controllers.map(|c| {
-        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        serde_json::json!({
-            "updates": get(&c.updates), "updates_failed": get(&c.failed),
-            "packets_in": get(&c.packets_in), "messages_lost": get(&c.lost),
-            "packets_out": get(&c.packets_out), "packets_out_refused": get(&c.packets_out_refused),
-        })
-    });
     let ports: serde_json::Map<_, _> = stats
         .ports
         .iter()

@@ -8,22 +8,23 @@ use hopwright_dataplane::offload::Forwarded;
 use hopwright_dataplane::wait::Wakeup;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
 use hopwright_offload::PartialDesign;
-use hopwright_scion::config::{Config, Console};
+use hopwright_scion::config::Config;
 use hopwright_scion::control::layout::Layout;
 use hopwright_scion::control::program::{self, BuiltIn};
 use hopwright_scion::privileges::{self, Phase};
 use hopwright_scion::{MakeDataPlane, Options, Setup, config};
 
-use crate::cli::{EngineChoice, SampleCommand, ScionArgs, ScionCommand};
+use crate::cli::EngineChoice;
+use crate::cli::scion::{SampleCommand, ScionArgs, ScionCommand};
 use crate::failure::Failure;
-use crate::logging::Logging;
+use crate::logging::{Console, Logging};
 use crate::signals;
 use crate::{compile, engine};
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub(crate) fn console(args: &ScionArgs) -> Console {
     let config = args.config.as_ref().and_then(|file| Config::read(file).ok());
-    config.map(|c| c.log.console).unwrap_or_default()
+    config.map(|c| Console { level: c.log.console.level, format: c.log.console.format }).unwrap_or_default()
 }
 
 /// Runs a border router until SIGTERM or SIGINT, with SIGHUP reloading its configuration, or runs the subcommand.
@@ -57,14 +58,14 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let told = Arc::new(Wakeup::new()?);
     let options = Options {
         stats: args.stats.clone(),
-        log_level: Some(Arc::new(logging)),
+        log_level: Some(Arc::new(logging.changing())),
         told: Some(told.clone()),
         data_plane: match args.engine {
             EngineChoice::Jit => None,
             EngineChoice::Interp => {
                 Some(MakeDataPlane::new(|pipeline| VirtualDataPlane::new(pipeline.clone(), EngineKind::Interp)))
             }
-            EngineChoice::Rtl if args.define.is_empty() => Some(MakeDataPlane::new(engine::hardware)),
+            EngineChoice::Rtl if args.define.is_empty() => Some(MakeDataPlane::new(hardware::hardware)),
             EngineChoice::Rtl => Some(part_in_hardware(&args.define, &setup)?),
         },
         ..Options::default()
@@ -98,7 +99,7 @@ fn part_in_hardware(macros: &[String], setup: &Setup) -> Result<MakeDataPlane, F
     }
     Ok(MakeDataPlane::new(move |_| {
         let software = BuiltIn::read().run(EngineKind::Jit)?;
-        let chip = engine::chip(&part)?;
+        let chip = hardware::chip(&part)?;
         let left_out = |sent: &Forwarded| program::is_left_out(sent.port, &sent.bytes);
         let whole = software.control().pipeline().clone();
         let design = PartialDesign::new(part.clone(), Box::new(chip), software, left_out)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopwright_stf::Engine;
-use hopwright_stf::script::{Command, Script};
+use hopwright_stf::script::Script;
 
 use crate::cli::StfArgs;
 use crate::engine;
@@ -43,7 +43,9 @@ pub(crate) fn configure(file: &Path, engine: &mut dyn Engine) -> Result<(), Fail
 }
 
 /// The packets of a file and the ports at which they arrive.
+#[cfg(feature = "jit")]
 pub(crate) fn packets(file: &Path) -> Result<Vec<(u16, Vec<u8>)>, Failure> {
+    use hopwright_stf::script::Command;
     let packet = |(_, command): (u32, Command)| match command {
         Command::Packet { port, bytes } => Some((port, bytes)),
         _ => None,

@@ -12,7 +12,8 @@ use hopwright_dataplane::{Profile, TraceCode, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 use hopwright_stf::Engine;
 
-use crate::cli::{EngineChoice, Learning, TraceIrArgs};
+use crate::cli::EngineChoice;
+use crate::cli::jit::{Learning, TraceIrArgs};
 use crate::commands::stf;
 use crate::compile;
 use crate::engine::{data_plane, one_by_one};

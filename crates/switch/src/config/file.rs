@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use hopwright_dataplane::EgressQueues;
 use hopwright_dataplane::egress_queues::{MOST_PACKETS, QUEUES};
 use hopwright_dataplane::packet::{DEFAULT_HEADROOM, MAX_HEADROOM};
+use hopwright_dataplane::quantity::Quantity;
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 use serde::Deserialize;
@@ -17,7 +18,6 @@ use toml::Spanned;
 use crate::agent;
 
 use super::problem::{ConfigError, Problems, nearest, with_hint};
-use super::quantity::Quantity;
 use super::{
     Agent, AgentKind, BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, Program,
     SHARE, Source, SwitchSettings, Tenant, Tls,

@@ -4,7 +4,6 @@
 
 mod file;
 mod problem;
-mod quantity;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
@@ -17,8 +16,8 @@ use hopwright_host::files;
 use hopwright_p4runtime::EnginePolicy;
 use hopwright_ports::PortChoice;
 
+pub use hopwright_dataplane::quantity::{Quantity, UnknownQuantity};
 pub use problem::{ConfigError, Problem};
-pub use quantity::{Quantity, UnknownQuantity};
 
 /// Longest `switch.toml`, in bytes.
 const LONGEST: usize = 1 << 20;

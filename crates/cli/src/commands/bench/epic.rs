@@ -14,7 +14,7 @@ use hopwright_epic::{BeaconHop, Cipher, ETHERTYPE, Host, IsdAs, Key, Level, Path
 use serde::Serialize;
 
 use super::measure::{BATCH, compile_traces, or_dash, passes, run};
-use crate::cli::BenchEpicArgs;
+use crate::cli::bench::BenchEpicArgs;
 use crate::compile;
 use crate::failure::Failure;
 

@@ -8,7 +8,7 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{MAX_BATCH, Packet, Pool};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 
-use crate::cli::BenchForwarderArgs;
+use crate::cli::bench::BenchForwarderArgs;
 use crate::failure::Failure;
 
 /// Empty polling rounds before it sleeps.

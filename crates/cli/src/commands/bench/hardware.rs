@@ -13,7 +13,7 @@ use hopwright_rtl::Target;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
-use crate::cli::BenchScionArgs;
+use crate::cli::bench::BenchScionArgs;
 use crate::compile;
 use crate::failure::Failure;
 
@@ -57,7 +57,8 @@ struct Bench {
 pub(super) fn run(args: &BenchScionArgs) -> Result<(), Failure> {
     let pipeline = compile::printed(hopwright_scion::control::program::compile(true))?;
     let target = Target::by_name(DEFAULT_TARGET).expect("the default is a target");
-    let design = SimulatedDesign::start(&pipeline, &target, None).map_err(|e| compile::not_offloaded(&pipeline, &e))?;
+    let design =
+        SimulatedDesign::start(&pipeline, &target, None).map_err(|e| crate::hardware::not_offloaded(&pipeline, &e))?;
     let activity = design.activity();
     let vdp = VirtualDataPlane::offloaded(pipeline, Box::new(design)).map_err(Failure::message)?;
     synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;

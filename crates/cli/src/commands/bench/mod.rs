@@ -3,14 +3,29 @@
 //!
 //! A row is printed as soon as it is measured, with columns of fixed width; a library that draws tables would need all rows first.
 
-pub(crate) mod epic;
+mod epic;
 mod floor;
-pub(crate) mod forwarder;
+mod forwarder;
 mod hardware;
 mod measure;
-pub(crate) mod programs;
-pub(crate) mod scion;
+mod programs;
+mod scion;
 mod single_step;
-pub(crate) mod tenants;
-pub(crate) mod updates;
+mod tenants;
+mod updates;
 mod workload;
+
+use crate::cli::bench::BenchCommand;
+use crate::failure::Failure;
+
+/// Runs a benchmark.
+pub(crate) fn run(command: &BenchCommand) -> Result<(), Failure> {
+    match command {
+        BenchCommand::Programs(args) => programs::run_benchmark(args),
+        BenchCommand::Forwarder(args) => forwarder::run_benchmark(args),
+        BenchCommand::Tenants(args) => tenants::run_benchmark(args),
+        BenchCommand::Updates(args) => updates::run_benchmark(args),
+        BenchCommand::Epic(args) => epic::run_benchmark(args),
+        BenchCommand::Scion(args) => scion::run_benchmark(args),
+    }
+}

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::floor;
 use super::measure::{Timing, compile_traces, or_dash, passes};
 use super::workload::{Entry, Groups, Tables, WORKLOADS, Workload, mix};
-use crate::cli::{BenchProgramsArgs, Flows};
+use crate::cli::bench::{BenchProgramsArgs, Flows};
 use crate::compile;
 use crate::failure::Failure;
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use super::measure::{BATCH, or_dash, passes, run};
 use super::{floor, hardware};
-use crate::cli::{BenchEngine, BenchScionArgs, WorkingSet};
+use crate::cli::bench::{BenchEngine, BenchScionArgs, WorkingSet};
 use crate::compile;
 use crate::failure::Failure;
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use super::programs::build;
 use super::workload::{Tables, WORKLOADS, mix};
-use crate::cli::BenchTenantsArgs;
+use crate::cli::bench::BenchTenantsArgs;
 use crate::failure::Failure;
 
 /// Routes of each tenant.

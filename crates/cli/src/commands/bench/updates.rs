@@ -21,7 +21,7 @@ use v1::update::Type;
 
 use super::measure::run;
 use super::workload::{WORKLOADS, Workload};
-use crate::cli::BenchUpdatesArgs;
+use crate::cli::bench::BenchUpdatesArgs;
 use crate::failure::Failure;
 
 /// The length of a window with or without updates.

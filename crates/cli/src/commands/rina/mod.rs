@@ -14,11 +14,10 @@ use hopwright_dataplane::wait::Wakeup;
 use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, Server};
 use hopwright_rina::client::{ClientError, Flow};
 use hopwright_rina::{Config, Name, Orders, Router};
-use hopwright_scion::config::Console;
 
 use crate::cli::rina::{Peer, RinaArgs, RinaCommand, RinaSample};
 use crate::failure::Failure;
-use crate::logging::Logging;
+use crate::logging::{Console, Logging};
 use crate::signals;
 
 /// Time between two attempts to reach an application that is not in the directory yet.
@@ -69,7 +68,7 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
     signals::handle(tell(&orders.stop), Some(Box::new(tell(&orders.reload))))?;
     match args.p4runtime {
         Some(address) => with_controller(&config, address, &orders.stop),
-        None => Ok(hopwright_rina::run(config, Arc::new(logging), &orders)?),
+        None => Ok(hopwright_rina::run(config, Arc::new(logging.changing()), &orders)?),
     }
 }
 

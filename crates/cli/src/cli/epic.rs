@@ -1,0 +1,77 @@
+//! Options of `hopwright epic`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum EpicCommand {
+    /// Print the entries of an AS's router, for `hopwright run --entries`
+    Entries(EpicEntriesArgs),
+    /// Send packets; at level 3 wait for receipts, and fail if a router of the path has not processed one
+    Send(EpicSendArgs),
+    /// Receive packets and check them; at level 3 send receipts
+    Receive(EpicReceiveArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicEntriesArgs {
+    /// The network's description
+    #[arg(value_name = "NETWORK.toml")]
+    pub network: PathBuf,
+    /// The AS, such as 1-ff00:0:110
+    #[arg(value_name = "ISD-AS")]
+    pub ia: hopwright_epic::IsdAs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicHostArgs {
+    /// The network's description
+    #[arg(value_name = "NETWORK.toml")]
+    pub network: PathBuf,
+    /// This host, such as 1-ff00:0:110,10.0.0.1
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
+    pub host: hopwright_epic::network::Endpoint,
+    /// The interface to the router
+    #[arg(long, value_name = "INTERFACE")]
+    pub device: String,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicSendArgs {
+    #[command(flatten)]
+    pub host: EpicHostArgs,
+    /// The destination
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
+    pub to: hopwright_epic::network::Endpoint,
+    /// What packets prove: 0 to 3
+    #[arg(long, default_value_t = 3)]
+    pub level: u8,
+    /// Number of packets
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub count: u32,
+    /// Text of the packets
+    #[arg(long, value_name = "TEXT", default_value = "hello")]
+    pub payload: String,
+    /// Seconds to wait for each receipt
+    #[arg(long, value_name = "SECONDS", default_value_t = 2.0)]
+    pub timeout: f64,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EpicReceiveArgs {
+    #[command(flatten)]
+    pub host: EpicHostArgs,
+    /// Number of packets from known ASes to this host after which to end, refused ones included. Others are only counted
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub count: u32,
+    /// Seconds to wait for them
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub timeout: f64,
+    /// Seconds for which a packet is good
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub lifetime: u32,
+    /// Seconds by which clocks may differ
+    #[arg(long, value_name = "SECONDS", default_value_t = 1)]
+    pub skew: u32,
+}

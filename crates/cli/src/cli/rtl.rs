@@ -1,0 +1,43 @@
+//! Options of `hopwright rtl`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Source;
+
+#[derive(Args, Debug)]
+pub(crate) struct RtlArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Chip and bus width: ecp5-85-256, ecp5-85-512 or xcup-512
+    #[arg(long, value_name = "TARGET", default_value = "ecp5-85-512")]
+    pub target: String,
+    /// Cycles at least between two packets. The more there are, the more engines are shared: the design is smaller and takes fewer packets a
+    /// second
+    #[arg(long, value_name = "CYCLES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub gap: u32,
+    /// Directory to write to
+    #[arg(short, long, value_name = "DIR", default_value = ".")]
+    pub output: PathBuf,
+    /// Print the hardware IR instead, and write nothing
+    #[arg(long)]
+    pub ir: bool,
+    /// Print what the design costs and why instead, and write nothing
+    #[arg(long, value_enum, value_name = "FORMAT", require_equals = true, num_args = 0..=1, default_missing_value = "text")]
+    pub report: Option<ReportFormat>,
+    /// Only build the simulation that `--engine rtl` of other commands runs, and print where it is. Takes minutes for a large program
+    #[arg(long, conflicts_with = "ir")]
+    pub simulation: bool,
+}
+
+/// The form of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+    /// A page with a picture of the pipeline
+    Html,
+}

@@ -1,0 +1,89 @@
+//! P4Runtime, and BfRuntime where the build has it, of `hopwright run`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hopwright_dataplane::Tenant;
+use hopwright_driver::Compiled;
+use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, ServeError, Tls};
+
+use crate::cli::{RunArgs, RunEngine};
+use crate::failure::Failure;
+
+/// The protocols that are served.
+const PROTOCOLS: &str = if cfg!(feature = "bfruntime") { "P4Runtime and BfRuntime" } else { "P4Runtime" };
+
+/// The server, if the command line does not forbid it.
+pub(crate) struct Server(Option<hopwright_p4runtime::Server>);
+
+impl Server {
+    /// Serves the switch, which already runs the program.
+    pub(crate) fn start(args: &RunArgs, tenant: &Arc<Tenant>, compiled: &Compiled) -> Result<Server, Failure> {
+        let serve = &args.serve;
+        if serve.no_p4runtime {
+            return Ok(Server(None));
+        }
+        let tls = match (&serve.tls_cert, &serve.tls_key) {
+            (Some(certificate), Some(key)) => {
+                let client_ca = serve.tls_client_ca.clone();
+                Some(Tls { certificate: certificate.clone(), key: key.clone(), client_ca })
+            }
+            _ => None,
+        };
+        let clients = match &tls {
+            None => "without encryption",
+            Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
+            Some(_) => "encrypted, for clients with a certificate",
+        };
+        let bundle = Bundle::of(compiled, &args.source.file, &args.source.define, &args.source.include);
+        let program = Program::from_compiled(compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
+        let policy = policy(args.engine);
+        let device = Device::new(serve.device_id, tenant.clone(), policy).with_program(program);
+        let options = Options { address: serve.p4runtime, tls, access: Access::Everybody };
+        #[cfg(feature = "bfruntime")]
+        let server = hopwright_p4runtime::Server::start_with(&options, [device], hopwright_bfruntime::serve);
+        #[cfg(not(feature = "bfruntime"))]
+        let server = hopwright_p4runtime::Server::start(&options, [device]);
+        let server = server.map_err(|e| match e {
+            ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
+            other => Failure::message(other),
+        })?;
+        let address = server.address();
+        tracing::info!("{PROTOCOLS}: device {} at {address}, {clients}", serve.device_id);
+        if !address.ip().is_loopback() && serve.tls_client_ca.is_none() {
+            tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
+        }
+        Ok(Server(Some(server)))
+    }
+
+    /// Whether controllers get the packets for the CPU.
+    pub(crate) fn takes_packets(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Reads what controllers have done, also when the server has gone; null without a server.
+    pub(crate) fn counts(&self) -> impl Fn() -> serde_json::Value + use<> {
+        let device = self.0.as_ref().and_then(|server| server.devices().into_iter().next());
+        move || {
+            let Some(device) = &device else { return serde_json::Value::Null };
+            let (c, get) = (device.counts(), |count: &AtomicU64| count.load(Ordering::Relaxed));
+            serde_json::json!({
+                "updates": get(&c.updates), "updates_failed": get(&c.failed),
+                "packets_in": get(&c.packets_in), "messages_lost": get(&c.lost),
+                "packets_out": get(&c.packets_out), "packets_out_refused": get(&c.packets_out_refused),
+            })
+        }
+    }
+}
+
+/// How programs that controllers push run: as the first one.
+fn policy(engine: RunEngine) -> EnginePolicy {
+    match engine {
+        RunEngine::Auto => EnginePolicy::Auto,
+        RunEngine::Interp => EnginePolicy::Interp,
+        #[cfg(feature = "jit")]
+        RunEngine::Jit => EnginePolicy::Jit,
+        #[cfg(feature = "rtl")]
+        RunEngine::Rtl => EnginePolicy::Other(hopwright_p4runtime::Maker(crate::hardware::hardware)),
+    }
+}

@@ -1,0 +1,56 @@
+//! Programs as simulated hardware.
+
+use std::sync::Arc;
+
+use hopwright_dataplane::{BuildError, VirtualDataPlane};
+use hopwright_ir::Pipeline;
+use hopwright_offload::{OffloadError, SimulatedDesign};
+use hopwright_rtl::{Refusal, Target};
+use hopwright_syntax::{Diagnostic, render};
+
+use crate::compile::{color, refused};
+use crate::failure::Failure;
+
+/// A data plane whose program runs as simulated hardware.
+pub(crate) fn simulated(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, OffloadError> {
+    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
+    hopwright_offload::simulated(pipeline, &target)
+}
+
+/// The same; what is refused is one error.
+pub(crate) fn hardware(pipeline: &Arc<Pipeline>) -> Result<Arc<VirtualDataPlane>, BuildError> {
+    VirtualDataPlane::offloaded(pipeline.clone(), Box::new(chip(pipeline)?))
+}
+
+/// A simulated chip with this program.
+pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildError> {
+    let target = Target::by_name(hopwright_offload::DEFAULT_TARGET).expect("the default is a target");
+    SimulatedDesign::start(pipeline, &target, None).map_err(|error| match error {
+        OffloadError::Build(error) => error,
+        OffloadError::Refused(refusals) => {
+            let reports: Vec<String> = refusals.iter().map(|r| r.report(&pipeline.sources)).collect();
+            BuildError::Program(reports.join("\n"))
+        }
+        other => BuildError::Program(other.to_string()),
+    })
+}
+
+/// Prints what hardware cannot do, at its places in the program.
+pub(crate) fn refused_by_hardware(pipeline: &Pipeline, refusals: &[Refusal]) -> Failure {
+    for Refusal { capability, span, message } in refusals {
+        let title = format!("hardware has no {}: {message}", capability.words());
+        let diagnostic =
+            Diagnostic::error("E0601", title).at(*span, "").note(format!("capability `{}`", capability.name()));
+        eprintln!("{}", render::render_one(&diagnostic, &pipeline.sources, color()).trim_end());
+    }
+    Failure::Reported
+}
+
+/// Says why a program does not run as simulated hardware.
+pub(crate) fn not_offloaded(pipeline: &Pipeline, error: &OffloadError) -> Failure {
+    match error {
+        OffloadError::Refused(refusals) => refused_by_hardware(pipeline, refusals),
+        OffloadError::Build(error) => refused(pipeline, error),
+        other => Failure::message(other),
+    }
+}
