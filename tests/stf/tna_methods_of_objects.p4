@@ -1,4 +1,5 @@
-// TNA: an object's initialiser has an object of its own, and the program calls a method that it implements (P4-16 11.3.1).
+// TNA: an object's initialiser has an object of its own, the program calls a method that it implements (P4-16 11.3.1), and methods of objects
+// without a name.
 
 #include <core.p4>
 #include <tna.p4>
@@ -43,6 +44,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
         hdr.data.result = add.execute(1);
         // Without the register.
         add.apply(hdr.data.first, hdr.data.second);
+        // Objects that are made where their methods are called.
+        hdr.data.a = Hash<bit<8>>(HashAlgorithm_t.IDENTITY).get({ hdr.data.a + 1 });
+        hdr.data.a = Hash<bit<8>>(HashAlgorithm_t.XOR8).get({ hdr.data.a, hdr.data.second });
         ig_tm_md.ucast_egress_port = ig_intr_md.ingress_port;
     }
 }

@@ -102,7 +102,7 @@ impl<'a> Analyser<'a> {
         }
         // With optional parameters, the one that needs most of the arguments.
         let needed = |c: &&T| sig_of(c).params.iter().filter(|p| !p.optional && p.default.is_none()).count();
-        let most = fit.iter().map(&needed).max();
+        let most = fit.iter().map(needed).max();
         let mut best = fit.iter().filter(|c| Some(needed(c)) == most);
         let any_optional = fit.iter().any(|c| sig_of(c).params.iter().any(|p| p.optional));
         if let (true, Some(one), None) = (any_optional, best.next(), best.next()) {
@@ -363,10 +363,20 @@ impl<'a> Analyser<'a> {
                 _ => {}
             }
         }
-        let receiver = self.expr(base, None);
+        let receiver = match self.makes_object(base) {
+            true => self.new_receiver(base),
+            false => self.expr(base, None),
+        };
         if receiver.is_err() {
             self.check_loosely(args);
             return None;
+        }
+        if let Ty::Extern(e, ext_args) = &receiver.ty {
+            let id = match receiver.value {
+                Some(Value::Object(id)) => Some(id),
+                _ => None,
+            };
+            return self.method((*e, ext_args.clone(), id), name, type_args, args, hint, span);
         }
         self.builtin(receiver, name, args, span)
     }

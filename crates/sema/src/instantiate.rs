@@ -86,6 +86,42 @@ impl<'a> Analyser<'a> {
         self.construct_value(&ty, unifier, args, hint, span)
     }
 
+    /// Whether an expression makes an extern object, in code that may have instances.
+    pub(crate) fn makes_object(&self, e: &ast::Expr) -> bool {
+        let path = match &e.kind {
+            ast::ExprKind::Call { callee, .. } => match &callee.kind {
+                ast::ExprKind::Path(path) => path,
+                _ => return false,
+            },
+            ast::ExprKind::Construct { ty, .. } => match &ty.kind {
+                ast::TypeKind::Named(path) | ast::TypeKind::Specialized { path, .. } => path,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let named = self.lookup(path.name.as_str(), path.leading_dot).map(|s| &s.entity);
+        matches!(named, Some(Entity::Extern(_) | Entity::Type(Ty::Extern(..))))
+            && matches!(self.context.body, Body::Parser | Body::Control | Body::Action)
+    }
+
+    /// `T(args)` before a method: the object is made once for each place in the text, and is called as its type.
+    pub(crate) fn new_receiver(&mut self, e: &'a ast::Expr) -> Typed {
+        let was = std::mem::replace(&mut self.context.constructing, true);
+        let made = self.expr(e, None);
+        self.context.constructing = was;
+        if let Some(Value::Object(id)) = made.value {
+            let objects = &mut self.out.objects;
+            let name = objects[id.0 as usize].name.clone();
+            let taken = |name: &str| objects.iter().filter(|o| o.name == name).count();
+            if taken(&name) > 1
+                && let Some(free) = (1..).map(|n| format!("{name}_{n}")).find(|name| taken(name) == 0)
+            {
+                objects[id.0 as usize].name = free;
+            }
+        }
+        made
+    }
+
     fn construct_value(
         &mut self,
         ty: &Ty,
