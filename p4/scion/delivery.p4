@@ -40,6 +40,23 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
         size = SERVICE_BUCKETS;
     }
 
+#ifndef TOFINO
+    // Hosts take packets to these ports by themselves, the others at the port of their dispatcher.
+    bit<16> first_port = 0;
+    bit<16> last_port = 0xffff;
+
+    action host_ports(bit<16> first, bit<16> last) {
+        first_port = first;
+        last_port = last;
+    }
+
+    // As in the reference, all ports unless the agent says otherwise.
+    table dispatched_ports {
+        actions = { NoAction; host_ports; }
+        default_action = NoAction();
+    }
+#endif
+
     action next_hop(bit<9> port, bit<48> dst_mac, bit<48> src_mac, bit<12> index) {
         meta.target.port = port;
         meta.target.dst_mac = dst_mac;
@@ -116,6 +133,12 @@ control Deliver(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
             meta.target.dst_port = meta.l4_port;
+#ifndef TOFINO
+            dispatched_ports.apply();
+            if (meta.l4_port < first_port || meta.l4_port > last_port) {
+                meta.target.dst_port = END_HOST_PORT;
+            }
+#endif
         }
         if (meta.target.dst_port == meta.router.port
             && (meta.target.over_ipv6 == 0 ? meta.target.dst4 == meta.router.addr4

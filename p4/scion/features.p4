@@ -17,17 +17,24 @@
 
 #ifdef PROFILE_ECP5
 #define NO_SIZE_CLASSES
-const bit<32> LINK_COUNT = 32;       // links and interfaces, those of sibling routers too
+const bit<32> LINK_COUNT = 32;       // links: to other ASes, to sibling routers, and the AS's network
+const bit<32> INTERFACE_COUNT = 32;  // interfaces, those of sibling routers too
 const bit<32> HOST_COUNT_IPV4 = 256; // hosts of this AS
 const bit<32> HOST_COUNT_IPV6 = 64;
 const bit<32> SERVICE_BUCKETS = 256; // 64 for each service
 #else
 #ifdef PROFILE_ULTRASCALE
 const bit<32> LINK_COUNT = 256;
+const bit<32> INTERFACE_COUNT = 256;
 const bit<32> HOST_COUNT_IPV4 = 16384;
 const bit<32> HOST_COUNT_IPV6 = 16384;
 #else
 const bit<32> LINK_COUNT = 4096;
+#ifdef TOFINO
+const bit<32> INTERFACE_COUNT = 4096;
+#else
+const bit<32> INTERFACE_COUNT = 65536;
+#endif
 const bit<32> HOST_COUNT_IPV4 = 65536;
 const bit<32> HOST_COUNT_IPV6 = 65536;
 #endif

@@ -36,6 +36,19 @@ control CheckLengths(in headers_t hdr, inout metadata_t meta, in standard_metada
     }
 }
 
+// A packet that is not forwarded may be no SCION packet at all, but a STUN binding request (RFC 5389, 6) from a host that
+// wants to know the address that the router sees. Its type, and the magic cookie at the place of NextHdr, HdrLen and
+// PayloadLen, tell. No packet that is forwarded looks so: there is no protocol 0x21, nor are packets that long.
+control CheckStun(in headers_t hdr, inout metadata_t meta) {
+    apply {
+        if (hdr.scion.isValid() && meta.source.scope == LinkScope.INTERNAL && hdr.scion.next_hdr == 0x21
+            && hdr.scion.hdr_len == 0x12 && hdr.scion.payload_len == 0xa442
+            && hdr.scion.version_class_flow[31:16] == 0x0001) {
+            meta.reason = Reason.STUN;
+        }
+    }
+}
+
 // All the checks, and where the packet goes. Afterwards meta.reason says whether it does.
 control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t std) {
 #if !AES_PIPES
@@ -114,6 +127,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     CountReceived() count_received;
     CountForwarded() count_forwarded;
     CountRefused() count_refused;
+    CheckStun() check_stun;
 
     // By Reason; NONE counts the forwarded packets.
     PACKET_COUNTER(REASON_COUNT) reasons;
@@ -152,6 +166,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 count_received.apply(hdr, meta);
             }
             if (meta.reason != Reason.NONE) {
+                check_stun.apply(hdr, meta);
                 count_refused.apply(meta);
             }
         }

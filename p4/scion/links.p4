@@ -182,7 +182,7 @@ control FindInterface(in bit<16> interface, inout metadata_t meta) {
         key = { interface: exact @name("interface"); }
         actions = { over_ipv4; over_ipv6; @defaultonly unknown; }
         default_action = unknown();
-        size = LINK_COUNT;
+        size = INTERFACE_COUNT;
     }
 
     apply {

@@ -29,7 +29,7 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
         }
         actions = { NoAction; }
         const default_action = NoAction();
-        size = LINK_COUNT;
+        size = INTERFACE_COUNT;
     }
 
     apply {
@@ -103,9 +103,9 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
             if (hdr.scion.src_ia == meta.router.ia) {
-                // A host of ours: IPv4, IPv6 but not IPv4 in disguise, or a service.
+                // A host of ours: IPv4, or IPv6 but not IPv4 in disguise. Nobody can answer a service.
                 bit<4> host = hdr.scion.src_type ++ hdr.scion.src_len;
-                if ((host != HOST_IPV4 && host != HOST_IPV6 && host != HOST_SERVICE)
+                if ((host != HOST_IPV4 && host != HOST_IPV6)
                     || (host == HOST_IPV6 && hdr.src16.addr[127:32] == 0xffff)) {
                     meta.reason = Reason.INVALID_SOURCE_HOST;
                     return;

@@ -56,7 +56,8 @@ enum bit<8> Reason {
     SCMP_ERROR                 = 83,  // error message for a host of ours: the port is in the quoted packet
     NO_UDP_CHECKSUM            = 84,  // must go out over IPv6, which wants a checksum, and came without
     PACKET_TOO_BIG             = 85,  // longer than the MTU of the link it would leave by
-    FEATURE_LEFT_OUT           = 86   // of a feature that this program was compiled without (features.p4)
+    FEATURE_LEFT_OUT           = 86,  // of a feature that this program was compiled without (features.p4)
+    STUN                       = 87   // a host asks for its address (RFC 5389)
 }
 
 const bit<8> PUNT_FIRST = 64;

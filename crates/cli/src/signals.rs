@@ -2,17 +2,39 @@
 
 use std::io;
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
+
+/// What is done on signals.
+pub(crate) struct Handlers<S> {
+    /// On SIGTERM and SIGINT.
+    pub stop: S,
+    /// On SIGHUP, which stops without it.
+    pub reload: Option<Box<dyn Fn() + Send>>,
+    /// On SIGQUIT, which ends the process without it.
+    pub dump: Option<Box<dyn Fn() + Send>>,
+}
 
 /// Installs handlers: SIGTERM and SIGINT call `stop`; SIGHUP calls `reload` or, without it, `stop`.
 pub(crate) fn handle(stop: impl Fn() + Send + 'static, reload: Option<Box<dyn Fn() + Send>>) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
+    handle_all(Handlers { stop, reload, dump: None })
+}
+
+/// Installs handlers. SIGUSR1, SIGUSR2 and SIGALRM, which would end the process, do nothing; neither does SIGPIPE, which
+/// Rust's runtime ignores.
+pub(crate) fn handle_all(handlers: Handlers<impl Fn() + Send + 'static>) -> io::Result<()> {
+    let Handlers { stop, reload, dump } = handlers;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM])?;
+    if dump.is_some() {
+        signals.add_signal(SIGQUIT)?;
+    }
     let work = move || {
         for signal in signals.forever() {
-            match &reload {
-                Some(reload) if signal == SIGHUP => reload(),
-                _ => stop(),
+            match (signal, &reload, &dump) {
+                (SIGHUP, Some(reload), _) => reload(),
+                (SIGQUIT, _, Some(dump)) => dump(),
+                (SIGTERM | SIGINT | SIGHUP, ..) => stop(),
+                _ => {}
             }
         }
     };

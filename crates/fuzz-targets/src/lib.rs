@@ -40,6 +40,15 @@ pub fn p4_source(data: &[u8]) {
     }
 }
 
+/// Any bytes are a STUN message: a binding request that is answered has the length that it says, a transaction id, and an
+/// answer that is hardly longer.
+pub fn stun(data: &[u8]) {
+    let Some(id) = hopwright_scion::stun::parse_request(data) else { return };
+    assert_eq!((&data[8..20], usize::from(u16::from_be_bytes([data[2], data[3]]))), (&id[..], data.len() - 20));
+    let answer = hopwright_scion::stun::response(&id, std::net::SocketAddr::from(([0xfd00; 8], 30042)));
+    assert!(answer.len() <= data.len() + 16 && hopwright_scion::stun::parse_request(&answer).is_none());
+}
+
 /// Any bytes are a pipeline's text form: the error says where it is not, or it can be verified, and one that is sound prints
 /// as it is read.
 pub fn pipeline_text(data: &[u8]) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hopwright_dataplane::{Difference, EngineKind, VirtualDataPlane};
 use hopwright_scion::config::change;
 use hopwright_scion::config::links::Links;
-use hopwright_scion::config::topology::{BorderRouter, Interface, LinkBfd, Relation, Topology, Underlay};
+use hopwright_scion::config::topology::{BorderRouter, Ends, Interface, LinkBfd, Relation, Topology};
 use hopwright_scion::control::program;
 use hopwright_scion::control::tables::{self, LINK_TABLES, LinkState};
 use hopwright_scion::packet::ia::IsdAs;
@@ -179,7 +179,8 @@ impl Bytes<'_> {
         for _ in 0..self.next() % 8 {
             let id = u16::from(self.next() % 32) + 1;
             let v6 = self.next().is_multiple_of(4);
-            let underlay = own.then(|| Underlay { local: self.address(v6), remote: self.address(v6) });
+            let (local, remote) = (self.address(v6).into(), self.address(v6).into());
+            let underlay = own.then(|| Ends { provider: String::new(), local, remote });
             let (neighbour, relation) = (IsdAs(0x1_ff00_0000_0000 + u64::from(self.next())), self.relation());
             let mtu = 1400 + u32::from(self.next() % 2);
             interfaces
@@ -190,11 +191,11 @@ impl Bytes<'_> {
 
     fn topology(&mut self) -> Topology {
         let internal = SocketAddr::from(([10, 1, 0, 1], 30042));
-        let own = BorderRouter { internal, interfaces: self.interfaces(true) };
+        let own = BorderRouter { internal: internal.into(), interfaces: self.interfaces(true) };
         let mut border_routers = BTreeMap::from([("a".to_string(), own)]);
         for _ in 0..self.next() % 4 {
             let name = format!("b{}", self.next() % 5);
-            let internal = self.address(false);
+            let internal = self.address(false).into();
             border_routers.insert(name, BorderRouter { internal, interfaces: self.interfaces(false) });
         }
         let mut service = || (0..self.next() % 4).map(|_| self.address(false)).collect();

@@ -73,6 +73,10 @@ pub fn slow_path(data: &[u8]) -> Option<Outcome> {
             assert_eq!(checksum_fault(packet), None);
             assert!(header.reason == Reason::IngressAlert as u8 || header.reason == Reason::EgressAlert as u8);
         }
+        Outcome::Stun(packet) => {
+            assert_eq!(checksum_fault(packet), None);
+            assert!(packet.len() <= frame.len() + 16, "an IPv6 address instead of a FINGERPRINT");
+        }
         Outcome::Process { frame: again, l4_port } => {
             assert!(again.len() <= frame.len());
             assert_eq!(*l4_port != 0, header.reason == Reason::ScmpError as u8);
@@ -84,7 +88,7 @@ pub fn slow_path(data: &[u8]) -> Option<Outcome> {
 
 fn total(counts: &Counts) -> u64 {
     let maps = [counts.sent.values().sum::<u64>(), counts.resumed.values().sum(), counts.silent.values().sum()];
-    maps.iter().sum::<u64>() + counts.bounced + counts.limited.values().sum::<u64>() + counts.not_sent
+    maps.iter().sum::<u64>() + counts.stun + counts.bounced + counts.limited.values().sum::<u64>() + counts.not_sent
 }
 
 /// Checks that a reply goes to the sender, with correct addresses, lengths and checksums.

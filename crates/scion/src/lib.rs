@@ -3,7 +3,7 @@
 //!
 //! - [`config`]: the files, the AS, keys and links. [`control`]: the program and its table entries.
 //! - [`underlay`]: sockets and ports, and next hops.
-//! - [`scmp`], [`bfd`], [`tap`]: process punted packets.
+//! - [`scmp`], [`stun`], [`bfd`], [`tap`]: process punted packets.
 //! - [`status`]: statistics, metrics and HTTP pages.
 //! - [`packet`]: building SCION packets. [`synthetic`]: routers and traffic for tests and benchmarks.
 //! - [`agent`]: the running router, which ties these together.
@@ -16,6 +16,7 @@ pub mod packet;
 pub mod privileges;
 pub mod scmp;
 pub mod status;
+pub mod stun;
 pub mod synthetic;
 pub mod tap;
 pub mod underlay;

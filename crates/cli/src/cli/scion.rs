@@ -47,6 +47,15 @@ pub(crate) enum ScionCommand {
         #[arg(long)]
         lenient: bool,
     },
+    /// Print the state of a running router
+    ///
+    /// Links, BFD sessions, tables, queues and ports, as JSON, from the page /state at the configuration's metrics.prometheus. SIGQUIT
+    /// makes a router write the same to its standard error.
+    Dump {
+        /// The router's configuration
+        #[arg(long, value_name = "router.toml")]
+        config: PathBuf,
+    },
     /// Print how to set up the slow path by TAP devices
     ///
     /// For a router whose hopwright.toml says `slow_path = "tap"`: a shell script that makes the network namespace with

@@ -1,8 +1,11 @@
 //! `hopwright scion`: the SCION border router.
 
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use hopwright_dataplane::offload::Forwarded;
 use hopwright_dataplane::wait::Wakeup;
@@ -18,8 +21,11 @@ use crate::cli::EngineChoice;
 use crate::cli::scion::{SampleCommand, ScionArgs, ScionCommand};
 use crate::failure::Failure;
 use crate::logging::{Console, Logging};
-use crate::signals;
+use crate::signals::{self, Handlers};
 use crate::{compile, engine};
+
+/// How long a running router may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub(crate) fn console(args: &ScionArgs) -> Console {
@@ -46,6 +52,7 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
             return check(config, config_dir.as_deref(), *lenient);
         }
         Some(ScionCommand::SlowPath { config }) => return slow_path(config),
+        Some(ScionCommand::Dump { config }) => return dump(config),
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
@@ -77,7 +84,11 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
             told.notify();
         }
     };
-    signals::handle(tell(&options.stop), Some(Box::new(tell(&options.reload))))?;
+    signals::handle_all(Handlers {
+        stop: tell(&options.stop),
+        reload: Some(Box::new(tell(&options.reload))),
+        dump: Some(Box::new(tell(&options.dump))),
+    })?;
     let stats = hopwright_scion::run(setup, &options)?;
     tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
@@ -118,6 +129,29 @@ fn slow_path(config: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints the state of the running router.
+fn dump(config: &Path) -> Result<(), Failure> {
+    let address = Config::load(config, true)?.metrics.prometheus;
+    if address.is_empty() {
+        return Err(Failure::message(
+            "metrics.prometheus is not set: SIGQUIT makes the router write its state to its log",
+        ));
+    }
+    // An address of all is one of this machine.
+    let address = if address.starts_with(':') { format!("localhost{address}") } else { address };
+    let failed = |error: io::Error| Failure::message(format!("http://{address}/state: {error}"));
+    let mut stream = TcpStream::connect(&address).map_err(failed)?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    write!(stream, "GET /state HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").map_err(failed)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).map_err(failed)?;
+    match answer.split_once("\r\n\r\n") {
+        Some((head, page)) if head.starts_with("HTTP/1.1 200 ") => print!("{page}"),
+        _ => return Err(failed(io::Error::other(answer.lines().next().unwrap_or("no answer")))),
+    }
+    Ok(())
+}
+
 /// Reports errors in a router's files.
 fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), Failure> {
     let report = config::check::check(config, config_dir, lenient);
@@ -130,8 +164,8 @@ fn check(config: &Path, config_dir: Option<&Path>, lenient: bool) -> Result<(), 
     match report.summary {
         Some(summary) => {
             println!("{summary}");
-            for link in &report.links {
-                println!("  {link}");
+            for line in report.hosts.iter().chain(&report.links) {
+                println!("  {line}");
             }
             Ok(())
         }

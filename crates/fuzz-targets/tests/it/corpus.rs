@@ -37,6 +37,11 @@ fn topology() {
 }
 
 #[test]
+fn stun() {
+    replay("stun", targets::stun);
+}
+
+#[test]
 fn router_config() {
     replay("router_config", targets::router_config);
 }
@@ -136,6 +141,7 @@ fn slow_path() {
     replay("slow_path", |data| match targets::slow_path(data) {
         Some(Outcome::Reply(kind, _)) => drop(kinds.insert(kind.label())),
         Some(Outcome::Bounce(_)) => drop(others.insert("bounce")),
+        Some(Outcome::Stun(_)) => drop(others.insert("stun")),
         Some(Outcome::Process { .. }) => drop(others.insert("process")),
         Some(Outcome::Drop(silence)) => drop(others.insert(silence.label())),
         None => {}
@@ -189,6 +195,7 @@ fn packets() {
         Reason::EpicHvf,
         Reason::BfdFromHost,
         Reason::FeatureLeftOut,
+        Reason::Stun,
     ];
     let missing: Vec<_> =
         Reason::ALL.iter().filter(|r| !elsewhere.contains(r) && !seen.contains(&(**r as u8))).collect();

@@ -4,6 +4,7 @@
 //! for every client. A new connection is always accepted; when there are too many, an old one is closed
 //! ([`connections`]).
 
+mod compression;
 mod connections;
 mod log_level;
 
@@ -24,6 +25,7 @@ use tokio_io_timeout::TimeoutStream;
 
 /// The library of [`serve`]'s routers.
 pub use axum;
+pub use compression::{accepts_gzip, gzip};
 pub use log_level::{Level, LogLevel, NoLog, answer as log_level_response};
 
 use connections::Connections;

@@ -58,11 +58,27 @@ impl Text {
         let _ = writeln!(self.page, " {value}");
     }
 
+    /// Adds a count to the family begun last, unless it is 0: for families whose labels have very many values, of which few
+    /// occur.
+    pub fn count(&mut self, labels: Labels<'_>, count: u64) {
+        if count > 0 {
+            self.sample(labels, count);
+        }
+    }
+
     /// Adds a family of counters with one label.
     pub fn family(&mut self, family: &CounterFamily) {
         self.counter(family.name, family.help);
         for (value, count) in &family.values {
             self.sample(&[(family.label, value)], count);
+        }
+    }
+
+    /// Adds a family of counters with one label, but for those that are 0.
+    pub fn family_of_counts(&mut self, family: &CounterFamily) {
+        self.counter(family.name, family.help);
+        for (value, count) in &family.values {
+            self.count(&[(family.label, value)], *count);
         }
     }
 
@@ -94,6 +110,7 @@ mod tests {
         let mut text = Text::default();
         text.counter("a_total", "What it is.");
         text.sample(&[], 3u64);
+        text.count(&[("x", "none")], 0);
         text.gauge("b", "Another.");
         text.sample(&[("x", "a\\b\"c\nd"), ("y", "sibling->[fd00::1]:30042")], 0.5);
         assert_eq!(

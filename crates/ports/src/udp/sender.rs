@@ -102,7 +102,7 @@ impl Outgoing {
         // A datagram to one of our own sockets would be received as if another host had sent it.
         possible
             && to.1 != 0
-            && (!to.0.is_loopback() || from.is_loopback())
+            && (!to.0.is_loopback() || from.is_loopback() || from.is_unspecified())
             && !self.sockets.by_address.contains_key(&to)
     }
 

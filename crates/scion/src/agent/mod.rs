@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ use hopwright_ir::Pipeline;
 use crate::bfd::{self, Bfd};
 use crate::config::change::NeedsRestart;
 use crate::config::keys::{self, KeyError, Keys};
-use crate::config::links::{INTERNAL_INDEX, Links, LinksError};
+use crate::config::links::{Links, LinksError};
 use crate::config::topology::{Topology, TopologyError};
 use crate::config::{Config, ConfigError};
 use crate::control::key_rollover::Rollover;
@@ -32,13 +33,14 @@ use crate::control::tables::{self, LinkState};
 use crate::scmp::{self, Outcome, SlowPath};
 use crate::status::http::HttpError;
 use crate::status::metrics::OwnPackets;
-use crate::status::stats::Stats;
-use crate::status::{ActiveConfig, Session, Snapshot, Status};
+use crate::status::{ActiveConfig, Status};
 use crate::tap::{TapError, Taps};
 use crate::underlay::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
 use crate::underlay::{Changed, LinkPorts, Underlay};
 
+mod degraded;
 mod reload;
+mod report;
 mod standalone;
 pub mod tenant;
 
@@ -92,7 +94,9 @@ pub struct Options {
     pub log_level: Option<Arc<dyn LogLevel>>,
     /// Set by the caller to reload the configuration; cleared when the reload begins.
     pub reload: Arc<AtomicBool>,
-    /// The caller notifies this after setting one of the two flags, for an immediate reaction.
+    /// Set by the caller to write the state to standard error; cleared when it is written.
+    pub dump: Arc<AtomicBool>,
+    /// The caller notifies this after setting one of the flags, for an immediate reaction.
     pub told: Option<Arc<Wakeup>>,
 }
 
@@ -191,6 +195,12 @@ impl Setup {
         let topology = Topology::load(&file)?;
         let links = Links::of(&topology, &config.general.id)
             .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
+        if let Some(why) = config.hopwright.layout.lacks_room(&links) {
+            return Err(AgentError::Program(why));
+        }
+        for problem in links.problems() {
+            tracing::warn!("{problem}");
+        }
         let keys = keys::load(dir)?;
         // If another router has the slow path, it also runs BFD.
         let bfd = match config.slow_path_netns() {
@@ -198,6 +208,11 @@ impl Setup {
             None => bfd::specs(&links, &config.router.bfd)?,
         };
         Ok(Setup { file: None, config, topology, links, keys, bfd })
+    }
+
+    /// The ports of hosts that packets are delivered to, if not all.
+    fn dispatched_ports(&self) -> Option<RangeInclusive<u16>> {
+        self.config.dispatched_ports(&self.topology)
     }
 
     /// The part that status pages show; it contains no keys.
@@ -285,6 +300,7 @@ impl Agent {
         tables::forget_hosts(&vdp)?;
         tables::program(&vdp, &setup.links, &setup.keys.current)?;
         tables::set_default_host(&vdp, VIA_KERNEL)?;
+        tables::set_dispatched_ports(&vdp, setup.dispatched_ports())?;
         let mut rollover = Rollover::new();
         rollover.set(&vdp, &setup.keys, &setup.config.hopwright.reload, Instant::now())?;
         let mut next_hops = Resolver::new(underlay.ports(&kernel), VIA_KERNEL);
@@ -372,9 +388,13 @@ impl Agent {
             self.look_around()?;
             self.follow_configuration(options);
             let now = Instant::now();
-            if now >= next_post {
+            let dump = options.dump.swap(false, Ordering::Relaxed);
+            if now >= next_post || dump {
                 next_post = now + POST_TIME;
                 self.status.publish(self.snapshot());
+            }
+            if dump {
+                self.dump();
             }
         }
         Ok(())
@@ -395,6 +415,10 @@ impl Agent {
     fn look_around(&mut self) -> Result<(), AgentError> {
         let changes = self.kernel.update().map_err(AgentError::Netlink)?;
         let now = Instant::now();
+        let found = self.underlay.find_missing(&self.kernel, &self.setup.links, now, changes.everything);
+        if !found.is_empty() {
+            self.take_up(&found)?;
+        }
         if changes.everything {
             self.next_hops.reroute_all(&mut self.kernel, now);
         } else if !changes.routes.is_empty() {
@@ -477,6 +501,9 @@ impl Agent {
             return Ok(());
         }
         let source = links.internal.ip();
+        if links.by_kernel_only(source).is_some() {
+            return Ok(());
+        }
         let devices = self.hosts.learn(destinations, source, &mut self.next_hops, &mut self.kernel, now);
         if !devices.is_subset(&self.host_devices) {
             self.host_devices.extend(devices);
@@ -542,6 +569,7 @@ impl Agent {
     fn link_state(&self, target: Target) -> LinkState {
         let next_hop = self.next_hops.next_hop(target);
         match self.setup.links.bfd_link(target) {
+            _ if self.broken(target).is_some() => LinkState::Down(None),
             Some(link) if !self.bfd.is_up(link) => LinkState::Down(Some(next_hop)),
             _ if self.taps.as_ref().is_some_and(|taps| taps.is_down(target)) => LinkState::Down(Some(next_hop)),
             _ => LinkState::Up(next_hop),
@@ -633,9 +661,13 @@ impl Agent {
     fn answer(&mut self, header: &PacketIn, packet: &[u8]) {
         let injector = self.tenant.injector();
         let (now, kernel) = ((Instant::now(), wall_clock_us()), &mut self.kernel);
-        let has_route = |to, from| matches!(kernel.route(to, from), Ok(Route::Via { .. } | Route::Here));
+        let links = &self.setup.links;
+        let has_route = |to, from| {
+            links.by_kernel_only(from).is_some()
+                || matches!(kernel.route(to, from), Ok(Route::Via { .. } | Route::Here))
+        };
         let sent = match self.slow_path.handle(packet, header, &self.setup.links, now, has_route) {
-            Outcome::Reply(_, frame) | Outcome::Bounce(frame) => {
+            Outcome::Reply(_, frame) | Outcome::Bounce(frame) | Outcome::Stun(frame) => {
                 let sent = injector.transmit(header.port.into(), &frame);
                 let egress_link = scmp::egress_link(&frame, header.ingress, &self.setup.links);
                 if let (Ok(()), Some((link, bytes))) = (sent, egress_link) {
@@ -651,48 +683,5 @@ impl Agent {
         if sent.is_err() {
             self.slow_path.not_sent(packet, header, &self.setup.links);
         }
-    }
-
-    /// Returns the agent's part of the status.
-    fn snapshot(&self) -> Snapshot {
-        let mut own_packets = self.own_packets.clone();
-        let mut slow_path_drops = self.slow_path.drops().clone();
-        for (interface, packets) in self.bfd.strays() {
-            let index = self.setup.links.interface(interface).map_or(INTERNAL_INDEX, |link| link.index);
-            slow_path_drops.invalid(index, bfd::frame::LEAST_BYTES, packets);
-        }
-        let mut sessions = BTreeMap::new();
-        for status in self.bfd.status() {
-            let Some(index) = self.setup.links.index(status.link) else { continue };
-            let bfd::Counts { state_changes, sent, received, discarded, .. } = status.counts;
-            slow_path_drops.invalid(index, status.packet_bytes, discarded);
-            own_packets.add(index, status.packet_bytes, sent);
-            sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
-        }
-        let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
-        Snapshot {
-            sessions,
-            hosts: self.hosts.counts(&self.next_hops),
-            link_ports: self.link_ports.clone(),
-            own_packets,
-            slow_path: self.slow_path_time,
-            slow_path_drops,
-            reloads: self.reload.counts(),
-            counts: slow_path
-                .into_iter()
-                .chain([self.reload.counts().family()])
-                .chain(self.underlay.families())
-                .collect(),
-        }
-    }
-
-    /// Collects the statistics.
-    fn stats(&self) -> Result<Stats, AgentError> {
-        let mut stats = Stats::collect(&self.status, &self.bfd.status(), self.started.elapsed().as_secs_f64())?;
-        stats.slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().by_name(), Taps::by_name);
-        let strays = self.bfd.strays().values().sum::<u64>();
-        stats.slow_path.extend((strays > 0).then(|| ("bfd_without_session".into(), strays)));
-        stats.reloads = self.reload.counts();
-        Ok(stats)
     }
 }

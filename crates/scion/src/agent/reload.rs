@@ -183,7 +183,8 @@ impl Agent {
             self.reload.refuse(&error.into());
             return;
         }
-        if let Err(error) = self.underlay.bind(&setup.links) {
+        setup.links.choose_ports();
+        if let Err(error) = self.underlay.bind(&self.kernel, &setup.links, true) {
             self.reload.refuse(&error);
             return;
         }
@@ -255,6 +256,7 @@ impl Agent {
         let difference = Difference::between(self.vdp.control(), &LINK_TABLES, &wanted)?;
         difference.apply(self.vdp.control())?;
         tables::set_clock(&self.vdp, &self.setup.links, wall_clock_us())?;
+        tables::set_dispatched_ports(&self.vdp, self.setup.dispatched_ports())?;
         self.rollover.set(&self.vdp, &self.setup.keys, &self.setup.config.hopwright.reload, now)?;
         self.program_all(changes)?;
         self.log_link_ports();

@@ -30,7 +30,7 @@ const STOP_TIME: Duration = Duration::from_millis(20);
 const REPORT_TIME: Duration = Duration::from_secs(1);
 
 /// Runs the router until `options.stop` is set. Returns the final statistics.
-pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
+pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let (make, layout) = (options.data_plane.clone(), setup.config.hopwright.layout);
     // An open port takes frames from the kernel: compiling a layout, or starting a device, comes before the ports.
@@ -45,7 +45,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     // Otherwise the data plane is built while devices are opened, which is mostly waiting for the kernel.
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    underlay.bind(&setup.links)?;
+    setup.links.choose_ports();
+    underlay.bind(&kernel, &setup.links, false)?;
     let used = next_hop::used_devices(&mut kernel, &setup.links);
     let mut raw = underlay.follow(&kernel, &[&setup.links], &used);
     if setup.config.hopwright.ports == PortChoice::AfXdp

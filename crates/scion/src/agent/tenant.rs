@@ -129,7 +129,7 @@ impl TenantAgent {
         devices: &BTreeMap<u32, String>,
         file: &Path,
     ) -> Result<TenantAgent, AgentError> {
-        let setup = load(file, false)?;
+        let mut setup = load(file, false)?;
         let number = match tenant.port_numbers() {
             TenantPorts::Numbered(numbers) if tenant.cpu_port() == Some(CPU_PORT) => numbers.get(&LOCAL_PORT).copied(),
             _ => None,
@@ -138,7 +138,8 @@ impl TenantAgent {
         let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
         let numbers = devices.iter().map(|(number, device)| (device.clone(), *number)).collect();
         let mut underlay = Underlay::of_switch(numbers)?;
-        underlay.bind(&setup.links)?;
+        setup.links.choose_ports();
+        underlay.bind(&kernel, &setup.links, false)?;
         let used = next_hop::used_devices(&mut kernel, &setup.links);
         underlay.follow(&kernel, &[&setup.links], &used);
         let listeners = Listeners::open(&setup.config)?;

@@ -25,6 +25,8 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// A one-line description of the router, if there is no problem.
     pub summary: Option<String>,
+    /// What becomes of packets to hosts, by their ports, if there is no problem.
+    pub hosts: Option<String>,
     /// The kind of port that each link would use, if this is the router's machine and there is no problem.
     pub links: Vec<String>,
 }
@@ -58,7 +60,11 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
         report.problem(format!("{}: general.config_dir: {} is no directory", file.display(), dir.display()));
         return report;
     }
-    let links = topology(&dir.join("topology.json"), &config.general.id, &mut report);
+    let found = topology(&dir.join("topology.json"), &config.general.id, &mut report);
+    let (hosts, links) = found.map(|(topology, links)| (config.describe_dispatched_ports(&topology), links)).unzip();
+    if let Some(why) = links.as_ref().and_then(|links| config.hopwright.layout.lacks_room(links)) {
+        report.problem(format!("{}: {why}", dir.join("topology.json").display()));
+    }
     if let Some(links) = &links
         && let Err(problem) = bfd::specs(links, &config.router.bfd)
     {
@@ -67,6 +73,7 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
     for name in ["master0.key", "master1.key"] {
         key(dir.join("keys").join(name), &mut report);
     }
+    report.warnings.extend(links.iter().flat_map(Links::problems));
     if let (Some(links), true) = (links, report.problems.is_empty()) {
         let (id, own, siblings) = (&config.general.id, links.external.len(), links.siblings.len());
         let s = |count: usize| if count == 1 { "" } else { "s" };
@@ -77,6 +84,7 @@ pub fn check(file: &Path, config_dir: Option<&Path>, lenient: bool) -> Report {
             s(own),
             s(siblings)
         ));
+        report.hosts = hosts;
         this_machine(&links, config.hopwright.ports, &mut report);
     }
     report
@@ -91,8 +99,8 @@ fn this_machine(links: &Links, choice: PortChoice, report: &mut Report) {
         Err(Foreign::Some(addresses)) => {
             for address in addresses {
                 report.warnings.push(format!(
-                    "{address} is not an address of this machine, although others of the router are: it could not start \
-                     here"
+                    "{address} is not an address of this machine, although others of the router are: its links would be \
+                     down"
                 ));
             }
         }
@@ -105,7 +113,7 @@ impl Report {
     }
 }
 
-fn topology(file: &Path, id: &str, report: &mut Report) -> Option<Links> {
+fn topology(file: &Path, id: &str, report: &mut Report) -> Option<(Topology, Links)> {
     let text = files::read(file, LONGEST_TOPOLOGY)
         .map_err(|source| vec![TopologyError::Read { file: file.to_path_buf(), source }])
         .and_then(|text| Topology::parse_all(file, &text));
@@ -117,7 +125,7 @@ fn topology(file: &Path, id: &str, report: &mut Report) -> Option<Links> {
         }
     };
     let links = Links::of(&topology, id).map_err(|error| report.problem(format!("{}: {error}", file.display())));
-    links.ok()
+    Some((topology, links.ok()?))
 }
 
 fn key(file: PathBuf, report: &mut Report) {

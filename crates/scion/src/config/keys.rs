@@ -5,12 +5,17 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use hopwright_host::files;
 use zeroize::Zeroizing;
 
 /// The maximum size of a key file in bytes.
 const LONGEST_KEY: usize = 4096;
+
+/// As Go decodes it: bits behind the last byte do not matter.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// The key for hop-field MACs (AES-128).
 #[derive(Clone)]
@@ -78,7 +83,7 @@ pub fn read(file: &Path) -> Result<Zeroizing<Vec<u8>>, KeyError> {
         files::read(file, LONGEST_KEY).map_err(|source| KeyError::Read { file: file.to_path_buf(), source })?;
     text.retain(|b| !matches!(b, b'\r' | b'\n'));
     // The decoder's own message would quote a byte of the key.
-    let key = STANDARD.decode(text.as_slice()).map(Zeroizing::new).map_err(|error| KeyError::Base64 {
+    let key = BASE64.decode(text.as_slice()).map(Zeroizing::new).map_err(|error| KeyError::Base64 {
         file: file.to_path_buf(),
         why: match error {
             base64::DecodeError::InvalidByte(..) => "a character does not belong to it",

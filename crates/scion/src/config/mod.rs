@@ -12,6 +12,7 @@ pub mod topology;
 
 use std::fmt;
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use serde::de::{Deserializer, Error as _, Visitor};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use crate::config::topology::Topology;
 use crate::control::layout::Layout;
 
 /// Longest `router.toml` or `hopwright.toml`, in bytes.
@@ -113,6 +115,8 @@ pub struct Hopwright {
     pub layout: Layout,
     /// Packets to an address of the router must come by the device that has it.
     pub strict_arrival: bool,
+    /// Which ports of hosts packets are delivered to.
+    pub dispatched_ports: DispatchedPorts,
     /// Who answers for punted packets.
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
@@ -133,12 +137,25 @@ impl Default for Hopwright {
             batch: MAX_BATCH,
             layout: Layout::default(),
             strict_arrival: false,
+            dispatched_ports: DispatchedPorts::default(),
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),
             scmp: Default::default(),
             reload: Default::default(),
         }
     }
+}
+
+/// Which ports of hosts packets are delivered to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DispatchedPorts {
+    /// All of them, as the reference router does.
+    #[default]
+    Reference,
+    /// Those of the AS's `dispatched_ports`; packets to others go to the dispatcher's port, 30041. The reference's design
+    /// document says so, and its router compares the port with the range in a way that never holds.
+    Specification,
 }
 
 /// Who answers for punted packets, and runs BFD.
@@ -315,6 +332,35 @@ impl Config {
         (self.hopwright.slow_path == SlowPathBy::Tap).then_some(name)
     }
 
+    /// The ports of hosts that packets are delivered to, if not all. A range that `router.toml` has replaces that of the
+    /// topology. Without one the range is empty.
+    pub fn dispatched_ports(&self, topology: &Topology) -> Option<RangeInclusive<u16>> {
+        if self.hopwright.dispatched_ports == DispatchedPorts::Reference {
+            return None;
+        }
+        let port = |port: Option<i64>| port.and_then(|port| u16::try_from(port).ok());
+        let own = port(self.router.dispatched_port_start).zip(port(self.router.dispatched_port_end));
+        let (first, last) = own.or(topology.dispatched_ports).unwrap_or((1, 0));
+        Some(first..=last)
+    }
+
+    /// What becomes of packets to hosts, by their ports; one line.
+    pub fn describe_dispatched_ports(&self, topology: &Topology) -> String {
+        match self.dispatched_ports(topology) {
+            None => "hosts: every port is delivered to, as by the reference (dispatched_ports = \"reference\")".into(),
+            Some(ports) if ports.is_empty() => {
+                "hosts: packets to all ports go to 30041: the AS has no dispatched_ports".into()
+            }
+            Some(ports) => {
+                format!(
+                    "hosts: ports {} to {} are delivered to; packets to others go to 30041",
+                    ports.start(),
+                    ports.end()
+                )
+            }
+        }
+    }
+
     /// Reads `router.toml`, and `hopwright.toml` beside it if there is one, and checks what they say. Unknown keys are
     /// collected, not refused.
     pub fn read(file: &Path) -> Result<Config, ConfigError> {
@@ -387,8 +433,12 @@ impl Config {
 
     /// Reads the text of a `router.toml`; what is wrong with single values, [`Config::problems`] says.
     pub fn parse_unchecked(file: &Path, text: &str) -> Result<Config, ConfigError> {
-        let (mut config, unknown_keys) = from_toml::<Config>(file, text)?;
+        let (mut config, mut unknown_keys) = from_toml::<Config>(file, text)?;
         let tables: toml::Table = text.parse().map_err(|error| in_toml(file, error))?;
+        // The reference reads keys in any case.
+        if unknown_keys.iter().any(|key| key.bytes().any(|b| b.is_ascii_uppercase())) {
+            (config, unknown_keys) = from_toml::<Config>(file, &lower_case(tables.clone()).to_string())?;
+        }
         config.has_hopwright_table = tables.contains_key("hopwright");
         config.unknown_keys = unknown_keys.into_iter().map(|key| unknown_key(file, key, SAMPLE)).collect();
         config.default_zeros();
@@ -414,6 +464,7 @@ impl Config {
         }
         zero(&mut self.log.console.level, default.log.console.level);
         zero(&mut self.log.console.format, default.log.console.format);
+        zero(&mut self.log.console.stacktrace_level, default.log.console.stacktrace_level);
         zero(&mut self.router.num_slow_processors, default.router.num_slow_processors);
         zero(&mut self.router.batch_size, default.router.batch_size);
         let (bfd, default) = (&mut self.router.bfd, default.router.bfd);
@@ -435,9 +486,15 @@ impl Config {
         if self.general.id.is_empty() {
             problem("general.id", "missing: which border router of the topology is this?".into());
         }
-        let level = self.log.console.level.to_ascii_lowercase();
-        if !["debug", "info", "error", "warn", "crit"].contains(&level.as_str()) {
-            problem("log.console.level", format!("`{level}` is none of debug, info, error"));
+        let console = &self.log.console;
+        let levels = ["debug", "info", "warn", "error", "dpanic", "panic", "fatal"];
+        for (field, level, none) in [
+            ("log.console.level", &console.level, None),
+            ("log.console.stacktrace_level", &console.stacktrace_level, Some("none")),
+        ] {
+            if !levels.iter().chain(&none).any(|known| known.eq_ignore_ascii_case(level)) {
+                problem(field, format!("`{level}` is none of debug, info, error"));
+            }
         }
         let router = &self.router;
         for (field, value, least) in [
@@ -453,6 +510,9 @@ impl Config {
         }
         if !(1..=MAX_BATCH).contains(&self.hopwright.batch) {
             problem("hopwright.batch", format!("{} is not in 1 to {MAX_BATCH}", self.hopwright.batch));
+        }
+        if self.hopwright.dispatched_ports != DispatchedPorts::Reference && self.hopwright.layout != Layout::Plain {
+            problem("hopwright.dispatched_ports", format!("not with layout {}", self.hopwright.layout));
         }
         let ports = 0..=i64::from(u16::MAX);
         let name = self.slow_path_netns().unwrap_or_default();
@@ -483,6 +543,15 @@ impl Config {
 
 fn in_toml(file: &Path, error: toml::de::Error) -> ConfigError {
     ConfigError::Toml { file: file.to_path_buf(), message: error.to_string().trim_end().to_string() }
+}
+
+/// A table with its keys in lower case. Where two are the same then, one of them stays.
+fn lower_case(table: toml::Table) -> toml::Table {
+    let lower = |(key, value): (String, toml::Value)| match value {
+        toml::Value::Table(inner) => (key.to_ascii_lowercase(), lower_case(inner).into()),
+        other => (key.to_ascii_lowercase(), other),
+    };
+    table.into_iter().map(lower).collect()
 }
 
 /// A TOML text as a `T`, and the keys that `T` does not have.
@@ -837,6 +906,11 @@ mod tests {
             ("general.id = 'a'\nrouter.bfd.desired_min_tx_interval = '5 parsecs'", "no duration"),
             ("general.id = 'a'\nrouter.bfd.detect_mult = 256", "line 2"),
             ("general.id = 'a'\nhopwright.ports = 'dpdk'", "`dpdk` is no kind of port"),
+            ("general.id = 'a'\nhopwright.dispatched_ports = 'all'", "unknown variant"),
+            (
+                "general.id = 'a'\nhopwright.dispatched_ports = 'specification'\nhopwright.layout = '1br'",
+                "not with layout",
+            ),
             ("general.id = 'a'\nhopwright.batch = 0", "hopwright.batch: 0 is not in 1 to 256"),
             ("general.id = 'a'\nhopwright.batch = 257", "hopwright.batch: 257 is not in 1 to 256"),
             ("general.id = 'a'\nhopwright.batch = -1", "line 2"),
@@ -846,6 +920,33 @@ mod tests {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.starts_with("router.toml: ") && message.contains(wanted), "{text}: {message}");
         }
+    }
+
+    #[test]
+    fn ports_of_hosts() {
+        let said = |range: &str, text: &str| {
+            let file = format!(r#"{{"isd_as": "1-ff00:0:1", "dispatched_ports": "{range}"}}"#);
+            let topology = Topology::parse(Path::new("t"), file.as_bytes()).unwrap();
+            let config = parse(&format!("general.id = 'a'\n{text}")).unwrap();
+            (config.dispatched_ports(&topology), config.describe_dispatched_ports(&topology))
+        };
+        let own = "router.dispatched_port_start = 5\nrouter.dispatched_port_end = 6\n";
+        let spec = "hopwright.dispatched_ports = 'specification'";
+        assert_eq!(said("31000-32767", own).0, None);
+        assert_eq!(said("31000-32767", spec).0, Some(31000..=32767));
+        assert_eq!(said("31000-32767", &format!("{own}{spec}")).0, Some(5..=6));
+        assert_eq!(said("all", spec).0, Some(1..=65535));
+        assert!(said("-", spec).0.unwrap().is_empty() && said("-", spec).1.contains("to all ports go to 30041"));
+        assert!(said("", "").1.contains("every port"));
+    }
+
+    /// The reference reads keys in any case, and levels of its log library.
+    #[test]
+    fn upper_case() {
+        let config = parse("[General]\nid = 'a'\n[router]\nBatch_Size = 64\n[log.console]\nlevel = 'DPANIC'").unwrap();
+        assert_eq!((config.unknown_keys.len(), config.general.id.as_str(), config.router.batch_size), (0, "a", 64));
+        let config = parse("general.id = 'a'\n[Router]\nTurbo = 1").unwrap();
+        assert_eq!(config.unknown_keys[0].key, "router.turbo");
     }
 
     #[test]

@@ -1,19 +1,27 @@
 //! `topology.json`: the operators' description of the AS, validated and reduced to what a border router needs.
 //!
-//! Format and checks are those of the reference (`private/topology`). Every error names the file and the field.
+//! Format and checks are those of the reference (`private/topology`), which reads JSON as Go does: names of fields in
+//! any case, and `null` for a field that is not there. Every error names the file and the field.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hopwright_host::files;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
+use serde_json::Value;
 
 use crate::config::duration;
 use crate::control::program::LinkType;
 use crate::packet::ia::IsdAs;
+
+mod address;
+
+pub use address::{Address, unusable_local, unusable_remote};
+use address::{literal, resolve};
 
 /// The maximum size of `topology.json` in bytes: about ten times what the largest router needs.
 pub const LONGEST_TOPOLOGY: usize = 16 << 20;
@@ -37,14 +45,14 @@ pub struct Topology {
     /// Addresses of the discovery service's instances.
     pub discovery_service: Vec<SocketAddr>,
     /// The content of the file, for status pages.
-    pub file: serde_json::Value,
+    pub file: Value,
 }
 
 /// A border router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BorderRouter {
     /// The address to which hosts and other routers of the AS send packets for it.
-    pub internal: SocketAddr,
+    pub internal: Address,
     /// Its links to other ASes by SCION interface id.
     pub interfaces: BTreeMap<u16, Interface>,
 }
@@ -59,11 +67,22 @@ pub struct Interface {
     /// The MTU in bytes of SCION packet; 0 if not specified.
     pub mtu: u32,
     /// Underlay addresses; `None` if the file has none (allowed for other routers' links).
-    pub underlay: Option<Underlay>,
+    pub underlay: Option<Ends>,
     /// Settings of the link's BFD session.
     pub bfd: LinkBfd,
     /// The interface id at the other end, if specified.
-    pub remote_id: Option<u16>,
+    pub remote_id: Option<u64>,
+}
+
+/// The two ends of a link, as the file has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// What carries the link, `udpip`. Matters at this router only.
+    pub provider: String,
+    /// Our end.
+    pub local: Address,
+    /// The other end.
+    pub remote: Address,
 }
 
 /// The two ends of a link.
@@ -152,23 +171,75 @@ impl Topology {
     /// Like [`Topology::parse`], but returns all problems, in the file's order where possible.
     pub fn parse_all(file: &Path, text: &[u8]) -> Result<Topology, Vec<TopologyError>> {
         let error = |(field, message)| TopologyError::Field { file: file.to_path_buf(), field, message };
-        let raw = Topology::read_raw(text).map_err(|fault| vec![error(fault)])?;
-        let file_content = serde_json::from_slice(text).map_err(|e| vec![error((".".into(), e.to_string()))])?;
+        let content: Value = serde_json::from_str(&String::from_utf8_lossy(text))
+            .map_err(|e| vec![error((".".into(), e.to_string()))])?;
+        let raw = Topology::read_raw(content.clone()).map_err(|fault| vec![error(fault)])?;
         let mut faults = Vec::new();
         let topology = raw.check(&mut faults);
         if !faults.is_empty() {
             return Err(faults.into_iter().map(error).collect());
         }
-        Ok(Topology { file: file_content, ..topology })
+        Ok(Topology { file: content, ..topology })
     }
 
-    fn read_raw(text: &[u8]) -> Result<Raw, Fault> {
-        let mut json = serde_json::Deserializer::from_slice(text);
-        let raw: Raw =
-            serde_path_to_error::deserialize(&mut json).map_err(|e| (e.path().to_string(), e.inner().to_string()))?;
-        json.end().map_err(|e| (".".into(), e.to_string()))?;
-        Ok(raw)
+    fn read_raw(mut file: Value) -> Result<Raw, Fault> {
+        fold(&mut file)?;
+        serde_path_to_error::deserialize(file).map_err(|e| (e.path().to_string(), e.inner().to_string()))
     }
+}
+
+/// Gives fields their names in the case of this module, and removes those that are `null`, as if they were not there.
+fn fold(file: &mut Value) -> Result<(), Fault> {
+    const TOP: [&str; 7] =
+        ["isd_as", "mtu", "dispatched_ports", "attributes", "border_routers", "control_service", "discovery_service"];
+    fold_fields(file, "", &TOP)?;
+    if let Some(Value::Array(attributes)) = file.get_mut("attributes") {
+        attributes.retain(|attribute| !attribute.is_null());
+    }
+    for service in ["control_service", "discovery_service"] {
+        for (name, server) in members(file, service) {
+            fold_fields(server, &format!("{service}.{name}"), &["addr"])?;
+        }
+    }
+    for (name, router) in members(file, "border_routers") {
+        let path = format!("border_routers.{name}");
+        fold_fields(router, &path, &["internal_addr", "interfaces"])?;
+        for (id, interface) in members(router, "interfaces") {
+            let path = format!("{path}.interfaces.{id}");
+            let fields = ["underlay", "isd_as", "link_to", "mtu", "bfd", "remote_interface_id"];
+            fold_fields(interface, &path, &fields)?;
+            if let Some(underlay) = interface.get_mut("underlay") {
+                fold_fields(underlay, &format!("{path}.underlay"), &["provider", "local", "remote"])?;
+            }
+            if let Some(bfd) = interface.get_mut("bfd") {
+                let fields = ["disable", "detect_mult", "desired_min_tx_interval", "required_min_rx_interval"];
+                fold_fields(bfd, &format!("{path}.bfd"), &fields)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The members of an object in a field. What is no object is reported when it is read.
+fn members<'a>(of: &'a mut Value, field: &str) -> impl Iterator<Item = (&'a String, &'a mut Value)> {
+    of.get_mut(field).and_then(Value::as_object_mut).into_iter().flatten()
+}
+
+fn fold_fields(value: &mut Value, path: &str, fields: &[&str]) -> Result<(), Fault> {
+    let path = || if path.is_empty() { ".".to_string() } else { path.to_string() };
+    let object = value.as_object_mut().ok_or_else(|| (path(), "expected an object".to_string()))?;
+    // The reference takes `null` for a number of an interface, and refuses it.
+    object.retain(|name, value| !value.is_null() || name.eq_ignore_ascii_case("remote_interface_id"));
+    let other_case = |name: &&String| !fields.contains(&name.as_str());
+    for name in object.keys().filter(other_case).cloned().collect::<Vec<_>>() {
+        if let Some(field) = fields.iter().find(|field| field.eq_ignore_ascii_case(&name))
+            && !object.contains_key(*field)
+            && let Some(value) = object.remove(&name)
+        {
+            object.insert(field.to_string(), value);
+        }
+    }
+    Ok(())
 }
 
 /// The path of a field, and what is wrong with it.
@@ -179,7 +250,7 @@ type Fault = (String, String);
 struct Raw {
     isd_as: IsdAs,
     #[serde(default)]
-    mtu: u32,
+    mtu: i64,
     #[serde(default)]
     dispatched_ports: String,
     #[serde(default)]
@@ -207,11 +278,30 @@ struct RawInterface {
     isd_as: IsdAs,
     link_to: String,
     #[serde(default)]
-    mtu: u32,
+    mtu: i64,
     #[serde(default)]
     bfd: Option<LinkBfd>,
-    #[serde(default)]
-    remote_interface_id: Option<u16>,
+    #[serde(default, deserialize_with = "interface_number")]
+    remote_interface_id: Option<u64>,
+}
+
+/// An interface id at another AS: a number, which may be in quotes.
+fn interface_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let text = match Value::deserialize(deserializer)? {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text,
+        other => return Err(D::Error::custom(format!("`{other}` is no interface id"))),
+    };
+    let digits = text.replace('"', "");
+    match digits.parse() {
+        Ok(number) if digits.bytes().all(|b| b.is_ascii_digit()) => Ok(Some(number)),
+        _ => Err(D::Error::custom(format!("`{text}` is no interface id"))),
+    }
+}
+
+/// An MTU; 0 if none is specified.
+fn mtu(bytes: i64) -> u32 {
+    bytes.clamp(0, u32::MAX.into()) as u32
 }
 
 #[derive(Deserialize, Default, PartialEq)]
@@ -256,12 +346,12 @@ impl Raw {
         Topology {
             ia: self.isd_as,
             core,
-            mtu: self.mtu,
+            mtu: mtu(self.mtu),
             dispatched_ports,
             border_routers,
             control_service: servers("control_service", &self.control_service, faults),
             discovery_service: servers("discovery_service", &self.discovery_service, faults),
-            file: serde_json::Value::Null,
+            file: Value::Null,
         }
     }
 }
@@ -279,11 +369,10 @@ impl RawRouter {
         let internal = if self.internal_addr.is_empty() { Err("missing".into()) } else { resolve(&self.internal_addr) };
         let internal = internal.map_err(|why| faults.push((format!("{path}.internal_addr"), why))).ok();
         let mut interfaces = BTreeMap::new();
-        let mut remotes: HashMap<SocketAddr, u16> = HashMap::new();
         for (id, raw) in self.interfaces {
             let path = format!("{path}.interfaces.{id}");
             let id = match id.parse::<u16>() {
-                Ok(id) if id != 0 => id,
+                Ok(number) if number != 0 && id.bytes().all(|b| b.is_ascii_digit()) => number,
                 _ => {
                     faults.push((path, "an interface id is a number from 1 to 65535".into()));
                     continue;
@@ -300,12 +389,6 @@ impl RawRouter {
                     continue;
                 }
             };
-            if let Some(underlay) = interface.underlay
-                && let Some(other) = remotes.insert(underlay.remote, id)
-            {
-                let message = format!("{} is the remote address of interface {other} already", underlay.remote);
-                faults.push((format!("{path}.underlay.remote"), message));
-            }
             interfaces.insert(id, interface);
         }
         Some(BorderRouter { internal: internal?, interfaces })
@@ -315,8 +398,8 @@ impl RawRouter {
 impl RawInterface {
     fn check(self, path: &str, core: bool) -> Result<Interface, Fault> {
         let field = |name: &str| format!("{path}.{name}");
-        if self.isd_as.is_wildcard() {
-            return Err((field("isd_as"), format!("{} is a wildcard, not an AS", self.isd_as)));
+        if self.isd_as == IsdAs(0) {
+            return Err((field("isd_as"), format!("{} is no AS", self.isd_as)));
         }
         let relation = Relation::parse(&self.link_to)
             .ok_or_else(|| (field("link_to"), format!("`{}` is none of core, parent, child, peer", self.link_to)))?;
@@ -333,22 +416,14 @@ impl RawInterface {
         let underlay = if self.underlay == RawUnderlay::default() {
             None
         } else {
-            if !matches!(self.underlay.provider.as_str(), "" | "udpip") {
-                let message = format!("`{}` is unknown; there is `udpip`", self.underlay.provider);
-                return Err((field("underlay.provider"), message));
-            }
-            let local = end(&self.underlay.local).map_err(|why| (field("underlay.local"), why))?;
-            let remote = end(&self.underlay.remote).map_err(|why| (field("underlay.remote"), why))?;
-            if local.is_ipv4() != remote.is_ipv4() {
-                let message = format!("{remote} and the local {local} are of different IP versions");
-                return Err((field("underlay.remote"), message));
-            }
-            Some(Underlay { local, remote })
+            let local = literal(&self.underlay.local).map_err(|why| (field("underlay.local"), why))?;
+            let remote = literal(&self.underlay.remote).map_err(|why| (field("underlay.remote"), why))?;
+            Some(Ends { provider: self.underlay.provider, local, remote })
         };
         Ok(Interface {
             neighbour: self.isd_as,
             relation,
-            mtu: self.mtu,
+            mtu: mtu(self.mtu),
             underlay,
             bfd: self.bfd.unwrap_or_default(),
             remote_id: self.remote_interface_id,
@@ -360,7 +435,7 @@ fn servers(service: &str, raw: &BTreeMap<String, RawServer>, faults: &mut Vec<Fa
     let mut addresses = Vec::new();
     for (name, server) in raw {
         match resolve(&server.addr) {
-            Ok(address) if !addresses.contains(&address) => addresses.push(address),
+            Ok(address) if !addresses.contains(&address.socket) => addresses.push(address.socket),
             Ok(_) => {}
             Err(why) => faults.push((format!("{service}.{name}.addr"), why)),
         }
@@ -385,43 +460,6 @@ fn port_range(text: &str) -> Result<Option<(u16, u16)>, String> {
         return Err(format!("{first} is beyond the range's end, {last}"));
     }
     Ok(Some((first, last)))
-}
-
-/// Parses the end of a link: an IP address and a port.
-fn end(text: &str) -> Result<SocketAddr, String> {
-    if text.is_empty() {
-        return Err("missing".into());
-    }
-    let address = text.parse().map_err(|_| format!("`{text}` is no address and port such as 192.0.2.1:50000"))?;
-    usable(address)
-}
-
-/// Parses an address inside the AS: like [`end`], but the host may be a name.
-fn resolve(text: &str) -> Result<SocketAddr, String> {
-    if let Ok(address) = text.parse() {
-        return usable(address);
-    }
-    let named = text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-    if !named {
-        return Err(format!("`{text}` is no host and port such as 192.0.2.1:30042"));
-    }
-    let mut found = text.to_socket_addrs().map_err(|e| format!("cannot resolve `{text}`: {e}"))?;
-    usable(found.next().ok_or_else(|| format!("`{text}` has no address"))?)
-}
-
-fn usable(address: SocketAddr) -> Result<SocketAddr, String> {
-    let address = SocketAddr::new(address.ip().to_canonical(), address.port());
-    let multicast = match address.ip() {
-        IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
-        IpAddr::V6(ip) => ip.is_multicast(),
-    };
-    if address.ip().is_unspecified() || multicast {
-        return Err(format!("{address} is not the address of a host"));
-    }
-    if address.port() == 0 {
-        return Err(format!("{address}: the port is 0"));
-    }
-    Ok(address)
 }
 
 #[cfg(test)]

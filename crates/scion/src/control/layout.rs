@@ -11,8 +11,9 @@ use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_ir::Pipeline;
 use serde::{Deserialize, Serialize};
 
-use super::program::{BuiltIn, MAX_DEVICE_PORT};
+use super::program::{BuiltIn, LINK_COUNT, MAX_DEVICE_PORT};
 use super::sources::SOURCES;
+use crate::config::links::Links;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -63,6 +64,16 @@ impl Layout {
             Layout::OneBrTwoAes => "1br+2aes",
             Layout::TwoBrTwoAes => "2br+2aes",
         }
+    }
+
+    /// Why a program's tables have no room for a router's interfaces, if that is so. The plain program has room for all.
+    pub fn lacks_room(self, links: &Links) -> Option<String> {
+        let interfaces = links.external.len() + links.siblings.iter().map(|s| s.interfaces.len()).sum::<usize>();
+        (self != Layout::Plain && interfaces > LINK_COUNT).then(|| {
+            format!(
+                "{interfaces} interfaces, those of siblings included, are more than the {LINK_COUNT} of layout {self}"
+            )
+        })
     }
 
     /// Compiles the program.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 
 use hopwright_dataplane::{ControlError, Difference, EntrySpec, VirtualDataPlane};
 use num_bigint::BigUint;
@@ -157,6 +158,21 @@ pub fn set_clock(vdp: &VirtualDataPlane, links: &Links, now_us: u64) -> Result<(
         vdp.control().set_default(layout::CLOCK, layout::SINCE, &args)?;
     }
     Ok(())
+}
+
+/// Sets which ports of hosts packets are delivered to; packets to others go to the dispatcher's. `None`: all. An empty
+/// range has its end in front of its start. A program in pipes delivers to all ports, and knows no others.
+pub fn set_dispatched_ports(vdp: &VirtualDataPlane, ports: Option<RangeInclusive<u16>>) -> Result<(), ControlError> {
+    if vdp.control().table(table::DISPATCHED_PORTS).is_err() {
+        return Ok(());
+    }
+    match ports {
+        Some(ports) => {
+            let args: [BigUint; 2] = [(*ports.start()).into(), (*ports.end()).into()];
+            vdp.control().set_default(table::DISPATCHED_PORTS, action::HOST_PORTS, &args)
+        }
+        None => vdp.control().set_default(table::DISPATCHED_PORTS, action::NO_ACTION, &[]),
+    }
 }
 
 /// The entry of a link to another AS.

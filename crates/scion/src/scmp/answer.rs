@@ -15,6 +15,7 @@ use super::view::{COMMON, ETHERNET, Underlay, View, word};
 use crate::config::links::Links;
 use crate::control::program::{LOCAL_PORT, PacketIn, Reason};
 use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
+use crate::stun;
 
 /// The maximum length of an error message's SCION packet in bytes, including the quote.
 const LONGEST: usize = 1232;
@@ -29,6 +30,8 @@ pub enum Outcome {
     /// Send this frame through the port that the packet arrived on: the packet itself, which requests an answer, but
     /// not in a way that the router understands.
     Bounce(Vec<u8>),
+    /// Send this frame through the port that the packet arrived on: the answer to a STUN binding request.
+    Stun(Vec<u8>),
     /// Process this frame as if it had been received.
     Process {
         /// The whole frame.
@@ -100,6 +103,7 @@ pub fn answer(frame: &[u8], header: &PacketIn, router: &Router<'_>, now_us: u64)
         Reason::IpOptions => without_options(frame, &underlay),
         Reason::NoUdpChecksum => with_checksum(frame, &underlay),
         Reason::ScmpError => deliver_error(frame, &underlay),
+        Reason::Stun => stun_response(&underlay, header, router.links),
         _ => reply(reason, &underlay, header, router, now_us),
     };
     result.unwrap_or_else(Outcome::Drop)
@@ -299,8 +303,9 @@ fn can_be_sender(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> b
     // Loopback addresses are those of this machine, so packets from elsewhere cannot have them.
     let good_loopback = u32::from(header.port) == LOCAL_PORT || !(src.ip().is_loopback() || dst.ip().is_loopback());
     let is_own = links.internal == *src || links.external.iter().any(|link| link.underlay.local == *src);
+    // To a socket on an unspecified address, the kernel does not say which address a packet came to.
     is_host(src.ip())
-        && is_host(dst.ip())
+        && (is_host(dst.ip()) || dst.ip().is_unspecified())
         && src.port() != 0
         && good_loopback
         && !is_own
@@ -324,6 +329,15 @@ fn is_host(address: IpAddr) -> bool {
 fn underlay_back(to: &Underlay<'_>, packet: Vec<u8>) -> Vec<u8> {
     let (dst_mac, src_mac, src, dst) = (to.src_mac, to.dst_mac, to.dst, to.src);
     Envelope { dst_mac, src_mac, src, dst, ttl: 64, tos: 0, udp_checksum: true }.around(&packet)
+}
+
+/// Tells a host behind a NAT which address its request came from.
+fn stun_response(underlay: &Underlay<'_>, header: &PacketIn, links: &Links) -> Result<Outcome, Silence> {
+    if !can_be_sender(underlay, header, links) {
+        return Err(Silence::BadSource);
+    }
+    let id = stun::parse_request(underlay.payload()).ok_or(Silence::Malformed)?;
+    Ok(Outcome::Stun(underlay_back(underlay, stun::response(&id, underlay.src))))
 }
 
 /// Removes IP options, which the router ignores as a socket would.

@@ -24,9 +24,34 @@ impl Default for Limit {
 
 /// A token bucket. Its fill level is measured in nanoseconds of refilling.
 #[derive(Clone, Copy, Debug)]
-struct Bucket {
+pub(crate) struct Bucket {
     ns: u64,
     filled: Instant,
+}
+
+impl Bucket {
+    /// A full bucket for `rate` tokens per second and `burst` at once.
+    pub(crate) fn full(rate: u32, burst: u32, now: Instant) -> Bucket {
+        Bucket { ns: ns_per_token(rate) * u64::from(burst), filled: now }
+    }
+
+    /// Takes a token. Returns false if there is none.
+    pub(crate) fn take(&mut self, rate: u32, burst: u32, now: Instant) -> bool {
+        let each = ns_per_token(rate);
+        let passed = now.saturating_duration_since(self.filled).min(Duration::from_secs(1 << 33));
+        self.ns = self.ns.saturating_add(passed.as_nanos() as u64).min(each * u64::from(burst));
+        self.filled = self.filled.max(now);
+        let admitted = self.ns >= each;
+        if admitted {
+            self.ns -= each;
+        }
+        admitted
+    }
+}
+
+/// The time in which a bucket gets a token; `rate` is not 0.
+fn ns_per_token(rate: u32) -> u64 {
+    (1_000_000_000 / u64::from(rate.max(1))).max(1)
 }
 
 /// The buckets in use. Their number is bounded, because reasons and interfaces come from the program's tables.
@@ -49,18 +74,9 @@ impl Limiter {
 
     /// Takes a token for a packet. Returns false if there is none.
     pub(super) fn admit(&mut self, reason: u8, interface: u16, now: Instant) -> bool {
-        let Some(each) = 1_000_000_000_u64.checked_div(self.limit.rate.into()) else { return false };
-        let each = each.max(1);
-        let full = each * u64::from(self.limit.burst);
-        let bucket = self.buckets.entry((reason, interface)).or_insert(Bucket { ns: full, filled: now });
-        let passed = now.saturating_duration_since(bucket.filled).min(Duration::from_secs(1 << 33));
-        bucket.ns = bucket.ns.saturating_add(passed.as_nanos() as u64).min(full);
-        bucket.filled = bucket.filled.max(now);
-        let admitted = bucket.ns >= each;
-        if admitted {
-            bucket.ns -= each;
-        }
-        admitted
+        let Limit { rate, burst } = self.limit;
+        let full = || Bucket::full(rate, burst, now);
+        rate > 0 && self.buckets.entry((reason, interface)).or_insert_with(full).take(rate, burst, now)
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 use crate::config::links::{INTERNAL_INDEX, Links};
 use crate::control::program::{PacketIn, Reason};
 use crate::status::metrics::SlowPathDrops;
+use crate::stun;
 use hopwright_host::metrics::CounterFamily;
 
 mod answer;
@@ -21,6 +22,7 @@ mod spao;
 pub(crate) mod view;
 
 pub use answer::{Outcome, Router, Silence, answer};
+pub(crate) use limit::Bucket;
 pub use limit::Limit;
 pub use message::Kind;
 
@@ -38,6 +40,7 @@ pub struct Settings {
 pub struct SlowPath {
     authenticate: bool,
     limiter: limit::Limiter,
+    stun: stun::Limiter,
     counts: Counts,
     drops: SlowPathDrops,
 }
@@ -47,6 +50,8 @@ pub struct SlowPath {
 pub struct Counts {
     /// SCMP messages sent, by type and code.
     pub sent: BTreeMap<Kind, u64>,
+    /// Answers to STUN binding requests.
+    pub stun: u64,
     /// Packets sent back because they requested an answer in a way that the router does not understand.
     pub bounced: u64,
     /// Packets completed and passed to the program again, by the reason they were punted for.
@@ -66,7 +71,8 @@ impl Counts {
         let by_reason = |counts: &BTreeMap<Reason, u64>| counts.iter().map(|(r, n)| (r.label(), *n)).collect();
         let sent = self.sent.iter().map(|(kind, n)| (kind.label(), *n)).collect();
         let silent = self.silent.iter().map(|(silence, n)| (silence.label().to_string(), *n)).collect();
-        let others = [("bounced", self.bounced), ("not_sent", self.not_sent)].map(|(name, n)| (name.to_string(), n));
+        let others = [("stun", self.stun), ("bounced", self.bounced), ("not_sent", self.not_sent)]
+            .map(|(name, n)| (name.to_string(), n));
         vec![
             family("hopwright_scmp_sent_packets_total", "SCMP messages sent, by type and code.", "type", sent),
             family(
@@ -84,7 +90,7 @@ impl Counts {
             family("hopwright_slow_path_silent_packets_total", "Packets that get no answer.", "why", silent),
             family(
                 "hopwright_slow_path_other_packets_total",
-                "Packets sent back as they came, and packets that the data plane had no room for.",
+                "Answers to STUN requests, packets sent back as they came, and packets that the data plane had no room for.",
                 "what",
                 others.to_vec(),
             ),
@@ -97,7 +103,8 @@ impl Counts {
         let resumed = self.resumed.iter().map(|(reason, n)| (format!("resumed_{}", reason.label()), *n));
         let limited = self.limited.iter().map(|(reason, n)| (format!("limited_{}", reason.label()), *n));
         let silent = self.silent.iter().map(|(silence, n)| (format!("silent_{}", silence.label()), *n));
-        let others = [("bounced", self.bounced), ("not_sent", self.not_sent)].map(|(name, n)| (name.to_string(), n));
+        let others = [("stun", self.stun), ("bounced", self.bounced), ("not_sent", self.not_sent)]
+            .map(|(name, n)| (name.to_string(), n));
         sent.chain(resumed).chain(limited).chain(silent).chain(others).filter(|(_, n)| *n > 0).collect()
     }
 }
@@ -135,6 +142,7 @@ impl SlowPath {
         SlowPath {
             authenticate: settings.authenticate,
             limiter: limit::Limiter::new(settings.limit),
+            stun: stun::Limiter::new(),
             counts: Counts::default(),
             drops: SlowPathDrops::default(),
         }
@@ -165,7 +173,11 @@ impl SlowPath {
         let Some(reason) = Reason::from_number(header.reason).filter(|r| SlowPath::takes(*r)) else {
             return Outcome::Drop(Silence::NotOurs);
         };
-        if !self.limiter.admit(header.reason, header.ingress, now) {
+        let source = || view::Underlay::parse(punted).map(|underlay| underlay.src.ip());
+        let own_share = |stun: &mut stun::Limiter| source().is_none_or(|source| stun.admit(source, now));
+        if (reason == Reason::Stun && !own_share(&mut self.stun))
+            || !self.limiter.admit(header.reason, header.ingress, now)
+        {
             *self.counts.limited.entry(reason).or_default() += 1;
             if is_counted(header) {
                 let (link, bytes) = ingress_link(punted, header.ingress, links);
@@ -175,13 +187,15 @@ impl SlowPath {
         }
         let mut outcome = answer(punted, header, &Router { links, authenticate: self.authenticate }, now_us);
         // Only hosts inside the AS need the route; the other end of a link is where the packet came from.
-        if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame), 0) = (&outcome, header.ingress)
+        if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame) | Outcome::Stun(frame), 0) =
+            (&outcome, header.ingress)
             && !view::Underlay::parse(frame).is_some_and(|back| has_route(back.dst.ip(), back.src.ip()))
         {
             outcome = Outcome::Drop(Silence::NoReturnPath);
         }
         match &outcome {
             Outcome::Reply(kind, _) => *self.counts.sent.entry(*kind).or_default() += 1,
+            Outcome::Stun(_) => self.counts.stun += 1,
             Outcome::Bounce(_) => self.counts.bounced += 1,
             Outcome::Process { .. } => *self.counts.resumed.entry(reason).or_default() += 1,
             Outcome::Drop(silence) => {

@@ -3,6 +3,7 @@
 
 pub mod http;
 pub mod metrics;
+pub mod state;
 pub mod stats;
 
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct Snapshot {
     pub own_packets: OwnPackets,
     /// BFD sessions by the counter index of their links. Links without a session count as up.
     pub sessions: BTreeMap<u16, Session>,
+    /// Links that are down whatever their sessions say, by the index of their counters, and why.
+    pub broken: BTreeMap<u16, String>,
     /// Punted packets that were dropped.
     pub slow_path_drops: SlowPathDrops,
     /// Hosts that have entries.

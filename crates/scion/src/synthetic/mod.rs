@@ -48,11 +48,12 @@ fn external(id: u16, neighbour: u64, relation: Relation, local: &str, remote: &s
         underlay,
         mtu: 1472,
         bfd: Default::default(),
+        problem: None,
     }
 }
 
 fn sibling(number: u16, name: &str, internal: SocketAddr, interfaces: &[(u16, Relation)]) -> Sibling {
-    Sibling { name: name.into(), number, index: 0, address: internal, interfaces: interfaces.to_vec() }
+    Sibling { name: name.into(), number, index: 0, address: internal, interfaces: interfaces.to_vec(), problem: None }
 }
 
 fn numbered(mut links: Links) -> Links {
@@ -102,6 +103,8 @@ pub fn rich_links(v6: bool) -> Links {
     numbered(Links {
         ia: LOCAL,
         arrivals: Default::default(),
+        zones: Default::default(),
+        internal_problem: None,
         internal: inside(1),
         external: vec![
             external(1, 0x101, Relation::Core, "10.1.0.1:50000", "10.1.0.2:50000"),
@@ -138,6 +141,8 @@ pub fn brload_links() -> Links {
     numbered(Links {
         ia: LOCAL,
         arrivals: Default::default(),
+        zones: Default::default(),
+        internal_problem: None,
         internal: address("10.123.10.1:30042"),
         external: vec![
             external(2, 2, Relation::Child, "10.123.2.1:50000", "10.123.2.2:50000"),

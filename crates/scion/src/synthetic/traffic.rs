@@ -6,7 +6,11 @@ use super::{LOCAL, OTHER_MAC, ROUTER_MAC, rich_hosts, rich_links};
 use crate::config::keys::HopKey;
 use crate::config::links::Links;
 use crate::packet::ia::IsdAs;
-use crate::packet::{self, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
+use crate::packet::{self, Envelope, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
+use crate::stun;
+
+/// One frame in so many is a STUN request.
+const STUN: u64 = 500;
 
 /// An endless, repeatable stream of frames for [`rich_links`].
 pub struct Traffic {
@@ -17,6 +21,8 @@ pub struct Traffic {
     key: HopKey,
     entries: Vec<Entry>,
     exits: Vec<u16>,
+    /// Frames made.
+    made: u64,
 }
 
 /// An ingress of the router.
@@ -57,17 +63,29 @@ impl Traffic {
         });
         let entries: Vec<Entry> = external.chain(siblings).chain(inside).collect();
         let exits = entries.iter().map(|e| e.interface).filter(|i| *i != 0).collect();
-        Traffic { random: seed, now_s, links, hosts, key: super::key(), entries, exits }
+        Traffic { random: seed, now_s, links, hosts, key: super::key(), entries, exits, made: 0 }
     }
 
     /// The next frame and the port it comes in by.
     pub fn next_frame(&mut self) -> (u16, Vec<u8>) {
+        self.made += 1;
+        if self.made.is_multiple_of(STUN) {
+            return (super::INTERNAL_PORT, self.stun_request());
+        }
         let (entry, frame) = self.valid();
         let mut bytes = frame.pack();
         for _ in 0..[0, 0, 0, 1, 1, 1, 2, 5][self.below(8)] {
             self.spoil(&mut bytes);
         }
         (if entry.outside { entry.interface } else { super::INTERNAL_PORT }, bytes)
+    }
+
+    /// A host asks for its address.
+    fn stun_request(&self) -> Vec<u8> {
+        let dst = self.links.internal;
+        let (src, udp_checksum) = (SocketAddr::new(self.hosts[0], 30041), true);
+        let envelope = Envelope { dst_mac: ROUTER_MAC, src_mac: OTHER_MAC, src, dst, ttl: 64, tos: 0, udp_checksum };
+        envelope.around(&stun::request(b"transaction!"))
     }
 
     /// A number (splitmix64, public domain by Sebastiano Vigna).

@@ -4,13 +4,14 @@
 //! Each address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]), which
 //! receives and sends whatever the raw ports do not.
 
+mod missing;
 pub mod next_hop;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Pool, Port};
 use hopwright_host::metrics::CounterFamily;
@@ -21,6 +22,7 @@ use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, PortChoice, UdpSocket
 
 use crate::agent::{AgentError, Setup};
 use crate::config::links::Links;
+use crate::config::topology::unusable_local;
 use crate::control::layout::Layout;
 use crate::control::program::LOCAL_PORT;
 use crate::packet;
@@ -29,8 +31,10 @@ use crate::underlay::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links
 /// A new port of the switch: its number, and one instance of the port for each worker.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
 
+/// How long until addresses that this machine does not have are looked for again, if no device changes before.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// The number of devices that can be added at run time before packet buffers become scarce.
-const SPARE_DEVICES: usize = 4;
+const SPARE_DEVICES: usize = 2;
 /// The range of device MTUs that packet buffers are sized for. Devices with a larger MTU use the UDP port, as far as
 /// packets fit.
 const MTU_RANGE: (u32, u32) = (1500, 9216);
@@ -65,6 +69,9 @@ pub struct Underlay {
     workers: usize,
     /// Which numbers ports may have.
     layout: Layout,
+    /// Addresses of the router that this machine does not have, and when to look for them again.
+    missing: BTreeSet<SocketAddr>,
+    look_again: Instant,
 }
 
 /// Who opens raw ports.
@@ -136,6 +143,8 @@ impl Underlay {
             longest_mtu,
             workers,
             layout: settings.layout,
+            missing: BTreeSet::new(),
+            look_again: Instant::now(),
         })
     }
 
@@ -154,6 +163,8 @@ impl Underlay {
             longest_mtu: u32::MAX,
             workers: 1,
             layout: Layout::Plain,
+            missing: BTreeSet::new(),
+            look_again: Instant::now(),
         })
     }
 
@@ -173,19 +184,15 @@ impl Underlay {
         &self.sockets
     }
 
-    /// Binds sockets to those addresses of `links` that have none. Binds none if one fails.
-    pub fn bind(&self, links: &Links) -> Result<(), AgentError> {
-        Ok(self.sockets.bind_all(&own_addresses(links))?)
-    }
-
     /// Closes the sockets that `links` does not need.
-    pub fn unbind(&self, links: &Links) {
+    pub fn unbind(&mut self, links: &Links) {
         let own = own_addresses(links);
         for address in self.sockets.addresses() {
-            if own.binary_search(&address).is_err() {
+            if own.binary_search(&SocketAddr::new(address.ip(), address.port())).is_err() {
                 self.sockets.close(address);
             }
         }
+        self.missing.retain(|address| own.binary_search(address).is_ok());
     }
 
     /// Whether [`Underlay::follow`] with this argument has nothing to do, provided that devices and addresses are
@@ -442,8 +449,12 @@ fn raw_devices(
     longest_mtu: u32,
 ) -> BTreeMap<u32, Vec<(IpAddr, u16)>> {
     // The addresses 127.0.0.0/8 and ::1 cannot be reached from outside.
-    let of_networks = |address: &SocketAddr| !address.ip().is_loopback();
-    let mut own: Vec<SocketAddr> = links.iter().flat_map(|links| own_addresses(links)).filter(of_networks).collect();
+    let of_networks = |links: &&Links, address: &SocketAddr| {
+        !address.ip().is_loopback() && links.by_kernel_only(address.ip()).is_none()
+    };
+    let of_links =
+        |links: &&Links| own_addresses(links).into_iter().filter(|a| of_networks(links, a)).collect::<Vec<_>>();
+    let mut own: Vec<SocketAddr> = links.iter().flat_map(of_links).collect();
     own.sort_unstable();
     own.dedup();
     let of = |device: &Device| own.iter().filter(|a| device.addresses.contains(&a.ip())).copied().collect::<Vec<_>>();
@@ -464,7 +475,7 @@ fn raw_devices(
 /// device with that address.
 fn arrival_devices(devices: &BTreeMap<u32, Device>, links: &Links) -> Vec<(IpAddr, Vec<u32>)> {
     let mut arrivals: BTreeMap<IpAddr, Vec<u32>> = BTreeMap::new();
-    for address in own_addresses(links) {
+    for address in own_addresses(links).into_iter().filter(|a| links.by_kernel_only(a.ip()).is_none()) {
         let having = || devices.values().filter(|device| device.addresses.contains(&address.ip()));
         if having().next().is_some() && !having().any(is_home) {
             // The kernel receives packets of a bridge's member through the bridge.
@@ -578,6 +589,9 @@ fn link_ports<'a>(
         (None, _) => Carrier::udp(format!("device {index} is gone")),
     };
     let receive = |address: IpAddr| {
+        if let Some(why) = links.by_kernel_only(address) {
+            return Carrier::udp(why);
+        }
         let Some(home) = kernel.device_with(address) else {
             return Carrier::udp(format!("no network device has {address}"));
         };
@@ -591,13 +605,19 @@ fn link_ports<'a>(
             None => Carrier::udp(format!("{address} is on {}", home.name)),
         }
     };
-    let send = |target: Target| match next_hops.plan(target) {
-        Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
-        Plan::Fallback(FallbackReason::NoCarrier(device)) => {
-            let name = devices.get(&device).map_or_else(|| device.to_string(), |d| d.name.clone());
-            Carrier::udp(format!("{name} has no carrier"))
+    let send = |target: Target| {
+        let kernel_only = || links.by_kernel_only(links.local(target).ip());
+        if let Some(why) = links.problem(target).map(String::from).or_else(kernel_only) {
+            return Carrier::udp(why);
         }
-        Plan::Fallback(why) => Carrier::udp(why.to_string()),
+        match next_hops.plan(target) {
+            Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
+            Plan::Fallback(FallbackReason::NoCarrier(device)) => {
+                let name = devices.get(&device).map_or_else(|| device.to_string(), |d| d.name.clone());
+                Carrier::udp(format!("{name} has no carrier"))
+            }
+            Plan::Fallback(why) => Carrier::udp(why.to_string()),
+        }
     };
     let inside = receive(links.internal.ip());
     let internal = LinkPorts {
@@ -635,7 +655,8 @@ pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result
     let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
     addresses.dedup();
     let count = addresses.len();
-    let foreign: Vec<IpAddr> = addresses.into_iter().filter(|address| !kernel.is_local(*address)).collect();
+    let foreign: Vec<IpAddr> =
+        addresses.into_iter().filter(|address| !missing::is_here(*address, kernel, links)).collect();
     if foreign.len() == count {
         return Err(Foreign::All);
     } else if !foreign.is_empty() {
@@ -666,10 +687,11 @@ fn bfd() -> Pattern {
     Pattern { bytes: vec![(next_hdr, vec![packet::BFD]), (path_type, vec![packet::EMPTY_PATH, packet::ONE_HOP_PATH])] }
 }
 
-/// Returns the router's own underlay addresses, sorted.
+/// Returns the router's own underlay addresses, sorted, but for those that no machine can have.
 pub(crate) fn own_addresses(links: &Links) -> Vec<SocketAddr> {
-    let mut addresses = vec![links.internal];
-    addresses.extend(links.external.iter().map(|e| e.underlay.local));
+    let internal = links.internal_problem.is_none().then_some(links.internal);
+    let external = links.external.iter().map(|e| e.underlay.local).filter(|local| unusable_local(*local).is_none());
+    let mut addresses: Vec<SocketAddr> = internal.into_iter().chain(external).collect();
     addresses.sort_unstable();
     addresses.dedup();
     addresses

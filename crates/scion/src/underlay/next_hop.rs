@@ -39,11 +39,14 @@ pub fn link_ends(links: &Links) -> impl Iterator<Item = (Target, IpAddr, IpAddr)
     external.chain(siblings).map(|(end, remote, local)| (Target::Link(end), remote, local))
 }
 
-/// Adds the links that a resolver does not know yet.
+/// Adds the links that a resolver does not know yet. Links that only the kernel can use stay unknown: they have the
+/// next hop [`VIA_KERNEL`].
 pub fn add_links(resolver: &mut Resolver, links: &Links, netlink: &mut Netlink) {
     let now = Instant::now();
     for (target, to, from) in link_ends(links) {
-        resolver.add(target, to, from, netlink, now);
+        if links.by_kernel_only(from).is_none() && links.problem(target).is_none() {
+            resolver.add(target, to, from, netlink, now);
+        }
     }
 }
 

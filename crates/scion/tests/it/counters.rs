@@ -62,7 +62,7 @@ impl Router {
     fn slow_path(&mut self, header: PacketIn, frame: &[u8]) {
         let now = (Instant::now(), u64::from(NOW) * 1_000_000);
         match self.slow_path.handle(frame, &header, &self.links, now, |_, _| true) {
-            Outcome::Reply(..) | Outcome::Bounce(_) => self.answered += 1,
+            Outcome::Reply(..) | Outcome::Bounce(_) | Outcome::Stun(_) => self.answered += 1,
             Outcome::Process { frame, l4_port } => {
                 self.process(CPU_PORT, &PacketOut::resume(&header, l4_port).before(&frame));
             }

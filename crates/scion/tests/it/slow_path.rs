@@ -14,6 +14,7 @@ use hopwright_scion::packet::{
     checksum_fault, udp_payload,
 };
 use hopwright_scion::scmp::{Kind, Outcome, Router, Silence, SlowPath, answer};
+use hopwright_scion::stun;
 use hopwright_scion::synthetic::{
     self, DOWN, INTERNAL_PORT, OTHER_MAC, ROUTER_MAC, Traffic, key, rich_hosts, rich_links,
 };
@@ -347,6 +348,8 @@ fn from_inside() {
     expect(INTERNAL_PORT, &f, Reason::InvalidDestinationIa, &problem(34, 12), nothing, reverse);
     let mut f = frame(HOST, (LOCAL, IsdAs(5)), out(2));
     f.scion.src = Host::Ip(ip("::ffff:10.0.0.97"));
+    expect(INTERNAL_PORT, &f, Reason::InvalidSourceHost, &problem(33, 0), nothing, reverse);
+    f.scion.src = Host::Service(2);
     expect(INTERNAL_PORT, &f, Reason::InvalidSourceHost, &problem(33, 0), nothing, reverse);
     // An interface of a sibling: the packet came to the wrong router.
     let f = frame(HOST, (LOCAL, IsdAs(5)), out(12));
@@ -797,6 +800,47 @@ fn over_ipv6() {
     expect(3, &f, Reason::UnknownEgress, &problem(50, INFOS + 8 + 12), nothing, to_outside);
 }
 
+/// A host learns the address that its packets come from; nobody else is answered.
+#[test]
+fn stun() {
+    let ends = |src: &str, dst: &str| Envelope {
+        dst_mac: ROUTER_MAC,
+        src_mac: OTHER_MAC,
+        src: src.parse().unwrap(),
+        dst: dst.parse().unwrap(),
+        ttl: 17,
+        tos: 0xb8,
+        udp_checksum: true,
+    };
+    let id = *b"transaction!";
+    let request = stun::request(&id);
+    let (reason, outcome) = rich().answered(INTERNAL_PORT, &ends(HOST.0, HOST.1).around(&request), false);
+    let back = Envelope { dst_mac: OTHER_MAC, src_mac: ROUTER_MAC, ttl: 64, tos: 0, ..ends(HOST.1, HOST.0) };
+    let wanted = Outcome::Stun(back.around(&stun::response(&id, HOST.0.parse().unwrap())));
+    assert_eq!((reason, outcome), (Reason::Stun, wanted));
+    // A request whose transaction id is the header of an empty path, and which is as long as that.
+    let software = [&[0x80, 0x22, 0, 60][..], &[7; 60]].concat();
+    let longer = [&request[..2], &72u16.to_be_bytes(), &request[4..8], &[0; 12], &software, &request[20..]].concat();
+    assert_eq!(rich().punted(INTERNAL_PORT, &ends(HOST.0, HOST.1).around(&longer)).reason, Reason::Stun as u8);
+    // The program only looks at the beginning, the agent at everything.
+    let (_, outcome) = rich().answered(INTERNAL_PORT, &ends(HOST.0, HOST.1).around(&longer), false);
+    assert_eq!(outcome, Outcome::Drop(Silence::Malformed));
+    let not_answered = |link: (&str, &str), port, bytes: &[u8]| {
+        let fate = rich().process(port, &ends(link.0, link.1).around(bytes));
+        assert!(matches!(fate, Fate::Dropped), "{fate:?}");
+    };
+    not_answered(PARENT, 4, &request);
+    not_answered(SIBLING, INTERNAL_PORT, &request);
+    for wrong in [0, 1, 4, 5, 6, 7] {
+        let mut bytes = request.clone();
+        bytes[wrong] ^= 1;
+        not_answered(HOST, INTERNAL_PORT, &bytes);
+    }
+    not_answered(HOST, INTERNAL_PORT, &request[..27]);
+    let (_, outcome) = rich().answered(INTERNAL_PORT, &ends("10.0.0.97:0", INTERNAL).around(&request), false);
+    assert_eq!(outcome, Outcome::Drop(Silence::BadSource));
+}
+
 /// Whatever random traffic is punted, the answer is a well-formed packet to whoever sent it.
 #[test]
 fn random_traffic() {
@@ -817,6 +861,7 @@ fn random_traffic() {
                     assert!(bytes.len() <= 14 + ip + 8 + room, "{}", bytes.len());
                     assert_eq!((&bytes[..6], &bytes[6..12]), (&frame[6..12], &frame[..6]));
                 }
+                Outcome::Stun(bytes) => assert_eq!(checksum_fault(&bytes), None),
                 Outcome::Bounce(bytes) => {
                     bounced += 1;
                     assert_eq!(checksum_fault(&bytes), None);

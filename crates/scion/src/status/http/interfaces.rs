@@ -9,7 +9,10 @@ use crate::status::{ActiveConfig, Snapshot};
 /// Returns the page's content.
 pub(super) fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
     let (links, topology) = (&active.links, &active.topology);
-    let state = |index: u16| if snapshot.sessions.get(&index).is_none_or(|s| s.up) { "up" } else { "down" };
+    let state = |index: u16| {
+        let up = snapshot.sessions.get(&index).is_none_or(|s| s.up) && !snapshot.broken.contains_key(&index);
+        if up { "up" } else { "down" }
+    };
     let own = topology.border_routers.get(&active.config.general.id);
     let external: Vec<_> = links
         .external
@@ -30,7 +33,11 @@ pub(super) fn page(active: &ActiveConfig, snapshot: &Snapshot) -> Value {
         .collect();
     let mut siblings = Vec::new();
     for sibling in &links.siblings {
-        for (id, interface) in topology.border_routers.get(&sibling.name).into_iter().flat_map(|r| &r.interfaces) {
+        let there = topology
+            .border_routers
+            .iter()
+            .filter(|(name, router)| router.internal.socket == sibling.address && **name != active.config.general.id);
+        for (id, interface) in there.flat_map(|(_, router)| &router.interfaces) {
             siblings.push(json!({
                 "interface_id": id,
                 "internal_interface": sibling.address.to_string(),

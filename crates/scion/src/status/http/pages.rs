@@ -11,12 +11,11 @@ use hopwright_host::http::axum::http::{HeaderMap, HeaderValue, Method, StatusCod
 use hopwright_host::http::axum::response::{Html, IntoResponse, Response};
 use hopwright_host::http::axum::routing::{any, get};
 use hopwright_host::http::axum::{self, Router};
-use hopwright_host::http::{LogLevel, log_level_response};
+use hopwright_host::http::{LogLevel, accepts_gzip, gzip, log_level_response};
 use hopwright_host::metrics::CONTENT_TYPE;
 
 use super::{interfaces, topology};
-use crate::status::Status;
-use crate::status::metrics;
+use crate::status::{Status, metrics, state};
 
 /// Metrics are computed at most once in this time.
 const METRICS_AGE: Duration = Duration::from_millis(100);
@@ -31,7 +30,16 @@ pub(super) struct Source {
     pub status: Arc<Status>,
     /// Its log.
     pub level: Arc<dyn LogLevel>,
-    metrics: Mutex<Option<(Instant, Bytes)>>,
+    metrics: Mutex<Option<Metrics>>,
+}
+
+/// A page of metrics.
+#[derive(Debug)]
+struct Metrics {
+    made: Instant,
+    page: Bytes,
+    /// The same, compressed, once somebody has asked for it.
+    gzip: Option<Bytes>,
 }
 
 impl Source {
@@ -41,16 +49,20 @@ impl Source {
     }
 
     /// Returns the metrics page, cached for a short time.
-    fn metrics(&self) -> Result<Bytes, String> {
+    fn metrics(&self, compressed: bool) -> Result<Bytes, String> {
         let mut cached = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((made, page)) = &*cached
-            && made.elapsed() < METRICS_AGE
-        {
-            return Ok(page.clone());
+        let metrics = match &mut *cached {
+            Some(metrics) if metrics.made.elapsed() < METRICS_AGE => metrics,
+            _ => {
+                let page = Bytes::from(metrics::page(&self.status).map_err(|e| e.to_string())?);
+                cached.insert(Metrics { made: Instant::now(), page, gzip: None })
+            }
+        };
+        if compressed {
+            Ok(metrics.gzip.get_or_insert_with(|| gzip(&metrics.page).into()).clone())
+        } else {
+            Ok(metrics.page.clone())
         }
-        let page = Bytes::from(metrics::page(&self.status).map_err(|e| e.to_string())?);
-        *cached = Some((Instant::now(), page.clone()));
-        Ok(page)
     }
 }
 
@@ -65,6 +77,7 @@ pub(super) fn status(source: Arc<Source>) -> Router {
         .route("/log/level", any(log_level))
         .route("/topology", any(topology_page))
         .route("/metrics", any(metrics_page))
+        .route("/state", any(state_page))
         .fallback(not_found)
         .with_state(source)
 }
@@ -127,6 +140,7 @@ async fn index(State(source): Pages) -> Html<String> {
         ("info", "generic info about the process"),
         ("log/level", "logging level (supports PUT)"),
         ("metrics", "prometheus metrics"),
+        ("state", "links, sessions, tables and queues"),
         ("topology", "SCION topology"),
     ] {
         // Writing to a string cannot fail.
@@ -167,9 +181,23 @@ async fn topology_page(State(source): Pages) -> Response {
     text("application/json", pretty(&topology::page(&source.status.active().topology)))
 }
 
-async fn metrics_page(State(source): Pages) -> Response {
-    match source.metrics() {
+async fn metrics_page(State(source): Pages, headers: HeaderMap) -> Response {
+    let compressed = accepts_gzip(&headers);
+    let mut response = match source.metrics(compressed) {
         Ok(page) => text(CONTENT_TYPE, page),
+        Err(error) => return failed(error),
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+    if compressed {
+        headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+async fn state_page(State(source): Pages) -> Response {
+    match state::page(&source.status) {
+        Ok(page) => text("application/json", pretty(&page)),
         Err(error) => failed(error),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::config::topology::{Interface, Topology};
+use crate::config::topology::{Ends, Interface, Topology};
 
 /// The dispatcher's port, through which services are reached in the underlay.
 const DISPATCHER_PORT: u16 = 30041;
@@ -51,16 +51,14 @@ fn by_number(values: &BTreeMap<u16, Value>) -> Map<String, Value> {
 }
 
 fn interface_page(id: u16, router: &str, internal: &str, interface: &Interface) -> Value {
-    let end = |end: fn(&crate::config::topology::Underlay) -> std::net::SocketAddr| {
-        interface.underlay.as_ref().map(|u| end(u).to_string()).unwrap_or_default()
-    };
+    let end = |end: fn(&Ends) -> String| interface.underlay.as_ref().map(end).unwrap_or_default();
     json!({
         "ID": id,
         "BRName": router,
         "InternalAddr": internal,
         "Provider": if interface.underlay.is_some() { "udpip" } else { "" },
-        "Local": end(|u| u.local),
-        "Remote": end(|u| u.remote),
+        "Local": end(|u| u.local.to_string()),
+        "Remote": end(|u| u.remote.to_string()),
         "RemoteIfID": interface.remote_id.filter(|_| interface.relation == crate::config::topology::Relation::Peer).unwrap_or(0),
         "IA": interface.neighbour.to_string(),
         "LinkType": interface.relation.to_string(),

@@ -34,6 +34,7 @@ pub fn page(status: &Status) -> Result<String, ControlError> {
     stages(&mut text, &stats, &snapshot);
     agent(&mut text, &snapshot);
     link_ports(&mut text, &links, &snapshot);
+    broken(&mut text, &links, &snapshot);
     Ok(text.finish())
 }
 
@@ -154,7 +155,9 @@ fn traffic(text: &mut Text, links: &[Link]) {
 fn sessions(text: &mut Text, active: &ActiveConfig, snapshot: &Snapshot) {
     let isd_as = active.links.ia.to_string();
     let links = &active.links;
-    let up = |index: u16| u8::from(snapshot.sessions.get(&index).is_none_or(|s| s.up));
+    let up = |index: u16| {
+        u8::from(snapshot.sessions.get(&index).is_none_or(|s| s.up) && !snapshot.broken.contains_key(&index))
+    };
     type Figure = fn(&Session) -> u64;
 
     let interfaces: Vec<_> =
@@ -254,11 +257,11 @@ fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
             for link in links {
                 let count = link.traffic.refused.iter().find(|(r, _)| r == reason);
                 if let Some((_, count)) = count {
-                    text.sample(&link.with(&[("reason", &label)]), count);
+                    text.count(&link.with(&[("reason", &label)]), *count);
                 }
             }
             let nowhere = [("interface", "none"), ("reason", &*label)];
-            text.sample(&nowhere, unknown[reason]);
+            text.count(&nowhere, unknown[reason]);
         }
     }
 }
@@ -281,7 +284,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
         ("no_headroom", stats.total.no_headroom),
         ("no_such_port", stats.total.no_such_port),
     ] {
-        text.sample(&[("reason", why)], count);
+        text.count(&[("reason", why)], count);
     }
     single(text, "hopwright_slow_path_received_total", "Packets handed to the slow path.", stats.total.punted);
     single(text, "hopwright_slow_path_sent_total", "Packets the slow path sent.", stats.total.injected);
@@ -313,7 +316,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
             ("rx_too_long", port.device.rx_too_long),
             ("tx_refused", port.tx_lost),
         ] {
-            text.sample(&[("device", &port.name), ("reason", why)], count);
+            text.count(&[("device", &port.name), ("reason", why)], count);
         }
     }
 
@@ -329,7 +332,7 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     }
     text.counter("hopwright_parser_errors_total", "Packets whose parser ended with an error.");
     for (name, count) in vdp.pipeline().errors.iter().zip(&stats.total.parser_errors).skip(1) {
-        text.sample(&[("error", name)], count);
+        text.count(&[("error", name)], *count);
     }
 }
 
@@ -363,7 +366,20 @@ fn agent(text: &mut Text, snapshot: &Snapshot) {
     );
     text.sample(&[], snapshot.hosts.evictions);
     for counts in &snapshot.counts {
-        text.family(counts);
+        text.family_of_counts(counts);
+    }
+}
+
+/// Links that are down whatever their sessions say.
+fn broken(text: &mut Text, links: &[Link], snapshot: &Snapshot) {
+    text.gauge(
+        "hopwright_link_down_info",
+        "Why a link is down that cannot work: addresses of no use, or that the machine does not have. Always 1.",
+    );
+    for link in links {
+        if let Some(why) = snapshot.broken.get(&link.index) {
+            text.sample(&link.with(&[("reason", why)]), 1);
+        }
     }
 }
 

@@ -38,6 +38,40 @@ fn delivery_ports() {
     }
 }
 
+/// With `dispatched_ports = "specification"`, ports outside of the range are the dispatcher's.
+#[test]
+fn ports_of_the_dispatcher() {
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let mut router = Router::new(engine, &rich_links(false), &rich_hosts(false));
+        let mut delivered_to = |range, port| {
+            tables::set_dispatched_ports(&router.vdp, range).unwrap();
+            let mut f = inbound();
+            f.scion.payload = udp_payload(30041, port, b"x");
+            let Fate::Sent(INTERNAL, bytes) = router.process(2, &f.pack()) else { panic!() };
+            u16::from_be_bytes([bytes[36], bytes[37]])
+        };
+        const INTERNAL: u32 = INTERNAL_PORT as u32;
+        for (range, port, wanted) in [
+            (None, 80, 80),
+            (Some(31000..=32767), 30999, 30041),
+            (Some(31000..=32767), 31000, 31000),
+            (Some(31000..=32767), 32767, 32767),
+            (Some(31000..=32767), 32768, 30041),
+            (Some(1..=65535), 80, 80),
+            (Some(1..=0), 31000, 30041),
+            (None, 65535, 65535),
+        ] {
+            assert_eq!(delivered_to(range.clone(), port), wanted, "{range:?} {port}");
+        }
+        // A service is at its own port.
+        tables::set_dispatched_ports(&router.vdp, Some(1..=0)).unwrap();
+        let mut f = inbound();
+        f.scion.dst = Host::Service(2);
+        let Fate::Sent(INTERNAL, bytes) = router.process(2, &f.pack()) else { panic!() };
+        assert_eq!(u16::from_be_bytes([bytes[36], bytes[37]]), 30252);
+    }
+}
+
 /// Whatever the path, extension headers must end where the packet does and come at most once, hop-by-hop first.
 #[test]
 fn extension_headers() {

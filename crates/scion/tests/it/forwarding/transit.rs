@@ -145,6 +145,9 @@ fn out_of_the_as() {
     let mut mapped = f.clone();
     mapped.scion.src = Host::Ip(ip("::ffff:10.0.0.97"));
     expect_reason(INTERNAL_PORT, &mapped.pack(), Reason::InvalidSourceHost);
+    let mut service = f.clone();
+    service.scion.src = Host::Service(2);
+    expect_reason(INTERNAL_PORT, &service.pack(), Reason::InvalidSourceHost);
     let mut strange = f.clone();
     strange.scion.src = Host::Raw(0, vec![0; 8]);
     expect_reason(INTERNAL_PORT, &strange.pack(), Reason::InvalidSourceHost);
