@@ -65,12 +65,13 @@ test-ip: hopwright
 
 ### SCION with the reference's routers, hosts and tools (root)
 
-.PHONY: interop braccept test-pages test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
+.PHONY: interop braccept test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
   test-migrate test-reload test-tenant test-hosts test-local-topology test-underlay soak-short
 
 ## interop: all of the following, after the build
 interop:
 	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload \
+	  test-starts test-operation \
 	  test-tenant test-hosts test-local-topology test-underlay test-pages braccept soak-short
 
 ## braccept: the reference's acceptance tool, on each kind of port and as a tenant
@@ -83,6 +84,14 @@ braccept: hopwright interop-tools
 ## test-pages: metrics and status pages against the reference's
 test-pages: hopwright interop-tools
 	tests/interop/pages_test.py --router "$(ROUTER)"
+
+## test-starts: files that the reference starts with, and those that ours starts with
+test-starts: hopwright interop-tools
+	tests/interop/starts_test.py
+
+## test-operation: STUN from behind a NAT, an address that is missing, signals and state
+test-operation: hopwright interop-tools
+	tests/interop/operation_test.py
 
 ## test-network: a whole network, with our routers everywhere and next to the reference's; its parts follow
 test-network: network-ours network-mixed network-tap network-jumbo network-mixes network-workers

@@ -9,7 +9,7 @@ if ! go version 2>/dev/null | grep -Eq 'go(1\.(2[1-9]|[3-9][0-9])|[2-9])'; then
     exit 1
 fi
 
-packages=(ip:iproute2 python3:python3 taskset:util-linux openssl:openssl gcc:gcc objcopy:binutils ping:iputils-ping
+packages=(ip:iproute2 python3:python3 taskset:util-linux openssl:openssl gcc:gcc objcopy:binutils ping:iputils-ping iptables:iptables
     /usr/include/linux/if_packet.h:linux-libc-dev /usr/include/stdio.h:libc6-dev)
 python3 -c 'import ensurepip, venv' 2>/dev/null || packages+=(/nowhere:python3-venv)
 "$(dirname "$0")/../packages.sh" "${packages[@]}"

@@ -13,7 +13,7 @@ if ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
 fi
 
 stamp=bin/.built-from
-want=$(cat go.mod go.sum | sha256sum; find . -name '*.go' -not -path './bin/*' -print0 | sort -z | xargs -0r sha256sum; go version)
+want=$(cat go.mod go.sum stun/go.mod stun/go.sum | sha256sum; find . -name '*.go' -not -path './bin/*' -print0 | sort -z | xargs -0r sha256sum; go version)
 if [[ -f $stamp && $(<"$stamp") == "$want" ]]; then
     exit 0
 fi
@@ -21,4 +21,6 @@ echo "Building the reference SCION tools (once; a minute or two)…" >&2
 mkdir -p bin
 # Without debug information, which nothing here reads.
 go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false -o bin/ tool ./cmd/...
+# Of a later release, see there.
+(cd stun && go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false -o ../bin/ .)
 printf '%s\n' "$want" >"$stamp"

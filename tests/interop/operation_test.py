@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""A router in operation: hosts behind a NAT learn their address by STUN, with each kind of port; an address that is
+missing at the start takes down its own link until it appears; signals, the state and compressed metrics.
+
+The STUN client is the reference's (stun/, v0.15.1), the NAT is Linux's.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not run.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.process import PATIENCE, Process, unwind_on_signals
+from lab.reference import tool
+from lab.router import RouterKind, hopwright_binary, wait_ready
+
+KEY = "MDEyMzQ1Njc4OWFiY2RlZg=="
+PREFIX = "hopwright-op-"
+METRICS = "127.0.0.1:30442"
+# The host, its NAT, and the router of the AS's network; a link whose address comes later.
+HOST, NAT_INSIDE, NAT_OUTSIDE, ROUTER, LATER = "10.1.0.2", "10.1.0.1", "10.2.0.5", "10.2.0.1", "10.3.0.1"
+# By an unspecified address, UDP sockets do everything.
+KINDS = {"AF_PACKET": ("hopwright+ports=af_packet", ROUTER), "AF_XDP": ("hopwright+ports=af_xdp", ROUTER),
+         "UDP sockets": ("hopwright", "0.0.0.0")}
+
+
+class Checks:
+    def __init__(self) -> None:
+        self.failed = 0
+
+    def that(self, what: str, good: bool, detail: object = "") -> None:
+        self.failed += not good
+        print(f"  {'pass' if good else 'FAIL'}  {what}{'' if good else f': {detail}'}", flush=True)
+
+
+def until(condition, seconds: float = PATIENCE) -> bool:
+    """Waits for a condition."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+class Lab:
+    """host - nat - router, and a device of the router's for a link."""
+
+    def __init__(self, directory: Path):
+        self.directory = directory
+        self.host, self.nat, self.router = (Namespace(f"{PREFIX}{name}") for name in ("host", "nat", "router"))
+        veth(End(self.host, "eth0", (f"{HOST}/24",)), End(self.nat, "in", (f"{NAT_INSIDE}/24",)), 1500)
+        veth(End(self.nat, "out", (f"{NAT_OUTSIDE}/24",)), End(self.router, "eth0", (f"{ROUTER}/24",)), 1500)
+        self.router.ip("link", "add", "eth1", "type", "veth", "peer", "name", "eth2")
+        for device in ("eth1", "eth2"):
+            self.router.ip("link", "set", device, "up")
+        self.host.ip("route", "add", "default", "via", NAT_INSIDE)
+        self.nat.set("net/ipv4/ip_forward", "1")
+        done = self.nat.run("iptables", "-t", "nat", "-A", "POSTROUTING", "-o", "out", "-j", "MASQUERADE",
+                            capture_output=True, text=True)
+        if done.returncode != 0:
+            raise LabError(f"no NAT: {done.stderr.strip()}")
+
+    def start(self, kind: str, internal: str) -> Process:
+        """Starts a router with this internal address."""
+        directory = Path(tempfile.mkdtemp(dir=self.directory))
+        (directory / "keys").mkdir()
+        for name in ("master0.key", "master1.key"):
+            (directory / "keys" / name).write_text(KEY)
+        link = {"isd_as": "1-ff00:0:111", "link_to": "child",
+                "underlay": {"local": f"{LATER}:50000", "remote": "10.3.0.2:50000"}}
+        (directory / "topology.json").write_text(json.dumps({
+            "isd_as": "1-ff00:0:110",
+            "border_routers": {"br1": {"internal_addr": f"{internal}:30042", "interfaces": {"1": link}}}}))
+        self.config = directory / "br1.toml"
+        self.config.write_text(f'[general]\nid = "br1"\nconfig_dir = "{directory}"\n[metrics]\n'
+                               f'prometheus = "{METRICS}"\n[router.bfd]\ndisable = true\n')
+        self.log = directory / "br1.log"
+        router = RouterKind(kind).start("br1", self.router, self.config, self.log, directory / "stats.json")
+        wait_ready(router)
+        return router
+
+    def page(self, path: str, *headers: str) -> bytes:
+        """A page of the router, as a client in its namespace gets it."""
+        ask = "import sys, urllib.request as u; sys.stdout.buffer.write(u.urlopen(u.Request(sys.argv[1], headers=" \
+              "dict(h.split(': ') for h in sys.argv[2:]))).read())"
+        return self.router.run(sys.executable, "-c", ask, f"http://{METRICS}/{path}", *headers,
+                               capture_output=True, check=True, text=False).stdout
+
+
+def stun(lab: Lab, checks: Checks) -> None:
+    for name, (kind, internal) in KINDS.items():
+        router = lab.start(kind, internal)
+        try:
+            done = lab.host.run(tool("stun"), f"{HOST}:31000", f"{ROUTER}:30042", capture_output=True, text=True)
+            checks.that(f"STUN from behind a NAT, by {name}", done.stdout.startswith(f"{NAT_OUTSIDE}:"),
+                        done.stdout + done.stderr)
+            done = lab.nat.run(tool("stun"), f"{NAT_OUTSIDE}:31001", f"{ROUTER}:30042", capture_output=True, text=True)
+            checks.that(f"STUN without one, by {name}", done.stdout.strip() == f"{NAT_OUTSIDE}:31001",
+                        done.stdout + done.stderr)
+        finally:
+            router.stop()
+
+
+def missing_address(lab: Lab, checks: Checks) -> None:
+    def up(value: int) -> bool:
+        return f'router_interface_up{{interface="1",isd_as="1-ff00:0:110",neighbor_isd_as="1-ff00:0:111"}} {value}' \
+            in lab.page("metrics").decode()
+
+    checks.that("the link is down", up(0))
+    checks.that("a metric says why", "hopwright_link_down_info" in lab.page("metrics").decode()
+                and LATER in lab.page("metrics").decode())
+    checks.that("and the log", f"address={LATER}:50000" in lab.log.read_text(), lab.log.read_text())
+    lab.router.ip("addr", "add", f"{LATER}/24", "dev", "eth1")
+    checks.that("it is up once the address is there", until(lambda: up(1)))
+
+
+def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
+    for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT"):
+        os.kill(router.pid, getattr(signal, name))
+    checks.that("SIGQUIT writes the state", until(lambda: '"tables": {' in lab.log.read_text()))
+    done = lab.router.run(hopwright_binary(), "scion", "dump", "--config", str(lab.config), capture_output=True, text=True)
+    state = json.loads(done.stdout) if done.returncode == 0 else {}
+    names = [link["name"] for link in state.get("links", [])]
+    checks.that("hopwright scion dump", names == ["internal", "interface 1"], done.stderr)
+    checks.that("no signal has ended the router", router.running())
+    compressed = lab.page("metrics", "Accept-Encoding: gzip")
+    checks.that("compressed metrics", b"router_interface_up" in gzip.decompress(compressed))
+
+
+def main() -> int:
+    require_root("operation_test.py")
+    unwind_on_signals()
+    checks = Checks()
+    with tempfile.TemporaryDirectory() as directory:
+        remove_all(PREFIX)
+        try:
+            lab = Lab(Path(directory))
+            stun(lab, checks)
+            router = lab.start("hopwright", ROUTER)
+            try:
+                missing_address(lab, checks)
+                signals_and_state(lab, router, checks)
+            finally:
+                router.stop()
+        finally:
+            remove_all(PREFIX)
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except LabError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
