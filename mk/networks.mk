@@ -1,7 +1,7 @@
 ### Tests with networks of namespaces (root)
 
 .PHONY: p4runtime p4runtime-clients test-bfruntime test-switchblade test-rina test-switch test-four-routers four-routers-clients \
-  test-openflow tutorial test-epic test-ip
+  test-openflow tutorial test-epic test-ip test-tcp
 
 ## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
 p4runtime: hopwright p4runtime-clients
@@ -56,6 +56,11 @@ tutorial: hopwright
 ## test-epic: five EPIC routers; then one misbehaves, and is caught
 test-epic: hopwright
 	tests/epic/network_test.py
+
+## test-tcp: TCP and segmented UDP over veth pairs with all offloads on, through each kind of switch
+test-tcp: hopwright
+	tests/packages.sh ovs-ofctl:openvswitch-common ip:iproute2 ping:iputils-ping
+	tests/tcp/tcp_test.py
 
 ## test-ip: IP routers, driven by FRR and BIRD; docs/ip-router.md typed
 test-ip: hopwright

@@ -48,7 +48,7 @@ STAGES = [
     Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "tutorial", "test-switchblade"]),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
-        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-reload", "test-epic", "test-openflow", "test-switch",
+        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-epic", "test-openflow", "test-switch",
         "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation",
         "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-dist", "test-rtl"]),

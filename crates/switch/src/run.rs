@@ -147,7 +147,8 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
 fn announce(running: &Running) {
     for port in running.switch().ports() {
         let mtu = port.info.mtu.map_or_else(|| "?".into(), |mtu| mtu.to_string());
-        tracing::info!("device {}: MTU {mtu}", port.name);
+        let how = running.how(&port.name).map_or_else(String::new, |how| format!(", {how}"));
+        tracing::info!("device {}: MTU {mtu}{how}", port.name);
         if port.info.up == Some(false) {
             tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
         }

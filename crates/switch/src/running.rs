@@ -57,6 +57,8 @@ pub(crate) struct Running {
     opener: Opener,
     /// The switch's port number of each device, and of each port that an agent adds ([`agent::own_port`]).
     numbers: BTreeMap<String, u32>,
+    /// By device: the kind of its ports, and why.
+    how: BTreeMap<String, String>,
     /// By device: which frames it receives.
     receptions: BTreeMap<String, Reception>,
     hosted: Vec<Hosted>,
@@ -93,6 +95,7 @@ impl Running {
             switch,
             opener,
             numbers: BTreeMap::new(),
+            how: BTreeMap::new(),
             receptions: BTreeMap::new(),
             hosted: Vec::new(),
             server,
@@ -108,6 +111,11 @@ impl Running {
 
     pub(crate) fn switch(&self) -> &Arc<Switch> {
         &self.switch
+    }
+
+    /// The kind of a device's ports, and why; `None` for ports that agents add.
+    pub(crate) fn how(&self, device: &str) -> Option<&str> {
+        self.how.get(device).map(String::as_str)
     }
 
     pub(crate) fn board(&self) -> &Board {
@@ -218,6 +226,7 @@ impl Running {
             {
                 self.switch.remove_port(number)?;
                 self.receptions.remove(&device);
+                self.how.remove(&device);
                 changes.push(format!("device {device} removed"));
             }
         }
@@ -227,6 +236,7 @@ impl Running {
             self.numbers.insert(device.clone(), number);
             self.receptions.insert(device.clone(), Reception::open(&device)?);
             changes.push(format!("device {device} added, {}", opened.how));
+            self.how.insert(device, opened.how);
         }
         for tenant in &new.tenants {
             let program = prepared.programs.remove(&tenant.name);
