@@ -1,29 +1,52 @@
 ### Building and installing
 
-.PHONY: hopwright dist install interop-tools tools
+.PHONY: hopwright dist install interop-tools tools arm64-tools
+
+# What is built for, as Debian names it: amd64 or arm64. ARCH=arm64 cross-compiles on a machine of the other architecture.
+HERE := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(shell uname -m)))
+ARCH ?= $(HERE)
+ifeq ($(ARCH),$(HERE))
+RELEASE := $(TARGET)/release
+DIST := $(TARGET)/dist
+else ifeq ($(ARCH),arm64)
+RELEASE := $(TARGET)/aarch64-unknown-linux-gnu/release
+DIST := $(TARGET)/dist-arm64
+CROSS := --target aarch64-unknown-linux-gnu
+CROSS_FEATURES := --features hopwright-scion/cross-arm64
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER := aarch64-linux-gnu-gcc
+export OBJCOPY := aarch64-linux-gnu-objcopy
+export EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER := $(EMULATOR)
+else
+$(error ARCH=$(ARCH): expected $(HERE), or arm64)
+endif
 
 ## hopwright: the command, optimised: target/release/hopwright
 # Nothing is built to exercise another router.
 hopwright:
 ifeq ($(ROUTER),hopwright)
-	$(CARGO) build --release -p hopwright-cli
+	$(CARGO) build --release -p hopwright-cli $(CROSS) $(CROSS_FEATURES)
 endif
+
+## arm64-tools: what ARCH=arm64 needs, from Debian and rustup (root): a cross compiler, and an emulator that runs what it made
+arm64-tools:
+	tests/arm64/setup.sh
 
 ## dist: what is installed: the command without debug information, and that in a file beside it; man pages and completions
 dist: hopwright
-	packaging/dist.sh $(TARGET)/release/hopwright $(TARGET)/dist
+	packaging/dist.sh $(RELEASE)/hopwright $(DIST)
 
 # zsh keeps completions of packages in a folder that distributions choose.
 ZSH_COMPLETIONS ?= $(if $(wildcard /etc/debian_version),vendor-completions,site-functions)
 
 ## install: the command, its debug information, man pages, completions and systemd units, below $(DESTDIR)$(PREFIX)
 install: dist
-	install -D -m 755 $(TARGET)/dist/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
-	install -D -m 644 $(TARGET)/dist/hopwright.debug $(DESTDIR)/usr/lib/debug$(PREFIX)/bin/hopwright.debug
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(TARGET)/dist/man/*.1
-	install -D -m 644 $(TARGET)/dist/completions/hopwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopwright
-	install -D -m 644 $(TARGET)/dist/completions/_hopwright $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_COMPLETIONS)/_hopwright
-	install -D -m 644 $(TARGET)/dist/completions/hopwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopwright.fish
+	install -D -m 755 $(DIST)/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
+	install -D -m 644 $(DIST)/hopwright.debug $(DESTDIR)/usr/lib/debug$(PREFIX)/bin/hopwright.debug
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(DIST)/man/*.1
+	install -D -m 644 $(DIST)/completions/hopwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopwright
+	install -D -m 644 $(DIST)/completions/_hopwright $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_COMPLETIONS)/_hopwright
+	install -D -m 644 $(DIST)/completions/hopwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopwright.fish
 	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 

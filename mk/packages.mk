@@ -4,7 +4,7 @@
 
 PACKAGES := $(TARGET)/packages
 
-## packages: Debian and RPM packages, OCI image and Python wheel: target/packages; the same commit gives the same bytes
+## packages: Debian and RPM packages, OCI image and Python wheel: target/packages; the same commit gives the same bytes; ARCH=arm64
 packages: package-deb package-rpm package-image package-wheel
 
 ## package-deb: hopwright and hopwright-dbg for Debian and Ubuntu
@@ -12,18 +12,27 @@ packages: package-deb package-rpm package-image package-wheel
 ## package-image: OCI image for docker, podman and containerlab; needs busybox-static
 ## package-wheel: wheel for pip: the command, and the Python package hopwright
 package-deb package-rpm package-image package-wheel: dist
-	packaging/packages.py --dist $(TARGET)/dist --out $(PACKAGES) $(@:package-%=%)
+	packaging/packages.py --dist $(DIST) --out $(PACKAGES) $(SYSROOT:%=--sysroot %) $(@:package-%=%)
 
-## package-static: the command without shared libraries: target/static; docs/install.md says what it lacks
-# With --target, build scripts and procedural macros stay dynamic.
-STATIC := x86_64-unknown-linux-gnu
+# Images of another architecture have that one's libraries and shell.
+ifdef CROSS
+SYSROOT := $(TARGET)/sysroot-$(ARCH)
+package-image: $(SYSROOT)/complete
+$(SYSROOT)/complete:
+	packaging/sysroot.sh $(ARCH) $(@D)
+endif
+
+## package-static: the command without shared libraries, linked with musl: target/static, with ARCH=arm64 target/static-arm64
+STATIC := $(if $(filter arm64,$(ARCH)),aarch64,x86_64)-unknown-linux-musl
+export CC_aarch64_unknown_linux_musl ?= aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER ?= aarch64-linux-gnu-gcc
 package-static:
-	RUSTFLAGS="$(RUSTFLAGS) -C target-feature=+crt-static" $(CARGO) build --release -p hopwright-cli --target $(STATIC)
-	packaging/dist.sh $(TARGET)/$(STATIC)/release/hopwright $(TARGET)/static
+	$(CARGO) build --release -p hopwright-cli --target $(STATIC) $(CROSS_FEATURES)
+	packaging/dist.sh $(TARGET)/$(STATIC)/release/hopwright $(TARGET)/static$(if $(CROSS),-$(ARCH))
 
 ## package-tools: what making and testing packages needs, from Debian (root)
 package-tools:
-	tests/packages.sh objcopy:binutils busybox:busybox-static debootstrap:debootstrap lintian:lintian mn:mininet rpmbuild:rpm runc:runc skopeo:skopeo systemd-nspawn:systemd-container
+	tests/packages.sh objcopy:binutils musl-gcc:musl-tools busybox:busybox-static debootstrap:debootstrap lintian:lintian mn:mininet rpmbuild:rpm runc:runc skopeo:skopeo systemd-nspawn:systemd-container
 
 ## test-packages: packages installed in a bare Debian 12, which boots; the image in a chroot and with runc; the wheel (root)
 # It downloads the Debian.

@@ -1,6 +1,6 @@
 ### Tests
 
-.PHONY: test test-long compile lint unit docs stf test-dist
+.PHONY: test test-long compile lint unit docs stf test-dist test-arm64
 
 ## test: everything CI checks; REPEAT=N runs it N times, BUSY=N beside N busy loops
 test:
@@ -33,7 +33,17 @@ docs: hopwright
 
 ## stf: packet tests through the command, with both engines
 stf: hopwright
-	tests/stf/run.sh
+	HOPWRIGHT=$(RELEASE)/hopwright tests/stf/run.sh
+
+## test-arm64: packet tests with both engines, code generation, AES and tables on an emulated 64-bit Arm processor; outside make test
+test-arm64:
+	$(MAKE) ARCH=arm64 stf
+	$(MAKE) ARCH=arm64 test-emulated
+
+# Differential tests of fewer cases: emulation takes twenty times as long.
+.PHONY: test-emulated
+test-emulated:
+	PROPTEST_CASES=16 $(CARGO) test --profile bench $(CROSS) -p hopwright-abi -p hopwright-jit -p hopwright-dataplane
 
 ## test-dist: what `make install` installs, and what packages contain
 test-dist: hopwright

@@ -21,6 +21,7 @@ def main() -> int:
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help=f"{', '.join(FORMATS)}; all without it")
     parser.add_argument("--dist", type=Path, required=True, help="the folder that packaging/dist.sh filled")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
+    parser.add_argument("--sysroot", type=Path, help="for images of another architecture: what packaging/sysroot.sh unpacked")
     args = parser.parse_args()
     if unknown := [f for f in args.formats if f not in FORMATS]:
         parser.error(f"no such format: {' '.join(unknown)}; there are {', '.join(FORMATS)}")
@@ -28,7 +29,8 @@ def main() -> int:
         project = Project.of_checkout()
         args.out.mkdir(parents=True, exist_ok=True)
         for name in args.formats or FORMATS:
-            for package in FORMATS[name](Dist(args.dist), project, args.out):
+            more = {"sysroot": args.sysroot} if name == "image" else {}
+            for package in FORMATS[name](Dist(args.dist), project, args.out, **more):
                 print(package, flush=True)
     except (Error, OSError) as error:
         print(f"packages.py: {error}", file=sys.stderr)

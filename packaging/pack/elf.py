@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import re
 import subprocess
 from dataclasses import dataclass
@@ -9,10 +11,10 @@ from pathlib import Path
 
 from .project import Error
 
-# Names of architectures: ELF to Debian, RPM, Python wheels and OCI.
+# Names of architectures: readelf to Debian, RPM, Python wheels and OCI.
 ARCHITECTURES = {
-    "elf64-x86-64": ("amd64", "x86_64", "x86_64", "amd64"),
-    "elf64-littleaarch64": ("arm64", "aarch64", "aarch64", "arm64"),
+    "Advanced Micro Devices X86-64": ("amd64", "x86_64", "x86_64", "amd64"),
+    "AArch64": ("arm64", "aarch64", "aarch64", "arm64"),
 }
 
 
@@ -22,6 +24,10 @@ class Architecture:
     rpm: str
     wheel: str
     oci: str
+
+    def emulator(self) -> list[str]:
+        """What runs its static programs on this machine."""
+        return [] if platform.machine() == self.rpm else [f"qemu-{self.rpm}"]
 
 
 @dataclass(frozen=True)
@@ -35,17 +41,38 @@ class Binary:
 
     @classmethod
     def read(cls, path: Path) -> Binary:
-        done = subprocess.run(["objdump", "--private-headers", path], capture_output=True, text=True)
-        kind = re.search(r"file format (\S+)", done.stdout)
+        # readelf reads files of every architecture, objdump those that it was built for.
+        done = subprocess.run(["readelf", "--wide", "--file-header", "--dynamic", "--version-info", path], capture_output=True,
+                              text=True, env={**os.environ, "LC_ALL": "C"})
+        kind = re.search(r"^ +Machine: +(.+)$", done.stdout, re.MULTILINE)
         if done.returncode or not kind:
             raise Error(f"{path} is not an ELF file: {done.stderr.strip()}")
         if kind[1] not in ARCHITECTURES:
             raise Error(f"{path} is {kind[1]}; packages are made for {', '.join(ARCHITECTURES)}")
-        libraries = re.findall(r"^ +NEEDED +(\S+)$", done.stdout, re.MULTILINE)
+        libraries = re.findall(r"\(NEEDED\) +Shared library: \[(.+)\]$", done.stdout, re.MULTILINE)
         versions: dict[str, tuple[int, ...]] = {}
-        for name, number in re.findall(r" ([A-Z]+)_(\d+(?:\.\d+)*)$", done.stdout, re.MULTILINE):
+        for name, number in re.findall(r" Name: ([A-Z]+)_(\d+(?:\.\d+)*) ", done.stdout):
             versions[name] = max(versions.get(name, ()), tuple(map(int, number.split("."))))
         return cls(path, Architecture(*ARCHITECTURES[kind[1]]), tuple(libraries), versions)
+
+    def resolved_in(self, root: Path) -> list[Path]:
+        """The files that the dynamic loader of another Debian's root would take, itself among them, as paths from the root."""
+        found: dict[str, Path] = {}
+        wanted = list(self.libraries)
+        while wanted:
+            name = wanted.pop()
+            if name in found:
+                continue
+            # The loader lies in a folder that its ABI names, other libraries in that of their architecture.
+            triplet = f"{self.architecture.rpm}-linux-gnu"
+            folders = ("/lib", "/lib64") if name.startswith("ld-") else (f"/lib/{triplet}", f"/usr/lib/{triplet}")
+            paths = [Path(folder, name) for folder in folders]
+            path = next((p for p in paths if (root / p.relative_to("/")).is_file()), None)
+            if path is None:
+                raise Error(f"{self.path} needs {name}, which {root} does not have")
+            found[name] = path
+            wanted += Binary.read(root / path.relative_to("/")).libraries
+        return sorted(found.values())
 
     def resolved(self) -> list[Path]:
         """The files that the dynamic loader would take on this machine, itself among them."""

@@ -22,11 +22,15 @@ CONFIG = "application/vnd.oci.image.config.v1+json"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def build(dist: Dist, project: Project, out: Path) -> list[Path]:
-    """Writes hopwright-VERSION-image-ARCHITECTURE.tar to a folder."""
+def build(dist: Dist, project: Project, out: Path, sysroot: Path | None = None) -> list[Path]:
+    """Writes hopwright-VERSION-image-ARCHITECTURE.tar to a folder. `sysroot` has what packaging/sysroot.sh unpacks, for images of
+    another architecture than this machine's.
+    """
     binary = Binary.read(dist.binary)
+    if binary.architecture.emulator() and not sysroot:
+        raise Error(f"{dist.binary} is for {binary.architecture.debian}: its image needs --sysroot, which packaging/sysroot.sh makes")
     # What changes seldom lies below what changes with each build.
-    layers = [layer.tar(project.epoch) for layer in (base(binary), command(dist))]
+    layers = [layer.tar(project.epoch) for layer in (base(binary, sysroot), command(dist))]
     archive = Tree()
     descriptors = [_blob(archive, LAYER, compressed(layer, 6)) for layer in layers]
     created = project.date.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -50,24 +54,28 @@ def build(dist: Dist, project: Project, out: Path) -> list[Path]:
     return [target]
 
 
-def base(binary: Binary) -> Tree:
+def base(binary: Binary, sysroot: Path | None = None) -> Tree:
     """What the command needs: its shared libraries, a shell, and files that name users."""
     tree = Tree()
+    root = sysroot or Path("/")
     owners = {"busybox-static"}
-    for library in binary.resolved():
-        tree.add(str(library)[1:], library.read_bytes(), 0o755)
-        owners.add(_owner(library))
-    if not BUSYBOX.is_file() or Binary.read(BUSYBOX).libraries:
-        raise Error(f"{BUSYBOX} is missing or not static: sudo apt-get install busybox-static")
-    tree.add("bin/busybox", BUSYBOX.read_bytes(), 0o755)
-    for applet in subprocess.run([BUSYBOX, "--list"], capture_output=True, text=True, check=True).stdout.split():
+    for library in binary.resolved_in(root) if sysroot else binary.resolved():
+        tree.add(str(library)[1:], (root / library.relative_to("/")).read_bytes(), 0o755)
+        # All packages of a sysroot are part of the image.
+        owners |= {path.name for path in (root / "usr/share/doc").iterdir()} if sysroot else {_owner(library)}
+    busybox = root / BUSYBOX.relative_to("/")
+    if not busybox.is_file() or Binary.read(busybox).libraries:
+        raise Error(f"{busybox} is missing or not static: sudo apt-get install busybox-static")
+    tree.add("bin/busybox", busybox.read_bytes(), 0o755)
+    applets = [*binary.architecture.emulator(), busybox, "--list"]
+    for applet in subprocess.run(applets, capture_output=True, text=True, check=True).stdout.split():
         if applet != "busybox":
             tree.link(f"bin/{applet}", "busybox")
     tree.add("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n")
     tree.add("etc/group", "root:x:0:\n")
     tree.add("etc/nsswitch.conf", "hosts: files dns\n")
     for owner in sorted(owners):
-        tree.add(f"usr/share/doc/{owner}/copyright", Path(f"/usr/share/doc/{owner}/copyright").read_bytes())
+        tree.add(f"usr/share/doc/{owner}/copyright", (root / f"usr/share/doc/{owner}/copyright").read_bytes())
     # Folders are made for files. These stay empty, but for a file that says why they are there.
     for folder in "root", "tmp", "run", "var/log":
         tree.add(f"{folder}/.keep", "")

@@ -12,6 +12,7 @@ import tarfile
 import tempfile
 import time
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -102,7 +103,7 @@ class Debian(Case):
                 self.assertNotIn(f"systemctl{verb}", text)
 
     def test_an_unknown_library_is_an_error(self):
-        binary = Binary(Path("x"), Architecture(*ARCHITECTURES["elf64-x86-64"]), ("libnew.so.1",), {})
+        binary = Binary(Path("x"), Architecture(*ARCHITECTURES["AArch64"]), ("libnew.so.1",), {})
         with self.assertRaisesRegex(Error, "needs libnew.so.1"):
             debian.dependencies(binary)
 
@@ -159,6 +160,16 @@ class Image(Case):
         docker, = json.loads(files["manifest.json"])
         self.assertEqual(docker["RepoTags"], ["hopwright:1.2.3"])
         self.assertEqual([files[path] for path in docker["Layers"]], layers)
+
+    def test_libraries_below_another_root_are_those_that_the_loader_finds(self):
+        binary = Binary.read(self.dist.binary)
+        self.assertEqual(binary.resolved_in(Path("/")), binary.resolved())
+        with self.assertRaisesRegex(Error, r"needs libc\.so\.6, which .* does not have"):
+            binary.resolved_in(self.folder)
+
+    def test_one_for_another_architecture_needs_its_libraries(self):
+        with unittest.mock.patch("platform.machine", return_value="another"), self.assertRaisesRegex(Error, "needs --sysroot"):
+            self.build(image.build)
 
     def test_it_has_a_shell_and_the_libraries_with_their_licenses(self):
         tree = image.base(Binary.read(self.dist.binary))
