@@ -14,7 +14,7 @@ header data_t {
     bit<8> x;
 }
 
-control Balances(in bit<32> address, out bit<4> port) {
+control Balances(in bit<32> source, out bit<4> port) {
     Balancer() b = {
         bit<4> on_new_flow(in bit<32> address) {
             bit<32> count = this.flows();
@@ -23,7 +23,7 @@ control Balances(in bit<32> address, out bit<4> port) {
     };
 
     apply {
-        port = b.on_new_flow(address);
+        port = b.on_new_flow(source);
     }
 }
 

@@ -145,6 +145,7 @@ impl<'a> Analyser<'a> {
                 main: hir::Package {
                     architecture: None,
                     type_name: String::new(),
+                    ghosts: Vec::new(),
                     blocks: Vec::new(),
                     values: Vec::new(),
                     objects: Vec::new(),

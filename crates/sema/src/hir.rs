@@ -135,6 +135,8 @@ pub struct Package {
     /// Constructor parameter names with the instances bound to them, in order. Those of a package that is an
     /// argument itself have its parameter's name before them: `ingress.parser`.
     pub blocks: Vec<(String, InstanceId)>,
+    /// Tofino 2: ghost threads, with the number of their pipe. They are not among the blocks.
+    pub ghosts: Vec<(usize, InstanceId)>,
     /// Constructor parameters that are constants.
     pub values: Vec<(String, Expr)>,
     /// Constructor parameters that are extern objects.

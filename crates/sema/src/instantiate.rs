@@ -28,6 +28,8 @@ pub(crate) struct Named<'n, 'a> {
     pub annotations: &'a [ast::Annotation],
     /// The type as the source has it, for what it leaves open.
     pub ty: Option<&'a ast::TypeExpr>,
+    /// The object's initialiser, whose methods say what the type leaves open.
+    pub init: Option<&'a [ast::Decl]>,
     pub span: Span,
 }
 
@@ -37,7 +39,7 @@ impl<'a> Analyser<'a> {
         let mut unifier = Unifier::default();
         let ty = self.ty_with(&i.ty, &mut Some(&mut unifier));
         let (name, annotations) = (i.name.as_str(), &decl.annotations);
-        let named = Named { name, annotations, ty: Some(&i.ty), span: decl.span };
+        let named = Named { name, annotations, ty: Some(&i.ty), init: i.init.as_deref(), span: decl.span };
         let mut entity = self.construct(&ty, unifier, &i.args, named);
         if let Some(made) = &entity
             && !self.abstract_methods(made, i.init.as_deref(), decl.span)
@@ -155,7 +157,7 @@ impl<'a> Analyser<'a> {
             (None, Ty::Extern(e, _)) => self.defs.externs[*e].name.to_string(),
             _ => self.show(ty),
         };
-        let named = Named { name: &name, annotations: &[], ty: None, span };
+        let named = Named { name: &name, annotations: &[], ty: None, init: None, span };
         let entity = self.construct(ty, unifier, args, named)?;
         Some(match entity {
             Entity::Object(e, args, id) => {
@@ -195,7 +197,8 @@ impl<'a> Analyser<'a> {
                     return None;
                 }
                 let sig = self.overload(&name, &constructors, Rc::clone, args, span)?;
-                let subst = crate::types::bind(&params, targs);
+                let mut subst = crate::types::bind(&params, targs);
+                self.types_of_methods(*e, named.init.unwrap_or_default(), &mut subst);
                 let path = self.qualified(named.name, named.annotations);
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, Some(path.clone()), span)?;
                 let open = self.left_open(*e, &sig, &params, named.ty, &checked);
@@ -313,10 +316,23 @@ impl<'a> Analyser<'a> {
                 }
                 let values = bound.values.into_iter().map(|(n, v, t)| (n, self.constant(v, &t, span).hir)).collect();
                 let annotations = self.annotations(named.annotations);
+                let mut pipes: Vec<String> = Vec::new();
+                let (mut blocks, mut ghosts) = (Vec::new(), Vec::new());
+                for (block, id) in bound.blocks {
+                    let (pipe, part) = block.rsplit_once('.').unwrap_or(("", &block));
+                    if !pipes.iter().any(|known| known == pipe) {
+                        pipes.push(pipe.to_string());
+                    }
+                    match part {
+                        "ghost" => ghosts.push((pipes.len() - 1, id)),
+                        _ => blocks.push((block, id)),
+                    }
+                }
                 self.out.main = hir::Package {
                     type_name: name.to_string(),
                     architecture,
-                    blocks: bound.blocks,
+                    blocks,
+                    ghosts,
                     values,
                     objects: bound.objects,
                     annotations,
@@ -334,6 +350,25 @@ impl<'a> Analyser<'a> {
                     "not an extern type, parser, control or package",
                 );
                 None
+            }
+        }
+    }
+
+    /// Gives type parameters that the source leaves open the types that the parameters of the object's own methods have.
+    fn types_of_methods(&mut self, def: usize, init: &'a [ast::Decl], subst: &mut crate::types::Subst) {
+        for decl in init {
+            let ast::DeclKind::Function(function) = &decl.kind else { continue };
+            let methods = &self.defs.externs[def].methods;
+            let declared = methods.iter().find(|m| m.is_abstract && *m.name == *function.sig.name.as_str());
+            let Some(declared) = declared.cloned() else { continue };
+            for (param, own) in declared.params.iter().zip(&function.sig.params) {
+                if let Ty::Param(id) = param.ty
+                    && subst.get(&id).is_some_and(Ty::has_vars)
+                    && param.direction != Direction::Out
+                {
+                    let ty = self.ty(&own.ty);
+                    subst.insert(id, ty);
+                }
             }
         }
     }
@@ -403,7 +438,7 @@ impl<'a> Analyser<'a> {
         span: Span,
     ) -> Option<InstanceEntity> {
         let ty = Ty::Block(block, types);
-        let named = Named { name, annotations: &[], ty: None, span };
+        let named = Named { name, annotations: &[], ty: None, init: None, span };
         match self.construct(&ty, Unifier::default(), &[], named)? {
             Entity::Instance(i) => Some(i),
             _ => None,

@@ -27,7 +27,7 @@ impl<'p> Reached<'p> {
     /// Follows the blocks of the package.
     pub fn new(program: &'p TypedProgram) -> Reached<'p> {
         let mut reached = Reached::default();
-        for (_, block) in &program.main.blocks {
+        for block in program.main.blocks.iter().map(|(_, id)| id).chain(program.main.ghosts.iter().map(|(_, id)| id)) {
             reached.instance(program, *block);
         }
         reached

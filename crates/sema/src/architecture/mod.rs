@@ -163,6 +163,8 @@ pub enum ParamRole {
     EgressForDeparser,
     /// What egress tells the port.
     EgressForPort,
+    /// Tofino 2: the report of the traffic manager that a ghost thread has.
+    GhostIntrinsic,
 }
 
 /// How a program drops a packet.

@@ -2,8 +2,8 @@
 
 use super::MemberType::Bits;
 use super::ParamRole::{
-    EgressForDeparser, EgressForPort, EgressFromParser, EgressHeaders, EgressIntrinsic, EgressMetadata, Headers,
-    IngressForDeparser, IngressForTm, IngressFromParser, IngressIntrinsic, Metadata, Packet,
+    EgressForDeparser, EgressForPort, EgressFromParser, EgressHeaders, EgressIntrinsic, EgressMetadata, GhostIntrinsic,
+    Headers, IngressForDeparser, IngressForTm, IngressFromParser, IngressIntrinsic, Metadata, Packet,
 };
 use super::{Architecture, Block, BlockRole};
 
@@ -28,6 +28,7 @@ pub(super) static TNA: Architecture = Architecture {
         ("egress_intrinsic_metadata_from_parser_t", EgressFromParser),
         ("egress_intrinsic_metadata_for_deparser_t", EgressForDeparser),
         ("egress_intrinsic_metadata_for_output_port_t", EgressForPort),
+        ("ghost_intrinsic_metadata_t", GhostIntrinsic),
     ],
     pipes: 4,
     intrinsic_type: "",

@@ -24,6 +24,7 @@ control user(inout A h, in bit<8> x) {
     with((bit<32>) x) wx;       //~ E0400
     Proto<A>() proto;           //~ E0406
     apply {
+        this.go();              //~ E0310
     }
 }
 
