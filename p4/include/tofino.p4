@@ -323,6 +323,12 @@ extern ParserCounter {
     ParserCounter();
     void set<T>(in T value);
     void set<T>(in T field, in bit<8> max, in bit<8> rotate, in bit<PARSER_COUNTER_MASK_WIDTH> mask, in bit<8> add);
+#ifdef _TOFINO2_FIELDS_
+    // The counter becomes the upper one of a stack of four. With `update_with_top` what is below counts with it.
+    void push<T>(in T value, @optional bool update_with_top);
+    void push<T>(in T field, in bit<8> max, in bit<8> rotate, in bit<8> mask, in bit<8> add, @optional bool update_with_top);
+    void pop();
+#endif
     bool is_zero();
     bool is_negative();
     void increment(in bit<8> value);
@@ -405,6 +411,9 @@ extern Register<T, I> {
     Register(bit<32> size, T initial_value);
     T read(in I index);
     T write(in I index, in T value);
+#ifdef _TOFINO2_FIELDS_
+    void clear(in T value, @optional in T busy);             // writes all cells
+#endif
 }
 
 @noWarn("unused")
@@ -413,6 +422,9 @@ extern DirectRegister<T> {
     DirectRegister(T initial_value);
     T read();
     T write(in T value);
+#ifdef _TOFINO2_FIELDS_
+    void clear(in T value, @optional in T busy);
+#endif
 }
 
 extern RegisterParam<T> {
@@ -429,7 +441,26 @@ extern MathUnit<T> {
     T execute(in T x);
 }
 
-// Reads a cell, applies the program's method to it, and writes it back.
+// Reads a cell, applies the program's method to it, and writes it back. A program calls the methods of _TOFINO_THIS, by `this`, in its own ones: where the
+// cell lies, one bit of 4 or 16 by what its comparisons say, and the least or greatest of the masked parts of 128 bits.
+#ifdef _TOFINO2_FIELDS_
+#define _TOFINO_EXTREMES                                                         \
+    bit<8> min8<V>(in V val, in bit<16> mask, @optional out bit<4> index);    \
+    bit<8> max8<V>(in V val, in bit<16> mask, @optional out bit<4> index);    \
+    bit<16> min16<V>(in V val, in bit<8> mask, @optional out bit<3> index);   \
+    bit<16> max16<V>(in V val, in bit<8> mask, @optional out bit<3> index);
+#define _TOFINO_THIS                                                                  \
+    U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3); \
+    U address(@optional in bit<1> subword);                                   \
+    _TOFINO_EXTREMES
+#define _TOFINO_THIS_OF_SEVERAL                                                       \
+    U predicate<U>(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3); \
+    U address<U>(@optional in bit<1> subword);
+#else
+#define _TOFINO_THIS                                                                  \
+    U predicate(@optional in bool cmp0, @optional in bool cmp1);
+#endif
+
 @noWarn("unused")
 extern RegisterAction<T, I, U> {
     RegisterAction(Register<_, _> reg);
@@ -445,15 +476,181 @@ extern RegisterAction<T, I, U> {
     abstract void overflow(@optional inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
     @optional
     abstract void underflow(@optional inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
-    U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+    _TOFINO_THIS
+#ifdef _TOFINO2_FIELDS_
+    void sweep(@optional in U busy);
+#endif
 }
 
+@noWarn("unused")
 extern DirectRegisterAction<T, U> {
     DirectRegisterAction(DirectRegister<T> reg);
     U execute(@optional out U rv2, @optional out U rv3, @optional out U rv4);
     abstract void apply(inout T value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
-    U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+    _TOFINO_THIS
 }
+
+#ifdef _TOFINO2_FIELDS_
+// With results of several types.
+@noWarn("unused")
+extern RegisterAction2<T, I, U1, U2> {
+    RegisterAction2(Register<_, _> reg);
+    U1 execute(in I index, out U2 rv2);
+    U1 execute_log(out U2 rv2);
+    U1 enqueue(out U2 rv2);
+    U1 dequeue(out U2 rv2);
+    U1 push(out U2 rv2);
+    U1 pop(out U2 rv2);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2);
+    @optional
+    abstract void overflow(@optional inout T value, out U1 rv1, out U2 rv2);
+    @optional
+    abstract void underflow(@optional inout T value, out U1 rv1, out U2 rv2);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+@noWarn("unused")
+extern DirectRegisterAction2<T, U1, U2> {
+    DirectRegisterAction2(DirectRegister<T> reg);
+    U1 execute(out U2 rv2);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+@noWarn("unused")
+extern RegisterAction3<T, I, U1, U2, U3> {
+    RegisterAction3(Register<_, _> reg);
+    U1 execute(in I index, out U2 rv2, out U3 rv3);
+    U1 execute_log(out U2 rv2, out U3 rv3);
+    U1 enqueue(out U2 rv2, out U3 rv3);
+    U1 dequeue(out U2 rv2, out U3 rv3);
+    U1 push(out U2 rv2, out U3 rv3);
+    U1 pop(out U2 rv2, out U3 rv3);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    @optional
+    abstract void overflow(@optional inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    @optional
+    abstract void underflow(@optional inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+@noWarn("unused")
+extern DirectRegisterAction3<T, U1, U2, U3> {
+    DirectRegisterAction3(DirectRegister<T> reg);
+    U1 execute(out U2 rv2, out U3 rv3);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+@noWarn("unused")
+extern RegisterAction4<T, I, U1, U2, U3, U4> {
+    RegisterAction4(Register<_, _> reg);
+    U1 execute(in I index, out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 execute_log(out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 enqueue(out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 dequeue(out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 push(out U2 rv2, out U3 rv3, out U4 rv4);
+    U1 pop(out U2 rv2, out U3 rv3, out U4 rv4);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    @optional
+    abstract void overflow(@optional inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    @optional
+    abstract void underflow(@optional inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+@noWarn("unused")
+extern DirectRegisterAction4<T, U1, U2, U3, U4> {
+    DirectRegisterAction4(DirectRegister<T> reg);
+    U1 execute(out U2 rv2, out U3 rv3, out U4 rv4);
+    abstract void apply(inout T value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+// The same on rows of 128 bits: a row has the cells from its number times their count on, the first one in the lowest bits. `postmod` is added to the
+// cell that was found.
+#define _TOFINO_EXTREMES_OF_ROW(P)                                               \
+    bit<8> min8(in bit<128> val, in bit<16> mask, @optional out bit<4> index, @optional in P postmod);  \
+    bit<8> max8(in bit<128> val, in bit<16> mask, @optional out bit<4> index, @optional in P postmod);  \
+    bit<16> min16(in bit<128> val, in bit<8> mask, @optional out bit<3> index, @optional in P postmod); \
+    bit<16> max16(in bit<128> val, in bit<8> mask, @optional out bit<3> index, @optional in P postmod);
+
+@noWarn("unused")
+extern MinMaxAction<T, I, U> {
+    MinMaxAction(Register<T, _> reg);
+    U execute(@optional in I index, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    abstract void apply(inout bit<128> value, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    U predicate(@optional in bool cmp0, @optional in bool cmp1, @optional in bool cmp2, @optional in bool cmp3);
+    U address(@optional in bit<1> subword);
+    _TOFINO_EXTREMES_OF_ROW(int<8>)
+}
+
+@noWarn("unused")
+extern MinMaxAction2<T, I, U1, U2> {
+    MinMaxAction2(Register<T, _> reg);
+    U1 execute(@optional in I index, out U2 rv2);
+    abstract void apply(inout bit<128> value, out U1 rv1, out U2 rv2);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES_OF_ROW(int<9>)
+}
+
+@noWarn("unused")
+extern MinMaxAction3<T, I, U1, U2, U3> {
+    MinMaxAction3(Register<T, _> reg);
+    U1 execute(@optional in I index, out U2 rv2, out U3 rv3);
+    abstract void apply(inout bit<128> value, out U1 rv1, out U2 rv2, out U3 rv3);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES_OF_ROW(int<9>)
+}
+
+@noWarn("unused")
+extern MinMaxAction4<T, I, U1, U2, U3, U4> {
+    MinMaxAction4(Register<T, _> reg);
+    U1 execute(@optional in I index, out U2 rv2, out U3 rv3, out U4 rv4);
+    abstract void apply(inout bit<128> value, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES_OF_ROW(int<9>)
+}
+
+// An action of a d-left hash table, which the device's match hardware gives a digest and says whether another way has it. Not supported.
+extern LearnAction<T, I, D, U> {
+    LearnAction(Register<T, I> reg);
+    U execute(in I index, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    abstract void apply(inout T value, in D digest, in bool learn, @optional out U rv, @optional out U rv2, @optional out U rv3, @optional out U rv4);
+    _TOFINO_THIS
+}
+
+extern LearnAction2<T, I, D, U1, U2> {
+    LearnAction2(Register<T, I> reg);
+    U1 execute(in I index, out U2 rv2);
+    abstract void apply(inout T value, in D digest, in bool learn, out U1 rv1, out U2 rv2);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+extern LearnAction3<T, I, D, U1, U2, U3> {
+    LearnAction3(Register<T, I> reg);
+    U1 execute(in I index, out U2 rv2, out U3 rv3);
+    abstract void apply(inout T value, in D digest, in bool learn, out U1 rv1, out U2 rv2, out U3 rv3);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+extern LearnAction4<T, I, D, U1, U2, U3, U4> {
+    LearnAction4(Register<T, I> reg);
+    U1 execute(in I index, out U2 rv2, out U3 rv3, out U4 rv4);
+    abstract void apply(inout T value, in D digest, in bool learn, out U1 rv1, out U2 rv2, out U3 rv3, out U4 rv4);
+    _TOFINO_THIS_OF_SEVERAL
+    _TOFINO_EXTREMES
+}
+
+#endif
 
 extern ActionProfile {
     ActionProfile(bit<32> size);

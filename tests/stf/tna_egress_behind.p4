@@ -42,6 +42,7 @@ parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress
     state none {
         transition select(hdr.data.seen) {
             1: accept;
+            2: reject;
         }
     }
 }

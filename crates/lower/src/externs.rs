@@ -535,7 +535,7 @@ impl Lowering<'_> {
         match (next, loc) {
             (Some(stack), _) => {
                 self.emit(StmtKind::ExtractNext { stack, varbit_bits }, span);
-                Ok(())
+                self.subtract_next(stack, span)
             }
             (None, Some(loc)) => {
                 self.extract_at(&loc, varbit_bits, span)?;
@@ -599,6 +599,7 @@ impl Lowering<'_> {
                     ));
                 }
                 self.emit(StmtKind::Extract { header, varbit_bits }, span);
+                self.subtract_extracted(header, span)?;
                 siblings.into_iter().for_each(|s| self.emit(StmtKind::SetInvalid(s), span));
                 Ok(())
             }

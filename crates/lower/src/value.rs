@@ -169,6 +169,7 @@ impl Lowering<'_> {
     fn store_slice(&mut self, loc: &Loc, hi: u32, lo: u32, value: Expr, span: Span) -> Result<()> {
         match loc {
             Loc::Place(Place::Scalar(slot)) => {
+                self.before_part_of_port(*slot, span);
                 self.emit(StmtKind::AssignSlice { slot: *slot, hi, lo, value }, span);
                 Ok(())
             }

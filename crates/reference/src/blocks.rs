@@ -52,6 +52,11 @@ impl Passed {
         Passed { pipe, values: HashMap::new() }
     }
 
+    /// The number of the pipe.
+    pub(crate) fn pipe(&self) -> usize {
+        self.pipe
+    }
+
     /// What stands for a role; an initial value if nothing was passed yet.
     pub(crate) fn get(&self, program: &TypedProgram, role: ParamRole) -> Value {
         let fresh = || type_of(program, self.pipe, role).map_or(Value::Nothing, |ty| initial(program, ty));

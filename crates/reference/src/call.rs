@@ -94,7 +94,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Copies arguments to parameters. An `out` parameter has an initial value (6.8).
-    fn enter(&mut self, params: &[Param], args: &[Argument<'_>]) {
+    pub(crate) fn enter(&mut self, params: &[Param], args: &[Argument<'_>]) {
         for (param, arg) in params.iter().zip(args) {
             let value = match arg.direction {
                 Direction::Out => self.initial(&self.program[param.var].ty),

@@ -2,6 +2,8 @@
 
 use num_bigint::BigUint;
 
+use crate::random;
+
 /// An algorithm that v1model or PSA names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
@@ -15,6 +17,8 @@ pub(crate) enum Algorithm {
     Xor16,
     /// The first eight bytes, as in BMv2.
     Identity,
+    /// A function of ours that stands for one that is nowhere defined.
+    Random,
 }
 
 impl Algorithm {
@@ -37,6 +41,7 @@ impl Algorithm {
             Algorithm::Crc16 => reflected(0xa001, 0, data).into(),
             Algorithm::Csum16 => (!sum(data)).into(),
             Algorithm::Xor16 => words(data).fold(0, |x, word| x ^ word).into(),
+            Algorithm::Random => random::hash(data).into(),
             Algorithm::Identity => BigUint::from_bytes_be(&data[..data.len().min(8)]),
         }
     }

@@ -27,6 +27,9 @@ mod support;
 mod table;
 mod tofino;
 mod tofino_externs;
+mod tofino_hash;
+mod tofino_math;
+mod tofino_registers;
 mod v1model;
 mod value;
 

@@ -12,6 +12,7 @@ use crate::meter::Color;
 use crate::number;
 use crate::place::{self, Place, Step};
 use crate::state::State;
+use crate::tofino_registers::Running;
 use crate::value::{self, Value, initial};
 
 /// The maximum number of parser states and turns of loops in one pass of a packet. The language sets no limit; ours is the
@@ -66,6 +67,12 @@ pub(crate) struct Packet {
     pub(crate) steps: u32,
     /// Sums of the extern objects that have one for each packet.
     pub(crate) sums: BTreeMap<ObjectId, u16>,
+    /// Tofino: sums from which the headers that are extracted are subtracted.
+    pub(crate) residuals: Vec<Place>,
+    /// Tofino 2: the indices of the last cells of register actions.
+    pub(crate) chains: BTreeMap<ObjectId, u64>,
+    /// Tofino 2: what is below parser counters, and whether it counts with the top.
+    pub(crate) counters_below: BTreeMap<ObjectId, Vec<(u8, bool)>>,
     /// What the program wants of the architecture.
     pub(crate) requests: Requests,
 }
@@ -79,6 +86,9 @@ impl Packet {
             out: Bits::default(),
             steps: 0,
             sums: BTreeMap::new(),
+            residuals: Vec::new(),
+            chains: BTreeMap::new(),
+            counters_below: BTreeMap::new(),
             requests: Requests::default(),
         }
     }
@@ -151,6 +161,8 @@ pub(crate) struct Machine<'a> {
     pub(crate) hit: Option<(TableId, usize)>,
     /// What the direct meter of the entry said.
     pub(crate) color: Color,
+    /// Tofino: the register action that is running.
+    pub(crate) running: Option<Running>,
 }
 
 impl<'a> Machine<'a> {
@@ -161,7 +173,7 @@ impl<'a> Machine<'a> {
         now_us: u64,
     ) -> Machine<'a> {
         let vars = vec![Value::Nothing; program.vars.len()];
-        Machine { program, state, packet, vars, now_us, intrinsic: None, hit: None, color: Color::Green }
+        Machine { program, state, packet, vars, now_us, intrinsic: None, hit: None, color: Color::Green, running: None }
     }
 
     pub(crate) fn fault<T>(&self, message: impl Into<String>, span: Span) -> Result<T> {

@@ -8,7 +8,8 @@ use num_bigint::BigUint;
 use crate::checksum::Algorithm;
 use crate::meter::Meter;
 use crate::tofino::is_tofino;
-use crate::tofino_externs::object_of;
+use crate::tofino_externs::{is_register_action, object_of};
+use crate::tofino_hash::selector_algorithm;
 use crate::value::{self, Value, initial};
 
 /// What a counter says.
@@ -95,29 +96,15 @@ impl Cells {
             }
             "ActionSelector" if tofino => {
                 let hash = object.args.get(1).and_then(object_of).map(|id| &program[id]);
-                let algorithm = hash.and_then(|hash| member_name(program, hash.args.first()?));
-                let known = algorithm.and_then(|name| Algorithm::by_name(&name));
-                profile(Some(known.unwrap_or(Algorithm::Crc32)))
+                profile(Some(hash.map_or(Algorithm::Crc32, |hash| selector_algorithm(program, hash))))
             }
-            "Hash"
-            | "Random"
-            | "Checksum"
-            | "ParserCounter"
-            | "ParserPriority"
-            | "CRCPolynomial"
-            | "IdleTimeout"
-            | "MathUnit"
-            | "RegisterAction"
-            | "RegisterParam"
-            | "DirectRegisterAction"
-            | "Mirror"
-            | "Resubmit"
-            | "Atcam"
-            | "Alpm"
+            "Hash" | "Random" | "Checksum" | "ParserCounter" | "ParserPriority" | "CRCPolynomial" | "IdleTimeout"
+            | "MathUnit" | "RegisterParam" | "Mirror" | "Resubmit" | "Atcam" | "Alpm"
                 if tofino =>
             {
                 Cells::Stateless
             }
+            name if tofino && is_register_action(name) => Cells::Stateless,
             "counter" | "Counter" => Cells::Counter { size: number(0), cells: BTreeMap::new() },
             "direct_counter" | "DirectCounter" => Cells::DirectCounter,
             "meter" | "Meter" => Cells::Meter { size: number(0), bytes: bytes(1), cells: BTreeMap::new() },

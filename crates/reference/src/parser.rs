@@ -145,6 +145,7 @@ impl<'a> Machine<'a> {
         let mut reader = Reader { bytes: &self.packet.bytes, at: self.packet.at };
         let header = value::unpack(self.program, ty, &mut reader, varbit_bits as u32);
         self.packet.at += bits as usize;
+        self.subtract_from_residuals(ty, &header);
         if let Some(place) = place {
             place::write(&mut self.vars, &place, header);
             if let Some(steps) = place.next_of {

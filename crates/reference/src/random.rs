@@ -6,6 +6,15 @@ use num_bigint::BigUint;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Random(u64);
 
+/// A hash of data: eight bytes at a time change the state.
+pub(crate) fn hash(data: &[u8]) -> u64 {
+    let mut random = Random(data.len() as u64);
+    for bytes in data.chunks(8) {
+        random.0 = random.next() ^ bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+    }
+    random.next()
+}
+
 impl Random {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

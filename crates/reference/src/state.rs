@@ -1,6 +1,6 @@
 //! What outlives a packet, and the control plane's access to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopwright_sema::hir::{ObjectId, TableId, TypedProgram};
 use hopwright_source::Span;
@@ -12,6 +12,7 @@ use crate::objects::{Cells, Count, cell_bits, cell_value, property};
 use crate::random::Random;
 use crate::table::{ActionCall, Entries, Entry, Match, Members, Target, action_at, fits};
 use crate::tofino::{REGISTERS, is_tofino};
+use crate::tofino_registers::Log;
 use crate::value;
 
 /// Where copies of a clone session go.
@@ -49,6 +50,10 @@ pub(crate) struct State {
     pub(crate) unmatched_accepts: bool,
     /// Tofino: whether the program reads the error of the ingress parser.
     pub(crate) reads_parser_error: bool,
+    /// Tofino: the pipes whose egress parsers begin behind the intrinsic metadata.
+    pub(crate) egress_begins_behind: BTreeSet<usize>,
+    /// Tofino: the counters of registers that are logs.
+    pub(crate) logs: BTreeMap<ObjectId, Log>,
     /// Cells of the device's registers by name and index.
     pub(crate) device: BTreeMap<(&'static str, u64), BigUint>,
 }
@@ -75,6 +80,8 @@ impl State {
             nameless_digests: Vec::new(),
             unmatched_accepts: program.architecture().is_some_and(|a| a.name == "v1model"),
             reads_parser_error: false,
+            egress_begins_behind: BTreeSet::new(),
+            logs: BTreeMap::new(),
             device: BTreeMap::new(),
         }
     }
@@ -217,6 +224,16 @@ impl Reference {
         }
         self.check(id, &action)?;
         self.state.tables[id.0 as usize].default = action;
+        Ok(())
+    }
+
+    /// Changes where an entry leads to an action.
+    ///
+    /// # Errors
+    /// If there is no such entry, or something does not fit.
+    pub fn modify(&mut self, table: &str, matches: &[Match], priority: i64, action: ActionCall) -> Result<()> {
+        self.check(self.table_id(table)?, &action)?;
+        self.entry(table, matches, priority)?.target = Target::Action(action);
         Ok(())
     }
 

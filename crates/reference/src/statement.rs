@@ -32,8 +32,12 @@ impl<'a> Machine<'a> {
             }
             // 12.1: the l-value first, then the value, then the copy.
             StmtKind::Assign(to, value) => {
+                let part_of_port = self.is_part_of_port(to);
                 let to = self.place(to)?;
                 let value = self.eval(value)?;
+                if part_of_port {
+                    self.before_part_of_port(&to);
+                }
                 place::write(&mut self.vars, &to, value);
             }
             StmtKind::Call(call) => {

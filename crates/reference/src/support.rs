@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use hopwright_sema::architecture::BlockRole;
 use hopwright_sema::hir::{
     ActionRef, Call, Callee, Expr, ExprKind, ForRange, FunctionId, InstanceBody, InstanceId, Set, State as ParserState,
     Stmt, StmtKind, TableId, Transition, Type, TypedProgram,
@@ -25,7 +26,7 @@ const MATCH_KINDS: &[&str] =
 
 /// Follows all code that the package's blocks reach. Returns what is not supported and where it is.
 pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, Span)> {
-    let mut walk = Walk { program, state, found: Vec::new(), seen: BTreeSet::new() };
+    let mut walk = Walk { program, state, found: Vec::new(), seen: BTreeSet::new(), reads_prefix: false };
     match program.architecture() {
         Some(architecture) if ARCHITECTURES.contains(&architecture.name) => {}
         _ => {
@@ -40,9 +41,17 @@ pub(crate) fn check(program: &TypedProgram, state: &mut State) -> Vec<(String, S
             walk.refuse(format!("the extern `{}`", object.type_name), object.span);
         }
     }
-    for (_, block) in &program.main.blocks {
+    let blocks = program.architecture().map_or(&[][..], |a| a.blocks);
+    for (at, (_, block)) in program.main.blocks.iter().enumerate() {
+        // Each block is followed anew, because pipes may share some.
+        walk.seen.clear();
+        walk.reads_prefix = false;
         walk.instance(*block);
+        if blocks.get(at % blocks.len()).is_some_and(|b| b.role == BlockRole::EgressParser) && !walk.reads_prefix {
+            walk.state.egress_begins_behind.insert(at / blocks.len());
+        }
     }
+    program.main.ghosts.iter().for_each(|(_, id)| walk.instance(*id));
     walk.found
 }
 
@@ -59,6 +68,8 @@ struct Walk<'a> {
     state: &'a mut State,
     found: Vec<(String, Span)>,
     seen: BTreeSet<Seen>,
+    /// Whether a parser extracts `egress_intrinsic_metadata_t`, or skips something.
+    reads_prefix: bool,
 }
 
 impl Walk<'_> {
@@ -197,12 +208,15 @@ impl Walk<'_> {
             Callee::Builtin(receiver, _) => self.expr(receiver),
             Callee::Packet(method) if method == "extract" || method == "emit" => {
                 let ty = arg(0).map(|e| &e.ty).or(call.type_args.first());
+                if let Some(Type::Header(id)) = ty {
+                    self.reads_prefix |= self.program[*id].name == "egress_intrinsic_metadata_t";
+                }
                 if let Some(ty) = ty.filter(|ty| !takes_whole_bytes(self.program, ty)) {
                     let name = if let Type::Header(id) = ty { &self.program[*id].name } else { "" };
                     self.refuse(format!("the header `{name}`, which is not whole bytes"), call.span);
                 }
             }
-            Callee::Packet(_) => {}
+            Callee::Packet(method) => self.reads_prefix |= method == "advance",
             Callee::ExternFunction(name) => self.extern_function(name, call, &arg),
             Callee::Method(object, name) => {
                 let type_name = &self.program[*object].type_name;
@@ -220,8 +234,7 @@ impl Walk<'_> {
                     }
                 }
                 let adjusted = name == "count" && call.args.len() > 1 && !is_tofino(self.program);
-                let other = matches!(name.as_str(), "predicate" | "execute_log");
-                if name.starts_with("dpdk_") || adjusted || other {
+                if name.starts_with("dpdk_") || adjusted {
                     self.refuse(format!("`{type_name}.{name}` with these arguments"), call.span);
                 }
             }

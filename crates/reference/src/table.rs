@@ -10,8 +10,10 @@ use crate::call::Argument;
 use crate::machine::{Machine, Result};
 use crate::meter::{Color, Meter};
 use crate::number;
-use crate::objects::{Cells, Count};
+use crate::objects::{Cells, Count, property};
 use crate::place;
+use crate::tofino_externs::object_of;
+use crate::tofino_hash::{make_symmetric, written};
 use crate::value::{self, Value};
 
 /// What an entry, or a member of a value set, says about one key: for `exact` a value, for `lpm` a prefix, for `ternary` and
@@ -310,12 +312,15 @@ impl<'a> Machine<'a> {
 
     /// The keys of match kind `selector` in order.
     fn selector_data(&self, id: TableId, keys: &[(BigUint, u32)]) -> Vec<u8> {
-        let mut data = Bits::default();
-        for (key, (bits, width)) in self.program[id].keys.iter().zip(keys) {
-            if key.match_kind == "selector" {
-                data.push(bits, *width as usize);
-            }
+        let declared = self.program[id].keys.iter().zip(keys).filter(|(key, _)| key.match_kind == "selector");
+        let (names, mut fields): (Vec<String>, Vec<(BigUint, u32)>) =
+            declared.map(|(key, value)| (written(self.program, &key.expr), value.clone())).unzip();
+        let selector = property(self.program, id, &["implementation"]).map(|id| &self.program[id]);
+        if let Some(hash) = selector.and_then(|selector| object_of(selector.args.get(1)?)) {
+            make_symmetric(&self.program[hash], &names, &mut fields);
         }
+        let mut data = Bits::default();
+        fields.iter().for_each(|(bits, width)| data.push(bits, *width as usize));
         data.bytes().to_vec()
     }
 

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use hopwright_sema::architecture::{BlockRole, ParamRole};
 use hopwright_sema::hir::TypedProgram;
 
-use crate::bits::Bits;
+use crate::bits::{Bits, Reader};
 use crate::blocks::Passed;
-use crate::machine::{Fault, Packet, Stop};
+use crate::machine::{Fault, Machine, Packet, Stop};
 use crate::state::Session;
 use crate::v1model::deparsed;
-use crate::value::Value;
+use crate::value::{self, Value};
 use crate::{Output, Reference, passes};
 
 use ParamRole::{EgressForDeparser, EgressFromParser, IngressForDeparser, IngressForTm, IngressFromParser};
@@ -79,6 +79,10 @@ struct Switch<'a> {
 pub(crate) fn process(reference: &mut Reference, port: u16, bytes: &[u8], now_us: u64) -> Output {
     let (ingress, egress) = (VecDeque::new(), VecDeque::new());
     let mut switch = Switch { reference, now_us, ingress, egress, output: Output::default() };
+    if u64::from(port) == NO_PORT && !switch.reference.program.main.ghosts.is_empty() {
+        let fault = switch.ghosts(bytes).err().map(|fault| switch.reference.fault(&fault));
+        return Output { fault, ..switch.output };
+    }
     switch.ingress.push_back(ToIngress { bytes: bytes.into(), port: u64::from(port) & 0x1ff, resubmitted: None });
     let fault = passes(|first| {
         let done = match switch.egress.pop_front() {
@@ -116,9 +120,8 @@ impl Switch<'_> {
         let result = pass.passed.run(program, state, role, &mut pass.packet, self.now_us);
         self.output.digests.append(&mut pass.packet.requests.digests);
         match result {
-            Ok(()) | Err(Stop::Exit) => {}
-            // The device has an error for each packet that a parser rejects.
-            Err(Stop::Reject(0)) => pass.error = program.errors.iter().position(|e| e == "NoMatch").unwrap_or(0),
+            // The device ends a parser at `reject` as at `accept`.
+            Ok(()) | Err(Stop::Exit | Stop::Reject(0)) => {}
             Err(Stop::Reject(error)) => pass.error = error,
             Err(Stop::Fault(fault)) => return Err(fault),
         }
@@ -151,7 +154,8 @@ impl Switch<'_> {
     fn error_flags(&self, error: usize) -> u64 {
         match self.reference.program.errors.get(error).map(String::as_str) {
             Some("NoError") => 0,
-            Some("PacketTooShort") => 2,
+            // A header that is cut off is a partial one, and extracted from beyond the packet.
+            Some("PacketTooShort") => 0x22,
             Some("CounterRange") => 4,
             Some("StackOutOfBounds") => 0x40,
             _ => 1,
@@ -181,8 +185,8 @@ impl Switch<'_> {
         bits
     }
 
-    /// `egress_intrinsic_metadata_t`, and the header of a mirrored packet.
-    fn egress_prefix(&self, next: &ToEgress) -> Bits {
+    /// `egress_intrinsic_metadata_t`, and the header of a mirrored packet; and the number of bits of the former.
+    fn egress_prefix(&self, next: &ToEgress) -> (Bits, usize) {
         let tofino2 = is_tofino2(&self.reference.program);
         let (time, queue) = if tofino2 { (32, 7) } else { (18, 5) };
         let mut bits = Bits::default();
@@ -209,10 +213,35 @@ impl Switch<'_> {
         if tofino2 {
             bits.push(&0u32.into(), 8);
         }
+        let intrinsic = bits.len();
         if let Some(header) = &next.mirrored {
             bits.push(&header.number(), header.len());
         }
-        bits
+        (bits, intrinsic)
+    }
+
+    /// A report of the traffic manager, which is `ghost_intrinsic_metadata_t`: runs the ghost thread of its pipe.
+    fn ghosts(&mut self, report: &[u8]) -> Result<(), Fault> {
+        let Reference { program, state, .. } = &mut *self.reference;
+        let pipes = program.main.blocks.len() / 6;
+        for (pipe, id) in &program.main.ghosts {
+            let Some(param) = program[*id].params.first() else { continue };
+            let ty = &program[param.var].ty;
+            if 8 * report.len() < value::width(program, ty) as usize {
+                continue;
+            }
+            let header = value::unpack(program, ty, &mut Reader { bytes: report, at: 0 }, 0);
+            // The pipe is the last member.
+            if pipes > 1 && header.members().last().is_none_or(|id| id.small() != *pipe as u64) {
+                continue;
+            }
+            let mut packet = Packet::new(report.into());
+            let mut machine = Machine::new(program, state, &mut packet, self.now_us);
+            if let Err(Stop::Fault(fault)) = machine.package_block(*id, &mut [header]) {
+                return Err(fault);
+            }
+        }
+        Ok(())
     }
 
     /// Ingress, its deparser, and the traffic manager's decision.
@@ -276,7 +305,11 @@ impl Switch<'_> {
 
     /// Egress, its deparser, and the way out.
     fn egress(&mut self, next: ToEgress) -> Result<(), Fault> {
-        let Some(mut pass) = self.start(&next.bytes, &self.egress_prefix(&next), next.port) else { return Ok(()) };
+        let (prefix, intrinsic) = self.egress_prefix(&next);
+        let Some(mut pass) = self.start(&next.bytes, &prefix, next.port) else { return Ok(()) };
+        if self.reference.state.egress_begins_behind.contains(&pass.passed.pipe()) {
+            pass.packet.at = intrinsic;
+        }
         self.set(&mut pass, EgressFromParser, "global_tstamp", self.time());
         self.run(BlockRole::EgressParser, &mut pass)?;
         let flags = self.error_flags(pass.error);
@@ -350,7 +383,7 @@ impl Switch<'_> {
             false => (68..72).contains(&(port & 0x7f)),
         };
         let wire = self.device("loopback", port);
-        if wire >= WIRED || recirculates {
+        if wire >= WIRED || (recirculates && wire == 0) {
             let port = if wire >= WIRED { wire & 0x1ff } else { port };
             self.ingress.push_back(ToIngress { bytes: bytes.into(), port, resubmitted: None });
         } else {

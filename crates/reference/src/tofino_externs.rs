@@ -1,23 +1,28 @@
 //! Extern objects and functions of the Tofino Native Architecture, as `tofino.p4` and `docs/tofino.md` describe them.
 
-use hopwright_sema::hir::{Call, Expr, ExprKind, Object, ObjectId, Type};
-use hopwright_source::Span;
+use hopwright_sema::hir::{Call, Expr, ExprKind, Object, ObjectId, Type, TypedProgram};
 use num_bigint::{BigInt, BigUint};
 
 use crate::bits::{Bits, Reader};
 use crate::call::Argument;
-use crate::checksum::{self, Algorithm, Crc};
+use crate::checksum;
 use crate::externs::{data_of, give};
 use crate::machine::{Machine, Result};
 use crate::meter::Color;
 use crate::number;
-use crate::objects::{Cells, constant, member_name};
+use crate::objects::{Cells, constant};
 use crate::place;
+use crate::tofino_hash;
+use crate::tofino_math::Unit;
+use crate::tofino_registers::{LOG_METHODS, OWN_METHODS};
 use crate::value::{self, Value};
 
 /// Extern functions that are supported.
 pub(crate) const FUNCTIONS: &[&str] =
     &["invalidate", "max", "min", "funnel_shift_right", "sizeInBits", "sizeInBytes", "port_metadata_unpack"];
+
+/// How many counters of a Tofino 2 lie below the one that counts.
+const COUNTERS_BELOW: usize = 4;
 
 /// Values of `MeterColor_t`: green, yellow, red.
 const COLORS: [u32; 3] = [0, 1, 3];
@@ -28,18 +33,6 @@ pub(crate) fn object_of(e: &Expr) -> Option<ObjectId> {
         ExprKind::Object(id) => Some(id),
         _ => None,
     }
-}
-
-/// A `Hash` object's function of data.
-enum Function {
-    /// The last bits of the data.
-    Identity,
-    /// An algorithm that v1model has, too.
-    Shared(Algorithm),
-    /// A CRC of a polynomial of its own.
-    Crc(Crc),
-    /// The exclusive or of words of so many bits.
-    Xor(usize),
 }
 
 impl<'a> Machine<'a> {
@@ -75,15 +68,32 @@ impl<'a> Machine<'a> {
         })
     }
 
+    /// Whether an expression is some bits of the port to which ingress sends a packet.
+    pub(crate) fn is_part_of_port(&self, e: &Expr) -> bool {
+        let ExprKind::Slice(of, ..) = &e.kind else { return false };
+        crate::tofino::is_tofino(self.program) && self.is_port(of)
+    }
+
+    fn is_port(&self, e: &Expr) -> bool {
+        let ExprKind::Field(of, member) = &e.kind else { return false };
+        matches!(of.ty, Type::Struct(id) if self.program[id].fields[*member].name == "ucast_egress_port")
+    }
+
+    /// A port of which a program writes some bits has zeros in the others, if it was none.
+    pub(crate) fn before_part_of_port(&mut self, place: &place::Place) {
+        let whole = place::Place { slice: None, ..place.clone() };
+        let none = Value::Number(crate::tofino::NO_PORT.into());
+        if place::read(&self.vars, &whole) == Some(none) {
+            place::write(&mut self.vars, &whole, Value::Number(BigInt::ZERO));
+        }
+    }
+
     /// Makes a header invalid, the egress port none, and anything else zero.
     fn invalidate(&mut self, field: &Argument<'a>) -> Result<Value> {
         let Some(e) = field.expr else { return Ok(Value::Nothing) };
         let place = self.place(e)?;
         let mut value = self.initial(&e.ty);
-        if let ExprKind::Field(of, member) = &e.kind
-            && let Type::Struct(id) = of.ty
-            && self.program[id].fields[*member].name == "ucast_egress_port"
-        {
+        if self.is_port(e) {
             value = Value::Number(crate::tofino::NO_PORT.into());
         }
         match e.ty {
@@ -116,14 +126,21 @@ impl<'a> Machine<'a> {
     ) -> Option<Result<Value>> {
         let declared = &self.program[object];
         Some(match (declared.type_name.as_str(), name) {
-            ("RegisterAction", "execute") => match args.split_first_mut() {
+            (kind, name) if is_register_action(kind) && OWN_METHODS.contains(&name) => {
+                self.own_method(name, call, args)
+            }
+            (kind, name) if is_register_action(kind) && LOG_METHODS.contains(&name) => {
+                self.log_action(object, name, args)
+            }
+            ("DirectRegisterAction", "execute") => self.register_action(declared, None, args),
+            (kind, "execute") if is_register_action(kind) => match args.split_first_mut() {
                 Some((index, results)) => {
                     let index = index.value.small();
+                    self.packet.chains.insert(object, index);
                     self.register_action(declared, Some(index), results)
                 }
                 None => self.fault("a register action without an index", call.span),
             },
-            ("DirectRegisterAction", "execute") => self.register_action(declared, None, args),
             ("DirectRegister", "read") => self.cell(object, None),
             ("DirectRegister", "write") => {
                 let value = args.first().map_or(Value::Nothing, |arg| arg.value.clone());
@@ -133,7 +150,26 @@ impl<'a> Machine<'a> {
             ("RegisterParam", "read") => {
                 Ok(declared.args.first().map_or(Value::Nothing, |e| constant(self.program, e)))
             }
-            ("Hash", "get") => self.tofino_hash(declared, args),
+            ("Register", "write") => match args {
+                [index, value] => {
+                    self.set_cell(object, Some(index.value.small()), value.value.clone());
+                    Ok(value.value.clone())
+                }
+                _ => self.fault("a register is written at an index", call.span),
+            },
+            ("Register" | "DirectRegister", "clear") => {
+                if let Some(value) = args.first() {
+                    self.clear_register(object, &value.value);
+                }
+                Ok(Value::Nothing)
+            }
+            ("Hash", "get") => {
+                let data = args.first().and_then(|arg| Some((arg.expr?, &arg.value)));
+                match data.and_then(|(data, value)| tofino_hash::hash(self.program, declared, data, value)) {
+                    Some(hash) => Ok(hash),
+                    None => self.fault("this hash algorithm is not supported", call.span),
+                }
+            }
             ("Random", "get") => {
                 let ty = declared.type_args.first().unwrap_or(&Type::InfInt);
                 let most = (BigUint::from(1u32) << self.width(ty)) - 1u32;
@@ -155,12 +191,12 @@ impl<'a> Machine<'a> {
                 Ok(Value::Nothing)
             }
             ("MathUnit", "execute") => {
-                // `factor * x / divisor`.
-                let number = |at: usize| declared.args.get(at).map(|e| constant(self.program, e).number());
-                let (factor, divisor) = (number(1).unwrap_or_default(), number(2).unwrap_or(BigInt::from(1)));
-                let x = args.first().map_or(BigInt::ZERO, |arg| arg.value.number());
                 let ty = declared.type_args.first().unwrap_or(&Type::InfInt);
-                Ok(Value::Number(number::fit(x * factor / divisor, ty)))
+                let x = args.first().map_or(BigInt::ZERO, |arg| arg.value.number());
+                match Unit::new(self.program, declared) {
+                    Some(unit) => Ok(Value::Number(number::fit(unit.of(&x), ty))),
+                    None => self.fault("this math unit is not supported", call.span),
+                }
             }
             _ => return self.tofino_count(object, name, args).map(Ok),
         })
@@ -233,73 +269,20 @@ impl<'a> Machine<'a> {
     }
 
     /// The entry whose action is running.
-    fn entry(&mut self) -> Option<&mut crate::table::Entry> {
+    pub(crate) fn entry(&mut self) -> Option<&mut crate::table::Entry> {
         let (table, entry) = self.hit?;
         self.state.tables[table.0 as usize].entries.get_mut(entry)
     }
 
-    /// The value of a register's cell: with an index, or that of the entry whose action is running. Zero if there is none.
-    fn cell(&mut self, register: ObjectId, index: Option<u64>) -> Result<Value> {
-        let Cells::Register { size, ty, initial, cells } = &self.state.objects[register.0 as usize] else {
-            return self.fault("this is no register", Span::none());
-        };
-        let zero = value::initial(self.program, ty);
-        let found = match (index, self.hit) {
-            (Some(index), _) if index < *size => Some(cells.get(&index).unwrap_or(initial)),
-            (Some(_), _) => None,
-            (None, Some((table, entry))) => {
-                let cells = &self.state.tables[table.0 as usize].entries[entry].cells;
-                Some(cells.get(&register).unwrap_or(initial))
-            }
-            // One that no table has holds one cell.
-            (None, None) if *size == 1 => Some(cells.get(&0).unwrap_or(initial)),
-            (None, None) => None,
-        };
-        Ok(found.cloned().unwrap_or(zero))
-    }
-
-    fn set_cell(&mut self, register: ObjectId, index: Option<u64>, value: Value) {
-        if let (None, Some(entry)) = (index, self.entry()) {
-            entry.cells.insert(register, value);
-        } else if let Cells::Register { size, cells, .. } = &mut self.state.objects[register.0 as usize] {
-            let index = index.unwrap_or(0);
-            if index < *size {
-                cells.insert(index, value);
-            }
+    /// Subtracts a header that was extracted from the sums that `subtract_all_and_deposit` has left.
+    pub(crate) fn subtract_from_residuals(&mut self, ty: &Type, header: &Value) {
+        for place in self.packet.residuals.clone() {
+            let mut bits = Bits::default();
+            value::pack(self.program, ty, header, &mut bits);
+            let sum = place::read(&self.vars, &place).map_or(0, |sum| sum.small() as u16);
+            let sum = checksum::add(sum, checksum::sum_of_complements(bits.bytes()));
+            place::write(&mut self.vars, &place, Value::Number(sum.into()));
         }
-    }
-
-    /// Reads a cell, runs the program's method on it and writes it back. The first result is that of the call; the others are
-    /// its `out` arguments.
-    fn register_action(
-        &mut self,
-        action: &'a Object,
-        index: Option<u64>,
-        results: &mut [Argument<'a>],
-    ) -> Result<Value> {
-        let register = action.args.first().and_then(object_of);
-        let method = action.methods.iter().find(|(name, _)| name == "apply").map(|(_, function)| *function);
-        let (Some(register), Some(method)) = (register, method) else {
-            return self.fault("a register action without register or method", action.span);
-        };
-        let bound = |direction, value| Argument { direction, expr: None, place: None, value };
-        let cell = self.cell(register, index)?;
-        let params = &self.program[method].params;
-        let mut args: Vec<Argument<'a>> = params.iter().map(|p| bound(p.direction, Value::Nothing)).collect();
-        if let Some(value) = args.first_mut() {
-            value.value = cell;
-        }
-        self.function(method, &mut args)?;
-        let mut args = args.into_iter().map(|arg| arg.value);
-        if let Some(cell) = args.next() {
-            self.set_cell(register, index, cell);
-        }
-        let ty = action.type_args.last().unwrap_or(&Type::Void);
-        let result = args.next().unwrap_or_else(|| self.initial(ty));
-        for (arg, value) in results.iter_mut().zip(args) {
-            arg.value = value;
-        }
-        Ok(result)
     }
 
     /// The one's complement sum of what was added, zero for each packet.
@@ -309,7 +292,11 @@ impl<'a> Machine<'a> {
         match (name, args) {
             ("add", _) => *sum = checksum::add(*sum, checksum::sum(data.bytes())),
             ("subtract", _) => *sum = checksum::add(*sum, checksum::sum_of_complements(data.bytes())),
-            ("subtract_all_and_deposit", [residual, ..]) => give(residual, *sum),
+            ("subtract_all_and_deposit", [residual, ..]) => {
+                give(residual, *sum);
+                // Headers that are extracted later are subtracted, too.
+                self.packet.residuals.extend(residual.place.clone());
+            }
             // As on the device: true if the checksum is wrong.
             ("verify", _) => return Value::Bool(*sum != 0xffff),
             ("update", args) => {
@@ -322,46 +309,71 @@ impl<'a> Machine<'a> {
         Value::Nothing
     }
 
-    /// A signed number of 16 bits, zero for each packet.
+    /// A number of eight bits, zero for each packet, and negative from 128 on; on Tofino 2 the top of a stack.
     fn parser_counter(&mut self, object: ObjectId, name: &str, args: &[Argument<'a>]) -> Result<Value> {
-        let number = |at: usize| args.get(at).map_or(0, |arg| arg.value.small());
-        let counter = self.packet.sums.entry(object).or_default();
-        match (name, args.len()) {
-            ("is_zero", _) => return Ok(Value::Bool(*counter == 0)),
-            ("is_negative", _) => return Ok(Value::Bool(*counter >= 0x8000)),
-            ("increment", _) => *counter = counter.wrapping_add(number(0) as u16),
-            ("decrement", _) => *counter = counter.wrapping_sub(number(0) as u16),
-            ("set", 1) => *counter = number(0) as u16,
+        let number = |at: usize| args.get(at).map_or(BigInt::ZERO, |arg| arg.value.number());
+        let byte = |number: BigInt| number::unsigned(&number, 8).iter_u32_digits().next().unwrap_or(0) as u8;
+        let counter = self.packet.sums.get(&object).copied().unwrap_or(0) as u8;
+        let truth = |at: usize| args.get(at).is_some_and(|arg| arg.value.truth());
+        let below = self.packet.counters_below.entry(object).or_default();
+        match name {
+            "push" if below.len() == COUNTERS_BELOW => return self.reject("CounterRange"),
+            "push" => below.push((counter, truth(if args.len() > 2 { 5 } else { 1 }))),
+            "pop" => {
+                let Some((counter, _)) = below.pop() else { return self.reject("CounterRange") };
+                self.packet.sums.insert(object, counter.into());
+                return Ok(Value::Nothing);
+            }
+            "increment" | "decrement" => {
+                let by = if name == "increment" { byte(number(0)) } else { byte(-number(0)) };
+                below.iter_mut().filter(|b| b.1).for_each(|b| b.0 = b.0.wrapping_add(by));
+            }
+            _ => {}
+        }
+        let value = match (name, args.len()) {
+            ("is_zero", _) => return Ok(Value::Bool(counter == 0)),
+            ("is_negative", _) => return Ok(Value::Bool(counter >= 128)),
+            ("increment", _) => counter.wrapping_add(byte(number(0))),
+            ("decrement", _) => counter.wrapping_sub(byte(number(0))),
+            ("set" | "push", 1 | 2) => byte(number(0)),
             _ => {
-                let (field, most) = (number(0) as u8, number(1));
-                let mask = match self.program.architecture().map(|a| a.name) {
-                    // A number of bits less one.
-                    Some("tna") => ((2u32 << number(3).min(7)) - 1) as u8,
-                    _ => number(3) as u8,
-                };
-                let rotated = field.rotate_right(number(2) as u32 % 8) & mask;
-                *counter = u16::from(rotated).wrapping_add(number(4) as u16);
-                if u64::from(field) > most {
-                    *counter = 0;
+                let place = args.first().and_then(|arg| arg.expr).map_or(0, |e| place_in_byte(self.program, e));
+                let field = byte(number(0) << place);
+                if field > byte(number(1)) {
                     return self.reject("CounterRange");
                 }
+                let mask = match self.program.architecture().map(|a| a.name) {
+                    // A number of bits less one.
+                    Some("tna") => byte((BigInt::from(2) << byte(number(3)).min(7)) - 1),
+                    _ => byte(number(3)),
+                };
+                let rotated = field.rotate_right(u32::from(byte(number(2))) % 8);
+                (rotated & mask).wrapping_add(byte(number(4)))
             }
-        }
+        };
+        self.packet.sums.insert(object, value.into());
         Ok(Value::Nothing)
     }
+}
 
-    fn tofino_hash(&self, hash: &Object, args: &[Argument<'a>]) -> Result<Value> {
-        let data = args.first().map(|arg| data_of(self.program, arg)).unwrap_or_default();
-        let ty = hash.type_args.first().unwrap_or(&Type::InfInt);
-        let number = match function_of(self.program, hash) {
-            Some(Function::Identity) => data.number(),
-            Some(Function::Shared(algorithm)) => algorithm.of(data.bytes()),
-            Some(Function::Crc(crc)) => crc.of(data.bytes()),
-            Some(Function::Xor(word)) => xor_of_words(&data, word),
-            None => return self.fault("this hash algorithm is not supported", hash.span),
-        };
-        Ok(Value::Number(number::fit(number.into(), ty)))
-    }
+/// How far above the end of its byte in the packet a field of a header, or a part of it, ends, if it lies in one byte. The device takes whole
+/// bytes, with zeros around the field.
+fn place_in_byte(program: &TypedProgram, e: &Expr) -> u32 {
+    let (field, (high, low)) = match &e.kind {
+        ExprKind::Slice(of, high, low) => (&**of, (*high, *low)),
+        _ => (e, (value::width(program, &e.ty).saturating_sub(1), 0)),
+    };
+    let ExprKind::Field(header, member) = &field.kind else { return 0 };
+    let Type::Header(id) = header.ty else { return 0 };
+    let end: u32 = program[id].fields[..=*member].iter().map(|f| value::width(program, &f.ty)).sum();
+    let above = (8 - (end - low) % 8) % 8;
+    if high - low + 1 + above <= 8 { above } else { 0 }
+}
+
+/// Whether objects of a type run a method on a register's cell.
+pub(crate) fn is_register_action(type_name: &str) -> bool {
+    let name = type_name.strip_prefix("Direct").unwrap_or(type_name).trim_end_matches(|c: char| c.is_ascii_digit());
+    matches!(name, "RegisterAction" | "MinMaxAction")
 }
 
 /// The sum of the numbers of bytes that do not count.
@@ -369,52 +381,11 @@ fn adjusted(args: &[Argument<'_>]) -> u64 {
     args.iter().map(|arg| arg.value.small()).filter(|by| *by != u64::MAX).sum()
 }
 
-fn xor_of_words(data: &Bits, word: usize) -> BigUint {
-    let mut reader = Reader { bytes: data.bytes(), at: 0 };
-    (0..data.len().div_ceil(word)).fold(BigUint::ZERO, |x, _| x ^ reader.take(word))
-}
-
-/// What a `Hash` object computes; `None` if that is not supported.
-fn function_of(program: &hopwright_sema::hir::TypedProgram, hash: &Object) -> Option<Function> {
-    let algorithm = hash.args.first().and_then(|e| member_name(program, e))?;
-    Some(match algorithm.as_str() {
-        "IDENTITY" => Function::Identity,
-        "CRC32" => Function::Shared(Algorithm::Crc32),
-        "CRC16" => Function::Shared(Algorithm::Crc16),
-        "XOR16" => Function::Shared(Algorithm::Xor16),
-        "XOR8" => Function::Xor(8),
-        "XOR32" => Function::Xor(32),
-        "CRC8" => Function::Crc(Crc { width: 8, polynomial: 0x07, initial: 0, xor: 0, reflected: false }),
-        "CRC64" => {
-            let polynomial = 0x42f0_e1eb_a9ea_3693;
-            Function::Crc(Crc { width: 64, polynomial, initial: 0, xor: 0, reflected: false })
-        }
-        "CUSTOM" => {
-            let polynomial = &program[hash.args.get(1).and_then(object_of)?];
-            let number = |at: usize| polynomial.args.get(at).map(|e| constant(program, e).small());
-            let width = value::width(program, polynomial.type_args.first()?);
-            if !(1..=64).contains(&width) {
-                return None;
-            }
-            Function::Crc(Crc {
-                width,
-                polynomial: number(0)?,
-                reflected: number(1)? != 0,
-                initial: number(4)?,
-                xor: number(5)?,
-            })
-        }
-        _ => return None,
-    })
-}
-
 /// What the program has that is not supported of an object.
-pub(crate) fn unsupported(program: &hopwright_sema::hir::TypedProgram, object: &Object) -> Option<String> {
+pub(crate) fn unsupported(program: &TypedProgram, object: &Object) -> Option<String> {
     match object.type_name.as_str() {
-        "Hash" if function_of(program, object).is_none() => Some("this hash algorithm".into()),
-        "MathUnit" if object.args.first().and_then(|e| member_name(program, e)).as_deref() != Some("MUL") => {
-            Some("a math unit that does not multiply".into())
-        }
+        "Hash" if !tofino_hash::is_supported(program, object) => Some("this hash algorithm".into()),
+        "MathUnit" if Unit::new(program, object).is_none() => Some("this math unit".into()),
         "Lpf" | "Wred" | "DirectLpf" | "DirectWred" | "SelectorAction" | "Pktgen" => {
             Some(format!("the extern `{}`", object.type_name))
         }

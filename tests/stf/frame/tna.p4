@@ -29,6 +29,10 @@ control OutDeparser(packet_out pkt, inout none_t hdr, in none_t md,
     apply { }
 }
 
-Pipeline(InParser(), In(), InDeparser(), OutParser(), Out(), OutDeparser()) pipe;
+#ifndef GHOST
+#define GHOST
+#endif
+
+Pipeline(InParser(), In(), InDeparser(), OutParser(), Out(), OutDeparser() GHOST) pipe;
 
 Switch(pipe) main;

@@ -9,6 +9,7 @@ use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
+use super::own_methods::{is_own, is_register_action};
 use crate::externs::Arguments;
 use crate::psa::place;
 use crate::storage::{Loc, Place, Purpose};
@@ -27,9 +28,7 @@ const STATELESS: &[&str] = &[
     "Random",
     "IdleTimeout",
     "MathUnit",
-    "RegisterAction",
     "RegisterParam",
-    "DirectRegisterAction",
     "SelectorAction",
     "Mirror",
     "Resubmit",
@@ -38,6 +37,10 @@ const STATELESS: &[&str] = &[
     "Atcam",
     "Alpm",
 ];
+
+fn is_stateless(type_name: &str) -> bool {
+    STATELESS.contains(&type_name) || is_register_action(type_name) || type_name.starts_with("LearnAction")
+}
 
 impl Lowering<'_> {
     /// A match kind that differs from one of the language's for hardware only.
@@ -54,7 +57,7 @@ impl Lowering<'_> {
             // A cell for each entry of the table that has it.
             "DirectRegister" => self.register_kind(object, 0),
             "Lpf" | "Wred" | "DirectLpf" | "DirectWred" => self.filter_kind(object),
-            name if STATELESS.contains(&name) => Ok(ExternKind::Stateless),
+            name if is_stateless(name) => Ok(ExternKind::Stateless),
             _ => return None,
         })
     }
@@ -122,6 +125,16 @@ impl Lowering<'_> {
             place => self.zero(&place, call.span)?,
         }
         Ok(None)
+    }
+
+    /// A port of which a program writes some bits has zeros in the others, if it was none.
+    pub(crate) fn before_part_of_port(&mut self, slot: SlotId, span: Span) {
+        if self.requests.as_ref().is_some_and(|r| r.ports.contains(&slot)) {
+            let number = |n: u32| Expr::constant(n, super::PORT, span);
+            let none = self.is(slot, hopwright_ir::DROP_PORT, span);
+            let port = self.slot_expr(slot, span);
+            self.emit(StmtKind::Assign(slot, mux(none, number(0), port, span)), span);
+        }
     }
 
     fn extreme(&mut self, greatest: bool, call: &hir::Call) -> Result<Option<Value>> {
@@ -200,10 +213,11 @@ impl Lowering<'_> {
         let type_name = self.program[object].type_name.clone();
         Some(match (type_name.as_str(), name) {
             ("Register", "read") => self.register_value(object, call, ty),
-            ("Register", "write") => return None,
+            ("Register", "write") => self.write_register(object, call),
             ("DirectRegister", "read") => self.direct_register_value(object, call, ty),
             ("DirectRegister", "write") => self.write_direct_register(object, call),
-            ("RegisterAction", "execute") => {
+            (kind, name) if is_register_action(kind) && is_own(name) => self.own_method(object, name, call, ty),
+            (kind, "execute") if is_register_action(kind) && !kind.starts_with("Direct") => {
                 if call.args.first().is_none_or(|a| a.value.is_none()) {
                     return Some(Err(self.unsupported(call.span, "a register action without an index")));
                 }
@@ -213,10 +227,11 @@ impl Lowering<'_> {
                 });
                 index.and_then(|(args, index)| self.register_action(object, args, index, 1))
             }
-            ("RegisterAction", "execute_log" | "push" | "pop" | "enqueue" | "dequeue") => {
+            (kind, "execute_log" | "push" | "pop" | "enqueue" | "dequeue") if is_register_action(kind) => {
                 self.log_action(object, name, call)
             }
-            ("DirectRegisterAction", "execute") => {
+            ("Register", "clear") => self.clear_register(object, call),
+            (kind, "execute") if is_register_action(kind) => {
                 let register = self.program[object].args.first().and_then(object_of).ok_or(Reported);
                 let index = register.and_then(|register| self.entry_index(register, call.span));
                 index.and_then(|index| {
@@ -240,8 +255,12 @@ impl Lowering<'_> {
             ("Resubmit", "emit") => self.request(false, call),
             ("Digest", "pack") => self.pack_digest(call),
             ("MathUnit", "execute") => self.math_unit(object, call),
+            (kind, _) if kind.starts_with("LearnAction") => {
+                let why = "the match hardware gives its digest, from the keys of a d-left hash table";
+                Err(self.refuse(call.span, "E0501", format!("`{kind}` cannot be run by software: {why}")))
+            }
             // Not of the architecture.
-            (kind, _) if !STATELESS.contains(&kind) && self.is_named(object) => return None,
+            (kind, _) if !is_stateless(kind) && self.is_named(object) => return None,
             (kind, name) => {
                 let what = format!("`{name}` of `{kind}`");
                 Err(self.unsupported(call.span, what))
@@ -464,10 +483,7 @@ impl Lowering<'_> {
                 Ok(Some(Value::Scalar(self.freeze(now))))
             }
             "subtract_all_and_deposit" => {
-                let args = Arguments::new(self, call)?;
-                let target = self.target(args.at(0)?)?;
-                let now = self.slot_expr(sum, span);
-                self.store(&target, Value::Scalar(now), span)?;
+                self.deposit_residual(sum, call)?;
                 Ok(None)
             }
             _ => Err(self.unsupported(span, format!("the method `{name}`"))),

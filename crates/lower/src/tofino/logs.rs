@@ -32,6 +32,7 @@ impl Lowering<'_> {
         let span = call.span;
         let register = self.register_of(object)?;
         let ExternKind::Register { size, .. } = self.externs[register.0 as usize].kind else { return Err(Reported) };
+        let size = chain_size(&self.program[register]).unwrap_or(size);
         let Some(size) = u32::try_from(size).ok().filter(|size| (1..1 << 31).contains(size)) else {
             return Err(self.unsupported(span, "a log in a register of this size"));
         };
@@ -79,7 +80,8 @@ impl Lowering<'_> {
         let otherwise = self.nested(|this| {
             if this.program[object].methods.iter().any(|(method, _)| method == failed) {
                 let slot = this.cell_slot(register, span)?;
-                let (_, results) = this.run_on_cell(object, failed, slot, span)?;
+                let none = Expr::constant(0u32, WORD, span);
+                let (_, results) = this.run_on_cell(object, failed, slot, none, span)?;
                 let value = results.into_iter().next().map(|place| Value::Loc(Loc::Place(place)));
                 this.keep_result(object, result, value, span)?;
             }
@@ -100,7 +102,7 @@ impl Lowering<'_> {
             Some(value) if self.result_type(object).is_some() => {
                 self.store_loc(&Loc::Place(Place::Scalar(result)), value, span)
             }
-            Some(_) if self.program[object].type_args.last() != Some(&hir::Type::Void) => {
+            Some(_) if self.declared_result(object) != Some(&hir::Type::Void) => {
                 Err(self.unsupported(span, "a log whose action has a result that is no scalar"))
             }
             _ => Ok(()),
@@ -133,5 +135,15 @@ impl Lowering<'_> {
     fn set_log_counter(&mut self, counters: ExternId, at: u32, value: Expr, span: Span) {
         let index = Expr::constant(at, WORD, span);
         self.extern_call(ExternFn::RegisterWrite(counters), vec![ExternArg::In(index), ExternArg::In(value)], span);
+    }
+}
+
+/// The number of cells of a chain of registers, of which this is the first one.
+fn chain_size(register: &hir::Object) -> Option<u64> {
+    let annotation = register.annotations.iter().find(|a| a.name == "chain_total_size")?;
+    match (&annotation.form, annotation.args.as_slice()) {
+        (_, [hir::AnnotationArg::Int(size)]) => u64::try_from(size).ok(),
+        (hir::AnnotationForm::Free(words), _) => words.first()?.parse().ok(),
+        _ => None,
     }
 }

@@ -17,13 +17,16 @@
 
 mod copies;
 mod externs;
+mod ghost;
 mod hash;
 mod logs;
 mod math_unit;
+mod own_methods;
 mod parser_counter;
 mod prefix;
 mod registers;
 pub(crate) mod request;
+mod residual;
 mod single_pass;
 mod symmetric;
 
@@ -59,6 +62,7 @@ const COPIED_TO_CPU: u8 = 5;
 
 const PORT: Type = Type::Bits(9);
 /// The register that says where packets go that leave at a port: to ingress at the port in the low bits, if this bit is set.
+/// Another cell that is not zero lets a recirculation port lead out.
 const LOOPBACK: u32 = 1 << 15;
 /// The name of the register.
 const LOOPBACK_REGISTER: &str = "loopback";
@@ -105,6 +109,7 @@ struct Pipe {
     ingress_deparser: Block,
     egress: Block,
     egress_deparser: Block,
+    ghost: Option<Block>,
 }
 
 impl Lowering<'_> {
@@ -155,7 +160,8 @@ impl Lowering<'_> {
                 pipes.iter_mut().filter(|p| p.numbers.contains(&(first as u32))).for_each(|p| p.numbers.push(number));
                 continue;
             }
-            match self.pipe(architecture, blocks) {
+            let ghost = program.main.ghosts.iter().find(|(pipe, _)| *pipe == number as usize).map(|(_, id)| *id);
+            match self.pipe(architecture, blocks, ghost) {
                 Ok(pipe) => pipes.push(Pipe { numbers: vec![number], ..pipe }),
                 Err(Reported) => failed = true,
             }
@@ -218,12 +224,18 @@ impl Lowering<'_> {
     }
 
     /// Lowers the blocks of a pipe.
-    fn pipe(&mut self, architecture: &Architecture, blocks: &[(String, hir::InstanceId)]) -> Result<Pipe> {
+    fn pipe(
+        &mut self,
+        architecture: &Architecture,
+        blocks: &[(String, hir::InstanceId)],
+        ghost: Option<hir::InstanceId>,
+    ) -> Result<Pipe> {
         let program = self.program;
         let mut storage: HashMap<ParamRole, Place> = HashMap::new();
         let mut types = HashMap::new();
-        for (block, (_, id)) in architecture.blocks.iter().zip(blocks) {
-            for (at, param) in program[*id].params.iter().enumerate() {
+        let all = architecture.blocks.iter().map(|block| block.params).zip(blocks.iter().map(|(_, id)| *id));
+        for (known, id) in all.chain(ghost.map(|id| (&[][..], id))) {
+            for (at, param) in program[id].params.iter().enumerate() {
                 let var = &program[param.var];
                 let by_type = match &var.ty {
                     hir::Type::Struct(id) | hir::Type::Header(id) => {
@@ -232,7 +244,7 @@ impl Lowering<'_> {
                     }
                     _ => None,
                 };
-                let role = match (block.params.get(at), by_type) {
+                let role = match (known.get(at), by_type) {
                     (Some(ParamRole::Packet), _) => continue,
                     (Some(role), _) => *role,
                     (None, Some((role, ty))) => {
@@ -258,7 +270,10 @@ impl Lowering<'_> {
         let [ingress_parser, ingress, ingress_deparser, egress_parser, egress, egress_deparser] = blocks else {
             return Err(self.unsupported(program.main.span, "a pipe with these blocks"));
         };
-        let parsers = [self.parser(ingress_parser.1), self.parser(egress_parser.1)];
+        let parsers = [ingress_parser.1, egress_parser.1].map(|parser| {
+            self.find_residuals(parser)?;
+            self.parser(parser)
+        });
         let ingress = self.contained(ingress.1);
         self.requesting(true);
         let ingress_deparser = self.contained(ingress_deparser.1);
@@ -267,6 +282,7 @@ impl Lowering<'_> {
         self.requesting(true);
         let egress_deparser = self.contained(egress_deparser.1);
         self.requesting(false);
+        let ghost = ghost.map(|id| self.contained(id)).transpose();
         let [ingress_parser, egress_parser] = parsers;
         Ok(Pipe {
             numbers: Vec::new(),
@@ -277,6 +293,7 @@ impl Lowering<'_> {
             ingress_deparser: ingress_deparser?,
             egress: egress?,
             egress_deparser: egress_deparser?,
+            ghost: ghost?,
         })
     }
 
@@ -388,12 +405,21 @@ impl Lowering<'_> {
                 }
             }
         }
-        let keys = vec![
+        let mut keys = vec![
             self.slot_expr(standard.instance_type, span),
             self.slot_expr(slots.phase, span),
             self.slot_expr(slots.pipe, span),
             self.slot_expr(slots.prefix, span),
         ];
+        if pipes.iter().any(|pipe| pipe.ghost.is_some()) {
+            let body = self.report_for_ghosts(pipes, span)?;
+            let id = StateId(product.states.len() as u32);
+            product.states.push(state(self.unique("$ghost"), body, Transition::Goto(Target::Accept)));
+            keys.push(self.slot_expr(slots.port, span));
+            cases.iter_mut().for_each(|case| case.sets.push(any()));
+            let sets = vec![any(), value(0), any(), any(), KeySet::Value(number(DROP_PORT))];
+            cases.insert(0, case(sets, Target::State(id)));
+        }
         product.states[0].transition = match cases.as_slice() {
             [only] if slots.single => Transition::Goto(only.target),
             _ => Transition::Select { keys, cases },
@@ -516,6 +542,7 @@ impl Lowering<'_> {
             passes.push(self.nested(|this| this.ingress_of(slots, pipe, span))?);
         }
         let first = self.by_pipe(slots, pipes, passes, span)?;
+        let first = self.or_ghosts(slots, pipes, first, span)?;
         if slots.single {
             return Ok(first);
         }
@@ -825,6 +852,8 @@ impl Lowering<'_> {
         let group = Expr { kind: ExprKind::Slice { arg: Box::new(out.clone()), hi, lo }, ty, span };
         let recirculates = compare(group, Expr::constant(which, ty, span), span);
         let to = self.slot_expr(to, span);
+        let unset = compare(to.clone(), Expr::constant(0u32, to.ty, span), span);
+        let recirculates = binary(BinaryOp::LogicalAnd, recirculates, unset, Type::Bool, span);
         let wired = binary(BinaryOp::Ge, to.clone(), Expr::constant(LOOPBACK, to.ty, span), Type::Bool, span);
         let entered = mux(wired.clone(), slice(to, 8, span), out, span);
         let back = self.nested(|this| {

@@ -78,12 +78,12 @@ type Position = Option<(usize, u32)>;
 /// The states that parsers with prefixes become.
 pub(super) struct Product {
     pub(super) states: Vec<State>,
-    /// Where packets go that a parser rejects.
+    /// Where packets go for which a `select` has no case.
     rejected: Target,
 }
 
 impl Product {
-    /// Begins with these states. Packets that a parser rejects go to `rejected`.
+    /// Begins with these states. Packets without a matching case of a `select` go to `rejected`.
     pub(super) fn new(states: Vec<State>, rejected: Target) -> Product {
         Product { states, rejected }
     }
@@ -113,6 +113,10 @@ impl Product {
                 }
             };
             let mut transition = state.transition.clone();
+            // `reject` ends a parser of the device as `accept` does.
+            for target in targets_mut(&mut transition).into_iter().filter(|target| **target == Target::Reject) {
+                *target = Target::Accept;
+            }
             if let Transition::Select { keys, cases } = &mut transition
                 && !cases.iter().any(|c| c.sets.iter().all(|s| matches!(s, KeySet::Any)))
             {

@@ -1,10 +1,13 @@
 //! Registers, and the actions that read, change and write their cells.
 
-use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, ExternId, SlotId, StmtKind, Type};
+use hopwright_ir::{
+    BinaryOp, Expr, ExprKind, ExternArg, ExternFn, ExternId, ExternKind, SlotId, SlotKind, Stmt, StmtKind, Type,
+};
 use hopwright_sema::hir;
 use hopwright_source::Span;
 
 use super::externs::object_of;
+use super::own_methods::{Running, WIDE};
 use crate::externs::Arguments;
 use crate::storage::{Loc, Place, Purpose};
 use crate::value::{Value, binary};
@@ -24,6 +27,26 @@ impl Lowering<'_> {
         let args = vec![ExternArg::Out(slot), ExternArg::In(index)];
         self.extern_call(ExternFn::RegisterRead(ExternId(object.0)), args, span);
         self.cell_value(slot, ty, span)
+    }
+
+    /// `write`, which returns what is written.
+    pub(super) fn write_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        let span = call.span;
+        let args = Arguments::new(self, call)?;
+        args.check_number(self, 0)?;
+        let index = self.scalar(args.at(0)?)?;
+        let index = self.freeze(index);
+        let value = self.value(args.at(1)?)?;
+        let value = self.freeze_value(value, span)?;
+        let whole = match &value {
+            Value::Scalar(_) => self.as_scalar(value.clone(), span)?,
+            value => self.joined(value, span)?,
+        };
+        let ExternKind::Register { ty, .. } = self.externs[object.0 as usize].kind else { return Err(Reported) };
+        let whole = self.cast(whole, ty, span)?;
+        let args = vec![ExternArg::In(index), ExternArg::In(whole)];
+        self.extern_call(ExternFn::RegisterWrite(ExternId(object.0)), args, span);
+        Ok(Some(value))
     }
 
     pub(super) fn write_direct_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
@@ -46,7 +69,6 @@ impl Lowering<'_> {
         inputs: usize,
     ) -> Result<Option<Value>> {
         let (call, span) = (args.call, args.call.span);
-        let register = self.register_of(object)?;
         let mut targets = Vec::new();
         for at in inputs..call.args.len() {
             targets.push(match args.at(at) {
@@ -54,12 +76,22 @@ impl Lowering<'_> {
                 Err(_) => None,
             });
         }
-        let slot = self.cell_slot(register, span)?;
-        let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
-        self.extern_call(ExternFn::RegisterRead(ExternId(register.0)), read, span);
-        let (value, results) = self.run_on_cell(object, "apply", slot, span)?;
-        let write = vec![ExternArg::In(index), ExternArg::In(value)];
-        self.extern_call(ExternFn::RegisterWrite(ExternId(register.0)), write, span);
+        if let Some(slot) = self.chain_index(object, span) {
+            let index = self.cast(index.clone(), Type::Bits(32), span)?;
+            self.emit(StmtKind::Assign(slot, index), span);
+        }
+        let results = if self.program[object].type_name.starts_with("MinMaxAction") {
+            self.action_on_row(object, index, span)?
+        } else {
+            let register = self.register_of(object)?;
+            let slot = self.cell_slot(register, span)?;
+            let read = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
+            self.extern_call(ExternFn::RegisterRead(ExternId(register.0)), read, span);
+            let (value, results) = self.run_on_cell(object, "apply", slot, index.clone(), span)?;
+            let write = vec![ExternArg::In(index), ExternArg::In(value)];
+            self.extern_call(ExternFn::RegisterWrite(ExternId(register.0)), write, span);
+            results
+        };
         // Further results are out arguments of the call.
         for (at, (place, target)) in results.iter().skip(1).zip(targets).enumerate() {
             if let Some(target) = target {
@@ -73,13 +105,105 @@ impl Lowering<'_> {
         }
     }
 
+    /// Runs the method of a `MinMaxAction` on a row, 128 bits of cells with the first one in the lowest bits, and returns the places of results.
+    fn action_on_row(&mut self, object: hir::ObjectId, row: Expr, span: Span) -> Result<Vec<Place>> {
+        let register = self.register_of(object)?;
+        let id = ExternId(register.0);
+        let width = match &self.externs[id.index()].kind {
+            ExternKind::Register { ty: Type::Bits(width @ (8 | 16 | 32 | 64 | 128)), .. } => *width,
+            _ => return Err(self.unsupported(span, "a row of cells that are not `bit<8>`, `bit<16>`, and so on")),
+        };
+        let (cells, number) = (WIDE / width, Type::Bits(32));
+        let row = self.cast(row, number, span)?;
+        let first = binary(BinaryOp::Mul, row.clone(), Expr::constant(cells, number, span), number, span);
+        let first = self.freeze(first);
+        let index = |at: u32| binary(BinaryOp::Add, first.clone(), Expr::constant(at, number, span), number, span);
+        let whole = self.temp(Type::Bits(WIDE), span);
+        self.emit(StmtKind::Assign(whole, Expr::constant(0u32, Type::Bits(WIDE), span)), span);
+        let bits = |at: u32| (at * width + width - 1, at * width);
+        for at in 0..cells {
+            let cell = self.cell_slot(register, span)?;
+            let read = vec![ExternArg::Out(cell), ExternArg::In(index(at))];
+            self.extern_call(ExternFn::RegisterRead(id), read, span);
+            let (value, (hi, lo)) = (self.slot_expr(cell, span), bits(at));
+            self.emit(StmtKind::AssignSlice { slot: whole, hi, lo, value }, span);
+        }
+        let (value, results) = self.run_on_cell(object, "apply", whole, row, span)?;
+        let value = self.freeze(value);
+        for at in 0..cells {
+            let (hi, lo) = bits(at);
+            let kind = ExprKind::Slice { arg: Box::new(value.clone()), hi, lo };
+            let cell = Expr { kind, ty: Type::Bits(width), span };
+            let write = vec![ExternArg::In(index(at)), ExternArg::In(cell)];
+            self.extern_call(ExternFn::RegisterWrite(id), write, span);
+        }
+        Ok(results)
+    }
+
+    /// The slot for the index of the last cell of an action with `@chain_address`.
+    pub(super) fn chain_index(&mut self, object: hir::ObjectId, span: Span) -> Option<SlotId> {
+        if !self.program[object].annotations.iter().any(|a| a.name == "chain_address") {
+            return None;
+        }
+        if let Some(known) = self.requests.as_ref().and_then(|r| r.chains.get(&object)) {
+            return Some(*known);
+        }
+        let name = format!("{}.$index", self.program[object].name);
+        let slot = self.new_slot(&name, Type::Bits(32), SlotKind::Local, span);
+        if let Some(requests) = &mut self.requests {
+            requests.chains.insert(object, slot);
+        }
+        Some(slot)
+    }
+
+    /// `clear`: writes all cells, some in each turn of a loop.
+    pub(super) fn clear_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
+        const IN_A_TURN: u32 = 16;
+        let (id, span, number) = (ExternId(object.0), call.span, Type::Bits(32));
+        let ExternKind::Register { size, .. } = self.externs[id.index()].kind else { return Err(Reported) };
+        let Some(size) = u32::try_from(size).ok().filter(|size| size.div_ceil(IN_A_TURN) < 1 << 15) else {
+            return Err(self.unsupported(span, "clearing a register of this size"));
+        };
+        let args = Arguments::new(self, call)?;
+        let value = self.value(args.at(0)?)?;
+        let value = self.joined(&value, span)?;
+        let value = self.freeze(value);
+        let next = self.temp(number, span);
+        self.emit(StmtKind::Assign(next, Expr::constant(0u32, number, span)), span);
+        let label = self.label();
+        let body = self.nested(|this| {
+            let next_cell = this.slot_expr(next, span);
+            let end = binary(BinaryOp::Ge, next_cell.clone(), Expr::constant(size, number, span), Type::Bool, span);
+            let leave = vec![Stmt { kind: StmtKind::Leave(label), span }];
+            this.branch(end, leave, Vec::new(), span);
+            let plus = |n: u32| binary(BinaryOp::Add, next_cell.clone(), Expr::constant(n, number, span), number, span);
+            // Writes behind the end of the register do nothing.
+            for at in 0..IN_A_TURN.min(size) {
+                let write = vec![ExternArg::In(plus(at)), ExternArg::In(value.clone())];
+                this.extern_call(ExternFn::RegisterWrite(id), write, span);
+            }
+            this.emit(StmtKind::Assign(next, plus(IN_A_TURN)), span);
+            Ok(())
+        })?;
+        let bound = Some(size.div_ceil(IN_A_TURN) + 1);
+        let body = vec![Stmt { kind: StmtKind::Loop { body, bound }, span }];
+        self.emit(StmtKind::Scope { label, body }, span);
+        Ok(None)
+    }
+
     pub(super) fn register_of(&self, object: hir::ObjectId) -> Result<hir::ObjectId> {
         self.program[object].args.first().and_then(object_of).ok_or(Reported)
     }
 
+    /// The type argument for a register action's first result.
+    pub(super) fn declared_result(&self, object: hir::ObjectId) -> Option<&hir::Type> {
+        let action = &self.program[object];
+        action.type_args.get(if action.type_name.starts_with("Direct") { 1 } else { 2 })
+    }
+
     /// The type of a register action's first result, if that is a scalar.
     pub(super) fn result_type(&self, object: hir::ObjectId) -> Option<Type> {
-        self.program[object].type_args.last().and_then(|ty| self.scalar_type(ty))
+        self.declared_result(object).and_then(|ty| self.scalar_type(ty))
     }
 
     /// Runs a method of a register action on a cell that has been read; returns the new cell and the places of results.
@@ -88,6 +212,7 @@ impl Lowering<'_> {
         object: hir::ObjectId,
         method: &str,
         slot: SlotId,
+        index: Expr,
         span: Span,
     ) -> Result<(Expr, Vec<Place>)> {
         let program = self.program;
@@ -117,13 +242,18 @@ impl Lowering<'_> {
         self.check_size(span)?;
         let outer = std::mem::replace(&mut self.scope, scope);
         let cached = std::mem::replace(&mut self.cached, false);
+        let (value, width) = (places.first().cloned().ok_or(Reported)?, cell.width());
+        let compared = self.comparisons(&program[function])?;
+        if let Some(requests) = &mut self.requests {
+            requests.running.push(Running { index, width, value, compared });
+        }
         let done = self.body(&program[function].body, Vec::new(), None, span);
+        if let Some(requests) = &mut self.requests {
+            requests.running.pop();
+        }
         self.cached = cached;
         self.scope = outer;
         done?;
-        if places.is_empty() {
-            return Err(Reported);
-        }
         let results = places.split_off(1);
         let value = match &places[0] {
             Place::Scalar(own) if *own == slot => self.slot_expr(slot, span),

@@ -10,6 +10,9 @@ use hopwright_sema::hir;
 use hopwright_source::Span;
 
 use super::SlotSet;
+use super::own_methods::Running;
+use super::parser_counter::CounterStack;
+use super::residual::Residual;
 use crate::externs::Arguments;
 use crate::value::Value;
 use crate::{Lowering, Result};
@@ -32,6 +35,14 @@ pub(crate) struct Requests {
     pub(super) ports: SlotSet,
     /// The hidden registers of logs, by their registers.
     pub(super) logs: HashMap<hir::ObjectId, hopwright_ir::ExternId>,
+    /// The register actions that are being lowered, each in a method of the one before it.
+    pub(super) running: Vec<Running>,
+    /// The calls of `subtract_all_and_deposit` in the parser that is being lowered.
+    pub(super) residuals: Vec<Residual>,
+    /// The indices of the last cells of actions with `@chain_address`.
+    pub(super) chains: HashMap<hir::ObjectId, SlotId>,
+    /// What is below parser counters.
+    pub(super) counter_stacks: HashMap<hir::ObjectId, CounterStack>,
     /// Whether a deparser is being lowered.
     pub(super) deparsing: bool,
 }
@@ -50,6 +61,10 @@ impl Requests {
             port_metadata: None,
             ports: HashSet::new(),
             logs: HashMap::new(),
+            running: Vec::new(),
+            residuals: Vec::new(),
+            chains: HashMap::new(),
+            counter_stacks: HashMap::new(),
             deparsing: false,
         }
     }

@@ -10,22 +10,7 @@ use hopwright_reference::{Reference, Unsupported};
 use hopwright_stf::ReferenceEngine;
 
 /// The tests that the reference refuses, and a word of its reason.
-const REFUSED: &[(&str, &str)] = &[
-    ("tna_direct_objects", "extern `DirectLpf`"),
-    ("tna_filters", "extern `Lpf`"),
-    ("tna_logs", "execute_log"),
-    ("tna_math_units", "a math unit that does not multiply"),
-];
-
-/// What a Tofino does and the reference does not do yet.
-const NOT_YET: &[&str] = &[
-    "tna_egress_behind",
-    "tna_hash_widths",
-    "tna_narrow_actions",
-    "tna_parser_counter",
-    "tna_symmetric_hash",
-    "tna_symmetric_selector",
-];
+const REFUSED: &[(&str, &str)] = &[("tna_direct_objects", "extern `DirectLpf`"), ("tna_filters", "extern `Lpf`")];
 
 /// Tests that expect what the specification does not say, and why the reference does otherwise.
 const CONTRADICTED: &[(&str, &str)] = &[
@@ -84,7 +69,6 @@ fn packet_tests_pass_with_the_reference() {
     for name in &names {
         let refused = REFUSED.iter().find(|(refused, _)| refused == name).map(|(_, reason)| *reason);
         let contradicted = CONTRADICTED.iter().any(|(contradicted, _)| contradicted == name);
-        let contradicted = contradicted || NOT_YET.contains(&name.as_str());
         match (outcome(&folder.join(format!("{name}.p4"))), refused) {
             (Outcome::Passed, None) if !contradicted => {}
             (Outcome::Failed(_), None) if contradicted => {}
