@@ -359,6 +359,9 @@ pub(crate) struct StfArgs {
     /// The engine
     #[arg(long, value_enum, default_value_t = TestEngine::FASTEST)]
     pub engine: TestEngine,
+    /// Run a test for the model of a Tofino: packets have a frame check sequence, which parsers may read and counters count
+    #[arg(long)]
+    pub tofino_model: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,

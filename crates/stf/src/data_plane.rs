@@ -93,6 +93,10 @@ impl Engine for DataPlaneEngine {
         self.table(table).insert(entry).map_err(text)
     }
 
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        self.table(table).modify(entry).map_err(text)
+    }
+
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
         self.table(table).set_default(Some(action)).map_err(text)
     }

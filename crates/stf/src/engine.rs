@@ -31,6 +31,9 @@ pub trait Engine {
     /// Adds an entry.
     fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String>;
 
+    /// Changes the action of an entry.
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String>;
+
     /// Changes a default action.
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String>;
 
@@ -129,6 +132,10 @@ impl Engine for Interp {
         let (matches, priority) = (entry.matches.clone(), entry.priority);
         self.store.insert(table, entry).map_err(|e| e.to_string())?;
         clear_filters(self, table, &matches, priority)
+    }
+
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        self.store.modify(table, entry).map_err(|e| e.to_string())
     }
 
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {

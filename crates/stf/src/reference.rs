@@ -95,6 +95,12 @@ impl Engine for ReferenceEngine {
         self.reference.insert(&name, keys(&entry.matches), entry.priority.into(), target).map_err(text)
     }
 
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        let action = self.action(table, entry.action)?;
+        let name = self.table(table);
+        self.reference.modify(&name, &keys(&entry.matches), entry.priority.into(), action).map_err(text)
+    }
+
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
         let action = self.action(table, action)?;
         let name = self.table(table);

@@ -2,8 +2,8 @@
 
 use hopwright_ir::bits;
 use hopwright_ir::{
-    ActionCall, ActionId, EntryTarget, ExternId, ExternKind, Key, MatchForm, MatchKind, MatchValue, Pipeline,
-    TableEntry, TableId, Type, ValueSetId, WeightedAction, WrittenMatch,
+    ActionCall, ActionId, BinaryOp, EntryTarget, Expr, ExprKind, ExternId, ExternKind, Key, MatchForm, MatchKind,
+    MatchValue, Pipeline, TableEntry, TableId, Type, ValueSetId, WeightedAction, WrittenMatch,
 };
 use num_bigint::BigUint;
 
@@ -211,6 +211,24 @@ pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>
     let mut matches: Vec<MatchValue> = keys.iter().map(MatchValue::any).collect();
     let mut named = vec![false; keys.len()];
     for (name, spec) in &add.matches {
+        let slices = slices_of(keys, name);
+        if !slices.is_empty() {
+            let MatchSpec::Number(number) = spec else {
+                let reason = "it is in parts: a number is wanted".to_string();
+                return Err(ResolveError::Key { name: name.clone(), reason });
+            };
+            for (index, lo) in slices {
+                let width = keys[index].expr.ty.width();
+                let part = |value: &BigUint| (value >> lo) & bits::mask(width);
+                let mask = number.mask.as_ref().map(part).filter(|_| keys[index].kind.form() == MatchForm::Mask);
+                let part = Number { value: part(&number.value), mask, trailing_stars: 0 };
+                let spec = MatchSpec::Number(part);
+                let value = match_value(&keys[index], &spec);
+                matches[index] = value.map_err(|reason| ResolveError::Key { name: name.clone(), reason })?;
+                named[index] = true;
+            }
+            continue;
+        }
         let index = key_index(keys, name)?;
         if std::mem::replace(&mut named[index], true) {
             return Err(ResolveError::KeyTwice(name.clone()));
@@ -301,8 +319,12 @@ fn by_name<'a>(names: impl Iterator<Item = &'a str> + Clone, name: &str) -> Opti
     if let Some(index) = names.clone().position(|n| n == name) {
         return Some(index);
     }
-    let is_suffix = |n: &str| n.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
-    let mut found = names.enumerate().filter(|(_, n)| is_suffix(n)).map(|(i, _)| i);
+    end_of_one(names, &format!(".{name}"))
+}
+
+/// The position of the only name that ends in this text.
+fn end_of_one<'a>(names: impl Iterator<Item = &'a str>, end: &str) -> Option<usize> {
+    let mut found = names.enumerate().filter(|(_, n)| n.ends_with(end)).map(|(i, _)| i);
     match (found.next(), found.next()) {
         (Some(index), None) => Some(index),
         _ => None,
@@ -356,8 +378,56 @@ fn key_index(keys: &[Key], name: &str) -> Result<usize, ResolveError> {
         })
 }
 
+/// The keys that are parts of a field with this name, if no key has it: `name[hi:lo]`, each with its lowest bit.
+fn slices_of(keys: &[Key], name: &str) -> Vec<(usize, u32)> {
+    if key_index(keys, name).is_ok() {
+        return Vec::new();
+    }
+    let part = |(index, key): (usize, &Key)| {
+        let (field, bits) = key.name.strip_suffix(']')?.rsplit_once('[')?;
+        let (_, lo) = bits.split_once(':')?;
+        let is = field == name || field.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'));
+        is.then_some((index, lo.parse().ok()?))
+    };
+    keys.iter().enumerate().filter_map(part).collect()
+}
+
 fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
-    match_as(key.kind, key.expr.ty.width(), spec)
+    let value = match_as(key.kind, key.expr.ty.width(), spec)?;
+    Ok(match (value, mask_of(&key.expr)) {
+        // A key that is a field and a mask has zeros where the mask does.
+        (MatchValue::Exact(value), Some(mask)) => MatchValue::Exact(value & mask),
+        (value, _) => value,
+    })
+}
+
+/// The mask of `field & mask`.
+fn mask_of(key: &Expr) -> Option<&BigUint> {
+    match &key.kind {
+        ExprKind::Binary(BinaryOp::And, a, b) => a.as_const().or(b.as_const()),
+        _ => None,
+    }
+}
+
+/// A line as runners of tests for a Tofino understand it: names may be any ends of names, and values are cut off at the widths of their keys.
+#[must_use]
+pub fn for_tofino(pipeline: &Pipeline, add: &Add) -> Add {
+    let mut add = add.clone();
+    let tables = pipeline.tables.iter().map(|t| t.name.as_str());
+    if let (Err(_), Some(at)) = (table(pipeline, &add.table), end_of_one(tables, &add.table)) {
+        add.table.clone_from(&pipeline.tables[at].name);
+    }
+    let Ok(id) = table(pipeline, &add.table) else { return add };
+    let actions = pipeline[id].actions.iter().map(|a| pipeline[a.action].name.as_str());
+    if let (None, Some(at)) = (by_name(actions.clone(), &add.action.name), end_of_one(actions, &add.action.name)) {
+        add.action.name.clone_from(&pipeline[pipeline[id].actions[at].action].name);
+    }
+    for (name, spec) in &mut add.matches {
+        if let (Ok(at), MatchSpec::Number(number)) = (key_index(&pipeline[id].keys, name), spec) {
+            number.value &= bits::mask(pipeline[id].keys[at].expr.ty.width());
+        }
+    }
+    add
 }
 
 fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue, String> {

@@ -7,6 +7,8 @@ from suite import Suite, one
 
 FOLDERS = ("stf", "jbay", "internal/stf", "internal/jbay")
 
+# Their runner has the device's model.
+MODEL = "--tofino-model"
 
 # Folders with programs that compile, and may have packet tests.
 PROGRAMS = (*FOLDERS, "compile_only", "internal/compile_only", "customer", "internal/customer")
@@ -73,7 +75,7 @@ class Stf(BfP4c):
                     why = f"for {target}"
                 else:
                     name, words = str(test.relative_to(root).with_suffix("")), options(root, program)
-                    jobs.append(one(name, lambda p=program, t=test, o=words: self.hopwright.packet_test(p, t, *o)))
+                    jobs.append(one(name, lambda p=program, t=test, o=words: self.hopwright.packet_test(p, t, MODEL, *o)))
                     continue
                 left_out[why] = left_out.get(why, 0) + 1
         return jobs, left_out

@@ -11,7 +11,10 @@ use crate::failure::Failure;
 
 /// Runs a packet test.
 pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
-    let script = read(&args.test)?;
+    let mut script = read(&args.test)?;
+    if args.tofino_model {
+        script.commands.insert(0, (0, Command::TofinoModel));
+    }
     let mut engine = engine::of_test(&args.source, args.engine)?;
     let report = hopwright_stf::run(&script, &mut *engine)?;
     if args.json {

@@ -208,6 +208,24 @@ impl<'a> Line<'a> {
         Ok(Command::ValueSet(name, members))
     }
 
+    /// A number that a colon may follow, which is part of an address elsewhere.
+    fn digits<T: TryFrom<BigUint>>(&mut self, what: &str) -> Parsed<T> {
+        let text = self.take_while(char::is_alphanumeric);
+        let value = parse_value(text).map_err(|e| format!("{what}: {e}"))?.value;
+        T::try_from(value).map_err(|_| format!("{what} {text} is too great"))
+    }
+
+    pub(super) fn ghost(&mut self) -> Parsed<Command> {
+        self.expect("run")?;
+        let mut queues = Vec::new();
+        while !self.skip().is_empty() {
+            let queue = self.digits("queue")?;
+            self.expect(":")?;
+            queues.push((queue, self.small("length")?));
+        }
+        Ok(Command::Ghost(queues))
+    }
+
     pub(super) fn expect_digest(&mut self) -> Parsed<Command> {
         let name = self.name()?;
         let mut values = Vec::new();
@@ -342,10 +360,20 @@ impl<'a> Line<'a> {
         self.expect(")")?;
         // p4c's tests for Tofino name the half of a cell; cells with one number have the low one.
         self.eat("lo");
+        let bits = if self.eat("[") {
+            let hi = self.digits("bit")?;
+            self.expect(":")?;
+            let lo = self.digits("bit")?;
+            self.expect("]")?;
+            Some((hi, lo)).filter(|(hi, lo)| hi >= lo).ok_or("the higher bit comes first")?;
+            Some((hi, lo))
+        } else {
+            None
+        };
         let Some(comparison) = self.comparison() else {
             return Err(format!("expected `==`, `!=`, `<=`, `<`, `>=` or `>`{}", self.found()));
         };
-        Ok(Command::CheckRegister(register, index, comparison, self.value()?))
+        Ok(Command::CheckRegister(register, index, bits, comparison, self.value()?))
     }
 
     fn comparison(&mut self) -> Option<Comparison> {

@@ -50,6 +50,10 @@ pub enum Command {
     NoPacket,
     /// `wait`: nothing to wait for here.
     Wait,
+    /// `tofino_model`: from here on, as tests for the model of a Tofino expect.
+    TofinoModel,
+    /// `ghost run QUEUE:LENGTH…`: what the traffic manager of a Tofino 2 reports.
+    Ghost(Vec<(u16, u32)>),
     /// `remove all`: no table has entries.
     RemoveAll,
     /// `check_counter NAME(INDEX) [packets|bytes] [OP NUMBER]`.
@@ -63,8 +67,8 @@ pub enum Command {
         /// What must hold; anything if `None`.
         check: Option<(Comparison, u64)>,
     },
-    /// `check_register NAME(INDEX) OP NUMBER`: register, index, and what must hold.
-    CheckRegister(String, u64, Comparison, BigUint),
+    /// `check_register NAME(INDEX)[[HI:LO]] OP NUMBER`: register, index, bits of the cell, and what must hold.
+    CheckRegister(String, u64, Option<(u32, u32)>, Comparison, BigUint),
     /// `mirroring_add SESSION PORT`.
     MirrorPort(u32, u16),
     /// `mirroring_add_mc SESSION GROUP`.
@@ -316,6 +320,8 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
             line.rest = "";
             Command::Wait
         }
+        "ghost" => line.ghost()?,
+        "tofino_model" => Command::TofinoModel,
         "remove" => match line.word().to_ascii_lowercase().as_str() {
             "all" => Command::RemoveAll,
             other => return Err(format!("expected `all`, found `{other}`")),

@@ -187,6 +187,25 @@ fn lines_that_cannot_be_carried_out_stop_the_test() {
 }
 
 #[test]
+fn tests_for_the_model_of_a_tofino_have_frame_check_sequences_and_other_rules() {
+    let test = "
+        add fix b:0x01 drop()
+        add fix b:0x101 NoAction()
+    ";
+    let first = |lines: usize| test.lines().take(lines + 1).collect::<Vec<_>>().join("\n");
+    assert_eq!(outcome(&test).unwrap_err().to_string(), "t.stf:3: key `b`: 0x101 does not fit 8 bits");
+    // The second line takes the place of the first one.
+    let model = format!("tofino_model\n{}\nadd I.t 1 o(port:1, mark:7)", first(2));
+    let packets = "packet 0 10 01 0000\npacket 0 10 01 0000\nexpect 1\ncheck_counter seen(0) bytes == 16";
+    assert_eq!(failures(&format!("{model}\n{packets}")), Vec::<String>::new());
+    assert_eq!(failures(&format!("{model}\n{packets}\nexpect 1 10071000")).len(), 1);
+    assert_eq!(
+        failures("packet 0 15 00 0000\ncheck_register last(0)[7:4] == 1\ncheck_register last(0)[3:0] == 5"),
+        [""; 0]
+    );
+}
+
+#[test]
 fn configuration_alone_can_be_carried_out() {
     let mut interp = interp();
     let script = parse("t.stf", "setdefault t to(port:3, mark:0)\npacket 0 00\nexpect 9").unwrap();

@@ -141,6 +141,10 @@ impl Engine for Hardware {
         Engine::insert(&mut self.control, table, entry)
     }
 
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+        Engine::modify(&mut self.control, table, entry)
+    }
+
     fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
         Engine::set_default(&mut self.control, table, action)
     }
