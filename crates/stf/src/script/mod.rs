@@ -455,7 +455,7 @@ mod tests {
     fn registers_are_compared() {
         let wanted = BigUint::from(1u32) << 100;
         assert_eq!(one("check_register i.r(7) >= 0x10000000000000000000000000"), {
-            Command::CheckRegister("i.r".into(), 7, Comparison::AtLeast, wanted)
+            Command::CheckRegister("i.r".into(), 7, None, Comparison::AtLeast, wanted)
         });
         assert_eq!(error("check_register r(7)"), {
             "t:1: expected `==`, `!=`, `<=`, `<`, `>=` or `>` at the end of the line"
@@ -539,7 +539,7 @@ mod tests {
         assert_eq!(args, [("x", 1u32.into()), ("y", 2u32.into()), ("z", 3u32.into())]);
         assert_eq!(
             one("check_register r(7) lo = 0xff"),
-            Command::CheckRegister("r".into(), 7, Comparison::Equal, 255u32.into())
+            Command::CheckRegister("r".into(), 7, None, Comparison::Equal, 255u32.into())
         );
         let expected = "t:1: expected `==`, `!=`, `<=`, `<`, `>=` or `>`";
         assert_eq!(error("check_register r(7)"), format!("{expected} at the end of the line"));
