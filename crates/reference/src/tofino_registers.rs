@@ -326,14 +326,10 @@ fn compares<'e>(e: &'e Expr, out: &mut Vec<&'e Expr>) {
             compares(b, out);
         }
         ExprKind::Unary(_, a) => compares(a, out),
-        ExprKind::Binary(op, ..)
-            if matches!(
-                op,
-                BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge
-            ) =>
-        {
-            out.push(e);
-        }
+        ExprKind::Binary(
+            BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge,
+            ..,
+        ) => out.push(e),
         _ => {}
     }
 }
