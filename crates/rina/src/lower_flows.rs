@@ -47,10 +47,10 @@ impl LowerFlows {
         for (at, link) in links.iter().enumerate() {
             let LinkKind::Flow { lower, .. } = link.kind else { continue };
             let settings = ipcps[link.ipcp].settings();
-            if let Some(name) = application(&settings.dif, &settings.name) {
-                if let Err(error) = ipcps[lower].register(name, Duration::ZERO) {
-                    tracing::error!("no (N-1) flows to this system: {error}");
-                }
+            if let Some(name) = application(&settings.dif, &settings.name)
+                && let Err(error) = ipcps[lower].register(name, Duration::ZERO)
+            {
+                tracing::error!("no (N-1) flows to this system: {error}");
             }
             states.insert(at, State::default());
         }
