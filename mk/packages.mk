@@ -1,6 +1,6 @@
 ### Packages and releases
 
-.PHONY: packages package-deb package-rpm package-image package-wheel package-static package-tools test-packages release
+.PHONY: packages package-deb package-rpm package-image package-wheel package-static package-tools test-packages release publish
 
 PACKAGES := $(TARGET)/packages
 
@@ -47,3 +47,9 @@ endif
 ## release: the notes of the version in Cargo.toml, from CHANGELOG.md; PUSH=1 tags the commit
 release:
 	packaging/release.py $(if $(filter 1,$(PUSH)),--push)
+
+## publish: packages every crate and builds the packages, for the registry; DRY_RUN=0 publishes them
+# Crates that only our tests use are not published. It needs the registry, and builds everything anew.
+DRY_RUN ?= 1
+publish:
+	$(CARGO) publish --workspace $(if $(filter 0,$(DRY_RUN)),,--dry-run)

@@ -10,10 +10,11 @@ test:
 compile: lint
 	$(CARGO) test --workspace --profile bench --no-run
 
-## lint: formatting and clippy, warnings denied
+## lint: formatting, clippy and the pages of the library, warnings denied
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package hopwright --no-deps --no-default-features
 
 ## unit: all Rust tests, and tests of the test tools
 unit:

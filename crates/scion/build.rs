@@ -14,7 +14,7 @@ mod constants;
 mod sources;
 
 fn main() {
-    for path in ["build.rs", "build", "src/control/sources.rs", "../../p4"] {
+    for path in ["build.rs", "build", "src/control/sources.rs", "p4"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let compiled = sources::compile(true);

@@ -32,14 +32,15 @@ def manifests():
 
 
 def outdated(lock, manifests):
-    """The crates of the workspace whose dependencies in a lock file are not those of their manifests."""
+    """The crates of the workspace whose dependencies in a lock file are not those of their manifests: the required ones, and any of
+    the optional ones."""
     for package in tomllib.loads(lock)["package"]:
         crate = short(package["name"])
         if "source" not in package and crate in manifests:
             locked = {short(name.split()[0]) for name in package.get("dependencies", ())}
-            needs = {short(name) for name in manifests[crate]}
-            if locked != needs:
-                yield f"{crate}: {' '.join(sorted(locked ^ needs))}"
+            required, optional = ({short(name) for name in names} for names in manifests[crate])
+            if wrong := (required - locked) | (locked - required - optional):
+                yield f"{crate}: {' '.join(sorted(wrong))}"
 
 
 def drawing(page):
@@ -73,7 +74,8 @@ class FuzzTargets(unittest.TestCase):
         """Otherwise `cargo fuzz` resolves anew, or fails with --locked: run `cargo metadata --manifest-path fuzz/Cargo.toml`."""
         found = subprocess.run(["cargo", "metadata", "--no-deps", "--offline", "--format-version", "1"], cwd=ROOT,
                                capture_output=True, text=True, check=True).stdout
-        needs = {short(p["name"]): {d["name"] for d in p["dependencies"] if d["kind"] != "dev"}
+        needs = {short(p["name"]): [{d["name"] for d in p["dependencies"] if d["kind"] != "dev" and d["optional"] == optional}
+                                    for optional in (False, True)]
                  for p in json.loads(found)["packages"]}
         lock = (ROOT / "fuzz/Cargo.lock").read_text()
         self.assertEqual(list(outdated(lock, needs)), [])

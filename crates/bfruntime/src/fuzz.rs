@@ -432,7 +432,7 @@ mod tests {
     /// So many sequences of requests, by the variable `HOPWRIGHT_REQUESTS`.
     #[test]
     fn random_requests_leave_nothing_behind() {
-        let controller = Controller::new(include_str!("../../../tests/bfruntime/router.p4"));
+        let controller = Controller::new(include_str!("../tests/router.p4"));
         let schema = controller.state().schema.clone();
         let count = std::env::var("HOPWRIGHT_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
         let mut all = Heard::default();

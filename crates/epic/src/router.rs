@@ -14,7 +14,7 @@ pub const CPU_PORT: u32 = 510;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../p4/epic/", $name)))),*]
+        &[$(($name, include_str!(concat!("../p4/", $name)))),*]
     };
 }
 

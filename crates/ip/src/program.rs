@@ -17,7 +17,7 @@ pub(crate) const PACKET_IN_BYTES: usize = 3;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../p4/router/", $name)))),*]
+        &[$(($name, include_str!(concat!("../p4/", $name)))),*]
     };
 }
 

@@ -14,7 +14,7 @@ pub(crate) const PACKET_IN_BYTES: usize = 3;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../p4/rina/", $name)))),*]
+        &[$(($name, include_str!(concat!("../p4/", $name)))),*]
     };
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;
 
-const TEXT: &str = include_str!("../../../../docs/errors.md");
+const TEXT: &str = include_str!("../../errors.text");
 
 /// Prints the explanation of a code, or all codes.
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {

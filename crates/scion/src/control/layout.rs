@@ -17,7 +17,7 @@ use crate::config::links::Links;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../p4/tofino/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../p4/tofino/", $name)))),*]
     };
 }
 
@@ -80,11 +80,9 @@ impl Layout {
     pub fn compile(self, optimise: bool) -> Compiled {
         let (name, text) = match self {
             Layout::Plain => return super::sources::compile(optimise),
-            Layout::OneBr => ("1br.p4", include_str!("../../../../p4/tofino/1br.p4")),
-            Layout::OneBrOneAes => ("1br_1aes.p4", include_str!("../../../../p4/tofino/1br_1aes.p4")),
-            Layout::OneBrTwoAes | Layout::TwoBrTwoAes => {
-                ("1br_2aes.p4", include_str!("../../../../p4/tofino/1br_2aes.p4"))
-            }
+            Layout::OneBr => ("1br.p4", include_str!("../../p4/tofino/1br.p4")),
+            Layout::OneBrOneAes => ("1br_1aes.p4", include_str!("../../p4/tofino/1br_1aes.p4")),
+            Layout::OneBrTwoAes | Layout::TwoBrTwoAes => ("1br_2aes.p4", include_str!("../../p4/tofino/1br_2aes.p4")),
         };
         let controls = SOURCES.iter().map(|(name, text)| (format!("../scion/{name}"), *text));
         let parts = PARTS.iter().map(|(name, text)| (name.to_string(), *text));

@@ -4,7 +4,7 @@ use hopwright_driver::{Compiled, Options, compile_text};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../p4/scion/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../p4/scion/", $name)))),*]
     };
 }
 

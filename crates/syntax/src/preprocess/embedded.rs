@@ -9,15 +9,15 @@ use hopwright_source::SourceMap;
 
 /// The built-in include files, those that others include first.
 const FILES: [(&str, &str); 9] = [
-    ("core.p4", include_str!("../../../../p4/include/core.p4")),
-    ("v1model.p4", include_str!("../../../../p4/include/v1model.p4")),
-    ("psa.p4", include_str!("../../../../p4/include/psa.p4")),
-    ("crypto.p4", include_str!("../../../../p4/include/crypto.p4")),
-    ("internet_checksum.p4", include_str!("../../../../p4/include/internet_checksum.p4")),
-    ("tofino.p4", include_str!("../../../../p4/include/tofino.p4")),
-    ("tna.p4", include_str!("../../../../p4/include/tna.p4")),
-    ("t2na.p4", include_str!("../../../../p4/include/t2na.p4")),
-    ("bits.p4", include_str!("../../../../p4/include/bits.p4")),
+    ("core.p4", include_str!("../../p4/core.p4")),
+    ("v1model.p4", include_str!("../../p4/v1model.p4")),
+    ("psa.p4", include_str!("../../p4/psa.p4")),
+    ("crypto.p4", include_str!("../../p4/crypto.p4")),
+    ("internet_checksum.p4", include_str!("../../p4/internet_checksum.p4")),
+    ("tofino.p4", include_str!("../../p4/tofino.p4")),
+    ("tna.p4", include_str!("../../p4/tna.p4")),
+    ("t2na.p4", include_str!("../../p4/t2na.p4")),
+    ("bits.p4", include_str!("../../p4/bits.p4")),
 ];
 
 /// Folders in which p4c has the same file for different targets.

@@ -113,7 +113,7 @@ pub(super) trait Tables {
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../p4/bench/", $name)))),*]
+        &[$(($name, include_str!(concat!("../../../p4/", $name)))),*]
     };
 }
 
