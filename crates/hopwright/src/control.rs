@@ -27,7 +27,7 @@ pub struct Control {
 #[non_exhaustive]
 pub enum ControlError {
     /// A name or value does not fit the program.
-    #[error("{0}{}", there_are(.0))]
+    #[error("{}", with_known(.0))]
     Resolve(#[from] ResolveError),
     /// A text is no value.
     #[error("`{text}`: {reason}")]
@@ -56,12 +56,12 @@ pub enum ControlError {
     Memory(#[from] PoolError),
 }
 
-/// The names there are instead of an unknown one.
-fn there_are(error: &ResolveError) -> String {
+/// The error, and the names there are instead of an unknown one.
+fn with_known(error: &ResolveError) -> String {
     match error.known() {
-        [] => String::new(),
-        [only] => format!("; there is {only}"),
-        known => format!("; there are {}", known.join(", ")),
+        [] => error.to_string(),
+        [only] => format!("{error}; there is {only}"),
+        known => format!("{error}; there are {}", known.join(", ")),
     }
 }
 

@@ -193,7 +193,7 @@ fn tests_for_the_model_of_a_tofino_have_frame_check_sequences_and_other_rules() 
         add fix b:0x101 NoAction()
     ";
     let first = |lines: usize| test.lines().take(lines + 1).collect::<Vec<_>>().join("\n");
-    assert_eq!(outcome(&test).unwrap_err().to_string(), "t.stf:3: key `b`: 0x101 does not fit 8 bits");
+    assert_eq!(outcome(test).unwrap_err().to_string(), "t.stf:3: key `b`: 0x101 does not fit 8 bits");
     // The second line takes the place of the first one.
     let model = format!("tofino_model\n{}\nadd I.t 1 o(port:1, mark:7)", first(2));
     let packets = "packet 0 10 01 0000\npacket 0 10 01 0000\nexpect 1\ncheck_counter seen(0) bytes == 16";

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// The range without a port.
+const NO_PORT: std::ops::RangeInclusive<u16> = std::ops::RangeInclusive::new(1, 0);
+
 #[test]
 fn delivery_ports() {
     let f = inbound();
@@ -58,13 +61,13 @@ fn ports_of_the_dispatcher() {
             (Some(31000..=32767), 32767, 32767),
             (Some(31000..=32767), 32768, 30041),
             (Some(1..=65535), 80, 80),
-            (Some(1..=0), 31000, 30041),
+            (Some(NO_PORT), 31000, 30041),
             (None, 65535, 65535),
         ] {
             assert_eq!(delivered_to(range.clone(), port), wanted, "{range:?} {port}");
         }
         // A service is at its own port.
-        tables::set_dispatched_ports(&router.vdp, Some(1..=0)).unwrap();
+        tables::set_dispatched_ports(&router.vdp, Some(NO_PORT)).unwrap();
         let mut f = inbound();
         f.scion.dst = Host::Service(2);
         let Fate::Sent(INTERNAL, bytes) = router.process(2, &f.pack()) else { panic!() };
