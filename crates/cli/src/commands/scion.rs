@@ -22,7 +22,7 @@ use crate::cli::scion::{SampleCommand, ScionArgs, ScionCommand};
 use crate::failure::Failure;
 use crate::logging::{Console, Logging};
 use crate::signals::{self, Handlers};
-use crate::{compile, engine};
+use crate::{compile, hardware};
 
 /// How long a running router may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

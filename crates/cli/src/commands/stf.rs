@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopwright_stf::Engine;
-use hopwright_stf::script::Script;
+use hopwright_stf::script::{Command, Script};
 
 use crate::cli::StfArgs;
 use crate::engine;
