@@ -41,7 +41,12 @@ control user(inout bit<8> b) {
         b = state_of_good.get(b);   //~ E0200
         b = this.now();             //~ E0310
         pool.go();
+        b = State(8).get(b) + State(8).get(b);
+        State(8).put(b);            //~ E0203
     }
+}
+bit<8> without_objects(in bit<8> x) {
+    return State(8).get(x);         //~ E0406
 }
 
 // Default values that depend on type parameters.
