@@ -132,21 +132,26 @@ impl Shape {
         self.transport - self.ip == 20
     }
 
-    /// Returns whether the headers of two segments of this shape differ only in lengths, checksums, identification and
-    /// TCP's sequence numbers and flags.
+    /// Returns whether a frame has the same headers as a segment of this shape, except for checksums, identification and
+    /// TCP's sequence numbers and flags, and lengths that fit the frame: it has this shape, too.
     #[inline]
-    fn is_same_flow(self, a: &[u8], b: &[u8]) -> bool {
+    fn is_same_flow(self, segment: &[u8], frame: &[u8]) -> bool {
+        if frame.len() < self.payload {
+            return false;
+        }
         // Comparisons of a known length are much cheaper.
         let ip = match (self.ip, self.is_v4()) {
-            (14, true) => alike::<14, true>(a, b),
-            (14, false) => alike::<14, false>(a, b),
-            (_, true) => alike::<18, true>(a, b),
-            (_, false) => alike::<18, false>(a, b),
+            (14, true) => alike::<14, true>(segment, frame),
+            (14, false) => alike::<14, false>(segment, frame),
+            (_, true) => alike::<18, true>(segment, frame),
+            (_, false) => alike::<18, false>(segment, frame),
         };
         let at = self.transport;
-        let alike = |from: usize, to: usize| a[at + from..at + to] == b[at + from..at + to];
-        ip && (!self.tcp
-            || alike(8, 13) && alike(14, 16) && alike(18, 20) && a[at + 20..self.payload] == b[at + 20..self.payload])
+        let alike = |from: usize, to: usize| segment[from..to] == frame[from..to];
+        ip && match self.tcp {
+            true => alike(at + 8, at + 13) && alike(at + 14, at + 16) && alike(at + 18, self.payload),
+            false => usize::from(word(frame, at + 4)) == frame.len() - at,
+        }
     }
 
     /// Returns whether the checksums are those that the kernel will write when it segments. With `fill`, a missing UDP
@@ -171,14 +176,17 @@ impl Shape {
     }
 }
 
-/// Compares Ethernet, IP and ports of two segments, without what may differ.
+/// Compares Ethernet, IP and ports of a segment and a frame, without what may differ. The frame's IP length must be its own.
 #[inline]
-fn alike<const IP: usize, const V4: bool>(a: &[u8], b: &[u8]) -> bool {
-    let alike = |from: usize, to: usize| a[from..to] == b[from..to];
+fn alike<const IP: usize, const V4: bool>(segment: &[u8], frame: &[u8]) -> bool {
+    let alike = |from: usize, to: usize| segment[from..to] == frame[from..to];
     if V4 {
-        alike(0, IP + 2) && alike(IP + 6, IP + 10) && alike(IP + 12, IP + 24)
+        alike(IP + 12, IP + 24)
+            && alike(0, IP + 2)
+            && alike(IP + 6, IP + 10)
+            && usize::from(word(frame, IP + 2)) == frame.len() - IP
     } else {
-        alike(0, IP + 4) && alike(IP + 6, IP + 44)
+        alike(IP + 6, IP + 44) && alike(0, IP + 4) && usize::from(word(frame, IP + 4)) == frame.len() - IP - 40
     }
 }
 
@@ -196,11 +204,7 @@ pub(crate) fn joinable(packets: &[Packet], longest: usize, takes: Segments, fill
     let Some(shape) = Shape::of(first) else { return 1 };
     let payload = first.len() - shape.payload;
     // Checksums are tested last, because mostly the second packet is of another flow.
-    if payload == 0
-        || first.len() - (shape.ip - 14) > longest
-        || Shape::of(second) != Some(shape)
-        || !shape.is_same_flow(first, second)
-    {
+    if payload == 0 || first.len() - (shape.ip - 14) > longest || !shape.is_same_flow(first, second) {
         return 1;
     }
     let at = shape.transport;
@@ -220,9 +224,8 @@ pub(crate) fn joinable(packets: &[Packet], longest: usize, takes: Segments, fill
     for packet in packets[1..].iter().take(most.saturating_sub(1)) {
         let frame = packet.bytes();
         let fits = frame.len() <= first.len()
-            && Shape::of(frame) == Some(shape)
             && frame.len() > shape.payload
-            && shape.is_same_flow(first, frame)
+            && (count == 1 || shape.is_same_flow(first, frame))
             && (!numbered || word(frame, shape.ip + 4) == word(first, shape.ip + 4).wrapping_add(count as u16))
             && (!shape.tcp
                 || frame[at + 13] & !(FIN | PSH) == flags & !CWR
