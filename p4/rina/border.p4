@@ -1,7 +1,7 @@
 // The fast path of a RINA border router: two levels of DIFs, over Ethernet, VLANs and UDP over IPv4.
 //
 //   border_parser.p4   frame -> one or two EFCP headers       border_packet.p4   headers, metadata
-//   reasons.p4         what becomes of a packet, and why
+//   reasons.p4         what becomes of a packet, and why        border_queues.p4   egress queues, congestion marks
 //
 // A link carries the PDUs of a DIF. A next hop of a DIF is a neighbour at a link, or an (N-1) flow: a flow of another
 // DIF, which carries whole PDUs as its SDUs. So a PDU of the upper DIF that leaves by an (N-1) flow gets a header of the lower DIF in
@@ -23,6 +23,7 @@
 #include "headers.p4"
 #include "border_packet.p4"
 #include "border_parser.p4"
+#include "border_queues.p4"
 
 #define NEXT_HOPS 65536
 #define FLOWS 4096
@@ -422,6 +423,7 @@ control BorderIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     Upper() upper;
     NextHops() next_hops;
     Rewrite() rewrite;
+    ClassifyPdu() classify;
 
     // By Reason.
     counter(REASON_COUNT, CounterType.packets_and_bytes) reasons;
@@ -452,6 +454,7 @@ control BorderIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         }
         if (meta.reason == Reason.FORWARDED) {
             rewrite.apply(hdr, meta);
+            classify.apply(hdr, meta, std);
             std.egress_spec = meta.egress_port;
         } else if ((bit<8>) meta.reason < FIRST_PUNTED) {
             mark_to_drop(std);
@@ -466,7 +469,13 @@ control BorderIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 }
 
 control BorderEgress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
-    apply { }
+    MarkPdu() mark_pdu;
+
+    apply {
+        if (!hdr.packet_in.isValid() && hdr.pdu.isValid()) {
+            mark_pdu.apply(hdr, std);
+        }
+    }
 }
 
 control ComputeChecksums(inout headers_t hdr, inout meta_t meta) {

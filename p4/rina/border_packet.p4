@@ -41,6 +41,8 @@ struct meta_t {
     mac_t   next_src;
     mac_t   next_dst;
     bit<16> mtu;
+    bit<16> queue_dif;       // DIF and QoS id by which it is queued: those of the first header
+    bit<16> queue_qos_id;
     bit<1>  next_udp;        // UDP over IPv4, between these addresses and ports
     bit<32> next_ip_src;
     bit<32> next_ip_dst;

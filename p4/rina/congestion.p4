@@ -5,7 +5,7 @@ control Classify(in headers_t hdr, in meta_t meta, inout standard_metadata_t std
         std.priority = priority;
     }
 
-    // EFCP; QoS ids without an entry wait in queue 0.
+    // EFCP but layer management; QoS ids without an entry wait in queue 0.
     table qos_queues {
         key = {
             meta.dif: exact @name("dif");
@@ -27,6 +27,9 @@ control Classify(in headers_t hdr, in meta_t meta, inout standard_metadata_t std
     apply {
         if (hdr.ipv4.isValid()) {
             dscp_queues.apply();
+        } else if (meta.pdu_type == PDU_MANAGEMENT) {
+            // Whatever its QoS id: it never waits behind data.
+            std.priority = MANAGEMENT_QUEUE;
         } else {
             qos_queues.apply();
         }

@@ -114,6 +114,9 @@ const bit<8> TTL_INITIAL = 64;
 
 const bit<8> FLAG_CONGESTION = 0x01;
 
+// The egress queue of layer management, also of that which is relayed.
+const bit<3> MANAGEMENT_QUEUE = 7;
+
 // PDU types.
 const bit<8> PDU_MANAGEMENT = 0x40;
 const bit<8> PDU_DATA = 0x80;

@@ -34,7 +34,7 @@ const SOURCES: &[(&str, &str)] = files![
 
 /// The same of the border router.
 const BORDER_SOURCES: &[(&str, &str)] =
-    files!["border.p4", "reasons.p4", "headers.p4", "border_packet.p4", "border_parser.p4"];
+    files!["border.p4", "reasons.p4", "headers.p4", "border_packet.p4", "border_parser.p4", "border_queues.p4"];
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
