@@ -24,7 +24,7 @@ use hopwright_ports::{FrameMatch, Opener, Wanted};
 use crate::applications::Applications;
 use crate::border_tables::BorderTables;
 use crate::config::{Config, ConfigError, Link};
-use crate::frames::{self, RINA_TYPE, Shim};
+use crate::frames::{self, Protection, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
 use crate::neighbour::{BROADCAST, Mac};
@@ -174,7 +174,8 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
                 }
             };
             let Some(name) = place.device().map(str::to_string) else {
-                links.push(RouterLink { ipcp: at, link, kind, port: u32::MAX, vlan, mac: [0; 6], mtu: 0 });
+                let (port, protection) = (u32::MAX, Protection::default());
+                links.push(RouterLink { ipcp: at, link, kind, port, vlan, mac: [0; 6], protection, mtu: 0 });
                 continue;
             };
             let unknown = || AgentError::UnknownDevice(name.clone());
@@ -189,6 +190,7 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
                 port: config.devices.iter().position(|device| *device == name).unwrap_or_default() as u32,
                 vlan,
                 mac: device.mac.ok_or_else(unknown)?,
+                protection: ipcp.protections[link],
                 mtu: device.mtu.min(u16::MAX.into()) as u16,
             });
         }
@@ -403,7 +405,8 @@ impl Agent {
                 let Some(received) = frames::parse(frame) else { continue };
                 if let Some(at) = self.by_place.get(&(port, received.vlan, received.shim)) {
                     let link = &self.links[*at];
-                    self.ipcps[link.ipcp].receive(link.link, received.from, received.pdu, now);
+                    let pdu = link.protection.remove(received.pdu);
+                    self.ipcps[link.ipcp].receive(link.link, received.from, pdu, now);
                 }
             }
         }
@@ -473,7 +476,9 @@ impl Agent {
             self.config.mark_from.iter().filter_map(|(name, from)| Some((port(name)? as u32, *from))).collect();
         match &mut self.tables {
             Program::Interior(tables) => tables.write(&self.links, &self.ipcps, &thresholds)?,
-            Program::Border(tables) => tables.write(&self.links, &self.ipcps, &self.lower_flows, &self.stations)?,
+            Program::Border(tables) => {
+                tables.write(&self.links, &self.ipcps, &self.lower_flows, &self.stations, &thresholds)?
+            }
         }
         let forwarding = self.ipcps.iter().map(|ipcp| ipcp.forwarding().clone()).collect();
         self.written = Some((forwarding, self.lower_flows.version(), self.stations.clone()));
@@ -507,6 +512,7 @@ impl Agent {
             let mut frame = Vec::with_capacity(pdu.len() + 64);
             frame.extend((place.port as u16).to_be_bytes());
             frame.push(priority);
+            let pdu = place.protection.add(pdu);
             frames::write(to, place.mac, place.vlan, shim, &pdu, &mut frame);
             if self.injector.packet_out(CPU_PORT, &frame).is_err() {
                 self.counts.not_injected += 1;
@@ -528,7 +534,7 @@ impl Agent {
             && config.ipcps.len() == self.config.ipcps.len()
             && config.ipcps.iter().zip(&self.config.ipcps).all(|(new, old)| {
                 let (a, b) = (&new.settings, &old.settings);
-                new.links == old.links
+                (&new.links, &new.protections) == (&old.links, &old.protections)
                     && (&a.name, &a.dif, a.syntax, a.address) == (&b.name, &b.dif, b.syntax, b.address)
             });
         if !same {

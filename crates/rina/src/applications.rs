@@ -501,3 +501,7 @@ impl Drop for Applications {
 fn unknown(dif: &Option<Name>) -> String {
     dif.as_ref().map_or("no IPC process".into(), |dif| format!("this system is in no DIF {dif}"))
 }
+
+#[cfg(test)]
+#[path = "applications_tests.rs"]
+mod tests;

@@ -12,10 +12,20 @@ use hopwright_ir::MatchValue;
 use crate::ipcp::Ipcp;
 use crate::lower_flows::LowerFlows;
 use crate::neighbour::Mac;
-use crate::tables::{LinkKind, RouterLink, mac};
+use crate::tables::{LinkKind, RouterLink, mac, queues};
 
-const TABLES: [&str; 8] =
-    ["links", "udp_links", "lower_next_hops", "next_hops", "lower_destinations", "flows", "ends", "destinations"];
+const TABLES: [&str; 10] = [
+    "links",
+    "udp_links",
+    "lower_next_hops",
+    "next_hops",
+    "lower_destinations",
+    "flows",
+    "ends",
+    "destinations",
+    "qos_queues",
+    "thresholds",
+];
 
 pub(crate) struct BorderTables {
     control: Arc<Control>,
@@ -28,12 +38,14 @@ impl BorderTables {
     }
 
     /// Makes the tables say what the IPC processes know. `stations`: where the neighbours of links over UDP are, by link.
+    /// `thresholds`: packets in the queue of a port from which PDUs are marked.
     pub(crate) fn write(
         &mut self,
         links: &[RouterLink],
         ipcps: &[Ipcp],
         lower_flows: &LowerFlows,
         stations: &BTreeMap<usize, Mac>,
+        thresholds: &BTreeMap<u32, u32>,
     ) -> Result<(), ControlError> {
         let mut wanted = Vec::new();
         let (mut shims, mut flow_ends) = (Vec::new(), Vec::new());
@@ -104,6 +116,7 @@ impl BorderTables {
                 }
             }
         }
+        wanted.extend(queues(ipcps, thresholds));
         flow_ends.dedup();
         shims.sort_by_key(|shim| format!("{shim:?}"));
         shims.dedup();

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::credential::{Credential, CredentialError};
 use crate::efcp::Qos;
-use crate::frames::Shim;
+use crate::frames::{Protection, Shim};
 use crate::ipcp::Settings;
 use crate::name::Name;
 use crate::pdu::Syntax;
@@ -126,6 +126,10 @@ struct LinkTable {
     to: Option<Name>,
     #[serde(default = "relay")]
     qos: String,
+    #[serde(default)]
+    ttl: bool,
+    #[serde(default)]
+    crc: bool,
 }
 
 fn relay() -> String {
@@ -190,6 +194,8 @@ pub struct IpcpConfig {
     pub settings: Settings,
     /// Its links.
     pub links: Vec<Link>,
+    /// What protects the PDUs of each link.
+    pub protections: Vec<Protection>,
 }
 
 /// A link.
@@ -263,8 +269,15 @@ impl Config {
                     "expected keepalive_ms of 20 to 60000, and dead_after_ms of twice as much at least".into()
                 ));
             }
-            let mut links = Vec::new();
+            let (mut links, mut protections) = (Vec::new(), Vec::new());
             for link in &ipcp.link {
+                let protection = Protection { ttl: link.ttl, crc: link.crc };
+                if protection != Protection::default() && ipcp.syntax != Syntax::Irati {
+                    return Err(at(
+                        "link: ttl and crc need syntax = \"irati\"; that with a checksum has its own protection".into(),
+                    ));
+                }
+                protections.push(protection);
                 if link.cost == 0 {
                     return Err(at("link: cost: expected 1 to 65535".into()));
                 }
@@ -272,11 +285,31 @@ impl Config {
                 if !used.insert(link.clone()) {
                     return Err(at(format!("link {link} is given twice")));
                 }
-                if let Link::Flow(dif, to, _) = &link {
+                if matches!(link, Link::Udp(..)) && ipcp.syntax != Syntax::Checksum {
+                    return Err(at(format!("link {link}: links over UDP need syntax = \"checksum\"")));
+                }
+                if let Link::Flow(dif, to, qos) = &link {
                     let below = ipcps.iter().find(|other| other.settings.dif == *dif);
                     let Some(below) = below else {
                         return Err(at(format!("link {link}: no [[ipcp]] before it is in DIF {dif}")));
                     };
+                    let cubes = below.settings.qos.iter();
+                    let usable = |cube: &&Qos| !cube.reliable;
+                    let names: Vec<&str> = cubes.clone().filter(usable).map(|cube| cube.name.as_str()).collect();
+                    match cubes.clone().find(|cube| cube.name == *qos) {
+                        Some(cube) if !cube.reliable => {}
+                        known => {
+                            let why = if known.is_some() {
+                                "has retransmission, which the DIF above has itself"
+                            } else {
+                                "is not there"
+                            };
+                            let names = if names.is_empty() { "none without".into() } else { names.join(", ") };
+                            return Err(at(format!(
+                                "link {link}: the QoS cube {qos} of DIF {dif} {why}; it has {names}"
+                            )));
+                        }
+                    }
                     let nested = below.links.iter().any(|link| matches!(link, Link::Flow(..)));
                     if nested || ipcp.syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
                         return Err(at(format!("link {link}: there are two levels of DIFs, with the syntax checksum")));
@@ -305,7 +338,7 @@ impl Config {
                 qos,
                 links: ipcp.link.iter().map(|link| link.cost).collect(),
             };
-            ipcps.push(IpcpConfig { settings, links });
+            ipcps.push(IpcpConfig { settings, links, protections });
         }
         if used.len() > MOST_LINKS {
             return Err(problem(format!("expected {MOST_LINKS} links at most")));
@@ -455,6 +488,10 @@ mod tests {
     fn problems_are_named() {
         let ipcp = "[[ipcp]]\nname = \"a\"\ndif = \"d\"\ncredential = \"dc.key\"\n";
         let link = "[[ipcp.link]]\ndevice = \"eth0\"\n";
+        let above = |qos| {
+            let above = ipcp.replace("name = \"a\"", "name = \"b\"").replace("dif = \"d\"", "dif = \"e\"");
+            format!("{above}[[ipcp.link]]\ndif = \"d\"\nto = \"c\"\nqos = \"{qos}\"\n")
+        };
         for (text, wanted) in [
             (String::new(), "1 to 64 tables [[ipcp]]"),
             (format!("{ipcp}adress = 1\n{link}"), "unknown field `adress`"),
@@ -469,10 +506,22 @@ mod tests {
             (ipcp.replace("dc.key", "other.key") + link, "other.key"),
             (ipcp.replace("\"a\"", "\"a b\"") + link, "expected a name"),
             (format!("[router]\nports = \"fast\"\n{ipcp}{link}"), "router.ports"),
+            (format!("{ipcp}{link}ttl = true\n"), "need syntax = \"irati\""),
+            (
+                format!(
+                    "{ipcp}syntax = \"irati\"\n{link}udp = {{ local = \"192.0.2.1:1\", remote = \"192.0.2.2:1\" }}\n"
+                ),
+                "over UDP need",
+            ),
+            (format!("{ipcp}{link}{}", above("reliable")), "cube reliable of DIF d has retransmission"),
+            (format!("{ipcp}{link}{}", above("gold")), "cube gold of DIF d is not there; it has unreliable"),
         ] {
             let error = parse(&text).map(|_| ()).unwrap_err();
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
         assert_eq!(parse(&format!("{ipcp}{link}")).unwrap().ipcps[0].settings.qos.len(), 3);
+        assert!(parse(&format!("{ipcp}{link}{}", above("unreliable"))).is_ok());
+        let config = parse(&format!("{ipcp}syntax = \"irati\"\n{link}ttl = true\ncrc = true\n")).unwrap();
+        assert_eq!(config.ipcps[0].protections, [Protection { ttl: true, crc: true }]);
     }
 }

@@ -25,6 +25,56 @@ pub struct Shim {
     pub remote: SocketAddrV4,
 }
 
+/// What protects the PDUs of a link in IRATI's syntax: a TTL in front (`sdup-ttl-ps-default.c`), and behind a CRC of all of it
+/// (`sdup-errc-ps-default.c`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// A router takes one off, and drops a PDU that has none left.
+    pub ttl: bool,
+    /// Linux's crc32_le with the start value 0, little-endian. The program checks it.
+    pub crc: bool,
+}
+
+/// The TTL of PDUs of this system.
+const TTL: u8 = 64;
+
+impl Protection {
+    /// The PDU behind its TTL. A CRC behind it is as padding: the PDU has its length.
+    pub(crate) fn remove(self, bytes: &[u8]) -> &[u8] {
+        bytes.get(usize::from(self.ttl)..).unwrap_or_default()
+    }
+
+    /// A PDU with its protection.
+    pub(crate) fn add(self, mut pdu: Vec<u8>) -> Vec<u8> {
+        if self.ttl {
+            pdu.insert(0, TTL);
+        }
+        if self.crc {
+            pdu.extend(crc(&pdu).to_le_bytes());
+        }
+        pdu
+    }
+}
+
+/// CRC-32 (IEEE 802.3), reflected, that begins with 0 and is not inverted.
+fn crc(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut index = 0;
+        while index < 256 {
+            let (mut value, mut bit) = (index as u32, 0);
+            while bit < 8 {
+                value = value >> 1 ^ if value & 1 == 1 { 0xedb8_8320 } else { 0 };
+                bit += 1;
+            }
+            table[index] = value;
+            index += 1;
+        }
+        table
+    };
+    bytes.iter().fold(0, |crc, byte| crc >> 8 ^ TABLE[usize::from(crc as u8 ^ byte)])
+}
+
 /// A frame that carries a PDU.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Received<'a> {
@@ -98,6 +148,22 @@ pub(crate) fn write(to: Mac, from: Mac, vlan: u16, shim: Option<Shim>, pdu: &[u8
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A PDU with TTL and CRC of `tests/stf/rina_congestion.stf`.
+    #[test]
+    fn protection_is_that_of_the_program() {
+        let mut pdu = vec![1, 4, 0, 1, 0, 1, 0, 0x11, 0, 0x22, 0, 0x80, 0, 0x31, 0, 7, 0, 0, 0];
+        for _ in 0..10 {
+            pdu.extend([0xc0, 0xff, 0xee]);
+        }
+        let both = Protection { ttl: true, crc: true };
+        let bytes = both.add(pdu.clone());
+        assert_eq!(bytes[..2], [64, 1]);
+        assert_eq!(bytes[bytes.len() - 4..], [0x4c, 0x5c, 0x5e, 0x77]);
+        assert_eq!(both.remove(&bytes)[..pdu.len()], pdu);
+        assert_eq!(Protection::default().add(pdu.clone()), pdu);
+        assert!(both.remove(&[]).is_empty());
+    }
 
     #[test]
     fn frames_are_read_as_written() {

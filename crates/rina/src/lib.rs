@@ -47,7 +47,7 @@ pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE};
 pub use credential::{Credential, CredentialError};
 pub use efcp::Qos;
 pub use flows::{End, FlowEvent, FlowId};
-pub use frames::Shim;
+pub use frames::{Protection, Shim};
 pub use name::{Name, NotAName};
 pub use neighbour::{LinkCounts, Mac};
 pub use pdu::Syntax;

@@ -164,13 +164,17 @@ impl Neighbour {
         }
     }
 
-    /// Says in the log why enrollment is refused, but not again and again.
-    fn log_refusal(&mut self, local: &Local<'_>, neighbour: &str, reason: &str, now: Duration) {
-        let known = |(before, at): &(String, Duration)| before == reason && now.saturating_sub(*at) < LOGGED;
+    /// Says in the log why enrollment is refused, of a neighbour or by the neighbour, but not again and again.
+    fn log_refusal(&mut self, local: &Local<'_>, of: Option<&Name>, reason: &str, now: Duration) {
+        let reason = printable(reason);
+        let line = match of {
+            Some(name) => format!("enrollment of {name} refused: {reason}"),
+            None => format!("the neighbour refuses enrollment: {reason}"),
+        };
+        let known = |(before, at): &(String, Duration)| *before == line && now.saturating_sub(*at) < LOGGED;
         if !self.refusal.as_ref().is_some_and(known) {
-            let reason = printable(reason);
-            tracing::warn!(dif = %local.dif, neighbour = %printable(neighbour), "enrollment refused: {reason}");
-            self.refusal = Some((reason, now));
+            tracing::warn!(dif = %local.dif, "{line}");
+            self.refusal = Some((line, now));
         }
     }
 
@@ -271,7 +275,7 @@ impl Neighbour {
         if initiator == *local.name {
             if local.address != 0 && now >= self.next_response {
                 self.next_response = now + RESPONSE;
-                self.log_refusal(local, initiator.as_str(), "it has the name of this IPC process", now);
+                self.log_refusal(local, Some(&initiator), "it has the name of this IPC process", now);
                 let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("the neighbour has this name"));
                 out.push(Told::Send(from, refusal.encode_to_vec()));
             }
@@ -314,11 +318,7 @@ impl Neighbour {
         if message.result.unwrap_or_default() != 0 {
             // Anybody can have written this: it ends no attempt.
             let reason = message.result_reason.as_deref().unwrap_or_default();
-            let known = |(before, at): &(String, Duration)| before == reason && now.saturating_sub(*at) < LOGGED;
-            if !self.refusal.as_ref().is_some_and(known) {
-                tracing::warn!(dif = %local.dif, "the neighbour refuses enrollment: {}", printable(reason));
-                self.refusal = Some((reason.chars().take(80).collect(), now));
-            }
+            self.log_refusal(local, None, reason, now);
             self.counts.refused += 1;
             return Some(());
         }
@@ -374,7 +374,7 @@ impl Neighbour {
                     }
                     Err(reason) => {
                         // Whoever is up at this link stays so.
-                        self.log_refusal(local, name.as_str(), reason, now);
+                        self.log_refusal(local, Some(&name), reason, now);
                         let mut protection = protection;
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
                         out.push(Told::Send(from, protection.protect(&refusal.encode_to_vec())));
@@ -385,7 +385,7 @@ impl Neighbour {
             // Its first SDUs: not one of a session before.
             if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
                 let Candidate { name, initiator_nonce, .. } = self.candidate.take()?;
-                self.log_refusal(local, name.as_str(), "it has another credential", now);
+                self.log_refusal(local, Some(&name), "it has another credential", now);
                 self.counts.refused += 1;
                 let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("another credential"));
                 out.push(Told::Send(from, refusal.encode_to_vec()));
@@ -399,10 +399,9 @@ impl Neighbour {
             return None;
         }
         if message.result.unwrap_or_default() != 0 {
-            let (name, ..) = self.attempt.take()?.started?;
+            self.attempt = None;
             self.next_attempt = now + ATTEMPT;
-            let reason = message.result_reason.as_deref().unwrap_or_default();
-            self.log_refusal(local, name.as_str(), reason, now);
+            self.log_refusal(local, None, message.result_reason.as_deref().unwrap_or_default(), now);
             return Some(());
         }
         let (address, incarnation) = admission(&message).filter(|(address, _)| *address != 0)?;
@@ -410,7 +409,7 @@ impl Neighbour {
         // A member that has the name of another is none.
         if let Err(reason) = admit(&name, 0, incarnation) {
             self.next_attempt = now + ATTEMPT;
-            self.log_refusal(local, name.as_str(), reason, now);
+            self.log_refusal(local, Some(&name), reason, now);
             let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
             let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
             out.push(Told::Send(mac, protection.protect(&refusal.encode_to_vec())));
@@ -440,8 +439,7 @@ impl Neighbour {
             },
             op::READ_R => return,
             op::START_R if message.result.unwrap_or_default() != 0 => {
-                let Some(name) = self.session.as_ref().map(|session| session.name.clone()) else { return };
-                self.log_refusal(local, name.as_str(), message.result_reason.as_deref().unwrap_or_default(), now);
+                self.log_refusal(local, None, message.result_reason.as_deref().unwrap_or_default(), now);
                 self.next_attempt = now + COURTESY;
                 return self.end(out);
             }
@@ -454,7 +452,7 @@ impl Neighbour {
                 match asked.and_then(|(asked, incarnation)| admit(&name, asked, incarnation)) {
                     Ok(address) => answer.with_value(&info(local, address)),
                     Err(reason) => {
-                        self.log_refusal(local, name.as_str(), reason, now);
+                        self.log_refusal(local, Some(&name), reason, now);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
                         out.extend(self.protect(&refusal).map(|(mac, sdu)| Told::Send(mac, sdu)));
                         self.end(out);

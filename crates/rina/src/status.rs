@@ -68,6 +68,7 @@ pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
             "counts": {
                 "discarded": counts.discarded, "unauthenticated": counts.unauthenticated, "unreachable": counts.unreachable,
                 "route_changes": counts.route_changes, "address_conflicts": counts.address_conflicts,
+                "name_conflicts": counts.name_conflicts, "flows_failed": ipcp.flows().failed,
                 "flows_allocated": ipcp.flows().allocated, "flows_refused": ipcp.flows().refused,
                 "objects_refused": ipcp.rib().refused(),
             },
@@ -102,6 +103,12 @@ impl Status {
         flows.map(|(n, name)| (name.as_str(), count("encapsulated", *n), count("decapsulated", *n))).collect()
     }
 
+    /// Packets that were marked where they left.
+    fn marked(&self, port: u32) -> u64 {
+        let read = self.tenant.vdp().control().counter("marked").and_then(|counter| counter.read(port.into()));
+        read.map_or(0, |count| count.packets)
+    }
+
     pub(crate) fn publish(&self, state: Value, counts: AgentCounts) {
         *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new((state, counts));
     }
@@ -121,7 +128,7 @@ impl Status {
                 json!({
                     "port": p.name, "rx_packets": p.rx_packets, "rx_bytes": p.rx_bytes, "tx_packets": p.tx_packets,
                     "tx_bytes": p.tx_bytes, "tx_lost": p.tx_lost, "queue_full": p.device.queue_full,
-                    "queue_longest": p.device.queue_longest,
+                    "queue_longest": p.device.queue_longest, "marked": self.marked(p.number),
                 })
             })
             .collect();
@@ -159,6 +166,16 @@ impl Status {
         let length = |value: &Value| value.as_array().map_or(0, Vec::len);
         page.counter("hopwright_rina_pdus_total", "Frames by what became of them.");
         self.reasons().iter().for_each(|(name, count)| page.sample(&[("reason", name)], count));
+        let stats = self.switch.stats();
+        page.counter("hopwright_rina_queue_dropped_total", "Packets that found their egress queue full, by port.");
+        stats.ports.iter().for_each(|port| page.sample(&[("port", &port.name)], port.device.queue_full));
+        page.gauge("hopwright_rina_queue_longest", "Packets in the longest egress queue there was, by port.");
+        stats.ports.iter().for_each(|port| page.sample(&[("port", &port.name)], port.device.queue_longest));
+        page.counter(
+            "hopwright_rina_marked_pdus_total",
+            "PDUs and packets that left with a congestion mark of this router, by port.",
+        );
+        stats.ports.iter().for_each(|port| page.sample(&[("port", &port.name)], self.marked(port.number)));
         page.counter("hopwright_rina_carried_pdus_total", "PDUs that entered and left (N-1) flows.");
         for (link, into, out) in self.carried() {
             page.sample(&[("link", link), ("what", "encapsulated")], into);
@@ -171,7 +188,11 @@ impl Status {
         page.gauge("hopwright_rina_neighbour_up", "Whether the neighbour at a link is up.");
         each_link(ipcps, |labels, link| page.sample(labels, u8::from(!link["neighbour"].is_null())));
         for (name, help, key) in [
-            ("hopwright_rina_enrolments_refused_total", "Enrolments refused for a wrong credential.", "refused"),
+            (
+                "hopwright_rina_enrolments_refused_total",
+                "Enrolments refused for a wrong credential, here or there.",
+                "refused",
+            ),
             ("hopwright_rina_neighbour_downs_total", "Neighbours that went down.", "downs"),
             ("hopwright_rina_management_discarded_total", "Management SDUs that made no sense.", "discarded"),
         ] {

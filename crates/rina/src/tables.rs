@@ -11,8 +11,8 @@ use hopwright_dataplane::{Control, ControlError, Difference, EntrySpec, EntryTar
 use hopwright_ir::{ActionCall, MatchValue, TableId};
 use num_bigint::BigUint;
 
-use crate::frames::Shim;
-use crate::ipcp::Ipcp;
+use crate::frames::{Protection, Shim};
+use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY};
 use crate::name::Name;
 use crate::neighbour::Mac;
 use crate::pdu::Syntax;
@@ -44,6 +44,7 @@ pub(crate) struct RouterLink {
     /// 0: untagged.
     pub vlan: u16,
     pub mac: Mac,
+    pub protection: Protection,
     /// Bytes behind the Ethernet and VLAN headers.
     pub mtu: u16,
 }
@@ -64,14 +65,21 @@ impl Tables {
         Ok(Tables { control, groups_table, groups: BTreeMap::new(), members: BTreeSet::new(), hash_seed })
     }
 
-    /// The links that carry PDUs in IRATI's syntax.
+    /// The links that carry PDUs in IRATI's syntax, and those with a TTL or a CRC.
     pub(crate) fn set_syntaxes(&self, links: &[RouterLink], ipcps: &[Ipcp]) -> Result<(), ControlError> {
         let pipeline = self.control.pipeline().clone();
-        let irati = links.iter().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Irati);
-        let members: Vec<Vec<MatchValue>> =
-            irati.map(|link| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())]).collect();
-        if let Some(set) = pipeline.value_set_by_name("irati_links") {
-            self.control.value_set(set)?.replace(members)?;
+        let irati = |link: &&RouterLink| ipcps[link.ipcp].settings().syntax == Syntax::Irati;
+        let place = |link: &RouterLink| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())];
+        let all = || links.iter().filter(irati);
+        let sets: [(&str, Vec<Vec<MatchValue>>); 3] = [
+            ("irati_links", all().map(place).collect()),
+            ("ttl_links", all().filter(|link| link.protection.ttl).map(place).collect()),
+            ("crc_links", all().filter(|link| link.protection.crc).map(place).collect()),
+        ];
+        for (name, members) in sets {
+            if let Some(set) = pipeline.value_set_by_name(name) {
+                self.control.value_set(set)?.replace(members)?;
+            }
         }
         Ok(())
     }
@@ -104,7 +112,7 @@ impl Tables {
             if let Some(neighbour) = neighbour {
                 let entry = EntrySpec::new("next_hops", "forward").exact(at as u32 + 1).arg(link.port).arg(link.vlan);
                 let entry = entry.arg(mac(link.mac)).arg(mac(*neighbour)).arg(link.mtu);
-                wanted.push(entry.arg(0u32).arg(0u32));
+                wanted.push(entry.arg(u32::from(link.protection.ttl)).arg(u32::from(link.protection.crc)));
             }
         }
         for (at, ipcp) in ipcps.iter().enumerate() {
@@ -123,17 +131,8 @@ impl Tables {
                 };
                 wanted.push(entry.exact(dif).exact(*address));
             }
-            for cube in ipcp.settings().qos.iter().filter(|cube| cube.priority > 0) {
-                let entry = EntrySpec::new("qos_queues", "queue").exact(dif).exact(cube.id);
-                wanted.push(entry.arg(u32::from(cube.priority)));
-            }
         }
-        for (port, packets) in thresholds {
-            for priority in 0..8u32 {
-                let entry = EntrySpec::new("thresholds", "mark_from").exact(*port).exact(priority);
-                wanted.push(entry.arg(*packets));
-            }
-        }
+        wanted.extend(queues(ipcps, thresholds));
         Difference::between(&self.control, &TABLES, &wanted)?.apply(&self.control)?;
         self.remove_groups(before.keys().filter(|set| !sets.contains(*set)))
     }
@@ -171,6 +170,25 @@ impl Tables {
         }
         Ok(())
     }
+}
+
+/// The egress queues of QoS cubes, and from how many packets on PDUs are marked, by port. Layer management is not: nobody would see
+/// it.
+pub(crate) fn queues(ipcps: &[Ipcp], thresholds: &BTreeMap<u32, u32>) -> Vec<EntrySpec> {
+    let mut wanted = Vec::new();
+    for (at, ipcp) in ipcps.iter().enumerate() {
+        for cube in ipcp.settings().qos.iter().filter(|cube| cube.priority > 0) {
+            let entry = EntrySpec::new("qos_queues", "queue").exact(at as u32 + 1).exact(cube.id);
+            wanted.push(entry.arg(u32::from(cube.priority)));
+        }
+    }
+    for (port, packets) in thresholds {
+        for priority in 0..u32::from(MANAGEMENT_PRIORITY) {
+            let entry = EntrySpec::new("thresholds", "mark_from").exact(*port).exact(priority);
+            wanted.push(entry.arg(*packets));
+        }
+    }
+    wanted
 }
 
 /// The key of a group's entry; what the selector hashes is not compared.

@@ -1,0 +1,156 @@
+//! Applications and IPC processes that are joined by a link in memory, with real sockets between.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::*;
+use crate::client::{ClientError, Flow, Listener, Received};
+use crate::credential::Credential;
+use crate::efcp::Qos;
+use crate::ipcp::Settings;
+use crate::pdu::Syntax;
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn ipcp(own: &str, address: u16) -> Ipcp {
+    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 64, rate: None, priority: 0 };
+    let settings = Settings {
+        name: name(own),
+        dif: name("net"),
+        address: Some(address),
+        credential: Credential::new(&[1; 16]).unwrap(),
+        syntax: Syntax::Checksum,
+        keepalive: Duration::from_millis(200),
+        dead_after: Duration::from_secs(60),
+        qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
+        links: vec![1],
+    };
+    Ipcp::new(settings, 1000)
+}
+
+/// Runs two systems, each with an IPC process and a socket, while `work` does something with the sockets.
+fn with_systems(work: impl FnOnce(&Path, &Path)) {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = ["a.sock", "b.sock"].map(|file| folder.path().join(file));
+    let mut sockets = paths.each_ref().map(|path| Applications::listen(path).unwrap());
+    let mut ipcps = [vec![ipcp("a", 1)], vec![ipcp("b", 2)]];
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let begin = Instant::now();
+            while !stop.load(Ordering::Relaxed) {
+                let now = begin.elapsed();
+                for at in 0..2 {
+                    let (socket, ipcps) = (&mut sockets[at], &mut ipcps[at]);
+                    socket.serve(ipcps, now, &|_| Value::Null);
+                    socket.deliver(ipcps, now);
+                    ipcps[0].tick(now);
+                    while let Some((flow, event)) = ipcps[0].next_event() {
+                        socket.event((0, flow), event, ipcps, now);
+                    }
+                }
+                for at in 0..2 {
+                    for transmit in ipcps[at][0].take_transmits() {
+                        ipcps[1 - at][0].receive(0, [2; 6], &transmit.pdu, now);
+                    }
+                }
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        });
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&paths[0], &paths[1])));
+        stop.store(true, Ordering::Relaxed);
+        result.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    });
+}
+
+/// A flow to `server`, as soon as the directory knows it.
+fn allocate(path: &Path, qos: &str) -> Flow {
+    let end = Instant::now() + Duration::from_secs(60);
+    loop {
+        match Flow::allocate(path, name("client"), name("server"), qos, None) {
+            Ok(flow) => return flow,
+            Err(ClientError::Failed(_)) if Instant::now() < end => std::thread::sleep(Duration::from_millis(5)),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn what_was_sent_arrives_and_the_end_is_told() {
+    with_systems(|here, there| {
+        std::thread::scope(|scope| {
+            let listener = Listener::register(there, name("server"), None).unwrap();
+            let server = scope.spawn(move || {
+                let flow = listener.accept(&listener.next().unwrap()).unwrap();
+                let mut buffer = vec![0; LONGEST_SDU];
+                let mut lengths = Vec::new();
+                loop {
+                    match flow.receive(&mut buffer, Some(Duration::from_secs(60))).unwrap() {
+                        Received::Sdu(length) => lengths.push(length),
+                        end => return (lengths, end),
+                    }
+                }
+            });
+            let flow = allocate(here, "reliable");
+            let lengths: Vec<usize> = (0..1000).map(|number| number % (LONGEST_SDU + 1)).collect();
+            for length in &lengths {
+                assert!(flow.send(&vec![7; *length]).unwrap());
+            }
+            flow.close(Some(Duration::from_secs(60))).unwrap();
+            assert_eq!(server.join().unwrap(), (lengths, Received::End));
+        });
+    });
+}
+
+#[test]
+fn an_application_that_dies_is_no_clean_end() {
+    with_systems(|here, there| {
+        let listener = Listener::register(there, name("server"), None).unwrap();
+        for sends in [false, true] {
+            let flow = std::thread::scope(|scope| {
+                let client = scope.spawn(|| allocate(here, "reliable"));
+                let accepted = listener.accept(&listener.next().unwrap()).unwrap();
+                let flow = client.join().unwrap();
+                if sends {
+                    assert!(flow.send(b"hello").unwrap());
+                }
+                drop(accepted);
+                flow
+            });
+            let mut buffer = vec![0; LONGEST_SDU];
+            let end = flow.receive(&mut buffer, Some(Duration::from_secs(60))).unwrap();
+            assert!(matches!(end, Received::Failed(_)) == sends, "{end:?}");
+            assert!(!flow.send(b"late").unwrap());
+        }
+    });
+}
+
+#[test]
+fn who_asks_for_nobody_is_told() {
+    with_systems(|here, there| {
+        let listener = Listener::register(there, name("server"), None).unwrap();
+        allocate_refused(here, &listener);
+        let again = Listener::register(there, name("server"), None);
+        assert!(again.is_err_and(|error| error.to_string().contains("registered already")));
+    });
+}
+
+/// A request that the listener does not answer before its IPC process loses patience.
+fn allocate_refused(path: &Path, listener: &Listener) {
+    std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let end = Instant::now() + Duration::from_secs(60);
+            loop {
+                match Flow::allocate(path, name("client"), name("server"), "reliable", None) {
+                    Err(ClientError::Failed(why)) if why == "refused" || Instant::now() >= end => return why,
+                    Err(ClientError::Failed(_)) => std::thread::sleep(Duration::from_millis(5)),
+                    other => panic!("{other:?}"),
+                }
+            }
+        });
+        listener.next().unwrap();
+        assert_eq!(client.join().unwrap(), "refused");
+    });
+}
