@@ -541,6 +541,13 @@ mod tests {
             one("check_register r(7) lo = 0xff"),
             Command::CheckRegister("r".into(), 7, None, Comparison::Equal, 255u32.into())
         );
+        assert_eq!(
+            one("check_register r(7) lo[127:64] = 0xff"),
+            Command::CheckRegister("r".into(), 7, Some((127, 64)), Comparison::Equal, 255u32.into())
+        );
+        assert_eq!(error("check_register r(7)[3:4] = 1"), "t:1: the higher bit comes first");
+        assert_eq!(one("ghost run 0x333:11000 1:3"), Command::Ghost(vec![(0x333, 11_000), (1, 3)]));
+        assert_eq!(error("ghost run 1 3"), "t:1: expected `:` before `3`");
         let expected = "t:1: expected `==`, `!=`, `<=`, `<`, `>=` or `>`";
         assert_eq!(error("check_register r(7)"), format!("{expected} at the end of the line"));
         assert_eq!(error("check_register r(7) hi = 1"), format!("{expected} before `hi = 1`"));
