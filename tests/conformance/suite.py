@@ -9,7 +9,7 @@ from typing import Callable
 import phrases
 
 # What `check` says of a well-typed program without a `main`, or for another architecture.
-NOT_OF_THE_LANGUAGE = r"error\[(E0404\]: the program has no `main`|E0501\]: the package `\w+` is not supported yet)"
+NOT_OF_THE_LANGUAGE = r"error\[(E0404\]: the program has no `main`|E0501\]: the package `\w+`( with \d+ blocks)? is not supported yet)"
 
 
 class Unavailable(Exception):
