@@ -441,8 +441,8 @@ extern MathUnit<T> {
     T execute(in T x);
 }
 
-// Reads a cell, applies the program's method to it, and writes it back. A program calls the methods of _TOFINO_THIS, by `this`, in its own ones: where the
-// cell lies, one bit of 4 or 16 by what its comparisons say, and the least or greatest of the masked parts of 128 bits.
+// Reads a cell, applies the program's method to it, and writes it back. Its methods call those of _TOFINO_THIS by `this`:
+// where the cell lies, one bit of 4 or 16 by what its comparisons say, and the least or greatest of the masked parts of 128 bits.
 #ifdef _TOFINO2_FIELDS_
 #define _TOFINO_EXTREMES                                                         \
     bit<8> min8<V>(in V val, in bit<16> mask, @optional out bit<4> index);    \
@@ -458,7 +458,7 @@ extern MathUnit<T> {
     U address<U>(@optional in bit<1> subword);
 #else
 #define _TOFINO_THIS                                                                  \
-    U predicate(@optional in bool cmp0, @optional in bool cmp1);
+    U predicate(@optional in bool cmplo, @optional in bool cmphi);
 #endif
 
 @noWarn("unused")
