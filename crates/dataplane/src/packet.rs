@@ -339,6 +339,10 @@ pub enum PoolError {
 /// The memory of a pool's frames. It lives as long as the pool and everything that shares it, such as a device.
 pub struct FrameMemory {
     start: NonNull<u8>,
+    bytes: usize,
+    /// What was allocated: a page more, because the system's allocator writes to all of what it is asked to align, and
+    /// frames that are never used would take memory.
+    base: NonNull<u8>,
     layout: Layout,
 }
 
@@ -350,22 +354,25 @@ unsafe impl Sync for FrameMemory {}
 impl FrameMemory {
     /// Where it begins, a multiple of a page, and its bytes.
     pub fn region(&self) -> (NonNull<u8>, usize) {
-        (self.start, self.layout.size())
+        (self.start, self.bytes)
     }
 }
 
 impl Drop for FrameMemory {
     fn drop(&mut self) {
         // SAFETY: allocated in `Pool::new` with this layout; no sharer is left.
-        unsafe { dealloc(self.start.as_ptr(), self.layout) }
+        unsafe { dealloc(self.base.as_ptr(), self.layout) }
     }
 }
 
 impl fmt::Debug for FrameMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FrameMemory").field("bytes", &self.layout.size()).finish_non_exhaustive()
+        f.debug_struct("FrameMemory").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
+
+/// What frames' memory is aligned to, in bytes.
+const PAGE: usize = 4096;
 
 /// Frames of one size in one piece of memory. The frame given back last is taken first: it is still in the cache.
 ///
@@ -388,10 +395,12 @@ impl Pool {
         let stride = size.stride();
         let bad = PoolError::Size { frames, bytes: stride };
         let bytes = stride.checked_mul(frames as usize).filter(|b| *b > 0 && stride <= u32::MAX as usize).ok_or(bad)?;
-        let layout = Layout::from_size_align(bytes, 4096).map_err(|_| bad)?;
+        let layout = bytes.checked_add(PAGE).and_then(|all| Layout::from_size_align(all, 8).ok()).ok_or(bad)?;
         // SAFETY: the layout's size is not zero.
-        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
-        let memory = Arc::new(FrameMemory { start, layout });
+        let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
+        // SAFETY: the next page boundary is less than a page away, and there is a page more than `bytes`.
+        let start = unsafe { base.add(base.addr().get().wrapping_neg() % PAGE) };
+        let memory = Arc::new(FrameMemory { start, bytes, base, layout });
         Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, kept: 0, large: None })
     }
 
