@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A router in operation: hosts behind a NAT learn their address by STUN, with each kind of port; an address that is
-missing at the start takes down its own link until it appears; signals, the state and compressed metrics.
+missing at the start takes down its own link until it appears; links by IPv6 zones and by unspecified addresses; signals, the
+state and compressed metrics.
 
 The STUN client is the reference's (stun/, v0.15.1), the NAT is Linux's.
 
@@ -70,22 +71,29 @@ class Lab:
         if done.returncode != 0:
             raise LabError(f"no NAT: {done.stderr.strip()}")
 
-    def start(self, kind: str, internal: str) -> Process:
-        """Starts a router with this internal address."""
+    def configure(self, internal: str, locals: list[str], remotes: list[str], ia: int = 110, bfd: bool = True) -> Path:
+        """Files of a router with these addresses: its router.toml."""
         directory = Path(tempfile.mkdtemp(dir=self.directory))
         (directory / "keys").mkdir()
         for name in ("master0.key", "master1.key"):
             (directory / "keys" / name).write_text(KEY)
-        link = {"isd_as": "1-ff00:0:111", "link_to": "child",
-                "underlay": {"local": f"{LATER}:50000", "remote": "10.3.0.2:50000"}}
+        neighbour, link_to = (111, "child") if ia == 110 else (110, "parent")
+        links = {str(number): {"isd_as": f"1-ff00:0:{neighbour}", "link_to": link_to,
+                               "underlay": {"local": local, "remote": remote}}
+                 for number, (local, remote) in enumerate(zip(locals, remotes), 1)}
         (directory / "topology.json").write_text(json.dumps({
-            "isd_as": "1-ff00:0:110",
-            "border_routers": {"br1": {"internal_addr": f"{internal}:30042", "interfaces": {"1": link}}}}))
-        self.config = directory / "br1.toml"
-        self.config.write_text(f'[general]\nid = "br1"\nconfig_dir = "{directory}"\n[metrics]\n'
-                               f'prometheus = "{METRICS}"\n[router.bfd]\ndisable = true\n')
-        self.log = directory / "br1.log"
-        router = RouterKind(kind).start("br1", self.router, self.config, self.log, directory / "stats.json")
+            "isd_as": f"1-ff00:0:{ia}",
+            "border_routers": {"br1": {"internal_addr": f"{internal}:30042", "interfaces": links}}}))
+        config = directory / "br1.toml"
+        config.write_text(f'[general]\nid = "br1"\nconfig_dir = "{directory}"\n[metrics]\n'
+                          f'prometheus = "{METRICS}"\n[router.bfd]\ndisable = {str(not bfd).lower()}\n')
+        return config
+
+    def start(self, kind: str, internal: str) -> Process:
+        """Starts a router with this internal address and a link whose address is missing."""
+        self.config = self.configure(internal, [f"{LATER}:50000"], ["10.3.0.2:50000"], bfd=False)
+        self.log = self.config.with_suffix(".log")
+        router = RouterKind(kind).start("br1", self.router, self.config, self.log, self.config.with_suffix(".json"))
         wait_ready(router)
         return router
 
@@ -124,6 +132,34 @@ def missing_address(lab: Lab, checks: Checks) -> None:
     checks.that("it is up once the address is there", until(lambda: up(1)))
 
 
+def addresses(lab: Lab, checks: Checks) -> None:
+    """Our router and the reference's over links by zones and by addresses that the kernel chooses: BFD says whether they work."""
+    other = Namespace(f"{PREFIX}other")
+    for device in ("zoned", "plain"):
+        veth(End(lab.router, device), End(other, device), 1500)
+    for namespace, last in ((lab.router, 1), (other, 2)):
+        namespace.ip("addr", "add", f"fe80::{last}/64", "dev", "zoned", "nodad")
+        namespace.ip("addr", "add", f"10.4.0.{last}/24", "dev", "plain")
+    other.ip("addr", "add", "10.5.0.2/32", "dev", "lo")
+    far = ["[fe80::2%zoned]:50001", "10.4.0.2:50002"]
+    near = ["[fe80::1%zoned]:50001", "10.4.0.1:50002"]
+    ours = lab.configure("0.0.0.0", [near[0], "0.0.0.0:50002"], far)
+    theirs = lab.configure("10.5.0.2", far, near, ia=111)
+    log = ours.with_suffix(".log")
+    routers = [RouterKind("hopwright").start("ours", lab.router, ours, log, ours.with_suffix(".json")),
+               RouterKind("reference").start("theirs", other, theirs, theirs.with_suffix(".log"), theirs.with_suffix(".json"))]
+    try:
+        for router in routers:
+            wait_ready(router)
+        up = lambda: [line[-1] for line in lab.page("metrics").decode().splitlines()
+                      if line.startswith("router_interface_up{")]
+        checks.that("links by zones and unspecified addresses, to the reference", until(lambda: up() == ["1", "1"], 30),
+                    f"{up()} {log.read_text()[-1000:]}")
+    finally:
+        for router in routers:
+            router.stop()
+
+
 def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
     for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT"):
         os.kill(router.pid, getattr(signal, name))
@@ -146,6 +182,7 @@ def main() -> int:
         try:
             lab = Lab(Path(directory))
             stun(lab, checks)
+            addresses(lab, checks)
             router = lab.start("hopwright", ROUTER)
             try:
                 missing_address(lab, checks)
