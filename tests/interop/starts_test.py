@@ -316,9 +316,10 @@ DIFFERENCES: dict[str, str] = {
 def judge(namespace: Namespace, files: list[Path], binary: str) -> tuple[list[str], list[str]]:
     """What the reference and ours say about each file: `accept`, or `reject` and why."""
     named = "".join(f"{file}\n" for file in files)
-    ours = f"""while read -r file; do
+    # The first error, of one line, without a process of its own.
+    ours = f"""nl='\n'; while read -r file; do
         if why=$({binary} scion check --config "$file" 2>&1 >/dev/null); then echo accept
-        else echo "reject $(echo "$why" | grep -m1 ^error)"; fi
+        else why=${{why#*error: }}; echo "reject ${{why%%"$nl"*}}"; fi
     done"""
     with ThreadPoolExecutor() as pool:
         commands = [(tool("starts"),), ("sh", "-c", ours)]
