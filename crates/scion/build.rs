@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::{env, fs};
 
+use hopwright_jit::Architecture;
 use hopwright_syntax::{Program, SourceMap};
 
 #[path = "build/constants.rs"]
@@ -24,9 +25,15 @@ fn main() {
         panic!("{} has errors", sources::SOURCES[0].0);
     };
     let constants = constants::generate(&parse(), &typed, &pipeline);
-    // Code is made for the architecture that this script runs on. Others compile it when they start.
-    let here = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|target| target == env::consts::ARCH);
-    let code = here.then(|| hopwright_jit::compile_ahead(&pipeline).expect("the program runs"));
+    let architecture = Architecture::named(&env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets it"));
+    let code = architecture
+        .filter(|architecture| architecture.is_available())
+        .map(|architecture| hopwright_jit::compile_ahead(&pipeline, architecture).expect("the program runs"));
+    if code.is_none() && architecture == Some(Architecture::Aarch64) {
+        println!(
+            "cargo::warning=routers compile their program when they start, without the feature hopwright-scion/cross-arm64"
+        );
+    }
     let bytes = postcard::to_stdvec(&(pipeline, code)).expect("plain data");
     let out = env::var_os("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("border_router.bin"), bytes).expect("the output can be written");

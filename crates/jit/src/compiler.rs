@@ -204,7 +204,7 @@ impl Compiler {
             let builder = FunctionBuilder::new(&mut function, &mut frontend);
             let linkage = match self.machine {
                 TargetMachine::Host => Linkage::Addresses { zeros: self.zeros.as_ptr() as u64 },
-                TargetMachine::Portable => Linkage::Symbols,
+                TargetMachine::Portable(_) => Linkage::Symbols,
             };
             let job = Job { entry, plan, linkage, mode: mode() };
             let (builder, output) = Emitter::run(builder, pipeline, &layout, &self.interface, job, call_conv, &uses)?;

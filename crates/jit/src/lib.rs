@@ -29,6 +29,7 @@ pub mod trace_ir;
 use hopwright_ir::Span;
 
 pub use code::ahead::{Ahead, compile_ahead, load};
+pub use code::target::Architecture;
 pub use compiled::{CompiledPipeline, Suspension};
 pub use compiler::compile;
 pub use key_prefetch::{KeyPrefetcher, PrefetchedTable};

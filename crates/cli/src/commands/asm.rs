@@ -47,20 +47,12 @@ pub(crate) fn machine_code(pipeline: &Pipeline) -> Result<String, Failure> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+/// The code below the lines that it was generated for.
 fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> Result<String, Failure> {
-    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
     let mut out = String::new();
-    let mut formatter = GasFormatter::new();
-    formatter.options_mut().set_branch_leading_zeros(false);
-    formatter.options_mut().set_gas_show_mnemonic_size_suffix(false);
     let mut lines = lines.iter().peekable();
     let mut shown: Option<Span> = None;
-    let mut instruction = Instruction::default();
-    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
-    while decoder.can_decode() {
-        decoder.decode_out(&mut instruction);
-        let at = instruction.ip() as u32;
+    disassemble(code, |at, instruction| {
         while lines.peek().is_some_and(|(range, _)| range.end <= at) {
             lines.next();
         }
@@ -69,15 +61,49 @@ fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> 
             shown = span;
             let _ = writeln!(out, "; {}", span.and_then(|s| pipeline.sources.quote(s)).unwrap_or_else(|| "-".into()));
         }
-        let _ = write!(out, "{at:6x}:  ");
-        formatter.format(&instruction, &mut out);
-        out.push('\n');
-    }
+        let _ = writeln!(out, "{at:6x}:  {instruction}");
+    })?;
     let _ = writeln!(out, "; {} bytes", code.len());
     Ok(out)
 }
 
-#[cfg(not(target_arch = "x86_64"))]
-fn annotated(_: &Pipeline, _: &[u8], _: &[(Range<u32>, Span)]) -> Result<String, Failure> {
+/// Hands out each instruction as text, with its offset in the code.
+#[cfg(target_arch = "x86_64")]
+fn disassemble(code: &[u8], mut use_it: impl FnMut(u32, &str)) -> Result<(), Failure> {
+    use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction};
+    let mut formatter = GasFormatter::new();
+    formatter.options_mut().set_branch_leading_zeros(false);
+    formatter.options_mut().set_gas_show_mnemonic_size_suffix(false);
+    let mut instruction = Instruction::default();
+    let mut decoder = Decoder::with_ip(64, code, 0, DecoderOptions::NONE);
+    let mut text = String::new();
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        text.clear();
+        formatter.format(&instruction, &mut text);
+        use_it(instruction.ip() as u32, &text);
+    }
+    Ok(())
+}
+
+/// Hands out each instruction as text, with its offset in the code. Words that are none are constants and jump tables.
+#[cfg(target_arch = "aarch64")]
+fn disassemble(code: &[u8], mut use_it: impl FnMut(u32, &str)) -> Result<(), Failure> {
+    use yaxpeax_arch::{Arch, Decoder, U8Reader};
+    use yaxpeax_arm::armv8::a64::ARMv8;
+    let decoder = <ARMv8 as Arch>::Decoder::default();
+    for (word, at) in code.chunks(4).zip((0..).step_by(4)) {
+        let text = match decoder.decode(&mut U8Reader::new(word)) {
+            Ok(instruction) => instruction.to_string(),
+            Err(_) => format!(".word {:#x}", word.iter().rev().fold(0u32, |all, byte| all << 8 | u32::from(*byte))),
+        };
+        use_it(at, &text);
+    }
+    Ok(())
+}
+
+/// Code of other machines is not shown.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+fn disassemble(_: &[u8], _: impl FnMut(u32, &str)) -> Result<(), Failure> {
     Err(Failure::message("code of this machine cannot be shown yet: --clif shows the code generator's own form"))
 }

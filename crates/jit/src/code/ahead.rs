@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::libcalls::Libcall;
 use crate::code::memory;
-use crate::code::target::TargetMachine;
+use crate::code::target::{Architecture, TargetMachine};
 use crate::compiler::Compiler;
 use crate::{CompiledPipeline, PrefetchedTable, Unsupported};
 
@@ -89,13 +89,13 @@ impl Relocatable {
     }
 }
 
-/// Compiles a verified pipeline for recent machines of this architecture. The result is valid only for this pipeline
+/// Compiles a verified pipeline for recent machines of an architecture. The result is valid only for this pipeline
 /// and this version of the compiler, so both belong in the same binary.
 ///
 /// # Errors
-/// As [`compile`](crate::compile).
-pub fn compile_ahead(pipeline: &Pipeline) -> Result<Ahead, Unsupported> {
-    let compiler = Compiler::new(pipeline, TargetMachine::Portable)?;
+/// As [`compile`](crate::compile), and if the architecture is not [available](Architecture::is_available).
+pub fn compile_ahead(pipeline: &Pipeline, target: Architecture) -> Result<Ahead, Unsupported> {
+    let compiler = Compiler::new(pipeline, TargetMachine::Portable(target))?;
     let functions = compiler.functions(None)?.map(|generated| Ok(generated.code))?;
     let isa = &*compiler.isa;
     Ok(Ahead { architecture: architecture(isa), features: features(isa), functions })

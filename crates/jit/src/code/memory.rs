@@ -1,6 +1,7 @@
 //! Executable memory. This is the only module that turns bytes into a callable function.
 
 use memmap2::{Mmap, MmapMut};
+use wasmtime_internal_jit_icache_coherence::{clear_cache, pipeline_flush_mt};
 
 use hopwright_abi::RunBatch;
 
@@ -18,7 +19,13 @@ impl Code {
     pub(crate) fn new(bytes: &[u8]) -> std::io::Result<Code> {
         let mut pages = MmapMut::map_anon(bytes.len().max(1))?;
         pages[..bytes.len()].copy_from_slice(bytes);
-        Ok(Code { pages: pages.make_exec()?, length: bytes.len() })
+        // Instruction caches of Arm processors do not see what is written, and other threads may have fetched what lay at these
+        // addresses before. On x86 both calls do nothing.
+        // SAFETY: the range is that of the mapping.
+        unsafe { clear_cache(pages.as_ptr().cast(), pages.len()) }.map_err(std::io::Error::other)?;
+        let pages = pages.make_exec()?;
+        pipeline_flush_mt().map_err(std::io::Error::other)?;
+        Ok(Code { pages, length: bytes.len() })
     }
 
     /// The machine code.

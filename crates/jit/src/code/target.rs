@@ -3,13 +3,50 @@
 use cranelift_codegen::isa;
 use cranelift_codegen::settings::{self, Configurable, OptLevel};
 
+/// An architecture that code can be made for ahead of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// 64-bit x86 with the features of x86-64-v3.
+    X86_64,
+    /// 64-bit Arm: ARMv8.0.
+    Aarch64,
+}
+
+impl Architecture {
+    /// The architecture that the compiler runs on.
+    pub fn here() -> Option<Architecture> {
+        Architecture::named(std::env::consts::ARCH)
+    }
+
+    /// The architecture of a name as in Rust's `target_arch`.
+    pub fn named(name: &str) -> Option<Architecture> {
+        [Architecture::X86_64, Architecture::Aarch64].into_iter().find(|architecture| architecture.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Architecture::X86_64 => "x86_64",
+            Architecture::Aarch64 => "aarch64",
+        }
+    }
+
+    /// Whether the compiler can generate its code: it was built for it, or with the feature `arm64`.
+    pub fn is_available(self) -> bool {
+        self.builder().is_ok()
+    }
+
+    fn builder(self) -> Result<isa::Builder, String> {
+        isa::lookup_by_name(&format!("{}-unknown-linux-gnu", self.name())).map_err(|e| e.to_string())
+    }
+}
+
 /// The machine that code is generated for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TargetMachine {
     /// This machine and this process.
     Host,
-    /// Any process on reasonably recent machines of this architecture.
-    Portable,
+    /// Any process on reasonably recent machines of an architecture.
+    Portable(Architecture),
 }
 
 /// Cranelift's description of this machine.
@@ -36,8 +73,11 @@ pub(crate) fn isa_for(machine: TargetMachine, level: OptLevel) -> Result<isa::Ow
     if cfg!(target_endian = "big") {
         return Err("machine code for a big-endian machine is not supported yet".into());
     }
-    let mut builder = cranelift_native::builder_with_options(machine == TargetMachine::Host)?;
-    if machine == TargetMachine::Portable && cfg!(target_arch = "x86_64") {
+    let mut builder = match machine {
+        TargetMachine::Host => cranelift_native::builder()?,
+        TargetMachine::Portable(architecture) => architecture.builder()?,
+    };
+    if machine == TargetMachine::Portable(Architecture::X86_64) {
         // The features of x86-64-v3: AVX2, BMI.
         builder.enable("haswell").map_err(|e| e.to_string())?;
     }

@@ -17,7 +17,7 @@ static BUILT_IN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/border_router
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
     pipeline: Pipeline,
-    /// Machine code, if the crate was built on a machine of the target's architecture.
+    /// Machine code, if the build script's compiler has a code generator for the target.
     code: Option<Ahead>,
 }
 

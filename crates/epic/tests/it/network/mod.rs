@@ -55,7 +55,7 @@ fn data_plane(cipher: Cipher, engine: EngineKind) -> Arc<VirtualDataPlane> {
     static COMPILED: [OnceLock<(Arc<Pipeline>, Ahead)>; 2] = [const { OnceLock::new() }; 2];
     let (pipeline, code) = COMPILED[cipher as usize].get_or_init(|| {
         let pipeline = router::compile(cipher).pipeline.unwrap();
-        let code = hopwright_jit::compile_ahead(&pipeline).unwrap();
+        let code = hopwright_jit::compile_ahead(&pipeline, hopwright_jit::Architecture::here().unwrap()).unwrap();
         (Arc::new(pipeline), code)
     });
     match engine {

@@ -11,7 +11,7 @@ use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
 use hopwright_ir::interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::{
-    CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, TracePass, Unsupported, compile,
+    Architecture, CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, TracePass, Unsupported, compile,
     compile_ahead, load,
 };
 use num_bigint::BigUint;
@@ -169,7 +169,8 @@ impl Machine {
 
     /// With code that was made ahead. `None` if this machine is too old for it.
     pub(crate) fn ahead(pipeline: &Pipeline) -> Result<Option<Machine>, Unsupported> {
-        let ahead = compile_ahead(pipeline)?;
+        let Some(here) = Architecture::here() else { return Ok(None) };
+        let ahead = compile_ahead(pipeline, here)?;
         // SAFETY: it was made just now, from this pipeline.
         let loaded = unsafe { load(pipeline, ahead) }?;
         loaded.map(|compiled| Machine::of(compiled, pipeline, &[], &[])).transpose()
