@@ -96,6 +96,7 @@ pub use packet::{FrameSize, MAX_BATCH, Packet, Pool};
 pub use port::{DeviceStats, Port, PortInfo};
 pub use state::cell::Count;
 pub use sync::quiescence;
+pub use table::prefetch::prefetch;
 pub use table::{RemovedEntry, Table};
 pub use trace::respecialise::{Profile, Specialisation, Traces};
 pub use vdp::{BuildError, EngineKind, VirtualDataPlane};

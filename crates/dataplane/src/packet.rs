@@ -371,8 +371,11 @@ impl fmt::Debug for FrameMemory {
     }
 }
 
-/// What frames' memory is aligned to, in bytes.
-const PAGE: usize = 4096;
+/// The size of the system's pages in bytes, which frames' memory is aligned to.
+pub fn page_size() -> usize {
+    // SAFETY: plain system call.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
 
 /// Frames of one size in one piece of memory. The frame given back last is taken first: it is still in the cache.
 ///
@@ -395,11 +398,12 @@ impl Pool {
         let stride = size.stride();
         let bad = PoolError::Size { frames, bytes: stride };
         let bytes = stride.checked_mul(frames as usize).filter(|b| *b > 0 && stride <= u32::MAX as usize).ok_or(bad)?;
-        let layout = bytes.checked_add(PAGE).and_then(|all| Layout::from_size_align(all, 8).ok()).ok_or(bad)?;
+        let page = page_size();
+        let layout = bytes.checked_add(page).and_then(|all| Layout::from_size_align(all, 8).ok()).ok_or(bad)?;
         // SAFETY: the layout's size is not zero.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or(PoolError::Memory(bytes))?;
         // SAFETY: the next page boundary is less than a page away, and there is a page more than `bytes`.
-        let start = unsafe { base.add(base.addr().get().wrapping_neg() % PAGE) };
+        let start = unsafe { base.add(base.addr().get().wrapping_neg() % page) };
         let memory = Arc::new(FrameMemory { start, bytes, base, layout });
         Ok(Pool { memory, size, stride, free: (0..frames).rev().collect(), frames, kept: 0, large: None })
     }

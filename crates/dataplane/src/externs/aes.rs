@@ -1,4 +1,5 @@
-//! AES-128 with a precomputed key schedule: AES-NI if the processor has it, the portable RustCrypto code otherwise.
+//! AES-128 with a precomputed key schedule: by the AES instructions of x86-64 and of ARMv8 if the processor has them, by the portable
+//! RustCrypto code otherwise.
 //!
 //! AES-CMAC (RFC 4493) of a message of exactly one block is the encryption of the block XOR the subkey K1. The schedule
 //! therefore includes K1, already combined with the first round key.
@@ -15,12 +16,21 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 use super::round_keys;
 use crate::sync::quiescence::Inside;
 
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "aarch64")]
+use aarch64 as hardware;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+#[cfg(target_arch = "x86_64")]
+use x86 as hardware;
+
 /// An expanded AES-128 key. It cannot be read back, and is wiped when dropped.
 pub struct Aes128Key(Schedule);
 
 enum Schedule {
-    #[cfg(target_arch = "x86_64")]
-    Hardware(Box<x86::RoundKeys>),
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    Hardware(Box<hardware::RoundKeys>),
     Portable(Box<Portable>),
 }
 
@@ -50,9 +60,9 @@ fn double(block: [u8; 16]) -> [u8; 16] {
 impl Aes128Key {
     /// Expands a key.
     pub fn new(key: &[u8; 16]) -> Aes128Key {
-        #[cfg(target_arch = "x86_64")]
-        if x86::available() {
-            return Aes128Key(Schedule::Hardware(x86::RoundKeys::new(key)));
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        if hardware::available() {
+            return Aes128Key(Schedule::Hardware(hardware::RoundKeys::new(key)));
         }
         Aes128Key::portable(key)
     }
@@ -73,8 +83,8 @@ impl Aes128Key {
     #[inline]
     pub fn encrypt(&self, block: u128) -> u128 {
         match &self.0 {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: hardware schedules are only created if the processor has AES-NI.
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+            // SAFETY: hardware schedules are only created if the processor has AES instructions.
             Schedule::Hardware(keys) => unsafe { keys.encrypt(block) },
             Schedule::Portable(keys) => keys.encrypt(block),
         }
@@ -83,7 +93,7 @@ impl Aes128Key {
     /// The key of a round of AES-CMAC of a message of exactly one block: that of round 0 includes the subkey. 0 beyond round 10.
     pub(super) fn cmac_round_key(&self, round: usize) -> u128 {
         let key = match &self.0 {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             Schedule::Hardware(keys) => keys.cmac_round(round),
             Schedule::Portable(keys) => keys.rounds.get(round),
         };
@@ -98,7 +108,7 @@ impl Aes128Key {
     #[inline]
     pub fn cmac_block(&self, block: u128) -> u128 {
         match &self.0 {
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
             // SAFETY: as in `encrypt`.
             Schedule::Hardware(keys) => unsafe { keys.cmac_block(block) },
             Schedule::Portable(keys) => keys.encrypt(block ^ u128::from_be_bytes(keys.subkey)),
@@ -109,10 +119,10 @@ impl Aes128Key {
 /// Encrypts one block, given as a big-endian number, under a key that is used only once.
 #[inline]
 pub(super) fn encrypt_once(key: u128, block: u128) -> u128 {
-    #[cfg(target_arch = "x86_64")]
-    if x86::available() {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if hardware::available() {
         // SAFETY: the processor has the features.
-        return unsafe { x86::encrypt_once(key, block) };
+        return unsafe { hardware::encrypt_once(key, block) };
     }
     portable_encrypt_once(key, block)
 }
@@ -128,6 +138,9 @@ fn portable_encrypt_once(key: u128, block: u128) -> u128 {
 /// block in two limbs, and two limbs for the result.
 type CallInMemory = unsafe extern "C" fn(state: *mut c_void, method: u32, args: *mut u64);
 
+/// See [`BlockMethod::run_all`].
+type RunAll = unsafe extern "C" fn(key: *const c_void, blocks: *mut Block, count: usize);
+
 /// Finds a caller's key.
 pub(super) trait KeyOf {
     fn key_of<'a>(&'a self, index: u64, inside: Inside<'a>) -> &'a Aes128Key;
@@ -137,10 +150,10 @@ pub(super) trait KeyOf {
 /// registers. All keys must be created by [`Aes128Key::new`].
 pub(super) fn block_calls<K: KeyOf, const CMAC: bool>() -> (CallInMemory, BlockMethod) {
     let prepare = prepare::<K>;
-    #[cfg(target_arch = "x86_64")]
-    if x86::available() {
-        let run_all = if x86::has_vaes() { x86::run_all_wide::<CMAC> } else { x86::run_all::<CMAC> };
-        return (x86::call::<K, CMAC>, BlockMethod { prepare, run: x86::run_prepared::<CMAC>, run_all });
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    if hardware::available() {
+        let (run, run_all) = (hardware::run_prepared::<CMAC>, hardware::fastest_run_all::<CMAC>());
+        return (hardware::call::<K, CMAC>, BlockMethod { prepare, run, run_all });
     }
     (portable_call::<K, CMAC>, BlockMethod { prepare, run: run_prepared::<CMAC>, run_all: run_all::<CMAC> })
 }
@@ -216,323 +229,6 @@ impl fmt::Debug for Aes128Key {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod x86 {
-    //! The code that uses AES instructions.
-
-    use core::arch::x86_64::*;
-    use std::ffi::c_void;
-
-    use zeroize::Zeroize;
-
-    use super::{Aes128Key, Block, KeyOf, Schedule};
-
-    /// Eleven round keys, and the first one XOR the CMAC subkey K1.
-    #[repr(C, align(64))]
-    pub(super) struct RoundKeys {
-        rounds: [[u8; 16]; 11],
-        cmac_first: [u8; 16],
-    }
-
-    pub(super) fn available() -> bool {
-        is_x86_feature_detected!("aes") && is_x86_feature_detected!("ssse3")
-    }
-
-    impl Drop for RoundKeys {
-        fn drop(&mut self) {
-            self.rounds.zeroize();
-            self.cmac_first.zeroize();
-        }
-    }
-
-    impl RoundKeys {
-        /// Panics unless [`available`].
-        pub(super) fn new(key: &[u8; 16]) -> Box<RoundKeys> {
-            assert!(available());
-            let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
-            // SAFETY: the processor has the features.
-            unsafe { expand(key, &mut keys.rounds) };
-            // SAFETY: as above; the round keys are complete.
-            let subkey = super::double(unsafe { keys.encrypt(0) }.to_be_bytes());
-            for (i, byte) in keys.cmac_first.iter_mut().enumerate() {
-                *byte = subkey[i] ^ keys.rounds[0][i];
-            }
-            keys
-        }
-
-        /// # Safety
-        /// The processor has AES-NI and SSSE3.
-        #[inline]
-        #[target_feature(enable = "aes,ssse3")]
-        pub(super) unsafe fn encrypt(&self, block: u128) -> u128 {
-            // SAFETY: guaranteed by the caller.
-            unsafe { self.run(block, &self.rounds[0]) }
-        }
-
-        /// # Safety
-        /// The processor has AES-NI and SSSE3.
-        #[inline]
-        #[target_feature(enable = "aes,ssse3")]
-        pub(super) unsafe fn cmac_block(&self, block: u128) -> u128 {
-            // SAFETY: guaranteed by the caller.
-            unsafe { self.run(block, &self.cmac_first) }
-        }
-
-        /// # Safety
-        /// The processor has AES-NI and SSSE3.
-        #[inline]
-        #[target_feature(enable = "aes,ssse3")]
-        unsafe fn run(&self, block: u128, first: &[u8; 16]) -> u128 {
-            let value = _mm_set_epi64x((block >> 64) as i64, block as i64);
-            let state = reversed(self.rounds(reversed(value), first));
-            let low = _mm_cvtsi128_si64(state) as u64;
-            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
-            u128::from(high) << 64 | u128::from(low)
-        }
-
-        #[inline]
-        #[target_feature(enable = "aes,ssse3")]
-        fn rounds(&self, value: __m128i, first: &[u8; 16]) -> __m128i {
-            let load = |bytes: &[u8; 16]| {
-                // SAFETY: 16 readable bytes, which are part of `self` and 16-byte aligned like all its parts.
-                unsafe { _mm_load_si128(bytes.as_ptr().cast()) }
-            };
-            let mut state = _mm_xor_si128(value, load(first));
-            for round in &self.rounds[1..10] {
-                state = _mm_aesenc_si128(state, load(round));
-            }
-            _mm_aesenclast_si128(state, load(&self.rounds[10]))
-        }
-    }
-
-    /// Reverses the bytes of a block, which converts it from or to a number.
-    #[inline]
-    #[target_feature(enable = "aes,ssse3")]
-    fn reversed(value: __m128i) -> __m128i {
-        _mm_shuffle_epi8(value, _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
-    }
-
-    impl RoundKeys {
-        /// The round key, the first one XOR K1.
-        pub(super) fn cmac_round(&self, round: usize) -> Option<&[u8; 16]> {
-            if round == 0 { Some(&self.cmac_first) } else { self.rounds.get(round) }
-        }
-
-        fn first<const CMAC: bool>(&self) -> &[u8; 16] {
-            if CMAC { &self.cmac_first } else { &self.rounds[0] }
-        }
-
-        /// Encrypts the N blocks of the group in parallel.
-        #[inline]
-        #[target_feature(enable = "aes,ssse3")]
-        fn run_group<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
-            assert_eq!(group.len(), N);
-            let load = |bytes: &[u8; 16]| {
-                // SAFETY: 16 readable bytes.
-                unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
-            };
-            let blocks = group.as_mut_ptr().cast::<__m128i>();
-            let first = load(self.first::<CMAC>());
-            let mut state: [__m128i; N] = std::array::from_fn(|i| {
-                // SAFETY: the group has N blocks of 16 bytes.
-                let block = unsafe { _mm_loadu_si128(blocks.add(i)) };
-                _mm_xor_si128(block, first)
-            });
-            for round in &self.rounds[1..10] {
-                let round = load(round);
-                state = state.map(|s| _mm_aesenc_si128(s, round));
-            }
-            let last = load(&self.rounds[10]);
-            for (i, state) in state.into_iter().enumerate() {
-                // SAFETY: as above.
-                unsafe { _mm_storeu_si128(blocks.add(i), _mm_aesenclast_si128(state, last)) };
-            }
-        }
-
-        /// Encrypts the 2 * N blocks of the group in parallel.
-        #[inline]
-        #[target_feature(enable = "aes,ssse3,vaes,avx2")]
-        fn run_pairs<const CMAC: bool, const N: usize>(&self, group: &mut [Block]) {
-            assert_eq!(group.len(), 2 * N);
-            let load = |bytes: &[u8; 16]| {
-                // SAFETY: 16 readable bytes.
-                _mm256_broadcastsi128_si256(unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) })
-            };
-            let pairs = group.as_mut_ptr().cast::<__m256i>();
-            let first = load(self.first::<CMAC>());
-            let mut state: [__m256i; N] = std::array::from_fn(|i| {
-                // SAFETY: the group has N pairs of blocks of 16 bytes.
-                let pair = unsafe { _mm256_loadu_si256(pairs.add(i)) };
-                _mm256_xor_si256(pair, first)
-            });
-            for round in &self.rounds[1..10] {
-                let round = load(round);
-                state = state.map(|s| _mm256_aesenc_epi128(s, round));
-            }
-            let last = load(&self.rounds[10]);
-            for (i, state) in state.into_iter().enumerate() {
-                // SAFETY: as above.
-                unsafe { _mm256_storeu_si256(pairs.add(i), _mm256_aesenclast_epi128(state, last)) };
-            }
-        }
-    }
-
-    /// See [`super::CallInMemory`].
-    ///
-    /// # Safety
-    /// The processor has AES-NI and SSSE3; the caller passes five limbs, and a state that suits `prepare`.
-    #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe extern "C" fn call<K: KeyOf, const CMAC: bool>(state: *mut c_void, _: u32, args: *mut u64) {
-        // SAFETY: guaranteed by the caller.
-        let key = unsafe { &*super::prepare::<K>(state, args.read()).cast::<Aes128Key>() };
-        let Schedule::Hardware(keys) = &key.0 else {
-            // SAFETY: guaranteed by the caller.
-            return unsafe { super::portable_call::<K, CMAC>(state, 0, args) };
-        };
-        // SAFETY: limbs 1 and 2 are the block, least significant first; the load may be unaligned.
-        let value = unsafe { _mm_loadu_si128(args.add(1).cast()) };
-        let result = reversed(keys.rounds(reversed(value), keys.first::<CMAC>()));
-        // SAFETY: limbs 3 and 4 are for the result.
-        unsafe { _mm_storeu_si128(args.add(3).cast(), result) };
-    }
-
-    /// See [`hopwright_abi::BlockMethod::run`].
-    ///
-    /// # Safety
-    /// The processor has AES-NI and SSSE3; `key` is from `prepare`, and the caller has not left the domain since.
-    #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe extern "C" fn run_prepared<const CMAC: bool>(
-        key: *const c_void,
-        first: u64,
-        second: u64,
-    ) -> Block {
-        // SAFETY: guaranteed by the caller.
-        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: guaranteed by the caller.
-            return unsafe { super::run_prepared::<CMAC>(key, first, second) };
-        };
-        let state = keys.rounds(_mm_set_epi64x(second as i64, first as i64), keys.first::<CMAC>());
-        let second = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
-        Block { first: _mm_cvtsi128_si64(state) as u64, second }
-    }
-
-    pub(super) fn has_vaes() -> bool {
-        available() && is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx2")
-    }
-
-    /// See [`hopwright_abi::BlockMethod::run_all`].
-    ///
-    /// # Safety
-    /// The processor has AES-NI and SSSE3; `key` is from `prepare`, and the caller has not left the domain since;
-    /// `blocks` points to `count` blocks.
-    #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, blocks: *mut Block, count: usize) {
-        // SAFETY: guaranteed by the caller.
-        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: guaranteed by the caller.
-            return unsafe { super::run_all::<CMAC>(key, blocks, count) };
-        };
-        // SAFETY: guaranteed by the caller.
-        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(8);
-        for group in &mut groups {
-            keys.run_group::<CMAC, 8>(group);
-        }
-        for block in groups.into_remainder() {
-            keys.run_group::<CMAC, 1>(std::slice::from_mut(block));
-        }
-    }
-
-    /// [`run_all`] with two blocks per instruction.
-    ///
-    /// # Safety
-    /// As for [`run_all`]; the processor has VAES and AVX2.
-    #[target_feature(enable = "aes,ssse3,vaes,avx2")]
-    pub(super) unsafe extern "C" fn run_all_wide<const CMAC: bool>(
-        key: *const c_void,
-        blocks: *mut Block,
-        count: usize,
-    ) {
-        // SAFETY: guaranteed by the caller.
-        let Schedule::Hardware(keys) = &unsafe { &*key.cast::<Aes128Key>() }.0 else {
-            // SAFETY: guaranteed by the caller.
-            return unsafe { super::run_all::<CMAC>(key, blocks, count) };
-        };
-        // SAFETY: guaranteed by the caller.
-        let mut groups = unsafe { std::slice::from_raw_parts_mut(blocks, count) }.chunks_exact_mut(16);
-        for group in &mut groups {
-            keys.run_pairs::<CMAC, 8>(group);
-        }
-        let mut groups = groups.into_remainder().chunks_exact_mut(8);
-        for group in &mut groups {
-            keys.run_pairs::<CMAC, 4>(group);
-        }
-        let mut pairs = groups.into_remainder().chunks_exact_mut(2);
-        for pair in &mut pairs {
-            keys.run_pairs::<CMAC, 1>(pair);
-        }
-        for block in pairs.into_remainder() {
-            keys.run_group::<CMAC, 1>(std::slice::from_mut(block));
-        }
-    }
-
-    /// Computes the next round key; `CONSTANT` is that round's constant.
-    #[inline]
-    #[target_feature(enable = "aes,ssse3")]
-    fn next_round<const CONSTANT: i32>(key: __m128i) -> __m128i {
-        let assist = _mm_shuffle_epi32(_mm_aeskeygenassist_si128(key, CONSTANT), 0xff);
-        let key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
-        let key = _mm_xor_si128(key, _mm_slli_si128(key, 8));
-        _mm_xor_si128(key, assist)
-    }
-
-    #[inline]
-    #[target_feature(enable = "aes,ssse3")]
-    fn round_keys(first: __m128i) -> [__m128i; 11] {
-        let mut keys = [first; 11];
-        keys[1] = next_round::<0x01>(keys[0]);
-        keys[2] = next_round::<0x02>(keys[1]);
-        keys[3] = next_round::<0x04>(keys[2]);
-        keys[4] = next_round::<0x08>(keys[3]);
-        keys[5] = next_round::<0x10>(keys[4]);
-        keys[6] = next_round::<0x20>(keys[5]);
-        keys[7] = next_round::<0x40>(keys[6]);
-        keys[8] = next_round::<0x80>(keys[7]);
-        keys[9] = next_round::<0x1b>(keys[8]);
-        keys[10] = next_round::<0x36>(keys[9]);
-        keys
-    }
-
-    /// # Safety
-    /// The processor has AES-NI and SSSE3.
-    #[target_feature(enable = "aes,ssse3")]
-    unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
-        // SAFETY: 16 readable bytes.
-        let first = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
-        for (to, key) in rounds.iter_mut().zip(round_keys(first)) {
-            // SAFETY: 16 writable bytes.
-            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), key) }
-        }
-    }
-
-    /// See [`super::encrypt_once`]. The round keys stay in registers.
-    ///
-    /// # Safety
-    /// The processor has AES-NI and SSSE3.
-    #[target_feature(enable = "aes,ssse3")]
-    pub(super) unsafe fn encrypt_once(key: u128, block: u128) -> u128 {
-        let bytes = |n: u128| reversed(_mm_set_epi64x((n >> 64) as i64, n as i64));
-        let keys = round_keys(bytes(key));
-        let mut state = _mm_xor_si128(bytes(block), keys[0]);
-        for key in &keys[1..10] {
-            state = _mm_aesenc_si128(state, *key);
-        }
-        let state = reversed(_mm_aesenclast_si128(state, keys[10]));
-        let low = _mm_cvtsi128_si64(state) as u64;
-        let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)) as u64;
-        u128::from(high) << 64 | u128::from(low)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -578,8 +274,7 @@ mod tests {
             let address = std::ptr::from_ref(&key).cast();
             for count in 0..40 {
                 let given: Vec<u128> = (0..count).map(|i| 0x0123_4567_89ab_cdef_u128.wrapping_pow(i + 3)).collect();
-                let check = |run: unsafe extern "C" fn(*const c_void, *mut Block, usize),
-                             one: &dyn Fn(u128) -> u128| {
+                let check = |run: RunAll, one: &dyn Fn(u128) -> u128| {
                     let mut blocks: Vec<Block> = given.iter().map(|n| words(*n)).collect();
                     // SAFETY: the key lives, and there are as many blocks as passed; the code was chosen for this
                     // processor.
@@ -589,15 +284,15 @@ mod tests {
                 };
                 check(run_all::<true>, &|n| key.cmac_block(n));
                 check(run_all::<false>, &|n| key.encrypt(n));
-                #[cfg(target_arch = "x86_64")]
-                if x86::available() {
-                    check(x86::run_all::<true>, &|n| key.cmac_block(n));
-                    check(x86::run_all::<false>, &|n| key.encrypt(n));
+                #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+                if hardware::available() {
+                    check(hardware::run_all::<true>, &|n| key.cmac_block(n));
+                    check(hardware::run_all::<false>, &|n| key.encrypt(n));
                 }
                 #[cfg(target_arch = "x86_64")]
-                if x86::has_vaes() {
-                    check(x86::run_all_wide::<true>, &|n| key.cmac_block(n));
-                    check(x86::run_all_wide::<false>, &|n| key.encrypt(n));
+                if hardware::has_vaes() {
+                    check(hardware::run_all_wide::<true>, &|n| key.cmac_block(n));
+                    check(hardware::run_all_wide::<false>, &|n| key.encrypt(n));
                 }
             }
         }

@@ -63,7 +63,7 @@ impl Cell {
 
     fn settings(&self) -> Option<[f64; 4]> {
         let [a, b, c, d] = &self.settings;
-        (self.set.load(Ordering::Relaxed) != 0).then(|| [a.get(), b.get(), c.get(), d.get()])
+        (self.set.load(Ordering::Acquire) != 0).then(|| [a.get(), b.get(), c.get(), d.get()])
     }
 
     /// Sets or removes the settings; the cell begins anew.
@@ -74,7 +74,7 @@ impl Cell {
         }
         self.value.set(0.0);
         self.last_us.store(NEVER, Ordering::Relaxed);
-        self.set.store(u64::from(settings.is_some()), Ordering::Relaxed);
+        self.set.store(u64::from(settings.is_some()), Ordering::Release);
     }
 
     /// Everything that the cell holds.

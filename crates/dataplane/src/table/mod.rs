@@ -15,7 +15,7 @@ mod indirect;
 mod lookup;
 mod offloaded;
 mod pages;
-mod prefetch;
+pub(crate) mod prefetch;
 mod profile;
 mod removed;
 mod shared;

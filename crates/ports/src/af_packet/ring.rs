@@ -9,6 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hopwright_dataplane::packet::page_size;
+use hopwright_dataplane::prefetch;
+
 use crate::linux::mapping::Mapping;
 use crate::linux::sys;
 use crate::offload::virtio::{self, Offloads};
@@ -99,7 +102,8 @@ impl Ring {
         if sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
             sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE)?;
         }
-        let block = BLOCK.min(size.bytes() as u32).max(1 << 12);
+        // Blocks are whole pages, of up to 64 KiB on Arm.
+        let block = BLOCK.min(size.bytes() as u32).max(page_size() as u32);
         let request = libc::tpacket_req {
             tp_block_size: block,
             tp_block_nr: (size.bytes() as u32).div_ceil(block),
@@ -145,11 +149,8 @@ impl Ring {
                 return;
             }
             self.ready += 1;
-            #[cfg(target_arch = "x86_64")]
             for line in 1..4 {
-                use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-                // SAFETY: a prefetch only affects caches; slots have at least four lines.
-                unsafe { _mm_prefetch::<_MM_HINT_T0>(self.header(slot).cast::<i8>().add(64 * line)) };
+                prefetch(self.header(slot).wrapping_byte_add(64 * line));
             }
         }
     }

@@ -290,14 +290,7 @@ impl AfXdp {
 
 #[inline]
 fn prefetch(packet: &Packet) {
-    #[cfg(target_arch = "x86_64")]
-    for line in packet.bytes().chunks(64).take(3) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch only affects caches, and the address is of live memory.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = packet;
+    packet.bytes().chunks(64).take(3).for_each(|line| hopwright_dataplane::prefetch(line.as_ptr()));
 }
 
 impl Queue {
