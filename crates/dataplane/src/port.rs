@@ -82,7 +82,7 @@ pub trait Port: Send {
 pub struct DeviceStats {
     /// Received packets lost because the receive ring was full.
     pub rx_overrun: u64,
-    /// Received packets that do not fit a frame, or are segments the device should have split (GSO).
+    /// Received packets that do not fit a frame or the MTU, or are joined ones (GSO) that the port cannot split.
     pub rx_too_long: u64,
     /// Packets that were not sent because the device was busy.
     pub tx_busy: u64,
