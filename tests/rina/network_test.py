@@ -127,6 +127,27 @@ def spine(fabric):
     report(f"the spine is back after {took:.1f} s, and used again")
 
 
+def restart(fabric):
+    """A host with flows is killed and started again: its flows end at the other end, too, and others are allocated."""
+    client, server = fabric["h1"], fabric["h8"]
+    wait_for("the flows of tests before", lambda: not server.show()["flows"])
+    transfers = [client.use("perf", "perf-h8", "--seconds", 600, background=True) for _ in range(5)]
+    wait_for("five flows", lambda: sum(flow["state"] == "open" for flow in server.show()["flows"]) == len(transfers))
+    client.kill()
+    for process in transfers + client.applications:
+        out, err = process.communicate(timeout=PATIENCE)
+        if not process.returncode:
+            raise Failed(f"an application does not notice that its IPC process is gone: {out}{err}")
+    client.applications.clear()
+    client.start()
+    took = wait_for("the end of the flows", lambda: not server.show()["flows"])
+    report(f"a client's system was killed and started: its five flows ended after {took:.1f} s")
+    wait_for("the way back", fabric.all_reached)
+    times = sorted(client.use("echo", "echo-h8", "--count", 1)["allocation_ms"] for _ in range(21))
+    wait_for("the release of these flows", lambda: not server.show()["flows"] and not client.show()["flows"])
+    report(f"21 flows were allocated in {times[10]:.2f} ms (median; {times[0]:.2f} to {times[-1]:.2f}) and released")
+
+
 def outsider(fabric):
     """Somebody with another credential at a port of a leaf, and somebody with the right one."""
     fabric.add_node("guest")
@@ -158,7 +179,7 @@ def main():
         fabric = Fabric(pathlib.Path(name))
         try:
             fabric.make()
-            for part in network, applications, operation, spine, outsider:
+            for part in network, applications, operation, spine, restart, outsider:
                 print(f"RINA network: {part.__name__}", flush=True)
                 begin = time.monotonic()
                 part(fabric)

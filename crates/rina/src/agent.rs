@@ -1,7 +1,7 @@
 //! The agent: opens the devices, runs the program on them, and moves PDUs between the program, the IPC processes and
 //! applications, on one thread.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
@@ -42,6 +42,8 @@ const TICK: Duration = Duration::from_millis(10);
 const SHORT_TICK: Duration = Duration::from_millis(1);
 /// Packets taken from a queue before others have their turn.
 const BURST: usize = 256;
+/// Frames of layer management that wait for room in the switch, at most.
+const MOST_WAITING: usize = 256;
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why a router does not start, or has stopped.
@@ -273,6 +275,8 @@ struct Agent {
     applications: Applications,
     queues: [CpuQueue; 2],
     injector: Injector,
+    /// Frames of layer management that the switch had no room for.
+    waiting: VecDeque<Vec<u8>>,
     status: Arc<Status>,
     counts: AgentCounts,
     begin: Instant,
@@ -296,6 +300,7 @@ impl Agent {
             lower_flows,
             queues: [tenant.urgent_cpu(), tenant.cpu()],
             injector: tenant.injector(),
+            waiting: VecDeque::new(),
             switch,
             links,
             config,
@@ -327,7 +332,8 @@ impl Agent {
             if !more {
                 let now = self.begin.elapsed();
                 let due = self.ipcps.iter().filter_map(Ipcp::due).min().unwrap_or(next_tick).min(next_tick);
-                let longest = if self.applications.blocked() { SHORT_TICK } else { TICK };
+                let soon = self.applications.blocked() || !self.waiting.is_empty();
+                let longest = if soon { SHORT_TICK } else { TICK };
                 poll.clear();
                 poll.add(orders.told.as_fd().as_raw_fd());
                 poll.add(self.netlink.event_fd());
@@ -365,11 +371,13 @@ impl Agent {
                 self.write_tables()?;
             }
             self.events(now);
+            self.transmit_waiting();
             // The DIFs above send by those below, which come before them.
             for at in (0..self.ipcps.len()).rev() {
                 self.ipcps[at].transfer(now);
                 self.transmit(at);
             }
+            more |= self.ipcps.iter().any(Ipcp::has_events);
             if now >= next_status {
                 next_status = now + STATUS_INTERVAL;
                 manager.keep_alive(self.switch.rounds(), Instant::now());
@@ -514,8 +522,22 @@ impl Agent {
             frame.push(priority);
             let pdu = place.protection.add(pdu);
             frames::write(to, place.mac, place.vlan, shim, &pdu, &mut frame);
-            if self.injector.packet_out(CPU_PORT, &frame).is_err() {
+            if self.injector.packet_out(CPU_PORT, &frame).is_ok() {
+                continue;
+            }
+            if priority == MANAGEMENT_PRIORITY && self.waiting.len() < MOST_WAITING {
+                self.waiting.push_back(frame);
+            } else {
                 self.counts.not_injected += 1;
+            }
+        }
+    }
+
+    /// Sends layer management that the switch had no room for, because of data.
+    fn transmit_waiting(&mut self) {
+        while let Some(frame) = self.waiting.pop_front() {
+            if self.injector.packet_out(CPU_PORT, &frame).is_err() {
+                return self.waiting.push_front(frame);
             }
         }
     }

@@ -194,6 +194,11 @@ impl Ipcp {
         std::mem::take(&mut self.transmits)
     }
 
+    /// Whether there are events of flows.
+    pub(crate) fn has_events(&self) -> bool {
+        self.flows.has_events()
+    }
+
     /// The next event of a flow.
     pub fn next_event(&mut self) -> Option<(FlowId, FlowEvent)> {
         self.flows.next_event()

@@ -259,6 +259,10 @@ impl Flows {
         std::mem::take(&mut self.out)
     }
 
+    pub(crate) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// The next event.
     pub(crate) fn next_event(&mut self) -> Option<(FlowId, FlowEvent)> {
         self.events.pop_front()
@@ -416,7 +420,7 @@ impl Flows {
         now: Duration,
     ) {
         if let Some(id) = found {
-            if self.flows[&id].is_open() {
+            if self.flows[&id].transfers() {
                 self.tell(id, op::CREATE_R, result::DONE);
             }
             return;

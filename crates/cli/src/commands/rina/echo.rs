@@ -102,12 +102,16 @@ pub(super) fn run(args: &EchoArgs) -> Result<(), Failure> {
 /// Sends back what comes.
 fn answer(flow: &Flow) -> io::Result<String> {
     let mut buffer = vec![0; LONGEST_SDU];
-    let mut count = 0;
-    while let Received::Sdu(length) = flow.receive(&mut buffer, None)? {
-        if !flow.send(&buffer[..length])? {
-            break;
+    let mut count = 0u64;
+    loop {
+        match flow.receive(&mut buffer, None)? {
+            Received::Sdu(length) => {
+                // If the flow has ended, the next answer says why.
+                count += u64::from(flow.send(&buffer[..length])?);
+            }
+            Received::Failed(why) => return Err(io::Error::other(format!("{why}, after {count} SDUs"))),
+            Received::End | Received::Nothing => break,
         }
-        count += 1;
     }
     Ok(format!("{count} SDUs sent back"))
 }

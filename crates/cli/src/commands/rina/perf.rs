@@ -73,7 +73,12 @@ fn count(flow: &Flow) -> io::Result<String> {
     let (mut sdus, mut bytes) = (0u64, 0u64);
     let mut first = None;
     let (mut last, mut longest_gap) = (Instant::now(), Duration::ZERO);
-    while let Received::Sdu(length) = flow.receive(&mut buffer, None)? {
+    loop {
+        let length = match flow.receive(&mut buffer, None)? {
+            Received::Sdu(length) => length,
+            Received::Failed(why) => return Err(io::Error::other(format!("{why}, after {sdus} SDUs"))),
+            Received::End | Received::Nothing => break,
+        };
         let now = Instant::now();
         let first = *first.get_or_insert(now);
         if buffer[0] == REPORT {
