@@ -561,6 +561,11 @@ impl Ipcp {
         }
     }
 
+    /// A flow is a link of the DIF above.
+    pub(crate) fn carry(&mut self, id: FlowId) {
+        self.flows.carry(id);
+    }
+
     /// Sends an SDU of layer management of the DIF above, before others that wait.
     pub(crate) fn write_first(&mut self, id: FlowId, sdu: &[u8]) {
         if sdu.len() <= LONGEST_CARRIED {

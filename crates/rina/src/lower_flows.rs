@@ -88,6 +88,9 @@ impl LowerFlows {
             let names = (application(&settings.dif, &settings.name), application(&settings.dif, to));
             if let (Some(own), Some(other)) = names {
                 state.flow = ipcps[*lower].request_flow(own, other, qos, now).ok();
+                if let Some(flow) = state.flow {
+                    ipcps[*lower].carry(flow);
+                }
             }
         }
     }
@@ -117,6 +120,7 @@ impl LowerFlows {
                     }
                     state.open = true;
                     self.version += 1;
+                    ipcps[ipcp].carry(flow);
                     ipcps[ipcp].answer(flow, true, now);
                     return true;
                 }

@@ -18,6 +18,8 @@ pub(crate) struct Receiver {
     taken: u64,
     /// Without retransmission: which of the 64 numbers below `next` have come; the lowest bit is the last.
     seen: u64,
+    /// Numbers are those of one sender.
+    numbered: bool,
     received: u32,
     marked: u32,
     /// Whether an acknowledgement is due, and the credit of the last one.
@@ -41,6 +43,7 @@ impl Receiver {
             ready: VecDeque::new(),
             taken: 0,
             seen: 0,
+            numbered: true,
             received: 0,
             marked: 0,
             due: false,
@@ -82,12 +85,21 @@ impl Receiver {
         }
     }
 
+    /// PDUs of an (N-1) flow without retransmission come from the IPC process and from the program, which number them apart: equal numbers
+    /// are different PDUs.
+    pub(crate) fn ignore_numbers(&mut self) {
+        self.numbered = false;
+    }
+
     /// Whether this number comes for the first time. Those that are too old to tell count as seen.
     fn is_first(&mut self, number: u64) -> bool {
         if number >= self.next {
             let step = number + 1 - self.next;
             self.seen = if step < 64 { self.seen << step | 1 } else { 1 };
             self.next = number + 1;
+            return true;
+        }
+        if !self.numbered {
             return true;
         }
         let bit = 1u64.checked_shl(u32::try_from(self.next - 1 - number).unwrap_or(64)).unwrap_or(0);
@@ -220,6 +232,13 @@ mod tests {
         let taken: Vec<u8> = std::iter::from_fn(|| receiver.pop()).flatten().collect();
         assert_eq!(taken, [0, 2, 1, 200, 199]);
         assert_eq!((receiver.taken(), receiver.discarded), (5, 6));
+        // Those of an (N-1) flow.
+        let mut receiver = Receiver::new(&qos(false));
+        receiver.ignore_numbers();
+        for number in [0, 1, 0, 1, 200, 2] {
+            receiver.receive(number, &[number as u8], false);
+        }
+        assert_eq!(std::iter::from_fn(|| receiver.pop()).count(), 6);
         // Numbers before the first one.
         let mut receiver = Receiver::new(&qos(false));
         receiver.receive(u32::MAX, &[], false);

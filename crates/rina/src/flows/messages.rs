@@ -3,6 +3,15 @@
 use super::{Flow, FlowId};
 use crate::cdap::{ApName, ConnId, FlowRequest, Message, object};
 use crate::name::Name;
+use crate::pdu::Header;
+
+/// What is to be sent to another member.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Outgoing {
+    Management(Name, Message),
+    /// A PDU; its header lacks the addresses.
+    Data(Name, Header, Vec<u8>, u8),
+}
 
 /// Results of messages about flows.
 pub(super) mod result {

@@ -37,6 +37,7 @@ mod model;
 mod past;
 
 pub use end::{End, FlowEvent};
+pub(crate) use messages::Outgoing;
 use messages::{Notice, about, result};
 use past::Past;
 
@@ -198,14 +199,6 @@ impl Flow {
     }
 }
 
-/// What is to be sent to another member.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Outgoing {
-    Management(Name, Message),
-    /// A PDU; its header lacks the addresses.
-    Data(Name, Header, Vec<u8>, u8),
-}
-
 /// What is known of another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
@@ -325,6 +318,13 @@ impl Flows {
             }
             State::Draining(..) if gone => self.finish(id, None, now),
             State::Closing | State::Releasing(_) | State::Draining(..) => {}
+        }
+    }
+
+    /// A flow carries PDUs of the DIF above, which the program sends, too.
+    pub(crate) fn carry(&mut self, id: FlowId) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.receiver.ignore_numbers();
         }
     }
 

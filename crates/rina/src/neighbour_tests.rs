@@ -1,0 +1,198 @@
+//! Two ends of a link.
+
+use super::*;
+
+struct End {
+    name: Name,
+    dif: Name,
+    address: u16,
+    credential: Credential,
+    neighbour: Neighbour,
+    told: Vec<Told>,
+}
+
+impl End {
+    fn new(name: &str, address: u16, credential: u8) -> End {
+        End {
+            name: name.parse().unwrap(),
+            dif: "net".parse().unwrap(),
+            address,
+            credential: Credential::new(&[credential; 16]).unwrap(),
+            neighbour: Neighbour::default(),
+            told: Vec::new(),
+        }
+    }
+
+    fn with<T>(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Told>) -> T) -> Vec<Told> {
+        let local = Local {
+            dif: &self.dif,
+            name: &self.name,
+            address: self.address,
+            credential: &self.credential,
+            incarnation: [self.address as u8; NONCE],
+            keepalive: Duration::from_millis(200),
+            dead_after: Duration::from_millis(600),
+        };
+        let mut out = Vec::new();
+        work(&mut self.neighbour, &local, &mut out);
+        out
+    }
+
+    fn take(&mut self, told: Vec<Told>) -> Vec<Vec<u8>> {
+        let mut sent = Vec::new();
+        for one in told {
+            match one {
+                Told::Send(_, sdu) => sent.push(sdu),
+                Told::Enrolled(address) => self.address = address,
+                other => self.told.push(other),
+            }
+        }
+        sent
+    }
+
+    fn tick(&mut self, now: Duration) -> Vec<Vec<u8>> {
+        let told = self.with(|neighbour, local, out| neighbour.tick(local, now, out));
+        self.take(told)
+    }
+
+    fn receive(&mut self, sdu: &[u8], now: Duration) -> Vec<Vec<u8>> {
+        let told = self.with(|neighbour, local, out| {
+            let mut admit = |_: &Name, asked, _| Ok(if asked == 0 { 77 } else { asked });
+            neighbour.receive(local, [2; 6], sdu, now, &mut admit, out);
+        });
+        self.take(told)
+    }
+
+    fn is_up(&self) -> bool {
+        self.neighbour.up().is_some()
+    }
+}
+
+/// Runs both ends until a time, with a link that loses every `lost`th SDU.
+fn run(a: &mut End, b: &mut End, from: u64, to: u64, lost: usize) {
+    let mut count = 0;
+    for ms in (from..to).step_by(10) {
+        let now = Duration::from_millis(ms);
+        let mut way: Vec<(bool, Vec<u8>)> = a.tick(now).into_iter().map(|sdu| (true, sdu)).collect();
+        way.extend(b.tick(now).into_iter().map(|sdu| (false, sdu)));
+        while let Some((to_b, sdu)) = way.pop() {
+            count += 1;
+            if lost > 0 && count % lost == 0 {
+                continue;
+            }
+            let answers = if to_b { b.receive(&sdu, now) } else { a.receive(&sdu, now) };
+            way.extend(answers.into_iter().map(|sdu| (!to_b, sdu)));
+        }
+    }
+}
+
+#[test]
+fn a_new_process_enrols_and_gets_an_address() {
+    for lost in [0, 3, 4, 7] {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        run(&mut a, &mut b, 0, 6000, lost);
+        assert_eq!(a.address, 77, "one of {lost} lost");
+        assert!(a.told.contains(&Told::Up("b".parse().unwrap())));
+        assert!(b.told.contains(&Told::Up("a".parse().unwrap())));
+    }
+}
+
+#[test]
+fn members_come_together_whoever_begins() {
+    for (one, other) in [("a", "b"), ("b", "a")] {
+        let (mut a, mut b) = (End::new(one, 1, 1), End::new(other, 2, 1));
+        run(&mut a, &mut b, 0, 3000, 0);
+        assert!(a.is_up() && b.is_up());
+        assert_eq!((a.neighbour.counts.ups, b.neighbour.counts.ups), (1, 1), "and stay so");
+    }
+}
+
+#[test]
+fn two_that_are_no_members_wait() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 0, 1));
+    run(&mut a, &mut b, 0, 3000, 0);
+    assert!(!a.is_up() && !b.is_up());
+}
+
+#[test]
+fn silence_is_noticed_and_a_restart_survived() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    run(&mut a, &mut b, 0, 2000, 0);
+    for ms in (2000..2700).step_by(10) {
+        b.tick(Duration::from_millis(ms));
+    }
+    assert!(b.told.contains(&Told::Down("a".parse().unwrap())));
+    let mut again = End::new("a", 0, 1);
+    run(&mut again, &mut b, 2700, 5000, 0);
+    assert!(again.is_up() && b.is_up());
+    // Restarted, and the other end has not noticed.
+    let mut again = End::new("a", 0, 1);
+    run(&mut again, &mut b, 5000, 7000, 0);
+    assert!(again.is_up() && b.is_up());
+}
+
+#[test]
+fn another_credential_is_refused() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 2));
+    run(&mut a, &mut b, 0, 10_000, 0);
+    assert!(!a.is_up() && !b.is_up());
+    assert_eq!(a.address, 0);
+    assert!(a.neighbour.counts.refused >= 2 && b.neighbour.counts.refused >= 2);
+    assert!(a.told.is_empty() && b.told.is_empty());
+}
+
+#[test]
+fn who_has_been_admitted_is_not_refused_again() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    let answer = b.receive(&a.tick(Duration::ZERO)[0], Duration::ZERO).remove(0);
+    let start = a.receive(&answer, Duration::ZERO).remove(0);
+    b.receive(&start, Duration::ZERO);
+    let again = a.tick(START).remove(0);
+    let mut admit = |_: &Name, _, incarnation: Option<_>| incarnation.map_or(Ok(77), |_| Err("used"));
+    let told = b.with(|neighbour, local, out| neighbour.receive(local, [2; 6], &again, START, &mut admit, out));
+    let answers = b.take(told);
+    assert!(b.is_up());
+    a.receive(&answers[0], START);
+    assert!(a.is_up());
+}
+
+#[test]
+fn forged_refusals_delay_nothing() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    let now = Duration::ZERO;
+    let connect = a.tick(now).remove(0);
+    let message = Message::parse(&connect).unwrap();
+    let nonce: [u8; NONCE] = auth(&message).unwrap().try_into().unwrap();
+    let mut forged = Vec::new();
+    b.with(|_, local, _| forged = response(local, &nonce, &[0; NONCE], Some("go away")).encode_to_vec());
+    a.receive(&forged, now);
+    for answer in b.receive(&connect, now) {
+        for start in a.receive(&answer, now) {
+            a.receive(&forged, now);
+            for answer in b.receive(&start, now) {
+                a.receive(&answer, now);
+            }
+        }
+    }
+    assert!(a.is_up() && b.is_up());
+}
+
+#[test]
+fn somebody_without_credential_disturbs_no_session() {
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    run(&mut a, &mut b, 0, 2000, 0);
+    let mut hostile = End::new("a", 0, 9);
+    for ms in (2000..4000).step_by(10) {
+        let now = Duration::from_millis(ms);
+        for sdu in hostile.tick(now) {
+            for answer in b.receive(&sdu, now) {
+                for start in hostile.receive(&answer, now) {
+                    b.receive(&start, now);
+                }
+            }
+        }
+        run(&mut a, &mut b, ms, ms + 10, 0);
+    }
+    assert!(b.neighbour.counts.refused > 0);
+    assert_eq!((a.neighbour.counts.downs, b.neighbour.counts.downs), (0, 0));
+}
