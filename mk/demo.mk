@@ -4,8 +4,10 @@
 
 ## demo: three SCION ASes in network namespaces, every border router ours (root)
 demo:
-	+demo/prepare.py hopwright interop-tools
+	+demo/prepare.py hopwright-scion interop-tools
 	python3 demo/network.py demo --router "$(ROUTER)"
+	@$(TARGET)/release/hopwright rina --help >/dev/null 2>&1 || [ "$(ROUTER)" != hopwright ] || \
+	  echo "$(TARGET)/release/hopwright has the SCION router and the compiler: make hopwright builds all the rest."
 
 ## demo-rina: a leaf-spine of RINA routers and hosts; a spine dies (root)
 demo-rina: hopwright
