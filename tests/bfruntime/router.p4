@@ -72,8 +72,15 @@ parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress
         transition select(ig_intr_md.ingress_port) {
             CPU_PORT: packet_out;
             GENERATOR_PORT: generated;
-            untrusted: reject;
+            untrusted: refused;
             default: ethernet;
+        }
+    }
+
+    // No case matches, which is an error: a Tofino drops the packet, as it does not after `reject`.
+    state refused {
+        transition select(ig_intr_md.ingress_port) {
+            CPU_PORT: packet_out;
         }
     }
 
