@@ -138,13 +138,13 @@ impl Lowering<'_> {
     /// the cell.
     fn extreme_part(&mut self, name: &str, call: &hir::Call, ty: Type, cell: &Place) -> Result<Option<Value>> {
         let span = call.span;
-        let args = Arguments::new(self, call)?;
-        let all = self.scalar(args.at(0)?)?;
+        let mut args = Arguments::new(self, call)?;
+        let all = args.scalar(self, 0)?;
         let all = self.cast(all, Type::Bits(WIDE), span)?;
         let all = self.freeze(all);
-        let mask = self.scalar(args.at(1)?)?;
+        let mask = args.scalar(self, 1)?;
         let mask = self.freeze(mask);
-        let postmod = call.args.get(3).and_then(|a| a.value.as_ref()).map(|e| self.scalar(e)).transpose()?;
+        let postmod = args.at(3).is_ok().then(|| args.scalar(self, 3)).transpose()?;
         let width = ty.width();
         let number = Type::Bits(8);
         let [found, at] = [ty, number].map(|ty| self.temp(ty, span));

@@ -32,11 +32,11 @@ impl Lowering<'_> {
     /// `write`, which returns what is written.
     pub(super) fn write_register(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
         let span = call.span;
-        let args = Arguments::new(self, call)?;
+        let mut args = Arguments::new(self, call)?;
         args.check_number(self, 0)?;
-        let index = self.scalar(args.at(0)?)?;
+        let index = args.scalar(self, 0)?;
         let index = self.freeze(index);
-        let value = self.value(args.at(1)?)?;
+        let value = args.value(self, 1)?;
         let value = self.freeze_value(value, span)?;
         let whole = match &value {
             Value::Scalar(_) => self.as_scalar(value.clone(), span)?,
