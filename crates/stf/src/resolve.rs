@@ -392,15 +392,6 @@ fn slices_of(keys: &[Key], name: &str) -> Vec<(usize, u32)> {
     keys.iter().enumerate().filter_map(part).collect()
 }
 
-fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
-    let value = match_as(key.kind, key.expr.ty.width(), spec)?;
-    Ok(match (value, mask_of(&key.expr)) {
-        // A key that is a field and a mask has zeros where the mask does.
-        (MatchValue::Exact(value), Some(mask)) => MatchValue::Exact(value & mask),
-        (value, _) => value,
-    })
-}
-
 /// The mask of `field & mask`.
 fn mask_of(key: &Expr) -> Option<&BigUint> {
     match &key.kind {
@@ -409,7 +400,8 @@ fn mask_of(key: &Expr) -> Option<&BigUint> {
     }
 }
 
-/// A line as runners of tests for a Tofino understand it: names may be any ends of names, and values are cut off at the widths of their keys.
+/// A line as runners of tests for a Tofino understand it: names may be any ends of names, and values are
+/// cut off at the widths and masks of their keys.
 #[must_use]
 pub fn for_tofino(pipeline: &Pipeline, add: &Add) -> Add {
     let mut add = add.clone();
@@ -424,10 +416,19 @@ pub fn for_tofino(pipeline: &Pipeline, add: &Add) -> Add {
     }
     for (name, spec) in &mut add.matches {
         if let (Ok(at), MatchSpec::Number(number)) = (key_index(&pipeline[id].keys, name), spec) {
-            number.value &= bits::mask(pipeline[id].keys[at].expr.ty.width());
+            let key = &pipeline[id].keys[at];
+            number.value &= bits::mask(key.expr.ty.width());
+            // A key that is a field and a mask has zeros where the mask does.
+            if let (MatchForm::Value, Some(mask)) = (key.kind.form(), mask_of(&key.expr)) {
+                number.value &= mask;
+            }
         }
     }
     add
+}
+
+fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
+    match_as(key.kind, key.expr.ty.width(), spec)
 }
 
 fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue, String> {
