@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
@@ -10,7 +10,6 @@ use crate::analyser::Analyser;
 use crate::defaults::DefaultValue;
 use crate::hir::{self, Direction};
 use crate::infer::{Unifier, natural, solved};
-use crate::scope::nearest;
 use crate::types::{ParamSig, Sig, Subst, Ty, bind};
 use crate::value::{Place, Typed};
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 use num_traits::ToPrimitive;
@@ -13,7 +13,7 @@ use crate::analyser::{Analyser, Body};
 use crate::args::{ArgRule, Checked};
 use crate::hir::{self, Callee};
 use crate::infer::Unifier;
-use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, OpenInstance, nearest};
+use crate::scope::{ActionEntity, Entity, FunctionEntity, InstanceEntity, OpenInstance};
 use crate::types::{Sig, Subst, Ty, bind};
 use crate::value::{Typed, Value};
 

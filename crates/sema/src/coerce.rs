@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
@@ -12,7 +12,6 @@ use num_traits::Zero;
 use crate::analyser::Analyser;
 use crate::consteval::wrap;
 use crate::hir;
-use crate::scope::nearest;
 use crate::types::Ty;
 use crate::value::{Items, Place, Typed, Value};
 

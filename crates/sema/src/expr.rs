@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
@@ -12,7 +12,7 @@ use num_traits::{One, ToPrimitive};
 use crate::analyser::{Analyser, Body};
 use crate::consteval;
 use crate::hir;
-use crate::scope::{Entity, nearest};
+use crate::scope::Entity;
 use crate::types::{MAX_WIDTH, Ty};
 use crate::value::{Items, Place, Typed, Value};
 

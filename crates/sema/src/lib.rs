@@ -28,10 +28,10 @@ mod types;
 mod typexpr;
 mod value;
 
+pub use hopwright_source::nearest;
 use hopwright_source::stack;
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostics;
-pub use scope::nearest;
 
 /// The result of an analysis.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast;
 use hopwright_syntax::diagnostic::Diagnostic;
 
 use crate::analyser::Analyser;
 use crate::hir::{self, Set, StateRef, Transition};
-use crate::scope::{Entity, nearest};
+use crate::scope::Entity;
 use crate::types::Ty;
 use crate::value::{Typed, Value};
 

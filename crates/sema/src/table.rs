@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 use hopwright_syntax::ast::{self, TablePropertyValue};
 use hopwright_syntax::diagnostic::Diagnostic;
 use num_bigint::BigInt;
@@ -16,7 +16,7 @@ use crate::args::ArgRule;
 use crate::hir::{self, Direction, Set};
 use crate::infer::Unifier;
 use crate::match_kinds::MatchKind;
-use crate::scope::{ActionEntity, Entity, nearest};
+use crate::scope::{ActionEntity, Entity};
 use crate::types::{Sig, Ty};
 use crate::value::Value;
 
