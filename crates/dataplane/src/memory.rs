@@ -1,20 +1,24 @@
 //! Ports without a device: in-memory queues, and a source that repeats packets.
 
 use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::packet::{Packet, Pool};
 use crate::port::Port;
+use crate::worker::wait::Wakeup;
 
 /// The far end of a [`MemoryPort`].
 #[derive(Clone, Debug, Default)]
 pub struct Wire(Arc<Inner>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Inner {
     queues: Mutex<Queues>,
+    /// Signalled as [`Queues::signalled`] says. `None` if the process had no descriptors left: the port's worker does not sleep then.
+    arrived: Option<Wakeup>,
     /// Notified when the port has sent packets.
     sent: Condvar,
     closed: AtomicBool,
@@ -25,6 +29,35 @@ struct Queues {
     to_port: VecDeque<Vec<u8>>,
     from_port: VecDeque<Vec<u8>>,
     lost: u64,
+    /// Whether the port has something to receive, or the wire was closed since it last looked.
+    signalled: bool,
+}
+
+impl Default for Inner {
+    fn default() -> Inner {
+        let (queues, sent, closed) = Default::default();
+        Inner { queues, arrived: Wakeup::new().ok(), sent, closed }
+    }
+}
+
+impl Inner {
+    /// Wakes the port's worker, if it sleeps.
+    fn signal(&self, queues: &mut Queues) {
+        if !std::mem::replace(&mut queues.signalled, true)
+            && let Some(arrived) = &self.arrived
+        {
+            arrived.notify();
+        }
+    }
+
+    /// Lets the port's worker sleep.
+    fn clear(&self, queues: &mut Queues) {
+        if std::mem::take(&mut queues.signalled)
+            && let Some(arrived) = &self.arrived
+        {
+            arrived.clear();
+        }
+    }
 }
 
 impl Wire {
@@ -35,7 +68,10 @@ impl Wire {
 
     /// Queues a packet for the port to receive.
     pub fn send(&self, packet: impl Into<Vec<u8>>) {
-        self.lock().to_port.push_back(packet.into());
+        let packet = packet.into();
+        let mut queues = self.lock();
+        queues.to_port.push_back(packet);
+        self.0.signal(&mut queues);
     }
 
     /// Returns the next packet that the port has sent.
@@ -63,6 +99,7 @@ impl Wire {
     /// Closes the input: the port is finished once it has received the queued packets.
     pub fn close(&self) {
         self.0.closed.store(true, Ordering::Release);
+        self.0.signal(&mut self.lock());
     }
 
     fn lock(&self) -> MutexGuard<'_, Queues> {
@@ -103,6 +140,9 @@ impl Port for MemoryPort {
                 None => queues.lost += 1,
             }
         }
+        if queues.to_port.is_empty() {
+            self.wire.0.clear(&mut queues);
+        }
         count
     }
 
@@ -120,6 +160,10 @@ impl Port for MemoryPort {
 
     fn backlog(&mut self) -> u32 {
         self.wire.lock().from_port.len() as u32
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.0.arrived.as_ref().map(AsFd::as_fd)
     }
 
     fn finished(&self) -> bool {
@@ -176,7 +220,10 @@ impl Port for RepeatPort {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use crate::packet::FrameSize;
+    use crate::worker::wait::PollSet;
 
     use super::*;
 
@@ -196,6 +243,34 @@ mod tests {
         assert_eq!(port.transmit(&mut pool, &mut batch), 2);
         assert_eq!(wire.receive_all(), [vec![1; 10], vec![2; 20]]);
         assert_eq!(pool.available(), 4);
+    }
+
+    #[test]
+    fn a_port_is_ready_while_it_has_packets_and_once_it_is_closed() {
+        let mut pool = Pool::new(4, FrameSize { headroom: 16, data: 48 }).unwrap();
+        let (mut port, wire) = MemoryPort::new("m");
+        let mut batch = Vec::with_capacity(8);
+        let ready = |port: &MemoryPort| {
+            let mut poll = PollSet::new();
+            poll.add(port.poll_fd().unwrap().as_raw_fd());
+            poll.wait(Duration::ZERO)
+        };
+        assert!(!ready(&port));
+        wire.send([1]);
+        wire.send([2]);
+        assert!(ready(&port));
+        assert_eq!(port.receive(&mut pool, &mut batch, 1), 1);
+        assert!(ready(&port), "a packet is left");
+        assert_eq!(port.receive(&mut pool, &mut batch, 1), 1);
+        assert!(!ready(&port));
+        wire.send([3]);
+        assert!(ready(&port));
+        assert_eq!(port.receive(&mut pool, &mut batch, 8), 1);
+        assert!(!ready(&port));
+        wire.close();
+        assert!(ready(&port));
+        assert_eq!(port.receive(&mut pool, &mut batch, 8), 0);
+        assert!(!ready(&port) && port.finished());
     }
 
     #[test]

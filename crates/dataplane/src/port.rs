@@ -46,7 +46,9 @@ pub trait Port: Send {
     /// Gives the frames of packets that wait to be sent back to the pool: the port will not be used any more.
     fn discard(&mut self, _pool: &mut Pool) {}
 
-    /// Something to `poll(2)` for input, if the port has it. A worker whose ports all have one may sleep.
+    /// Something to `poll(2)` for input, if the port has it: it is ready as long as there is something to receive. A worker sleeps only
+    /// if all its ports have one; else it polls its ports again and again, and takes a whole CPU while nothing comes. The descriptor
+    /// stays the same as long as the worker has the port.
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
