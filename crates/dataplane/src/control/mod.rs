@@ -13,9 +13,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use hopwright_ir::interp::{CloneSession, Digest, Replica, TrafficManager};
-use hopwright_ir::{
-    ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch,
-};
+use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch};
 use num_bigint::BigUint;
 
 use crate::executor::traffic::Destinations;
@@ -407,18 +405,7 @@ impl Control {
 
     fn wrong(&self, id: ExternId, wanted: &'static str) -> ControlError {
         let instance = &self.pipeline[id];
-        let is = match &instance.kind {
-            ExternKind::Counter { .. } => "a counter".into(),
-            ExternKind::DirectCounter { .. } => "a direct counter".into(),
-            ExternKind::Meter { .. } => "a meter".into(),
-            ExternKind::DirectMeter { .. } => "a direct meter".into(),
-            ExternKind::Stateless => "an object without state".into(),
-            ExternKind::Register { .. } => "a register".into(),
-            ExternKind::ActionProfile { .. } => "an action profile".into(),
-            ExternKind::ActionSelector { .. } => "an action selector".into(),
-            ExternKind::Named { type_name, .. } => format!("of type {type_name}"),
-        };
-        ControlError::WrongExtern { name: instance.name.clone(), is, wanted }
+        ControlError::WrongExtern { name: instance.name.clone(), is: instance.kind.description(), wanted }
     }
 }
 

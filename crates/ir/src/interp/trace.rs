@@ -123,8 +123,10 @@ impl Observer for Trace<'_> {
                         None => format!("{name}(..)"),
                     },
                     other => {
-                        let name = format!("{other:?}");
-                        let name = name.split(['(', ' ', '{']).next().unwrap_or_default().to_string();
+                        let name = match other.object() {
+                            Some(id) => format!("{}.{}", pipeline[id].name, other.name()),
+                            None => format!("{other:?}").split(['(', ' ', '{']).next().unwrap_or_default().to_string(),
+                        };
                         format!("{name}({})", values(args))
                     }
                 };

@@ -86,6 +86,23 @@ pub enum ExternKind {
     Stateless,
 }
 
+impl ExternKind {
+    /// What it is, for people: `a direct counter`.
+    pub fn description(&self) -> String {
+        match self {
+            ExternKind::Counter { .. } => "a counter".into(),
+            ExternKind::DirectCounter { .. } => "a direct counter".into(),
+            ExternKind::Meter { .. } => "a meter".into(),
+            ExternKind::DirectMeter { .. } => "a direct meter".into(),
+            ExternKind::Stateless => "an object without state".into(),
+            ExternKind::Register { .. } => "a register".into(),
+            ExternKind::ActionProfile { .. } => "an action profile".into(),
+            ExternKind::ActionSelector { .. } => "an action selector".into(),
+            ExternKind::Named { type_name, .. } => format!("of type {type_name}"),
+        }
+    }
+}
+
 /// What a counter or meter counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Unit {
