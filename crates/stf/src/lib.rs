@@ -26,7 +26,7 @@ pub use runner::{Report, configure, run};
 pub use script::{Script, parse};
 
 /// Something wrong at a line of a test file.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct StfError {
     /// The file's name as it was given.
@@ -35,4 +35,11 @@ pub struct StfError {
     pub line: u32,
     /// What is wrong.
     pub message: String,
+}
+
+/// As people read it: `main` prints its error in this way.
+impl std::fmt::Debug for StfError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }

@@ -1,45 +1,57 @@
 //! Names and values of a test file against a pipeline: entries, actions, objects.
 
+use std::net::Ipv6Addr;
+
 use hopwright_ir::bits;
 use hopwright_ir::{
     ActionCall, ActionId, BinaryOp, EntryTarget, Expr, ExprKind, ExternId, ExternKind, Key, MatchForm, MatchKind,
     MatchValue, Pipeline, TableEntry, TableId, Type, ValueSetId, WeightedAction, WrittenMatch,
 };
+use hopwright_source::nearest;
 use num_bigint::BigUint;
 
-use crate::script::{ActionSpec, Add, MatchSpec, Number, TargetSpec};
+use crate::script::{self, ActionSpec, Add, MatchSpec, Number, TargetSpec};
 
 /// A name or value that does not fit the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResolveError {
-    /// No table has the name, or the end of several tables' names is the same.
-    #[error("no table `{name}`, or several")]
+    /// No table has the name.
+    #[error("no table `{name}`{}", hint(.name, .known))]
     UnknownTable {
         /// The name.
         name: String,
         /// The names of all tables.
         known: Vec<String>,
     },
-    /// No extern object has the name, or the end of several objects' names is the same.
-    #[error("no {what} `{name}`, or several")]
+    /// No extern object has the name.
+    #[error("no {what} `{name}`{}", hint(.name, .known))]
     UnknownObject {
         /// The kind of object that is wanted, such as `counter`.
         what: String,
         /// The name.
         name: String,
+        /// The names of all objects of this kind.
+        known: Vec<String>,
     },
     /// The extern object is of another kind.
-    #[error("`{name}` is no {what}")]
+    #[error("`{name}` is {is}, no {what}")]
     WrongObject {
         /// The kind of object that is wanted, such as `counter`.
         what: String,
         /// The object's name.
         name: String,
+        /// What it is: `a direct counter`.
+        is: String,
     },
-    /// No value set has the name, or the end of several value sets' names is the same.
-    #[error("no value set `{0}`, or several")]
-    UnknownValueSet(String),
+    /// No value set has the name.
+    #[error("no value set `{name}`{}", hint(.name, .known))]
+    UnknownValueSet {
+        /// The name.
+        name: String,
+        /// The names of all value sets.
+        known: Vec<String>,
+    },
     /// A member of a value set has too few values, or too many.
     #[error("the value set has {expected} keys, a member {found}")]
     MemberKeys {
@@ -48,8 +60,8 @@ pub enum ResolveError {
         /// Values of the member.
         found: usize,
     },
-    /// No key of the table has the name, or the end of several keys' names is the same.
-    #[error("no key `{name}`, or several")]
+    /// No key of the table has the name.
+    #[error("no key `{name}`{}", hint(.name, .known))]
     UnknownKey {
         /// The name.
         name: String,
@@ -70,8 +82,8 @@ pub enum ResolveError {
     /// A value does not fit a key of a value set.
     #[error("{0}")]
     Member(String),
-    /// The table has no action of this name, or the end of several actions' names is the same.
-    #[error("table `{table}` has no action `{name}`, or several")]
+    /// The table has no action of this name.
+    #[error("table `{table}` has no action `{name}`{}", hint(.name, .known))]
     UnknownAction {
         /// The table.
         table: String,
@@ -80,8 +92,18 @@ pub enum ResolveError {
         /// The names of the table's actions.
         known: Vec<String>,
     },
+    /// The names of several end in the same way.
+    #[error("several {what} have the name `{name}`: {}", .known.join(", "))]
+    Ambiguous {
+        /// Of what there are several, such as `tables`.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The whole names of those that are called so.
+        known: Vec<String>,
+    },
     /// The action has no parameter of this name that the control plane sets.
-    #[error("action `{action}` has no parameter `{name}`")]
+    #[error("action `{action}` has no parameter `{name}`{}", hint(.name, .known))]
     UnknownParameter {
         /// The action.
         action: String,
@@ -90,6 +112,9 @@ pub enum ResolveError {
         /// The names of the action's parameters.
         known: Vec<String>,
     },
+    /// A parameter has two arguments.
+    #[error("parameter `{0}` is named twice")]
+    ParameterTwice(String),
     /// An argument has more bits than its parameter.
     #[error("argument `{name}` does not fit {width} bits")]
     ArgumentWidth {
@@ -112,15 +137,35 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// The names that there are instead of an unknown one; nothing for other errors.
+    /// The names that there are instead of an unknown one, or whose end an ambiguous one is; nothing for other errors.
     pub fn known(&self) -> &[String] {
         match self {
             ResolveError::UnknownTable { known, .. }
+            | ResolveError::UnknownObject { known, .. }
+            | ResolveError::UnknownValueSet { known, .. }
             | ResolveError::UnknownKey { known, .. }
             | ResolveError::UnknownAction { known, .. }
+            | ResolveError::Ambiguous { known, .. }
             | ResolveError::UnknownParameter { known, .. } => known,
             _ => &[],
         }
+    }
+}
+
+/// The most names that an error lists.
+const FEW: usize = 12;
+
+/// What helps with an unknown name: the one that was probably meant, or those there are.
+fn hint(name: &str, known: &[String]) -> String {
+    let forms = known.iter().flat_map(|name| [name.as_str(), name.rsplit('.').next().unwrap_or(name)]);
+    // Names of one or two characters are near each other.
+    let near = nearest(name, forms).filter(|_| name.len() > 2);
+    match (near, known) {
+        (Some(near), _) => format!("; did you mean `{near}`?"),
+        (None, []) => "; there are none".into(),
+        (None, [only]) => format!("; there is {only}"),
+        (None, few) if few.len() <= FEW => format!("; there are {}", few.join(", ")),
+        (None, many) => format!("; there are {}, and {} more", many[..FEW].join(", "), many.len() - FEW),
     }
 }
 
@@ -135,10 +180,9 @@ impl From<ResolveError> for String {
 /// # Errors
 /// If there is none or several.
 pub fn table(pipeline: &Pipeline, name: &str) -> Result<TableId, ResolveError> {
-    pipeline.table_by_name(name).ok_or_else(|| ResolveError::UnknownTable {
-        name: name.into(),
-        known: pipeline.tables.iter().map(|t| t.name.clone()).collect(),
-    })
+    let names = pipeline.tables.iter().map(|t| t.name.as_str());
+    let at = only(names, "tables", name, |name, known| ResolveError::UnknownTable { name, known })?;
+    Ok(TableId(at as u32))
 }
 
 /// The extern object with this name, or the only one whose name ends in it, if it is of the right kind.
@@ -151,11 +195,15 @@ pub fn object(
     what: &str,
     right: impl Fn(&ExternKind) -> bool,
 ) -> Result<ExternId, ResolveError> {
-    let (what, name) = (what.to_string(), name.to_string());
-    match pipeline.extern_by_name(&name) {
-        Some(id) if right(&pipeline[id].kind) => Ok(id),
-        Some(_) => Err(ResolveError::WrongObject { what, name }),
-        None => Err(ResolveError::UnknownObject { what, name }),
+    let names = pipeline.externs.iter().map(|object| object.name.as_str());
+    let at = only(names, "objects", name, |name, _| {
+        let known = pipeline.externs.iter().filter(|object| right(&object.kind)).map(|object| object.name.clone());
+        ResolveError::UnknownObject { what: what.into(), name, known: known.collect() }
+    })?;
+    let object = &pipeline.externs[at];
+    match right(&object.kind) {
+        true => Ok(ExternId(at as u32)),
+        false => Err(ResolveError::WrongObject { what: what.into(), name: name.into(), is: object.kind.description() }),
     }
 }
 
@@ -168,8 +216,10 @@ pub fn value_set(
     name: &str,
     members: &[Vec<MatchSpec>],
 ) -> Result<(ValueSetId, Vec<Vec<MatchValue>>), ResolveError> {
-    let id = pipeline.value_set_by_name(name).ok_or_else(|| ResolveError::UnknownValueSet(name.into()))?;
-    let types = &pipeline.value_sets[id.index()].types;
+    let names = pipeline.value_sets.iter().map(|set| set.name.as_str());
+    let at = only(names, "value sets", name, |name, known| ResolveError::UnknownValueSet { name, known })?;
+    let id = ValueSetId(at as u32);
+    let types = &pipeline.value_sets[at].types;
     let members = members.iter().map(|member| {
         if member.len() != types.len() {
             return Err(ResolveError::MemberKeys { expected: types.len(), found: member.len() });
@@ -252,6 +302,40 @@ pub fn missing_keys(pipeline: &Pipeline, add: &Add) -> Result<Vec<String>, Resol
     Ok(keys.iter().enumerate().filter(missing).map(|(_, key)| key.name.clone()).collect())
 }
 
+/// Refuses matches that have ones in bits which their prefix or mask excludes, as P4Runtime does ("Match Format" of its specification);
+/// packet tests may have such. The names have been resolved.
+///
+/// # Errors
+/// The first such match. The error has the one that is the same and has zeros there.
+pub fn no_excluded_bits(pipeline: &Pipeline, table: TableId, add: &Add) -> Result<(), ResolveError> {
+    let keys = &pipeline[table].keys;
+    for (name, spec) in &add.matches {
+        let width = match key_index(keys, name) {
+            Ok(at) => keys[at].expr.ty.width(),
+            // Numbers only stand for a field of which keys are parts.
+            Err(_) => continue,
+        };
+        let shown = |value: &BigUint| script::address(value, width).unwrap_or_else(|| format!("{value:#x}"));
+        let (value, mask, behind, what) = match spec {
+            MatchSpec::Prefix(value, bits) => {
+                let rest = width.saturating_sub(*bits);
+                (&value.value, (bits::mask(width) >> rest) << rest, format!("/{bits}"), "prefix")
+            }
+            MatchSpec::Mask(value, mask) => {
+                (&value.value, mask.value.clone(), format!("&&&{}", shown(&mask.value)), "mask")
+            }
+            MatchSpec::Number(_) | MatchSpec::Range(..) => continue,
+        };
+        let right = value & mask;
+        if right != *value {
+            let (value, right) = (shown(value), shown(&right));
+            let reason = format!("{value}{behind} has bits outside its {what}: write {right}{behind}");
+            return Err(ResolveError::Key { name: name.clone(), reason });
+        }
+    }
+    Ok(())
+}
+
 /// What an entry is to lead to.
 ///
 /// # Errors
@@ -306,12 +390,32 @@ pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<
         if !bits::fits(value, width) {
             return Err(ResolveError::ArgumentWidth { name: name.clone(), width });
         }
-        args[index] = Some(value.clone());
+        if args[index].replace(value.clone()).is_some() {
+            return Err(ResolveError::ParameterTwice(name.clone()));
+        }
     }
     let args = args.into_iter().zip(params).map(|(arg, param)| {
         arg.ok_or_else(|| ResolveError::MissingArgument { action: spec.name.clone(), name: param.name.clone() })
     });
     Ok(ActionCall { action: id, args: args.collect::<Result<_, _>>()? })
+}
+
+/// As [`by_name`]; the error says whether there is none, or several. `unknown` has the name and all those there are.
+fn only<'a>(
+    names: impl Iterator<Item = &'a str> + Clone,
+    what: &'static str,
+    name: &str,
+    unknown: impl FnOnce(String, Vec<String>) -> ResolveError,
+) -> Result<usize, ResolveError> {
+    if let Some(at) = by_name(names.clone(), name) {
+        return Ok(at);
+    }
+    let end = format!(".{name}");
+    let several: Vec<String> = names.clone().filter(|n| n.ends_with(&end)).map(Into::into).collect();
+    Err(match several.is_empty() {
+        true => unknown(name.into(), names.map(Into::into).collect()),
+        false => ResolveError::Ambiguous { what, name: name.into(), known: several },
+    })
 }
 
 /// The position of the only name that is `name`, or ends in `.name`.
@@ -334,11 +438,9 @@ fn end_of_one<'a>(names: impl Iterator<Item = &'a str>, end: &str) -> Option<usi
 fn action_id(pipeline: &Pipeline, table: TableId, name: &str) -> Result<ActionId, ResolveError> {
     let actions = &pipeline[table].actions;
     let names = actions.iter().map(|a| pipeline[a.action].name.as_str());
-    by_name(names, name).map(|index| actions[index].action).ok_or_else(|| ResolveError::UnknownAction {
-        table: pipeline[table].name.clone(),
-        name: name.into(),
-        known: actions.iter().map(|a| pipeline[a.action].name.clone()).collect(),
-    })
+    let table = pipeline[table].name.clone();
+    let at = only(names, "actions", name, |name, known| ResolveError::UnknownAction { table, name, known })?;
+    Ok(actions[at].action)
 }
 
 /// One spelling for indices (`x$0` is `x[0]`) and validity bits.
@@ -369,13 +471,10 @@ fn key_index(keys: &[Key], name: &str) -> Result<usize, ResolveError> {
     let written = keys.iter().map(|k| k.name.as_str());
     let spelt: Vec<String> = keys.iter().map(|k| canonical(&k.name)).collect();
     let spelt = spelt.iter().map(String::as_str);
-    by_name(written, name)
-        .or_else(|| by_name(spelt.clone(), &canonical(name)))
-        .or_else(|| by_name(spelt, &format!("{name}.$valid$")))
-        .ok_or_else(|| ResolveError::UnknownKey {
-            name: name.into(),
-            known: keys.iter().map(|k| k.name.clone()).collect(),
-        })
+    match by_name(spelt.clone(), &canonical(name)).or_else(|| by_name(spelt, &format!("{name}.$valid$"))) {
+        Some(at) if by_name(written.clone(), name).is_none() => Ok(at),
+        _ => only(written, "keys", name, |name, known| ResolveError::UnknownKey { name, known }),
+    }
 }
 
 /// The keys that are parts of a field with this name, if no key has it: `name[hi:lo]`, each with its lowest bit.
@@ -432,8 +531,9 @@ fn match_value(key: &Key, spec: &MatchSpec) -> Result<MatchValue, String> {
 }
 
 fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue, String> {
-    let fit = |value: &BigUint| {
-        if bits::fits(value, width) { Ok(value.clone()) } else { Err(format!("{value:#x} does not fit {width} bits")) }
+    let fit = |value: &BigUint| match bits::fits(value, width) {
+        true => Ok(value.clone()),
+        false => Err(format!("{value:#x}{} does not fit {width} bits", as_address(value))),
     };
     let whole = |number: &Number| {
         let stars = number.mask.as_ref().is_some_and(|mask| !is_ones(mask));
@@ -459,6 +559,14 @@ fn match_as(kind: MatchKind, width: u32, spec: &MatchSpec) -> Result<MatchValue,
         (MatchSpec::Range(lo, hi), _) => WrittenMatch::Range(whole(lo)?, whole(hi)?),
     };
     kind.value(written, width)
+}
+
+/// A value that is as long as an IPv6 address, as one.
+fn as_address(value: &BigUint) -> String {
+    match u128::try_from(value) {
+        Ok(address) if address >> 64 != 0 => format!(" ({})", Ipv6Addr::from(address)),
+        _ => String::new(),
+    }
 }
 
 /// True for 0, 1, 11, 111, … in binary.

@@ -10,6 +10,7 @@ use num_bigint::BigUint;
 
 use crate::StfError;
 use line::Line;
+pub use value::address;
 
 /// A test file.
 #[derive(Clone, Debug, PartialEq, Eq)]

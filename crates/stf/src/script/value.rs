@@ -34,6 +34,20 @@ pub(super) fn parse_value(text: &str) -> Parsed<Number> {
     parse_number(text)
 }
 
+/// A value of 32, 48 or 128 bits as an IPv4, MAC or IPv6 address, as [`super::parse_value`] reads it; `None` for other widths and greater
+/// values.
+pub fn address(value: &BigUint, width: u32) -> Option<String> {
+    Some(match width {
+        32 => Ipv4Addr::from(u32::try_from(value).ok()?).to_string(),
+        48 => {
+            let bytes = u64::try_from(value).ok().filter(|value| value >> 48 == 0)?.to_be_bytes();
+            bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
+        }
+        128 => Ipv6Addr::from(u128::try_from(value).ok()?).to_string(),
+        _ => return None,
+    })
+}
+
 impl From<BigUint> for Number {
     /// A number of which all digits count.
     fn from(value: BigUint) -> Number {

@@ -164,20 +164,23 @@ fn groups_sessions_and_entry_names() {
 fn lines_that_cannot_be_carried_out_stop_the_test() {
     let error = |line: &str| outcome(line).unwrap_err().to_string();
     let lines = [
-        ("add x a:1 drop()", "no table `x`, or several"),
-        ("add t z:1 drop()", "no key `z`, or several"),
+        ("add x a:1 drop()", "no table `x`; there are I.fix, I.t"),
+        ("add t z:1 drop()", "no key `z`; there are hdr.h[0].a, hdr.h[0].c"),
         ("add t a:1 a:2 drop()", "key `a` is named twice"),
         ("add t a:0x100 drop()", "key `a`: 0x100 does not fit 8 bits"),
         ("add t c:0x1*2 drop()", "key `c`: `*` digits of an lpm key must be the last"),
         ("add t c:1/17 drop()", "key `c`: prefix length 17 is beyond 16 bits"),
         ("add fix b:0x1* drop()", "key `b`: `*` digits are only for masks and prefixes"),
         ("add t a:1/3 drop()", "key `a`: this is no way to match a key of kind ternary"),
-        ("add t fly()", "table `I.t` has no action `fly`, or several"),
+        ("add t fly()", "table `I.t` has no action `fly`; there are I.to, I.group, I.mirror, I.drop"),
         ("add t to(port:1)", "action `to` needs an argument `mark`"),
         ("add t to(port:512, mark:1)", "argument `port` does not fit 9 bits"),
-        ("add t to(x:1)", "action `to` has no parameter `x`"),
+        ("add t to(x:1)", "action `to` has no parameter `x`; there are port, mark"),
         ("register_write last 4 1", "index out of range, the size is 4"),
-        ("register_write seen 0 1", "`seen` is no register"),
+        ("register_write seen 0 1", "`seen` is a counter, no register"),
+        ("register_write lost 0 1", "no register `lost`; did you mean `last`?"),
+        ("add t to(port:1, mark:2, port:1)", "parameter `port` is named twice"),
+        ("add t a:fd00::1 drop()", "key `a`: 0xfd000000000000000000000000000001 (fd00::1) does not fit 8 bits"),
         ("mc_node_associate 1 0", "no node 0"),
         ("check_counter hits(e)", "no entry was named `e`"),
     ];
