@@ -528,7 +528,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The error that a device cannot be opened or its match cannot be changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[allow(missing_docs)]
 pub enum OpenerError {
     #[error(transparent)]
@@ -543,4 +543,11 @@ pub enum OpenerError {
     Socket(#[source] io::Error),
     #[error("cannot change what a UDP socket receives: {0}")]
     Sockets(#[source] io::Error),
+}
+
+/// As people read it: `main` prints its error in this way.
+impl std::fmt::Debug for OpenerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }

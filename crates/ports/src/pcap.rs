@@ -13,7 +13,7 @@ use pcap_file::{DataLink, TsResolution};
 use crate::filter::FrameMatch;
 
 /// The error that a capture file cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum PcapError {
     /// The file cannot be opened or created.
     #[error("{}: {error}", path.display())]
@@ -31,6 +31,13 @@ pub enum PcapError {
         /// The reason.
         reason: String,
     },
+}
+
+/// As people read it: `main` prints its error in this way.
+impl std::fmt::Debug for PcapError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 /// A port that receives the packets of one file and writes what it sends to another.

@@ -10,7 +10,7 @@ use crate::linux::sys;
 use crate::offload::join::Segments;
 
 /// The error that a device cannot be used.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{device}: cannot {what}: {error}")]
 pub struct DeviceError {
     /// The device's name.
@@ -20,6 +20,13 @@ pub struct DeviceError {
     /// The reason.
     #[source]
     pub error: io::Error,
+}
+
+/// As people read it: `main` prints its error in this way.
+impl std::fmt::Debug for DeviceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
 }
 
 /// Returns a function for `map_err` that adds the device and the failed action to an error.
