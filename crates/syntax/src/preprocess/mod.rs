@@ -640,7 +640,9 @@ impl<'a> Preprocessor<'a> {
                 if self.options.no_disk {
                     diagnostic = diagnostic.note("files on disk are not searched");
                 } else if self.options.include_paths.is_empty() {
-                    diagnostic = diagnostic.help("name the directory it is in with `-I DIRECTORY`");
+                    diagnostic = diagnostic.help(
+                        "name the directory it is in: `-I DIRECTORY` of the command, `Compiler::include` of the library",
+                    );
                 } else {
                     let paths: Vec<String> =
                         self.options.include_paths.iter().map(|p| format!("`{}`", p.display())).collect();
