@@ -1,7 +1,14 @@
 //! A port of one's own: frames in datagrams over UDP, as tunnels carry them. The program sends back what it receives; a client sends a
 //! frame through the switch and waits for it.
 //!
-//! `receive` and `transmit` move bursts of packets in buffers of the switch's pool. They must not wait: a worker serves all ports.
+//! `receive` and `transmit` move bursts of packets in buffers of the switch's pool. They must not wait: a worker serves all ports. A port
+//! needs these two and a name. Optional are:
+//!
+//! - `poll_fd`, and `urgent_poll_fd` for a second descriptor: what wakes the switch. It sleeps only if all its ports have one.
+//! - `flush`, `pending` and `discard`, for ports that keep packets after `transmit`.
+//! - `backlog`, `depths` and `has_queues`: the queue lengths that programs see.
+//! - `finished`: nothing will be received any more. A switch ends when all its ports are finished.
+//! - `stats`, `is_up` and `info`: what the port counts, and what is known of it.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
@@ -45,7 +52,7 @@ impl Port for Tunnel {
         "tunnel"
     }
 
-    /// Receives what has come, into buffers of the pool.
+    /// Receives what has come, into buffers of the pool: `limit` packets at most, for which `batch` has room. It may not grow.
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let mut count = 0;
         while count < limit {

@@ -4,11 +4,11 @@
 //!
 //! ```toml
 //! [dev-dependencies]
-//! hopwright = { version = "0.2", default-features = false }
+//! hopwright = { path = "../hopwright/crates/hopwright", default-features = false }
 //! ```
 //!
-//! Without its features the library has no code generator, compiles in less than a minute, and runs programs in the interpreter. The
-//! program is read when the test runs, so that a changed file is compiled again.
+//! with the path of a checkout. Without its features the library has no code generator, compiles in about 80 seconds of CPU time in a
+//! debug build, and runs programs in the interpreter. The program is read when the test runs, so that a changed file is compiled again.
 
 use std::error::Error;
 use std::path::Path;

@@ -11,7 +11,7 @@ use hopwright_syntax::{SourceMap, render};
 
 use crate::{BuildError, Engine, ExternObject, Number, Runner, Severity, SwitchBuilder};
 
-/// What diagnostics call a program that is compiled from a text.
+/// What diagnostics call a program that is compiled from a text, unless it is given a name.
 const NAME: &str = "program.p4";
 
 /// Compiles the text of a P4-16 program. `core.p4`, `v1model.p4`, `psa.p4`, `tna.p4`, `t2na.p4` and further
@@ -44,6 +44,8 @@ pub fn compile_file(file: impl AsRef<Path>) -> Result<Program, CompileError> {
 #[derive(Clone, Debug)]
 pub struct Compiler {
     options: Options,
+    /// Of programs that are compiled from a text.
+    name: String,
     /// As given, `NAME` or `NAME=VALUE`.
     #[cfg(feature = "p4runtime")]
     defines: Vec<String>,
@@ -61,10 +63,18 @@ impl Compiler {
     pub fn new() -> Compiler {
         Compiler {
             options: Options::default(),
+            name: NAME.into(),
             #[cfg(feature = "p4runtime")]
             defines: Vec::new(),
             externs: ExternTypes::standard(),
         }
+    }
+
+    /// What errors and traces call a program that is compiled from a text: `router.p4`. Without it that is `program.p4`.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Compiler {
+        self.name = name.into();
+        self
     }
 
     /// Adds a folder in which files of `#include` are looked up, after those given before.
@@ -114,7 +124,8 @@ impl Compiler {
     /// # Errors
     /// The program has errors.
     pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
-        self.program(Path::new(NAME), hopwright_driver::compile_text(NAME, text, &self.options, true))
+        let compiled = hopwright_driver::compile_text(&self.name, text, &self.options, true);
+        self.program(Path::new(&self.name), compiled)
     }
 
     /// Compiles a file; see [`compile_file`].

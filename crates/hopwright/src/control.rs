@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, ShadowExecution, VirtualDataPlane};
 use hopwright_ir::interp::{Trace, changed_ranges};
+use hopwright_ir::{ExternId, ExternKind};
 use hopwright_stf::resolve;
 use hopwright_stf::{DataPlaneEngine, StfError};
 
@@ -23,11 +24,11 @@ pub struct Control {
 }
 
 /// Why a request of the control plane was refused. It changed nothing then.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
     /// A name or value does not fit the program.
-    #[error("{}", with_known(.0))]
+    #[error(transparent)]
     Resolve(#[from] ResolveError),
     /// A text is no value.
     #[error("`{text}`: {reason}")]
@@ -45,6 +46,9 @@ pub enum ControlError {
         /// The keys' names.
         keys: Vec<String>,
     },
+    /// The counter is one of a table's entries, which have no index.
+    #[error("`{0}` counts the entries of a table: `entry_count` reads the count of one")]
+    DirectCounter(String),
     /// The data plane refused the request: there is such an entry already, or none; the table is full; an index is too great.
     #[error(transparent)]
     Refused(#[from] RefusedError),
@@ -56,14 +60,7 @@ pub enum ControlError {
     Memory(#[from] PoolError),
 }
 
-/// The error, and the names there are instead of an unknown one.
-fn with_known(error: &ResolveError) -> String {
-    match error.known() {
-        [] => error.to_string(),
-        [only] => format!("{error}; there is {only}"),
-        known => format!("{error}; there are {}", known.join(", ")),
-    }
-}
+debug_is_display!(ControlError);
 
 impl Control {
     pub(crate) fn new(vdp: Arc<VirtualDataPlane>) -> Control {
@@ -148,7 +145,7 @@ impl Control {
     /// # Errors
     /// There is no such counter or cell.
     pub fn counter(&self, counter: &str, index: u64) -> Result<Count, ControlError> {
-        Ok(self.inner().counter(counter)?.read(index)?)
+        Ok(self.inner().counter(self.counter_id(counter)?)?.read(index)?)
     }
 
     /// Writes a cell of a counter. Packets that are counted at the same time may be lost in it.
@@ -156,7 +153,7 @@ impl Control {
     /// # Errors
     /// There is no such counter or cell.
     pub fn set_counter(&self, counter: &str, index: u64, count: Count) -> Result<(), ControlError> {
-        Ok(self.inner().counter(counter)?.write(index, count)?)
+        Ok(self.inner().counter(self.counter_id(counter)?)?.write(index, count)?)
     }
 
     /// Reads a cell of a register.
@@ -164,7 +161,7 @@ impl Control {
     /// # Errors
     /// There is no such register or cell.
     pub fn register(&self, register: &str, index: u64) -> Result<Number, ControlError> {
-        Ok(self.inner().register(register)?.read(index)?)
+        Ok(self.inner().register(self.register_id(register)?)?.read(index)?)
     }
 
     /// Writes a cell of a register.
@@ -173,7 +170,7 @@ impl Control {
     /// There is no such register or cell, or the value has more bits.
     pub fn set_register(&self, register: &str, index: u64, value: impl Into<Value>) -> Result<(), ControlError> {
         let value = entry::number(&value.into())?;
-        Ok(self.inner().register(register)?.write(index, value)?)
+        Ok(self.inner().register(self.register_id(register)?)?.write(index, value)?)
     }
 
     /// Reads the rates of a meter; `None` if it has none, and every packet is green.
@@ -181,7 +178,7 @@ impl Control {
     /// # Errors
     /// There is no such meter or cell.
     pub fn meter(&self, meter: &str, index: u64) -> Result<Option<Rates>, ControlError> {
-        Ok(self.inner().meter(meter)?.rates(index)?)
+        Ok(self.inner().meter(self.meter_id(meter)?)?.rates(index)?)
     }
 
     /// Sets the rates of a meter and fills its buckets. With `None` every packet is green.
@@ -189,7 +186,7 @@ impl Control {
     /// # Errors
     /// There is no such meter or cell.
     pub fn set_meter(&self, meter: &str, index: u64, rates: Option<Rates>) -> Result<(), ControlError> {
-        Ok(self.inner().meter(meter)?.set_rates(index, rates)?)
+        Ok(self.inner().meter(self.meter_id(meter)?)?.set_rates(index, rates)?)
     }
 
     /// Sets the ports of a multicast group (from 1), each once and with the replication id 0; without ports there is no such group.
@@ -254,6 +251,28 @@ impl Control {
             None => {}
         }
         Ok(text)
+    }
+
+    fn counter_id(&self, name: &str) -> Result<ExternId, ControlError> {
+        let pipeline = self.vdp.pipeline();
+        resolve::object(pipeline, name, "counter", |kind| matches!(kind, ExternKind::Counter { .. })).map_err(|error| {
+            match pipeline.extern_by_name(name).map(|id| &pipeline[id]) {
+                Some(object) if matches!(object.kind, ExternKind::DirectCounter { .. }) => {
+                    ControlError::DirectCounter(object.name.clone())
+                }
+                _ => error.into(),
+            }
+        })
+    }
+
+    fn register_id(&self, name: &str) -> Result<ExternId, ControlError> {
+        let right = |kind: &ExternKind| matches!(kind, ExternKind::Register { .. });
+        Ok(resolve::object(self.vdp.pipeline(), name, "register", right)?)
+    }
+
+    fn meter_id(&self, name: &str) -> Result<ExternId, ControlError> {
+        let right = |kind: &ExternKind| matches!(kind, ExternKind::Meter { .. });
+        Ok(resolve::object(self.vdp.pipeline(), name, "meter", right)?)
     }
 
     fn table(&self, name: &str) -> Result<&dataplane::Table, ControlError> {

@@ -21,7 +21,7 @@ pub enum Engine {
 }
 
 /// Why a program does not run.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
     /// The engine does not support a part of the program.
@@ -42,6 +42,8 @@ pub enum BuildError {
     #[error(transparent)]
     Memory(#[from] PoolError),
 }
+
+debug_is_display!(BuildError);
 
 impl Engine {
     /// Starts a program with empty tables.

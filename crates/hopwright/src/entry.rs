@@ -1,5 +1,6 @@
 //! Table entries by names.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
@@ -66,7 +67,12 @@ impl Match {
 /// ```
 ///
 /// Names are those of the control plane (`MyIngress.ipv4_lpm`), or an end of one that starts after a dot and that only one has
-/// (`ipv4_lpm`; `dst` for `hdr.ipv4.dst`). Keys may be left out, which then match anything, unless they are exact.
+/// (`ipv4_lpm`; `dst` for `hdr.ipv4.dst`). Keys may be left out, which then match anything, unless they are exact: an `lpm` key that is
+/// left out is the prefix of length 0. Bits that a prefix or mask excludes must be zeros.
+///
+/// As text an entry is what follows `add` in a line of [`Control::configure`](crate::Control::configure), without keys that match
+/// anything: `MyIngress.ipv4_lpm hdr.ipv4.dst:10.0.0.0/8 MyIngress.forward(port:3)`. Entries that were read from a table have addresses
+/// where keys and parameters have 32, 48 or 128 bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     table: String,
@@ -74,12 +80,29 @@ pub struct Entry {
     priority: Option<i32>,
     action: String,
     params: Vec<(String, Value)>,
+    widths: Widths,
 }
+
+/// The widths in bits of keys and parameters, for entries that were read. They are no part of what an entry is.
+#[derive(Clone, Debug, Default)]
+struct Widths {
+    keys: Vec<u32>,
+    params: Vec<u32>,
+}
+
+impl PartialEq for Widths {
+    fn eq(&self, _: &Widths) -> bool {
+        true
+    }
+}
+
+impl Eq for Widths {}
 
 impl Entry {
     /// An entry of `table` that runs `action`, without keys and parameters yet.
     pub fn new(table: impl Into<String>, action: impl Into<String>) -> Entry {
-        Entry { table: table.into(), keys: Vec::new(), priority: None, action: action.into(), params: Vec::new() }
+        let (table, action) = (table.into(), action.into());
+        Entry { table, keys: Vec::new(), priority: None, action, params: Vec::new(), widths: Widths::default() }
     }
 
     /// Says what a key matches.
@@ -89,7 +112,7 @@ impl Entry {
         self
     }
 
-    /// Gives a parameter of the action its value.
+    /// Gives a parameter of the action its value. Each has one.
     #[must_use]
     pub fn param(mut self, name: impl Into<String>, value: impl Into<Value>) -> Entry {
         self.params.push((name.into(), value.into()));
@@ -160,13 +183,74 @@ impl Entry {
         let model = &pipeline[table];
         let action = &pipeline[entry.action.action];
         let params = action.params.iter().zip(&entry.action.args);
-        let keys = model.keys.iter().zip(&entry.matches).filter(|(key, _)| key.kind.is_matched());
+        let keys = || model.keys.iter().zip(&entry.matches).filter(|(key, _)| key.kind.is_matched());
+        let widths = Widths {
+            keys: keys().map(|(key, _)| key.expr.ty.width()).collect(),
+            params: action.params.iter().map(|param| param.ty.width()).collect(),
+        };
         Entry {
             table: model.name.clone(),
-            keys: keys.map(|(key, value)| (key.name.clone(), Match::from(value.clone()))).collect(),
+            keys: keys().map(|(key, value)| (key.name.clone(), Match::from(value.clone()))).collect(),
             priority: model.has_priority().then_some(entry.priority),
             action: action.name.clone(),
             params: params.map(|(param, value)| (param.name.clone(), value.clone().into())).collect(),
+            widths,
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&quoted(&self.table))?;
+        if let Some(priority) = self.priority {
+            write!(f, " {priority}")?;
+        }
+        for (at, (name, matches)) in self.keys.iter().enumerate() {
+            if let Some(text) = matches.text(self.widths.keys.get(at)) {
+                write!(f, " {}:{text}", quoted(name))?;
+            }
+        }
+        let param = |(at, (name, value)): (usize, &(String, Value))| {
+            format!("{}:{}", quoted(name), value.text(self.widths.params.get(at), false))
+        };
+        let params: Vec<_> = self.params.iter().enumerate().map(param).collect();
+        write!(f, " {}({})", quoted(&self.action), params.join(", "))
+    }
+}
+
+/// A name as scripts have it: in quotes if it has other characters than names usually have.
+fn quoted(name: &str) -> String {
+    match name.chars().all(|c| c.is_alphanumeric() || "_$.[]:".contains(c)) {
+        true => name.into(),
+        false => format!("\"{name}\""),
+    }
+}
+
+impl Match {
+    /// As scripts have it; `None` for anything.
+    fn text(&self, width: Option<&u32>) -> Option<String> {
+        Some(match self {
+            Match::Value(Value::Text(text)) if is_any(text) => return None,
+            Match::Any => return None,
+            Match::Value(value) => value.text(width, false),
+            Match::Prefix(value, bits) => format!("{}/{bits}", value.text(width, true)),
+            Match::Mask(value, mask) => format!("{}&&&{}", value.text(width, true), mask.text(width, true)),
+            Match::Range(low, high) => format!("{}..{}", low.text(width, false), high.text(width, false)),
+        })
+    }
+}
+
+impl Value {
+    /// As scripts have it: text as it is, a number as an address or as digits. Only masks and prefixes have hexadecimal digits: a
+    /// hexadecimal number alone would be compared with a `ternary` key only where it has digits.
+    fn text(&self, width: Option<&u32>, hexadecimal: bool) -> String {
+        match self {
+            Value::Text(text) => text.clone(),
+            Value::Number(number) => match width.and_then(|width| script::address(number, *width)) {
+                Some(address) => address,
+                None if hexadecimal => format!("{number:#x}"),
+                None => number.to_string(),
+            },
         }
     }
 }
@@ -176,15 +260,20 @@ fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>, i3
     if !missing.is_empty() {
         return Err(ControlError::MissingKeys { table: add.table.clone(), keys: missing });
     }
-    Ok(resolve::place(pipeline, add)?)
+    let placed = resolve::place(pipeline, add)?;
+    resolve::no_excluded_bits(pipeline, placed.0, add)?;
+    Ok(placed)
 }
 
 /// What a key matches; `None` for anything.
 fn spec(written: &Match) -> Result<Option<MatchSpec>, ControlError> {
     let plain = |value: &Value| Ok::<_, ControlError>(script::Number::from(number(value)?));
     Ok(Some(match written {
-        Match::Value(Value::Text(text)) if matches!(text.trim(), "*" | "_") => return Ok(None),
-        Match::Value(Value::Text(text)) => script::parse_match(text).map_err(unreadable(text))?,
+        Match::Value(Value::Text(text)) if is_any(text) => return Ok(None),
+        Match::Value(Value::Text(text)) => {
+            not_negative(text)?;
+            script::parse_match(text).map_err(unreadable(text))?
+        }
         Match::Value(value) => MatchSpec::Number(plain(value)?),
         Match::Prefix(value, bits) => MatchSpec::Prefix(plain(value)?, *bits),
         Match::Mask(value, mask) => MatchSpec::Mask(plain(value)?, plain(mask)?),
@@ -196,7 +285,22 @@ fn spec(written: &Match) -> Result<Option<MatchSpec>, ControlError> {
 pub(crate) fn number(value: &Value) -> Result<Number, ControlError> {
     match value {
         Value::Number(number) => Ok(number.clone()),
-        Value::Text(text) => script::parse_value(text).map_err(unreadable(text)),
+        Value::Text(text) => {
+            not_negative(text)?;
+            script::parse_value(text).map_err(unreadable(text))
+        }
+    }
+}
+
+/// Whether a text stands for anything.
+fn is_any(text: &str) -> bool {
+    matches!(text.trim(), "*" | "_")
+}
+
+fn not_negative(text: &str) -> Result<(), ControlError> {
+    match text.trim_start().starts_with('-') {
+        true => Err(unreadable(text)("values are not below zero".into())),
+        false => Ok(()),
     }
 }
 

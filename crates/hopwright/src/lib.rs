@@ -26,6 +26,19 @@
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+/// Errors whose `Debug` is their text for people: `main` and `unwrap` print their errors in this way.
+macro_rules! debug_is_display {
+    ($($error:ty),*) => {
+        $(
+            impl std::fmt::Debug for $error {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    write!(f, "{self}")
+                }
+            }
+        )*
+    };
+}
+
 mod compile;
 mod control;
 #[doc(hidden)]

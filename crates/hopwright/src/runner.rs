@@ -51,9 +51,11 @@ pub struct Sent {
 }
 
 /// A packet does not fit the buffers.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PacketError(String);
+
+debug_is_display!(PacketError);
 
 impl Runner {
     pub(crate) fn new(vdp: Arc<VirtualDataPlane>) -> Result<Runner, BuildError> {

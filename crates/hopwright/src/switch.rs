@@ -25,7 +25,7 @@ pub struct SwitchBuilder {
 }
 
 /// Why a switch does not run.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The engine does not run the program.
@@ -58,6 +58,8 @@ pub enum RunError {
     Thread(#[from] io::Error),
 }
 
+debug_is_display!(RunError);
+
 impl SwitchBuilder {
     pub(crate) fn new(program: Program) -> SwitchBuilder {
         SwitchBuilder {
@@ -72,7 +74,7 @@ impl SwitchBuilder {
         }
     }
 
-    /// Adds a port with the number that the program knows it by, from 0 to 511: anything that implements
+    /// Adds a port with the number that the program knows it by, from 0 to 510: anything that implements
     /// [`Port`](crate::port::Port), or a [`Device`](crate::port#structs).
     #[must_use]
     pub fn port(mut self, number: u32, port: impl Into<PortSource>) -> SwitchBuilder {
@@ -119,7 +121,8 @@ impl SwitchBuilder {
         self
     }
 
-    /// Opens the ports and starts the switch on a thread of its own.
+    /// Opens the ports and starts the switch on a thread of its own. The thread sleeps while nothing comes, if all ports can wake it;
+    /// see [`port`](crate::port). A switch without ports is one whose ports come later, by [`Switch::inner`]; it runs until it is stopped.
     ///
     /// # Errors
     /// The program, a port or what was to be set up is refused. Nothing runs then.
@@ -175,7 +178,7 @@ pub struct PacketIn {
 }
 
 /// A packet of the control plane was not sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketOutError {
     /// [`SwitchBuilder::cpu_port`] was not called.
@@ -185,6 +188,8 @@ pub enum PacketOutError {
     #[error(transparent)]
     Full(#[from] dataplane::NotInjected),
 }
+
+debug_is_display!(PacketOutError);
 
 impl Switch {
     /// The program's tables and objects.

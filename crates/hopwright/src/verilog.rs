@@ -15,7 +15,7 @@ pub struct VerilogFile {
 }
 
 /// Why a program is no hardware.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerilogError {
     /// There is no such target.
@@ -30,6 +30,8 @@ pub enum VerilogError {
     #[error("{}", .0.iter().map(|refusal| refusal.message.as_str()).collect::<Vec<_>>().join("\n"))]
     Refused(Vec<Refusal>),
 }
+
+debug_is_display!(VerilogError);
 
 /// A part of a program that the hardware cannot do.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,10 @@
 //! - With the feature `ports`: `Device`, a network device by its name; `Tap`, a network device whose other end is this process;
 //!   `PcapPort`, a capture file.
 //! - Your own, by the trait [`Port`]; see `examples/custom_port.rs`.
+//!
+//! A switch's thread sleeps while nothing comes only if all its ports have a descriptor that wakes it ([`Port::poll_fd`]); else it polls
+//! them again and again, and takes a whole CPU. All ports of this module have one, except for [`RepeatPort`] and `PcapPort`: a switch with
+//! one of these never sleeps.
 
 #[cfg(feature = "ports")]
 pub(crate) mod devices;

@@ -145,7 +145,9 @@ fn scripts_set_up_a_program() {
     runner.control().configure("add l2 dst:02:00:00:00:00:02 forward(port:2)\nsetdefault l2 forward(port:7)").unwrap();
     assert_eq!(sent(&runner.send(1, &[0; 14]).unwrap())[0].0, 7);
     let error = runner.control().configure("add l2 dst:1 forward(port:2)\nadd l3 dst:1 forward(port:2)").unwrap_err();
-    assert_eq!(error.to_string(), "script:2: no table `l3`, or several");
+    assert_eq!(error.to_string(), "script:2: no table `l3`; there is Forwarding.l2");
+    let error = runner.control().configure("add l2 dst:1 forwrad(port:2)").unwrap_err();
+    assert_eq!(error.to_string(), "script:1: table `Forwarding.l2` has no action `forwrad`; did you mean `forward`?");
 }
 
 #[test]
@@ -154,9 +156,19 @@ fn a_trace_tells_what_happens_and_changes_nothing() {
     let entry = Entry::new("exact_t", "forward").key("kind", 7).param("port", 3).param("value", 1);
     runner.control().insert(&entry).unwrap();
     let trace = runner.control().trace(1, &[7, 0, 9]).unwrap();
-    for part in ["3 bytes at port 1", "state start", "exact_t", "forward", "program.p4:", "out of port 3"] {
+    for part in [
+        "3 bytes at port 1",
+        "state start",
+        "exact_t",
+        "forward",
+        "program.p4:",
+        "I.kinds.count(0x3)",
+        "I.seen.write(0x1, 0x9)",
+        "out of port 3",
+    ] {
         assert!(trace.contains(part), "{part}:\n{trace}");
     }
+    assert!(trace.contains("I.pace.execute_meter(0x1"), "{trace}");
     assert!(runner.control().trace(1, &[8, 0, 9]).unwrap().contains("dropped"));
     let count = |control: &Control| {
         (control.counter("kinds", 3).unwrap().packets, control.entry_count(&entry).unwrap().packets)
@@ -177,7 +189,9 @@ fn what_is_wrong_has_its_type_and_says_what_there_is() {
         other => panic!("{other}"),
     };
     let unknown = error(entry("exact", "forward")).to_string();
-    assert_eq!(unknown, "no table `exact`, or several; there are I.exact_t, I.lpm_t, I.acl");
+    assert_eq!(unknown, "no table `exact`; there are I.exact_t, I.lpm_t, I.acl");
+    let near = error(entry("exat_t", "forward")).to_string();
+    assert_eq!(near, "no table `exat_t`; did you mean `exact_t`?");
     assert!(matches!(resolve(entry("exact_t", "forword").key("kind", 1)), ResolveError::UnknownAction { .. }));
     assert!(matches!(resolve(entry("exact_t", "forward").key("kin", 1)), ResolveError::UnknownKey { .. }));
     assert!(matches!(resolve(entry("exact_t", "forward").key("kind", 256)), ResolveError::Key { .. }));
@@ -193,17 +207,127 @@ fn what_is_wrong_has_its_type_and_says_what_there_is() {
     assert!(matches!(&missing, ControlError::MissingKeys { keys, .. } if keys == &["h.frame.kind"]), "{missing}");
     assert!(matches!(error(entry("exact_t", "forward").key("kind", "seven")), ControlError::Value { .. }));
     assert!(matches!(error(entry("exact_t", "forward").key("kind", -1)), ControlError::Value { .. }));
+    let below = Entry::new("exact_t", "forward").key("kind", 1).param("port", -1).param("value", 1);
+    assert_eq!(error(below).to_string(), "`-1`: values are not below zero");
+    let twice = entry("exact_t", "forward").key("kind", 1).param("port", 2);
+    assert!(matches!(resolve(twice), ResolveError::ParameterTwice(name) if name == "port"));
     // The table has room for two.
     for kind in 1..=2 {
         control.insert(&entry("exact_t", "forward").key("kind", kind)).unwrap();
     }
     let full = error(entry("exact_t", "forward").key("kind", 3));
     assert!(matches!(full, ControlError::Refused(RefusedError::Full { size: 2, .. })), "{full}");
-    assert!(matches!(control.register("kinds", 0), Err(ControlError::Refused(RefusedError::WrongExtern { .. }))));
+    let text = |error: ControlError| error.to_string();
+    assert_eq!(text(control.register("kinds", 0).unwrap_err()), "`kinds` is a counter, no register");
+    assert_eq!(text(control.set_register("sen", 0, 1).unwrap_err()), "no register `sen`; did you mean `seen`?");
+    assert_eq!(text(control.register("nothing", 0).unwrap_err()), "no register `nothing`; there is I.seen");
+    assert_eq!(text(control.meter("kinds", 0).unwrap_err()), "`kinds` is a counter, no meter");
+    assert_eq!(
+        text(control.counter("hits", 0).unwrap_err()),
+        "`I.hits` counts the entries of a table: `entry_count` reads the count of one"
+    );
     assert!(matches!(control.counter("kinds", 4), Err(ControlError::Refused(RefusedError::Index { size: 4, .. }))));
-    assert!(matches!(control.counter("kind", 0), Err(ControlError::Refused(RefusedError::UnknownExtern(_)))));
+    assert_eq!(text(control.counter("kind", 0).unwrap_err()), "no counter `kind`; did you mean `kinds`?");
     assert!(matches!(
         control.set_register("seen", 0, 0x10000),
         Err(ControlError::Refused(RefusedError::ValueWidth { width: 16, .. }))
     ));
+}
+
+/// Keys of addresses, one of which is in two tables' names.
+const ADDRESSES: &str = "
+    #include <v1model.p4>
+    header ip_t { bit<32> v4; bit<48> mac; bit<128> v6; bit<16> type; }
+    struct headers_t { ip_t ip; }
+    struct metadata_t { }
+    parser P(packet_in p, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+        state start { p.extract(h.ip); transition accept; }
+    }
+    control Part(inout headers_t h, inout standard_metadata_t s) {
+        action to(bit<9> port, bit<32> hop, bit<48> mac) { s.egress_spec = port; h.ip.v4 = hop; h.ip.mac = mac; }
+        table routes { key = { h.ip.v4: lpm; } actions = { to; } }
+        table rules {
+            key = { h.ip.v4: ternary; h.ip.mac: exact; h.ip.v6: range; h.ip.type: ternary @name(\"ether type\"); }
+            actions = { to; }
+        }
+        apply { routes.apply(); rules.apply(); }
+    }
+    control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+        Part() one;
+        Part() two;
+        apply { one.apply(h, s); two.apply(h, s); }
+    }
+    control C(inout headers_t h, inout metadata_t m) { apply { } }
+    control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply { } }
+    control D(packet_out p, in headers_t h) { apply { p.emit(h.ip); } }
+    V1Switch(P(), C(), I(), E(), C(), D()) main;
+";
+
+fn to(table: &str) -> Entry {
+    Entry::new(table, "to").param("port", 3).param("hop", "10.0.0.1").param("mac", "02:00:00:00:00:01")
+}
+
+#[test]
+fn entries_have_a_text_that_scripts_read() {
+    let program = hopwright::compile(ADDRESSES).unwrap();
+    let first = program.runner().unwrap();
+    let rule = to("I.one.rules")
+        .key("mac", [2, 0, 0, 0, 0, 9])
+        .key("h.ip.v6", Match::range("2001:db8::1", "2001:db8::ff"))
+        .key("h.ip.v4", "10.1.0.0&&&255.255.0.0")
+        .key("ether type", Match::mask(0x800u16, 0xff00u16))
+        .priority(7);
+    first.control().insert(&rule).unwrap();
+    first.control().insert(&to("I.one.rules").key("mac", [2, 0, 0, 0, 0, 9]).key("v6", 5u8)).unwrap();
+    first.control().insert(&to("I.one.routes").key("v4", "10.0.0.0/8")).unwrap();
+    let read = |control: &Control| {
+        let entries = ["I.one.rules", "I.one.routes"].map(|table| control.entries(table).unwrap());
+        entries.concat().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let texts = read(first.control());
+    let action = "I.one.to(port:3, hop:10.0.0.1, mac:02:00:00:00:00:01)";
+    assert_eq!(
+        texts[0],
+        format!(
+            "I.one.rules 7 h.ip.v4:10.1.0.0&&&255.255.0.0 h.ip.mac:02:00:00:00:00:09 \
+             h.ip.v6:2001:db8::1..2001:db8::ff \"ether type\":0x800&&&0xff00 {action}"
+        )
+    );
+    assert_eq!(texts[2], format!("I.one.routes h.ip.v4:10.0.0.0/8 {action}"));
+    let second = program.runner().unwrap();
+    for text in &texts {
+        second.control().configure(&format!("add {text}")).unwrap();
+    }
+    assert_eq!(read(second.control()), texts);
+    let all: Vec<Entry> = first.control().entries("I.one.rules").unwrap();
+    assert_eq!(second.control().entries("I.one.rules").unwrap(), all);
+    // As it was made, with names and texts of its own; what matches anything is left out.
+    let made =
+        Entry::new("acl", "drop").key("kind", Match::Any).key("value", "0x12").key("mask", Match::mask(16, 0xf0));
+    assert_eq!(made.to_string(), "acl value:0x12 mask:0x10&&&0xf0 drop()");
+}
+
+#[test]
+fn ambiguous_names_and_excluded_bits_are_refused_with_what_is_right() {
+    let runner = hopwright::compile(ADDRESSES).unwrap().runner().unwrap();
+    let error = |entry: &Entry| runner.control().insert(entry).unwrap_err().to_string();
+    assert_eq!(error(&to("routes")), "several tables have the name `routes`: I.one.routes, I.two.routes");
+    assert_eq!(error(&to("route")), "no table `route`; did you mean `routes`?");
+    let routes = |matches: Match| error(&to("I.one.routes").key("h.ip.v4", matches));
+    let expected = "key `h.ip.v4`: 10.11.5.5/16 has bits outside its prefix: write 10.11.0.0/16";
+    assert_eq!(routes("10.11.5.5/16".into()), expected);
+    assert_eq!(routes(Match::prefix(Ipv4Addr::new(10, 11, 5, 5), 16)), expected);
+    assert_eq!(routes("10.0.0.1/33".into()), "key `h.ip.v4`: prefix length 33 is beyond 32 bits");
+    assert_eq!(
+        routes("2001:db8::1".into()),
+        "key `h.ip.v4`: 0x20010db8000000000000000000000001 (2001:db8::1) does not fit 32 bits"
+    );
+    let rule = to("I.one.rules").key("mac", 1).key("ether type", Match::mask(0x1234u16, 0xff00u16));
+    assert_eq!(error(&rule), "key `ether type`: 0x1234&&&0xff00 has bits outside its mask: write 0x1200&&&0xff00");
+    // A packet test may have such, and a key that is left out is the prefix of length 0.
+    runner.control().configure("add I.one.routes h.ip.v4:10.11.5.5/16 to(port:1, hop:1, mac:1)").unwrap();
+    runner.control().insert(&to("I.one.routes")).unwrap();
+    let entries = runner.control().entries("I.one.routes").unwrap();
+    let prefixes: Vec<_> = entries.iter().map(|entry| entry.keys()[0].1.clone()).collect();
+    assert_eq!(prefixes, [Match::prefix(0x0a0b_0000u32, 16), Match::prefix(0u8, 0)]);
 }

@@ -21,6 +21,45 @@ fn errors_have_their_place_and_a_mark() {
     }
     // `main` prints an error so.
     assert!(format!("{error:?}").contains(&shown));
+    let named = Compiler::new().name("router.p4").compile(&text).unwrap_err().to_string();
+    assert!(named.contains("router.p4:") && !named.contains("program.p4"), "{named}");
+}
+
+#[test]
+fn programs_of_a_text_have_the_name_they_are_given() {
+    let program = Compiler::new().name("p4/router.p4").compile(L2).unwrap();
+    assert_eq!(program.name(), "router");
+    let trace = program.runner().unwrap().control().trace(1, &[0; 14]).unwrap();
+    assert!(trace.contains("router.p4:"), "{trace}");
+}
+
+/// `main` prints the error that it returns with `Debug`.
+#[test]
+fn errors_are_printed_as_their_text() {
+    let program = hopwright::compile(L2).unwrap();
+    let mut runner = program.runner().unwrap();
+    let switch = program.switch().run().unwrap();
+    let mut errors: Vec<Box<dyn std::error::Error>> = vec![
+        runner.control().clear("l3").unwrap_err().into(),
+        runner.test("test", "packet 1 0").unwrap_err().into(),
+        runner.send(1, &[0; 100_000]).unwrap_err().into(),
+        switch.packet_out(&[0]).unwrap_err().into(),
+        program.switch().port(511, hopwright::MemoryPort::new("a").0).run().unwrap_err().into(),
+    ];
+    if let Err(error) = hopwright::bytes("0") {
+        errors.push(error.into());
+    }
+    #[cfg(not(feature = "jit"))]
+    errors.push(program.runner_with(hopwright::Engine::Jit).unwrap_err().into());
+    #[cfg(feature = "ports")]
+    {
+        use hopwright::port::{Device, PcapPort};
+        errors.push(program.switch().port(1, Device::new("no-such-device0")).run().unwrap_err().into());
+        errors.push(PcapPort::new("a", Some("no/such/file.pcap".as_ref()), None).unwrap_err().into());
+    }
+    for error in errors {
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
 }
 
 #[test]
@@ -50,7 +89,8 @@ fn macros_and_include_files_are_found() {
         let output = program.unwrap().runner().unwrap().send(0, &[1, 0, 0]).unwrap();
         assert_eq!(output.sent[0].port, 5);
     }
-    assert!(Compiler::new().compile(&text).unwrap_err().to_string().contains("ports.p4"));
+    let missing = Compiler::new().compile(&text).unwrap_err().to_string();
+    assert!(missing.contains("ports.p4") && missing.contains("`Compiler::include`"), "{missing}");
     let missing = hopwright::compile_file("no/such/file.p4").unwrap_err();
     assert!(missing.to_string().contains("no/such/file.p4"), "{missing}");
 }

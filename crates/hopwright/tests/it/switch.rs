@@ -1,7 +1,11 @@
 //! Switches on ports.
 
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use hopwright::port::{Packet, Pool, Port};
 use hopwright::{Entry, MemoryPort, PacketOutError, RunError, dataplane};
 
 use crate::{L2, program};
@@ -75,6 +79,66 @@ fn the_control_plane_gets_and_sends_packets() {
     let switch = hopwright::compile(&text).unwrap().switch().port(1, one).run().unwrap();
     assert_eq!(switch.packet_out(&[1]), Err(PacketOutError::NoCpuPort));
     assert!(matches!(switch.transmit(1, &[0; 100_000]), Err(PacketOutError::Full(_))));
+}
+
+/// A port that tells the worker's thread.
+struct Told {
+    port: MemoryPort,
+    thread: mpsc::Sender<PathBuf>,
+}
+
+impl Port for Told {
+    fn name(&self) -> &str {
+        self.port.name()
+    }
+
+    fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
+        let received = self.port.receive(pool, batch, limit);
+        if received > 0 {
+            let thread = std::fs::read_link("/proc/thread-self").unwrap();
+            self.thread.send(Path::new("/proc").join(thread)).unwrap();
+        }
+        received
+    }
+
+    fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
+        self.port.transmit(pool, packets)
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.port.poll_fd()
+    }
+}
+
+#[test]
+fn an_idle_switch_sleeps_and_a_packet_wakes_it() {
+    let (port, one) = MemoryPort::new("one");
+    let (two, wire) = MemoryPort::new("two");
+    let (thread, threads) = mpsc::channel();
+    let program = hopwright::compile(L2).unwrap();
+    let builder = program.switch().port(1, Told { port, thread }).port(2, two);
+    let switch = builder.setup(|control| control.insert(&entry(2, 2))).run().unwrap();
+    one.send(packet(2));
+    assert_eq!(wire.wait(PATIENCE), Some(packet(2)));
+    let thread = threads.recv_timeout(PATIENCE).unwrap();
+    // Nanoseconds on a CPU: the first number of `/proc/…/schedstat`, see proc(5).
+    let cpu_ns = || {
+        let text = std::fs::read_to_string(thread.join("schedstat")).unwrap();
+        text.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    // A worker that polls takes what others leave of a CPU, in each of these times.
+    let idle = || {
+        let before = cpu_ns();
+        std::thread::sleep(Duration::from_millis(500));
+        cpu_ns() - before < 10_000_000
+    };
+    let begun = Instant::now();
+    while !idle() {
+        assert!(begun.elapsed() < PATIENCE, "the worker does not sleep");
+    }
+    one.send(packet(2));
+    assert_eq!(wire.wait(PATIENCE), Some(packet(2)));
+    switch.stop();
 }
 
 #[test]
