@@ -3,6 +3,7 @@
 use hopwright::MemoryPort;
 use hopwright::p4runtime::proto::v1::CapabilitiesRequest;
 use hopwright::p4runtime::proto::v1::p4_runtime_client::P4RuntimeClient;
+use tonic::transport::Endpoint;
 
 use crate::L2;
 
@@ -23,7 +24,8 @@ fn a_controller_connects() {
     let address = switch.p4runtime_address().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let version = runtime.block_on(async {
-        let mut client = P4RuntimeClient::connect(format!("http://{address}")).await.unwrap();
+        let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect().await.unwrap();
+        let mut client = P4RuntimeClient::new(channel);
         client.capabilities(CapabilitiesRequest::default()).await.unwrap().into_inner().p4runtime_api_version
     });
     assert!(version.starts_with("1."), "{version}");
