@@ -148,7 +148,7 @@ impl Compiler {
             externs: self.externs.clone(),
             #[cfg(feature = "p4runtime")]
             config: Arc::new(crate::p4runtime_server::Config::of(
-                compiled,
+                &compiled,
                 file,
                 &self.defines,
                 &self.options.include_paths,

@@ -15,22 +15,26 @@ use crate::{Program, RunError};
 /// The device id of the switch.
 const DEVICE: u64 = 1;
 
-/// The program as a controller reads it.
+/// The program as a controller reads it, or why there is no such thing.
 pub(crate) struct Config {
-    compiled: Compiled,
-    bundle: Bundle,
+    info: Result<P4Info, P4InfoError>,
+    program: Result<hopwright_p4runtime::Program, String>,
 }
 
 impl Config {
-    pub(crate) fn of(compiled: Compiled, file: &Path, defines: &[String], includes: &[PathBuf]) -> Config {
-        let bundle = Bundle::of(&compiled, file, defines, includes);
-        Config { compiled, bundle }
+    pub(crate) fn of(compiled: &Compiled, file: &Path, defines: &[String], includes: &[PathBuf]) -> Config {
+        let bundle = Bundle::of(compiled, file, defines, includes);
+        let program = hopwright_p4runtime::Program::from_compiled(compiled, bundle.to_bytes());
+        let info = match (&compiled.typed, &compiled.pipeline) {
+            (Some(typed), Some(pipeline)) => p4info::of(typed, pipeline),
+            _ => Ok(P4Info::default()),
+        };
+        Config { info, program: program.map_err(|failure| failure.message) }
     }
 
     /// Serves a switch that runs the program.
     pub(crate) fn serve(&self, address: SocketAddr, tenant: &Arc<Tenant>) -> Result<Server, RunError> {
-        let program = hopwright_p4runtime::Program::from_compiled(&self.compiled, self.bundle.to_bytes());
-        let program = program.map_err(|failure| RunError::P4Info(failure.message))?;
+        let program = self.program.clone().map_err(RunError::P4Info)?;
         let device = Device::new(DEVICE, tenant.clone(), EnginePolicy::Auto).with_program(program);
         Ok(Server::start(&Options { address, tls: None, access: Access::Everybody }, [device])?)
     }
@@ -42,10 +46,7 @@ impl Program {
     /// # Errors
     /// The program gives an id twice, or one that is none.
     pub fn p4info(&self) -> Result<P4Info, P4InfoError> {
-        match &self.config.compiled.typed {
-            Some(typed) => p4info::of(typed, &self.pipeline),
-            None => Ok(P4Info::default()),
-        }
+        self.config.info.clone()
     }
 
     /// The same as text, in the form of `hopwright p4info`.

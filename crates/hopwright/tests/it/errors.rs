@@ -103,6 +103,21 @@ fn programs_say_what_they_have() {
     assert_eq!(program.objects().collect::<Vec<_>>(), ["Forwarding.sent"]);
 }
 
+/// Each is used from any thread.
+#[test]
+fn programs_and_what_they_make_move_between_threads() {
+    fn moves<T: Send>() {}
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<hopwright::Program>();
+    is_shared::<hopwright::Control>();
+    is_shared::<Compiler>();
+    moves::<hopwright::Switch>();
+    moves::<hopwright::Runner>();
+    is_shared::<hopwright::CompileError>();
+    is_shared::<hopwright::ControlError>();
+    is_shared::<hopwright::RunError>();
+}
+
 #[test]
 fn packets_are_read_from_text() {
     assert_eq!(hopwright::bytes(" 0a0B ff ").unwrap(), [10, 11, 255]);
