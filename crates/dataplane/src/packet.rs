@@ -526,7 +526,7 @@ impl Pool {
 
     fn frame_of(&self, packet: &Packet) -> Option<u32> {
         let offset = (packet.0.buffer as usize).wrapping_sub(self.memory.start.as_ptr() as usize);
-        (offset < self.memory.layout.size()).then(|| (offset / self.stride) as u32)
+        (offset < self.memory.bytes).then(|| (offset / self.stride) as u32)
     }
 
     /// Frames that can be taken.
