@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long a change takes: for each crate, after one of its files has changed, `cargo check` of the workspace and a test of the crate.
 
-Prints the table of CONTRIBUTING.md. Nothing in the files changes but their time."""
+Prints a table. Nothing in the files changes but their time."""
 
 import argparse
 import os

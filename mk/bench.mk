@@ -17,7 +17,7 @@ bench-long: hopwright interop-tools p4runtime-clients
 bench-brload: hopwright interop-tools
 	bench/brload.sh
 
-## build-times: how long a change takes to check and to test, by crate: the table of CONTRIBUTING.md
+## build-times: how long a change takes to check and to test, by crate
 build-times:
 	bench/build_times.py
 

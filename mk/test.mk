@@ -14,7 +14,7 @@ compile: lint
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --package hopwright --no-deps --no-default-features
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --profile bench --package hopwright --no-deps
 
 ## unit: all Rust tests, and tests of the test tools
 unit:
