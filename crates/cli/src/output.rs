@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::process::exit;
 
 /// Writes text to standard output. Ends the process if that fails: without an error if it is a pipe whose reader has closed it.
@@ -24,6 +25,17 @@ fn check(written: io::Result<()>) {
             exit(1);
         }
     }
+}
+
+/// Writes a file anew. Readers see either the old or the new file, never a part of one. What is no regular file, such as
+/// `/dev/stdout`, is written to.
+pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
+    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+        return std::fs::write(file, text);
+    }
+    let new = file.with_added_extension("new");
+    std::fs::write(&new, text)?;
+    std::fs::rename(&new, file)
 }
 
 macro_rules! print {

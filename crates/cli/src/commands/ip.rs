@@ -119,6 +119,5 @@ fn write(path: &Path, switch: &Switch, counts: Counts, started: Instant) -> Resu
         "neighbour_probes": counts.probes,
         "ports": ports,
     });
-    hopwright_host::files::replace(path, page.to_string().as_bytes())
-        .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
+    crate::output::replace(path, &page.to_string()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }

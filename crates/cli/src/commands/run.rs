@@ -169,7 +169,7 @@ fn watch(
 }
 
 fn write(path: &Path, statistics: &serde_json::Value) -> Result<(), Failure> {
-    hopwright_host::files::replace(path, statistics.to_string().as_bytes())
+    crate::output::replace(path, &statistics.to_string())
         .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }
 
