@@ -261,30 +261,32 @@ pub fn place(pipeline: &Pipeline, add: &Add) -> Result<(TableId, Vec<MatchValue>
     let mut matches: Vec<MatchValue> = keys.iter().map(MatchValue::any).collect();
     let mut named = vec![false; keys.len()];
     for (name, spec) in &add.matches {
-        let slices = slices_of(keys, name);
-        if !slices.is_empty() {
-            let MatchSpec::Number(number) = spec else {
-                let reason = "it is in parts: a number is wanted".to_string();
-                return Err(ResolveError::Key { name: name.clone(), reason });
-            };
-            for (index, lo) in slices {
-                let width = keys[index].expr.ty.width();
-                let part = |value: &BigUint| (value >> lo) & bits::mask(width);
-                let mask = number.mask.as_ref().map(part).filter(|_| keys[index].kind.form() == MatchForm::Mask);
-                let part = Number { value: part(&number.value), mask, trailing_stars: 0 };
-                let spec = MatchSpec::Number(part);
-                let value = match_value(&keys[index], &spec);
-                matches[index] = value.map_err(|reason| ResolveError::Key { name: name.clone(), reason })?;
-                named[index] = true;
+        let refused = |reason| ResolveError::Key { name: name.clone(), reason };
+        let index = match key_index(keys, name) {
+            Ok(index) => index,
+            Err(unknown) => {
+                let slices = slices_of(keys, name);
+                if slices.is_empty() {
+                    return Err(unknown);
+                }
+                let MatchSpec::Number(number) = spec else {
+                    return Err(refused("it is in parts: a number is wanted".into()));
+                };
+                for (index, lo) in slices {
+                    let key = &keys[index];
+                    let part = |value: &BigUint| (value >> lo) & bits::mask(key.expr.ty.width());
+                    let mask = number.mask.as_ref().map(part).filter(|_| key.kind.form() == MatchForm::Mask);
+                    let part = Number { value: part(&number.value), mask, trailing_stars: 0 };
+                    matches[index] = match_value(key, &MatchSpec::Number(part)).map_err(refused)?;
+                    named[index] = true;
+                }
+                continue;
             }
-            continue;
-        }
-        let index = key_index(keys, name)?;
+        };
         if std::mem::replace(&mut named[index], true) {
             return Err(ResolveError::KeyTwice(name.clone()));
         }
-        let value = match_value(&keys[index], spec);
-        matches[index] = value.map_err(|reason| ResolveError::Key { name: name.clone(), reason })?;
+        matches[index] = match_value(&keys[index], spec).map_err(refused)?;
     }
     // Without a priority all are equal and the first added wins.
     let priority = if pipeline[id].has_priority() { add.priority.unwrap_or(1) } else { 0 };
@@ -471,17 +473,17 @@ fn key_index(keys: &[Key], name: &str) -> Result<usize, ResolveError> {
     let written = keys.iter().map(|k| k.name.as_str());
     let spelt: Vec<String> = keys.iter().map(|k| canonical(&k.name)).collect();
     let spelt = spelt.iter().map(String::as_str);
-    match by_name(spelt.clone(), &canonical(name)).or_else(|| by_name(spelt, &format!("{name}.$valid$"))) {
-        Some(at) if by_name(written.clone(), name).is_none() => Ok(at),
-        _ => only(written, "keys", name, |name, known| ResolveError::UnknownKey { name, known }),
+    let found = by_name(written.clone(), name)
+        .or_else(|| by_name(spelt.clone(), &canonical(name)))
+        .or_else(|| by_name(spelt, &format!("{name}.$valid$")));
+    match found {
+        Some(at) => Ok(at),
+        None => only(written, "keys", name, |name, known| ResolveError::UnknownKey { name, known }),
     }
 }
 
-/// The keys that are parts of a field with this name, if no key has it: `name[hi:lo]`, each with its lowest bit.
+/// The keys that are parts of a field with this name: `name[hi:lo]`, each with its lowest bit.
 fn slices_of(keys: &[Key], name: &str) -> Vec<(usize, u32)> {
-    if key_index(keys, name).is_ok() {
-        return Vec::new();
-    }
     let part = |(index, key): (usize, &Key)| {
         let (field, bits) = key.name.strip_suffix(']')?.rsplit_once('[')?;
         let (_, lo) = bits.split_once(':')?;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopwright_ir::interp::{CloneSession, Count, Digest, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ExternId, ExternKind, Group, MatchValue, TableEntry, TableId};
+use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
 
 use crate::engine::Engine;
@@ -89,8 +89,6 @@ struct Runner<'a> {
     /// The test is one for the model of a Tofino (`docs/stf.md`).
     tofino_model: bool,
     entries: BTreeMap<&'a str, (TableId, TableEntry)>,
-    /// The keys of entries that were added.
-    keys: Vec<(TableId, Vec<MatchValue>)>,
     sessions: BTreeMap<u32, CloneSession>,
     nodes: Vec<(u16, Vec<u16>)>,
     groups: BTreeMap<u16, Vec<usize>>,
@@ -112,7 +110,6 @@ impl<'a> Runner<'a> {
             last: None,
             tofino_model: false,
             entries: BTreeMap::new(),
-            keys: Vec::new(),
             sessions: BTreeMap::new(),
             nodes: Vec::new(),
             groups: BTreeMap::new(),
@@ -161,13 +158,12 @@ impl<'a> Runner<'a> {
                 if let Some(name) = &add.name {
                     self.entries.insert(name, (table, entry.clone()));
                 }
-                let key = (table, entry.matches.clone());
                 let replaces = self.tofino_model && !self.engine.pipeline()[table].has_priority();
-                if self.keys.contains(&key) && replaces {
-                    self.engine.modify(table, entry)?;
+                if replaces {
+                    let refused = self.engine.insert(table, entry.clone());
+                    refused.or_else(|refused| self.engine.modify(table, entry).map_err(|_| refused))?;
                 } else {
                     self.engine.insert(table, entry)?;
-                    self.keys.push(key);
                 }
             }
             Command::SetDefault { table, action } => {
@@ -205,7 +201,6 @@ impl<'a> Runner<'a> {
                     self.engine.clear(table)?;
                 }
                 self.entries.clear();
-                self.keys.clear();
             }
             Command::CheckCounter { counter, index, bytes, check } => {
                 let count = self.count(counter, index)?;
