@@ -7,6 +7,7 @@
 //! [`virtio`]: crate::offload::virtio
 
 use crate::offload::headers::{Headers, Layer, TCP, UDP, is_tunnel};
+use crate::offload::{set_word, word};
 
 /// Returns the sum of big-endian 16-bit words, an odd last byte padded with zero. The sum is not folded.
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
@@ -173,10 +174,6 @@ pub fn mend(frame: &mut [u8]) -> bool {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
 /// Completes the checksum of a segment whose field contains the pseudo-header's sum, unless it is right.
 fn mend_sum(frame: &mut [u8], start: usize, end: usize, field: usize, protocol: u8) -> bool {
     let pseudo = u64::from(word(frame, field));
@@ -189,7 +186,7 @@ fn mend_sum(frame: &mut [u8], start: usize, end: usize, field: usize, protocol: 
     if checksum == 0 && protocol == UDP {
         checksum = 0xffff;
     }
-    frame[field..field + 2].copy_from_slice(&checksum.to_be_bytes());
+    set_word(frame, field, checksum);
     true
 }
 
@@ -296,8 +293,8 @@ mod tests {
                 let (field, offset) = if tcp { (50, 16) } else { (40, 6) };
                 let mut partial = right.clone();
                 partial[field..field + 2].copy_from_slice(&pseudo_sum(&right).unwrap().to_be_bytes());
-                let mut told = partial.clone();
-                assert!(complete_at(&mut told, 34, offset) && told == right);
+                let mut completed = partial.clone();
+                assert!(complete_at(&mut completed, 34, offset) && completed == right);
                 // Padding is not part of the packet.
                 partial.extend([0xee; 5]);
                 assert!(mend(&mut partial) && partial[..right.len()] == right && partial.ends_with(&[0xee; 5]));

@@ -12,6 +12,7 @@ use crate::offload::checksum::{fold, ones_sum, sum};
 use crate::offload::headers::{TCP, UDP};
 use crate::offload::split::{CWR, FIN, PSH};
 use crate::offload::virtio::{self, Kind, Offloads};
+use crate::offload::{set_word, word};
 
 /// The maximum number of datagrams in a joined frame: what every kernel accepts (`UDP_MAX_SEGMENTS`).
 const MOST_DATAGRAMS: usize = 64;
@@ -67,14 +68,6 @@ impl Segments {
     pub(crate) fn tcp(self) -> bool {
         self.has(Segments::TCP4) && self.has(Segments::TCP6)
     }
-}
-
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn set_word(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 /// Where the headers of a segment begin.

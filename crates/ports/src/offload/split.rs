@@ -7,6 +7,7 @@
 use crate::offload::checksum::{fold, ones_sum, sum};
 use crate::offload::headers::{Headers, Layer, TCP, UDP};
 use crate::offload::virtio::{Kind, Offloads};
+use crate::offload::{set_word, word};
 
 /// The flags of TCP that not every segment of a joined frame has.
 pub(crate) const FIN: u8 = 0x01;
@@ -33,14 +34,6 @@ pub(crate) struct Segment<'a> {
     pub payload: &'a [u8],
     /// False for the last segment.
     pub more: bool,
-}
-
-fn word(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn set_word(bytes: &mut [u8], at: usize, value: u16) {
-    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 impl Split {

@@ -1,14 +1,12 @@
 //! Joined frames and partial checksums, with the kernel as oracle: what a port makes of them is what the kernel makes of
 //! the same frames when it segments them itself, byte for byte.
 
-use std::time::{Duration, Instant};
-
 use hopwright_dataplane::{DeviceStats, FrameSize, Packet, Pool, Port};
 use hopwright_ports::{
     AfPacket, FrameMatch, Opener, PortChoice, SharedFrames, Wanted, XdpDevice, XdpMode, XdpOptions, checksum,
 };
 
-use crate::devices::{self, ip, set_checksum_offload, with_devices};
+use crate::devices::{self, PATIENCE, ip, receive, set_checksum_offload, with_devices};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -168,30 +166,13 @@ fn pool() -> Pool {
     Pool::new(600, FrameSize::shared(9000, 0)).unwrap()
 }
 
-/// Receives until what has arrived is what is wanted, or nothing has for a while.
-fn receive(port: &mut dyn Port, pool: &mut Pool, wanted: impl Fn(&[Vec<u8>]) -> bool) -> Vec<Vec<u8>> {
-    let (mut batch, mut got, mut last) = (Vec::new(), Vec::new(), Instant::now());
-    while !wanted(&got) && last.elapsed() < Duration::from_secs(5) {
-        if port.receive(pool, &mut batch, 17) == 0 {
-            std::thread::sleep(Duration::from_millis(1));
-            continue;
-        }
-        last = Instant::now();
-        for packet in batch.drain(..) {
-            got.push(packet.bytes().to_vec());
-            pool.give(packet);
-        }
-    }
-    got
-}
-
 /// Sends a frame and returns what arrives.
 fn passed(left: &Left, sender: &Sender, port: &mut dyn Port, pool: &mut Pool, outer: usize) -> Vec<Vec<u8>> {
     sender.send(left);
     let header = usize::from(u16::from_ne_bytes([left.header[2], left.header[3]]));
     let size = usize::from(u16::from_ne_bytes([left.header[4], left.header[5]]));
     let payload = left.frame.len() - header;
-    let got = receive(port, pool, |got| {
+    let got = receive(port, pool, PATIENCE, |got| {
         got.iter().map(|frame| frame.len().saturating_sub(header + outer)).sum::<usize>() >= payload
     });
     let count = if size == 0 { 1 } else { payload.div_ceil(size) };
@@ -327,7 +308,7 @@ fn segments_leave_as_one_frame_and_arrive_apart() {
                 let mut batch: Vec<Packet> = burst.iter().map(|frame| here.take_filled(frame).unwrap()).collect();
                 assert_eq!(a.transmit(&mut here, &mut batch), burst.len(), "{name}");
                 a.flush();
-                got.extend(receive(&mut b, &mut there, |got| got.len() == burst.len()));
+                got.extend(receive(&mut b, &mut there, PATIENCE, |got| got.len() == burst.len()));
             }
             assert!(got == frames, "{name}: {:?}", first_difference(&got, &frames));
             // Sixteen joined frames, which the ends of bursts cut further.

@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{Port, PortInfo};
+use hopwright_dataplane::{Pool, Port, PortInfo};
 
 pub(crate) const MAC_A: &str = "02:00:00:00:00:0a";
 pub(crate) const MAC_B: &str = "02:00:00:00:00:0b";
@@ -40,6 +40,32 @@ pub(crate) fn set_checksum_offload(device: &str, on: bool) {
         }
         libc::close(fd);
     }
+}
+
+/// How long a test waits for frames that must arrive, on a busy machine, and for frames that must not.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const QUIET: Duration = Duration::from_millis(200);
+
+/// Receives until the frames that have arrived are those wanted, or none has arrived for `quiet`.
+pub(crate) fn receive(
+    port: &mut dyn Port,
+    pool: &mut Pool,
+    quiet: Duration,
+    wanted: impl Fn(&[Vec<u8>]) -> bool,
+) -> Vec<Vec<u8>> {
+    let (mut batch, mut got, mut last) = (Vec::new(), Vec::new(), Instant::now());
+    while !wanted(&got) && last.elapsed() < quiet {
+        if port.receive(pool, &mut batch, 17) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        last = Instant::now();
+        for packet in batch.drain(..) {
+            got.push(packet.bytes().to_vec());
+            pool.give(packet);
+        }
+    }
+    got
 }
 
 /// Whether to skip a test that needs a network. Without root or the `ip` command a test fails, unless
