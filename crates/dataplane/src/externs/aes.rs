@@ -30,8 +30,50 @@ pub struct Aes128Key(Schedule);
 
 enum Schedule {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    Hardware(Box<hardware::RoundKeys>),
+    Hardware(Box<RoundKeys>),
     Portable(Box<Portable>),
+}
+
+/// What AES instructions need: eleven round keys, and the first one XOR the CMAC subkey K1.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[repr(C, align(64))]
+struct RoundKeys {
+    rounds: [[u8; 16]; 11],
+    cmac_first: [u8; 16],
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl RoundKeys {
+    /// Panics unless the processor has AES instructions.
+    fn new(key: &[u8; 16]) -> Box<RoundKeys> {
+        assert!(hardware::available());
+        let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
+        // SAFETY: the processor has the instructions.
+        unsafe { hardware::expand(key, &mut keys.rounds) };
+        // SAFETY: as above; the round keys are complete.
+        let subkey = double(unsafe { keys.encrypt(0) }.to_be_bytes());
+        for (i, byte) in keys.cmac_first.iter_mut().enumerate() {
+            *byte = subkey[i] ^ keys.rounds[0][i];
+        }
+        keys
+    }
+
+    /// The round key, the first one XOR K1.
+    fn cmac_round(&self, round: usize) -> Option<&[u8; 16]> {
+        if round == 0 { Some(&self.cmac_first) } else { self.rounds.get(round) }
+    }
+
+    fn first<const CMAC: bool>(&self) -> &[u8; 16] {
+        if CMAC { &self.cmac_first } else { &self.rounds[0] }
+    }
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+impl Drop for RoundKeys {
+    fn drop(&mut self) {
+        self.rounds.zeroize();
+        self.cmac_first.zeroize();
+    }
 }
 
 struct Portable {
@@ -62,7 +104,7 @@ impl Aes128Key {
     pub fn new(key: &[u8; 16]) -> Aes128Key {
         #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         if hardware::available() {
-            return Aes128Key(Schedule::Hardware(hardware::RoundKeys::new(key)));
+            return Aes128Key(Schedule::Hardware(RoundKeys::new(key)));
         }
         Aes128Key::portable(key)
     }

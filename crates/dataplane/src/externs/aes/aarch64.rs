@@ -5,41 +5,13 @@
 use core::arch::aarch64::*;
 use std::ffi::c_void;
 
-use zeroize::Zeroize;
-
-use super::{Aes128Key, Block, KeyOf, RunAll, Schedule};
-
-/// Eleven round keys, and the first one XOR the CMAC subkey K1.
-#[repr(C, align(64))]
-pub(super) struct RoundKeys {
-    rounds: [[u8; 16]; 11],
-    cmac_first: [u8; 16],
-}
+use super::{Aes128Key, Block, KeyOf, RoundKeys, RunAll, Schedule};
 
 pub(super) fn available() -> bool {
     std::arch::is_aarch64_feature_detected!("aes")
 }
 
-impl Drop for RoundKeys {
-    fn drop(&mut self) {
-        self.rounds.zeroize();
-        self.cmac_first.zeroize();
-    }
-}
-
 impl RoundKeys {
-    /// Panics unless [`available`].
-    pub(super) fn new(key: &[u8; 16]) -> Box<RoundKeys> {
-        assert!(available());
-        let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
-        // SAFETY: the processor has the instructions.
-        keys.rounds = unsafe { expand(key) };
-        // SAFETY: as above; the round keys are complete.
-        let subkey = super::double(unsafe { keys.encrypt(0) }.to_be_bytes());
-        keys.cmac_first = std::array::from_fn(|i| subkey[i] ^ keys.rounds[0][i]);
-        keys
-    }
-
     /// # Safety
     /// The processor has AES instructions.
     #[inline]
@@ -54,15 +26,6 @@ impl RoundKeys {
     #[target_feature(enable = "neon,aes")]
     pub(super) unsafe fn cmac_block(&self, block: u128) -> u128 {
         number(self.run(load(&block.to_be_bytes()), &self.cmac_first))
-    }
-
-    /// The round key, the first one XOR K1.
-    pub(super) fn cmac_round(&self, round: usize) -> Option<&[u8; 16]> {
-        if round == 0 { Some(&self.cmac_first) } else { self.rounds.get(round) }
-    }
-
-    fn first<const CMAC: bool>(&self) -> &[u8; 16] {
-        if CMAC { &self.cmac_first } else { &self.rounds[0] }
     }
 
     #[inline]
@@ -191,11 +154,14 @@ pub(super) unsafe extern "C" fn run_all<const CMAC: bool>(key: *const c_void, bl
 /// The round constants (FIPS 197, section 5.2).
 const CONSTANTS: [u32; 10] = [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36];
 
-/// The round keys of a key.
+/// Computes the round keys of a key.
+///
+/// # Safety
+/// The processor has AES instructions.
 #[inline]
 #[target_feature(enable = "neon,aes")]
-fn expand(key: &[u8; 16]) -> [[u8; 16]; 11] {
-    let mut rounds = [*key; 11];
+pub(super) unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
+    rounds[0] = *key;
     let mut columns: [u32; 4] =
         std::array::from_fn(|i| u32::from_le_bytes([key[4 * i], key[4 * i + 1], key[4 * i + 2], key[4 * i + 3]]));
     for (to, constant) in rounds[1..].iter_mut().zip(CONSTANTS) {
@@ -208,7 +174,6 @@ fn expand(key: &[u8; 16]) -> [[u8; 16]; 11] {
             bytes.copy_from_slice(&column.to_le_bytes());
         }
     }
-    rounds
 }
 
 /// See [`super::encrypt_once`].
@@ -217,7 +182,9 @@ fn expand(key: &[u8; 16]) -> [[u8; 16]; 11] {
 /// The processor has AES instructions.
 #[target_feature(enable = "neon,aes")]
 pub(super) unsafe fn encrypt_once(key: u128, block: u128) -> u128 {
-    let keys = expand(&key.to_be_bytes());
+    let mut keys = [[0; 16]; 11];
+    // SAFETY: guaranteed by the caller.
+    unsafe { expand(&key.to_be_bytes(), &mut keys) };
     let mut state = load(&block.to_be_bytes());
     for key in &keys[..9] {
         state = vaesmcq_u8(vaeseq_u8(state, load(key)));

@@ -3,43 +3,13 @@
 use core::arch::x86_64::*;
 use std::ffi::c_void;
 
-use zeroize::Zeroize;
-
-use super::{Aes128Key, Block, KeyOf, RunAll, Schedule};
-
-/// Eleven round keys, and the first one XOR the CMAC subkey K1.
-#[repr(C, align(64))]
-pub(super) struct RoundKeys {
-    rounds: [[u8; 16]; 11],
-    cmac_first: [u8; 16],
-}
+use super::{Aes128Key, Block, KeyOf, RoundKeys, RunAll, Schedule};
 
 pub(super) fn available() -> bool {
     is_x86_feature_detected!("aes") && is_x86_feature_detected!("ssse3")
 }
 
-impl Drop for RoundKeys {
-    fn drop(&mut self) {
-        self.rounds.zeroize();
-        self.cmac_first.zeroize();
-    }
-}
-
 impl RoundKeys {
-    /// Panics unless [`available`].
-    pub(super) fn new(key: &[u8; 16]) -> Box<RoundKeys> {
-        assert!(available());
-        let mut keys = Box::new(RoundKeys { rounds: [[0; 16]; 11], cmac_first: [0; 16] });
-        // SAFETY: the processor has the features.
-        unsafe { expand(key, &mut keys.rounds) };
-        // SAFETY: as above; the round keys are complete.
-        let subkey = super::double(unsafe { keys.encrypt(0) }.to_be_bytes());
-        for (i, byte) in keys.cmac_first.iter_mut().enumerate() {
-            *byte = subkey[i] ^ keys.rounds[0][i];
-        }
-        keys
-    }
-
     /// # Safety
     /// The processor has AES-NI and SSSE3.
     #[inline]
@@ -93,15 +63,6 @@ fn reversed(value: __m128i) -> __m128i {
 }
 
 impl RoundKeys {
-    /// The round key, the first one XOR K1.
-    pub(super) fn cmac_round(&self, round: usize) -> Option<&[u8; 16]> {
-        if round == 0 { Some(&self.cmac_first) } else { self.rounds.get(round) }
-    }
-
-    fn first<const CMAC: bool>(&self) -> &[u8; 16] {
-        if CMAC { &self.cmac_first } else { &self.rounds[0] }
-    }
-
     /// Encrypts the N blocks of the group in parallel.
     #[inline]
     #[target_feature(enable = "aes,ssse3")]
@@ -279,10 +240,12 @@ fn round_keys(first: __m128i) -> [__m128i; 11] {
     keys
 }
 
+/// Computes the round keys of a key.
+///
 /// # Safety
 /// The processor has AES-NI and SSSE3.
 #[target_feature(enable = "aes,ssse3")]
-unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
+pub(super) unsafe fn expand(key: &[u8; 16], rounds: &mut [[u8; 16]; 11]) {
     // SAFETY: 16 readable bytes.
     let first = unsafe { _mm_loadu_si128(key.as_ptr().cast()) };
     for (to, key) in rounds.iter_mut().zip(round_keys(first)) {
