@@ -215,6 +215,11 @@ pub struct PortStats {
 }
 
 impl PortStats {
+    /// Packets lost at the port, in either direction: those that its device did not take or had no room for, and those that are too long.
+    pub fn lost(&self) -> u64 {
+        self.tx_lost + self.device.rx_overrun + self.device.rx_too_long
+    }
+
     /// Adds another port's counts.
     pub(crate) fn add(&mut self, other: &PortStats) {
         self.rx_packets += other.rx_packets;

@@ -43,8 +43,7 @@ pub fn page(status: &Status) -> Result<Value, ControlError> {
         .ports
         .iter()
         .map(|port| {
-            let lost = port.tx_lost + port.device.rx_overrun + port.device.rx_too_long;
-            (port.name.clone(), json!({"received": port.rx_packets, "sent": port.tx_packets, "lost": lost}))
+            (port.name.clone(), json!({"received": port.rx_packets, "sent": port.tx_packets, "lost": port.lost()}))
         })
         .collect();
     let workers: Vec<Value> = stats

@@ -203,7 +203,7 @@ impl Stats {
                         rx_bytes: p.rx_bytes,
                         tx_packets: p.tx_packets,
                         tx_bytes: p.tx_bytes,
-                        lost: p.tx_lost + p.device.rx_overrun + p.device.rx_too_long,
+                        lost: p.lost(),
                     };
                     (p.name.clone(), port)
                 })
