@@ -16,11 +16,11 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from lab.checks import Checks
 from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
-from lab.process import PATIENCE, Process, unwind_on_signals
+from lab.process import Process, unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind, hopwright_binary, wait_ready
 
@@ -32,25 +32,6 @@ HOST, NAT_INSIDE, NAT_OUTSIDE, ROUTER, LATER = "10.1.0.2", "10.1.0.1", "10.2.0.5
 # By an unspecified address, UDP sockets do everything.
 KINDS = {"AF_PACKET": ("hopwright+ports=af_packet", ROUTER), "AF_XDP": ("hopwright+ports=af_xdp", ROUTER),
          "UDP sockets": ("hopwright", "0.0.0.0")}
-
-
-class Checks:
-    def __init__(self) -> None:
-        self.failed = 0
-
-    def that(self, what: str, good: bool, detail: object = "") -> None:
-        self.failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}{'' if good else f': {detail}'}", flush=True)
-
-
-def until(condition, seconds: float = PATIENCE) -> bool:
-    """Waits for a condition."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True
 
 
 class Lab:
@@ -129,7 +110,7 @@ def missing_address(lab: Lab, checks: Checks) -> None:
                 and LATER in lab.page("metrics").decode())
     checks.that("and the log", f"address={LATER}:50000" in lab.log.read_text(), lab.log.read_text())
     lab.router.ip("addr", "add", f"{LATER}/24", "dev", "eth1")
-    checks.that("it is up once the address is there", until(lambda: up(1)))
+    checks.comes("it is up once the address is there", lambda: up(1), bool)
 
 
 def addresses(lab: Lab, checks: Checks) -> None:
@@ -153,8 +134,9 @@ def addresses(lab: Lab, checks: Checks) -> None:
             wait_ready(router)
         up = lambda: [line[-1] for line in lab.page("metrics").decode().splitlines()
                       if line.startswith("router_interface_up{")]
-        checks.that("links by zones and unspecified addresses, to the reference", until(lambda: up() == ["1", "1"], 30),
-                    f"{up()} {log.read_text()[-1000:]}")
+        checks.comes("links by zones and unspecified addresses, to the reference", up, lambda found: found == ["1", "1"])
+        if checks.failed:
+            print(log.read_text()[-1000:], file=sys.stderr)
     finally:
         for router in routers:
             router.stop()
@@ -163,7 +145,7 @@ def addresses(lab: Lab, checks: Checks) -> None:
 def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
     for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT"):
         os.kill(router.pid, getattr(signal, name))
-    checks.that("SIGQUIT writes the state", until(lambda: '"tables": {' in lab.log.read_text()))
+    checks.comes("SIGQUIT writes the state", lambda: '"tables": {' in lab.log.read_text(), bool)
     done = lab.router.run(hopwright_binary(), "scion", "dump", "--config", str(lab.config), capture_output=True, text=True)
     state = json.loads(done.stdout) if done.returncode == 0 else {}
     names = [link["name"] for link in state.get("links", [])]
@@ -176,7 +158,7 @@ def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
 def main() -> int:
     require_root("operation_test.py")
     unwind_on_signals()
-    checks = Checks()
+    checks = Checks(long_details=True)
     with tempfile.TemporaryDirectory() as directory:
         remove_all(PREFIX)
         try:

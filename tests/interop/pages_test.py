@@ -19,6 +19,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from lab.checks import Checks
 from lab.netns import End, LabError, Namespace, require_root, veth
 from lab.process import unwind_on_signals
 from lab.reference import copy_tree, module_dir
@@ -95,15 +96,6 @@ def privileges(pid: int) -> set[tuple[str, str]]:
     wanted = ("Uid:", "CapInh:", "CapPrm:", "CapEff:", "CapBnd:", "CapAmb:", "NoNewPrivs:")
     return {tuple(line.split()[:2]) for status in Path(f"/proc/{pid}/task").glob("*/status")
             for line in status.read_text().splitlines() if line.startswith(wanted)}
-
-
-class Checks:
-    def __init__(self) -> None:
-        self.failed = 0
-
-    def that(self, what: str, good: bool, detail: object = "") -> None:
-        self.failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}{'' if good else f': {detail}'}", flush=True)
 
 
 def write_config(directory: Path, bfd: bool) -> Path:
@@ -212,7 +204,7 @@ def main() -> int:
                         help="hopwright (default), or a command with {config} in it")
     args = parser.parse_args()
     unwind_on_signals()
-    checks = Checks()
+    checks = Checks(long_details=True)
     try:
         require_root("The test of the status pages")
         with tempfile.TemporaryDirectory(prefix="hopwright-pages-") as name:

@@ -9,19 +9,21 @@ from .process import PATIENCE
 
 
 class Checks:
-    """Counts what passed and what failed, and says so as it goes."""
+    """Counts what passed and what failed, and says so as it goes. Details are printed of failures and, unless they are long, of what
+    passed."""
 
-    def __init__(self) -> None:
+    def __init__(self, long_details: bool = False) -> None:
+        self.long_details = long_details
         self.passed = 0
         self.failed = 0
         # The last value that `comes` has seen.
         self.last: object = None
 
-    def that(self, what: str, good: bool, detail: str = "") -> None:
-        self.passed += good
+    def that(self, what: str, good: bool, detail: object = "") -> None:
+        self.passed += bool(good)
         self.failed += not good
-        print(f"  {'pass' if good else 'FAIL'}  {what}{': ' + detail if detail else ''}",
-              flush=True)
+        shown = detail != "" and not (good and self.long_details)
+        print(f"  {'pass' if good else 'FAIL'}  {what}{f': {detail}' if shown else ''}", flush=True)
 
     def comes(self, what: str, probe: Callable[[], object], good: Callable[[object], bool]) -> None:
         """Probes until the value is good, for at most `PATIENCE` seconds, because a router of the reference, a daemon or a tool
