@@ -89,7 +89,7 @@ impl SwitchBuilder {
         self
     }
 
-    /// Selects the engine; [`Engine::Auto`] if nothing is said.
+    /// Selects the engine. The default is [`Engine::Auto`].
     #[must_use]
     pub fn engine(mut self, engine: Engine) -> SwitchBuilder {
         self.engine = engine;
@@ -103,7 +103,7 @@ impl SwitchBuilder {
         self
     }
 
-    /// Selects how devices are opened: by packet sockets if nothing is said, by AF_XDP, or by what is faster for each.
+    /// Selects how devices are opened: by packet sockets, which is the default, by AF_XDP, or by what is faster for each.
     #[cfg(feature = "ports")]
     #[must_use]
     pub fn devices_by(mut self, choice: crate::port::PortChoice) -> SwitchBuilder {

@@ -253,11 +253,11 @@ impl<'a> Machine<'a> {
                 Ok(Value::Number(BigInt::from(index) * &size + half * (&size >> 1)))
             }
             "predicate" => {
-                let said: Vec<bool> = match (0..4).any(|at| given(at).is_some()) {
+                let results: Vec<bool> = match (0..4).any(|at| given(at).is_some()) {
                     true => (0..4).map(|at| given(at).is_some_and(|value| value.truth())).collect(),
                     false => compared,
                 };
-                let at: u32 = said.iter().enumerate().map(|(at, truth)| u32::from(*truth) << at).sum();
+                let at: u32 = results.iter().enumerate().map(|(at, truth)| u32::from(*truth) << at).sum();
                 Ok(Value::Number(BigInt::from(1u32) << at))
             }
             _ => self.extreme(name, method, args),

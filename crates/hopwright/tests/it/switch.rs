@@ -81,13 +81,13 @@ fn the_control_plane_gets_and_sends_packets() {
     assert!(matches!(switch.transmit(1, &[0; 100_000]), Err(PacketOutError::Full(_))));
 }
 
-/// A port that tells the worker's thread.
-struct Told {
+/// A port that reports the worker's thread with each packet.
+struct ThreadReporter {
     port: MemoryPort,
     thread: mpsc::Sender<PathBuf>,
 }
 
-impl Port for Told {
+impl Port for ThreadReporter {
     fn name(&self) -> &str {
         self.port.name()
     }
@@ -116,7 +116,7 @@ fn an_idle_switch_sleeps_and_a_packet_wakes_it() {
     let (two, wire) = MemoryPort::new("two");
     let (thread, threads) = mpsc::channel();
     let program = hopwright::compile(L2).unwrap();
-    let builder = program.switch().port(1, Told { port, thread }).port(2, two);
+    let builder = program.switch().port(1, ThreadReporter { port, thread }).port(2, two);
     let switch = builder.setup(|control| control.insert(&entry(2, 2))).run().unwrap();
     one.send(packet(2));
     assert_eq!(wire.wait(PATIENCE), Some(packet(2)));

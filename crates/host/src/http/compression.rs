@@ -9,14 +9,14 @@ use flate2::write::GzEncoder;
 /// Whether a client takes pages that are compressed by gzip.
 pub fn accepts_gzip(headers: &HeaderMap) -> bool {
     let fields = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    let mut accepted = fields.flat_map(|field| field.split(',')).filter_map(|coding| {
+    let accepted = fields.flat_map(|field| field.split(',')).filter_map(|coding| {
         let (name, weight) = coding.split_once(';').unwrap_or((coding, "q=1"));
         let weight = weight.trim().strip_prefix("q=")?.trim().parse::<f32>().ok()?;
         Some((name.trim().to_ascii_lowercase(), weight > 0.0))
     });
+    let accepted: Vec<_> = accepted.collect();
     // What names gzip itself counts more than what stands for any coding.
-    let all: Vec<_> = accepted.by_ref().collect();
-    let of = |name: &str| all.iter().find(|(coding, _)| coding == name).map(|(_, accepted)| *accepted);
+    let of = |name: &str| accepted.iter().find(|(coding, _)| coding == name).map(|(_, accepted)| *accepted);
     of("gzip").or_else(|| of("*")).unwrap_or(false)
 }
 

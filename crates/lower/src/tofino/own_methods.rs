@@ -89,23 +89,22 @@ impl Lowering<'_> {
                 Ok(Some(Value::Scalar(self.freeze(address))))
             }
             "predicate" => {
-                let mut said = Vec::new();
-                for arg in &call.args {
-                    said.push(match &arg.value {
-                        Some(e) => self.scalar(e)?,
-                        None => Expr::boolean(false, span),
-                    });
-                }
-                if call.args.iter().all(|arg| arg.value.is_none()) {
-                    said = compared;
-                }
+                let results = if call.args.iter().any(|arg| arg.value.is_some()) {
+                    let result = |arg: &hir::Arg| match &arg.value {
+                        Some(e) => self.scalar(e),
+                        None => Ok(Expr::boolean(false, span)),
+                    };
+                    call.args.iter().map(result).collect::<Result<_>>()?
+                } else {
+                    compared
+                };
                 let most = if self.is_tofino2() { 4 } else { 2 };
-                if said.len() > most {
+                if results.len() > most {
                     let what = format!("a predicate of more than {most} comparisons");
                     return Err(self.unsupported(span, what));
                 }
                 let mut at = Expr::constant(0u32, result, span);
-                for (bit, truth) in said.into_iter().enumerate() {
+                for (bit, truth) in results.into_iter().enumerate() {
                     let [one, none] = [1u32 << bit, 0].map(|n| Expr::constant(n, result, span));
                     at = binary(BinaryOp::Add, at, mux(truth, one, none, span), result, span);
                 }

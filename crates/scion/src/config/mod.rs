@@ -924,7 +924,7 @@ mod tests {
 
     #[test]
     fn ports_of_hosts() {
-        let said = |range: &str, text: &str| {
+        let configured = |range: &str, text: &str| {
             let file = format!(r#"{{"isd_as": "1-ff00:0:1", "dispatched_ports": "{range}"}}"#);
             let topology = Topology::parse(Path::new("t"), file.as_bytes()).unwrap();
             let config = parse(&format!("general.id = 'a'\n{text}")).unwrap();
@@ -932,12 +932,14 @@ mod tests {
         };
         let own = "router.dispatched_port_start = 5\nrouter.dispatched_port_end = 6\n";
         let spec = "hopwright.dispatched_ports = 'specification'";
-        assert_eq!(said("31000-32767", own).0, None);
-        assert_eq!(said("31000-32767", spec).0, Some(31000..=32767));
-        assert_eq!(said("31000-32767", &format!("{own}{spec}")).0, Some(5..=6));
-        assert_eq!(said("all", spec).0, Some(1..=65535));
-        assert!(said("-", spec).0.unwrap().is_empty() && said("-", spec).1.contains("to all ports go to 30041"));
-        assert!(said("", "").1.contains("every port"));
+        assert_eq!(configured("31000-32767", own).0, None);
+        assert_eq!(configured("31000-32767", spec).0, Some(31000..=32767));
+        assert_eq!(configured("31000-32767", &format!("{own}{spec}")).0, Some(5..=6));
+        assert_eq!(configured("all", spec).0, Some(1..=65535));
+        assert!(
+            configured("-", spec).0.unwrap().is_empty() && configured("-", spec).1.contains("to all ports go to 30041")
+        );
+        assert!(configured("", "").1.contains("every port"));
     }
 
     /// The reference reads keys in any case, and levels of its log library.
