@@ -135,7 +135,7 @@ mod devices;
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use hopwright_dataplane::{FrameSize, Pool, Port};
 
@@ -164,13 +164,14 @@ mod tests {
 
         /// Receives until `count` frames have arrived or nothing has arrived for a while.
         fn arrived(&mut self, count: usize) -> Vec<Vec<u8>> {
-            let (mut batch, mut frames, mut last) = (Vec::new(), Vec::new(), Instant::now());
-            while frames.len() < count && last.elapsed() < Duration::from_millis(200) {
+            let (mut batch, mut frames, mut idle) = (Vec::new(), Vec::new(), 0);
+            while frames.len() < count && idle < 200 {
                 if self.peer.receive(&mut self.pool, &mut batch, 100) == 0 {
                     std::thread::sleep(Duration::from_millis(1));
+                    idle += 1;
                     continue;
                 }
-                last = Instant::now();
+                idle = 0;
                 for packet in batch.drain(..) {
                     frames.push(packet.bytes().to_vec());
                     self.pool.give(packet);

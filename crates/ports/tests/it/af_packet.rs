@@ -2,7 +2,7 @@
 
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::devices::{MAC_B, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
@@ -20,12 +20,15 @@ fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
     poll.add(port.poll_fd().unwrap().as_raw_fd());
     let mut batch: Vec<Packet> = Vec::with_capacity(256);
     let mut got = Vec::new();
-    let mut last = Instant::now();
-    while got.len() < count && last.elapsed() < Duration::from_millis(300) {
+    let mut idle = 0;
+    while got.len() < count && idle < 30 {
         poll.wait(Duration::from_millis(100));
-        if port.receive(pool, &mut batch, 256) > 0 {
-            last = Instant::now();
+        if port.receive(pool, &mut batch, 256) == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+            idle += 1;
+            continue;
         }
+        idle = 0;
         for packet in batch.drain(..) {
             got.push(packet.bytes().to_vec());
             pool.give(packet);

@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{MAC_B, info_when_up, ip, with_devices};
+use crate::devices::{MAC_B, PATIENCE, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
@@ -44,16 +44,18 @@ impl Shared {
 fn receive(port: &mut dyn Port, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
     let mut batch: Vec<Packet> = Vec::with_capacity(256);
     let mut got = Vec::new();
-    let mut last = Instant::now();
-    while got.len() < count && last.elapsed() < Duration::from_millis(500) {
-        if port.receive(pool, &mut batch, 256) > 0 {
-            last = Instant::now();
+    let mut idle = 0;
+    while got.len() < count && idle < 500 {
+        if port.receive(pool, &mut batch, 256) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+            idle += 1;
+            continue;
         }
+        idle = 0;
         for packet in batch.drain(..) {
             got.push(packet.bytes().to_vec());
             pool.give(packet);
         }
-        std::thread::yield_now();
     }
     got
 }
@@ -118,7 +120,7 @@ fn packets_have_the_headroom_that_programs_want() {
             let sent: Vec<_> = [60, 1514, 2047, 2048, 2049, 3776, 3777, 6900].map(|length| frame(length, 1)).into();
             assert_eq!(transmit(&mut plain, &mut plain_pool, &sent), sent.len());
             let mut batch = Vec::with_capacity(256);
-            let end = Instant::now() + Duration::from_secs(5);
+            let end = Instant::now() + PATIENCE;
             while batch.len() < sent.len() && Instant::now() < end {
                 port.receive(&mut shared.pool, &mut batch, 256);
             }
@@ -157,7 +159,7 @@ fn a_packet_passes_between_devices_without_a_copy_and_frames_come_back() {
         for burst in 0..60 {
             let sent: Vec<_> = (0..64).map(|i| frame([100, 1500, 9000][i % 3], burst * 100 + i as u32)).collect();
             assert_eq!(transmit(&mut source, &mut plain_pool, &sent), 64);
-            let deadline = Instant::now() + Duration::from_secs(5);
+            let deadline = Instant::now() + PATIENCE;
             while batch.len() < 64 && Instant::now() < deadline {
                 let room = 256 - batch.len();
                 input.receive(&mut shared.pool, &mut batch, room);
@@ -245,7 +247,7 @@ fn the_program_leaves_with_the_last_port_and_is_not_put_over_anothers() {
             assert!(error.starts_with("vb: cannot attach the XDP program"), "{error}");
             drop(port);
             // Processes that other tests are about to start have its descriptor for a moment.
-            let deadline = Instant::now() + Duration::from_secs(5);
+            let deadline = Instant::now() + PATIENCE;
             while attached() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(10));
             }

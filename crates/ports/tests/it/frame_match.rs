@@ -1,6 +1,6 @@
 //! Which frames the ports of a device take, on real pairs of virtual devices, in TAP devices and capture files.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::devices::{ip, with_devices};
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
@@ -19,16 +19,18 @@ fn frame(to: [u8; 6], ether_type: &[u8], number: u8) -> Vec<u8> {
 fn receive(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
     let mut batch: Vec<Packet> = Vec::with_capacity(64);
     let mut got = Vec::new();
-    let mut last = Instant::now();
-    while last.elapsed() < Duration::from_millis(200) {
-        if port.receive(pool, &mut batch, 64) > 0 {
-            last = Instant::now();
+    let mut idle = 0;
+    while idle < 200 {
+        if port.receive(pool, &mut batch, 64) == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+            idle += 1;
+            continue;
         }
+        idle = 0;
         for packet in batch.drain(..) {
             got.push(packet.bytes().to_vec());
             pool.give(packet);
         }
-        std::thread::yield_now();
     }
     got
 }

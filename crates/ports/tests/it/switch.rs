@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::builder::*;
-use crate::devices::{ip, with_devices};
+use crate::devices::{PATIENCE, ip, receive_from, with_devices};
 use hopwright_dataplane::{EngineKind, EntrySpec, FrameSize, Pool, Port, SwitchBuilder, VirtualDataPlane};
 use hopwright_ir::*;
 use hopwright_ports::{AfPacket, Filter, UdpSockets};
@@ -25,7 +25,7 @@ fn program() -> Arc<Pipeline> {
 }
 
 fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> usize {
-    let deadline = Instant::now() + Duration::from_secs(5);
+    let deadline = Instant::now() + PATIENCE;
     let mut got = 0;
     let mut batch = Vec::with_capacity(256);
     while got < count && Instant::now() < deadline {
@@ -100,14 +100,14 @@ fn an_address_with_a_socket_is_the_routers_alone() {
                 peer.connect("192.0.2.1:30042").unwrap();
                 for _ in 0..2 {
                     let _ = peer.send(b"for the router").unwrap();
-                    let kind = peer.recv(&mut [0; 64]).unwrap_err().kind();
+                    let kind = receive_from(&peer, &mut [0; 64]).unwrap_err().kind();
                     assert_eq!(kind, std::io::ErrorKind::WouldBlock);
                 }
-                peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+                peer.set_read_timeout(Some(PATIENCE)).unwrap();
                 // Not ours: the kernel answers.
                 peer.connect("192.0.2.1:30043").unwrap();
                 peer.send(b"for nobody").unwrap();
-                let kind = peer.recv(&mut [0; 64]).unwrap_err().kind();
+                let kind = receive_from(&peer, &mut [0; 64]).unwrap_err().kind();
                 assert_eq!(kind, std::io::ErrorKind::ConnectionRefused);
             });
             let host = at_host.recv().unwrap();

@@ -5,15 +5,15 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::devices::{ip, with_devices};
+use crate::devices::{PATIENCE, ip, receive_from, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 use hopwright_ports::{AfPacket, Filter, FrameSocket, Tap, checksum};
 
-/// What comes within a second, taken by `next`.
+/// What comes, taken by `next`.
 fn wait<T>(fd: i32, mut next: impl FnMut() -> Option<T>) -> Option<T> {
     let begin = Instant::now();
-    while begin.elapsed() < Duration::from_secs(5) {
+    while begin.elapsed() < PATIENCE {
         if let Some(found) = next() {
             return Some(found);
         }
@@ -95,7 +95,7 @@ fn joined_frames_of_the_host_come_apart_and_segments_leave_joined() {
                 (0..length).for_each(|i| frame.swap(a + i, b + i));
             }
         }
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
         let counted = || -> u64 {
             let text = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
             let line = text.lines().find_map(|line| line.trim().strip_prefix("slow:")).unwrap();
@@ -108,7 +108,7 @@ fn joined_frames_of_the_host_come_apart_and_segments_leave_joined() {
         assert_eq!(counted() - before, 1, "one joined frame");
         let mut buffer = [0; 2000];
         for part in payload.chunks(1000) {
-            let length = socket.recv(&mut buffer).unwrap();
+            let length = receive_from(&socket, &mut buffer).unwrap().0;
             assert_eq!(&buffer[..length], part);
         }
     });

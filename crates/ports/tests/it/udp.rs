@@ -2,16 +2,15 @@
 
 use std::fs::File;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{ip, skips};
+use crate::devices::{PATIENCE, ip, is_ready, receive_from, skips};
 use hopwright_dataplane::{Pool, Port};
 use hopwright_ports::{AfPacket, FrameMatch, Opener, Pattern, PortChoice, UdpPort, UdpSockets, Wanted, XdpOptions};
 
 const ROUTER_MAC: &str = "02:00:00:00:00:0a";
 const HOST_MAC: &str = "02:00:00:00:00:0b";
-const WAIT: Duration = Duration::from_secs(5);
 /// Nothing more comes when nothing came for so long.
 const QUIET: Duration = Duration::from_millis(150);
 
@@ -50,7 +49,7 @@ impl Host {
 
 fn socket(address: &str) -> UdpSocket {
     let socket = UdpSocket::bind(address).unwrap();
-    socket.set_read_timeout(Some(WAIT)).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }
 
@@ -59,7 +58,7 @@ fn socket(address: &str) -> UdpSocket {
 fn wait_until_free(address: SocketAddr) {
     let start = Instant::now();
     while let Err(error) = UdpSocket::bind(address) {
-        assert!(start.elapsed() < WAIT, "{address}: {error}");
+        assert!(start.elapsed() < PATIENCE, "{address}: {error}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -183,7 +182,7 @@ impl Router {
             }
             let count = frames[0].len() + frames[1].len();
             // Something may come twice.
-            let wait = if count < enough { WAIT } else { QUIET };
+            let wait = if count < enough { PATIENCE } else { QUIET };
             if last.elapsed() > wait {
                 return frames;
             }
@@ -274,21 +273,15 @@ fn may_be_fragmented(socket: &UdpSocket) {
 
 fn take(socket: &UdpSocket) -> (Vec<u8>, SocketAddr) {
     let mut buffer = vec![0; 65_536];
-    let (length, from) = socket.recv_from(&mut buffer).unwrap();
+    let (length, from) = receive_from(socket, &mut buffer).unwrap();
     (buffer[..length].to_vec(), from)
 }
 
 fn nothing_comes(socket: &UdpSocket) {
     socket.set_read_timeout(Some(QUIET)).unwrap();
-    assert!(socket.recv_from(&mut [0; 100]).is_err());
-    socket.set_read_timeout(Some(WAIT)).unwrap();
-}
-
-/// Whether there is something to wait for.
-fn is_ready(fd: BorrowedFd<'_>) -> bool {
-    let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one live pollfd.
-    unsafe { libc::poll(&raw mut poll, 1, 1000) == 1 }
+    let kind = receive_from(socket, &mut [0; 100]).unwrap_err().kind();
+    assert_eq!(kind, std::io::ErrorKind::WouldBlock);
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
 }
 
 /// Pairs of the router's address and one of the host's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::builder::*;
-use crate::devices::{ip, with_devices};
+use crate::devices::{PATIENCE, ip, with_devices};
 use hopwright_dataplane::{
     Count, EngineKind, EntrySpec, FrameSize, Pool, Port, Replica, SwitchBuilder, VirtualDataPlane,
 };
@@ -192,7 +192,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 assert_eq!(source.transmit(&mut pool, &mut batch), 64);
                 take(&mut got, &mut opened.ports, &mut pools);
             }
-            let deadline = Instant::now() + Duration::from_secs(3);
+            let deadline = Instant::now() + PATIENCE;
             while got[0].len() + got[1].len() < 1280 && Instant::now() < deadline {
                 take(&mut got, &mut opened.ports, &mut pools);
             }
@@ -220,7 +220,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 port.flush();
             }
             let (mut back, mut batch) = (0, Vec::with_capacity(256));
-            let deadline = Instant::now() + Duration::from_secs(3);
+            let deadline = Instant::now() + PATIENCE;
             while back < 2 && Instant::now() < deadline {
                 back += source.receive(&mut pool, &mut batch, 256);
                 batch.drain(..).for_each(|p| pool.give(p));

@@ -2,6 +2,9 @@
 
 #![allow(dead_code)]
 
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -42,8 +45,9 @@ pub(crate) fn set_checksum_offload(device: &str, on: bool) {
     }
 }
 
-/// How long a test waits for frames that must arrive, on a busy machine, and for frames that must not.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a test waits for frames that must arrive, on a busy machine, and for frames that must not. The second is
+/// counted in looks for frames a millisecond apart, because the time of a process that is stopped tells nothing.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
 
 /// Receives until the frames that have arrived are those wanted, or none has arrived for `quiet`.
@@ -53,19 +57,44 @@ pub(crate) fn receive(
     quiet: Duration,
     wanted: impl Fn(&[Vec<u8>]) -> bool,
 ) -> Vec<Vec<u8>> {
-    let (mut batch, mut got, mut last) = (Vec::new(), Vec::new(), Instant::now());
-    while !wanted(&got) && last.elapsed() < quiet {
+    let (mut batch, mut got, mut idle) = (Vec::new(), Vec::new(), 0);
+    while !wanted(&got) && idle < quiet.as_millis() {
         if port.receive(pool, &mut batch, 17) == 0 {
             std::thread::sleep(Duration::from_millis(1));
+            idle += 1;
             continue;
         }
-        last = Instant::now();
+        idle = 0;
         for packet in batch.drain(..) {
             got.push(packet.bytes().to_vec());
             pool.give(packet);
         }
     }
     got
+}
+
+/// Receives a datagram. A socket with a time limit tells when its process was stopped or a signal came, although what it
+/// waits for may still come.
+pub(crate) fn receive_from(socket: &UdpSocket, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+    loop {
+        match socket.recv_from(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Whether there is something to receive, for which it waits.
+pub(crate) fn is_ready(fd: BorrowedFd<'_>) -> bool {
+    let start = Instant::now();
+    loop {
+        let mut poll = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one live pollfd.
+        let ready = unsafe { libc::poll(&raw mut poll, 1, 1000) } == 1;
+        if ready || start.elapsed() > PATIENCE {
+            return ready;
+        }
+    }
 }
 
 /// Whether to skip a test that needs a network. Without root or the `ip` command a test fails, unless
