@@ -17,7 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "build-logs"
 # Seconds between lines where there is no terminal.
 PAUSE = 20
-NAMES = {"hopwright-scion": "Hopwright's SCION router", "interop-tools": "the reference's SCION tools"}
+NAMES = {"hopwright-scion": "Hopwright's SCION router", "interop-tools": "the reference's SCION tools",
+         "demo-tools": "the reference's SCION tools"}
 
 
 class Build:

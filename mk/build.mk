@@ -63,6 +63,12 @@ interop-tools:
 	tests/interop/setup.sh
 	tests/interop/tools.sh
 
+# Those that the demonstration runs.
+.PHONY: demo-tools
+demo-tools:
+	tests/interop/setup.sh
+	tests/interop/tools.sh demo
+
 ## tools: everything that tests talk to: the reference's tools, controllers, routing daemons, hardware tools
 # One after the other: packages are installed by one at a time.
 tools: | interop-tools

@@ -4,7 +4,7 @@
 
 ## demo: three SCION ASes in network namespaces, every border router ours (root)
 demo:
-	+demo/prepare.py hopwright-scion interop-tools
+	+demo/prepare.py hopwright-scion $(if $(filter hopwright,$(ROUTER)),demo-tools,interop-tools)
 	python3 demo/network.py demo --router "$(ROUTER)"
 	@$(TARGET)/release/hopwright rina --help >/dev/null 2>&1 || [ "$(ROUTER)" != hopwright ] || \
 	  echo "$(TARGET)/release/hopwright has the SCION router and the compiler: make hopwright builds all the rest."

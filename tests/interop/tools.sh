@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds the reference SCION tools pinned in go.mod into tests/interop/bin, and makes
 # a virtual environment for the reference's topology generator.
-# Does nothing when they are up to date.
+# Does nothing when they are up to date. `tools.sh demo` builds what the demonstration runs, no more.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-if ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
+what=${1:-all}
+if [[ $what == all ]] && ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
     rm -rf .venv-topogen
     python3 -m venv .venv-topogen
     .venv-topogen/bin/pip install --quiet --no-compile --disable-pip-version-check -r requirements-topogen.txt
@@ -13,14 +14,21 @@ if ! cmp -s requirements-topogen.txt .venv-topogen/requirements; then
 fi
 
 stamp=bin/.built-from
-want=$(cat go.mod go.sum stun/go.mod stun/go.sum | sha256sum; find . -name '*.go' -not -path './bin/*' -print0 | sort -z | xargs -0r sha256sum; go version)
-if [[ -f $stamp && $(<"$stamp") == "$want" ]]; then
+sources=$(cat go.mod go.sum stun/go.mod stun/go.sum | sha256sum; find . -name '*.go' -not -path './bin/*' -print0 | sort -z | xargs -0r sha256sum; go version)
+built=$(cat "$stamp" 2>/dev/null || true)
+if [[ $built == "$sources"$'\nall' || $built == "$sources"$'\n'$what ]]; then
     exit 0
 fi
 echo "Building the reference SCION tools (once; a minute or two)…" >&2
 mkdir -p bin
 # Without debug information, which nothing here reads.
-go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false -o bin/ tool ./cmd/...
-# Of a later release, see there.
-(cd stun && go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false -o ../bin/ .)
-printf '%s\n' "$want" >"$stamp"
+build() { go build -buildvcs=false -ldflags=-w -gcflags=all=-dwarf=false "$@"; }
+if [[ $what == demo ]]; then
+    mapfile -t tools < <(go list tool | grep -E '/(control|daemon|dispatcher|scion|scion-pki|end2end)$')
+    build -o bin/ "${tools[@]}" ./cmd/traffic
+else
+    build -o bin/ tool ./cmd/...
+    # Of a later release, see there.
+    (cd stun && build -o ../bin/ .)
+fi
+printf '%s\n%s\n' "$sources" "$what" >"$stamp"

@@ -157,6 +157,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// As many packets as `HOPWRIGHT_PACKETS=N` says, if it does.
+    ///
+    /// # Panics
+    /// If that is no number.
+    pub fn from_environment(&self) -> Config {
+        let packets = std::env::var("HOPWRIGHT_PACKETS").map_or(self.packets, |n| n.parse().expect("a number of packets"));
+        Config { packets, ..self.clone() }
+    }
+
     /// Programs that try the order of effects and copies: with everything of the language, and of the architecture what
     /// [`Config::of`] has.
     pub fn thorough(architecture: Architecture) -> Config {

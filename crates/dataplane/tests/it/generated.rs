@@ -4,7 +4,7 @@
 //! `generated/` keeps programs that once showed a fault, and some that use many features: other versions of the generator
 //! make other programs of the same seeds.
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual. A failure names its seed, and
+//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with so many packets. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 use std::ops::Range;
@@ -217,7 +217,7 @@ fn packets_differ(
 }
 
 fn check(seeds: Range<u64>, config: &Config) {
-    let mut seen = Seen::default();
+    let (mut seen, config) = (Seen::default(), &config.from_environment());
     for seed in seeds {
         let case = generate(seed, config);
         let batch = BATCHES[seed as usize % BATCHES.len()];

@@ -1,7 +1,7 @@
 //! The reference agrees with the interpreter on generated programs: packets, faults, parser errors, digests, counters,
 //! registers, hits of entries. Machine code is compared with the interpreter on the same programs (`crates/dataplane`).
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual. A failure names its seed, and
+//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with so many packets. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 use std::ops::Range;
@@ -106,7 +106,7 @@ pub(crate) fn check(usual: Range<u64>, config: &Config) {
         let (first, end) = text.split_once("..").expect("HOPWRIGHT_SEEDS is FIRST..END");
         first.parse().expect("a number")..end.parse().expect("a number")
     });
-    let mut seen = Seen::default();
+    let (mut seen, config) = (Seen::default(), &config.from_environment());
     let cases = seeds.map(|seed| (seed.to_string(), generate(seed, config)));
     compare(cases, &mut seen);
     let Seen { forwarded, copies, parser_errors, hits, counted } = seen;
