@@ -162,7 +162,8 @@ impl Config {
     /// # Panics
     /// If that is no number.
     pub fn from_environment(&self) -> Config {
-        let packets = std::env::var("HOPWRIGHT_PACKETS").map_or(self.packets, |n| n.parse().expect("a number of packets"));
+        let packets =
+            std::env::var("HOPWRIGHT_PACKETS").map_or(self.packets, |n| n.parse().expect("a number of packets"));
         Config { packets, ..self.clone() }
     }
 

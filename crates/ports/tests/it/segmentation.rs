@@ -2,7 +2,6 @@
 
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
 use crate::devices::{self, PATIENCE, QUIET, ip, receive, receive_from, with_devices};
 use hopwright_dataplane::{DeviceStats, FrameSize, Packet, Pool, Port};
