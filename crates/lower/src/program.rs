@@ -74,9 +74,7 @@ impl Lowering<'_> {
         let packet_out = self.controller_header("packet_out", headers);
         let (mut verify_checksum, mut egress) = (control(BlockRole::VerifyChecksum)?, control(BlockRole::Egress)?);
         self.finish_rejected(&mut verify_checksum)?;
-        if let Some(metadata) = storage.get(&ParamRole::Metadata) {
-            self.forget_headers_of_clones(metadata, &mut egress)?;
-        }
+        self.forget_headers_of_clones(headers, &mut egress)?;
         let parts = Parts {
             parser: parser.ok_or(Reported)??,
             verify_checksum,

@@ -29,11 +29,13 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Clones of egress keep only metadata that are in their field list: headers in the metadata that are not become invalid. Which list a
-    /// clone has goes with it, in all lists.
-    pub(crate) fn forget_headers_of_clones(&mut self, metadata: &Place, egress: &mut Control) -> Result<()> {
-        let mut headers = Vec::new();
-        self.headers_in(metadata, &mut headers);
+    /// Clones of egress keep the packet's headers, and of the metadata those in their field list: all other headers become invalid, those
+    /// that are local variables included. Which list a clone has goes with it, in all lists.
+    pub(crate) fn forget_headers_of_clones(&mut self, packet: &Place, egress: &mut Control) -> Result<()> {
+        let mut of_packet = Vec::new();
+        self.headers_in(packet, &mut of_packet);
+        let all = (0..self.headers.len() as u32).map(HeaderId);
+        let headers: Vec<HeaderId> = all.filter(|header| !of_packet.contains(header)).collect();
         let bodies = self.actions.iter().map(|action| &action.body).chain([&egress.body]);
         if headers.is_empty() || !bodies.into_iter().any(clones_egress) {
             return Ok(());
