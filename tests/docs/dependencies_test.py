@@ -129,9 +129,9 @@ def packages(*arguments):
     return {" ".join(line.split()[:2]).replace(" v", " ") for line in found.splitlines() if line}
 
 
-def libraries():
-    """Package to the features and settings that a release build compiles its library with, each time."""
-    command = ["cargo", "build", "--offline", "--release", "-p", "hopwright-cli", "-Z", "unstable-options", "--unit-graph"]
+def libraries(*features):
+    """Package to the features and settings that a release build of the command compiles its library with, each time."""
+    command = ["cargo", "build", "--offline", "--release", "-p", "hopwright-cli", *features, "-Z", "unstable-options", "--unit-graph"]
     environment = {**os.environ, "RUSTC_BOOTSTRAP": "1"}  # The unit graph is not a stable feature of Cargo.
     graph = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment).stdout
     found = {}
@@ -152,13 +152,16 @@ class BuildScripts(unittest.TestCase):
     SHARED = packages("--edges", "normal", "-p", "hopwright-driver", "-p", "hopwright-jit")
 
     def test_the_compiler_is_compiled_once(self):
-        built = libraries()
-        shared = {p: built[p] for p in self.SHARED & built.keys()}
-        self.assertGreater(sum(p.startswith("cranelift") for p in shared), 5)
-        self.assertGreater(sum(p.startswith("hopwright") for p in shared), 5)
-        twice = {p: features for p, features in shared.items() if len(features) > 1}
-        self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [build-dependencies] must request the same features, and Cargo.toml: "
-                                    "[profile.release.build-override] the same settings")
+        # The whole command, and that of the demonstration.
+        for features in [(), ("--no-default-features", "--features", "scion")]:
+            with self.subTest(features=features):
+                built = libraries(*features)
+                shared = {p: built[p] for p in self.SHARED & built.keys()}
+                self.assertGreater(sum(p.startswith("cranelift") for p in shared), 5)
+                self.assertGreater(sum(p.startswith("hopwright") for p in shared), 5)
+                twice = {p: features for p, features in shared.items() if len(features) > 1}
+                self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [dependencies] and [build-dependencies] must request the same "
+                                            "features, and Cargo.toml: [profile.release.build-override] the same settings")
 
     def test_dependencies_that_only_request_features_are_of_the_compiler(self):
         manifest = tomllib.loads((ROOT / "crates/scion/Cargo.toml").read_text())
