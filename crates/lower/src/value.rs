@@ -242,7 +242,7 @@ impl Lowering<'_> {
                 cases.push((vec![(i as u64).into()], block));
             }
         }
-        let default = self.nested(|this| this.zero(place, span))?;
+        let default = self.nested(|this| this.blank(place, span))?;
         self.emit(StmtKind::Switch { value: index.clone(), cases, default }, span);
         Ok(())
     }
@@ -286,7 +286,7 @@ impl Lowering<'_> {
                 Ok(())
             }
             (Place::Header(_) | Place::Union(_) | Place::Stack(_) | Place::Unions(_), Value::Invalid) => {
-                self.zero(place, span)
+                self.blank(place, span)
             }
             _ => Err(self.unsupported(span, "this assignment")),
         }
@@ -463,6 +463,18 @@ impl Lowering<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stores what is beyond a stack, or an invalid header: fields become zero, too.
+    fn blank(&mut self, place: &Place, span: Span) -> Result<()> {
+        let mut headers = Vec::new();
+        self.headers_in(place, &mut headers);
+        let fields = headers.iter().flat_map(|h| &self.headers[h.index()].fields).map(|field| field.slot);
+        for slot in fields.collect::<Vec<_>>() {
+            let zero = self.zero_expr(self.slots[slot.index()].ty, span);
+            self.emit(StmtKind::Assign(slot, zero), span);
+        }
+        self.zero(place, span)
     }
 
     /// Returns the other members of the header's union.
