@@ -4,6 +4,8 @@
 CARGO ?= cargo
 # Which border router the interoperability targets exercise: hopwright, reference, or a command line with {config} in it.
 ROUTER ?= hopwright
+# The release of the reference that these targets talk to; tests/interop has a file of modules for each.
+export REFERENCE ?= v0.14.0
 PREFIX ?= /usr
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 ROOT := $(filter 0,$(shell id -u))
@@ -29,4 +31,5 @@ help:
 	@for file in $(filter-out Makefile,$(MAKEFILE_LIST)); do sed -n 's/^### \(.*\)/\n\1/p; s/^## \([^:]*\): \(.*\)/  \1\t\2/p' $$file; done \
 	  | awk -F'\t' 'NF == 2 { printf "%-34s%s\n", $$1, $$2; next } { print }'
 	@echo
-	@echo "ROUTER=reference runs the interoperability targets with the reference's border router; REPEAT=N and BUSY=N are for make test."
+	@echo "ROUTER=reference runs the interoperability targets with the reference's border router, REFERENCE=v0.15.1 with that release of it;"
+	@echo "REPEAT=N and BUSY=N are for make test."

@@ -170,10 +170,13 @@ class Network:
         for service in self._services:
             service.check()
 
-    def scion(self, number: str, *command: str, timeout: float = 60) -> subprocess.CompletedProcess:
-        """Runs the reference's `scion` tool on an AS's host."""
-        environment = ["env", f"HOME={self.directory}"]
-        return self.hosts[number].run(*environment, tool("scion"), *command, timeout=timeout)
+    def scion(self, number: str, *command: str, timeout: float = 60, daemon: bool = True) -> subprocess.CompletedProcess:
+        """Runs the reference's `scion` tool on an AS's host. Since v0.15 it does without a daemon, by the AS's files."""
+        if daemon:
+            environment = [f"SCION_DAEMON={planning.DAEMON}"]
+        else:
+            environment, command = [], (*command, "--config-dir", str(self.directory / self.plan.get(number).folder))
+        return self.hosts[number].run("env", f"HOME={self.directory}", *environment, tool("scion"), *command, timeout=timeout)
 
     def paths(self, source: str, destination: str) -> list[dict]:
         """The paths that the daemon of `source` offers, without probing them."""
@@ -198,7 +201,7 @@ class Network:
         return found
 
     def ping(self, route: Route, count: int = 3, payload: int = 64,
-             epic: bool = False, fill: bool = False) -> tuple[int, float]:
+             epic: bool = False, fill: bool = False, daemon: bool = True) -> tuple[int, float]:
         """Pings along a route; returns the answers and their mean time in ms.
 
         `fill`: with packets as long as the path's MTU, whatever `payload` says.
@@ -208,7 +211,7 @@ class Network:
                           "--sequence", route.sequence, "--count", str(count),
                           "--interval", "100ms",
                           *(("--max-mtu",) if fill else ("--payload-size", str(payload))),
-                          "--format", "json", *(("--epic",) if epic else ()))
+                          "--format", "json", *(("--epic",) if epic else ()), daemon=daemon)
         try:
             statistics = json.loads(done.stdout)["statistics"]
             return statistics["received"], statistics["avg_rtt"]
@@ -251,12 +254,12 @@ class Network:
         log = self.directory / f"end2end-{far.number}.log"
         log.unlink(missing_ok=True)
         there = f"{far.isd_as},{planning.host_port(far.host, planning.TRAFFIC_PORT + 1)}"
-        server = Process("end2end", [tool("end2end"), "-mode", "server", "-local", there], log,
+        server = Process("end2end", [tool("end2end"), "-sciond", planning.DAEMON, "-mode", "server", "-local", there], log,
                          namespace=self.hosts[destination])
         try:
             wait_until("end2end to listen", lambda: server.check() or "Listening" in log.read_text())
             done = self.hosts[source].run(
-                tool("end2end"), "-local", f"{near.isd_as},{planning.host_port(near.host, 0)}",
+                tool("end2end"), "-sciond", planning.DAEMON, "-local", f"{near.isd_as},{planning.host_port(near.host, 0)}",
                 "-remote", there, "-attempts", "5", "-timeout", "2s", *options, timeout=60)
             return done.returncode == 0
         finally:

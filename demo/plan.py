@@ -24,6 +24,7 @@ EXTERNAL_PORT = 50000
 CONTROL_PORT = 30252
 END_HOST_PORT = 30041  # of the dispatcher, fixed by the reference
 TRAFFIC_PORT = 31500
+DAEMON = "127.0.0.1:30255"
 # Where each router serves its metrics, in its own namespace.
 METRICS = "127.0.0.1:30442"
 
@@ -251,7 +252,7 @@ connection = "{directory}/{name}.path.db"
 connection = "{directory}/{name}.trust.db"
 
 [sd]
-address = "127.0.0.1:30255"
+address = "{DAEMON}"
 
 [log.console]
 level = "info"

@@ -58,7 +58,7 @@ install: dist
 	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 
-## interop-tools: the reference's SCION tools, from the Go module pinned in tests/interop/go.mod
+## interop-tools: the reference's SCION tools, from the Go module pinned in tests/interop/go.mod; REFERENCE=v0.15.1: of that release
 interop-tools:
 	tests/interop/setup.sh
 	tests/interop/tools.sh

@@ -22,6 +22,7 @@ from lab.checks import Checks
 from lab.ledger import waited_for_cpu
 from lab.netns import LabError, namespaces, require_root
 from lab.process import PATIENCE, unwind_on_signals, wait_until
+from lab.reference import OLDEST, RELEASE
 from lab.router import RouterKind
 from lab.scrape import metrics, total
 
@@ -290,6 +291,8 @@ def check_pings(network: Network, checks: Checks, routes: tuple[Route, ...]) -> 
         # (private/path/combinator, getAuthPeer): no router can find such packets good.
         if "peering" not in route.name:
             kinds["EPIC-HP ping"] = {"epic": True}
+        if RELEASE != OLDEST:
+            kinds["ping without a daemon"] = {"daemon": False}
         for kind, options in kinds.items():
             checks.comes(f"answers to three, {kind} {ends} {route.name}",
                          lambda: network.ping(route, count=3, **options)[0], lambda answers: answers == 3)

@@ -1,7 +1,7 @@
 """The reference SCION implementation: its sources in the Go module cache and its tools.
 
-The version is pinned in `tests/interop/go.mod`; `tests/interop/tools.sh` builds
-the tools into `tests/interop/bin`.
+Its release is that of `$REFERENCE`, or v0.14.0. `tests/interop/go.mod` pins v0.14.0, a file such as `v0.15.1.mod` a later one;
+`tests/interop/tools.sh` builds the tools into `tests/interop/bin`, those of a later release into a folder of its name.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from .netns import LabError
 MODULE = "github.com/scionproto/scion"
 INTEROP = Path(__file__).resolve().parent.parent
 REPOSITORY = INTEROP.parent.parent
-BIN = INTEROP / "bin"
+OLDEST = "v0.14.0"
+RELEASE = os.environ.get("REFERENCE") or OLDEST
+MODULES = INTEROP / ("go.mod" if RELEASE == OLDEST else f"{RELEASE}.mod")
+BIN = INTEROP / "bin" / ("" if RELEASE == OLDEST else RELEASE)
 
 
 @functools.cache
 def module_dir() -> Path:
     """Where the Go module cache keeps the reference sources (read-only)."""
     done = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", MODULE],
+        ["go", "list", f"-modfile={MODULES.name}", "-m", "-f", "{{.Dir}}", MODULE],
         cwd=INTEROP, capture_output=True, text=True,
     )
     path = Path(done.stdout.strip())
     if done.returncode != 0 or not path.is_dir():
-        raise LabError(f"cannot find the Go module {MODULE}: {done.stderr.strip()}")
+        raise LabError(f"cannot find the Go module {MODULE} {RELEASE}: {done.stderr.strip()}")
     return path
 
 
@@ -37,7 +40,7 @@ def tool(name: str) -> str:
     """Path of a built reference tool, e.g. `scion`, `control`, `braccept`."""
     path = BIN / name
     if not path.is_file():
-        raise LabError(f"{path} is missing: run `make interop-tools` first")
+        raise LabError(f"{path} is missing: run `make interop-tools REFERENCE={RELEASE}` first")
     return str(path)
 
 

@@ -97,11 +97,21 @@ func run(args []string) error {
 	}
 }
 
+// withoutFlags is a request for paths with none of its flags, whose type is in another package since v0.15.
+func withoutFlags[F any](
+	paths func(context.Context, addr.IA, addr.IA, F) ([]snet.Path, error),
+) func(context.Context, addr.IA, addr.IA) ([]snet.Path, error) {
+	return func(ctx context.Context, destination, source addr.IA) ([]snet.Path, error) {
+		var none F
+		return paths(ctx, destination, source, none)
+	}
+}
+
 // choosePath looks up the path with exactly these interface ids and sets it in to.
 func choosePath(
 	ctx context.Context, connector daemon.Connector, source addr.IA, to *snet.UDPAddr, want string,
 ) error {
-	paths, err := connector.Paths(ctx, to.IA, source, daemon.PathReqFlags{})
+	paths, err := withoutFlags(connector.Paths)(ctx, to.IA, source)
 	if err != nil {
 		return fmt.Errorf("asking for paths: %w", err)
 	}
