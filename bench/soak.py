@@ -143,9 +143,10 @@ class Soak:
         self.changes = 0
         self.flaps = 0
         self.memory: list[int] = []
-        # Of each BFD session: state changes, sent and received when it was first up, and whether it was ever seen down.
+        # Of each BFD session: state changes, sent and received when it was first up, and whether it was seen down before the time was up.
         self.sessions: dict[str, dict] = {}
         self.went_down: set[str] = set()
+        self.over = False
 
     def build(self) -> None:
         self.conf = self.directory / "conf"
@@ -262,7 +263,7 @@ class Soak:
         while not self._stop.wait(1.0):
             stats = read_stats(stats_file)
             for name, session in stats.get("bfd", {}).items():
-                if not session["up"] and name in self.sessions:
+                if not session["up"] and name in self.sessions and not self.over:
                     self.went_down.add(name)
             if "ledger" not in stats:
                 continue
@@ -339,6 +340,8 @@ class Soak:
         while time.monotonic() < end:
             router.check()
             time.sleep(min(1.0, max(0.0, end - time.monotonic())))
+        # What follows ends the load and the neighbours, too.
+        self.over = True
         self.took = time.monotonic() - self.began
         self.cpu = router.cpu_seconds() - self.cpu
         self.sessions_after = read_stats(stats_file).get("bfd", {})
