@@ -37,7 +37,7 @@ impl Logging {
     pub(crate) fn start(console: Console) -> Logging {
         let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(&console.level));
         let (filter, handle) = reload::Layer::new(filter);
-        let registry = tracing_subscriber::registry().with(filter);
+        let registry = tracing_subscriber::registry().with(filter).with(counting::layer());
         let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
         if console.format.eq_ignore_ascii_case("json") {
             registry.with(lines.json().flatten_event(true)).init();
@@ -45,6 +45,58 @@ impl Logging {
             registry.with(lines.with_ansi(std::io::stderr().is_terminal())).init();
         }
         Logging { console, filter: handle }
+    }
+}
+
+/// Counts warnings and errors by their event ids, for a router's metrics. The filter above it applies.
+#[cfg(any(feature = "scion", feature = "rina"))]
+mod counting {
+    use std::fmt::Debug;
+
+    use hopwright_host::metrics::count_log_event;
+    use tracing::field::{Field, Visit};
+    use tracing::{Event, Level, Subscriber};
+    use tracing_subscriber::Layer;
+    use tracing_subscriber::layer::Context;
+
+    pub(super) fn layer() -> Counting {
+        Counting
+    }
+
+    pub(super) struct Counting;
+
+    impl<S: Subscriber> Layer<S> for Counting {
+        fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+            let level = match *event.metadata().level() {
+                Level::ERROR => "error",
+                Level::WARN => "warn",
+                _ => return,
+            };
+            let mut id = Id::default();
+            event.record(&mut id);
+            count_log_event(level, id.0);
+        }
+    }
+
+    /// The field `event`.
+    #[derive(Default)]
+    struct Id(Option<String>);
+
+    impl Visit for Id {
+        fn record_str(&mut self, field: &Field, value: &str) {
+            if field.name() == "event" {
+                self.0 = Some(value.into());
+            }
+        }
+
+        fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+    }
+}
+
+#[cfg(not(any(feature = "scion", feature = "rina")))]
+mod counting {
+    pub(super) fn layer() -> tracing_subscriber::layer::Identity {
+        tracing_subscriber::layer::Identity::new()
     }
 }
 

@@ -48,6 +48,6 @@ const COSTS: [(Capability, &str); 4] = [
 pub fn log_missing() {
     let Ok(missing) = capabilities::missing(&COSTS.map(|(capability, _)| capability)) else { return };
     for (capability, cost) in COSTS.iter().filter(|(capability, _)| missing.contains(capability)) {
-        tracing::warn!(%capability, cost, "started without a capability");
+        tracing::warn!(event = "capability-missing", %capability, cost, "started without a capability");
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         dump: Some(Box::new(tell(&options.dump))),
     })?;
     let stats = hopwright_scion::run(setup, &options)?;
-    tracing::info!(forwarded = stats.packets_forwarded, "router stopped");
+    tracing::info!(event = "router-stopped", forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
 }
 

@@ -98,7 +98,7 @@ pub fn answer(level: &dyn LogLevel, method: &Method, headers: &HeaderMap, body: 
             match wanted {
                 Ok(wanted) => {
                     level.set(wanted);
-                    tracing::info!(level = %wanted, "log level set over HTTP");
+                    tracing::info!(event = "log-level", level = %wanted, "log level set over HTTP");
                     json(StatusCode::OK, &Current { level: wanted })
                 }
                 Err(error) => refuse(StatusCode::BAD_REQUEST, error),

@@ -115,7 +115,7 @@ async fn accept(listener: TcpListener, pages: Router) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => {
-            tracing::error!(%error, "cannot serve HTTP");
+            tracing::error!(event = "http-failed", %error, "cannot serve HTTP");
             return;
         }
     };

@@ -88,6 +88,7 @@ impl HostCache {
                 if !self.logged {
                     self.logged = true;
                     tracing::warn!(
+                        event = "hosts-full",
                         limit = self.limit,
                         "more hosts are in use than have entries: entries are evicted at random, and hosts without \
                          entry are reached by the kernel's UDP sockets"

@@ -159,7 +159,7 @@ pub trait Network {
 impl Network for Netlink {
     fn route(&mut self, destination: IpAddr, source: IpAddr) -> Route {
         Netlink::route(self, destination, source).unwrap_or_else(|error| {
-            tracing::warn!(%destination, %error, "route lookup failed");
+            tracing::warn!(event = "route-lookup", %destination, %error, "route lookup failed");
             Route::Nowhere
         })
     }

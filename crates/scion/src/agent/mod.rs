@@ -199,7 +199,7 @@ impl Setup {
             return Err(AgentError::Program(why));
         }
         for problem in links.problems() {
-            tracing::warn!("{problem}");
+            tracing::warn!(event = "topology-warning", "{problem}");
         }
         let keys = keys::load(dir)?;
         // If another router has the slow path, it also runs BFD.
@@ -343,8 +343,8 @@ impl Agent {
         }
         agent.log_link_ports();
         let links = &agent.setup.links;
-        tracing::info!(ia = %links.ia, id = %agent.setup.config.general.id, internal = %links.internal,
-            external = links.external.len(), siblings = links.siblings.len(),
+        tracing::info!(event = "router-started", ia = %links.ia, id = %agent.setup.config.general.id,
+            internal = %links.internal, external = links.external.len(), siblings = links.siblings.len(),
             bfd_sessions = agent.setup.bfd.len(), "router started");
         // Pages show the state of links from the first request on.
         agent.status.publish(agent.snapshot());
@@ -477,14 +477,14 @@ impl Agent {
         self.program_changes()?;
         for number in changed.closed {
             if let Err(error) = self.switch.remove_port(number) {
-                tracing::warn!(%error, number, "cannot remove a port");
+                tracing::warn!(event = "port-not-removed", %error, number, "cannot remove a port");
             }
         }
         for (number, ports) in changed.opened {
             match self.switch.add_ports(number, ports) {
                 Ok(()) => self.ports_changing = true,
                 Err(error) => {
-                    tracing::warn!(%error, number, "cannot add a port");
+                    tracing::warn!(event = "port-not-added", %error, number, "cannot add a port");
                     self.underlay.give_up(&self.kernel, number, error.to_string());
                 }
             }
@@ -516,7 +516,7 @@ impl Agent {
     fn log_link_ports(&mut self) {
         let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.next_hops);
         for link in ports.iter().filter(|link| !self.link_ports.contains(link)) {
-            tracing::info!("{link}");
+            tracing::info!(event = "link-port", "{link}");
         }
         self.link_ports = ports;
     }
@@ -587,7 +587,7 @@ impl Agent {
     /// Updates the tables to link changes that BFD has detected.
     fn follow_bfd(&mut self) -> Result<(), AgentError> {
         for (link, change) in self.bfd.take_changes() {
-            tracing::info!(%link, %change, "BFD");
+            tracing::info!(event = "bfd", %link, %change, "BFD");
             if let Some(target) = self.setup.links.target(link) {
                 self.program_target(target)?;
             }
@@ -619,7 +619,8 @@ impl Agent {
                     true => match self.vdp.control().put(&tables::host(host, self.next_hops.next_hop(target))) {
                         // A chip has room for fewer hosts. Others are reached by the UDP sockets, as those without an entry.
                         Err(error @ ControlError::Device { .. }) => {
-                            self.hosts_full.call_once(|| tracing::warn!(%host, %error, "no entry for a host"));
+                            let log = || tracing::warn!(event = "host-refused", %host, %error, "no entry for a host");
+                            self.hosts_full.call_once(log);
                             Ok(())
                         }
                         other => other,
@@ -646,7 +647,8 @@ impl Agent {
             *seen += 1;
             if *seen == 1 {
                 let reason = Reason::from_number(header.reason).map_or("?".into(), Reason::label);
-                tracing::info!(reason, ingress = header.ingress, egress = header.egress, "first packet punted");
+                let (ingress, egress) = (header.ingress, header.egress);
+                tracing::info!(event = "first-punt", reason, ingress, egress, "first packet punted");
             }
             if let Some(taps) = self.taps.as_mut().filter(|taps| taps.have(header.port)) {
                 taps.hand_over(header.port, packet);

@@ -57,7 +57,10 @@ impl Reload {
         let Some(file) = setup.file.as_ref().filter(|_| setup.config.hopwright.reload.watch_files) else { return };
         match FileWatch::new(&change::files(file, &setup.config.general.config_dir)) {
             Ok(watch) => self.watch = Some(watch),
-            Err(error) => tracing::warn!(%error, "cannot watch the configuration for changes; SIGHUP works"),
+            Err(error) => tracing::warn!(
+                event = "files-not-watched", %error,
+                "cannot watch the configuration for changes; SIGHUP works"
+            ),
         }
     }
 
@@ -108,14 +111,20 @@ impl Reload {
         self.state = State::Idle;
         self.counts.refused += 1;
         self.counts.error = Some(error.to_string());
-        tracing::error!(%error, "the changed configuration is refused; the previous one stays in force");
+        tracing::error!(
+            event = "reload-refused", %error,
+            "the changed configuration is refused; the previous one stays in force"
+        );
     }
 
     /// Handles a failure while applying a configuration.
     fn fail(&mut self, error: &AgentError) {
         self.counts.failed += 1;
         self.counts.error = Some(error.to_string());
-        tracing::error!(%error, "the changed configuration cannot be applied; the previous one is restored");
+        tracing::error!(
+            event = "reload-failed", %error,
+            "the changed configuration cannot be applied; the previous one is restored"
+        );
     }
 }
 
@@ -124,7 +133,7 @@ impl Agent {
     pub(super) fn follow_configuration(&mut self, options: &Options) {
         let now = Instant::now();
         if let Err(error) = self.rollover.expire(&self.vdp, &self.setup.keys, now) {
-            tracing::error!(%error, "cannot remove an expired key");
+            tracing::error!(event = "key-not-removed", %error, "cannot remove an expired key");
         }
         self.reload.told |= options.reload.swap(false, Ordering::Relaxed);
         let due = self.reload.is_due(now);
@@ -155,7 +164,7 @@ impl Agent {
     /// Reads the files on a thread, because resolving names takes time.
     fn load(&mut self) {
         let Some(file) = self.setup.file.clone() else { return };
-        tracing::info!(file = %file.display(), "reading the configuration again");
+        tracing::info!(event = "reload-started", file = %file.display(), "reading the configuration again");
         let (load, lenient) = (self.load, self.setup.config.lenient);
         match std::thread::Builder::new().name("reload".into()).spawn(move || load(&file, lenient)) {
             Ok(thread) => self.reload.state = State::Loading(thread),
@@ -174,7 +183,7 @@ impl Agent {
         if change::unchanged(&self.setup, &setup) {
             self.reload.counts.unchanged += 1;
             self.reload.counts.error = None;
-            tracing::info!("the configuration has not changed");
+            tracing::info!(event = "reload-unchanged", "the configuration has not changed");
             return;
         }
         // The number of entries does not depend on next hops.
@@ -199,7 +208,7 @@ impl Agent {
     fn narrow(&mut self) {
         self.underlay.unbind(&self.setup.links);
         if let Err(error) = self.follow_devices(true) {
-            tracing::warn!(%error, "unused devices stay open");
+            tracing::warn!(event = "devices-open", %error, "unused devices stay open");
         }
     }
 
@@ -209,13 +218,23 @@ impl Agent {
         match self.put_into_force(setup, now) {
             Ok((new, changed, gone)) => {
                 for change in change::describe(&before.links, &self.setup.links) {
-                    tracing::info!("{change}");
+                    tracing::info!(event = "reload-change", "{change}");
                 }
                 if before.keys.current != self.setup.keys.current {
                     let overlap = self.rollover.overlap_left(now).unwrap_or_default();
-                    tracing::info!(overlap_s = overlap.as_secs(), "the hop-field key has changed");
+                    tracing::info!(
+                        event = "key-changed",
+                        overlap_s = overlap.as_secs(),
+                        "the hop-field key has changed"
+                    );
                 }
-                tracing::info!(new, changed, gone, "configuration changed: entries of the tables");
+                tracing::info!(
+                    event = "reload-applied",
+                    new,
+                    changed,
+                    gone,
+                    "configuration changed: entries of the tables"
+                );
                 self.status.set_active(self.setup.shown());
                 self.reload.counts.applied += 1;
                 self.reload.counts.error = None;
@@ -224,7 +243,10 @@ impl Agent {
             Err(error) => {
                 self.reload.fail(&error);
                 if let Err(error) = self.put_into_force(before, now) {
-                    tracing::error!(%error, "the previous configuration cannot be restored completely");
+                    tracing::error!(
+                        event = "restore-failed", %error,
+                        "the previous configuration cannot be restored completely"
+                    );
                 }
             }
         }

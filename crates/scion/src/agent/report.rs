@@ -46,7 +46,6 @@ impl Agent {
             reloads: self.reload.counts(),
             counts: slow_path
                 .into_iter()
-                .chain([self.reload.counts().family()])
                 .chain(self.underlay.families())
                 .collect(),
         }
@@ -57,7 +56,7 @@ impl Agent {
         match state::page(&self.status) {
             // Nobody may be listening.
             Ok(page) => drop(writeln!(io::stderr(), "{page:#}")),
-            Err(error) => tracing::error!(%error, "cannot collect the state"),
+            Err(error) => tracing::error!(event = "state-unavailable", %error, "cannot collect the state"),
         }
     }
 

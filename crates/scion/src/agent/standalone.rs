@@ -115,7 +115,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     }
     drop((agent, switch));
     if !closing::finish(CLOSING_TIME) {
-        tracing::warn!("not all devices are closed");
+        tracing::warn!(event = "devices-open", "not all devices are closed");
     }
     Ok(stats)
 }
@@ -160,7 +160,7 @@ fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, 
             if let Some(cpu) = cpu
                 && let Err(error) = wait::pin_to(cpu)
             {
-                tracing::warn!(cpu, %error, "cannot pin a worker to its CPU");
+                tracing::warn!(event = "cpu-pinning", cpu, %error, "cannot pin a worker to its CPU");
             }
             worker.run();
         };
@@ -186,7 +186,7 @@ impl Report {
         self.due = Some(now + REPORT_TIME);
         match agent.stats() {
             Ok(stats) => self.write(&stats, options),
-            Err(error) => tracing::error!(%error, "cannot collect the statistics"),
+            Err(error) => tracing::error!(event = "stats-unavailable", %error, "cannot collect the statistics"),
         }
     }
 
@@ -195,10 +195,16 @@ impl Report {
         let Some(file) = &options.stats else { return };
         match self.file.write(stats, file) {
             Some(WriteChange::Fails(error)) => {
-                tracing::error!(file = %file.display(), %error, "cannot write the statistics; still trying");
+                tracing::error!(
+                    event = "stats-not-written", file = %file.display(), %error,
+                    "cannot write the statistics; still trying"
+                );
             }
             Some(WriteChange::Works) => {
-                tracing::info!(file = %file.display(), "the statistics can be written again")
+                tracing::info!(
+                    event = "stats-written-again", file = %file.display(),
+                    "the statistics can be written again"
+                )
             }
             None => {}
         }

@@ -93,7 +93,7 @@ impl Drop for SocketsPort {
         // The worker holds the port a little longer, but the addresses must be free for a successor.
         self.sockets.close_all(&self.sockets.addresses());
         if let Err(error) = self.switch.remove_port(self.number) {
-            tracing::warn!(%error, "cannot remove the port of the UDP sockets");
+            tracing::warn!(event = "port-not-removed", %error, "cannot remove the port of the UDP sockets");
         }
     }
 }
@@ -155,7 +155,10 @@ impl TenantAgent {
         let (name, its) = (tenant.name().to_string(), options.clone());
         let run = move || {
             if let Err(error) = agent.follow(&its, |_| Ok(())) {
-                tracing::error!(tenant = name, %error, "the router has lost its control plane; tables stay as they are");
+                tracing::error!(
+                    event = "control-plane-lost", tenant = name, %error,
+                    "the router has lost its control plane; tables stay as they are"
+                );
             }
         };
         let thread = std::thread::Builder::new().name("scion".into()).spawn(run).map_err(AgentError::Thread)?;

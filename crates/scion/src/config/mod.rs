@@ -394,7 +394,7 @@ impl Config {
             return Err(ConfigError::UnknownKey(key.clone()));
         }
         for warning in config.warnings(file) {
-            tracing::warn!("{warning}");
+            tracing::warn!(event = "config-warning", "{warning}");
         }
         let dir = &config.general.config_dir;
         if !dir.as_os_str().is_empty() && !dir.is_dir() {

@@ -53,7 +53,7 @@ impl Rollover {
     /// Ends the overlap if its time is over.
     pub fn expire(&mut self, vdp: &VirtualDataPlane, keys: &Keys, now: Instant) -> Result<(), ControlError> {
         if self.previous.take_if(|(_, end)| *end <= now).is_some() {
-            tracing::info!("the previous hop-field key is no longer accepted");
+            tracing::info!(event = "key-expired", "the previous hop-field key is no longer accepted");
             self.program_others(vdp, keys)?;
         }
         Ok(())

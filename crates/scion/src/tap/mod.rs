@@ -150,7 +150,10 @@ impl Taps {
                     Ok(Some(frame)) => frame,
                     Ok(None) => break,
                     Err(error) => {
-                        tracing::error!(port, %error, "TAP device lost: its packets are not answered");
+                        tracing::error!(
+                            event = "tap-lost", port, %error,
+                            "TAP device lost: its packets are not answered"
+                        );
                         gone.push(*port);
                         break;
                     }

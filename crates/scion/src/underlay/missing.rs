@@ -34,7 +34,10 @@ impl Underlay {
         self.sockets.bind_all(&here)?;
         for (address, error) in missing {
             if self.missing.insert(address) {
-                tracing::warn!(%address, %error, "an address is missing; its links are down until the machine has it");
+                tracing::warn!(
+                    event = "address-missing", %address, %error,
+                    "an address is missing; its links are down until the machine has it"
+                );
             }
         }
         Ok(())
@@ -61,7 +64,7 @@ impl Underlay {
         }
         self.missing.retain(|address| !found.contains(address));
         for address in &found {
-            tracing::info!(%address, "a missing address is there");
+            tracing::info!(event = "address-found", %address, "a missing address is there");
         }
         found
     }

@@ -220,14 +220,17 @@ impl Underlay {
         for index in gone {
             if let Some(open) = self.devices.remove(&index) {
                 if let Err(error) = opener.close(&open.name) {
-                    tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
+                    tracing::warn!(
+                        event = "sockets-blind", device = open.name, %error,
+                        "the sockets do not receive all of a device's packets"
+                    );
                 }
                 changed.closed.push(open.number);
-                tracing::info!(device = open.name, "raw port closed");
+                tracing::info!(event = "raw-port-closed", device = open.name, "raw port closed");
             }
         }
         if let Err(error) = opener.refresh() {
-            tracing::warn!(%error, "cannot update the filters of UDP sockets");
+            tracing::warn!(event = "socket-filter", %error, "cannot update the filters of UDP sockets");
         }
         let mut new: Vec<(&Device, Vec<(IpAddr, u16)>)> = Vec::new();
         for (index, addresses) in wanted {
@@ -236,7 +239,10 @@ impl Underlay {
                 (open.mac, open.mtu) = (device.mac.unwrap_or_default(), device.mtu);
                 if open.addresses != addresses {
                     if let Err(error) = opener.set_match(&open.name, &FrameMatch::UdpDestinations(addresses.clone())) {
-                        tracing::warn!(device = open.name, %error, "cannot change which packets a raw port takes");
+                        tracing::warn!(
+                            event = "raw-port-filter", device = open.name, %error,
+                            "cannot change which packets a raw port takes"
+                        );
                     }
                     open.addresses = addresses;
                 }
@@ -264,7 +270,10 @@ impl Underlay {
             match opened.and_then(|opened| self.add(&opener, device, addresses, opened)) {
                 Ok(port) => changed.opened.push(port),
                 Err(error) => {
-                    tracing::warn!(device = device.name, %error, "device is used by UDP sockets only");
+                    tracing::warn!(
+                        event = "raw-port-refused", device = device.name, %error,
+                        "device is used by UDP sockets only"
+                    );
                     self.refused.insert(device.index, (device.clone(), error.to_string()));
                     changed.refused.push(error);
                 }
@@ -300,7 +309,7 @@ impl Underlay {
             takes: Takes::Frames,
         });
         if let Err(error) = self.sockets.set_raw(raw.collect()) {
-            tracing::warn!(%error, "cannot update the filters of UDP sockets");
+            tracing::warn!(event = "socket-filter", %error, "cannot update the filters of UDP sockets");
         }
     }
 
@@ -311,7 +320,10 @@ impl Underlay {
         if let RawPorts::Own(opener) = &self.raw
             && let Err(error) = opener.close(&open.name)
         {
-            tracing::warn!(device = open.name, %error, "the sockets do not receive all of a device's packets");
+            tracing::warn!(
+                event = "sockets-blind", device = open.name, %error,
+                "the sockets do not receive all of a device's packets"
+            );
         }
         if let Some(device) = kernel.devices().get(&index) {
             self.refused.insert(index, (device.clone(), why));
@@ -337,7 +349,13 @@ impl Underlay {
             let _ = opener.close(&device.name);
             return Err(error.into());
         }
-        tracing::info!(device = device.name, mtu = device.mtu, ports = opened.how, "raw port opened");
+        tracing::info!(
+            event = "raw-port-opened",
+            device = device.name,
+            mtu = device.mtu,
+            ports = opened.how,
+            "raw port opened"
+        );
         self.numbers.retain(|_, other| *other != number);
         self.numbers.insert(device.name.clone(), number);
         let open = Open {
@@ -378,7 +396,7 @@ impl Underlay {
     fn set_arrivals(&mut self, devices: Vec<(IpAddr, Vec<u32>)>) {
         if devices != self.arrivals {
             if let Err(error) = self.sockets.set_arrivals(&devices) {
-                tracing::error!(%error, "cannot restrict by which devices packets may come");
+                tracing::error!(event = "arrival-filter", %error, "cannot restrict by which devices packets may come");
             }
             self.arrivals = devices;
         }

@@ -37,7 +37,7 @@ impl Listeners {
             }
             let listener =
                 Listener::open(address).map_err(|source| HttpError { field, address: address.into(), source })?;
-            tracing::info!(address, "serving {field}");
+            tracing::info!(event = "http-serving", address, "serving {field}");
             Ok(Some(listener))
         };
         Ok(Listeners {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use hopwright_dataplane::{ControlError, Stage, SwitchStats};
-use hopwright_host::metrics::{Text, write_process_metrics};
+use hopwright_host::metrics::{Text, write_log_events, write_process_metrics};
 use hopwright_ir::TableId;
 
 use super::traffic::{BySize, DropsBySize, KINDS, LinkTraffic, SIZE_CLASSES};
@@ -28,6 +28,7 @@ pub fn page(status: &Status) -> Result<String, ControlError> {
     services(&mut text, &active);
     identity(&mut text, &active);
     write_process_metrics(&mut text);
+    write_log_events(&mut text);
     let reasons = vdp.control().counter("reasons").map(|c| c.read_all())?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
     switch(&mut text, status, &stats);
@@ -273,6 +274,8 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     };
     single(text, "hopwright_worker_packets_total", "Packets run through the program.", stats.total.packets);
     single(text, "hopwright_worker_batches_total", "Batches they came in.", stats.total.batches);
+    text.gauge("hopwright_workers", "Threads that run packets through the program.");
+    text.sample(&[], stats.total.workers.len());
     text.counter("hopwright_worker_busy_seconds_total", "Time spent in the program, packet I/O not included.");
     text.sample(&[], stats.total.busy_ns as f64 / 1e9);
 
@@ -368,6 +371,13 @@ fn agent(text: &mut Text, snapshot: &Snapshot) {
     for counts in &snapshot.counts {
         text.family_of_counts(counts);
     }
+    // With zeros: Prometheus sees no increase in a count whose first value is 1.
+    text.family(&snapshot.reloads.family());
+    text.gauge(
+        "hopwright_last_reload_successful",
+        "Whether the configuration in the files is in force: 0 after a change that was refused or failed.",
+    );
+    text.sample(&[], u8::from(snapshot.reloads.error.is_none()));
 }
 
 /// Links that are down whatever their sessions say.
