@@ -47,7 +47,7 @@ dist: hopwright
 # zsh keeps completions of packages in a folder that distributions choose.
 ZSH_COMPLETIONS ?= $(if $(wildcard /etc/debian_version),vendor-completions,site-functions)
 
-## install: the command, its debug information, man pages, completions and systemd units, below $(DESTDIR)$(PREFIX)
+## install: the command, its debug information, man pages, completions, systemd units, alert rules and dashboard, below $(DESTDIR)$(PREFIX)
 install: dist
 	install -D -m 755 $(DIST)/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
 	install -D -m 644 $(DIST)/hopwright.debug $(DESTDIR)/usr/lib/debug$(PREFIX)/bin/hopwright.debug
@@ -55,6 +55,7 @@ install: dist
 	install -D -m 644 $(DIST)/completions/hopwright.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/hopwright
 	install -D -m 644 $(DIST)/completions/_hopwright $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_COMPLETIONS)/_hopwright
 	install -D -m 644 $(DIST)/completions/hopwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopwright.fish
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/hopwright/monitoring packaging/monitoring/*
 	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 
@@ -73,5 +74,5 @@ demo-tools:
 # One after the other: packages are installed by one at a time.
 tools: | interop-tools
 ifneq ($(ROOT),)
-	for tool in tutorial p4runtime bfruntime ip openflow rina rtl; do tests/$$tool/setup.sh || exit; done
+	for tool in tutorial p4runtime bfruntime ip openflow rina rtl monitoring; do tests/$$tool/setup.sh || exit; done
 endif

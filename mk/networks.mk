@@ -70,7 +70,7 @@ test-ip: hopwright
 
 ### SCION with the reference's routers, hosts and tools (root)
 
-.PHONY: interop braccept test-releases test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
+.PHONY: interop braccept test-monitoring test-releases test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
   test-migrate test-reload test-tenant test-hosts test-local-topology test-underlay soak-short
 
 ## interop: all of the following, after the build
@@ -89,6 +89,11 @@ braccept: hopwright interop-tools
 ## test-pages: metrics and status pages against the reference's
 test-pages: hopwright interop-tools
 	tests/interop/pages_test.py --router "$(ROUTER)"
+
+## test-monitoring: alert rules and dashboard with Prometheus and a router with faults
+test-monitoring: hopwright
+	tests/monitoring/setup.sh
+	tests/monitoring/monitoring_test.py
 
 ## test-releases: routers, hosts and tools of each later release of the reference
 # A release has a file of modules in tests/interop; `make test` has the oldest one.

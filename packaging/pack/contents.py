@@ -45,6 +45,12 @@ def programs(tree: Tree) -> None:
                 tree.add(f"usr/share/hopwright/{path.relative_to(ROOT)}", path.read_bytes())
 
 
+def monitoring(tree: Tree) -> None:
+    """Alert rules and dashboard, which docs/runbook.md explains."""
+    for path in sorted((ROOT / "packaging/monitoring").iterdir()):
+        tree.add(f"usr/share/hopwright/monitoring/{path.name}", path.read_bytes())
+
+
 def pages(tree: Tree, doc: str) -> None:
     """The documentation for users."""
     for path in sorted((ROOT / "docs").rglob("*")):
@@ -65,6 +71,7 @@ def system(dist: Dist, zsh: str) -> Tree:
         tree.add(f"usr/lib/systemd/system/{unit}", (ROOT / "packaging" / unit).read_bytes())
     tree.add("usr/lib/sysusers.d/hopwright.conf", (ROOT / "packaging/hopwright.sysusers").read_bytes())
     programs(tree)
+    monitoring(tree)
     return tree
 
 

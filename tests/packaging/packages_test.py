@@ -85,7 +85,8 @@ class Debian(Case):
         listed = {m.name[2:]: m for m in members(command, "data.tar")}
         for path in ("usr/bin/hopwright", "usr/share/man/man1/hopwright-run.1.gz", "usr/share/zsh/vendor-completions/_hopwright",
                      "usr/lib/systemd/system/hopwright-router@.service", "usr/lib/sysusers.d/hopwright.conf",
-                     "usr/share/doc/hopwright/copyright", "usr/share/doc/hopwright/install.md", "usr/share/hopwright/examples/l2.p4"):
+                     "usr/share/doc/hopwright/copyright", "usr/share/doc/hopwright/install.md", "usr/share/hopwright/examples/l2.p4",
+                     "usr/share/hopwright/monitoring/hopwright-router.rules.yml"):
             self.assertIn(path, listed)
         self.assertEqual({(m.uid, m.gid, m.mtime) for m in listed.values()}, {(0, 0, PROJECT.epoch)})
         self.assertEqual({oct(m.mode) for m in listed.values()}, {"0o755", "0o644"})
