@@ -1,23 +1,39 @@
 //! Counts of warnings and errors in the log, by their event ids.
+//!
+//! There is no lock, because who logs must not wait for a thread that writes a page and has a lower priority.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::text::Text;
 
-static COUNTS: Mutex<BTreeMap<(&str, String), u64>> = Mutex::new(BTreeMap::new());
+/// One for each level and id that has occurred, in this order. There are fewer ids than places.
+static COUNTS: [OnceLock<Count>; 128] = [const { OnceLock::new() }; 128];
+
+#[derive(Debug)]
+struct Count {
+    level: &'static str,
+    event: String,
+    count: AtomicU64,
+}
 
 /// Counts an event of this level (`warn`, `error`) that was logged. Libraries log events without an id, which count as `other`.
 pub fn count_log_event(level: &'static str, event: Option<String>) {
-    let key = (level, event.unwrap_or_else(|| "other".into()));
-    *COUNTS.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default() += 1;
+    let event = event.unwrap_or_else(|| "other".into());
+    for place in &COUNTS {
+        let count = place.get_or_init(|| Count { level, event: event.clone(), count: AtomicU64::new(0) });
+        if count.level == level && count.event == event {
+            count.count.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+    }
 }
 
 /// Writes the family.
 pub fn write_log_events(text: &mut Text) {
     text.counter("hopwright_log_events_total", "Warnings and errors in the log, by event id.");
-    for ((level, event), count) in &*COUNTS.lock().unwrap_or_else(PoisonError::into_inner) {
-        text.sample(&[("level", level), ("event", event)], count);
+    for count in COUNTS.iter().map_while(OnceLock::get) {
+        text.sample(&[("level", count.level), ("event", &count.event)], count.count.load(Ordering::Relaxed));
     }
 }
 
