@@ -16,12 +16,13 @@ import shutil
 import socket
 import sys
 import tempfile
+import threading
 import tomllib
 from pathlib import Path
 
 from lab.checks import Checks
 from lab.netns import End, LabError, Namespace, require_root, veth
-from lab.process import unwind_on_signals
+from lab.process import unwind_on_signals, wait_until
 from lab.reference import copy_tree, module_dir
 from lab.router import RouterKind, hopwright_binary
 from lab.scrape import fetch, parse, wait_served
@@ -65,18 +66,21 @@ class ServiceManager:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(str(self.path))
         self.path.chmod(0o777)
-        self._socket.setblocking(False)
+        # Who says something waits while nobody has read the last ten messages.
+        self._told: list[str] = []
+        threading.Thread(target=self._listen, daemon=True).start()
 
     def environment(self) -> dict[str, str]:
         return {"NOTIFY_SOCKET": str(self.path), "WATCHDOG_USEC": "1000000"}
 
-    def told(self) -> list[str]:
-        messages = []
+    def _listen(self) -> None:
         while True:
-            try:
-                messages += self._socket.recv(4096).decode().split()
-            except BlockingIOError:
-                return messages
+            self._told += self._socket.recv(4096).decode().split()
+
+    def told(self) -> list[str]:
+        """What the service has said, once it has said that it stops."""
+        wait_until("STOPPING=1", lambda: "STOPPING=1" in self._told)
+        return self._told
 
 
 def unprivileged(directory: Path) -> RouterKind:

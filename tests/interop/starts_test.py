@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import random
 import subprocess
 import sys
@@ -340,7 +341,7 @@ def main() -> int:
     named = changes()
     cases = [(name,) for name in named]
     cases += [tuple(random.sample(list(named), 2)) for _ in range(args.pairs)]
-    namespace = Namespace("hopwright-starts")
+    namespace = Namespace(f"hopwright-starts{os.getpid()}")
     try:
         namespace.ip("link", "add", "d0", "type", "veth", "peer", "name", "d1")
         for device, addresses in DEVICES.items():

@@ -44,10 +44,7 @@ impl Agent {
             slow_path: self.slow_path_time,
             slow_path_drops,
             reloads: self.reload.counts(),
-            counts: slow_path
-                .into_iter()
-                .chain(self.underlay.families())
-                .collect(),
+            counts: slow_path.into_iter().chain(self.underlay.families()).collect(),
         }
     }
 
