@@ -1,0 +1,27 @@
+//! BMv2's control interface: the Thrift services `Standard`, `SimplePre`, `SimplePreLAG` and `SimpleSwitch`, which `simple_switch_CLI`,
+//! `runtime_CLI`, p4-utils and scripts of their users speak to.
+//!
+//! - [`Server`] serves the program of a tenant.
+//! - [`commands`] reads files of `simple_switch_CLI`'s commands.
+//! - [`json`] writes the JSON description of a program, which clients ask for first.
+//!
+//! `wire` is Thrift's binary protocol, `service` the methods, `runtime` what these do: a thin layer over the control interface of
+//! [`hopwright_dataplane`]. `failure` has the codes of BMv2's exceptions.
+//!
+//! The protocol is written here, because what Apache's compiler generates for these services is 27,000 lines, and its server bounds neither
+//! what a message makes it allocate nor how long clients may keep its threads.
+
+pub mod commands;
+mod failure;
+pub mod fuzz;
+pub mod json;
+mod runtime;
+mod server;
+mod service;
+mod wire;
+
+pub use server::{Options, ServeError, Server};
+pub use service::PortManager;
+
+/// BMv2's port.
+pub const DEFAULT_PORT: u16 = 9090;

@@ -1,0 +1,81 @@
+//! Parser value sets.
+
+use hopwright_dataplane::ValueSetMembers;
+use hopwright_ir::{MatchValue, ValueSet, bits};
+use num_bigint::BigUint;
+
+use super::Runtime;
+use super::tables::padded;
+use crate::failure::{Result, ValueSetCode};
+
+impl Runtime {
+    fn value_set(&self, name: &str) -> Result<(&ValueSet, ValueSetMembers<'_>)> {
+        let unknown = || ValueSetCode::InvalidName.because(format!("the program has no value set `{name}`"));
+        let at = self.pipeline().value_set_by_name(name).ok_or_else(unknown)?;
+        let members = self.control().value_set(at).map_err(|error| ValueSetCode::InvalidName.because(error))?;
+        Ok((&self.pipeline()[at], members))
+    }
+
+    /// Adds a value, which may be there.
+    pub(crate) fn value_set_add(&self, set: &str, value: &[u8]) -> Result<()> {
+        let (model, members) = self.value_set(set)?;
+        let member = to_member(model, value)?;
+        let mut all = members.read();
+        if all.contains(&member) {
+            return Ok(());
+        }
+        all.push(member);
+        members.replace(all).map_err(|error| ValueSetCode::Error.because(error))
+    }
+
+    /// Removes a value, which may be missing.
+    pub(crate) fn value_set_remove(&self, set: &str, value: &[u8]) -> Result<()> {
+        let (model, members) = self.value_set(set)?;
+        let member = to_member(model, value)?;
+        let mut all = members.read();
+        all.retain(|other| *other != member);
+        members.replace(all).map_err(|error| ValueSetCode::Error.because(error))
+    }
+
+    /// The values. Members of a P4Runtime controller that match more than one value are not among them.
+    pub(crate) fn value_set_get(&self, set: &str) -> Result<Vec<Vec<u8>>> {
+        let (model, members) = self.value_set(set)?;
+        Ok(members.read().iter().filter_map(|member| from_member(model, member)).collect())
+    }
+
+    pub(crate) fn value_set_clear(&self, set: &str) -> Result<()> {
+        self.value_set(set)?.1.replace(Vec::new()).map_err(|error| ValueSetCode::Error.because(error))
+    }
+}
+
+/// A member from its parts' bits, one behind the other.
+fn to_member(model: &ValueSet, value: &[u8]) -> Result<Vec<MatchValue>> {
+    let (mut rest, total) = (BigUint::from_bytes_be(value), width(model));
+    if !bits::fits(&rest, total) {
+        return Err(ValueSetCode::Error.because(format!("the value does not fit the {total} bits of `{}`", model.name)));
+    }
+    let mut member: Vec<MatchValue> = Vec::new();
+    for ty in model.types.iter().rev() {
+        member.push(MatchValue::Exact(bits::truncate(rest.clone(), ty.width())));
+        rest >>= ty.width();
+    }
+    member.reverse();
+    Ok(member)
+}
+
+fn from_member(model: &ValueSet, member: &[MatchValue]) -> Option<Vec<u8>> {
+    let mut value = BigUint::ZERO;
+    for (ty, part) in model.types.iter().zip(member) {
+        let (bits, mask) = part.value_and_mask(ty.width())?;
+        if mask != bits::mask(ty.width()) {
+            return None;
+        }
+        value = (value << ty.width()) | bits;
+    }
+    Some(padded(&value, width(model)))
+}
+
+/// The bits of a member.
+pub(crate) fn width(model: &ValueSet) -> u32 {
+    model.types.iter().map(|ty| ty.width()).sum()
+}

@@ -1,0 +1,120 @@
+//! BMv2's services: each method is arguments, a function of the runtime, and an answer.
+//!
+//! `Standard` is in `standard`, `SimplePre` and `SimplePreLAG` in `replication`, `SimpleSwitch` in `simple_switch`. A message names the
+//! service in front of its method, as Thrift's multiplexed protocol does: `standard:bm_mt_add_entry`.
+
+mod args;
+mod replication;
+mod simple_switch;
+mod standard;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use hopwright_dataplane::{PortSummary, Tenant, VirtualDataPlane};
+
+use crate::failure::{Application, Failure, Result};
+use crate::runtime::Runtime;
+use crate::wire::{Fields, Kind, Message, Value};
+use args::Args;
+
+/// Opens and closes ports of a running switch.
+pub trait PortManager: Send {
+    /// Opens a network device as a port.
+    ///
+    /// # Errors
+    /// The reason why it cannot be a port, for people.
+    fn add(&mut self, number: u32, device: &str) -> std::result::Result<(), String>;
+
+    /// Closes a port.
+    ///
+    /// # Errors
+    /// The reason why it cannot be closed, for people.
+    fn remove(&mut self, number: u32) -> std::result::Result<(), String>;
+}
+
+/// What clients see of the switch besides its program.
+pub(crate) struct Host {
+    /// Whose program it is; `None` in tests, which have no switch.
+    pub(crate) tenant: Option<Arc<Tenant>>,
+    pub(crate) ports: Option<Box<dyn PortManager>>,
+    pub(crate) device_id: u64,
+    pub(crate) port: u16,
+    pub(crate) started: Instant,
+}
+
+impl Host {
+    fn port_list(&self) -> Vec<PortSummary> {
+        self.tenant.as_ref().map(|tenant| tenant.ports()).unwrap_or_default()
+    }
+}
+
+/// The services of a switch.
+pub(crate) struct Service {
+    pub(crate) runtime: Runtime,
+    host: Host,
+}
+
+/// The answer of a method; `None` if it has no result.
+type Answer = Result<Option<Value>>;
+
+impl Service {
+    pub(crate) fn new(vdp: Arc<VirtualDataPlane>, host: Host) -> Service {
+        Service { runtime: Runtime::new(vdp), host }
+    }
+
+    /// Answers a message; `None` if the client expects no answer.
+    pub(crate) fn handle(&mut self, message: &Message) -> Option<Message> {
+        // Another control plane may have given the switch another program.
+        let vdp = self.host.tenant.as_ref().map(|tenant| tenant.vdp());
+        if let Some(vdp) = vdp.filter(|vdp| !self.runtime.is_of(vdp)) {
+            self.runtime = Runtime::new(vdp);
+        }
+        let (service, method) = message.name.split_once(':').unwrap_or(("", &message.name));
+        let answer = match message.kind {
+            Kind::Call | Kind::OneWay => self.call(service, method, Args(&message.body)),
+            Kind::Reply | Kind::Exception => Err(Application::InvalidMessageType.because("only calls are answered")),
+        };
+        if let Err(failure) = &answer {
+            tracing::debug!("{}: {failure}", message.name);
+        }
+        let (kind, body): (Kind, Fields) = match answer {
+            Ok(result) => (Kind::Reply, result.map(|value| (0, value)).into_iter().collect()),
+            Err(Failure::Declared { code, .. }) => (Kind::Reply, vec![(1, Value::Struct(vec![(1, Value::I32(code))]))]),
+            Err(Failure::Application { kind, reason }) => {
+                (Kind::Exception, vec![(1, Value::text(reason)), (2, Value::I32(kind as i32))])
+            }
+        };
+        let answer = Message { name: method.into(), kind, sequence: message.sequence, body };
+        (message.kind != Kind::OneWay).then_some(answer)
+    }
+
+    fn call(&mut self, service: &str, method: &str, args: Args<'_>) -> Answer {
+        match service {
+            "standard" => self.standard(method, args),
+            "simple_pre" => self.replication(method, args, false),
+            "simple_pre_lag" => self.replication(method, args, true),
+            "simple_switch" => self.simple_switch(method, args),
+            _ => Err(Application::UnknownMethod.because(format!(
+                "no service `{service}`: there are standard, simple_pre, simple_pre_lag and simple_switch"
+            ))),
+        }
+    }
+
+    /// Looks which entries were hit.
+    pub(crate) fn sweep(&mut self) {
+        self.runtime.sweep();
+    }
+}
+
+fn unknown_method(method: &str) -> Failure {
+    Application::UnknownMethod.because(format!("no method `{method}`"))
+}
+
+/// Checks the number of a context. There is one.
+fn check_context(args: Args<'_>) -> Result<()> {
+    match args.i32(1)? {
+        0 => Ok(()),
+        other => Err(Application::InternalError.because(format!("there is no context {other}, only 0"))),
+    }
+}
