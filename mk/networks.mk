@@ -1,6 +1,6 @@
 ### Tests with networks of namespaces (root)
 
-.PHONY: p4runtime p4runtime-clients test-bfruntime test-switchblade test-rina test-switch test-four-routers four-routers-clients \
+.PHONY: p4runtime p4runtime-clients test-bfruntime test-thrift test-switchblade test-rina test-switch test-four-routers four-routers-clients \
   test-openflow tutorial test-epic test-ip test-tcp
 
 ## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
@@ -9,6 +9,11 @@ p4runtime: hopwright p4runtime-clients
 
 p4runtime-clients:
 	tests/p4runtime/setup.sh
+
+## test-thrift: the Thrift interface as BMv2's simple_switch_CLI sees it
+test-thrift: hopwright
+	tests/thrift/setup.sh
+	tests/thrift/run.sh
 
 ## test-bfruntime: the BfRuntime service as a controller of a Tofino program sees it
 test-bfruntime: hopwright

@@ -45,7 +45,7 @@ STAGES = [
     # The command, and what the tests talk to: packages are installed while the compiler runs.
     Stage("build", 2, ["hopwright", "tools"], needed=True),
     # These tests wait for answers; a slow machine makes them slow.
-    Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "tutorial", "test-switchblade"]),
+    Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-switchblade"]),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
         "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-epic", "test-openflow", "test-switch",

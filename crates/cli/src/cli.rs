@@ -24,6 +24,8 @@ pub(crate) mod rtl;
 pub(crate) mod scion;
 #[cfg(feature = "switch")]
 pub(crate) mod switch;
+#[cfg(feature = "thrift")]
+pub(crate) mod thrift;
 
 use std::path::PathBuf;
 
@@ -378,8 +380,9 @@ pub(crate) struct RunArgs {
     /// PACKETS each (256), and with weights as W:W:W:W:W:W:W:W for the priorities 0 to 7 (all 0: strict priority)
     #[arg(long = "queue", value_name = "NUMBER=RATE[,packets=PACKETS][,weights=WEIGHTS]")]
     pub queues: Vec<PortQueues>,
-    /// Table entries to start with: the `add` and `setdefault` lines of an STF file
-    #[arg(long, value_name = "FILE.stf")]
+    /// Table entries to start with: the `add` and `setdefault` lines of an STF file, or a file of simple_switch_CLI's commands
+    /// (`table_add` …)
+    #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
     /// The engine
     #[arg(long, value_enum, default_value_t = RunEngine::Auto)]
@@ -397,6 +400,9 @@ pub(crate) struct RunArgs {
     #[cfg(feature = "p4runtime")]
     #[command(flatten)]
     pub serve: p4runtime::ServeArgs,
+    #[cfg(feature = "thrift")]
+    #[command(flatten)]
+    pub thrift: thrift::ThriftArgs,
     /// Write the counters as JSON to this file each second
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

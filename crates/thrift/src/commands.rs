@@ -155,10 +155,11 @@ pub fn execute(file: &str, text: &str, vdp: &Arc<VirtualDataPlane>) -> Result<()
     Ok(())
 }
 
-/// The lines with something else than comments, with their numbers.
+/// The lines with something else than comments, with their numbers. Files of BMv2's users have both kinds of comments.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let content = |(at, line): (usize, _)| (at + 1, str::trim(line));
-    text.lines().enumerate().map(content).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("//");
+    text.lines().enumerate().map(content).filter(move |(_, line)| !line.is_empty() && !is_comment(line))
 }
 
 /// What is wrong with a command.

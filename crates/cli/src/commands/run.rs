@@ -2,8 +2,12 @@
 
 #[cfg(not(feature = "p4runtime"))]
 mod no_server;
+#[cfg(not(feature = "thrift"))]
+mod no_thrift;
 #[cfg(feature = "p4runtime")]
 mod server;
+#[cfg(feature = "thrift")]
+mod thrift;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +26,8 @@ use crate::signals;
 
 #[cfg(not(feature = "p4runtime"))]
 use no_server::Server;
+#[cfg(not(feature = "thrift"))]
+use no_thrift as thrift;
 #[cfg(feature = "p4runtime")]
 use server::Server;
 
@@ -48,7 +54,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         #[cfg(feature = "rtl")]
         RunEngine::Rtl => data_plane(&pipeline, EngineChoice::Rtl)?,
     };
-    if let Some(entries) = &args.entries {
+    if let Some(entries) = &args.entries
+        && !thrift::load_commands(entries, &vdp)?
+    {
         stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
     }
     vdp.settle().map_err(Failure::message)?;
@@ -92,6 +100,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         }
     }
     let server = Server::start(args, switch.default_tenant(), &compiled)?;
+    let _thrift = thrift::start(args, &switch, opener)?;
     tracing::info!("running {} with {runs}; stop with Ctrl-C", args.source.file.display());
 
     let stopped = switch.clone();

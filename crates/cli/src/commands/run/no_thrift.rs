@@ -1,0 +1,18 @@
+//! What stands in for Thrift in a build without it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hopwright_dataplane::{Switch, VirtualDataPlane};
+use hopwright_ports::Opener;
+
+use crate::cli::RunArgs;
+use crate::failure::Failure;
+
+pub(super) fn load_commands(_: &Path, _: &Arc<VirtualDataPlane>) -> Result<bool, Failure> {
+    Ok(false)
+}
+
+pub(super) fn start(_: &RunArgs, _: &Arc<Switch>, opener: Opener) -> Result<Opener, Failure> {
+    Ok(opener)
+}
