@@ -21,6 +21,7 @@ pub use hopwright_bfruntime::fuzz::Controller as BfRuntimeController;
 pub use hopwright_openflow::fuzz::Controllers;
 pub use hopwright_rina::fuzz::management as rina_management;
 pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};
+pub use hopwright_thrift::fuzz::Client as ThriftClient;
 pub use netlink::netlink;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
 pub use reload::Reloads;
@@ -113,4 +114,11 @@ pub fn switch_configs() -> Configs {
 /// A fuzzer of requests by BfRuntime, with a Tofino program that has tables of all kinds.
 pub fn bfruntime_controller() -> BfRuntimeController {
     BfRuntimeController::new(include_str!("../../../tests/bfruntime/router.p4"))
+}
+
+/// A fuzzer of calls by Thrift, with a program that has objects of all kinds.
+pub fn thrift_client() -> ThriftClient {
+    const PROGRAM: &str = include_str!("../../../tests/thrift/tables.p4");
+    let compiled = compile_text("tables.p4", PROGRAM, &Options::default(), true);
+    ThriftClient::new(compiled.pipeline.expect("the program compiles").into())
 }

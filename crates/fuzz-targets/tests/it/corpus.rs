@@ -82,6 +82,19 @@ fn bfruntime() {
 }
 
 #[test]
+fn thrift() {
+    let mut client = targets::thrift_client();
+    let (mut calls, mut refused, mut entries) = (0, 0, 0);
+    replay("thrift", |data| {
+        let heard = client.messages(data);
+        calls += heard.calls;
+        refused += heard.refused;
+        entries += heard.entries;
+    });
+    assert!(calls > refused && refused > 0 && entries > 0, "{calls} calls, {refused} refused, {entries} entries");
+}
+
+#[test]
 fn rina_management() {
     let (mut pdus, mut discarded, mut objects, mut flows) = (0, 0, 0, 0);
     replay("rina_management", |data| {
