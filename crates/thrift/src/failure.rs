@@ -130,6 +130,7 @@ codes! {
     /// `CrcErrorCode`, and `ToeplitzHashErrorCode`, whose numbers mean the same.
     HashCode {
         InvalidName = 1, "INVALID_CALCULATION_NAME";
+        WrongType = 2, "WRONG_TYPE_CALCULATION";
         InvalidConfig = 3, "INVALID_CONFIG";
     }
     /// `IdLookupErrorCode`.

@@ -220,8 +220,9 @@ impl Service {
         let wrong = |is: &str| {
             HashCode::InvalidConfig.because(format!("`{name}`: parameters other than {is} are not supported"))
         };
+        let wrong_type = || HashCode::WrongType.because(format!("`{name}` is {algorithm}"));
         if method == "bm_set_toeplitz_hash_key" {
-            return Err(wrong("those of the program"));
+            return Err(wrong_type());
         }
         let config = args.fields(3)?;
         let reflected = [config.bool(4)?, config.bool(5)?] == [true, true];
@@ -236,7 +237,7 @@ impl Service {
                 let same = reflected && numbers == [0x04c1_1db7, u32::MAX, u32::MAX];
                 if same { Ok(()) } else { Err(wrong("0x4c11db7, 0xffffffff, 0xffffffff, true, true")) }
             }
-            _ => Err(HashCode::InvalidName.because(format!("`{name}` is not of this kind, but {algorithm}"))),
+            _ => Err(wrong_type()),
         }
     }
 
