@@ -16,10 +16,53 @@ use crate::failure::Failure;
 
 /// Compiles without printing anything.
 pub(crate) fn compile(source: &Source, optimise: bool) -> Compiled {
-    let mut compiled = compile_file(&source.file, &options(source), optimise);
+    let mut compiled = read(source, optimise);
     let missing = compiled.pipeline.iter().flat_map(without_implementation).collect::<Vec<_>>();
     missing.into_iter().for_each(|d| compiled.diagnostics.push(d));
     judged(compiled, source)
+}
+
+#[cfg(not(feature = "p4runtime"))]
+fn read(source: &Source, optimise: bool) -> Compiled {
+    compile_file(&source.file, &options(source), optimise)
+}
+
+/// Compiles P4 source text, or what `hopwright bundle` or `hopwright as p4c` made of it.
+#[cfg(feature = "p4runtime")]
+fn read(source: &Source, optimise: bool) -> Compiled {
+    if !is_compiled(source) {
+        return compile_file(&source.file, &options(source), optimise);
+    }
+    let name = source.file.display();
+    let compiled = if source.define.is_empty() && source.undefine.is_empty() && source.include.is_empty() {
+        let config = std::fs::read(&source.file).map_err(|error| format!("cannot read `{name}`: {error}"));
+        config.and_then(|config| {
+            hopwright_p4runtime::compile_device_config(&config, optimise).map_err(|f| format!("{name}: {}", f.message))
+        })
+    } else {
+        Err(format!("{name} is compiled already: -D, -U and -I cannot change it"))
+    };
+    compiled.unwrap_or_else(|reason| {
+        let mut diagnostics = Diagnostics::new();
+        diagnostics.push(Diagnostic::error("E0001", reason));
+        Compiled { pipeline: None, typed: None, diagnostics, sources: Arc::default() }
+    })
+}
+
+/// Whether a file is a program that a compiler has packed as JSON.
+#[cfg(feature = "p4runtime")]
+fn is_compiled(source: &Source) -> bool {
+    source.file.extension().is_some_and(|extension| extension == "json")
+}
+
+/// The device config of a compiled program: what a controller would send to a switch to have it run there.
+#[cfg(feature = "p4runtime")]
+pub(crate) fn device_config(compiled: &Compiled, source: &Source) -> Result<Vec<u8>, Failure> {
+    if is_compiled(source) {
+        return std::fs::read(&source.file).map_err(|e| Failure::message(format!("{}: {e}", source.file.display())));
+    }
+    let bundle = hopwright_p4runtime::Bundle::of(compiled, &source.file, &source.define, &source.include);
+    Ok(bundle.to_bytes().to_vec())
 }
 
 /// Warns about what prevents the program from running: externs that are only declared, headers that are not whole bytes.

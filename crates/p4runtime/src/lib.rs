@@ -13,6 +13,7 @@ pub mod bytes;
 mod change;
 pub mod client;
 mod device;
+mod device_config;
 mod devices;
 mod digests;
 mod entries;
@@ -39,6 +40,7 @@ mod uploads;
 
 pub use access::{Access, Client};
 pub use device::{Counts, Device};
+pub use device_config::{BUNDLE_FIELD, compile_device_config};
 pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
 pub use program::{Bundle, EnginePolicy, Maker, Program};

@@ -1,4 +1,4 @@
-//! Turns a device config into a program: P4 source text, or a bundle of several files and options.
+//! Programs that a device can run, and bundles: several source files and options as one device config.
 //!
 //! A bundle is JSON: `{"hopwright_bundle": 1, "main": "router.p4", "files": {"router.p4": "…", "parts.p4": "…"},
 //! "defines": ["N=4"], "include_paths": ["include"]}`. Includes find files as on disk: beside the including file, then in the
@@ -11,11 +11,12 @@ use std::sync::Arc;
 use ::bytes::Bytes;
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
-use hopwright_driver::{Compiled, compile_text};
+use hopwright_driver::Compiled;
 use hopwright_ir::Pipeline;
-use hopwright_syntax::{Options, render};
+use hopwright_syntax::render;
 use serde::{Deserialize, Serialize};
 
+use crate::device_config::compile_device_config;
 use crate::failure::{Failure, Result, invalid, unimplemented};
 use crate::p4info;
 use crate::proto::config::{self, P4Info, Preamble};
@@ -87,7 +88,7 @@ impl Program {
     /// # Errors
     /// If there is no program, it does not compile, or it lacks an object of the P4Info.
     pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
-        let compiled = compile(&config.p4_device_config)?;
+        let compiled = compile_device_config(&config.p4_device_config, true)?;
         let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
         if let Some(said) = &config.p4info
             && *said != P4Info::default()
@@ -145,30 +146,6 @@ impl Program {
         };
         built.map_err(|error| unimplemented(error.text(&self.pipeline)))
     }
-}
-
-/// Compiles a device config: source text or a bundle.
-fn compile(config: &[u8]) -> Result<Compiled> {
-    let text = std::str::from_utf8(config)
-        .map_err(|_| invalid("the device config is neither P4 source text nor a bundle of this switch"))?;
-    let mut options = Options { no_disk: true, ..Options::default() };
-    if text.trim().is_empty() {
-        return Err(invalid("the device config is empty: it must be P4 source text or a bundle of this switch"));
-    }
-    if !text.trim_start().starts_with('{') {
-        return Ok(compile_text("program.p4", text, &options, true));
-    }
-    let bundle: Bundle = serde_json::from_str(text).map_err(|e| {
-        invalid(format!("the device config is JSON, but no bundle of this switch (BMv2's JSON does not run here): {e}"))
-    })?;
-    if bundle.hopwright_bundle != 1 {
-        return Err(invalid(format!("bundles of version {} are not known", bundle.hopwright_bundle)));
-    }
-    let main = bundle.files.get(&bundle.main).ok_or_else(|| invalid("the bundle has not its main file"))?;
-    bundle.defines.iter().for_each(|d| options.define(d));
-    options.include_paths = bundle.include_paths.iter().map(PathBuf::from).collect();
-    options.embedded = bundle.files.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
-    Ok(compile_text(&bundle.main, main, &options, true))
 }
 
 impl Bundle {
@@ -284,6 +261,7 @@ fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use hopwright_driver::compile_file;
+    use hopwright_syntax::Options;
 
     use super::*;
 
@@ -332,7 +310,7 @@ mod tests {
             names,
             ["inc/../c.p4", "inc/a.p4", "inc/b.p4", "include1/e/f.p4", "include1/e/g.p4", "main.p4", "paths/d.p4"]
         );
-        let again = compile(&bundle.to_bytes()).unwrap();
+        let again = compile_device_config(&bundle.to_bytes(), true).unwrap();
         assert!(again.pipeline.is_some(), "{}", again.report(false));
     }
 }

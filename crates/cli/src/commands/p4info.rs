@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use hopwright_driver::Compiled;
+use hopwright_p4runtime::p4info;
 use hopwright_p4runtime::p4info::P4InfoError;
-use hopwright_p4runtime::{Bundle, p4info};
 use hopwright_syntax::Diagnostic;
 
 use crate::cli::p4runtime::{BundleArgs, P4infoArgs, P4infoFormat};
@@ -35,8 +35,7 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<(), Failure> {
     if compiled.pipeline.is_none() {
         return Err(Failure::Reported);
     }
-    let bundle = Bundle::of(&compiled, &args.source.file, &args.source.define, &args.source.include);
-    write(args.output.as_deref(), &bundle.to_bytes())
+    write(args.output.as_deref(), &compile::device_config(&compiled, &args.source)?)
 }
 
 fn write(output: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,0 +1,113 @@
+//! Compiles a device config: P4 source text, a [`Bundle`], or a file of our `p4c`, which has a bundle in its field `hopwright`; each
+//! also within the `P4DeviceConfig` that controllers of BMv2 put around it.
+
+use std::path::PathBuf;
+
+use hopwright_driver::{Compiled, compile_text};
+use hopwright_syntax::Options;
+use prost::Message as _;
+use serde_json::Value;
+
+use crate::failure::{Result, invalid};
+use crate::program::Bundle;
+
+/// The field of a BMv2-like file that has the bundle.
+pub const BUNDLE_FIELD: &str = "hopwright";
+
+/// `p4.tmp.P4DeviceConfig` of p4lang/PI.
+#[derive(Clone, PartialEq, prost::Message)]
+struct P4DeviceConfig {
+    #[prost(bool, tag = "1")]
+    reassign: bool,
+    #[prost(bytes = "vec", tag = "3")]
+    device_data: Vec<u8>,
+}
+
+/// The tags of its first field, whichever that is. No text begins with one of these bytes.
+const FIRST_BYTES: [u8; 3] = [0x08, 0x12, 0x1a];
+
+/// Compiles a device config.
+///
+/// # Errors
+/// If there is no program in it. Errors of the program are in what is returned.
+pub fn compile_device_config(config: &[u8], optimise: bool) -> Result<Compiled> {
+    let wrapped =
+        config.first().filter(|first| FIRST_BYTES.contains(first)).and_then(|_| P4DeviceConfig::decode(config).ok());
+    match wrapped {
+        Some(wrapped) => compile(&wrapped.device_data, optimise),
+        None => compile(config, optimise),
+    }
+}
+
+fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
+    let text = std::str::from_utf8(config)
+        .map_err(|_| invalid("the device config is neither P4 source text nor a bundle of this switch"))?;
+    if text.trim().is_empty() {
+        return Err(invalid("the device config is empty: it must be P4 source text or a bundle of this switch"));
+    }
+    let mut options = Options { no_disk: true, ..Options::default() };
+    if !text.trim_start().starts_with('{') {
+        return Ok(compile_text("program.p4", text, &options, optimise));
+    }
+    let bundle = bundle(text)?;
+    if bundle.hopwright_bundle != 1 {
+        return Err(invalid(format!("bundles of version {} are not known", bundle.hopwright_bundle)));
+    }
+    let main = bundle.files.get(&bundle.main).ok_or_else(|| invalid("the bundle has not its main file"))?;
+    bundle.defines.iter().for_each(|d| options.define(d));
+    options.include_paths = bundle.include_paths.iter().map(PathBuf::from).collect();
+    options.embedded = bundle.files.iter().map(|(name, text)| (name.clone(), text.as_str().into())).collect();
+    Ok(compile_text(&bundle.main, main, &options, optimise))
+}
+
+fn bundle(text: &str) -> Result<Bundle> {
+    let no_bundle = |e| invalid(format!("the device config is JSON, but no bundle of this switch: {e}"));
+    let mut value: Value = serde_json::from_str(text).map_err(no_bundle)?;
+    let has = |field| value.get(field).is_some();
+    if !has(BUNDLE_FIELD) && !has("hopwright_bundle") && has("header_types") {
+        return Err(invalid(
+            "the device config is BMv2's JSON without the P4 program, as p4lang's p4c writes it; this switch compiles P4 itself: \
+             compile the program with `hopwright as p4c`, whose JSON has the program in it",
+        ));
+    }
+    let found = value.get_mut(BUNDLE_FIELD).map(Value::take).unwrap_or(value);
+    serde_json::from_value(found).map_err(no_bundle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROGRAM: &str = "#include <core.p4>\nconst bit<8> TTL = 64;";
+
+    fn finds_the_program(config: &[u8]) -> bool {
+        let compiled = compile_device_config(config, true).unwrap();
+        compiled.sources.files().any(|(_, file)| file.text().contains("TTL = 64"))
+    }
+
+    #[test]
+    fn programs_are_found_in_every_form() {
+        let bundle = serde_json::json!({ "hopwright_bundle": 1, "main": "a.p4", "files": { "a.p4": PROGRAM } });
+        let file = serde_json::json!({ "program": "a.p4", "header_types": [], BUNDLE_FIELD: bundle });
+        for config in [PROGRAM.to_string(), bundle.to_string(), file.to_string()] {
+            assert!(finds_the_program(config.as_bytes()), "{config}");
+            for reassign in [false, true] {
+                let wrapped = P4DeviceConfig { reassign, device_data: config.clone().into_bytes() };
+                assert!(finds_the_program(&wrapped.encode_to_vec()), "{config}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_no_program_is_refused_with_the_reason() {
+        let reason = |config: &[u8]| compile_device_config(config, true).unwrap_err().message;
+        assert!(reason(br#"{"header_types": [], "__meta__": {}}"#).contains("hopwright as p4c"));
+        assert!(reason(br#"{"a": 1}"#).contains("no bundle"));
+        assert!(reason(b"{").contains("no bundle"));
+        assert!(reason(b"").contains("empty"));
+        assert!(reason(&P4DeviceConfig { reassign: true, device_data: Vec::new() }.encode_to_vec()).contains("empty"));
+        assert!(reason(&[0x08, 0xff]).contains("neither"));
+        let future = serde_json::json!({ "hopwright_bundle": 2, "main": "a.p4", "files": {} });
+        assert!(reason(future.to_string().as_bytes()).contains("version 2"));
+    }
+}
