@@ -409,6 +409,9 @@ pub(crate) struct RunArgs {
     /// Print the final counters as JSON
     #[arg(long)]
     pub json: bool,
+    /// Record packets in this folder, in two captures for each interface: INTERFACE_in.pcap and INTERFACE_out.pcap
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
     /// Log a line for each packet: its port of arrival and its fate (`hopwright trace` shows more)
     #[arg(long)]
     pub log_packets: bool,

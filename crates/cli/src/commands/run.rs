@@ -1,5 +1,6 @@
 //! `hopwright run`: a program as a software switch on network interfaces.
 
+mod capture;
 #[cfg(not(feature = "p4runtime"))]
 mod no_server;
 #[cfg(not(feature = "thrift"))]
@@ -24,6 +25,7 @@ use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
 use crate::signals;
 
+use capture::Recorder;
 #[cfg(not(feature = "p4runtime"))]
 use no_server::Server;
 #[cfg(not(feature = "thrift"))]
@@ -75,15 +77,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         ..Wanted::default()
     })?;
     builder = builder.pools(pools);
+    let recorder = args.pcap.as_deref().map(Recorder::new).transpose()?;
     let mut how = Vec::new();
     for Interface { number, name } in &args.interfaces {
         let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
         how.push((*number, opened.how));
-        let queues = args.queues.iter().find(|queues| queues.port == *number);
-        let ports = match queues {
-            Some(queues) => queues.settings.attach(opened.ports),
-            None => opened.ports,
-        };
+        let mut ports = opened.ports;
+        if let Some(recorder) = &recorder {
+            ports = recorder.attach(name, ports)?;
+        }
+        if let Some(queues) = args.queues.iter().find(|queues| queues.port == *number) {
+            ports = queues.settings.attach(ports);
+        }
         builder = builder.ports(*number, ports);
     }
     let (switch, mut worker) = builder.build()?;
@@ -115,9 +120,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         log_packets(&switch)?;
     }
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
-    watch(&switch, !server.takes_packets(), args.stats.as_deref(), &statistics)?;
+    watch(&switch, !server.takes_packets(), args.stats.as_deref(), &statistics, recorder.as_ref())?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
     drop(server);
+    drop(recorder);
     if let Some(path) = &args.stats {
         write(path, &statistics())?;
     }
@@ -155,15 +161,17 @@ fn log_packets(switch: &Arc<Switch>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes statistics until the switch stops, and drains the CPU queue if nothing else reads it.
+/// Writes statistics until the switch stops, says what is missing in captures, and drains the CPU queue if nothing else reads it.
 fn watch(
     switch: &Arc<Switch>,
     drain: bool,
     stats: Option<&Path>,
     statistics: &dyn Fn() -> serde_json::Value,
+    recorder: Option<&Recorder>,
 ) -> Result<(), Failure> {
     let cpu = switch.default_tenant().cpu();
     let mut next = Instant::now() + STATS_INTERVAL;
+    let mut lost = 0;
     while !switch.stopping() {
         while drain && cpu.try_receive().is_some() {}
         std::thread::sleep(Duration::from_millis(100));
@@ -171,6 +179,14 @@ fn watch(
             next += STATS_INTERVAL;
             if let Some(path) = stats {
                 write(path, &statistics())?;
+            }
+            if let Some(error) = recorder.and_then(Recorder::take_error) {
+                tracing::error!("--pcap: {error}; nothing more is written to this file");
+            }
+            let missing = recorder.map_or(0, Recorder::lost);
+            if missing > lost {
+                tracing::warn!("--pcap: {} packets are not in the captures: too many came", missing - lost);
+                lost = missing;
             }
         }
     }
