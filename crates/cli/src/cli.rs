@@ -2,6 +2,8 @@
 
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
+#[cfg(feature = "bmv2")]
+pub(crate) mod bmv2;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod control;
 #[cfg(feature = "epic")]
@@ -108,6 +110,12 @@ pub(crate) enum Command {
     /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it
     /// prints its counters.
     Run(RunArgs),
+    /// Be a command of BMv2 or p4c: NAME with its options
+    ///
+    /// Scripts that call these commands by their names need links to `hopwright`, which packages have in /usr/lib/hopwright/bmv2.
+    /// docs/from-bmv2.md says how to use them, and what differs.
+    #[cfg(feature = "bmv2")]
+    As(bmv2::AsArgs),
     /// Run a switch with several programs, each for a tenant of its own
     ///
     /// Reads switch.toml: network devices, tenants with their programs, ports, limits and P4Runtime devices, and who may control them.

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::Cli;
 
 /// Commands, the features that they need, and whether this build has these.
-const COMMANDS: [(&str, &str, bool); 19] = [
+const COMMANDS: [(&str, &str, bool); 20] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
     ("fit", "fit", cfg!(feature = "fit")),
@@ -18,6 +18,7 @@ const COMMANDS: [(&str, &str, bool); 19] = [
     ("register", "p4runtime", cfg!(feature = "p4runtime")),
     ("meter", "p4runtime", cfg!(feature = "p4runtime")),
     ("trace", "p4runtime", cfg!(feature = "p4runtime")),
+    ("as", "bmv2", cfg!(feature = "bmv2")),
     ("switch", "switch", cfg!(feature = "switch")),
     ("tenant", "switch", cfg!(feature = "switch")),
     ("openflow", "openflow", cfg!(feature = "openflow")),

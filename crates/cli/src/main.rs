@@ -24,7 +24,15 @@ use failure::Failure;
 use logging::{Console, Logging};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "bmv2")]
+    if let Some((name, arguments)) = commands::bmv2::called_as(std::env::args_os()) {
+        return commands::bmv2::run(name, arguments);
+    }
     let cli = Cli::try_parse().unwrap_or_else(|error| features::explain(&error).unwrap_or(error).exit());
+    #[cfg(feature = "bmv2")]
+    if let Command::As(args) = &cli.command {
+        return commands::bmv2::run(args.name, args.arguments.clone());
+    }
     let console = match &cli.command {
         #[cfg(feature = "scion")]
         Command::Scion(args) => commands::scion::console(args),
@@ -54,6 +62,9 @@ fn main() -> ExitCode {
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
         Command::Run(args) => commands::run::run(&args),
+        // Has been run above, with a log of its own.
+        #[cfg(feature = "bmv2")]
+        Command::As(_) => Ok(()),
         #[cfg(feature = "switch")]
         Command::Switch(args) => commands::switch::run(&args),
         #[cfg(feature = "switch")]

@@ -89,11 +89,11 @@ pub(crate) fn check_queues(queues: &[PortQueues], interfaces: &[Interface]) -> R
 }
 
 /// Checks that all interfaces can be ports.
-pub(crate) fn check(interfaces: &[Interface], cpu_port: u16) -> Result<(), Failure> {
+pub(crate) fn check(interfaces: &[Interface], cpu_port: Option<u32>) -> Result<(), Failure> {
     let there = all();
     for (at, one) in interfaces.iter().enumerate() {
         let Interface { number, name } = one;
-        if *number == u32::from(cpu_port) {
+        if Some(*number) == cpu_port {
             return Err(Failure::message(format!(
                 "port {number} is the CPU port: {name} needs another number, or the CPU port (--cpu-port)"
             )));

@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Runs a router until a signal stops it.
 pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
-    interfaces::check(&args.interfaces, CPU_PORT as u16)?;
+    interfaces::check(&args.interfaces, Some(CPU_PORT))?;
     let vdp = program::data_plane()?;
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,

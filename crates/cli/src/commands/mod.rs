@@ -4,6 +4,8 @@
 pub(crate) mod asm;
 #[cfg(feature = "bench")]
 pub(crate) mod bench;
+#[cfg(feature = "bmv2")]
+pub(crate) mod bmv2;
 pub(crate) mod check;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod control;

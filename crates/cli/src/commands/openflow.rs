@@ -23,7 +23,7 @@ const JUMBO_MTU: u32 = 9100;
 
 /// Runs the switch until a signal stops it.
 pub(crate) fn run(args: &OpenflowArgs) -> Result<(), Failure> {
-    interfaces::check(&args.interfaces, CPU_PORT)?;
+    interfaces::check(&args.interfaces, Some(CPU_PORT.into()))?;
     if let Some(wrong) = args.interfaces.iter().find(|i| !(1..=MAX_PORT).contains(&i.number)) {
         let Interface { number, name } = wrong;
         return Err(Failure::message(format!(

@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
+use hopwright_driver::compile_text;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
+use hopwright_syntax::Options;
 
 use crate::cli::{EngineChoice, RunArgs, RunEngine};
 use crate::commands::interfaces::{self, Interface};
@@ -40,12 +42,61 @@ const STATS_INTERVAL: Duration = Duration::from_secs(1);
 /// How often the packet log checks whether to stop.
 const LOG_TICK: Duration = Duration::from_millis(100);
 
+/// The program of a switch that has none yet: it drops everything.
+const NO_PROGRAM: &str = "#include <core.p4>
+#include <v1model.p4>
+struct none { }
+parser P(packet_in p, out none h, inout none m, inout standard_metadata_t s) { state start { transition accept; } }
+control C(inout none h, inout none m) { apply { } }
+control I(inout none h, inout none m, inout standard_metadata_t s) { apply { mark_to_drop(s); } }
+control E(inout none h, inout none m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in none h) { apply { } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;";
+/// Headroom of packet buffers for programs that are not known yet, in bytes.
+const HEADROOM: u32 = 256;
+
+/// How a switch differs from that of `hopwright run`, whose options say the rest.
+#[derive(Default)]
+pub(crate) struct Variant<'a> {
+    /// It has no program until a controller pushes one.
+    pub without_program: bool,
+    /// It has no CPU port.
+    pub without_cpu_port: bool,
+    /// It prints no counters at its end.
+    pub quiet: bool,
+    /// Is called when the switch has its ports. What it returns is dropped at the end.
+    pub starting: Option<&'a OnStart<'a>>,
+}
+
+/// What is done when a switch has its ports.
+pub(crate) type OnStart<'a> = dyn Fn(&Starting<'_>) -> Result<Box<dyn Send>, Failure> + 'a;
+
+/// A switch that is about to run.
+#[cfg_attr(not(feature = "bmv2"), allow(dead_code))]
+pub(crate) struct Starting<'a> {
+    /// The switch.
+    pub switch: &'a Arc<Switch>,
+    /// What controls it.
+    pub server: &'a Server,
+}
+
 /// Runs a switch until a signal stops it.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    interfaces::check(&args.interfaces, args.cpu_port)?;
+    start(args, &Variant::default())
+}
+
+/// Runs a switch until a signal stops it.
+pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure> {
+    let cpu_port = (!variant.without_cpu_port).then_some(u32::from(args.cpu_port));
+    interfaces::check(&args.interfaces, cpu_port)?;
     interfaces::check_queues(&args.queues, &args.interfaces)?;
-    let compiled = compile::compile(&args.source, true);
-    compile::print_diagnostics(&compiled);
+    let compiled = match variant.without_program {
+        true => compile_text("none.p4", NO_PROGRAM, &Options::default(), true),
+        false => compile::compile(&args.source, true),
+    };
+    if !variant.without_program {
+        compile::print_diagnostics(&compiled);
+    }
     let Some(pipeline) = &compiled.pipeline else { return Err(Failure::Reported) };
     let pipeline = Arc::new(pipeline.clone());
     let vdp = match args.engine {
@@ -67,8 +118,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         EngineKind::Interp => "the interpreter",
         EngineKind::Offload => "simulated hardware",
     };
-    let headroom = vdp.headroom();
-    let mut builder = SwitchBuilder::new(vdp).cpu_port(u32::from(args.cpu_port)).batch(args.batch.into());
+    let headroom = vdp.headroom().max(if variant.without_program { HEADROOM } else { 0 });
+    let mut builder = SwitchBuilder::new(vdp).batch(args.batch.into());
+    if let Some(port) = cpu_port {
+        builder = builder.cpu_port(port);
+    }
     let (opener, pools) = Opener::new(&Wanted {
         choice: args.ports,
         mtu: JUMBO_MTU,
@@ -104,9 +158,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
             tracing::warn!("{0} has no link: `ip link set {0} up`, here and at its other end, may help", port.name);
         }
     }
-    let server = Server::start(args, switch.default_tenant(), &compiled)?;
+    let program = (!variant.without_program).then_some(&compiled);
+    let server = Server::start(args, switch.default_tenant(), program)?;
     let _thrift = thrift::start(args, &switch, opener)?;
-    tracing::info!("running {} with {runs}; stop with Ctrl-C", args.source.file.display());
+    let started_with = variant.starting.map(|starting| starting(&Starting { switch: &switch, server: &server }));
+    let started_with = started_with.transpose()?;
+    match variant.without_program {
+        true => tracing::info!("running no program yet; stop with Ctrl-C"),
+        false => tracing::info!("running {} with {runs}; stop with Ctrl-C", args.source.file.display()),
+    }
 
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
@@ -122,6 +182,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name("worker-0".into()).spawn(move || worker.run())?;
     watch(&switch, !server.takes_packets(), args.stats.as_deref(), &statistics, recorder.as_ref())?;
     thread.join().map_err(|_| Failure::message("the worker died"))?;
+    drop(started_with);
     drop(server);
     drop(recorder);
     if let Some(path) = &args.stats {
@@ -129,7 +190,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     if args.json {
         println!("{}", statistics());
-    } else {
+    } else if !variant.quiet {
         print(&switch.stats());
     }
     Ok(())

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub(crate) struct Server;
 
 impl Server {
-    pub(crate) fn start(_: &RunArgs, _: &Arc<Tenant>, _: &Compiled) -> Result<Server, Failure> {
+    pub(crate) fn start(_: &RunArgs, _: &Arc<Tenant>, _: Option<&Compiled>) -> Result<Server, Failure> {
         Ok(Server)
     }
 

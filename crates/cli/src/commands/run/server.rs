@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopwright_dataplane::Tenant;
 use hopwright_driver::Compiled;
-use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, ServeError, Tls};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, ServeError, Tls};
 
 use crate::cli::{RunArgs, RunEngine};
+use crate::compile;
 use crate::failure::Failure;
 
 /// The protocols that are served.
@@ -17,8 +18,8 @@ const PROTOCOLS: &str = if cfg!(feature = "bfruntime") { "P4Runtime and BfRuntim
 pub(crate) struct Server(Option<hopwright_p4runtime::Server>);
 
 impl Server {
-    /// Serves the switch, which already runs the program.
-    pub(crate) fn start(args: &RunArgs, tenant: &Arc<Tenant>, compiled: &Compiled) -> Result<Server, Failure> {
+    /// Serves the switch, which already runs the program, or has none yet.
+    pub(crate) fn start(args: &RunArgs, tenant: &Arc<Tenant>, compiled: Option<&Compiled>) -> Result<Server, Failure> {
         let serve = &args.serve;
         if serve.no_p4runtime {
             return Ok(Server(None));
@@ -35,10 +36,12 @@ impl Server {
             Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
             Some(_) => "encrypted, for clients with a certificate",
         };
-        let bundle = Bundle::of(compiled, &args.source.file, &args.source.define, &args.source.include);
-        let program = Program::from_compiled(compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
-        let policy = policy(args.engine);
-        let device = Device::new(serve.device_id, tenant.clone(), policy).with_program(program);
+        let mut device = Device::new(serve.device_id, tenant.clone(), policy(args.engine));
+        if let Some(compiled) = compiled {
+            let config = compile::device_config(compiled, &args.source)?;
+            let program = Program::from_compiled(compiled, config.into());
+            device = device.with_program(program.map_err(|f| Failure::message(f.message))?);
+        }
         let options = Options { address: serve.p4runtime, tls, access: Access::Everybody };
         #[cfg(feature = "bfruntime")]
         let server = hopwright_p4runtime::Server::start_with(&options, [device], hopwright_bfruntime::serve);
@@ -54,6 +57,12 @@ impl Server {
             tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
         }
         Ok(Server(Some(server)))
+    }
+
+    /// Where it is served, if it is.
+    #[cfg(feature = "bmv2")]
+    pub(crate) fn address(&self) -> Option<std::net::SocketAddr> {
+        self.0.as_ref().map(hopwright_p4runtime::Server::address)
     }
 
     /// Whether controllers get the packets for the CPU.

@@ -1,0 +1,95 @@
+//! `hopwright` by the names of BMv2's switches: takes their options, and behaves as the scripts around them expect.
+//!
+//! [`switch`] translates the options of a switch to those of `hopwright run`. What cannot be honoured is refused
+//! or said in a line, never ignored.
+
+mod console;
+mod packet_log;
+mod switch;
+mod switch_options;
+mod thrift;
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+
+use crate::failure::Failure;
+
+/// A name that `hopwright` may be called by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Name {
+    /// BMv2's switch for v1model, controlled by Thrift
+    #[value(name = "simple_switch")]
+    SimpleSwitch,
+    /// BMv2's switch for v1model, controlled by P4Runtime
+    #[value(name = "simple_switch_grpc")]
+    SimpleSwitchGrpc,
+    /// BMv2's switch for PSA
+    #[value(name = "psa_switch")]
+    PsaSwitch,
+}
+
+impl Name {
+    fn of(name: &OsStr) -> Option<Name> {
+        Name::from_str(name.to_str()?, false).ok()
+    }
+
+    /// The name as users write it.
+    fn text(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
+}
+
+/// The name of a command line, if it has one of these, and the arguments of that command: `…/simple_switch ARGUMENTS`, a link to
+/// `hopwright`, or `hopwright as simple_switch ARGUMENTS`.
+pub(crate) fn called_as(line: impl IntoIterator<Item = OsString>) -> Option<(Name, Vec<OsString>)> {
+    let mut words = line.into_iter();
+    let program = words.next()?;
+    if let Some(name) = Path::new(&program).file_name().and_then(Name::of) {
+        return Some((name, words.collect()));
+    }
+    let name = words.next().filter(|word| word == "as").and_then(|_| words.next()).as_deref().and_then(Name::of)?;
+    Some((name, words.collect()))
+}
+
+/// Runs what has this name.
+pub(crate) fn run(name: Name, arguments: Vec<OsString>) -> ExitCode {
+    let result = switch::run(name, arguments).map(|()| ExitCode::SUCCESS);
+    result.unwrap_or_else(|failure| {
+        if let Failure::Error(error) = failure {
+            eprintln!("{}: {}", name.text(), Failure::text(&error));
+        }
+        ExitCode::FAILURE
+    })
+}
+
+/// A header's name without that of the parameter that it belongs to: `ipv4` of `hdr.ipv4`.
+fn short(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn called(line: &str) -> Option<(Name, Vec<OsString>)> {
+        called_as(line.split(' ').map(OsString::from))
+    }
+
+    #[test]
+    fn names_are_known_by_links_and_by_as() {
+        let arguments = vec![OsString::from("--"), OsString::from("--cpu-port"), OsString::from("255")];
+        let expected = Some((Name::SimpleSwitchGrpc, arguments));
+        assert_eq!(called("simple_switch_grpc -- --cpu-port 255"), expected);
+        assert_eq!(called("/usr/lib/hopwright/bmv2/simple_switch_grpc -- --cpu-port 255"), expected);
+        assert_eq!(called("./hopwright as simple_switch_grpc -- --cpu-port 255"), expected);
+        assert_eq!(called("hopwright as psa_switch"), Some((Name::PsaSwitch, Vec::new())));
+        for other in
+            ["hopwright", "hopwright as", "hopwright as simple", "hopwright run", "hopwright run as simple_switch"]
+        {
+            assert_eq!(called(other), None, "{other}");
+        }
+    }
+}
