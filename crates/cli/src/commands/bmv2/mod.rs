@@ -1,9 +1,13 @@
-//! `hopwright` by the names of BMv2's switches: takes their options, and behaves as the scripts around them expect.
+//! `hopwright` by the names of BMv2's switches and of p4c: takes their options, and behaves as the scripts around them expect.
 //!
-//! [`switch`] translates the options of a switch to those of `hopwright run`. What cannot be honoured is refused
+//! [`switch`] translates the options of a switch to those of `hopwright run`; [`compiler`] is p4c. What cannot be honoured is refused
 //! or said in a line, never ignored.
 
+mod compiler;
+mod compiler_options;
 mod console;
+mod json;
+mod messages;
 mod packet_log;
 mod switch;
 mod switch_options;
@@ -29,6 +33,15 @@ pub(crate) enum Name {
     /// BMv2's switch for PSA
     #[value(name = "psa_switch")]
     PsaSwitch,
+    /// p4c's driver
+    #[value(name = "p4c")]
+    P4c,
+    /// p4c's compiler for simple_switch
+    #[value(name = "p4c-bm2-ss")]
+    P4cBm2Ss,
+    /// p4c's compiler for psa_switch
+    #[value(name = "p4c-bm2-psa")]
+    P4cBm2Psa,
 }
 
 impl Name {
@@ -56,7 +69,15 @@ pub(crate) fn called_as(line: impl IntoIterator<Item = OsString>) -> Option<(Nam
 
 /// Runs what has this name.
 pub(crate) fn run(name: Name, arguments: Vec<OsString>) -> ExitCode {
-    let result = switch::run(name, arguments).map(|()| ExitCode::SUCCESS);
+    let result = match name {
+        Name::SimpleSwitch | Name::SimpleSwitchGrpc | Name::PsaSwitch => {
+            switch::run(name, arguments).map(|()| ExitCode::SUCCESS)
+        }
+        Name::P4c | Name::P4cBm2Ss | Name::P4cBm2Psa => compiler::run(name, arguments).map(|end| match end {
+            compiler::End::Done => ExitCode::SUCCESS,
+            compiler::End::Status(status) => ExitCode::from(status),
+        }),
+    };
     result.unwrap_or_else(|failure| {
         if let Failure::Error(error) = failure {
             eprintln!("{}: {}", name.text(), Failure::text(&error));

@@ -1,0 +1,221 @@
+//! p4c: the driver, and the compilers for BMv2's switches.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use hopwright_driver::Compiled;
+use hopwright_p4runtime::p4info;
+use hopwright_syntax::{Diagnostics, SourceMap};
+
+use super::compiler_options::{CompilerOptions, InfoForm};
+use super::{Name, json, messages};
+use crate::cli::Source;
+use crate::commands::p4info::refuse_uncontrollable;
+use crate::compile;
+use crate::failure::Failure;
+
+/// p4c's macro of this target.
+const TARGET_MACRO: &str = "__TARGET_BMV2__";
+
+const HELP: &str = "\
+Compiles P4-16 for BMv2's switches, which Hopwright replaces. It takes p4c's options, of which these matter:
+
+  -o PATH                        output: a folder (p4c), a file (p4c-bm2-ss, p4c-bm2-psa)
+  -b, --target bmv2              the target; there is no other
+  -a, --arch v1model|psa         the architecture
+  --std p4-16                    the language; P4-14 is refused
+  -I DIR, -D NAME[=VALUE], -U NAME
+                                 options of the preprocessor
+  --p4runtime-files FILE,…       write P4Info, in the form of the suffix: .txtpb, .txt, .json, .bin
+  --Wdisable[=NAME,…], --Werror[=NAME,…]
+                                 hide warnings, make them errors; names are p4c's, or codes of `hopwright explain`
+  --maxErrorCount N              stop after so many errors
+  --version                      print the version
+
+The JSON file is for Hopwright's switches: it has the P4 program in it, and of BMv2's format what tools read names from.
+docs/from-bmv2.md says what differs.
+";
+
+/// How a compiler ends.
+pub(super) enum End {
+    /// Well.
+    Done,
+    /// With this status; the reason has been printed.
+    Status(u8),
+}
+
+/// Runs a compiler.
+pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<End, Failure> {
+    let words: Result<Vec<String>, OsString> = arguments.into_iter().map(OsString::into_string).collect();
+    let words = words.map_err(|word| Failure::message(format!("{}: not UTF-8", word.display())))?;
+    let options = match CompilerOptions::read(name, &words) {
+        Ok(options) => options,
+        Err(wrong) if name == Name::P4c => return Ok(usage(&wrong)),
+        Err(wrong) => {
+            eprintln!("error: {wrong}\nUse '--help' to see all available options.");
+            return Ok(End::Status(1));
+        }
+    };
+    if options.help {
+        print!("{}: {HELP}", name.text());
+        return Ok(End::Done);
+    }
+    if options.version {
+        print_version(name);
+        return Ok(End::Done);
+    }
+    if options.target != "bmv2" || !matches!(options.architecture.as_str(), "v1model" | "psa") {
+        return Ok(usage(&format!(
+            "Unknown backend: {}-{} (there are bmv2-v1model and bmv2-psa)",
+            options.target, options.architecture
+        )));
+    }
+    let file = match input(name, &options) {
+        Ok(file) => file.to_path_buf(),
+        Err(end) => return Ok(end),
+    };
+    options.notes.iter().for_each(|note| eprintln!("{note}"));
+    if options.p4_14 {
+        eprintln!(
+            "error: {}: P4-14 is not supported; p4c's `p4test --std p4-14 --pp` translates it to P4-16",
+            file.display()
+        );
+        return Ok(End::Status(1));
+    }
+    let outputs = Outputs::of(name, &options, &file);
+    if options.dry_run {
+        println!("compiler:\nhopwright as {} -o {} {}", name.text(), outputs.json_text(), file.display());
+        return Ok(End::Done);
+    }
+    compile(&options, &file, &outputs)
+}
+
+/// An error of the driver's command line.
+fn usage(wrong: &str) -> End {
+    eprintln!(
+        "usage: p4c [-h] [-V] [-b TARGET] [-a ARCH] [-o PATH] [--p4runtime-files FILES] … P4_source_file\np4c: error: {wrong}"
+    );
+    End::Status(2)
+}
+
+fn print_version(name: Name) {
+    let version = concat!(env!("CARGO_PKG_VERSION"), " (Hopwright)");
+    match name {
+        Name::P4c => println!("p4c {version}"),
+        _ => eprintln!("{}\nVersion {version}", name.text()),
+    }
+}
+
+/// The program, or how p4c ends without one.
+fn input(name: Name, options: &CompilerOptions) -> Result<&Path, End> {
+    let driver = name == Name::P4c;
+    let file = match options.files.as_slice() {
+        [file] => file,
+        [] if driver => return Err(usage("no input pathname was specified.")),
+        [] => {
+            eprintln!("error: No input files specified");
+            return Err(End::Status(1));
+        }
+        files => {
+            let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+            eprintln!("error: Only one input file must be specified: {}", names.join(","));
+            return Err(End::Status(1));
+        }
+    };
+    if !file.is_file() {
+        if driver {
+            eprintln!(
+                "\nERROR: the input file \"{}\" does not exist.\n\nSorry; 1 error was found while analyzing the command inputs.  \
+                 Aborting the P4 compiler driver.\n",
+                file.display()
+            );
+        } else {
+            eprintln!("error: {}: input file does not exist", file.display());
+        }
+        return Err(End::Status(1));
+    }
+    Ok(file)
+}
+
+/// The files to write.
+struct Outputs {
+    /// Made if it is missing.
+    folder: Option<PathBuf>,
+    json: Option<PathBuf>,
+}
+
+impl Outputs {
+    fn of(name: Name, options: &CompilerOptions, file: &Path) -> Outputs {
+        if name != Name::P4c {
+            return Outputs { folder: None, json: options.output.clone() };
+        }
+        let folder = options.output.clone().unwrap_or_else(|| ".".into());
+        let json = folder.join(file.file_stem().unwrap_or_default()).with_added_extension("json");
+        Outputs { folder: Some(folder), json: Some(json) }
+    }
+
+    fn json_text(&self) -> String {
+        self.json.as_ref().map_or_else(|| "-".into(), |file| file.display().to_string())
+    }
+}
+
+fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
+    let mut define = options.define.clone();
+    define.insert(0, TARGET_MACRO.into());
+    let source = Source {
+        file: file.into(),
+        include: options.include.clone(),
+        define,
+        undefine: options.undefine.clone(),
+        deny: options.errors.clone(),
+        allow: options.disabled.clone(),
+    };
+    if let Some(folder) = &outputs.folder {
+        std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
+    }
+    let mut compiled = compile::compile(&source, false);
+    refuse_uncontrollable(&mut compiled);
+    if compiled.pipeline.is_none() {
+        return Ok(failed(&compiled.diagnostics, &compiled.sources, options));
+    }
+    eprint!("{}", messages::text(&compiled.diagnostics, &compiled.sources));
+    if let Some(wrong) = wrong_architecture(&compiled, &options.architecture) {
+        eprintln!("error: {}: {wrong}", file.display());
+        return Ok(End::Status(1));
+    }
+    let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return Err(Failure::Reported) };
+    let info = p4info::of(typed, pipeline)?;
+    for (file, form) in &options.info {
+        let bytes = match form {
+            InfoForm::Text => p4info::to_text(&info)?.into_bytes(),
+            InfoForm::Json => p4info::to_json(&info)?.into_bytes(),
+            InfoForm::Binary => p4info::to_binary(&info),
+        };
+        write(file, &bytes)?;
+    }
+    if let Some(json) = &outputs.json {
+        let bundle = compile::device_config(&compiled, &source)?;
+        let written = json::of(file, pipeline, &info, &serde_json::from_slice(&bundle)?);
+        write(json, format!("{written:#}\n").as_bytes())?;
+    }
+    Ok(End::Done)
+}
+
+/// Prints what is wrong with the program.
+fn failed(diagnostics: &Diagnostics, sources: &SourceMap, options: &CompilerOptions) -> End {
+    eprint!("{}", messages::text(&diagnostics.clone().first_errors(options.max_errors.max(1)), sources));
+    End::Status(1)
+}
+
+fn wrong_architecture(compiled: &Compiled, wanted: &str) -> Option<String> {
+    let found = compiled.typed.as_ref()?.architecture()?.name;
+    (found != wanted).then(|| format!("the program is for {found}, not for {wanted} (see --arch)"))
+}
+
+fn write(file: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    std::fs::write(file, bytes).map_err(|e| cannot_write(file, &e))
+}
+
+fn cannot_write(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::message(format!("error: {}: {error}", file.display()))
+}
