@@ -47,6 +47,9 @@ dist: hopwright
 # zsh keeps completions of packages in a folder that distributions choose.
 ZSH_COMPLETIONS ?= $(if $(wildcard /etc/debian_version),vendor-completions,site-functions)
 
+# The names of BMv2 and p4c (docs/from-bmv2.md), in a folder of their own: nobody gets them who does not put it on PATH.
+BMV2_NAMES := simple_switch simple_switch_grpc psa_switch p4c p4c-bm2-ss p4c-bm2-psa
+
 ## install: the command, its debug information, man pages, completions, systemd units, alert rules and dashboard, below $(DESTDIR)$(PREFIX)
 install: dist
 	install -D -m 755 $(DIST)/hopwright $(DESTDIR)$(PREFIX)/bin/hopwright
@@ -56,6 +59,8 @@ install: dist
 	install -D -m 644 $(DIST)/completions/_hopwright $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_COMPLETIONS)/_hopwright
 	install -D -m 644 $(DIST)/completions/hopwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopwright.fish
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/hopwright/monitoring packaging/monitoring/*
+	install -d $(DESTDIR)$(PREFIX)/lib/hopwright/bmv2
+	for name in $(BMV2_NAMES); do ln -sf ../../../bin/hopwright $(DESTDIR)$(PREFIX)/lib/hopwright/bmv2/$$name || exit; done
 	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 

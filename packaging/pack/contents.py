@@ -11,6 +11,8 @@ from .tree import Tree, compressed
 UNITS = ("hopwright-router@.service", "hopwright-rina@.service", "hopwright-switch.service")
 # The groups that may read the configuration: those that the units name.
 GROUPS = ("hopwright", "rina", "scion")
+# The names of BMv2 and p4c that the command may be called by, in a folder of their own.
+BMV2_NAMES = ("simple_switch", "simple_switch_grpc", "psa_switch", "p4c", "p4c-bm2-ss", "p4c-bm2-psa")
 # Programs, packet tests, controllers of the examples.
 KINDS = {".p4", ".stf", ".py", ".txt"}
 
@@ -62,6 +64,8 @@ def system(dist: Dist, zsh: str) -> Tree:
     """The files that the packages of distributions share; zsh keeps completions in a folder of its own in each of them."""
     tree = Tree()
     tree.add("usr/bin/hopwright", dist.binary.read_bytes(), 0o755)
+    for name in BMV2_NAMES:
+        tree.link(f"usr/lib/hopwright/bmv2/{name}", "../../../bin/hopwright")
     for page in dist.pages():
         tree.add(f"usr/share/man/man1/{page.name}.gz", compressed(page.read_bytes()))
     tree.add("usr/share/bash-completion/completions/hopwright", dist.file("completions/hopwright.bash").read_bytes())

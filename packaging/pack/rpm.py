@@ -50,7 +50,8 @@ def build(dist: Dist, project: Project, out: Path) -> list[Path]:
     tree.add("usr/share/licenses/hopwright/LICENSE", (ROOT / "LICENSE").read_bytes())
     debug = contents.debug(dist)
     # Folders that this package alone has; all others belong to the distribution.
-    own = [f for f in tree.folders() if f.startswith(("usr/share/hopwright", "usr/share/doc/hopwright", "usr/share/licenses/hopwright"))]
+    private = ("usr/lib/hopwright", "usr/share/hopwright", "usr/share/doc/hopwright", "usr/share/licenses/hopwright")
+    own = [f for f in tree.folders() if f.startswith(private)]
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder)
         (top / "root").mkdir()

@@ -86,10 +86,12 @@ class Debian(Case):
         for path in ("usr/bin/hopwright", "usr/share/man/man1/hopwright-run.1.gz", "usr/share/zsh/vendor-completions/_hopwright",
                      "usr/lib/systemd/system/hopwright-router@.service", "usr/lib/sysusers.d/hopwright.conf",
                      "usr/share/doc/hopwright/copyright", "usr/share/doc/hopwright/install.md", "usr/share/hopwright/examples/l2.p4",
-                     "usr/share/hopwright/monitoring/hopwright-router.rules.yml"):
+                     "usr/share/hopwright/monitoring/hopwright-router.rules.yml",
+                     "usr/lib/hopwright/bmv2/simple_switch_grpc"):
             self.assertIn(path, listed)
+        self.assertEqual(listed["usr/lib/hopwright/bmv2/p4c"].linkname, "../../../bin/hopwright")
         self.assertEqual({(m.uid, m.gid, m.mtime) for m in listed.values()}, {(0, 0, PROJECT.epoch)})
-        self.assertEqual({oct(m.mode) for m in listed.values()}, {"0o755", "0o644"})
+        self.assertEqual({oct(m.mode) for m in listed.values() if not m.issym()}, {"0o755", "0o644"})
         self.assertEqual([p for p in listed if p.startswith("etc")], [])
         self.assertIn("usr/lib/debug/usr/bin/hopwright.debug", [m.name[2:] for m in members(debug, "data.tar")])
 
