@@ -1,7 +1,7 @@
 ### Tests with networks of namespaces (root)
 
 .PHONY: p4runtime p4runtime-clients test-bfruntime test-thrift test-switchblade test-rina test-switch test-four-routers four-routers-clients \
-  test-openflow tutorial test-epic test-ip test-tcp
+  test-openflow tutorial test-epic test-ip test-tcp test-bmv2
 
 ## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
 p4runtime: hopwright p4runtime-clients
@@ -20,6 +20,11 @@ test-bfruntime: hopwright
 	tests/bfruntime/setup.sh
 	tests/bfruntime/run.sh
 	tests/tutorial/run.sh docs/tofino-migrate.md
+
+## test-bmv2: the names of BMv2 and p4c: compilers, switches, exercises of p4lang's tutorials in Mininet
+test-bmv2: hopwright p4runtime-clients
+	tests/bmv2/setup.sh
+	tests/bmv2/run.sh
 
 ## test-switchblade: the SwitchBlade platform: its protocols, and flows that a handler process decides
 test-switchblade: hopwright p4runtime-clients
