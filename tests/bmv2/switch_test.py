@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -105,10 +106,16 @@ class Switch(unittest.TestCase):
         request = p4rt.StreamMessageRequest()
         request.arbitration.device_id = device
         request.arbitration.election_id.low = 1
-        answers = stub.StreamChannel(iter([request]), timeout=3 * PATIENCE)
-        self.assertEqual(next(answers).arbitration.status.code, 0)
-        # Without a stream there is no primary.
-        self.answers = answers
+        done = threading.Event()
+        self.addCleanup(done.set)
+
+        def requests():
+            yield request
+            # Without a stream there is no primary.
+            done.wait()
+
+        self.answers = stub.StreamChannel(requests(), timeout=3 * PATIENCE)
+        self.assertEqual(next(self.answers).arbitration.status.code, 0)
         return stub
 
     def push(self, stub, config):
