@@ -201,7 +201,7 @@ class Switch(unittest.TestCase):
 
     def test_p4_source_runs_and_other_switches_can_serve(self):
         output = self.start(ROOT / "examples/l2.p4", "--thrift-port", 9090, name="simple_switch")
-        self.assertIn("--thrift-port", output())
+        wait("Thrift", lambda: "Thrift at 127.0.0.1:9090" in output())
         capabilities = p4runtime_pb2_grpc.P4RuntimeStub(grpc.insecure_channel("127.0.0.1:50051")).Capabilities
         self.assertTrue(capabilities(p4rt.CapabilitiesRequest(), wait_for_ready=True, timeout=PATIENCE).p4runtime_api_version)
 

@@ -16,6 +16,12 @@ pub(crate) struct ThriftArgs {
 }
 
 impl ThriftArgs {
+    /// Serves Thrift at this port of 127.0.0.1, or nowhere.
+    #[cfg(feature = "bmv2")]
+    pub(crate) fn at(port: Option<u16>) -> ThriftArgs {
+        ThriftArgs { thrift: None, thrift_port: port }
+    }
+
     /// Where to serve; `None` if Thrift is not wanted.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.thrift.or_else(|| Some((Ipv4Addr::LOCALHOST, self.thrift_port?).into()))

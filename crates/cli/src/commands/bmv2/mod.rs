@@ -11,7 +11,6 @@ mod messages;
 mod packet_log;
 mod switch;
 mod switch_options;
-mod thrift;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;

@@ -9,7 +9,6 @@ use clap::Parser;
 use super::Name;
 use super::console::{Console, Settings};
 use super::switch_options::{LogLevel, SwitchOptions, TargetOptions};
-use super::thrift;
 use crate::cli::{Cli, Command, RunArgs};
 use crate::commands::run::{self, Starting, Variant};
 use crate::failure::Failure;
@@ -17,6 +16,8 @@ use crate::logging::{self, Logging};
 
 /// Where `simple_switch_grpc` serves P4Runtime.
 const GRPC_ADDRESS: &str = "0.0.0.0:9559";
+/// Where the switches without P4Runtime serve Thrift.
+const THRIFT_PORT: u16 = 9090;
 /// The port whose packets v1model drops.
 const DROP_PORT: u32 = 511;
 /// The version of BMv2's JSON format that p4c writes.
@@ -44,7 +45,6 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<(), Failure> {
         println!("Adding interface {} as port {}", interface.name, interface.number);
     }
     let started = |starting: &Starting<'_>| -> Result<Box<dyn Send>, Failure> {
-        let thrift = thrift::start(name, options.thrift_port, starting)?;
         let console = (options.log_console || options.log_file.is_some()) && options.log_level != LogLevel::Off;
         let settings =
             Settings { file: options.log_file.as_deref(), level: options.log_level, dump: options.dump_packet_data };
@@ -53,7 +53,7 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<(), Failure> {
             // As p4lang's PI says it, for which scripts wait.
             println!("Server listening on {address}");
         }
-        Ok(Box::new((thrift, console)))
+        Ok(Box::new(console))
     };
     run::start(
         &args,
@@ -134,6 +134,11 @@ fn notes(name: Name, options: &SwitchOptions) -> Vec<&'static str> {
             target.priority_queues.is_some_and(|queues| queues > 1),
             "--priority-queues: ports send at once, so that packets do not wait in queues; `hopwright run --queue` gives a port a rate and queues",
         ),
+        (
+            cfg!(not(feature = "thrift")) && thrift_port(name, options).is_some(),
+            "--thrift-port: this build has no Thrift server, so that simple_switch_CLI cannot connect; P4Runtime clients can, with \
+             --grpc-server-addr",
+        ),
         (target.disable_swap, "--disable-swap: P4Runtime controllers may replace the program"),
         (
             !target.grpc_server_ssl && ssl_files.iter().any(|file| file.is_some()),
@@ -171,7 +176,16 @@ fn run_args(name: Name, options: &SwitchOptions) -> Result<RunArgs, Failure> {
         serve.tls_key = target.grpc_server_key.clone();
         serve.tls_client_ca = target.grpc_server_cacert.clone().filter(|_| target.grpc_server_with_client_auth);
     }
+    #[cfg(feature = "thrift")]
+    {
+        args.thrift = crate::cli::thrift::ThriftArgs::at(thrift_port(name, options));
+    }
     Ok(args)
+}
+
+/// Where Thrift is served. Switches without P4Runtime have no other control plane.
+fn thrift_port(name: Name, options: &SwitchOptions) -> Option<u16> {
+    options.thrift_port.or((name != Name::SimpleSwitchGrpc).then_some(THRIFT_PORT))
 }
 
 /// The address of a name and a port, as gRPC takes it.
