@@ -289,7 +289,10 @@ impl Lowering<'_> {
             return Ok(place);
         }
         let place = self.parameter_storage(param.var)?;
-        if param.direction == hir::Direction::InOut {
+        // Fields of headers are left as they are where an out parameter begins, as in the storage of the argument.
+        let mut headers = Vec::new();
+        self.headers_in(&place, &mut headers);
+        if param.direction == hir::Direction::InOut || !headers.is_empty() {
             let value = match saved {
                 Some(value) => value,
                 None => self.target_value(&target, span)?,

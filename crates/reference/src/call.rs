@@ -93,11 +93,11 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Copies arguments to parameters. An `out` parameter has an initial value (6.8).
+    /// Copies arguments to parameters. An `out` parameter has an initial value (6.8); its headers are the argument's, invalid.
     pub(crate) fn enter(&mut self, params: &[Param], args: &[Argument<'_>]) {
         for (param, arg) in params.iter().zip(args) {
             let value = match arg.direction {
-                Direction::Out => self.initial(&self.program[param.var].ty),
+                Direction::Out => self.initial(&self.program[param.var].ty).with_fields_of(&arg.value),
                 _ => arg.value.clone(),
             };
             *self.var(param.var) = value;

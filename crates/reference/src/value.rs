@@ -102,6 +102,19 @@ impl Value {
         }
     }
 
+    /// With the fields of another value's headers, which are valid where they were.
+    pub(crate) fn with_fields_of(mut self, other: &Value) -> Value {
+        match (&mut self, other) {
+            (Value::Header { fields, .. }, Value::Header { fields: others, .. }) => fields.clone_from(others),
+            (to, from) => {
+                for (member, other) in to.members_mut().iter_mut().zip(from.members()) {
+                    *member = std::mem::replace(member, Value::Nothing).with_fields_of(other);
+                }
+            }
+        }
+        self
+    }
+
     /// `==` (8.5 to 8.20): invalid headers are equal, `nextIndex` of stacks does not count.
     pub(crate) fn equals(&self, other: &Value) -> bool {
         match (self, other) {
