@@ -71,6 +71,7 @@ fn never_read(pipeline: &mut Pipeline) {
     loop {
         let effects = Effects::of(pipeline);
         let mut reads = SlotSet::empty(pipeline);
+        let mut made_valid = Vec::new();
         for block in walk::all_blocks(pipeline) {
             walk::stmts(block, &mut |stmt| {
                 // A slot that is read only to be updated is not read.
@@ -83,7 +84,9 @@ fn never_read(pipeline: &mut Pipeline) {
                     });
                 } else if let StmtKind::AssignSlice { value, .. } = &stmt.kind {
                     walk::expr_slots(value, &mut |s| reads.insert(s));
-                } else if !matches!(stmt.kind, StmtKind::Apply { .. } | StmtKind::SetValid(_)) {
+                } else if let StmtKind::SetValid(header) = &stmt.kind {
+                    made_valid.push(*header);
+                } else if !matches!(stmt.kind, StmtKind::Apply { .. }) {
                     effects.reads(pipeline, stmt, &mut |s| reads.insert(s));
                 }
             });
@@ -93,6 +96,12 @@ fn never_read(pipeline: &mut Pipeline) {
         }
         for list in &pipeline.field_lists {
             list.slots.iter().for_each(|&s| reads.insert(s));
+        }
+        // It zeroes fields, which somebody reads, unless the header is valid already.
+        for header in made_valid {
+            if pipeline[header].fields.iter().any(|field| reads.contains(field.slot)) {
+                reads.insert(pipeline[header].valid);
+            }
         }
         let slots: Vec<bool> = (pipeline.slots.iter().enumerate())
             .map(|(i, slot)| is_seen_by_reads_only(slot.kind) && !reads.contains(SlotId(i as u32)))
