@@ -25,11 +25,12 @@ control Inner(inout bit<8> out_value) {
     small_t h;
 
     apply {
-        if (!s.set && !h.isValid()) {
+        if (!s.set && !h.isValid() && h.x == 0) {
             out_value = out_value + 1;
         }
         s.set = true;
         h.setValid();
+        h.x = 7;
     }
 }
 

@@ -123,7 +123,7 @@ impl Lowering<'_> {
                 let value = self.value(value)?;
                 self.store_loc(&Loc::Place(place), value, span)
             }
-            None if self.repeats => self.zero(&place, span),
+            None if self.repeats => self.blank(&place, span),
             None => Ok(()),
         }
     }

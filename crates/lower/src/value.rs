@@ -465,8 +465,8 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Stores what is beyond a stack, or an invalid header: fields become zero, too.
-    fn blank(&mut self, place: &Place, span: Span) -> Result<()> {
+    /// Stores what is beyond a stack, an invalid header, or what a variable has without an initialiser: fields become zero, too.
+    pub(crate) fn blank(&mut self, place: &Place, span: Span) -> Result<()> {
         let mut headers = Vec::new();
         self.headers_in(place, &mut headers);
         let fields = headers.iter().flat_map(|h| &self.headers[h.index()].fields).map(|field| field.slot);
