@@ -32,12 +32,15 @@ impl Lowering<'_> {
     /// Clones of egress keep the packet's headers, and of the metadata those in their field list: all other headers become invalid, those
     /// that are local variables included. Which list a clone has goes with it, in all lists.
     pub(crate) fn forget_headers_of_clones(&mut self, packet: &Place, egress: &mut Control) -> Result<()> {
+        let bodies = self.actions.iter().map(|action| &action.body).chain([&egress.body]);
+        if !bodies.into_iter().any(clones_egress) {
+            return Ok(());
+        }
         let mut of_packet = Vec::new();
         self.headers_in(packet, &mut of_packet);
         let all = (0..self.headers.len() as u32).map(HeaderId);
         let headers: Vec<HeaderId> = all.filter(|header| !of_packet.contains(header)).collect();
-        let bodies = self.actions.iter().map(|action| &action.body).chain([&egress.body]);
-        if headers.is_empty() || !bodies.into_iter().any(clones_egress) {
+        if headers.is_empty() {
             return Ok(());
         }
         let span = egress.span;
@@ -56,10 +59,7 @@ impl Lowering<'_> {
         let then = self.nested(|this| {
             for (header, lists) in headers.into_iter().zip(kept) {
                 let forget = this.nested(|this| {
-                    for slot in this.headers[header.index()].fields.iter().map(|f| f.slot).collect::<Vec<_>>() {
-                        let zero = this.zero_expr(this.slots[slot.index()].ty, span);
-                        this.emit(StmtKind::Assign(slot, zero), span);
-                    }
+                    this.zero_fields(header, span);
                     this.emit(StmtKind::SetInvalid(header), span);
                     Ok(())
                 })?;

@@ -469,12 +469,15 @@ impl Lowering<'_> {
     pub(crate) fn blank(&mut self, place: &Place, span: Span) -> Result<()> {
         let mut headers = Vec::new();
         self.headers_in(place, &mut headers);
-        let fields = headers.iter().flat_map(|h| &self.headers[h.index()].fields).map(|field| field.slot);
-        for slot in fields.collect::<Vec<_>>() {
+        headers.into_iter().for_each(|header| self.zero_fields(header, span));
+        self.zero(place, span)
+    }
+
+    pub(crate) fn zero_fields(&mut self, header: HeaderId, span: Span) {
+        for slot in self.headers[header.index()].fields.iter().map(|field| field.slot).collect::<Vec<_>>() {
             let zero = self.zero_expr(self.slots[slot.index()].ty, span);
             self.emit(StmtKind::Assign(slot, zero), span);
         }
-        self.zero(place, span)
     }
 
     /// Returns the other members of the header's union.
