@@ -5,7 +5,7 @@ use std::net::{IpAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use crate::devices::{MAC_B, PATIENCE, info_when_up, ip, with_devices};
+use crate::devices::{self, MAC_B, PATIENCE, info_when_up, ip, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 
@@ -42,22 +42,7 @@ impl Shared {
 
 /// Receives until there are so many packets, or nothing has come for a while.
 fn receive(port: &mut dyn Port, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
-    let mut batch: Vec<Packet> = Vec::with_capacity(256);
-    let mut got = Vec::new();
-    let mut idle = 0;
-    while got.len() < count && idle < 500 {
-        if port.receive(pool, &mut batch, 256) == 0 {
-            std::thread::sleep(Duration::from_millis(1));
-            idle += 1;
-            continue;
-        }
-        idle = 0;
-        for packet in batch.drain(..) {
-            got.push(packet.bytes().to_vec());
-            pool.give(packet);
-        }
-    }
-    got
+    devices::receive(port, pool, Duration::from_millis(500), |got| got.len() >= count)
 }
 
 fn transmit(port: &mut dyn Port, pool: &mut Pool, frames: &[Vec<u8>]) -> usize {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::devices::{ip, with_devices};
-use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
+use crate::devices::{self, QUIET, ip, with_devices};
+use hopwright_dataplane::{FrameSize, Pool, Port};
 use hopwright_ports::{AfPacket, FrameMatch, Opener, PcapPort, PortChoice, Tap, Wanted, XdpOptions, closing};
 
 const OWN: [u8; 6] = [2, 0, 0, 0, 0, 0x0b];
@@ -17,22 +17,7 @@ fn frame(to: [u8; 6], ether_type: &[u8], number: u8) -> Vec<u8> {
 
 /// Receives until nothing has come for a while.
 fn receive(port: &mut dyn Port, pool: &mut Pool) -> Vec<Vec<u8>> {
-    let mut batch: Vec<Packet> = Vec::with_capacity(64);
-    let mut got = Vec::new();
-    let mut idle = 0;
-    while idle < 200 {
-        if port.receive(pool, &mut batch, 64) == 0 {
-            std::thread::sleep(Duration::from_millis(1));
-            idle += 1;
-            continue;
-        }
-        idle = 0;
-        for packet in batch.drain(..) {
-            got.push(packet.bytes().to_vec());
-            pool.give(packet);
-        }
-    }
-    got
+    devices::receive(port, pool, QUIET, |_| false)
 }
 
 fn opener(choice: PortChoice) -> (Opener, Pool) {
