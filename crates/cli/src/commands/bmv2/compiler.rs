@@ -195,7 +195,7 @@ fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<
     }
     if let Some(json) = &outputs.json {
         let bundle = compile::device_config(&compiled, &source)?;
-        let written = json::of(file, pipeline, &info, &serde_json::from_slice(&bundle)?);
+        let written = json::of(file, pipeline, serde_json::from_slice(&bundle)?);
         write(json, format!("{written:#}\n").as_bytes())?;
     }
     Ok(End::Done)

@@ -29,7 +29,7 @@ enum Meaning {
     /// The result does not depend on it.
     Nothing,
     /// It is not honoured, and the result is of use all the same.
-    Said(&'static str),
+    Warning(&'static str),
     Refused(&'static str),
 }
 
@@ -80,13 +80,13 @@ const OPTIONS: &[(&[&str], Argument, Meaning)] = &[
     (&["-O", "-O0", "-O1", "-O2", "-O3", "-Og", "-Oz"], Without, Nothing),
     (&["-W"], Needed, Nothing),
     (&["-Xpreprocessor"], Needed, Refused("the preprocessor is built in; -D, -U and -I are its options")),
-    (&["-Xassembler", "-Xlinker"], Needed, Said("there is no assembler and no linker")),
-    (&["--ndebug"], Without, Said("assert and assume stay in the program")),
-    (&["-T"], Needed, Said("the log of p4c's source files is not here")),
-    (&["--top4", "--dump", "--excludeFrontendPasses", "--excludeMidendPasses"], Needed, Said(NO_PASSES)),
+    (&["-Xassembler", "-Xlinker"], Needed, Warning("there is no assembler and no linker")),
+    (&["--ndebug"], Without, Warning("assert and assume stay in the program")),
+    (&["-T"], Needed, Warning("p4c's log of its own source files does not exist here")),
+    (&["--top4", "--dump", "--excludeFrontendPasses", "--excludeMidendPasses"], Needed, Warning(NO_PASSES)),
     (&["--listFrontendPasses", "--listMidendPasses"], Without, Refused(NO_PASSES)),
     (&["--toJSON", "--toJson", "--fromJSON", "--fromJson"], Needed, Refused("p4c's IR is neither written nor read")),
-    (&["--metrics"], Needed, Said("there are no metrics of source code")),
+    (&["--metrics"], Needed, Warning("there are no metrics of source code")),
     (
         &["--disable-annotations", "--disable-annotation", "--disable-pragmas", "--disable-pragma"],
         Needed,
@@ -105,7 +105,7 @@ pub(super) enum InfoForm {
     Binary,
 }
 
-/// What the command line of a compiler says.
+/// The command line of a compiler.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CompilerOptions {
     pub files: Vec<PathBuf>,
@@ -125,7 +125,7 @@ pub(super) struct CompilerOptions {
     pub dry_run: bool,
     pub help: bool,
     pub version: bool,
-    /// What is to be said: options that are not honoured, deprecated ones.
+    /// Warnings about options that are not honoured, and about deprecated ones.
     pub notes: Vec<String>,
 }
 
@@ -258,7 +258,7 @@ impl CompilerOptions {
                     self.read_words(Name::P4cBm2Ss, &words, info_file)?;
                 }
                 Nothing => {}
-                Said(what) => self.notes.push(format!("warning: {option}: {what}")),
+                Warning(what) => self.notes.push(format!("warning: {option}: {what}")),
                 Refused(why) => return Err(format!("{option}: {why}")),
             }
         }

@@ -1,7 +1,7 @@
 //! `hopwright` by the names of BMv2's switches and of p4c: takes their options, and behaves as the scripts around them expect.
 //!
 //! [`switch`] translates the options of a switch to those of `hopwright run`; [`compiler`] is p4c. What cannot be honoured is refused
-//! or said in a line, never ignored.
+//! or reported in a line, never ignored.
 
 mod compiler;
 mod compiler_options;

@@ -5,10 +5,12 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use clap::Parser;
+use hopwright_thrift::DEFAULT_PORT;
 
 use super::Name;
 use super::console::{Console, Settings};
 use super::switch_options::{LogLevel, SwitchOptions, TargetOptions};
+use crate::cli::thrift::ThriftArgs;
 use crate::cli::{Cli, Command, RunArgs};
 use crate::commands::run::{self, Starting, Variant};
 use crate::failure::Failure;
@@ -16,8 +18,6 @@ use crate::logging::{self, Logging};
 
 /// Where `simple_switch_grpc` serves P4Runtime.
 const GRPC_ADDRESS: &str = "0.0.0.0:9559";
-/// Where the switches without P4Runtime serve Thrift.
-const THRIFT_PORT: u16 = 9090;
 /// The port whose packets v1model drops.
 const DROP_PORT: u32 = 511;
 /// The version of BMv2's JSON format that p4c writes.
@@ -134,11 +134,6 @@ fn notes(name: Name, options: &SwitchOptions) -> Vec<&'static str> {
             target.priority_queues.is_some_and(|queues| queues > 1),
             "--priority-queues: ports send at once, so that packets do not wait in queues; `hopwright run --queue` gives a port a rate and queues",
         ),
-        (
-            cfg!(not(feature = "thrift")) && thrift_port(name, options).is_some(),
-            "--thrift-port: this build has no Thrift server, so that simple_switch_CLI cannot connect; P4Runtime clients can, with \
-             --grpc-server-addr",
-        ),
         (target.disable_swap, "--disable-swap: P4Runtime controllers may replace the program"),
         (
             !target.grpc_server_ssl && ssl_files.iter().any(|file| file.is_some()),
@@ -176,16 +171,10 @@ fn run_args(name: Name, options: &SwitchOptions) -> Result<RunArgs, Failure> {
         serve.tls_key = target.grpc_server_key.clone();
         serve.tls_client_ca = target.grpc_server_cacert.clone().filter(|_| target.grpc_server_with_client_auth);
     }
-    #[cfg(feature = "thrift")]
-    {
-        args.thrift = crate::cli::thrift::ThriftArgs::at(thrift_port(name, options));
-    }
+    // Switches without P4Runtime have no other control plane.
+    let thrift_port = options.thrift_port.or((name != Name::SimpleSwitchGrpc).then_some(DEFAULT_PORT));
+    args.thrift = ThriftArgs::at(thrift_port);
     Ok(args)
-}
-
-/// Where Thrift is served. Switches without P4Runtime have no other control plane.
-fn thrift_port(name: Name, options: &SwitchOptions) -> Option<u16> {
-    options.thrift_port.or((name != Name::SimpleSwitchGrpc).then_some(THRIFT_PORT))
 }
 
 /// The address of a name and a port, as gRPC takes it.
