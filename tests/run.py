@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,8 @@ LOGS = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "test-logs"
 MAKE = os.environ.get("MAKE", "make")
 # Lines of a target that passed, and of one that failed.
 SHOWN, SHOWN_OF_FAILED = 3, 300
+# How one test binary of Cargo closes.
+CARGO = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed;")
 
 
 @dataclass
@@ -88,6 +91,13 @@ class Busy:
             child.wait()
 
 
+def tests_of_cargo(lines: list[str]) -> list[str]:
+    """The sum of the closing lines of Cargo's test binaries, of which the last is often of one without tests."""
+    ends = [found for line in lines if (found := CARGO.match(line))]
+    passed, failed = (sum(int(end[part]) for end in ends) for part in (1, 2))
+    return [f"cargo: {passed} passed, {failed} failed"] if passed + failed else []
+
+
 def run(target: str, results: Results) -> None:
     """Makes one target, and shows how it ended."""
     log = LOGS / f"{target}.log"
@@ -101,7 +111,7 @@ def run(target: str, results: Results) -> None:
         results.running.discard(child)
     seconds = time.monotonic() - begin
     lines = log.read_text(errors="replace").splitlines()
-    shown = lines[-SHOWN_OF_FAILED:] if status else lines[-SHOWN:]
+    shown = lines[-SHOWN_OF_FAILED:] if status else tests_of_cargo(lines) or lines[-SHOWN:]
     with results.lock:
         results.seconds[target] = seconds
         (results.failed if status else results.passed).append(target)
