@@ -14,7 +14,7 @@ from pathlib import Path
 
 SEED = "EPIC SEM substitution boxes"
 HERE = Path(__file__).resolve().parent
-RUST = HERE / "../../crates/epic/src/sem_tables.rs"
+RUST = HERE / "../../crates/agents/epic/src/sem_tables.rs"
 
 
 def random_numbers(box, attempt):

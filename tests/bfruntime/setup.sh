@@ -8,7 +8,7 @@ if ! cmp -s requirements.txt .venv/requirements; then
     .venv/bin/pip install --quiet --disable-pip-version-check -r requirements.txt
     cp requirements.txt .venv/requirements
 fi
-proto=../../crates/protobuf/proto
+proto=../../crates/control/protobuf/proto
 if [ ! -e .venv/proto/bfruntime_pb2_grpc.py ] || [ "$proto/bfrt/bfruntime.proto" -nt .venv/proto/bfruntime_pb2_grpc.py ]; then
     mkdir -p .venv/proto
     .venv/bin/python -m grpc_tools.protoc -I "$proto/bfrt" -I "$proto" --python_out=.venv/proto \

@@ -169,7 +169,7 @@ class Cargo(unittest.TestCase):
 
     def test_examples_and_packages_exist(self):
         for place, words in written("cargo"):
-            for flag, where in ("--example", "crates/*/examples/{}.rs"), ("-p", "crates/{}/Cargo.toml"):
+            for flag, where in ("--example", "crates/*/*/examples/{}.rs"), ("-p", "crates/*/{}/Cargo.toml"):
                 if flag in words:
                     name = words[words.index(flag) + 1].removeprefix("hopwright-")
                     self.assertTrue(list(ROOT.glob(where.format(name))), f"{place}: no {name}")

@@ -31,6 +31,12 @@ def manifests():
     return edges
 
 
+def rows():
+    """Crate to its row, which is the folder under `crates/` that it is in."""
+    return {short(tomllib.loads(path.read_text())["package"]["name"]): path.parent.parent.name
+            for path in (ROOT / "crates").glob("*/*/Cargo.toml")}
+
+
 def outdated(lock, manifests):
     """The crates of the workspace whose dependencies in a lock file are not those of their manifests: the required ones, and any of
     the optional ones."""
@@ -87,7 +93,7 @@ class FuzzTargets(unittest.TestCase):
         manifest = tomllib.loads((ROOT / "fuzz/Cargo.toml").read_text())
         names = {target["name"] for target in manifest["bin"]}
         self.assertEqual({path.stem for path in (ROOT / "fuzz/fuzz_targets").glob("*.rs")}, names)
-        library = (ROOT / "crates/fuzz-targets/src/lib.rs").read_text()
+        library = (ROOT / "crates/devtools/fuzz-targets/src/lib.rs").read_text()
         for name in sorted(names):
             text = (ROOT / f"fuzz/fuzz_targets/{name}.rs").read_text()
             called = re.search(r"hopwright_fuzz_targets::(?:\w+::)*{?(\w+)", text)[1]
@@ -108,11 +114,20 @@ class Dependencies(unittest.TestCase):
             self.assertLessEqual(needs, above, f"{crate} is drawn above what it depends on")
             above.add(crate)
 
-    def test_every_crate_has_its_row(self):
-        """The table of crates names each crate of the workspace, and no other."""
+    def test_the_tables_name_each_crate_in_its_row(self):
         page = (ROOT / "ARCHITECTURE.md").read_text()
-        rows = re.findall(r"^\| `([a-z0-9-]+)` \|.*\|.*\|$", page, re.MULTILINE)
-        self.assertEqual(sorted(rows), sorted(c for c in manifests() if " " not in c))
+        named = {}
+        for row, table in re.findall(r"^\*\*`([a-z]+)/`\*\*(.*?)(?=^\*\*|^#)", page, re.MULTILINE | re.DOTALL):
+            named |= dict.fromkeys(re.findall(r"^\| `([a-z0-9-]+)` \|.*\|.*\|$", table, re.MULTILINE), row)
+        self.assertEqual(named, rows())
+
+    def test_arrows_lead_down_the_rows(self):
+        """A crate depends on crates of its own row and of rows above it; nothing but tests depends on `devtools`."""
+        order = re.findall(r"^\*\*`([a-z]+)/`\*\*", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+        place = {crate: order.index(row) for crate, row in rows().items()}
+        for crate, needs in manifests().items():
+            for other in needs:
+                self.assertLessEqual(place[other], place[crate.removesuffix(" (build)")], f"{crate} → {other}")
 
     def test_what_differs_is_found(self):
         page = "```dependencies\na →\nb → a c\nc → a\n```\n"
@@ -160,12 +175,12 @@ class BuildScripts(unittest.TestCase):
                 self.assertGreater(sum(p.startswith("cranelift") for p in shared), 5)
                 self.assertGreater(sum(p.startswith("hopwright") for p in shared), 5)
                 twice = {p: features for p, features in shared.items() if len(features) > 1}
-                self.assertEqual(twice, {}, "crates/scion/Cargo.toml: [dependencies] and [build-dependencies] must request the same "
+                self.assertEqual(twice, {}, "crates/agents/scion/Cargo.toml: [dependencies] and [build-dependencies] must request the same "
                                             "features, and Cargo.toml: [profile.release.build-override] the same settings")
 
     def test_dependencies_that_only_request_features_are_of_the_compiler(self):
-        manifest = tomllib.loads((ROOT / "crates/scion/Cargo.toml").read_text())
-        script = (ROOT / "crates/scion/build.rs").read_text()
+        manifest = tomllib.loads((ROOT / "crates/agents/scion/Cargo.toml").read_text())
+        script = (ROOT / "crates/agents/scion/build.rs").read_text()
         requested = {d for d in manifest["build-dependencies"] if not d.startswith("hopwright-")}
         unused = {d for d in requested if f"{d}::" not in script}
         self.assertGreater(len(unused), 0)

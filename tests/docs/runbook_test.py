@@ -5,7 +5,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SOURCES = ["crates/scion/src/**/*.rs", "crates/host/src/**/*.rs", "crates/cli/src/commands/scion.rs"]
+SOURCES = ["crates/agents/scion/src/**/*.rs", "crates/runtime/host/src/**/*.rs", "crates/apps/cli/src/commands/scion.rs"]
 
 
 def logged() -> dict[str, set[str]]:

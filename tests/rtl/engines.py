@@ -1,6 +1,6 @@
 """Builds and runs the tests of the hardware engines.
 
-NAME.cpp tests the module NAME of crates/rtl/lib, or of NAME.sv here, which joins several. Each of its lines
+NAME.cpp tests the module NAME of crates/targets/rtl/lib, or of NAME.sv here, which joins several. Each of its lines
 `// config: PARAMETER=VALUE …` gives a simulation: verilator with all warnings as errors, a C++ compiler, runs with several
 seeds of random initial state and random stimuli. Yosys reads each configuration and checks it, too.
 """
@@ -15,7 +15,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARY = HERE.parent.parent / "crates/rtl/lib"
+LIBRARY = HERE.parent.parent / "crates/targets/rtl/lib"
 BUILD = HERE / "build"
 SEEDS = (1, 2)
 CXX = ["g++", "-std=c++20", "-O1", "-w"]

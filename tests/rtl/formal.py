@@ -10,7 +10,7 @@ from engines import run
 from pyosys import libyosys
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARY = HERE.parent.parent / "crates/rtl/lib"
+LIBRARY = HERE.parent.parent / "crates/targets/rtl/lib"
 BUILD = HERE / "build"
 ABC = pathlib.Path(pyosys.__file__).parent / "yosys-abc"
 # Name, module, parameters, library modules.

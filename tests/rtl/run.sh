@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the hardware engines (crates/rtl/lib): lint, check and simulation of each alone, and of what is made of several.
+# Tests of the hardware engines (crates/targets/rtl/lib): lint, check and simulation of each alone, and of what is made of several.
 # `run.sh hw_fifo hw_skid` runs those of some.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,1 +1,0 @@
-../../../tests/bfruntime/router.p4

@@ -1,0 +1,1 @@
+../../../../tests/bfruntime/router.p4

@@ -1,0 +1,20 @@
+//! Integration tests of `hopwright-dataplane`, in one program.
+
+#[path = "../../../../compiler/ir/tests/it/builder/mod.rs"]
+mod builder;
+mod ciphers;
+mod generated;
+mod growth;
+mod in_line;
+mod indirect;
+mod key_prefetch;
+mod machine;
+#[path = "../../../../language/sema/tests/it/marks.rs"]
+mod marks;
+mod not_run;
+mod packet_tests;
+mod samples;
+mod switch;
+mod tables;
+mod tenants;
+mod undone;
