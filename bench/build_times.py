@@ -17,7 +17,7 @@ CHANGES = (
     ("syntax", "src/lexer.rs", "it"),
     ("sema", "src/analyser.rs", "it"),
     ("lower", "src/stmt.rs", "it"),
-    ("ir", "src/interp/externs.rs", "it"),
+    ("interp", "src/externs.rs", "it"),
     ("jit", "src/emit/externs.rs", "it"),
     ("dataplane", "src/packet.rs", "it"),
     ("ports", "src/opener.rs", "it"),

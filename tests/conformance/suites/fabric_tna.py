@@ -15,7 +15,7 @@ PORTS = [1, 2, 3, 4]
 CPU_PORT = 320
 # Of Makefile.profiles: what the profile `fabric` leaves out.
 LEFT_OUT = {"upf", "int", "bng", "dth", "xconnect", "p4rt", "int-dod"}
-PROTOCOL = ptf.HERE.parents[1] / "crates/control/p4runtime/proto"
+PROTOCOL = ptf.HERE.parents[1] / "crates/control/protobuf/proto"
 
 
 def groups_in(file: Path) -> dict[str, set[str]]:

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, ShadowExecution, VirtualDataPlane};
-use hopwright_ir::interp::{Trace, changed_ranges};
+use hopwright_interp::{Trace, changed_ranges};
 use hopwright_ir::{ExternId, ExternKind};
 use hopwright_stf::resolve;
 use hopwright_stf::{DataPlaneEngine, StfError};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Control, Count, Executor, FrameSize, Pool, Table, Verdict, VirtualDataPlane};
-use hopwright_ir::interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;

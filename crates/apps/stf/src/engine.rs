@@ -1,6 +1,6 @@
 //! What the runner needs of something that runs programs, and the interpreter as one.
 
-use hopwright_ir::interp::{CloneSession, Count, Digest, Interp, Replica};
+use hopwright_interp::{CloneSession, Count, Digest, Interp, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{
     ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,

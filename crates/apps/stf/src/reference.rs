@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use hopwright_ir::interp::{CloneSession, Count, Digest, Replica, Value};
+use hopwright_interp::{CloneSession, Count, Digest, Replica, Value};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use hopwright_reference::{self as reference, Match, Reference};

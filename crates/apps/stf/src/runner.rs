@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_ir::interp::{CloneSession, Count, Digest, Replica};
+use hopwright_interp::{CloneSession, Count, Digest, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hopwright_ir::{Pipeline, passes, verify};
+use hopwright_ir::{Pipeline, verify};
 use hopwright_sema::hir::TypedProgram;
 use hopwright_source::stack;
 use hopwright_syntax::{Diagnostic, Diagnostics, Program, SourceMap, render};
@@ -70,7 +70,7 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
         }
     };
     if optimise {
-        passes::optimise(&mut pipeline);
+        hopwright_opt::optimise(&mut pipeline);
     }
     if let Err(errors) = verify::verify(&pipeline) {
         // A bug of this compiler is reported as such; the pipeline is not run.

@@ -1,17 +1,15 @@
 //! The pipeline IR: what every executor runs, and all that a target needs to know of a program.
 //!
-//! The crate contains the data model ([`Pipeline`]), its text form ([`text`]), the verifier ([`verify`]), target-neutral
-//! analyses ([`analysis`]) and passes ([`passes`]), and the reference interpreter ([`interp`]), which defines the meaning of a
-//! pipeline.
+//! The crate contains the data model ([`Pipeline`]), its text form ([`text`]), the verifier ([`verify`]) and target-neutral
+//! analyses ([`analysis`]). `hopwright-opt` has passes over it, and `hopwright-interp` the interpreter, which defines the meaning
+//! of a pipeline.
 
 pub mod analysis;
 pub mod bits;
 pub mod entry;
 pub mod hash;
-pub mod interp;
 pub mod meter;
 mod model;
-pub mod passes;
 pub mod profile;
 pub mod text;
 pub mod verify;

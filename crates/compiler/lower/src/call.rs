@@ -10,9 +10,9 @@ use crate::access::{Outside, same_path};
 use crate::storage::{Loc, Place, Purpose};
 use crate::value::{Target, Value, reads_slots};
 use crate::{Binding, Frame, Lowering, Result};
-use hopwright_ir::passes::simplify;
 use hopwright_ir::walk;
 use hopwright_ir::{Block, Expr, ExprKind, SlotId, StmtKind};
+use hopwright_opt::simplify;
 
 /// The source of a parameter's value.
 #[derive(Clone, Copy)]

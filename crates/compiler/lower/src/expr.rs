@@ -10,8 +10,8 @@ use num_bigint::{BigInt, BigUint};
 use crate::storage::{Loc, Place};
 use crate::value::{Target, Value, binary, compare, not};
 use crate::{Binding, Lowering, Result};
-use hopwright_ir::passes::fold;
 use hopwright_ir::{BinaryOp, Expr, ExprKind, StmtKind, Type, UnaryOp};
+use hopwright_opt::fold;
 
 impl Lowering<'_> {
     /// Returns the scalar value of an expression.

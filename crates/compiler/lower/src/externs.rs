@@ -38,7 +38,7 @@ impl Lowering<'_> {
         let block = std::mem::take(&mut self.block);
         let whole = self.value(initial).and_then(|value| self.joined(&value, initial.span));
         self.block = block;
-        match hopwright_ir::passes::fold::folded(whole?).as_const() {
+        match hopwright_opt::fold::folded(whole?).as_const() {
             Some(value) if value.bits() <= u64::from(ty.width()) => Ok(value.clone()),
             _ => Err(self.unsupported(initial.span, "this initial value of a register")),
         }

@@ -36,7 +36,7 @@ use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
 use hopwright_ir::{
     Action, ActionId, Block, ExternInstance, FieldList, Header, Pipeline, Slot, SlotId, Stack, State, Stmt, StmtKind,
-    Table, Union, ValueSet, passes,
+    Table, Union, ValueSet,
 };
 use storage::{Loc, Place};
 use value::{Target, Value};
@@ -50,7 +50,7 @@ pub fn lower(program: &hir::TypedProgram, sources: Arc<SourceMap>) -> std::resul
     let pipeline = stack::with_room(|| lowering.program(sources));
     match pipeline {
         Ok(mut pipeline) if !lowering.diagnostics.has_errors() => {
-            passes::bounds::bound(&mut pipeline);
+            hopwright_opt::bounds::bound(&mut pipeline);
             Ok(pipeline)
         }
         _ => Err(lowering.diagnostics),

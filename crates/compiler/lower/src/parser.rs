@@ -7,11 +7,11 @@ use num_bigint::BigUint;
 use crate::storage::{Loc, Place};
 use crate::value::{Target, Value, binary};
 use crate::{Lowering, Result};
-use hopwright_ir::passes::fold;
 use hopwright_ir::{
     BinaryOp, Expr, KeySet, Parser, SelectCase, State, StateId, Stmt, StmtKind, Target as Next, Transition, Type,
     ValueSet, ValueSetId,
 };
+use hopwright_opt::fold;
 
 impl Lowering<'_> {
     /// Lowers all value sets. Their ids are their positions.

@@ -15,7 +15,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hopwright_ir::interp::InstanceType;
+use hopwright_ir::InstanceType;
 use hopwright_ir::{
     BinaryOp, Block, Control, DROP_PORT, Expr, ExprKind, ExternArg, ExternCall, ExternFn, FieldList, KeySet, Parser,
     Pipeline, SelectCase, SlotId, SlotKind, State, StateId, StmtKind, Target, Transition, Type,

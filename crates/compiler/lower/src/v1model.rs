@@ -1,6 +1,6 @@
 //! What v1model's blocks do besides the program's text: after a parser that rejects, and for clones of egress.
 
-use hopwright_ir::interp::InstanceType;
+use hopwright_ir::InstanceType;
 use hopwright_ir::{BinaryOp, Block, Control, Expr, ExternFn, HeaderId, SlotId, SlotKind, Stmt, StmtKind, Type, walk};
 
 use crate::storage::{Loc, Place};

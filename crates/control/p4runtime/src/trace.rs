@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hopwright_dataplane::{Sample, Sampling, ShadowExecution, Verdict};
-use hopwright_ir::interp::{Event, Observer, Output, Trace};
+use hopwright_interp::{Event, Observer, Output, Trace};
 use hopwright_ir::{HeaderId, Pipeline, bits};
 use num_bigint::BigUint;
 use tokio::sync::mpsc;
@@ -139,7 +139,7 @@ fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sam
     if !conditions.iter().all(|c| c.holds(sample.bytes(), &watcher.headers)) {
         return None;
     }
-    let sent = |s: &hopwright_ir::interp::Sent| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() };
+    let sent = |s: &hopwright_interp::Sent| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() };
     Some(trace::Packet {
         time_us: sample.time_us(),
         ingress_port: sample.ingress_port(),

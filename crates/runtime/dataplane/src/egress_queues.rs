@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hopwright_ir::interp::QueueDepths;
+use hopwright_interp::QueueDepths;
 
 use crate::packet::{MAX_BATCH, Packet, Pool};
 use crate::port::{DeviceStats, Port, PortInfo};

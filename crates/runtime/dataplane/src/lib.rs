@@ -85,7 +85,7 @@ pub use egress_queues::EgressQueues;
 pub use executor::{Executor, LostCopies, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;
-pub use hopwright_ir::interp::{CloneSession, Digest, QueueDepths, Replica};
+pub use hopwright_interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use jit::{Ahead, TraceCode, TracePass, Unsupported, trace_ir};

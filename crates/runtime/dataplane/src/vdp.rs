@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use hopwright_ir::interp::Interp;
+use hopwright_interp::Interp;
 use hopwright_ir::{ExternInstance, ExternKind, Pipeline, Span};
 
 use crate::control::Control;

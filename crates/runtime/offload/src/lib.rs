@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
-use hopwright_ir::interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, Unit, ValueSetId};
 use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver, ValueSetDriver};

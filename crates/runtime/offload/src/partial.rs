@@ -10,7 +10,7 @@ use std::sync::Arc;
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Control, ControlError, Count, Executor, FrameSize, Pool, Verdict, VirtualDataPlane};
-use hopwright_ir::interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Param, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;

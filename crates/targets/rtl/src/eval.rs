@@ -1,17 +1,17 @@
 //! Runs designs on packets, one operation after the other.
 //!
-//! The evaluator defines what a design means, as [`hopwright_ir::interp`] does for pipelines. State that outlives a packet is
+//! The evaluator defines what a design means, as [`hopwright_interp`] does for pipelines. State that outlives a packet is
 //! in a [`Store`]. The traffic manager is the same as that of the interpreter, for what designs can ask of it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::hash;
-use hopwright_ir::interp::{
+use hopwright_interp::{
     CloneSession, ControlError, Entry, ExternModel, ExternRegistry, Function, LinearStore, Output, QueueDepths,
     Replica, Sent, Store, Value as Argument, Verdict,
 };
+use hopwright_ir::bits::{self, BitString};
+use hopwright_ir::hash;
 use hopwright_ir::meter::Color;
 use hopwright_ir::{
     ActionCall, DROP_PORT, EntryTarget, ExternFn, ExternId, ExternKind, MatchValue, Pipeline, StmtKind, TableId, Type,

@@ -1,7 +1,7 @@
 //! From the pipeline IR to hardware.
 //!
 //! [`convert`] turns a pipeline into the [hardware IR](hir): one straight line of operations that a packet passes, with
-//! predicates instead of control flow. [`Evaluator`] runs it on packets; it agrees with [`hopwright_ir::interp`] bit for
+//! predicates instead of control flow. [`Evaluator`] runs it on packets; it agrees with [`hopwright_interp`] bit for
 //! bit. What hardware cannot do is refused at its place in the P4 program, as a [`Refusal`].
 
 mod convert;

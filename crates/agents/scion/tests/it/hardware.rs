@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::damage::Damaged;
 use hopwright_dataplane::{Control, EngineKind, ExternTypes, VirtualDataPlane};
-use hopwright_ir::interp::{Interp, LinearStore};
+use hopwright_interp::{Interp, LinearStore};
 use hopwright_ir::{Pipeline, TableId};
 use hopwright_rtl::{Evaluator, convert};
 use hopwright_scion::control::program::{self, Reason};

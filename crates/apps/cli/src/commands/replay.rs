@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use hopwright_ir::interp::{Trace, changed_ranges};
+use hopwright_interp::{Trace, changed_ranges};
 use hopwright_stf::{DataPlaneEngine, Processed};
 use pcap_file::pcap::PcapPacket;
 

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use hopwright_driver::compile_text;
-use hopwright_ir::interp::{Interp, Verdict};
+use hopwright_interp::{Interp, Verdict};
 use hopwright_ir::{ExternId, ExternKind, TableId};
 use hopwright_p4gen::{Architecture, Case, Config, generate};
 use hopwright_reference::Reference;

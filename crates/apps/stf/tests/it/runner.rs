@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_driver::compile_text;
-use hopwright_ir::interp::Interp;
+use hopwright_interp::Interp;
 use hopwright_stf::{Report, StfError, configure, parse, run};
 
 const PROGRAM: &str = r#"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_driver::{Compiled, compile_text};
-use hopwright_ir::interp::Interp;
+use hopwright_interp::Interp;
 use hopwright_syntax::{Diagnostics, Options, render};
 
 fn compile(text: &str) -> Compiled {

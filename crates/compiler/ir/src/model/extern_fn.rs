@@ -176,7 +176,7 @@ pub enum Latency {
 /// A target that calls can be compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExternTarget {
-    /// [`crate::interp`].
+    /// The interpreter, `hopwright-interp`.
     Interpreter,
     /// Machine code for the data plane.
     MachineCode,

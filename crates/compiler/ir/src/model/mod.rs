@@ -6,6 +6,7 @@
 mod expr;
 mod extern_fn;
 mod externs;
+mod instance;
 mod matching;
 mod p4runtime;
 mod profile;
@@ -16,6 +17,7 @@ mod table;
 pub use expr::*;
 pub use extern_fn::{Effect, ExternConstant, ExternFn, ExternInfo, ExternTarget, Latency, ParamShape, TypeRule};
 pub use externs::*;
+pub use instance::*;
 pub use matching::*;
 pub use p4runtime::*;
 pub use profile::*;

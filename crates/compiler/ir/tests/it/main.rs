@@ -2,8 +2,6 @@
 
 mod analysis;
 mod builder;
-mod interp;
-mod passes;
 #[path = "../../../lower/tests/it/programs/mod.rs"]
 mod programs;
 mod text;

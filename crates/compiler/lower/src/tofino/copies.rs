@@ -7,7 +7,7 @@
 //! node, with a bit above it if there is one: the node receives no packet with this id. `level2_exclusion` has a bit by exclusion id
 //! and port: the port receives no packet with this id whose `rid` is the node's replication id.
 
-use hopwright_ir::interp::InstanceType;
+use hopwright_ir::InstanceType;
 use hopwright_ir::{BinaryOp, DROP_PORT, Expr, ExternArg, ExternFn, ExternId, SlotId, StmtKind, Type};
 use hopwright_sema::architecture::ParamRole;
 use hopwright_source::Span;

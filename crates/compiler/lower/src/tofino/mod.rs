@@ -34,7 +34,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_ir::interp::InstanceType;
+use hopwright_ir::InstanceType;
 use hopwright_ir::{
     BinaryOp, Block, Control, DROP_PORT, Expr, ExprKind, ExternArg, ExternFn, ExternId, ExternInstance, ExternKind,
     FieldList, KeySet, Parser, Pipeline, SelectCase, SlotId, SlotKind, State, StateId, StmtKind, Target, Transition,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hopwright_driver::compile_text;
-use hopwright_ir::interp::Interp;
+use hopwright_interp::Interp;
 use hopwright_ir::{ExternId, ExternKind, TableId};
 use hopwright_p4gen::{Architecture, Case, Config, generate};
 

@@ -12,7 +12,7 @@ mod spec;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use hopwright_ir::interp::{CloneSession, Digest, Replica, TrafficManager};
+use hopwright_interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch};
 use num_bigint::BigUint;
 

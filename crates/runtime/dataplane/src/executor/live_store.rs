@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use hopwright_ir::interp::{CloneSession, Entry, Replica, Store};
+use hopwright_interp::{CloneSession, Entry, Replica, Store};
 use hopwright_ir::meter::Color;
 use hopwright_ir::profile::Profile;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableId, ValueSetId};

@@ -10,8 +10,8 @@ use hopwright_abi::ExternAttributes;
 use hopwright_abi::{
     ExternHandle, Packet as RawPacket, Pause, RunBatch, Runtime, SCRATCH_BYTES, TableHandle, ValueSetHandle,
 };
+use hopwright_interp::QueueDepths;
 use hopwright_ir::Pipeline;
-use hopwright_ir::interp::QueueDepths;
 
 use crate::control::Control;
 use crate::executor::autotuner::Autotuner;

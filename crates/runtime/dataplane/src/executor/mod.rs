@@ -14,8 +14,8 @@ use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use hopwright_abi as abi;
+use hopwright_interp::{self as interp, QueueDepths};
 use hopwright_ir::analysis::usage::Usage;
-use hopwright_ir::interp::{self, QueueDepths};
 
 use crate::executor::machine::Machine;
 use crate::executor::room::Growth;

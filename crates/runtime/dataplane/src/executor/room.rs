@@ -6,9 +6,9 @@
 //!
 //! A packet that grows further is dropped with [`hopwright_abi::Verdict::NoHeadroom`].
 
+use hopwright_interp::Room;
 use hopwright_ir::Pipeline;
 use hopwright_ir::analysis::growth;
-use hopwright_ir::interp::Room;
 
 use crate::packet::{DEFAULT_HEADROOM, FrameSize, JUMBO_BYTES, Packet, Pool};
 

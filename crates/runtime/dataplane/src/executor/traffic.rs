@@ -9,7 +9,8 @@ use std::collections::VecDeque;
 
 use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
-use hopwright_ir::interp::{CloneSession, InstanceType, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
+use hopwright_interp::{CloneSession, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
+use hopwright_ir::InstanceType;
 use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
 
 use crate::executor::LostCopies;

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_ir::interp::{self, ExternModel, Value};
+use hopwright_interp::{self as interp, ExternModel, Value};
 use num_bigint::BigUint;
 
 pub use aes::Aes128Key;

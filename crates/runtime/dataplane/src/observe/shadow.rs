@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hopwright_ir::interp::{Interp, Observer, Output};
+use hopwright_interp::{Interp, Observer, Output};
 
 use crate::control::ControlError;
 use crate::executor::live_store::LiveStore;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopwright_abi::{CounterCell, limbs_of, push_limbs};
 use num_bigint::BigUint;
 
-pub use hopwright_ir::interp::Count;
+pub use hopwright_interp::Count;
 
 use crate::native;
 use crate::offload::OnDevice;

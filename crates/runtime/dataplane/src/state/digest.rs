@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_queue::ArrayQueue;
 use hopwright_abi::DigestCall;
 use hopwright_abi::ExternHandle;
+use hopwright_interp::{Digest, Value};
 use hopwright_ir::Type;
-use hopwright_ir::interp::{Digest, Value};
 use num_bigint::BigUint;
 
 use crate::native::{self, Callee};

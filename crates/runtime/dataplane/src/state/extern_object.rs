@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_abi::ExternHandle;
-use hopwright_ir::interp::{ExternModel, ExternRegistry};
+use hopwright_interp::{ExternModel, ExternRegistry};
 use hopwright_ir::{ExternId, ExternKind, Pipeline};
 use num_bigint::BigUint;
 

@@ -31,8 +31,8 @@ use hopwright_abi::{
     ActionEntry, CounterCell, NO_ENTRY_INDEX, TableHandle, direct_entries, index_word, lead_words, least_data_words,
 };
 use hopwright_abi::{KeyLayout, prefix_bits};
+use hopwright_interp::Entry;
 use hopwright_ir::entry::{EntryIndices, check_default, check_entry};
-use hopwright_ir::interp::Entry;
 use hopwright_ir::{ActionCall, ActionId, EntryTarget, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
 use crate::control::ControlError;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crossbeam_queue::ArrayQueue;
-use hopwright_ir::interp::{Digest, MAX_PASSES};
+use hopwright_interp::{Digest, MAX_PASSES};
 
 use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};

@@ -18,7 +18,7 @@ use hopwright_dataplane::trace_ir::text::{parse, print};
 use hopwright_dataplane::trace_ir::verify::verify;
 use hopwright_dataplane::{Digest, LostCopies, Packet, TracePass};
 use hopwright_driver::compile_text;
-use hopwright_ir::interp::{self, Interp};
+use hopwright_interp::{self as interp, Interp};
 use hopwright_ir::{ExternId, ExternKind, Pipeline, TableId};
 use hopwright_p4gen::{Architecture, Case, Config, generate};
 use hopwright_stf::script::Command;

@@ -10,8 +10,8 @@ use hopwright_dataplane::{
     WeightedAction,
 };
 use hopwright_driver::compile_text;
+use hopwright_interp::{self as interp, Interp, LinearStore};
 use hopwright_ir::hash::Random;
-use hopwright_ir::interp::{self, Interp, LinearStore};
 use hopwright_ir::{ActionCall, ActionId, ExternId, MatchValue, Pipeline, TableEntry, TableId};
 
 const PROGRAM: &str = r#"

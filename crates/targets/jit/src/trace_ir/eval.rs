@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use hopwright_interp::Value;
 use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::interp::Value;
 use hopwright_ir::{BinaryOp, Type, UnaryOp, hash};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;

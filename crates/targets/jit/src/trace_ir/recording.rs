@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hopwright_ir::interp::{Event, Observer, Output, Value};
+use hopwright_interp::{Event, Observer, Output, Value};
 use hopwright_ir::{
     ExternArg, ExternCall, ExternConstant, ExternFn, ExternId, ExternKind, KeySet, Pipeline, SlotId, Span, Transition,
 };

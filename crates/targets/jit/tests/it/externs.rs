@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::harness::build::*;
 use crate::harness::{self, HEADROOM, Machine, hex, number, same};
 use hopwright_abi::Direction;
-use hopwright_ir::interp::{ExternRegistry, Interp, Value};
+use hopwright_interp::{ExternRegistry, Interp, Value};
 use hopwright_ir::*;
 use num_bigint::BigUint;
 
@@ -245,7 +245,7 @@ fn named_externs_get_and_give_limbs() {
         args[2] = Value::new(BigUint::from(limbs[0] ^ limbs[1]) + number, 16);
     }
     struct Model;
-    impl hopwright_ir::interp::ExternModel for Model {
+    impl hopwright_interp::ExternModel for Model {
         fn call(&mut self, method: &str, args: &mut [Value]) -> Result<(), String> {
             model(if method == "second" { 1 } else { 0 }, args);
             Ok(())

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use hopwright_ir::interp::Value;
+use hopwright_interp::Value;
 use hopwright_ir::{BinaryOp, Type};
 use hopwright_jit::trace_ir::eval::{self, Environment, Found, Input, Outcome};
 use hopwright_jit::trace_ir::passes::Pass;

@@ -11,8 +11,8 @@ mod stmt;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use hopwright_ir::InstanceType;
 use hopwright_ir::analysis::in_place_suffix::InPlaceSuffix;
-use hopwright_ir::interp::InstanceType;
 use hopwright_ir::{
     Control, DROP_PORT, Expr, ExternArg, ExternFn, HeaderId, Pipeline, Slot, SlotId, StmtKind, Transition, Type, walk,
 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hopwright_ir::interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Replica};
 use num_bigint::BigUint;
 
 use super::cuckoo::Entries;

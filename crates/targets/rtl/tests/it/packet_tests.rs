@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::harness::*;
-use hopwright_ir::interp::Interp;
+use hopwright_interp::Interp;
 use hopwright_ir::{Block, Expr, SlotId, StmtKind, walk};
 use hopwright_rtl::hir::Op;
 use hopwright_rtl::{Capability, Target, compile as to_hardware};

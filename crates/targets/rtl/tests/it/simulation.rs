@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::harness::*;
-use hopwright_ir::interp::{Interp, Output, Store};
+use hopwright_interp::{Interp, Output, Store};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};

@@ -10,7 +10,7 @@ use hopwright_abi::Verdict;
 use hopwright_dataplane::{
     EngineKind, Executor, FrameSize, Packet, Pool, TracePass, VirtualDataPlane, wait, wall_clock_us,
 };
-use hopwright_ir::interp::MAX_PASSES;
+use hopwright_interp::MAX_PASSES;
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 

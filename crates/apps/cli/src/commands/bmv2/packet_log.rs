@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use hopwright_dataplane::VirtualDataPlane;
-use hopwright_ir::interp::{Decision, Event, Observer, Stage, Value};
+use hopwright_interp::{Decision, Event, Observer, Stage, Value};
 use hopwright_ir::{ActionCall, Key, MatchValue, Pipeline, Span, TableEntry, TableId};
 use num_bigint::BigUint;
 

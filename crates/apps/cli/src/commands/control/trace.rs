@@ -1,6 +1,6 @@
 //! `hopwright trace`: what a running switch does to its packets.
 
-use hopwright_ir::interp::changed_ranges;
+use hopwright_interp::changed_ranges;
 use hopwright_p4runtime::proto::trace::{Packet, WatchRequest};
 use serde_json::json;
 

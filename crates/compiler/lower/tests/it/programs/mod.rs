@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use hopwright_driver::{Compiled, compile_text};
+use hopwright_interp::{Interp, Output};
 use hopwright_ir::Pipeline;
-use hopwright_ir::interp::{Interp, Output};
 use hopwright_syntax::{Options, render};
 
 /// Declarations that every program has: two headers of eight bytes, a stack of three, a union, some metadata.

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use hopwright_abi::DataLayout;
 use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle, Packet, Runtime, TableHandle};
 use hopwright_abi::{HashTable, KeyLayout, PrefixTree, prefix_bits};
-use hopwright_ir::interp::{Interp, Output, Verdict};
+use hopwright_interp::{Interp, Output, Verdict};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_jit::{
     Architecture, CompiledPipeline, ExitSites, Options, Path, PathProfiler, TraceCode, TracePass, Unsupported, compile,

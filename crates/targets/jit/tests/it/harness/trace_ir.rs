@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hopwright_abi::ExternAttributes;
+use hopwright_interp::Interp;
 use hopwright_ir::Pipeline;
-use hopwright_ir::interp::Interp;
 use hopwright_jit::Path;
 use hopwright_jit::trace_ir::build::build;
 use hopwright_jit::trace_ir::eval::{self, EvalError, Input, Outcome};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::ExternTypes;
 use hopwright_driver::{compile_file, compile_text};
-use hopwright_ir::interp::{CloneSession, Count, Interp, LinearStore, Output, Replica};
+use hopwright_interp::{CloneSession, Count, Interp, LinearStore, Output, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{
     ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,

@@ -1,7 +1,7 @@
 //! Copies of packets: multicast groups, clone sessions, truncation.
 
 use super::*;
-use hopwright_ir::interp::Replica;
+use hopwright_interp::Replica;
 
 #[test]
 #[ignore = "needs verilator"]

@@ -4,10 +4,10 @@
 //! value ranges of the parser's slots. A loop has a bound if it is left when a counter passes a limit and every iteration adds
 //! the same constant to the counter.
 
-use crate::analysis::effects::Effects;
-use crate::analysis::ranges::{self, Range, Ranges};
-use crate::walk;
-use crate::{BinaryOp, Block, Expr, ExprKind, Pipeline, SlotId, StmtKind, Type, UnaryOp};
+use hopwright_ir::analysis::effects::Effects;
+use hopwright_ir::analysis::ranges::{self, Range, Ranges};
+use hopwright_ir::walk;
+use hopwright_ir::{BinaryOp, Block, Expr, ExprKind, Pipeline, SlotId, StmtKind, Type, UnaryOp};
 
 /// Sets the bounds that are known; lower bounds already set stay.
 pub fn bound(pipeline: &mut Pipeline) {

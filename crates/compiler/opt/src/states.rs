@@ -2,7 +2,7 @@
 
 use num_bigint::BigUint;
 
-use crate::{KeySet, Pipeline, StateId, Target, Transition, Type, bits};
+use hopwright_ir::{KeySet, Pipeline, StateId, Target, Transition, Type, bits};
 
 /// Cleans the parser graph.
 pub(super) fn clean(pipeline: &mut Pipeline) {
@@ -24,7 +24,7 @@ fn resolve(transition: &mut Transition) {
         }
         case.sets.iter().zip(keys.iter()).all(|(set, key)| key.as_const().is_none_or(|v| has(set, v, key.ty)))
     });
-    let certain = |case: &crate::SelectCase| {
+    let certain = |case: &hopwright_ir::SelectCase| {
         case.sets.iter().zip(keys.iter()).all(|(set, key)| {
             matches!(set, KeySet::Any)
                 || (!matches!(set, KeySet::ValueSet(_)) && key.as_const().is_some_and(|v| has(set, v, key.ty)))

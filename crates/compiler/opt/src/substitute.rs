@@ -1,10 +1,10 @@
 //! Forward substitution: a local that is written once and read once, later in the same block, is replaced by the
 //! expression assigned to it.
 
-use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transition};
+use hopwright_ir::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, StmtKind, Transition};
 
-use crate::analysis::effects::{Effects, SlotSet};
-use crate::walk;
+use hopwright_ir::analysis::effects::{Effects, SlotSet};
+use hopwright_ir::walk;
 
 /// Largest expression that is substituted, in operations. It keeps chains of locals from becoming one expression that is too
 /// deep to traverse.
@@ -16,7 +16,7 @@ pub(super) fn substitute(pipeline: &mut Pipeline) {
     let single = single_use(pipeline);
     for i in 0..pipeline.parser.states.len() {
         let mut block = std::mem::take(&mut pipeline.parser.states[i].body);
-        let old = Transition::Goto(crate::Target::Reject);
+        let old = Transition::Goto(hopwright_ir::Target::Reject);
         let mut transition = std::mem::replace(&mut pipeline.parser.states[i].transition, old);
         let keys = match &mut transition {
             Transition::Select { keys, .. } => keys.as_mut_slice(),

@@ -3,9 +3,9 @@
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
-use crate::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, Pipeline, Type, UnaryOp, bits};
 
-use crate::walk;
+use hopwright_ir::walk;
 
 /// Bits of a machine word; wider numbers take several.
 const WORD: u32 = 64;
@@ -152,7 +152,7 @@ fn slice_inside(mut operation: Expr, hi: u32, lo: u32, ty: Type) -> Expr {
 }
 
 /// At most one operand is constant.
-fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: crate::Span) -> Expr {
+fn fold_binary(op: BinaryOp, a: Expr, b: Expr, ty: Type, span: hopwright_ir::Span) -> Expr {
     let ones = bits::mask(a.ty.width());
     let is = |e: &Expr, v: &BigUint| e.as_const() == Some(v);
     let zero = BigUint::zero();

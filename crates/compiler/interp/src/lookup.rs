@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use super::Value;
 use super::exec::Machine;
 use super::store::Entry;
-use crate::meter::Color;
-use crate::model::{ActionCall, EntryTarget, ExternId, ExternKind, MatchValue, TableEntry, TableId, Unit};
-use crate::profile::selector_hash;
+use hopwright_ir::meter::Color;
+use hopwright_ir::profile::selector_hash;
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, ExternKind, MatchValue, TableEntry, TableId, Unit};
 
 /// The entry that a packet hits.
 pub(super) struct Hit {

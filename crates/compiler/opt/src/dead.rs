@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 
-use crate::{
+use hopwright_ir::{
     Block, Effect, ExternArg, ExternCall, ExternFn, HeaderId, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Table,
     Transition,
 };
 
-use crate::analysis::effects::{Effects, SlotSet};
-use crate::walk;
+use hopwright_ir::analysis::effects::{Effects, SlotSet};
+use hopwright_ir::walk;
 
 /// Removes assignments and calls whose results are never read.
 pub(super) fn eliminate(pipeline: &mut Pipeline) {

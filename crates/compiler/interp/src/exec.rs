@@ -8,9 +8,9 @@ use super::observe::{Event, Observer};
 use super::packet::{Fault, PacketState};
 use super::store::Store;
 use super::{Stage, Value};
-use crate::bits;
-use crate::meter::Color;
-use crate::model::{
+use hopwright_ir::bits;
+use hopwright_ir::meter::Color;
+use hopwright_ir::{
     Expr, ExprKind, HeaderId, Pipeline, SlotId, SlotKind, Span, StackId, Stmt, StmtKind, TableId, Type, UnaryOp,
 };
 
@@ -173,7 +173,7 @@ impl Machine<'_> {
                 if matches!(a.ty, Type::Varbit(_)) {
                     // Values of `varbit` type can only be compared for equality: the same length and the same bits.
                     let equal = x == y;
-                    return Value::boolean(equal == (*op == crate::model::BinaryOp::Eq));
+                    return Value::boolean(equal == (*op == hopwright_ir::BinaryOp::Eq));
                 }
                 bits::binary(*op, &x.bits, &y.bits, a.ty, b.ty)
             }

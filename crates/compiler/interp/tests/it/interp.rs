@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::builder::*;
-use hopwright_ir::interp::*;
+use hopwright_interp::*;
 use hopwright_ir::*;
 use num_bigint::BigUint;
 

@@ -7,14 +7,14 @@ use num_bigint::BigUint;
 
 use super::store::{Entry, Store};
 use super::{CloneSession, Replica, TrafficManager};
-use crate::bits;
-use crate::entry::{EntryError, EntryIndices, check_default, check_entry, check_keys, check_members};
-use crate::meter::{Color, Meter, Rates};
-use crate::model::{
+use hopwright_ir::bits;
+use hopwright_ir::entry::{EntryError, EntryIndices, check_default, check_entry, check_keys, check_members};
+use hopwright_ir::meter::{Color, Meter, Rates};
+use hopwright_ir::profile::{Profile, ProfileError};
+use hopwright_ir::{
     ActionCall, EntryTarget, ExternId, ExternKind, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,
     WeightedAction,
 };
-use crate::profile::{Profile, ProfileError};
 
 /// The maximum number of cells of a counter or register array.
 const MAX_CELLS: u64 = 1 << 24;
@@ -637,7 +637,7 @@ fn cell<T>(cells: &mut [T], index: u64) -> Result<&mut T, ControlError> {
 
 /// In a table with an action profile, an entry that specifies an action has a one-shot set of that action as its
 /// target.
-fn own_action(table: &crate::model::Table, entry: &TableEntry) -> Option<EntryTarget> {
+fn own_action(table: &hopwright_ir::Table, entry: &TableEntry) -> Option<EntryTarget> {
     let action = WeightedAction { action: entry.action.clone(), weight: 1 };
     table.implementation.is_some().then(|| EntryTarget::Set(vec![action]))
 }

@@ -3,8 +3,8 @@
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use crate::bits;
-use crate::model::Type;
+use hopwright_ir::Type;
+use hopwright_ir::bits;
 
 /// A bit string with a width, which is the type's or, for a `varbit`, the current length.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

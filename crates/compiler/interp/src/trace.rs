@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Decision, Event, Observer, Stage, Value};
-use crate::model::{ExternFn, MatchValue, Pipeline, SlotKind, Span, Target};
+use hopwright_ir::{ExternFn, MatchValue, Pipeline, SlotKind, Span, Target};
 
 /// Collects the lines of a trace.
 #[derive(Debug)]

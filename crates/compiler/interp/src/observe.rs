@@ -1,6 +1,6 @@
 //! Events during the execution of a packet, from which execution traces are made.
 
-use crate::model::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, TableEntry, TableId, Target};
+use hopwright_ir::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, TableEntry, TableId, Target};
 
 use super::Value;
 

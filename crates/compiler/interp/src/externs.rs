@@ -5,9 +5,9 @@ use num_bigint::BigUint;
 use super::exec::Machine;
 use super::observe::Event;
 use super::{Digest, Fault, Value};
-use crate::bits::{self, BitString};
-use crate::hash;
-use crate::model::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
+use hopwright_ir::bits::{self, BitString};
+use hopwright_ir::hash;
+use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
 
 impl Machine<'_> {
     pub(super) fn call(&mut self, call: &ExternCall) -> Result<(), Fault> {
@@ -178,7 +178,7 @@ impl Machine<'_> {
             return;
         }
         let mut values = data.iter().map(|e| match e.ty {
-            crate::model::Type::Int(w) => bits::to_signed(&self.eval(e).bits, w).to_string(),
+            hopwright_ir::Type::Int(w) => bits::to_signed(&self.eval(e).bits, w).to_string(),
             _ => self.eval(e).bits.to_string(),
         });
         let mut message = String::new();

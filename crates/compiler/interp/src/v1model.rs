@@ -9,26 +9,8 @@ use super::exec::Machine;
 use super::observe::{Decision, Event, Observer};
 use super::store::Store;
 use super::{Externs, Fault, Interp, MAX_STEPS, Output, PacketState, QueueDepths, Room, Sent, Stage, Verdict};
-use crate::meter::Color;
-use crate::model::{DROP_PORT, Pipeline, SlotKind};
-
-/// Values of `instance_type`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum InstanceType {
-    /// As it was received.
-    Normal = 0,
-    /// Cloned at the end of ingress.
-    IngressClone = 1,
-    /// Cloned at the end of egress.
-    EgressClone = 2,
-    /// Recirculated.
-    Recirculated = 4,
-    /// One of a multicast group's copies.
-    Replication = 5,
-    /// Resubmitted.
-    Resubmitted = 6,
-}
+use hopwright_ir::meter::Color;
+use hopwright_ir::{DROP_PORT, InstanceType, Pipeline, SlotKind};
 
 /// The destinations of a clone session: the group's ports first, then the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

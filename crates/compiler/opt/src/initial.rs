@@ -1,8 +1,8 @@
 //! Locals of the parser begin with zero: those that no state before has written get the constant, which other passes propagate.
 
-use crate::analysis::effects::{Effects, SlotSet};
-use crate::passes::states::successors;
-use crate::{Expr, ExternArg, ExternFn, HashAlgorithm, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
+use crate::states::successors;
+use hopwright_ir::analysis::effects::{Effects, SlotSet};
+use hopwright_ir::{Expr, ExternArg, ExternFn, HashAlgorithm, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Type};
 
 /// Assigns zero to locals at the beginning of states that read them first.
 pub(super) fn zeros(pipeline: &mut Pipeline) {
@@ -37,7 +37,7 @@ pub(super) fn zeros(pipeline: &mut Pipeline) {
     for (at, written) in before.iter().enumerate() {
         let Some(written) = written else { continue };
         let span = pipeline.parser.states[at].span;
-        let first = |(i, slot): (usize, &crate::Slot)| {
+        let first = |(i, slot): (usize, &hopwright_ir::Slot)| {
             let id = SlotId(i as u32);
             let known = slot.kind == SlotKind::Local && matches!(slot.ty, Type::Bits(_));
             let zero = Stmt { kind: StmtKind::Assign(id, Expr::constant(0u32, slot.ty, span)), span };

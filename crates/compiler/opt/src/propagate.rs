@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use num_bigint::BigUint;
 use num_traits::Zero;
 
-use crate::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition, Type};
+use hopwright_ir::{Block, Expr, ExprKind, Pipeline, SlotId, SlotKind, Stmt, StmtKind, Transition, Type};
 
 use super::fold;
-use crate::analysis::effects::{Effects, SlotSet};
-use crate::walk;
+use hopwright_ir::analysis::effects::{Effects, SlotSet};
+use hopwright_ir::walk;
 
 /// What a slot is known to hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,8 +46,10 @@ pub(super) fn propagate(pipeline: &mut Pipeline) {
     let effects = Effects::of(pipeline);
     for i in 0..pipeline.parser.states.len() {
         let mut block = std::mem::take(&mut pipeline.parser.states[i].body);
-        let mut transition =
-            std::mem::replace(&mut pipeline.parser.states[i].transition, Transition::Goto(crate::Target::Reject));
+        let mut transition = std::mem::replace(
+            &mut pipeline.parser.states[i].transition,
+            Transition::Goto(hopwright_ir::Target::Reject),
+        );
         let mut p = Propagation { pipeline, effects: &effects, behind: HashMap::new(), leaves: HashMap::new() };
         let facts = p.block(&mut block, Some(HashMap::new()), None);
         if let (Transition::Select { keys, .. }, Some(facts)) = (&mut transition, &facts) {
@@ -256,19 +258,19 @@ fn assume(cond: &Expr, holds: bool, known: &mut HashMap<SlotId, Known>) {
         ExprKind::Slot(slot) => {
             known.insert(*slot, Known::Const(u32::from(holds).into()));
         }
-        ExprKind::Unary(crate::UnaryOp::Not, inner) => assume(inner, !holds, known),
-        ExprKind::Binary(crate::BinaryOp::LogicalAnd, a, b) if holds => {
+        ExprKind::Unary(hopwright_ir::UnaryOp::Not, inner) => assume(inner, !holds, known),
+        ExprKind::Binary(hopwright_ir::BinaryOp::LogicalAnd, a, b) if holds => {
             assume(a, true, known);
             assume(b, true, known);
         }
-        ExprKind::Binary(crate::BinaryOp::LogicalOr, a, b) if !holds => {
+        ExprKind::Binary(hopwright_ir::BinaryOp::LogicalOr, a, b) if !holds => {
             assume(a, false, known);
             assume(b, false, known);
         }
         ExprKind::Binary(op, a, b) => {
             let equal = match op {
-                crate::BinaryOp::Eq => holds,
-                crate::BinaryOp::Ne => !holds,
+                hopwright_ir::BinaryOp::Eq => holds,
+                hopwright_ir::BinaryOp::Ne => !holds,
                 _ => false,
             };
             if let (true, ExprKind::Slot(slot), ExprKind::Const(v)) = (equal, &a.kind, &b.kind) {

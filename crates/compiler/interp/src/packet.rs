@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{Digest, MAX_STEPS, Value};
-use crate::bits::BitString;
-use crate::model::{Pipeline, SlotId, SlotKind, Span};
+use hopwright_ir::bits::BitString;
+use hopwright_ir::{Pipeline, SlotId, SlotKind, Span};
 
 /// A packet's state. Created for every pass through the parser, and copied for replicas.
 #[derive(Clone, Debug)]

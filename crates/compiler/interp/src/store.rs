@@ -3,9 +3,9 @@
 use num_bigint::BigUint;
 
 use super::{CloneSession, Replica};
-use crate::meter::Color;
-use crate::model::{ActionCall, EntryTarget, ExternId, MatchValue, TableId, ValueSetId};
-use crate::profile::Profile;
+use hopwright_ir::meter::Color;
+use hopwright_ir::profile::Profile;
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, MatchValue, TableId, ValueSetId};
 
 /// A table entry in a store.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@
 use super::exec::{Flow, Machine};
 use super::observe::Event;
 use super::{Fault, Stage, Value};
-use crate::bits;
-use crate::model::{Expr, HeaderId, KeySet, SelectCase, SlotId, Span, StackId, Target, Transition, Type};
+use hopwright_ir::bits;
+use hopwright_ir::{Expr, HeaderId, KeySet, SelectCase, SlotId, Span, StackId, Target, Transition, Type};
 
 impl Machine<'_> {
     pub(super) fn parse(&mut self) -> Result<(), Fault> {

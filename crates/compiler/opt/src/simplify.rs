@@ -2,9 +2,9 @@
 
 use num_traits::Zero;
 
-use crate::{Block, ExprKind, Pipeline, Stmt, StmtKind};
+use hopwright_ir::{Block, ExprKind, Pipeline, Stmt, StmtKind};
 
-use crate::walk;
+use hopwright_ir::walk;
 
 /// Simplifies every block.
 pub fn simplify(pipeline: &mut Pipeline) {

@@ -14,7 +14,7 @@ mod slots;
 mod states;
 mod substitute;
 
-use crate::{Pipeline, verify};
+use hopwright_ir::{Pipeline, verify};
 
 /// Rounds of passes: each pass creates opportunities for the others, and few are left after this many.
 const ROUNDS: usize = 3;

@@ -1,8 +1,8 @@
 //! Removes unused locals and renumbers the slots.
 
-use crate::{Expr, ExprKind, ExternArg, Pipeline, SlotId, SlotKind, Stmt, StmtKind};
+use hopwright_ir::{Expr, ExprKind, ExternArg, Pipeline, SlotId, SlotKind, Stmt, StmtKind};
 
-use crate::walk;
+use hopwright_ir::walk;
 
 /// Removes unused locals.
 pub(super) fn compact(pipeline: &mut Pipeline) {

@@ -32,9 +32,9 @@ mod value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::hash::Random;
-use crate::model::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
-use crate::walk;
+use hopwright_ir::hash::Random;
+use hopwright_ir::walk;
+use hopwright_ir::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
 
 pub use linear::{ControlError, Count, LinearStore};
 pub use observe::{Decision, Event, Observer, Stage};
@@ -42,7 +42,7 @@ pub use packet::{Fault, PacketState};
 pub use registry::{Constructor, ExternModel, ExternRegistry, Function};
 pub use store::{Entry, Store};
 pub use trace::{Trace, changed_ranges};
-pub use v1model::{CloneSession, InstanceType, Replica, TrafficManager};
+pub use v1model::{CloneSession, Replica, TrafficManager};
 pub use value::Value;
 
 /// The maximum number of parser states and loop iterations in one pass of a packet.
