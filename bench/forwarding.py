@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures forwarders on one machine: Hopwright, the Linux kernel, XDP with the kernel's routes, and Open vSwitch.
 
-Two cases: IPv4 by so many routes, and layer 2 by so many destination addresses. Each forwarder runs in turn, round after round,
+Two cases: IPv4 by this many routes, and layer 2 by this many destination addresses. Each forwarder runs in turn, round after round,
 between two veth pairs, with the same routes and the same packets. The generator has one core and the
 forwarder another, but the kernel does part of a forwarder's work on the generator's core, more for some than for others. All of
 it is counted: the time in which any core of the machine was not idle, without what the generator needs by itself for the same
@@ -444,7 +444,7 @@ def main() -> int:
     parser.add_argument("--forwarder", action="append", metavar="NAME", help="one of those above, may be given again; default: all")
     parser.add_argument("--routes", default="1000,1000000", help="default: %(default)s")
     parser.add_argument("--stations", default="1000", help="destination addresses of layer 2 (default: %(default)s)")
-    parser.add_argument("--ovs-routes", type=int, default=10_000, help="Open vSwitch runs with at most so many (default: %(default)s)")
+    parser.add_argument("--ovs-routes", type=int, default=10_000, help="Open vSwitch runs with at most this many (default: %(default)s)")
     parser.add_argument("--flows", default="10000", help="destinations of the packets (default: %(default)s)")
     parser.add_argument("--size", default="64", help="bytes of a frame without its checksum (default: %(default)s)")
     parser.add_argument("--rates", default="100000,0", help="packets a second to offer; 0: as many as there can be (default: %(default)s)")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long border routers take to start and to stop, and what they then occupy.
 
-Each router runs in turn, in the same network of a namespace with so many devices, an external link on each but
+Each router runs in turn, in the same network of a namespace with this many devices, an external link on each but
 one, while packets cross it from the first link to the second at a steady rate. Per router and number of devices,
 medians over the rounds:
 

@@ -47,7 +47,7 @@ dist: hopwright
 # zsh keeps completions of packages in a folder that distributions choose.
 ZSH_COMPLETIONS ?= $(if $(wildcard /etc/debian_version),vendor-completions,site-functions)
 
-# The names of BMv2 and p4c (docs/from-bmv2.md), in a folder of their own: nobody gets them who does not put it on PATH.
+# The names of BMv2 and p4c (docs/from-bmv2.md), in a folder of their own: they are found only if it is on PATH.
 BMV2_NAMES := simple_switch simple_switch_grpc psa_switch p4c p4c-bm2-ss p4c-bm2-psa
 
 ## install: the command, its debug information, man pages, completions, systemd units, alert rules and dashboard, below $(DESTDIR)$(PREFIX)

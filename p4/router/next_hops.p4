@@ -61,7 +61,7 @@ control NextHops(inout meta_t meta, in standard_metadata_t std) {
     }
 
     // Packets that leave by the port that they came by. The control plane gets those of which entries select the time, forwards
-    // them, and tells their senders that the next hop is on their own link. There is no state: a port has one entry, for one in so many
+    // them, and tells their senders that the next hop is on their own link. There is no state: a port has one entry, for one in 256
     // moments.
     table redirects {
         key = {

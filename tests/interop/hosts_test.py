@@ -81,7 +81,7 @@ class Lab:
         self.out.sendto(packet, ("10.1.0.1", PORT))
 
     def flood(self, first: str, count: int, rate: float, each: int) -> float:
-        """Some packets to each of so many addresses; returns the rate there was."""
+        """Some packets to each of this many addresses; returns the rate there was."""
         packet = bytearray(deliver(self.key, 1, AS, first, HOST_PORT, bytes(8)))
         base, start = int.from_bytes(socket.inet_aton(first), "big"), time.monotonic()
         for number in range(count):

@@ -44,7 +44,7 @@ MTU = 1472
 COUNT, RATE = 60, 150
 # Of an event's flows; recovery is measured as exactly as this.
 EVENT_RATE = 100
-# Forwarding resumes so many seconds after the kernel's at the latest; and what a busy machine may add.
+# Forwarding resumes this many seconds after the kernel's at the latest; and what a busy machine may add.
 RESUME, GRACE = 0.1, 0.15
 # A busy machine loses packets too: a cell passes if one attempt does.
 ATTEMPTS = 3
@@ -974,7 +974,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="only the most important part of the matrix")
     parser.add_argument("--only", metavar="PATTERN", help="only cells of such names, for example '*bridge*'")
     parser.add_argument("--attempts", type=int, default=ATTEMPTS,
-                        help="a cell passes if one of so many does (default: %(default)s)")
+                        help="a cell passes if one of this many does (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="name the cells")
     args = parser.parse_args()
     chosen = [cell for cell in cells() if (cell.short or not args.short)

@@ -441,7 +441,7 @@ def udp(lab, to, count, flows=32, rate=4000):
 
 def counted(lab):
     """Every packet arrives, by the fast path, and flows take both ways."""
-    # So many flows that both ways have a fifth of them for certain: each takes either by chance.
+    # Enough flows that both ways have a fifth of them for certain: each takes either by chance.
     count, flows = 8000, 250
     for to in ("10.0.5.2", "2001:db8:5::2"):
         # OSPF may still have to find one of them, after it was cut for the other family, too.

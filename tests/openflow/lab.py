@@ -105,7 +105,7 @@ class Host:
         self.socket.send(frame)
 
     def received(self, count=0, seconds=20):
-        """Frames with UDP that came, with the VLAN tags that the kernel took off: waits for so many, and a moment for more."""
+        """Frames with UDP that came, with the VLAN tags that the kernel took off: waits for this many, and a moment for more."""
         frames, deadline = [], time.monotonic() + (seconds if count else 0.15)
         while time.monotonic() < deadline:
             if count and len(frames) == count:

@@ -228,7 +228,7 @@ class EqualPaths(Replay):
     PORTS = (1, 2, 3)
 
     def ports(self, frames, seed, paths):
-        """The egress port of each frame at a router with so many equal paths."""
+        """The egress port of each frame at a router with this many equal paths."""
         entries = [f"add links port:0 vlan:0 receive(mac:0x{MAC.hex()}, dif:1, hash_seed:{seed})",
                    f"group_add members 1 {' '.join(map(str, self.PORTS[:paths]))}", "add groups group:1 -> group 1",
                    "add destinations dif:1 dst:5 multipath(group:1)"]

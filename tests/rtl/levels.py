@@ -1,7 +1,7 @@
 """Counts the LUTs in a row between registers that synthesis makes of designs for UltraScale+.
 
 `levels.py [NAME…]` compiles each program below with `hopwright rtl --target xcup-512` and synthesizes it (`synth_xilinx`, family xcup).
-It prints how many registers and memories have so many LUTs in front of them, the longest rows with the signals on them, and fails if
+It prints how many registers and memories have this many LUTs in front of them, the longest rows with the signals on them, and fails if
 there are more than four LUTs in a row. Carry blocks and wide multiplexers are counted apart: they have no routing in front of them.
 The number behind a signal's name is its stage; the design's SystemVerilog names the P4 line of each. HOPWRIGHT is the command to use.
 """
@@ -29,7 +29,7 @@ DESIGNS = {
 COMBINATIONAL = ("LUT", "CARRY", "MUXF", "INV", "BUF")
 MOST = 4  # LUTs in a row.
 EXAMPLES = 3
-WIRE = 3000  # The picoseconds that a wire takes for ABC: so many that it has as few LUTs in a row as it can, beside long carries too.
+WIRE = 3000  # The picoseconds that a wire takes for ABC: this many that it has as few LUTs in a row as it can, beside long carries too.
 
 
 def synthesize(netlist, top, *sources):

@@ -135,7 +135,7 @@ def amend(design, changes, late=()):
 
 
 def place_large(netlist, placing, report, needed):
-    """Places and routes a design of which router2 routes most, and router1 what it leaves later than a clock of so many megahertz.
+    """Places and routes a design of which router2 routes most, and router1 what it leaves later than a clock of this many megahertz.
 
     Router2 keeps a net in the smallest rectangle around its pins and a margin, and makes wires that several nets want dearer with each
     iteration. Where wires are dense the usual margin, of three, is too little, and wires become dear too fast: detours then take more wires
@@ -165,7 +165,7 @@ def late_nets(report, megahertz):
 def place(label, name, parameters, sources, seeds, megahertz=250, needed=None):
     """What a module takes between registers, and the clock for each seed: LUTs, flip-flops, block RAMs, multipliers, clocks.
 
-    They aim at so many megahertz. Router1 routes what is later again, without end if it cannot be had: of a large design it should have to
+    They aim at this many megahertz. Router1 routes what is later again, without end if it cannot be had: of a large design it should have to
     do so only for a clock that is needed."""
     source, netlist = (BUILD / f"synthesis-{label}.{end}" for end in ("v", "json"))
     ports = ports_of(name, parameters, sources)

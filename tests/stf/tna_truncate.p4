@@ -1,4 +1,4 @@
-// Tofino 2: ingress and egress cut packets off, each behind so many bytes as the packet says.
+// Tofino 2: ingress and egress cut packets off, each behind as many bytes as the packet says.
 
 #include <core.p4>
 #include <t2na.p4>

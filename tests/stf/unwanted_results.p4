@@ -1,4 +1,4 @@
-// `_` for results of externs: they do what they do, and nobody gets the result.
+// `_` for results of externs: they take effect, and their results are dropped.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -127,7 +127,7 @@ async def main():
 asyncio.run(main())
 """
 
-# Sends so many packets of each slice by the first device, so many a second, and counts what the others get.
+# Sends this many packets of each slice by the first device, this many a second, and counts what the others get.
 SPLICING_TRAFFIC = """
 import json, select, socket, sys, time
 from frames import ethernet, ipv4, splicing, udp

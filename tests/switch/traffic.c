@@ -58,7 +58,7 @@
 #define LINGER (NS / 2)
 /* A flow that is late by more does not catch up. */
 #define PATIENCE (NS / 1000)
-/* A CPU that stands still: between two looks, the shortest time, and so many times as long the queues need to be as before. */
+/* A CPU that stands still: between two looks, the shortest time, and this many times as long the queues need to be as before. */
 #define LOOK (NS / 4000)
 #define STANDSTILL (NS / 1000)
 #define RECOVERY 3

@@ -292,7 +292,7 @@ class Stream(Tally):
         return self
 
     def until(self, count: int) -> Stream:
-        """Waits until so many packets have been sent."""
+        """Waits until this many packets have been sent."""
         wait_until(f"{count} packets to be sent", lambda: self.sent >= count)
         return self
 

@@ -3,7 +3,7 @@
 module stream #(
     parameter int WIDTH = 2,
     parameter int CAPACITY = 2,  // While fewer words are inside, another one is taken.
-    parameter int LATENCY = 1    // A word inside is at the output after so many cycles at the latest, if none is before it.
+    parameter int LATENCY = 1    // A word inside is at the output after this many cycles at the latest, if none is before it.
 ) (
     input logic             clk,
     input logic             rst,

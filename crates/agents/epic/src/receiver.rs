@@ -132,7 +132,7 @@ impl Receiver {
         self.accepted
     }
 
-    /// The numbers of dropped packets by reason; those of which there are any.
+    /// The numbers of dropped packets by reason, where they are not zero.
     pub fn dropped(&self) -> &BTreeMap<Reason, u64> {
         &self.dropped
     }

@@ -36,8 +36,8 @@ pub(crate) enum Reason {
     KernelRoute = 44,
 }
 
-/// Of so many moments, each a microsecond long, one in which a packet that leaves by the port that it came by goes to the kernel,
-/// which may tell its sender of a better first hop. A power of two.
+/// A packet that leaves by the port that it came by goes to the kernel in one of this many moments, each a microsecond long. The kernel
+/// may tell its sender of a better first hop. A power of two.
 const REDIRECT_ONE_IN: u64 = 256;
 
 /// A program that the agent cannot drive.

@@ -21,7 +21,7 @@ pub struct Controllers {
 
 /// What became of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Outcome {
     /// Messages.
     pub messages: u64,
     /// Those that were refused.
@@ -51,7 +51,7 @@ impl Controllers {
 
     /// Messages one behind the other, as their lengths say; a version that there is not is made 1.3. All that is answered
     /// is well formed, and nothing is left of flows and groups once they are removed.
-    pub fn messages(&mut self, data: &[u8]) -> Heard {
+    pub fn messages(&mut self, data: &[u8]) -> Outcome {
         let before = self.switch.counters;
         let mut rest = data;
         while let Some(header) = rest.first_chunk::<HEADER>().map(Header::read) {
@@ -72,7 +72,7 @@ impl Controllers {
         let now = self.switch.counters;
         let flows = self.switch.flow_count();
         self.switch.clear();
-        Heard { messages: now.messages - before.messages, refused: now.refused - before.refused, flows }
+        Outcome { messages: now.messages - before.messages, refused: now.refused - before.refused, flows }
     }
 }
 

@@ -231,7 +231,7 @@ impl Flow {
 /// What has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// An SDU of so many bytes.
+    /// An SDU of this many bytes.
     Sdu(usize),
     /// Nothing in time.
     Nothing,

@@ -10,7 +10,7 @@ use crate::pdu::{Header, Syntax, kind};
 
 /// What came of the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Outcome {
     /// PDUs that were given.
     pub pdus: u64,
     /// Of these, those that were discarded.
@@ -42,7 +42,7 @@ fn member(name: &str, address: u16, links: usize) -> Ipcp {
 /// messages of members, with and without theirs, and data of a flow.
 ///
 /// What it sends is well formed, and memory is bounded by what is configured.
-pub fn management(data: &[u8]) -> Heard {
+pub fn management(data: &[u8]) -> Outcome {
     let (mut a, mut b) = (member("a", 1, 2), member("b", 2, 1));
     let mut now = Duration::ZERO;
     a.register("app".parse().expect("a name"), now).expect("room");
@@ -62,7 +62,7 @@ pub fn management(data: &[u8]) -> Heard {
     assert!(a.neighbour(0).is_some() && b.neighbour(0).is_some(), "they do not come together");
     let own = a.settings().name.clone();
     let before = (a.rib().iter().count(), discarded(&a));
-    let mut heard = Heard::default();
+    let mut heard = Outcome::default();
     let mut rest = data;
     while let Some(([what, high, low], more)) = rest.split_first_chunk() {
         let length = usize::from(u16::from_be_bytes([*high, *low]) % 1400).min(more.len());

@@ -211,8 +211,8 @@ pub(crate) fn carry_out(running: &mut Running, request: Request) -> Answer {
     }
 }
 
-fn rate(said: Option<&str>, now: Option<u64>) -> Result<Option<u64>, String> {
-    match said {
+fn rate(requested: Option<&str>, now: Option<u64>) -> Result<Option<u64>, String> {
+    match requested {
         None => Ok(now),
         Some(NO_LIMIT) => Ok(None),
         Some(text) => text.parse().map(|Quantity(value)| Some(value)).map_err(|e| e.to_string()),

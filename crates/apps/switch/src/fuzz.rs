@@ -25,7 +25,7 @@ pub struct Configs {
 pub enum Outcome {
     /// There are problems.
     Refused,
-    /// A switch with so many tenants.
+    /// A switch with this many tenants.
     Accepted(usize),
 }
 

@@ -79,7 +79,7 @@ impl<'a> TableShape<'a> {
         }
     }
 
-    /// What a part of the table with so many entries takes of a stage.
+    /// What a part of the table with this many entries takes of a stage.
     pub(crate) fn resources(&self, entries: u64) -> Resources {
         let memory = &self.target.memory;
         let mut used = Resources { logical_tables: 1, ..Resources::default() };

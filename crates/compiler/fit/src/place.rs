@@ -10,7 +10,7 @@ use crate::nodes::{Node, Nodes};
 use crate::resources::Resources;
 use crate::target::Target;
 
-/// A schedule ends after so many times the stages of the target; what is left then is not placed.
+/// A schedule ends after this many times the stages of the target; what is left then is not placed.
 const PATIENCE: u32 = 64;
 
 /// Where everything lies.

@@ -392,7 +392,7 @@ impl Lowering<'_> {
         }
         let free = (0..=u8::MAX).rev().find(|&n| self.field_lists.iter().all(|l| l.index != n));
         let Some(index) = free else {
-            return Err(self.unsupported(e.span, "so many field lists"));
+            return Err(self.unsupported(e.span, "this many field lists"));
         };
         self.field_lists.push(FieldList { index, slots });
         Ok(index)

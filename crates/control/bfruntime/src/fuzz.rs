@@ -33,7 +33,7 @@ pub struct Controller {
 
 /// What became of the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Outcome {
     /// Updates.
     pub updates: u64,
     /// Those that were refused.
@@ -68,8 +68,8 @@ impl Controller {
     ///
     /// # Panics
     /// If this is not so.
-    pub fn requests(&self, data: &[u8]) -> Heard {
-        let mut heard = Heard::default();
+    pub fn requests(&self, data: &[u8]) -> Outcome {
+        let mut heard = Outcome::default();
         let mut rest = data;
         while let Some((head, more)) = rest.split_at_checked(HEAD) {
             let length = usize::from(u16::from_be_bytes([head[1], head[2]]));
@@ -89,7 +89,7 @@ impl Controller {
         service::refresh(&self.state, &self.device, "").unwrap_or_else(|failure| panic!("{}", failure.message))
     }
 
-    fn write(&self, request: &[u8], repairs: bool, heard: &mut Heard) {
+    fn write(&self, request: &[u8], repairs: bool, heard: &mut Outcome) {
         let Ok(mut request) = proto::WriteRequest::decode(request) else { return };
         let mut state = self.state();
         request.updates.truncate(UPDATES);
@@ -112,7 +112,7 @@ impl Controller {
     }
 
     /// Carries out updates of which all or none are applied.
-    fn write_part(&self, state: &mut State, request: &proto::WriteRequest, heard: &mut Heard) {
+    fn write_part(&self, state: &mut State, request: &proto::WriteRequest, heard: &mut Outcome) {
         let before = self.everything(state);
         let applied = service::apply(state, &self.device, request);
         if applied.as_ref().is_err() || applied.iter().flatten().any(Result::is_err) {
@@ -153,7 +153,7 @@ impl Controller {
         found.map(|entity| proto::Entity { entity: Some(entity) }.encode_to_vec()).collect()
     }
 
-    fn set_program(&self, request: &[u8], heard: &mut Heard) {
+    fn set_program(&self, request: &[u8], heard: &mut Outcome) {
         let Ok(mut request) = proto::SetForwardingPipelineConfigRequest::decode(request) else { return };
         let Ok(action) = Action::try_from(request.action) else { return };
         for profile in request.config.iter_mut().flat_map(|config| &mut config.profiles) {
@@ -175,7 +175,7 @@ impl Controller {
         }
     }
 
-    fn read(&self, request: &[u8], heard: &mut Heard) {
+    fn read(&self, request: &[u8], heard: &mut Outcome) {
         let Ok(mut request) = proto::ReadRequest::decode(request) else { return };
         let state = self.state();
         for asked in request.entities.iter_mut().take(UPDATES) {
@@ -236,8 +236,8 @@ impl Controller {
             count += found.len() as u64;
             for entity in found {
                 let Entity::TableEntry(entry) = entity else { panic!("a table has entries") };
-                let said = proto::TableEntry { table_id: table.id, value: entry.value, ..Default::default() };
-                self.carry_out(update::Type::Delete, said);
+                let removed = proto::TableEntry { table_id: table.id, value: entry.value, ..Default::default() };
+                self.carry_out(update::Type::Delete, removed);
             }
             assert_eq!(find(&self.state()).len(), 0, "`{}` has entries after all were deleted", table.name);
             if let Object::Match { .. } = table.object
@@ -429,13 +429,13 @@ mod tests {
         }
     }
 
-    /// So many sequences of requests, by the variable `HOPWRIGHT_REQUESTS`.
+    /// This many sequences of requests, by the variable `HOPWRIGHT_REQUESTS`.
     #[test]
     fn random_requests_leave_nothing_behind() {
         let controller = Controller::new(include_str!("../tests/router.p4"));
         let schema = controller.state().schema.clone();
         let count = std::env::var("HOPWRIGHT_REQUESTS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
-        let mut all = Heard::default();
+        let mut all = Outcome::default();
         for seed in 1..=count {
             let mut random = Random(seed);
             let requests = (0..20).flat_map(|_| random.request(&schema)).collect::<Vec<_>>();

@@ -22,26 +22,26 @@ use crate::write::{self, key_fields, keyed, table};
 /// If it is invalid.
 pub(crate) fn find(state: &State, device: &Device, pipe: u32, asked: &proto::Entity) -> Result<Vec<Entity>> {
     match asked.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))? {
-        Entity::TableEntry(said) => {
-            let table = table(&state.schema, said.table_id)?;
-            if let Some(table_entry::Value::HandleId(_)) = said.value {
+        Entity::TableEntry(entry) => {
+            let table = table(&state.schema, entry.table_id)?;
+            if let Some(table_entry::Value::HandleId(_)) = entry.value {
                 return Err(unimplemented("entries are found by their keys only, not by handles"));
             }
-            let read = Read { state, device, table, said, pipe };
+            let read = Read { state, device, table, request: entry, pipe };
             let found = read.entries()?;
-            if found.is_empty() && !key_fields(said).is_empty() {
+            if found.is_empty() && !key_fields(entry).is_empty() {
                 return Err(not_found(format!("`{}` has no entry with this key", table.name)));
             }
             Ok(found.into_iter().map(|(key, data)| read.entry(key, data)).collect())
         }
-        Entity::TableUsage(said) => {
-            let table = table(&state.schema, said.table_id)?;
-            let all = proto::TableEntry { table_id: said.table_id, ..Default::default() };
-            let usage = Read { state, device, table, said: &all, pipe }.entries()?.len() as u32;
-            Ok(vec![Entity::TableUsage(proto::TableUsage { table_id: said.table_id, usage, ..Default::default() })])
+        Entity::TableUsage(request) => {
+            let table = table(&state.schema, request.table_id)?;
+            let all = proto::TableEntry { table_id: request.table_id, ..Default::default() };
+            let usage = Read { state, device, table, request: &all, pipe }.entries()?.len() as u32;
+            Ok(vec![Entity::TableUsage(proto::TableUsage { table_id: request.table_id, usage, ..Default::default() })])
         }
-        Entity::ObjectId(said) => {
-            let id = object_id(&state.schema, said)?;
+        Entity::ObjectId(object) => {
+            let id = object_id(&state.schema, object)?;
             Ok(vec![Entity::ObjectId(proto::ObjectId { object: None, id })])
         }
         Entity::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
@@ -51,10 +51,10 @@ pub(crate) fn find(state: &State, device: &Device, pipe: u32, asked: &proto::Ent
 }
 
 /// The id of what a controller names.
-fn object_id(schema: &Schema, said: &proto::ObjectId) -> Result<u32> {
+fn object_id(schema: &Schema, request: &proto::ObjectId) -> Result<u32> {
     use object_id::table_object::Names;
     let named = |what: &str, name: &str| not_found(format!("there is no {what} `{name}`"));
-    match said.object.as_ref().ok_or_else(|| invalid("an object is missing"))? {
+    match request.object.as_ref().ok_or_else(|| invalid("an object is missing"))? {
         object_id::Object::TableObject(of) => {
             let table = schema.tables.iter().find(|t| t.name == of.table_name);
             let table = table.ok_or_else(|| named("table", &of.table_name))?;
@@ -94,7 +94,7 @@ struct Read<'r> {
     state: &'r State,
     device: &'r Device,
     table: &'r Table,
-    said: &'r proto::TableEntry,
+    request: &'r proto::TableEntry,
     pipe: u32,
 }
 
@@ -102,19 +102,19 @@ type Found = (Vec<proto::KeyField>, TableData);
 
 impl Read<'_> {
     fn entry(&self, key: Vec<proto::KeyField>, data: TableData) -> Entity {
-        let key_only = self.said.table_flags.is_some_and(|f| f.key_only);
+        let key_only = self.request.table_flags.is_some_and(|f| f.key_only);
         Entity::TableEntry(proto::TableEntry {
             table_id: self.table.id,
-            value: (!self.said.is_default_entry).then_some(table_entry::Value::Key(proto::TableKey { fields: key })),
+            value: (!self.request.is_default_entry).then_some(table_entry::Value::Key(proto::TableKey { fields: key })),
             data: (!key_only).then_some(self.wanted(data)),
-            is_default_entry: self.said.is_default_entry,
+            is_default_entry: self.request.is_default_entry,
             ..Default::default()
         })
     }
 
     /// The fields that the request asks for; all of them if it names none.
     fn wanted(&self, mut data: TableData) -> TableData {
-        let asked = self.said.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default();
+        let asked = self.request.data.as_ref().map(|d| d.fields.as_slice()).unwrap_or_default();
         if !asked.is_empty() {
             data.fields.retain(|f| asked.iter().any(|a| a.field_id == f.field_id));
         }
@@ -150,7 +150,7 @@ impl Read<'_> {
     /// The number in the request's key, if there is one.
     fn number(&self) -> Result<Option<u64>> {
         let key = self.table.keys.first().ok_or_else(|| invalid("the table has no key"))?;
-        match key_fields(self.said) {
+        match key_fields(self.request) {
             [] => Ok(None),
             [one] if one.field_id == key.id => match &one.match_type {
                 Some(wire::MatchType::Exact(m)) => crate::value::small(&key.name, key.ty.bits(), &m.value).map(Some),
@@ -167,16 +167,16 @@ impl Read<'_> {
     }
 
     fn match_entries(&self, counter: bool, meter: Option<MeterUnit>) -> Result<Vec<Found>> {
-        let mut asked = match self.said.is_default_entry {
+        let mut asked = match self.request.is_default_entry {
             true => v1::TableEntry { table_id: self.table.id, is_default_action: true, ..Default::default() },
-            false if key_fields(self.said).is_empty() => {
+            false if key_fields(self.request).is_empty() => {
                 v1::TableEntry { table_id: self.table.id, ..Default::default() }
             }
-            false => keyed(self.table, key_fields(self.said))?,
+            false => keyed(self.table, key_fields(self.request))?,
         };
         asked.counter_data = counter.then(v1::CounterData::default);
         asked.meter_config = meter.map(|_| v1::MeterConfig::default());
-        let one = (!key_fields(self.said).is_empty()).then(|| (asked.r#match.clone(), asked.priority));
+        let one = (!key_fields(self.request).is_empty()).then(|| (asked.r#match.clone(), asked.priority));
         let mut found = Vec::new();
         for entity in self.device.read_entity(&P4::TableEntry(asked))? {
             let P4::TableEntry(entry) = entity else { continue };
@@ -205,12 +205,12 @@ impl Read<'_> {
     /// A field of an entry's key, as the controller wrote it: also if anything matches.
     fn key_field(&self, key: &Key, entry: &v1::TableEntry) -> proto::KeyField {
         let bits = key.ty.bits();
-        let said = entry.r#match.iter().find(|m| m.field_id == key.id).and_then(|m| m.field_match_type.as_ref());
+        let given = entry.r#match.iter().find(|m| m.field_id == key.id).and_then(|m| m.field_match_type.as_ref());
         let of = |value: &[u8]| padded(value, bits);
         let all = || bytes(&((BigUint::from(1u32) << bits) - 1u32), bits);
         use crate::schema::Matching;
         use wire::MatchType;
-        let match_type = match (said, key.matching) {
+        let match_type = match (given, key.matching) {
             _ if key.id == field::MATCH_PRIORITY => {
                 MatchType::Exact(wire::Exact { value: bytes(&write::priority(entry).into(), bits) })
             }
@@ -254,11 +254,11 @@ impl Read<'_> {
         data
     }
 
-    fn action(&self, said: &v1::Action) -> TableData {
-        let known = self.table.actions.iter().find(|a| a.id == said.action_id);
+    fn action(&self, action: &v1::Action) -> TableData {
+        let known = self.table.actions.iter().find(|a| a.id == action.action_id);
         let width = |id| known.and_then(|a| a.data.iter().find(|f| f.id == id)).map_or(8, |f| f.ty.bits());
         let field = |p: &v1::action::Param| data_field(p.param_id, Value::Stream(padded(&p.value, width(p.param_id))));
-        TableData { action_id: said.action_id, fields: said.params.iter().map(field).collect() }
+        TableData { action_id: action.action_id, fields: action.params.iter().map(field).collect() }
     }
 
     /// Counts, of which the table may have one only.
@@ -275,7 +275,7 @@ impl Read<'_> {
     fn members(&self) -> Result<Vec<Found>> {
         let id = self.number()?.unwrap_or(0) as u32;
         let asked = v1::ActionProfileMember { action_profile_id: self.table.id, member_id: id, ..Default::default() };
-        let exact = !key_fields(self.said).is_empty();
+        let exact = !key_fields(self.request).is_empty();
         let found = self.device.read_entity(&P4::ActionProfileMember(asked))?;
         let members = found.into_iter().filter_map(|e| match e {
             P4::ActionProfileMember(m) if !exact || m.member_id == id => Some(m),
@@ -287,7 +287,7 @@ impl Read<'_> {
 
     fn groups(&self, profile: u32) -> Result<Vec<Found>> {
         let id = self.number()?.unwrap_or(0) as u32;
-        let exact = !key_fields(self.said).is_empty();
+        let exact = !key_fields(self.request).is_empty();
         let asked = v1::ActionProfileGroup { action_profile_id: profile, group_id: id, ..Default::default() };
         let mut all = Vec::new();
         for found in self.device.read_entity(&P4::ActionProfileGroup(asked))? {
@@ -453,7 +453,7 @@ impl Read<'_> {
 
     /// A part of the packet buffer: no entries unless the request says which.
     fn packet_buffer(&self) -> Result<Vec<Found>> {
-        let asked = key_fields(self.said);
+        let asked = key_fields(self.request);
         if asked.is_empty() {
             return Ok(Vec::new());
         }
@@ -479,8 +479,8 @@ impl Read<'_> {
 
     /// The members of a parser value set.
     fn value_set(&self) -> Result<Vec<Found>> {
-        let exact = !key_fields(self.said).is_empty();
-        let wanted = keyed(self.table, key_fields(self.said))?.r#match;
+        let exact = !key_fields(self.request).is_empty();
+        let wanted = keyed(self.table, key_fields(self.request))?.r#match;
         let members =
             write::value_set(self.device, self.table.id)?.into_iter().filter(|m| !exact || m.r#match == wanted);
         Ok(members

@@ -143,23 +143,23 @@ fn apply_all(
     // Which writes belong to which update.
     let mut ends = Vec::new();
     for (at, update) in updates.iter().enumerate() {
-        let meaning = match write::meaning(next.as_ref().unwrap_or(state), device, pipe, update) {
-            Ok(meaning) => meaning,
+        let effects = match write::effects(next.as_ref().unwrap_or(state), device, pipe, update) {
+            Ok(effects) => effects,
             Err(failure) => return fail(at, failure),
         };
         if bytes > MAX_MEANING {
             return fail(at, exhausted("the request changes too much at once: send its updates in several"));
         }
-        bytes += meaning.updates.iter().map(Message::encoded_len).sum::<usize>();
-        writes.extend(meaning.updates.into_iter().map(Write::Update).chain(meaning.cells));
-        counts.extend(meaning.counts);
-        generators.extend(meaning.generators);
+        bytes += effects.updates.iter().map(Message::encoded_len).sum::<usize>();
+        writes.extend(effects.updates.into_iter().map(Write::Update).chain(effects.cells));
+        counts.extend(effects.counts);
+        generators.extend(effects.generators);
         ends.push(writes.len());
-        if at + 1 < updates.len() && !meaning.changes.is_empty() {
+        if at + 1 < updates.len() && !effects.changes.is_empty() {
             let next = next.get_or_insert_with(|| state.clone());
-            meaning.changes.iter().cloned().for_each(|change| next.apply(change));
+            effects.changes.iter().cloned().for_each(|change| next.apply(change));
         }
-        changes.extend(meaning.changes);
+        changes.extend(effects.changes);
     }
     let begin_generators = || {
         let streams = generators.into_iter().map(|(id, stream)| (id, stream.map(|stream| *stream))).collect();
@@ -334,8 +334,8 @@ impl BfRuntime for Service {
                 }
             };
             let wants = match &first.update {
-                Some(stream_message_request::Update::Subscribe(said)) => {
-                    said.notifications.is_some_and(|n| n.enable_learn_notifications)
+                Some(stream_message_request::Update::Subscribe(subscribe)) => {
+                    subscribe.notifications.is_some_and(|n| n.enable_learn_notifications)
                 }
                 _ => false,
             };
@@ -344,8 +344,8 @@ impl BfRuntime for Service {
             let receive = async {
                 while let Some(Ok(message)) = incoming.next().await {
                     // Lists need no acknowledgement. A further subscription is answered like the first.
-                    if let Some(stream_message_request::Update::Subscribe(said)) = message.update {
-                        let _ = to.try_send(Ok(accepted(&said)));
+                    if let Some(stream_message_request::Update::Subscribe(subscribe)) = message.update {
+                        let _ = to.try_send(Ok(accepted(&subscribe)));
                     }
                 }
             };
@@ -364,8 +364,8 @@ impl BfRuntime for Service {
 }
 
 /// The answer to a subscription.
-fn accepted(said: &Subscribe) -> StreamMessageResponse {
-    let subscribe = Subscribe { status: Some(rpc::Status::default()), ..said.clone() };
+fn accepted(request: &Subscribe) -> StreamMessageResponse {
+    let subscribe = Subscribe { status: Some(rpc::Status::default()), ..request.clone() };
     StreamMessageResponse { update: Some(stream_message_response::Update::Subscribe(subscribe)) }
 }
 
@@ -377,10 +377,10 @@ impl Service {
         to: &Sender,
         reach: impl Fn(u64) -> Result<Arc<Device>>,
     ) -> Result<(Subscription, Arc<Device>)> {
-        let Some(stream_message_request::Update::Subscribe(said)) = &first.update else {
+        let Some(stream_message_request::Update::Subscribe(subscribe)) = &first.update else {
             return Err(invalid("the first message of a stream is a subscription"));
         };
-        let device = reach(u64::from(said.device_id))?;
+        let device = reach(u64::from(subscribe.device_id))?;
         let mut clients = lock(&self.clients);
         let id = (device.id(), first.client_id);
         if clients.contains_key(&id) {
@@ -389,7 +389,7 @@ impl Service {
         clients.insert(id, to.clone());
         drop(clients);
         let subscription = Subscription { clients: self.clients.clone(), id };
-        let _ = to.try_send(Ok(accepted(said)));
+        let _ = to.try_send(Ok(accepted(subscribe)));
         Ok((subscription, device))
     }
 

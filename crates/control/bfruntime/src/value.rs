@@ -8,7 +8,7 @@ use crate::failure::{Result, invalid, out_of_range};
 use crate::proto::{self, data_field::Value};
 use crate::schema::{Field, Ty};
 
-/// A number of so many bits.
+/// A number of this many bits.
 ///
 /// # Errors
 /// If there are no bytes, or more than fit.
@@ -56,11 +56,11 @@ impl<'d> Data<'d> {
     /// # Errors
     /// If a field is unknown, or there twice.
     pub(crate) fn new<'f>(
-        said: Option<&'d proto::TableData>,
+        data: Option<&'d proto::TableData>,
         known: impl Iterator<Item = &'f Field> + Clone,
         table: &str,
     ) -> Result<Data<'d>> {
-        let fields = said.map(|d| d.fields.as_slice()).unwrap_or_default();
+        let fields = data.map(|d| d.fields.as_slice()).unwrap_or_default();
         let mut seen = std::collections::BTreeSet::new();
         for field in fields {
             let Some(known) = known.clone().find(|k| k.id == field.field_id) else {

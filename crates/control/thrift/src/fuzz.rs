@@ -16,7 +16,7 @@ pub struct Client {
 
 /// What became of the calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Outcome {
     /// Calls that were answered.
     pub calls: u64,
     /// Those that were refused.
@@ -40,8 +40,8 @@ impl Client {
     ///
     /// # Panics
     /// If that is not so.
-    pub fn messages(&mut self, data: &[u8]) -> Heard {
-        let mut heard = Heard::default();
+    pub fn messages(&mut self, data: &[u8]) -> Outcome {
+        let mut heard = Outcome::default();
         let mut rest = data;
         while let Ok(Some((message, length))) = wire::decode(rest) {
             rest = &rest[length..];

@@ -15,7 +15,7 @@ use hopwright_scion::underlay::next_hop::NextHop;
 use crate::packets::{IPV6_INSIDE, NOW_S};
 use crate::repair;
 
-/// Of an input's further bytes each frame has so many in front: its length, the link it belongs to, what of it is made
+/// Of an input's further bytes each frame has this many in front: its length, the link it belongs to, what of it is made
 /// right, milliseconds / 8 since the one before.
 const HEAD: usize = 4;
 /// Flag in the third of them: the frame is one of the link's, with the bytes after the head as its control packet.
@@ -26,7 +26,7 @@ static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"fuzz"));
 
 /// The fates of an input's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct Outcome {
     /// Accepted frames.
     pub received: u64,
     /// Frames of a link that were discarded.
@@ -41,8 +41,8 @@ pub struct Heard {
 
 /// Any bytes are frames that arrive by links: none makes a session violate the protocol. The first byte selects an AS with
 /// IPv4 or IPv6 inside. Returns the fates of the frames.
-pub fn bfd(data: &[u8]) -> Heard {
-    let mut heard = Heard::default();
+pub fn bfd(data: &[u8]) -> Outcome {
+    let mut heard = Outcome::default();
     let Some((flags, mut rest)) = data.split_first() else { return heard };
     let links = synthetic::rich_links(flags & IPV6_INSIDE != 0);
     let wanted = specs(&links, &config::Bfd::default()).expect("the default intervals are good");

@@ -16,7 +16,7 @@ mod reload;
 mod repair;
 mod slow_path;
 
-pub use bfd::{Heard, bfd};
+pub use bfd::{Outcome as BfdOutcome, bfd};
 pub use hopwright_bfruntime::fuzz::Controller as BfRuntimeController;
 pub use hopwright_openflow::fuzz::Controllers;
 pub use hopwright_rina::fuzz::management as rina_management;

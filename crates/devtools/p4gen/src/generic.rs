@@ -14,7 +14,7 @@ impl Generator {
         self.line("A first<A, B>(inout A x, inout B y) { A kept = x; B other = y; x = kept; y = other; return kept; }");
     }
 
-    /// Calls one of the functions for a type of which there are variables here.
+    /// Calls one of the functions for a type that has variables here.
     pub(crate) fn generic_call(&mut self) -> bool {
         if !matches!(self.place, Place::Control | Place::Action) {
             return false;

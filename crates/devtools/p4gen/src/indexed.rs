@@ -3,7 +3,7 @@
 use crate::{Generator, Place, Ty};
 
 impl Generator {
-    /// An index of so many elements that is computed, sometimes with an effect, and may be beyond them.
+    /// An index of this many elements that is computed, sometimes with an effect, and may be beyond them.
     pub(crate) fn stack_index(&mut self, size: usize) -> String {
         let bits = if size > 4 {
             3

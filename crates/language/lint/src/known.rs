@@ -10,7 +10,7 @@ use num_traits::ToPrimitive;
 use crate::visit::{self, Seen};
 
 pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
-    let mut said = HashSet::new();
+    let mut reported = HashSet::new();
     visit::program(program, &mut |seen| {
         let Seen::Expr(e) = seen else { return };
         let ExprKind::Binary(op, a, b) = &e.kind else { return };
@@ -34,7 +34,7 @@ pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
             }
         };
         if let Some(d) = d
-            && said.insert(e.span)
+            && reported.insert(e.span)
         {
             out.push(d);
         }

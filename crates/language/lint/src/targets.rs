@@ -18,7 +18,7 @@ pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
     if program.architecture().is_none_or(|a| a.by_type.is_empty()) {
         return;
     }
-    let mut targets = Targets { program, said: HashSet::new(), out };
+    let mut targets = Targets { program, reported: HashSet::new(), out };
     for function in &program.functions {
         targets.validity(&function.body, &mut Vec::new());
     }
@@ -40,13 +40,13 @@ type Path = (VarId, Vec<usize>);
 
 struct Targets<'p, 'o> {
     program: &'p TypedProgram,
-    said: HashSet<(Span, &'static str)>,
+    reported: HashSet<(Span, &'static str)>,
     out: &'o mut Vec<Diagnostic>,
 }
 
 impl<'p> Targets<'p, '_> {
     fn say(&mut self, code: &'static str, span: Span, title: String, label: &str, note: &str) {
-        if self.said.insert((span, code)) {
+        if self.reported.insert((span, code)) {
             self.out.push(Diagnostic::warning(code, title).at(span, label).note(note));
         }
     }

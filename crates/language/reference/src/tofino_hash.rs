@@ -18,7 +18,7 @@ enum Function {
     Shared(Algorithm),
     /// A CRC of width, and whether a wider result repeats it.
     Crc(Crc, bool),
-    /// The exclusive or of words of so many bits.
+    /// The exclusive or of words of this many bits.
     Xor(usize),
 }
 

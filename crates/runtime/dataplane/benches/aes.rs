@@ -86,7 +86,7 @@ impl Ours {
     }
 
     fn one_key(&self, blocks: &mut [Block]) {
-        // SAFETY: the key is of `prepare`; the blocks are so many.
+        // SAFETY: the key is of `prepare`; there are as many blocks.
         unsafe { (self.method.run_all)(self.keys[0], blocks.as_mut_ptr(), blocks.len()) };
     }
 

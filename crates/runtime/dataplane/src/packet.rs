@@ -434,7 +434,7 @@ impl Pool {
         Some(unsafe { self.packet(frame, self.size.headroom, self.size.headroom) })
     }
 
-    /// Keeps so many free frames from being taken for copies of packets.
+    /// Keeps this many free frames from being taken for copies of packets.
     #[inline]
     pub(crate) fn keep(&mut self, frames: usize) {
         self.kept = frames;

@@ -1,6 +1,6 @@
 // What travels beside a pipeline: a word that is there with `in_valid` in cycle t is at the output from cycle t + `DELAY` on, which is at
 // least 2, and stays until that of the next packet is. Packets are at least `GAP` cycles apart. `out_soon` is high in cycle
-// t + `DELAY` - 2: it is the pipeline's `in_valid`, so many stages later.
+// t + `DELAY` - 2: it is the pipeline's `in_valid`, this many stages later.
 //
 // There is a word for each packet between the two stages: up to 32 words are distributed RAM, more (or `BLOCK`) are block RAM. Synthesis
 // must not merge the pointers of delay lines between the same stages: each line is narrow so that its pointers reach all of it in a cycle.

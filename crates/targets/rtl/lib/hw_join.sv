@@ -65,7 +65,7 @@ module hw_join #(
     assign spans      = T'(skip_low) + T'(in_length);
     assign header_low = L'(in_header_bytes);
 
-    // The number of words that so many bytes take.
+    // The number of words that this many bytes take.
     function automatic [N-1:0] words_of(input [T-1:0] bytes);
         words_of = N'((bytes + T'(BUS_BYTES - 1)) >> L);
     endfunction
@@ -276,7 +276,7 @@ module hw_join #(
     logic header_ready, header_there, header_take;
     generate
         if (HEADER_WORDS == 1 || GAP < HEADER_WORDS || HEADERS << K > 512) begin : whole
-            // So many bits have block RAM and a register of their own, which also say that they come.
+            // This many bits have block RAM and a register of their own, which also say that they come.
             localparam int PART = 288;
             localparam int PARTS = (8 * HEADER_BYTES + PART - 1) / PART;
             logic [8*HEADER_BYTES-1:0] waiting;

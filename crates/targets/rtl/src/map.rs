@@ -190,7 +190,7 @@ impl Map {
             MemoryKind::Exact { hold, .. } => hold,
             _ => 0,
         });
-        // The last memory is written so many cycles later than the first.
+        // The last memory is written this many cycles later than the first.
         let hold = holds.fold(4, u32::max) as usize + memories - 1;
         // The bits of the numbers that writes may have: of words, memories and objects.
         let number_bits = |numbers: usize| usize::BITS - (numbers - 1).max(1).leading_zeros();

@@ -38,7 +38,7 @@ capabilities! {
     /// A parser cycle that no header stack ends.
     ParserLoop = "parser-loop": "parser loops without a bound",
     /// More unrolled parser states than fit.
-    ParserSize = "parser-size": "parsers with so many states",
+    ParserSize = "parser-size": "parsers with this many states",
     /// A loop without a bound.
     Loop = "loop": "loops without a bound",
     /// Division or modulo of wide operands by something that is no constant power of two.

@@ -103,20 +103,20 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    /// With so many cycles between lookups.
+    /// With this many cycles between lookups.
     pub(crate) fn new(buckets: u64, slots: u32, gap: u32) -> Exact {
         let most = gap.clamp(1, 2 * slots);
         Exact { buckets, slots, passes: 1 << most.ilog2(), parts: 1, apart: gap > 1 }
     }
 
-    /// With data of so many bits in as many parts as take the fewest block RAMs.
+    /// With data of this many bits in as many parts as take the fewest block RAMs.
     pub(crate) fn in_parts(self, target: &Target, gap: u32, data: u64) -> Exact {
         let parts =
             (1..=gap.max(1)).min_by_key(|parts| exact_data(target, data, &Exact { parts: *parts, ..self }).blocks);
         Exact { parts: parts.expect("there is one"), ..self }
     }
 
-    /// What takes the smallest share of the chip for so many entries, whose keys and data have so many bits. Buckets of two entries can be
+    /// What takes the smallest share of the chip for this many entries, whose keys and data have this many bits. Buckets of two entries can be
     /// filled by 80 %, of four by 90 %.
     pub(crate) fn of(target: &Target, gap: u32, key: u64, data: u64, size: u64) -> Exact {
         let shapes = [(4, 9), (2, 8)].map(|(slots, tenths)| {
@@ -294,7 +294,7 @@ impl Schedule {
         Schedule { start: starts, ready, last_use, stages: last + 1, egress, delays, engines, choosing }
     }
 
-    /// Whether a value chooses so many bits by copies of its register. It has been there since the stage before then.
+    /// Whether a value chooses this many bits by copies of its register. It has been there since the stage before then.
     pub(crate) fn is_copied(&self, cond: Value, width: u32) -> bool {
         self.choosing[cond.index()] && width > NARROW_BITS
     }
@@ -433,7 +433,7 @@ impl Scheduler<'_> {
     fn delay(&self, node: &Node) -> u32 {
         let width = |v: &Value| self.design[*v].width;
         let lut = self.target.lut_inputs;
-        // A tree of LUTs over so many bits.
+        // A tree of LUTs over this many bits.
         let tree = |bits: u32| {
             let (mut left, mut levels) = (bits, 0);
             while left > 1 {

@@ -23,7 +23,7 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
-    /// The kind of engine that an operation needs, if that can be shared, with so many cycles between packets.
+    /// The kind of engine that an operation needs, if that can be shared, with this many cycles between packets.
     pub(crate) fn of(pipeline: &Pipeline, node: &Node, target: &Target, gap: u32) -> Option<EngineKind> {
         match &node.op {
             Op::Fetch { .. } => Some(EngineKind::Fetch(target.fetch(node.width / 8, gap))),
@@ -69,7 +69,7 @@ impl Fold {
         1 + (self.passes() - 1) * self.turn + 3 * self.rounds
     }
 
-    /// Folds rounds so that so many operations of each packet take hardware for the fewest, and of that the fewest engines. The passes of a
+    /// Folds rounds so that this many operations of each packet take hardware for the fewest, and of that the fewest engines. The passes of a
     /// block must be in different cycles modulo the gap.
     fn of(operations: u32, gap: u32) -> Fold {
         let folds = [1, 2, 5].into_iter().filter_map(|rounds| {

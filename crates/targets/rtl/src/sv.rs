@@ -153,7 +153,7 @@ impl Writer<'_> {
         }
     }
 
-    /// So many bits, each equal to a condition in a stage. What chooses many bits has copies for [`CHOSEN_BITS`] of them each, which
+    /// This many bits, each equal to a condition in a stage. What chooses many bits has copies for [`CHOSEN_BITS`] of them each, which
     /// synthesis must not merge.
     fn mask(&mut self, cond: Value, stage: u32, width: u32) -> String {
         if !self.schedule.is_copied(cond, width) {

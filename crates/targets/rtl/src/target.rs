@@ -68,7 +68,7 @@ impl Target {
         (2 * self.max_packet_bytes.div_ceil(self.bus_bytes) + stages + 32).next_power_of_two()
     }
 
-    /// Words of a copy of the packet store from which fetches that begin in some stage read for so many cycles. What comes between
+    /// Words of a copy of the packet store from which fetches that begin in some stage read for this many cycles. What comes between
     /// a packet and its fetch is what the bus brings in the meantime.
     pub fn copy_words(&self, stage: u32, reads: u32, gap: u32) -> u32 {
         (self.max_packet_bytes.div_ceil(self.bus_bytes) + stage + reads + 2 * gap + 10).next_power_of_two()
@@ -103,12 +103,12 @@ impl Target {
         Cost { luts: bits * (5 * memories - 2) / 2, memory_bits: bits * words, ..Cost::default() }
     }
 
-    /// The fewest cycles in which a fetch of so many bytes reads them from the packet store, a word each.
+    /// The fewest cycles in which a fetch of this many bytes reads them from the packet store, a word each.
     pub fn fetch_words(&self, bytes: u32) -> u32 {
         (self.bus_bytes - 1 + bytes).div_ceil(self.bus_bytes)
     }
 
-    /// How so many bytes are fetched with so many cycles between packets. What is longer than a word is read in the smallest parts for which
+    /// How this many bytes are fetched with this many cycles between packets. What is longer than a word is read in the smallest parts for which
     /// there is time.
     pub(crate) fn fetch(&self, bytes: u32, gap: u32) -> Fetch {
         let parts = [8, 16].map(|part| Fetch { part, reads: bytes.div_ceil(part) + 1 });

@@ -96,7 +96,7 @@ pub(crate) trait Write {
     fn number(&mut self, value: u128, bytes: usize) {
         self.put(&value.to_be_bytes()[16 - bytes.min(16)..]);
     }
-    /// A text in a field of so many bytes, cut if it is longer and with a zero at its end.
+    /// A text in a field of this many bytes, cut if it is longer and with a zero at its end.
     fn text(&mut self, text: &str, bytes: usize) {
         let text = &text.as_bytes()[..text.len().min(bytes - 1)];
         self.put(text);

@@ -103,7 +103,7 @@ mod tests {
         Qos { id: 1, name: "test".into(), reliable, window: 64, rate: None, priority: 0 }
     }
 
-    /// A link with a queue: so many PDUs leave each millisecond, so many may wait, and from a threshold on they are marked.
+    /// A link with a queue: this many PDUs leave each millisecond, this many may wait, and from a threshold on they are marked.
     struct Link {
         queue: VecDeque<(u32, Vec<u8>, bool)>,
         room: usize,

@@ -360,7 +360,7 @@ impl Pacer {
         Pacer { rate: rate.max(1), due: Duration::ZERO }
     }
 
-    /// Whether so many bytes may leave, which are counted then.
+    /// Whether this many bytes may leave, which are counted then.
     fn take(&mut self, bytes: usize, now: Duration) -> bool {
         if now < self.due {
             return false;

@@ -33,7 +33,7 @@ pub enum End {
     Unconfirmed,
     /// SDUs of the other end are missing.
     Missing,
-    /// So many SDUs were not delivered to the other application.
+    /// This many SDUs were not delivered to the other application.
     Undelivered(u64),
     /// The application has sent SDUs when the flow had ended.
     Unsent,

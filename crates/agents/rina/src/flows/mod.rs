@@ -73,14 +73,14 @@ pub type FlowId = u16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// M_CREATE was sent so many times.
+    /// M_CREATE was sent this many times.
     Requesting(u32),
     /// The application has not answered.
     Unanswered,
     Open,
     /// The application has ended it; what it sent is under way.
     Closing,
-    /// All that the application sent is acknowledged. M_DELETE was sent so many times.
+    /// All that the application sent is acknowledged. M_DELETE was sent this many times.
     Releasing(u32),
     /// It is over; what has come waits for the application. Until this time more may come.
     Draining(End, Option<Duration>),

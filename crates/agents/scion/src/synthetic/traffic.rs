@@ -9,7 +9,7 @@ use crate::packet::ia::IsdAs;
 use crate::packet::{self, Envelope, Epic, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
 use crate::stun;
 
-/// One frame in so many is a STUN request.
+/// One frame in this many is a STUN request.
 const STUN: u64 = 500;
 
 /// An endless, repeatable stream of frames for [`rich_links`].

@@ -1,7 +1,7 @@
 //! The reference agrees with the interpreter on generated programs: packets, faults, parser errors, digests, counters,
 //! registers, hits of entries. Machine code is compared with the interpreter on the same programs (`crates/runtime/dataplane`).
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with so many packets. A failure names its seed, and
+//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with this many packets. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 use std::ops::Range;

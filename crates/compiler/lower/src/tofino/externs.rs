@@ -152,7 +152,7 @@ impl Lowering<'_> {
         let (high, low) = (args.scalar(self, 1)?, args.scalar(self, 2)?);
         let width = low.ty.width();
         let by = self.constant(args.at(3)?)?.to_u32().filter(|by| *by <= width);
-        let Some(by) = by else { return Err(self.unsupported(span, "shifting by so many bits")) };
+        let Some(by) = by else { return Err(self.unsupported(span, "shifting by this many bits")) };
         let both = binary(BinaryOp::Concat, high, low, Type::Bits(2 * width), span);
         let kind = ExprKind::Slice { arg: Box::new(both), hi: by + width - 1, lo: by };
         self.store(&target, Value::Scalar(Expr { kind, ty: Type::Bits(width), span }), span)?;

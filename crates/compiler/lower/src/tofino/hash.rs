@@ -252,7 +252,7 @@ impl Lowering<'_> {
         Expr { kind: ExprKind::Slice { arg: ones, hi: 0, lo: 0 }, ty: Type::Bits(1), span }
     }
 
-    /// The exclusive or of words of so many bits; the last one is filled up with zeros at its end.
+    /// The exclusive or of words of this many bits; the last one is filled up with zeros at its end.
     fn xor_of_words(&mut self, word: u32, data: Expr, span: Span) -> Expr {
         let data = self.freeze(data);
         let bits = data.ty.width();

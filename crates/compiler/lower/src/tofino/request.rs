@@ -116,7 +116,7 @@ impl Lowering<'_> {
             slots.push(slot);
         }
         let Ok(number @ ..=254) = u8::try_from(known) else {
-            return Err(self.unsupported(span, "so many calls of `emit`"));
+            return Err(self.unsupported(span, "this many calls of `emit`"));
         };
         let number = Expr::constant(u32::from(number) + 1, Type::Bits(8), span);
         self.emit(StmtKind::Assign(kind, number), span);

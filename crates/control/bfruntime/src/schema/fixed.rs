@@ -153,7 +153,7 @@ fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: V
     }
 }
 
-/// A key field of so many bits, which every entry gives.
+/// A key field of this many bits, which every entry gives.
 fn exact(id: u32, name: &str, bits: u32) -> Key {
     Key { id, name: name.into(), matching: Matching::Exact, ty: Ty::Uint(bits), mandatory: true }
 }

@@ -246,7 +246,7 @@ pub(crate) enum Matching {
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ty {
-    /// A number of so many bits, in as few bytes as hold them.
+    /// A number of this many bits, in as few bytes as hold them.
     Bytes(u32),
     /// A number of 8, 16, 32 or 64 bits.
     Uint(u32),

@@ -151,9 +151,9 @@ impl Builder<'_> {
         self.info.action_profiles.iter().find(|p| p.preamble.as_ref().is_some_and(|p| p.id == id))
     }
 
-    fn action(&self, said: &p4::ActionRef) -> Option<Action> {
-        let action = self.info.actions.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == said.id))?;
-        let scope = match action_ref::Scope::try_from(said.scope) {
+    fn action(&self, reference: &p4::ActionRef) -> Option<Action> {
+        let action = self.info.actions.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == reference.id))?;
+        let scope = match action_ref::Scope::try_from(reference.scope) {
             Ok(action_ref::Scope::TableOnly) => "TableOnly",
             Ok(action_ref::Scope::DefaultOnly) => "DefaultOnly",
             _ => "TableAndDefault",
@@ -163,7 +163,7 @@ impl Builder<'_> {
             .iter()
             .map(|p| Field::new(p.id, &p.name, Ty::Bytes(p.bitwidth.max(0) as u32)).mandatory())
             .collect();
-        Some(Action { id: said.id, name: action.preamble.as_ref()?.name.clone(), scope, data })
+        Some(Action { id: reference.id, name: action.preamble.as_ref()?.name.clone(), scope, data })
     }
 
     /// The table of members, and that of groups.

@@ -5,7 +5,7 @@ use hopwright_p4runtime::{Cell, Write};
 use prost::Message;
 use v1::update::Type;
 
-use super::{Meaning, Request};
+use super::{Effects, Request};
 use crate::failure::{Result, invalid};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::{Field, FilterKind, Ty, field};
@@ -14,7 +14,7 @@ use crate::value::{merged, small};
 
 impl Request<'_> {
     /// Sets a cell, or resets it or all of them.
-    pub(super) fn filter(&self, kind: FilterKind) -> Result<Meaning> {
+    pub(super) fn filter(&self, kind: FilterKind) -> Result<Effects> {
         let id = self.table.id;
         let indices = match (self.optional_number()?, self.kind) {
             (Some(index), _) if index >= self.table.size => {
@@ -24,7 +24,7 @@ impl Request<'_> {
             (None, Kind::Delete | Kind::Reset) => self.cells_with_settings(),
             (None, _) => return Err(invalid(format!("`{}`: the index is missing", self.table.name))),
         };
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         for index in indices {
             let cell = (id, index.to_be_bytes().to_vec());
             let fields = match self.kind {
@@ -36,10 +36,10 @@ impl Request<'_> {
                 _ => return Err(self.unsupported()),
             };
             let text = fields.as_ref().map_or(Ok(String::new()), |fields| self.settings(id, kind, fields))?;
-            meaning.cells.push(Write::Setting { object: id, cell: Cell::Index(index), data: text.into_bytes() });
-            meaning.changes.push(Change::Filter(cell, fields));
+            effects.cells.push(Write::Setting { object: id, cell: Cell::Index(index), data: text.into_bytes() });
+            effects.changes.push(Change::Filter(cell, fields));
         }
-        Ok(meaning)
+        Ok(effects)
     }
 
     /// The indices of cells that have settings.

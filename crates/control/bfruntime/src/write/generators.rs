@@ -9,7 +9,7 @@ use std::time::Duration;
 use hopwright_dataplane::{Gap, MAX_GENERATORS, Stream, StreamCounts, Trigger};
 
 use super::ports::{small, truth};
-use super::{Counting, Meaning, Request, pipes};
+use super::{Counting, Effects, Request, pipes};
 use crate::failure::{Result, exists, invalid, not_found, unimplemented};
 use crate::proto::{DataField, data_field::Value, key_field::MatchType, update::Type as Kind};
 use crate::schema::fixed::generator as field;
@@ -24,7 +24,7 @@ const ALIGNMENT: u64 = 16;
 const HEADER: usize = 6;
 
 impl Request<'_> {
-    pub(super) fn application(&self) -> Result<Meaning> {
+    pub(super) fn application(&self) -> Result<Effects> {
         let id = self.number()? as u8;
         let generation = self.generation();
         if u32::from(id) >= generation.applications {
@@ -33,34 +33,34 @@ impl Request<'_> {
         let all = &self.state.generators.applications;
         let pipes = pipes(self.pipe)?;
         let there = pipes.clone().any(|pipe| all.contains_key(&(id, pipe)));
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         for pipe in pipes.clone() {
             let kept = match self.kind {
                 Kind::Insert if there => return Err(exists(format!("there is an application {id} already"))),
                 // On the device applications are always there.
                 Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
-                    Some(self.changed(all.get(&(id, pipe)), &mut meaning.counts)?)
+                    Some(self.changed(all.get(&(id, pipe)), &mut effects.counts)?)
                 }
                 Kind::Delete if there => None,
                 Kind::Delete => return Err(not_found(format!("there is no application {id}"))),
                 _ => return Err(self.unsupported()),
             };
-            meaning.changes.push(Change::Application((id, pipe), kept));
+            effects.changes.push(Change::Application((id, pipe), kept));
         }
-        self.begin(&mut meaning, |app, pipe| app == id && pipes.contains(&pipe))?;
-        Ok(meaning)
+        self.begin(&mut effects, |app, pipe| app == id && pipes.contains(&pipe))?;
+        Ok(effects)
     }
 
     fn changed(&self, before: Option<&Application>, counted: &mut Vec<Counting>) -> Result<Application> {
-        let said = self.said.data.as_ref();
-        let action_id = match said.map_or(0, |d| d.action_id) {
+        let data = self.entry.data.as_ref();
+        let action_id = match data.map_or(0, |d| d.action_id) {
             0 => before.map_or(field::ONE_SHOT, |before| before.action_id),
             id if self.table.actions.iter().any(|action| action.id == id) => id,
             id => return Err(invalid(format!("`{}` has no action with id {id}", self.table.name))),
         };
         let of_action = self.table.actions.iter().filter(|a| a.id == action_id).flat_map(|a| &a.data);
         let known: Vec<Field> = of_action.chain(&self.table.data).cloned().collect();
-        crate::value::Data::new(said, known.iter(), &self.table.name)?;
+        crate::value::Data::new(data, known.iter(), &self.table.name)?;
         let given = self.kept_of(&known)?;
         let counts = before.map(|before| before.counts.clone()).unwrap_or_default();
         let values = [field::TRIGGERS, field::BATCHES, field::PACKETS].map(|id| small(&given, id));
@@ -71,19 +71,19 @@ impl Request<'_> {
         Ok(Application { action_id, fields, counts })
     }
 
-    pub(super) fn generator_port(&self) -> Result<Meaning> {
+    pub(super) fn generator_port(&self) -> Result<Effects> {
         let port = self.number()? as u32;
         if port >= (PIPES as u32) << 7 {
             return Err(invalid(format!("ports have numbers up to {}", (PIPES << 7) - 1)));
         }
         let before = self.state.generators.ports.get(&port);
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         let kept = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("port {port} is there already"))),
             (Kind::Insert | Kind::Modify | Kind::InsertOrModify, _) => {
                 let mut given = self.kept()?;
                 if truth(&given, field::CLEAR_PORT_DOWN) == Some(true) {
-                    meaning.counts.push(Counting::PortDown(self.state.generators.down.clone(), port));
+                    effects.counts.push(Counting::PortDown(self.state.generators.down.clone(), port));
                 }
                 given.retain(|f| f.field_id != field::CLEAR_PORT_DOWN);
                 Some(merged(before, given))
@@ -96,22 +96,22 @@ impl Request<'_> {
         }
         let of = |fields: Option<&Vec<_>>| fields.and_then(|fields| truth(fields, field::PORT_ENABLE)).unwrap_or(false);
         let concerns = of(before) != of(kept.as_ref());
-        meaning.changes.push(Change::GeneratorPort(port, kept));
+        effects.changes.push(Change::GeneratorPort(port, kept));
         let all = &self.state.generators.applications;
         let uses = |app, pipe| {
             let local = all.get(&(app, pipe)).and_then(|app| small(&app.fields, field::LOCAL_PORT)).unwrap_or(0);
             concerns && u64::from(port) == u64::from(pipe) << 7 | local
         };
-        self.begin(&mut meaning, uses)?;
-        Ok(meaning)
+        self.begin(&mut effects, uses)?;
+        Ok(effects)
     }
 
-    pub(super) fn packet_buffer(&self) -> Result<Meaning> {
+    pub(super) fn packet_buffer(&self) -> Result<Effects> {
         let (offset, size) = place(self.table, self.key_fields())?;
         let bytes = match self.kind {
             Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
                 self.data()?;
-                let given = self.said.data.iter().flat_map(|data| &data.fields).find_map(|f| f.value.as_ref());
+                let given = self.entry.data.iter().flat_map(|data| &data.fields).find_map(|f| f.value.as_ref());
                 let bytes: Vec<u8> = match given {
                     Some(Value::Stream(bytes)) => bytes.to_vec(),
                     Some(Value::IntArrVal(list)) => list.val.iter().map(|byte| *byte as u8).collect(),
@@ -126,22 +126,22 @@ impl Request<'_> {
             _ => return Err(self.unsupported()),
         };
         let pipes = pipes(self.pipe)?;
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         for pipe in pipes.clone() {
             let mut buffer = self.state.generators.buffers[usize::from(pipe)].to_vec();
             buffer.resize(BUFFER, 0);
             buffer[offset..offset + size].copy_from_slice(&bytes);
-            meaning.changes.push(Change::PacketBuffer(pipe, buffer.into()));
+            effects.changes.push(Change::PacketBuffer(pipe, buffer.into()));
         }
-        self.begin(&mut meaning, |_, pipe| pipes.contains(&pipe))?;
-        Ok(meaning)
+        self.begin(&mut effects, |_, pipe| pipes.contains(&pipe))?;
+        Ok(effects)
     }
 
     /// Begins the generators of some applications in some pipes, or ends them, as its changes say.
-    fn begin(&self, meaning: &mut Meaning, concerns: impl Fn(u8, u8) -> bool) -> Result<()> {
+    fn begin(&self, effects: &mut Effects, concerns: impl Fn(u8, u8) -> bool) -> Result<()> {
         let generation = self.generation();
         let mut next = self.state.generators.clone();
-        meaning.changes.iter().for_each(|change| next.apply(change));
+        effects.changes.iter().for_each(|change| next.apply(change));
         for app in 0..generation.applications as u8 {
             for pipe in (0..PIPES as u8).filter(|pipe| concerns(app, *pipe)) {
                 let stream = match next.applications.get(&(app, pipe)) {
@@ -150,7 +150,7 @@ impl Request<'_> {
                     }
                     _ => None,
                 };
-                meaning.generators.insert(app * PIPES as u8 + pipe, stream.map(Box::new));
+                effects.generators.insert(app * PIPES as u8 + pipe, stream.map(Box::new));
             }
         }
         Ok(())
@@ -163,10 +163,10 @@ impl Request<'_> {
 }
 
 /// The offset and the size in a key of the packet buffer.
-pub(crate) fn place(table: &crate::schema::Table, said: &[crate::proto::KeyField]) -> Result<(usize, usize)> {
+pub(crate) fn place(table: &crate::schema::Table, fields: &[crate::proto::KeyField]) -> Result<(usize, usize)> {
     let number = |at: usize| {
         let key = &table.keys[at];
-        match said.iter().find(|field| field.field_id == key.id).and_then(|field| field.match_type.as_ref()) {
+        match fields.iter().find(|field| field.field_id == key.id).and_then(|field| field.match_type.as_ref()) {
             Some(MatchType::Exact(m)) => crate::value::small(&key.name, key.ty.bits(), &m.value),
             _ => Err(invalid(format!("`{}` is missing", key.name))),
         }

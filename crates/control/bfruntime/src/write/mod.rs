@@ -31,9 +31,9 @@ use crate::value::{self, Data, number, small};
 /// Highest priority of P4Runtime that an entry gets: that of BfRuntime's priority 0, which wins over larger numbers.
 const HIGHEST: i32 = 1 << 30;
 
-/// What an update means.
+/// What an update changes.
 #[derive(Debug, Default)]
-pub(crate) struct Meaning {
+pub(crate) struct Effects {
     pub updates: Vec<v1::Update>,
     pub changes: Vec<Change>,
     /// Cells that are set after the updates.
@@ -71,13 +71,13 @@ impl Counting {
     }
 }
 
-impl Meaning {
-    fn update(kind: Type, entity: v1::entity::Entity) -> Meaning {
-        Meaning::new(vec![v1_update(kind, entity)], Vec::new())
+impl Effects {
+    fn update(kind: Type, entity: v1::entity::Entity) -> Effects {
+        Effects::new(vec![v1_update(kind, entity)], Vec::new())
     }
 
-    fn new(updates: Vec<v1::Update>, changes: Vec<Change>) -> Meaning {
-        Meaning { updates, changes, ..Meaning::default() }
+    fn new(updates: Vec<v1::Update>, changes: Vec<Change>) -> Effects {
+        Effects { updates, changes, ..Effects::default() }
     }
 }
 
@@ -89,17 +89,17 @@ pub(crate) fn v1_update(kind: Type, entity: v1::entity::Entity) -> v1::Update {
 ///
 /// # Errors
 /// If it is invalid, or not supported.
-pub(crate) fn meaning(state: &State, device: &Device, pipe: u32, update: &proto::Update) -> Result<Meaning> {
+pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto::Update) -> Result<Effects> {
     use proto::entity::Entity;
     let kind = update::Type::try_from(update.r#type).unwrap_or(update::Type::Unspecified);
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
     match entity.ok_or_else(|| invalid("the update has no entity"))? {
-        Entity::TableEntry(said) => {
-            let table = table(&state.schema, said.table_id)?;
-            if let Some(table_entry::Value::HandleId(_)) = said.value {
+        Entity::TableEntry(entry) => {
+            let table = table(&state.schema, entry.table_id)?;
+            if let Some(table_entry::Value::HandleId(_)) = entry.value {
                 return Err(unimplemented("entries are found by their keys only, not by handles"));
             }
-            let request = Request { state, device, table, kind, said, pipe };
+            let request = Request { state, device, table, kind, entry, pipe };
             match table.object {
                 Object::Match { .. } => request.match_entry(),
                 Object::Members => request.member(),
@@ -124,11 +124,11 @@ pub(crate) fn meaning(state: &State, device: &Device, pipe: u32, update: &proto:
                 Object::PortCounts => Err(request.unsupported()),
             }
         }
-        Entity::TableOperation(said) => {
+        Entity::TableOperation(operation) => {
             // Counters and registers are always up to date.
-            table(&state.schema, said.table_id)?;
-            match said.table_operations_type.as_str() {
-                "SyncCounters" | "SyncRegisters" | "Sync" => Ok(Meaning::default()),
+            table(&state.schema, operation.table_id)?;
+            match operation.table_operations_type.as_str() {
+                "SyncCounters" | "SyncRegisters" | "Sync" => Ok(Effects::default()),
                 other => Err(unimplemented(format!("the operation `{other}` is not supported"))),
             }
         }
@@ -150,7 +150,7 @@ struct Request<'r> {
     device: &'r Device,
     table: &'r Table,
     kind: update::Type,
-    said: &'r proto::TableEntry,
+    entry: &'r proto::TableEntry,
     pipe: u32,
 }
 
@@ -171,12 +171,12 @@ pub(crate) fn pipes(number: u32) -> Result<Range<u8>> {
 
 impl<'r> Request<'r> {
     fn key_fields(&self) -> &'r [proto::KeyField] {
-        key_fields(self.said)
+        key_fields(self.entry)
     }
 
     /// The entry's data, of fields that the table has whatever the action.
     fn data(&self) -> Result<Data<'r>> {
-        Data::new(self.said.data.as_ref(), self.table.data.iter(), &self.table.name)
+        Data::new(self.entry.data.as_ref(), self.table.data.iter(), &self.table.name)
     }
 
     /// Those of them that the request gives, as they are kept.
@@ -187,7 +187,7 @@ impl<'r> Request<'r> {
 
     /// What the request gives of these fields, as it is kept.
     fn kept_of(&self, fields: &[Field]) -> Result<Vec<proto::DataField>> {
-        let given = self.said.data.iter().flat_map(|data| &data.fields);
+        let given = self.entry.data.iter().flat_map(|data| &data.fields);
         given.filter_map(|f| fields.iter().find(|k| k.id == f.field_id).map(|k| value::kept(k, f))).collect()
     }
 
@@ -196,9 +196,9 @@ impl<'r> Request<'r> {
         unimplemented(format!("{kind} is not supported in `{}`", self.table.name))
     }
 
-    fn match_entry(&self) -> Result<Meaning> {
+    fn match_entry(&self) -> Result<Effects> {
         use update::Type as Kind;
-        if self.said.is_default_entry {
+        if self.entry.is_default_entry {
             return self.default_entry();
         }
         if self.kind == Kind::Delete && self.key_fields().is_empty() && !self.table.keys.is_empty() {
@@ -214,7 +214,7 @@ impl<'r> Request<'r> {
             },
             Kind::Delete => {
                 let changes = self.without_filters(&entry);
-                return Ok(Meaning { changes, ..Meaning::update(Type::Delete, v1::entity::Entity::TableEntry(entry)) });
+                return Ok(Effects { changes, ..Effects::update(Type::Delete, v1::entity::Entity::TableEntry(entry)) });
             }
             _ => return Err(self.unsupported()),
         };
@@ -228,10 +228,10 @@ impl<'r> Request<'r> {
         }
         let mut cells = self.cells(&entry)?;
         let changes = self.filters_of_entry(kind, &entry, &mut cells)?;
-        Ok(Meaning { changes, cells, ..Meaning::update(kind, v1::entity::Entity::TableEntry(entry)) })
+        Ok(Effects { changes, cells, ..Effects::update(kind, v1::entity::Entity::TableEntry(entry)) })
     }
 
-    fn default_entry(&self) -> Result<Meaning> {
+    fn default_entry(&self) -> Result<Effects> {
         use update::Type as Kind;
         let mut entry = v1::TableEntry { table_id: self.table.id, is_default_action: true, ..Default::default() };
         match self.kind {
@@ -240,21 +240,21 @@ impl<'r> Request<'r> {
             _ => return Err(self.unsupported()),
         }
         (entry.counter_data, entry.meter_config) = (None, None);
-        Ok(Meaning::update(Type::Modify, v1::entity::Entity::TableEntry(entry)))
+        Ok(Effects::update(Type::Modify, v1::entity::Entity::TableEntry(entry)))
     }
 
-    fn delete_all(&self) -> Result<Meaning> {
+    fn delete_all(&self) -> Result<Effects> {
         let all = v1::TableEntry { table_id: self.table.id, ..Default::default() };
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         for found in self.device.read_entity(&v1::entity::Entity::TableEntry(all))? {
             if let v1::entity::Entity::TableEntry(entry) = found
                 && !entry.is_const
             {
-                meaning.changes.extend(self.without_filters(&entry));
-                meaning.updates.push(v1_update(Type::Delete, v1::entity::Entity::TableEntry(entry)));
+                effects.changes.extend(self.without_filters(&entry));
+                effects.updates.push(v1_update(Type::Delete, v1::entity::Entity::TableEntry(entry)));
             }
         }
-        Ok(meaning)
+        Ok(effects)
     }
 
     /// The entry's keys and priority.
@@ -282,7 +282,7 @@ impl<'r> Request<'r> {
     /// Gives an entry its action, and its counter and meter if the request has them.
     fn fill(&self, entry: &mut v1::TableEntry) -> Result<()> {
         use v1::table_action::Type as Runs;
-        let data = self.said.data.as_ref();
+        let data = self.entry.data.as_ref();
         let action_id = data.map_or(0, |d| d.action_id);
         let action = match action_id {
             0 => None,
@@ -347,24 +347,24 @@ fn current(device: &Device, entry: &v1::TableEntry) -> Result<Option<v1::TableEn
 }
 
 /// The fields of a request's key.
-pub(crate) fn key_fields(said: &proto::TableEntry) -> &[proto::KeyField] {
-    match &said.value {
+pub(crate) fn key_fields(entry: &proto::TableEntry) -> &[proto::KeyField] {
+    match &entry.value {
         Some(table_entry::Value::Key(key)) => &key.fields,
         _ => &[],
     }
 }
 
 /// An entry with these keys: of fields that are not there and need no value, anything matches.
-pub(crate) fn keyed(table: &Table, said: &[proto::KeyField]) -> Result<v1::TableEntry> {
+pub(crate) fn keyed(table: &Table, fields: &[proto::KeyField]) -> Result<v1::TableEntry> {
     let mut entry = v1::TableEntry { table_id: table.id, ..Default::default() };
     let has_priority = table.keys.iter().any(|k| k.id == field::MATCH_PRIORITY);
     if has_priority {
         entry.priority = HIGHEST;
     }
-    for (at, field) in said.iter().enumerate() {
+    for (at, field) in fields.iter().enumerate() {
         let key = table.keys.iter().find(|k| k.id == field.field_id);
         let key = key.ok_or_else(|| invalid(format!("`{}` has no key field {}", table.name, field.field_id)))?;
-        if said[..at].iter().any(|f| f.field_id == field.field_id) {
+        if fields[..at].iter().any(|f| f.field_id == field.field_id) {
             return Err(invalid(format!("`{}` is there twice", key.name)));
         }
         let matches = field.match_type.as_ref().ok_or_else(|| invalid(format!("`{}`: no match", key.name)))?;
@@ -394,7 +394,7 @@ pub(crate) fn priority(entry: &v1::TableEntry) -> u32 {
 }
 
 /// A match of a field; `None` if anything matches.
-fn key_match(key: &Key, said: &MatchType) -> Result<Option<FieldMatchType>> {
+fn key_match(key: &Key, given: &MatchType) -> Result<Option<FieldMatchType>> {
     let bits = match key.ty {
         Ty::Bytes(bits) | Ty::Uint(bits) => bits,
         Ty::Bool | Ty::Float | Ty::Text(_) => 1,
@@ -402,7 +402,7 @@ fn key_match(key: &Key, said: &MatchType) -> Result<Option<FieldMatchType>> {
     let read = |bytes: &[u8]| number(&key.name, bits, bytes);
     let write = |value: &BigUint| value.to_bytes_be().into();
     let all = (BigUint::from(1u32) << bits) - 1u32;
-    Ok(match (key.matching, said) {
+    Ok(match (key.matching, given) {
         (Matching::Exact, MatchType::Exact(m)) => {
             Some(FieldMatchType::Exact(wire::Exact { value: write(&read(&m.value)?) }))
         }

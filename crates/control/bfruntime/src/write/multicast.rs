@@ -11,7 +11,7 @@ use v1::entity::Entity;
 use v1::packet_replication_engine_entry::Type as Replicates;
 use v1::update::Type;
 
-use super::{Meaning, Request, objects, v1_update};
+use super::{Effects, Request, objects, v1_update};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::update::Type as Kind;
 use crate::schema::fixed::{LIST, group, node};
@@ -72,7 +72,7 @@ impl<'s> Plan<'s> {
 }
 
 impl Request<'_> {
-    pub(super) fn node(&self) -> Result<Meaning> {
+    pub(super) fn node(&self) -> Result<Effects> {
         let Some(id) = self.optional_number()? else {
             if self.kind != Kind::Delete {
                 return Err(invalid("$MULTICAST_NODE_ID is missing"));
@@ -81,7 +81,7 @@ impl Request<'_> {
                 return Err(invalid("multicast groups have nodes still"));
             }
             let changes = self.state.nodes.keys().map(|id| Change::Node(*id, None)).collect();
-            return Ok(Meaning::new(Vec::new(), changes));
+            return Ok(Effects::new(Vec::new(), changes));
         };
         let id = id as u32;
         let before = self.state.nodes.get(&id);
@@ -95,7 +95,7 @@ impl Request<'_> {
             }
             (Kind::Delete, before) => {
                 before.ok_or_else(there)?;
-                return Ok(Meaning::new(Vec::new(), vec![Change::Node(id, None)]));
+                return Ok(Effects::new(Vec::new(), vec![Change::Node(id, None)]));
             }
             _ => return Err(self.unsupported()),
         };
@@ -123,7 +123,7 @@ impl Request<'_> {
             Some(_) => Plan { node: Some((id, &node)), ..Plan::of(self.state) }.updates(),
             None => Vec::new(),
         };
-        Ok(Meaning::new(updates, vec![Change::Node(id, Some(node))]))
+        Ok(Effects::new(updates, vec![Change::Node(id, Some(node))]))
     }
 
     /// Whether a group, or a set of nodes, has a node.
@@ -145,7 +145,7 @@ impl Request<'_> {
     }
 
     fn removes(&self) -> bool {
-        self.kind == Kind::ModifyInc && self.said.table_flags.is_some_and(|flags| flags.mod_del)
+        self.kind == Kind::ModifyInc && self.entry.table_flags.is_some_and(|flags| flags.mod_del)
     }
 
     /// The number of an entry that is a list, and the list that it becomes: `None` if the entry goes.
@@ -165,15 +165,15 @@ impl Request<'_> {
         Ok((id, Some(list)))
     }
 
-    pub(super) fn lag(&self) -> Result<Meaning> {
+    pub(super) fn lag(&self) -> Result<Effects> {
         let (id, ports) = self.list(&self.state.lags)?;
         ports.as_ref().map_or(Ok(()), check_ports)?;
         let none = BTreeSet::new();
         let plan = Plan { lag: Some((id, ports.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
-        Ok(Meaning::new(plan.updates(), vec![Change::Lag(id, ports)]))
+        Ok(Effects::new(plan.updates(), vec![Change::Lag(id, ports)]))
     }
 
-    pub(super) fn ecmp(&self) -> Result<Meaning> {
+    pub(super) fn ecmp(&self) -> Result<Effects> {
         let (id, nodes) = self.list(&self.state.ecmps)?;
         if nodes.is_none() && self.state.groups.values().any(|group| group.ecmps.contains_key(&id)) {
             return Err(invalid(format!("a multicast group has the set of nodes {id} still")));
@@ -187,15 +187,15 @@ impl Request<'_> {
         }
         let none = BTreeSet::new();
         let plan = Plan { ecmp: Some((id, nodes.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
-        Ok(Meaning::new(plan.updates(), vec![Change::Ecmp(id, nodes)]))
+        Ok(Effects::new(plan.updates(), vec![Change::Ecmp(id, nodes)]))
     }
 
-    pub(super) fn pruning(&self) -> Result<Meaning> {
+    pub(super) fn pruning(&self) -> Result<Effects> {
         let (id, ports) = self.list(&self.state.pruned)?;
         if id >= PRUNING_IDS || ports.iter().flatten().any(|port| *port >= PRUNED_PORTS) {
             return Err(invalid(format!("level-2 exclusion ids and ports are less than {PRUNING_IDS}")));
         }
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         // Programs that exclude ports have the register.
         if let Some(register) = self.state.schema.pruning_register {
             let none = BTreeSet::new();
@@ -203,21 +203,21 @@ impl Request<'_> {
             for port in before.symmetric_difference(after) {
                 let index = Some(v1::Index { index: i64::from(id * PRUNED_PORTS + port) });
                 let data = v1::p4_data::Data::Bitstring(vec![u8::from(after.contains(port))].into());
-                meaning.updates.extend(objects::register(register, index, data).updates);
+                effects.updates.extend(objects::register(register, index, data).updates);
             }
         }
-        meaning.changes.push(Change::Pruned(id, ports));
-        Ok(meaning)
+        effects.changes.push(Change::Pruned(id, ports));
+        Ok(effects)
     }
 
-    pub(super) fn multicast_group(&self) -> Result<Meaning> {
+    pub(super) fn multicast_group(&self) -> Result<Effects> {
         let Some(id) = self.optional_number()? else {
             if self.kind != Kind::Delete {
                 return Err(invalid("$MGID is missing"));
             }
             let delete = |number: &u16| written(Type::Delete, *number, &BTreeSet::new());
             let updates = self.state.groups.keys().map(delete).collect();
-            return Ok(Meaning::new(updates, vec![Change::NoGroups]));
+            return Ok(Effects::new(updates, vec![Change::NoGroups]));
         };
         let id = id as u16;
         let before = self.state.groups.get(&id);
@@ -232,11 +232,11 @@ impl Request<'_> {
             (Kind::Delete, _) => {
                 before.ok_or_else(missing)?;
                 let updates = vec![written(Type::Delete, id, &BTreeSet::new())];
-                return Ok(Meaning::new(updates, vec![Change::Group(id, None)]));
+                return Ok(Effects::new(updates, vec![Change::Group(id, None)]));
             }
             _ => return Err(self.unsupported()),
         };
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         let mut changed = match self.kind {
             Kind::ModifyInc => before.cloned().unwrap_or_default(),
             _ => Group::default(),
@@ -245,7 +245,7 @@ impl Request<'_> {
             let node = self.state.nodes.get(&id);
             let node = node.ok_or_else(|| not_found(format!("there is no multicast node {id}")))?;
             self.associate(&mut changed.nodes, id, exclusion);
-            self.exclude(&mut meaning, exclusion, node);
+            self.exclude(&mut effects, exclusion, node);
         }
         let fields = [group::ECMPS, group::ECMP_EXCLUSION_VALID, group::ECMP_EXCLUSION];
         for (id, exclusion) in self.associations(fields)? {
@@ -253,12 +253,12 @@ impl Request<'_> {
             let nodes = nodes.ok_or_else(|| not_found(format!("there is no set of nodes {id}")))?;
             self.associate(&mut changed.ecmps, id, exclusion);
             let nodes = nodes.iter().filter_map(|node| self.state.nodes.get(node));
-            nodes.for_each(|node| self.exclude(&mut meaning, exclusion, node));
+            nodes.for_each(|node| self.exclude(&mut effects, exclusion, node));
         }
         check_members(changed.nodes.len().max(changed.ecmps.len()))?;
-        meaning.updates.push(written(kind, id, &Plan::of(self.state).copies(&changed)));
-        meaning.changes.push(Change::Group(id, Some(changed)));
-        Ok(meaning)
+        effects.updates.push(written(kind, id, &Plan::of(self.state).copies(&changed)));
+        effects.changes.push(Change::Group(id, Some(changed)));
+        Ok(effects)
     }
 
     /// What a request gives a group: ids, with the exclusion ids that are valid.
@@ -287,12 +287,12 @@ impl Request<'_> {
     }
 
     /// Tells programs that exclude nodes which packets a node does not get. They have a register for that.
-    fn exclude(&self, meaning: &mut Meaning, exclusion: Option<u16>, node: &Node) {
+    fn exclude(&self, effects: &mut Effects, exclusion: Option<u16>, node: &Node) {
         let Some(register) = self.state.schema.exclusion_register.filter(|_| !self.removes()) else { return };
         let index = Some(v1::Index { index: i64::from(node.rid) });
         let value = exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
         let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
-        meaning.updates.extend(objects::register(register, index, data).updates);
+        effects.updates.extend(objects::register(register, index, data).updates);
     }
 }
 

@@ -9,7 +9,7 @@ use v1::entity::Entity;
 use v1::p4_data::Data as P4;
 use v1::update::Type;
 
-use super::{Meaning, Request, param};
+use super::{Effects, Request, param};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
 use crate::schema::{Field, MeterUnit, Ty, field};
@@ -55,7 +55,7 @@ impl Request<'_> {
         }
     }
 
-    pub(super) fn member(&self) -> Result<Meaning> {
+    pub(super) fn member(&self) -> Result<Effects> {
         let profile = self.table.id;
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
             let all = v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
@@ -72,33 +72,33 @@ impl Request<'_> {
             Kind::Modify => Type::Modify,
             Kind::InsertOrModify if there()? => Type::Modify,
             Kind::InsertOrModify => Type::Insert,
-            Kind::Delete => return Ok(Meaning::update(Type::Delete, Entity::ActionProfileMember(member))),
+            Kind::Delete => return Ok(Effects::update(Type::Delete, Entity::ActionProfileMember(member))),
             _ => return Err(self.unsupported()),
         };
-        let said = self.said.data.as_ref();
-        let action_id = said.map_or(0, |d| d.action_id);
+        let data = self.entry.data.as_ref();
+        let action_id = data.map_or(0, |d| d.action_id);
         let action = self.table.actions.iter().find(|a| a.id == action_id);
         let action =
             action.ok_or_else(|| invalid(format!("`{}` has no action with id {action_id}", self.table.name)))?;
-        let values = Data::new(said, action.data.iter(), &self.table.name)?;
+        let values = Data::new(data, action.data.iter(), &self.table.name)?;
         let params = action.data.iter().map(|f| param(&values, f)).collect::<Result<_>>()?;
         member.action = Some(v1::Action { action_id, params });
-        Ok(Meaning::update(kind, Entity::ActionProfileMember(member)))
+        Ok(Effects::update(kind, Entity::ActionProfileMember(member)))
     }
 
-    fn delete_found(&self, wanted: &Entity) -> Result<Meaning> {
+    fn delete_found(&self, wanted: &Entity) -> Result<Effects> {
         let found = self.device.read_entity(wanted)?;
         let updates = found.into_iter().map(|e| super::v1_update(Type::Delete, e)).collect();
-        Ok(Meaning::new(updates, Vec::new()))
+        Ok(Effects::new(updates, Vec::new()))
     }
 
-    pub(super) fn members_group(&self, profile: u32) -> Result<Meaning> {
+    pub(super) fn members_group(&self, profile: u32) -> Result<Effects> {
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
             let all = v1::ActionProfileGroup { action_profile_id: profile, ..Default::default() };
-            let mut meaning = self.delete_found(&Entity::ActionProfileGroup(all))?;
+            let mut effects = self.delete_found(&Entity::ActionProfileGroup(all))?;
             let of = self.state.inactive.keys().filter(|(p, _)| *p == profile);
-            meaning.changes.extend(of.map(|group| Change::Inactive(*group, BTreeSet::new())));
-            return Ok(meaning);
+            effects.changes.extend(of.map(|group| Change::Inactive(*group, BTreeSet::new())));
+            return Ok(effects);
         }
         let id = self.number()? as u32;
         let mut group = v1::ActionProfileGroup { action_profile_id: profile, group_id: id, ..Default::default() };
@@ -115,9 +115,9 @@ impl Request<'_> {
             }
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, Some(_)) => Type::Modify,
             (Kind::Delete, Some(_)) => {
-                let mut meaning = Meaning::update(Type::Delete, Entity::ActionProfileGroup(group));
-                meaning.changes.push(Change::Inactive((profile, id), BTreeSet::new()));
-                return Ok(meaning);
+                let mut effects = Effects::update(Type::Delete, Entity::ActionProfileGroup(group));
+                effects.changes.push(Change::Inactive((profile, id), BTreeSet::new()));
+                return Ok(effects);
             }
             _ => return Err(self.unsupported()),
         };
@@ -125,7 +125,7 @@ impl Request<'_> {
         let members = data.numbers(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID")?;
         let active = data.truths(field::ACTION_MEMBER_STATUS, "$ACTION_MEMBER_STATUS")?;
         let incremental = self.kind == Kind::ModifyInc;
-        let removes = incremental && self.said.table_flags.is_some_and(|f| f.mod_del);
+        let removes = incremental && self.entry.table_flags.is_some_and(|f| f.mod_del);
         if !active.is_empty() && active.len() != members.len() {
             return Err(invalid("$ACTION_MEMBER_STATUS has as many values as $ACTION_MEMBER_ID"));
         }
@@ -153,18 +153,18 @@ impl Request<'_> {
         let most = most.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
         // P4Runtime does not change a group's size.
         group.max_size = before.as_ref().map_or(most.unwrap_or(0), |g| g.max_size);
-        let mut meaning = Meaning::update(kind, Entity::ActionProfileGroup(group));
-        meaning.changes.push(Change::Inactive((profile, id), inactive));
-        Ok(meaning)
+        let mut effects = Effects::update(kind, Entity::ActionProfileGroup(group));
+        effects.changes.push(Change::Inactive((profile, id), inactive));
+        Ok(effects)
     }
 
-    pub(super) fn counter(&self) -> Result<Meaning> {
+    pub(super) fn counter(&self) -> Result<Effects> {
         let (counter_id, index) = (self.table.id, self.index()?);
         let data = if self.sets()? {
             let mut before = v1::CounterData::default();
-            let said = v1::CounterEntry { counter_id, index, data: None };
+            let wanted = v1::CounterEntry { counter_id, index, data: None };
             if let (Some(_), [Entity::CounterEntry(found)]) =
-                (index, self.device.read_entity(&Entity::CounterEntry(said))?.as_slice())
+                (index, self.device.read_entity(&Entity::CounterEntry(wanted))?.as_slice())
             {
                 before = found.data.unwrap_or_default();
             }
@@ -173,16 +173,16 @@ impl Request<'_> {
             v1::CounterData::default()
         };
         let entry = v1::CounterEntry { counter_id, index, data: Some(data) };
-        Ok(Meaning::update(Type::Modify, Entity::CounterEntry(entry)))
+        Ok(Effects::update(Type::Modify, Entity::CounterEntry(entry)))
     }
 
-    pub(super) fn meter(&self, unit: MeterUnit) -> Result<Meaning> {
+    pub(super) fn meter(&self, unit: MeterUnit) -> Result<Effects> {
         let config = if self.sets()? { rates(&self.data()?, unit)? } else { None };
         let entry = v1::MeterEntry { meter_id: self.table.id, index: self.index()?, config, counter_data: None };
-        Ok(Meaning::update(Type::Modify, Entity::MeterEntry(entry)))
+        Ok(Effects::update(Type::Modify, Entity::MeterEntry(entry)))
     }
 
-    pub(super) fn register(&self) -> Result<Meaning> {
+    pub(super) fn register(&self) -> Result<Effects> {
         let fields = &self.table.data;
         let value = if self.sets()? { joined(fields, &self.data()?)? } else { BigUint::ZERO };
         Ok(register(self.table.id, self.index()?, cell(fields, value)))
@@ -190,14 +190,14 @@ impl Request<'_> {
 
     /// What the request sets in cells of the entry. It gives all fields of a cell or none.
     pub(super) fn cells(&self, entry: &v1::TableEntry) -> Result<Vec<Write>> {
-        let said = self.said.data.as_ref();
+        let data = self.entry.data.as_ref();
         let mut cells = Vec::new();
         for register in &self.table.registers {
             let fields = &register.fields;
-            let given = said.is_some_and(|d| d.fields.iter().any(|f| fields.iter().any(|k| k.id == f.field_id)));
+            let given = data.is_some_and(|d| d.fields.iter().any(|f| fields.iter().any(|k| k.id == f.field_id)));
             if given {
                 let actions = self.table.actions.iter().flat_map(|a| &a.data);
-                let values = Data::new(said, actions.chain(&self.table.data), &self.table.name)?;
+                let values = Data::new(data, actions.chain(&self.table.data), &self.table.name)?;
                 let data = v1::P4Data { data: Some(cell(fields, joined(fields, &values)?)) };
                 cells.push(Write::EntryRegister { entry: entry.clone(), register_id: register.id, data });
             }
@@ -206,7 +206,7 @@ impl Request<'_> {
     }
 
     /// P4Runtime writes all members of a value set together.
-    pub(super) fn value_set(&self) -> Result<Meaning> {
+    pub(super) fn value_set(&self) -> Result<Effects> {
         let id = self.table.id;
         let mut members = match self.state.value_sets.get(&id) {
             Some(members) => members.clone(),
@@ -232,10 +232,10 @@ impl Request<'_> {
         }
         let set = v1::ValueSetEntry { value_set_id: id, members: members.clone() };
         let update = super::v1_update(Type::Modify, Entity::ValueSetEntry(set));
-        Ok(Meaning::new(vec![update], vec![Change::ValueSet(id, members)]))
+        Ok(Effects::new(vec![update], vec![Change::ValueSet(id, members)]))
     }
 
-    pub(super) fn port_metadata(&self, id: u32) -> Result<Meaning> {
+    pub(super) fn port_metadata(&self, id: u32) -> Result<Effects> {
         let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
         Ok(register(id, self.index()?, P4::Bitstring(value.to_bytes_be().into())))
     }
@@ -270,9 +270,9 @@ fn cell(fields: &[Field], value: BigUint) -> P4 {
 }
 
 /// Sets cells of a register.
-pub(super) fn register(register_id: u32, index: Option<v1::Index>, data: P4) -> Meaning {
+pub(super) fn register(register_id: u32, index: Option<v1::Index>, data: P4) -> Effects {
     let data = Some(v1::P4Data { data: Some(data) });
-    Meaning::update(Type::Modify, Entity::RegisterEntry(v1::RegisterEntry { register_id, index, data }))
+    Effects::update(Type::Modify, Entity::RegisterEntry(v1::RegisterEntry { register_id, index, data }))
 }
 
 /// Counts of which a request may give only one.

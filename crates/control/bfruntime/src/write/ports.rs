@@ -6,7 +6,7 @@ use v1::packet_replication_engine_entry::Type as Replicates;
 use v1::update::Type;
 
 use super::multicast::Plan;
-use super::{Meaning, Request, objects, v1_update};
+use super::{Effects, Request, objects, v1_update};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::fixed::{COPY_TO_CPU, mirror, port};
@@ -19,11 +19,11 @@ const LOOPBACK: u32 = 1 << 15;
 const CPU_SESSION: u32 = 1024;
 
 impl Request<'_> {
-    pub(super) fn session(&self) -> Result<Meaning> {
+    pub(super) fn session(&self) -> Result<Effects> {
         let id = self.number()? as u16;
         let before = self.state.sessions.get(&id);
         let missing = || not_found(format!("there is no mirror session {id}"));
-        if !matches!(self.said.data.as_ref().map_or(0, |d| d.action_id), 0 | mirror::NORMAL) {
+        if !matches!(self.entry.data.as_ref().map_or(0, |d| d.action_id), 0 | mirror::NORMAL) {
             return Err(invalid("mirror sessions are of the kind `$normal`"));
         }
         match (self.kind, before) {
@@ -33,7 +33,7 @@ impl Request<'_> {
             (Kind::Delete, _) => {
                 let enabled = self.enabled(before.ok_or_else(missing)?)?;
                 let updates = enabled.then(|| session(Type::Delete, u32::from(id), Vec::new(), 0));
-                return Ok(Meaning::new(updates.into_iter().collect(), vec![Change::Session(id, None)]));
+                return Ok(Effects::new(updates.into_iter().collect(), vec![Change::Session(id, None)]));
             }
             _ => return Err(self.unsupported()),
         }
@@ -47,7 +47,7 @@ impl Request<'_> {
         };
         let (copies, most) = if is { self.destinations(&fields)? } else { Default::default() };
         let updates = kind.map(|kind| session(kind, u32::from(id), copies, most)).into_iter().collect();
-        Ok(Meaning::new(updates, vec![Change::Session(id, Some(fields))]))
+        Ok(Effects::new(updates, vec![Change::Session(id, Some(fields))]))
     }
 
     fn enabled(&self, fields: &[DataField]) -> Result<bool> {
@@ -75,16 +75,16 @@ impl Request<'_> {
     }
 
     /// One port gets the copies to the CPU. Another one takes its place.
-    pub(super) fn cpu_port(&self) -> Result<Meaning> {
+    pub(super) fn cpu_port(&self) -> Result<Effects> {
         let before = self.state.cpu_port;
         let port = match (self.optional_number()?, self.kind, before) {
-            (None, Kind::Delete, None) => return Ok(Meaning::default()),
+            (None, Kind::Delete, None) => return Ok(Effects::default()),
             (None, Kind::Delete, Some(all)) => all,
             _ => self.number()? as u32,
         };
         let enabled = || -> Result<bool> {
             self.data()?;
-            let given = self.said.data.as_ref().and_then(|data| truth(&data.fields, COPY_TO_CPU));
+            let given = self.entry.data.as_ref().and_then(|data| truth(&data.fields, COPY_TO_CPU));
             given.ok_or_else(|| invalid("`$COPY_TO_CPU_PORT_ENABLE` is missing"))
         };
         let after = match self.kind {
@@ -97,15 +97,15 @@ impl Request<'_> {
         };
         let copies = after.map(|port| (port, 0)).into_iter().collect();
         let kind = match (before, after) {
-            (None, None) => return Ok(Meaning::default()),
+            (None, None) => return Ok(Effects::default()),
             (None, Some(_)) => Type::Insert,
             (Some(_), Some(_)) => Type::Modify,
             (Some(_), None) => Type::Delete,
         };
-        Ok(Meaning::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)]))
+        Ok(Effects::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)]))
     }
 
-    pub(super) fn port(&self) -> Result<Meaning> {
+    pub(super) fn port(&self) -> Result<Effects> {
         let id = self.number()? as u32;
         if !self.device.tenant().ports().iter().any(|p| p.number == id) && !self.state.ports.contains_key(&id) {
             return Err(not_found(format!("the switch has no port {id}: ports are given to it when it starts")));
@@ -118,7 +118,7 @@ impl Request<'_> {
             Kind::Delete => return Err(not_found(format!("port {id} was not added"))),
             _ => return Err(self.unsupported()),
         };
-        let mut meaning = Meaning::default();
+        let mut effects = Effects::default();
         if let Some(register) = self.state.schema.loopback_register
             && id < 512
         {
@@ -126,11 +126,11 @@ impl Request<'_> {
             let loops = matches!(mode, Some(Value::StrVal(mode)) if mode != port::NO_LOOPBACK);
             let value = if loops { LOOPBACK | id } else { 0 };
             let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
-            meaning = objects::register(register, Some(v1::Index { index: i64::from(id) }), data);
+            effects = objects::register(register, Some(v1::Index { index: i64::from(id) }), data);
         }
         let kept = (self.kind != Kind::Delete).then_some(fields);
-        meaning.changes.push(Change::Port(id, kept));
-        Ok(meaning)
+        effects.changes.push(Change::Port(id, kept));
+        Ok(effects)
     }
 }
 

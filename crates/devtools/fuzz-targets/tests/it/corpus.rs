@@ -134,7 +134,7 @@ fn netlink() {
 
 #[test]
 fn bfd() {
-    let mut all = targets::Heard::default();
+    let mut all = targets::BfdOutcome::default();
     replay("bfd", |data| {
         let heard = targets::bfd(data);
         all.received += heard.received;
@@ -143,7 +143,7 @@ fn bfd() {
         all.up += heard.up;
         all.down += heard.down;
     });
-    let targets::Heard { received, discarded, strays, up, down } = all;
+    let targets::BfdOutcome { received, discarded, strays, up, down } = all;
     assert!(received > 10 && discarded > 10 && strays > 2 && up > 2 && down > 2, "{all:?}");
 }
 

@@ -193,7 +193,7 @@ impl Architecture {
         }
     }
 
-    /// Whether a package may have so many blocks.
+    /// Whether a package may have this many blocks.
     pub fn takes(&self, blocks: usize) -> bool {
         blocks.is_multiple_of(self.blocks.len()) && (1..=self.pipes).contains(&(blocks / self.blocks.len()))
     }

@@ -439,7 +439,7 @@ pub(super) fn date_and_time() -> (String, String) {
     })
 }
 
-/// The Gregorian date so many days after 1970-01-01.
+/// The Gregorian date this many days after 1970-01-01.
 fn date(mut days: u64) -> String {
     const MONTHS: [(&str, u64); 12] = [
         ("Jan", 31),

@@ -15,7 +15,7 @@ use crate::table::{Fetcher, Table};
 /// cache.
 const AT_ONCE: usize = 64;
 /// The minimum number of packets in a batch: with fewer, there are no cache misses to overlap.
-const FEWEST: usize = 4;
+const MIN_PACKETS: usize = 4;
 /// Tables with less data in total, in bytes, stay in the L2 cache.
 const LARGE: usize = 256 << 10;
 
@@ -92,7 +92,7 @@ impl KeyPrefetcher {
             self.tuner = Autotuner::default();
             false
         } else {
-            packets >= FEWEST && self.tuner.begin()
+            packets >= MIN_PACKETS && self.tuner.begin()
         };
     }
 

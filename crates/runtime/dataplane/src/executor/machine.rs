@@ -33,7 +33,7 @@ use crate::vdp::BuildError;
 const MOST_LINES: usize = 3;
 /// The minimum number of packets in a batch for prefetching. Smaller batches have little to overlap, and their timing
 /// says little.
-const FEWEST: usize = 16;
+const MIN_PACKETS: usize = 16;
 
 /// Passes of packets that were copied, resubmitted or recirculated after which a run returns, so that the caller can look at the time.
 const ENOUGH_PASSES: u32 = 128;
@@ -340,7 +340,7 @@ impl Machine {
     /// Prefetches the bytes of the packets that the program will read, if the autotuner says so.
     #[inline]
     fn touch(&mut self, packets: &[Packet]) {
-        if self.lines == 0 || packets.len() < FEWEST {
+        if self.lines == 0 || packets.len() < MIN_PACKETS {
             return;
         }
         // Only one of the two autotuners measures at a time.

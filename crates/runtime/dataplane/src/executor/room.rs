@@ -34,7 +34,7 @@ impl Growth {
         pool.map_or(DEFAULT_HEADROOM, |pool| pool.headroom_of(packet))
     }
 
-    /// The length of the longest packet that starts over in a buffer of so many bytes.
+    /// The length of the longest packet that starts over in a buffer of this many bytes.
     fn longest(self, start: u32, capacity: u32) -> u32 {
         let added = self.0.min(start);
         capacity.saturating_sub(added).min(JUMBO_BYTES + added)

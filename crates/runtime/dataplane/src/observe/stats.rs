@@ -97,7 +97,7 @@ impl StageCells {
     }
 }
 
-/// Measures the stages of every so many batches: nothing is done for each packet.
+/// Measures the stages of one in this many batches: nothing is done for each packet.
 #[derive(Debug)]
 pub(crate) struct Stopwatch {
     batches_left: u32,

@@ -4,7 +4,7 @@
 //! `generated/` keeps programs that once showed a fault, and some that use many features: other versions of the generator
 //! make other programs of the same seeds.
 //!
-//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with so many packets. A failure names its seed, and
+//! `HOPWRIGHT_SEEDS=FIRST..END` runs other programs than usual, `HOPWRIGHT_PACKETS=N` with this many packets. A failure names its seed, and
 //! `cargo run -p hopwright-p4gen --example p4gen SEED DIRECTORY` writes that program and its packets.
 
 use std::ops::Range;

@@ -32,7 +32,7 @@ impl Wire {
     }
 }
 
-/// Takes at most so many packets of a burst.
+/// Takes at most this many packets of a burst.
 pub(crate) struct TestPort(pub(crate) Wire, pub(crate) usize);
 
 impl Port for TestPort {

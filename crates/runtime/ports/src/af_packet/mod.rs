@@ -47,7 +47,7 @@ const SEND_BUFFER: libc::c_int = 8 << 20;
 /// The approximate size of all receive rings of a process in bytes.
 const MEMORY: usize = 64 << 20;
 /// The minimum number of slots in a ring, regardless of the number of ports.
-const FEWEST: usize = 128;
+const MIN_SLOTS: usize = 128;
 
 /// The sizes of a port's rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,12 @@ impl PortSize {
     /// The size for one of `ports` ports: the more ports there are, the less memory each gets.
     pub fn among(ports: usize) -> PortSize {
         let slot = RingSize::default().slot;
-        let slots = (MEMORY / slot as usize / ports.max(1)).clamp(FEWEST, RingSize::default().slots as usize);
+        let slots = (MEMORY / slot as usize / ports.max(1)).clamp(MIN_SLOTS, RingSize::default().slots as usize);
         let slots = 1 << slots.ilog2();
-        PortSize { receive: RingSize { slot, slots: slots as u32 }, transmit: (slots / 2).clamp(FEWEST, 2 * MAX_BATCH) }
+        PortSize {
+            receive: RingSize { slot, slots: slots as u32 },
+            transmit: (slots / 2).clamp(MIN_SLOTS, 2 * MAX_BATCH),
+        }
     }
 }
 

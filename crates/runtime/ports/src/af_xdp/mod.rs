@@ -83,7 +83,7 @@ pub struct XdpDevice {
     queues: u32,
     driver: String,
     /// Whether to complete checksums, because senders may leave them to this device.
-    mends: bool,
+    completes_checksums: bool,
     /// Whether what follows the IP packet of a frame is cut off, because ports take datagrams only.
     cut_padding: bool,
     options: XdpOptions,
@@ -119,9 +119,20 @@ impl XdpDevice {
         };
         let redirect = redirect.map_err(failed(device, "attach the XDP program"))?;
         let driver = sys::driver(facts.socket(), device).unwrap_or_default();
-        let mends = mode == XdpMode::Generic || driver == "veth";
+        let completes_checksums = mode == XdpMode::Generic || driver == "veth";
         let cut_padding = matches!(frames, FrameMatch::UdpDestinations(_));
-        Ok(Arc::new(XdpDevice { facts, index, redirect, mode, refused, queues, driver, mends, cut_padding, options }))
+        Ok(Arc::new(XdpDevice {
+            facts,
+            index,
+            redirect,
+            mode,
+            refused,
+            queues,
+            driver,
+            completes_checksums,
+            cut_padding,
+            options,
+        }))
     }
 
     /// The number of the device's receive queues. Frames of a queue without a port go to the kernel.
@@ -458,7 +469,7 @@ impl Port for AfXdp {
                 if self.device.cut_padding {
                     padding::cut_off(&mut packet);
                 }
-                if self.device.mends {
+                if self.device.completes_checksums {
                     checksum::mend(packet.bytes_mut());
                 }
                 batch.push(packet);

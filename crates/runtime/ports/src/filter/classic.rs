@@ -22,7 +22,7 @@ pub struct Filter(Vec<Instruction>);
 
 /// The error that a filter exceeds the kernel's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a filter for so many addresses has {0} instructions; the kernel takes {MAX}")]
+#[error("a filter for this many addresses has {0} instructions; the kernel takes {MAX}")]
 pub struct TooLong(usize);
 
 /// The kernel's `BPF_MAXINSNS`.
@@ -600,7 +600,7 @@ mod tests {
             frame
         };
         let few: Vec<(IpAddr, u16)> = vec![("192.0.2.1".parse().unwrap(), 5), ("fd00::1".parse().unwrap(), 5)];
-        // With so many, the filter compares ports only.
+        // With this many, the filter compares ports only.
         let many: Vec<(IpAddr, u16)> = (0..4000).map(|i: u16| ([0xfd, 0, 0, 0, 0, 0, 0, i].into(), i)).collect();
         let pattern = Pattern { bytes: vec![(4, vec![203])] };
         for destinations in [&few, &many] {

@@ -142,7 +142,7 @@ impl Envelopes {
             header.msg_flags = 0;
         }
         let messages = self.messages.as_mut_ptr();
-        // SAFETY: the first `count` messages, of which there are as many as chunks of vectors, were filled above with
+        // SAFETY: the first `count` messages, as many as chunks of vectors, were filled above with
         // memory of ours and with that of the vectors.
         let result =
             unsafe { libc::recvmmsg(socket, messages, count as u32, libc::MSG_DONTWAIT as _, std::ptr::null_mut()) };

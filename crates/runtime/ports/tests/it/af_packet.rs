@@ -14,7 +14,7 @@ fn pool() -> Pool {
     Pool::new(600, FrameSize::JUMBO).unwrap()
 }
 
-/// Receives until there are so many packets, or nothing has come for a while.
+/// Receives until there are this many packets, or nothing has come for a while.
 fn receive(port: &mut AfPacket, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
     let mut poll = PollSet::new();
     poll.add(port.poll_fd().unwrap().as_raw_fd());

@@ -40,7 +40,7 @@ impl Shared {
     }
 }
 
-/// Receives until there are so many packets, or nothing has come for a while.
+/// Receives until there are this many packets, or nothing has come for a while.
 fn receive(port: &mut dyn Port, pool: &mut Pool, count: usize) -> Vec<Vec<u8>> {
     devices::receive(port, pool, Duration::from_millis(500), |got| got.len() >= count)
 }

@@ -116,7 +116,7 @@ impl Rows {
         std::mem::take(&mut self.writes)
     }
 
-    /// Where so many free rows begin that are between those that win against an order and those that do not. There are as many.
+    /// Where this many free rows begin that are between those that win against an order and those that do not. There are as many.
     fn make_room(&mut self, order: Order, count: usize) -> usize {
         let taken = |row: &Option<Row>| row.is_some();
         let before = |row: &Option<Row>| row.as_ref().is_some_and(|row| row.order <= order);
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// All values of so many bits but the first and the last: a prefix for each bit but one, twice.
+    /// All values of this many bits but the first and the last: a prefix for each bit but one, twice.
     fn inner(bits: u32) -> MatchValue {
         MatchValue::Range { lo: BigUint::one(), hi: bits::mask(bits) - 1u32 }
     }

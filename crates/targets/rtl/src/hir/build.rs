@@ -236,13 +236,13 @@ impl Builder {
         Some(self.binary(Binary::Add, low, high))
     }
 
-    /// A value shifted to the left by so many bits.
+    /// A value shifted to the left by this many bits.
     fn shifted(&mut self, value: Value, by: u64) -> Value {
         let by = self.constant(by, 32);
         self.binary(Binary::Shl, value, by)
     }
 
-    /// The sum of values of so many bits, by a tree.
+    /// The sum of values of this many bits, by a tree.
     fn sum(&mut self, mut values: Vec<Value>, bits: u32) -> Value {
         while values.len() > 1 {
             let pairs = values.chunks(2);
@@ -613,7 +613,7 @@ mod tests {
         }
     }
 
-    /// A design with the product of a window of so many bits and a constant, both extended to a width.
+    /// A design with the product of a window of this many bits and a constant, both extended to a width.
     fn product(bits: u32, factor: u64, width: u32) -> (Builder, Value) {
         let mut builder = Builder::default();
         let start = builder.constant(0u32, 16);

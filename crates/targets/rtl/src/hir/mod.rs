@@ -246,7 +246,7 @@ pub enum Op {
     },
 }
 
-/// What copies a packet, and how it is found: the number of copies in a list of ports and where that begins, both with so many bits. Of a
+/// What copies a packet, and how it is found: the number of copies in a list of ports and where that begins, both with this many bits. Of a
 /// session follow whether it has a port of its own, one bit; the port, 9 bits; whether it truncates, one bit; to how many bytes, 16
 /// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -112,9 +112,9 @@ pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Resu
         .output()
         .map_err(failed(&work))?;
     if !output.status.success() {
-        let said = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
+        let message = [&output.stderr, &output.stdout].map(|text| String::from_utf8_lossy(text).into_owned()).concat();
         let _ = std::fs::remove_dir_all(&work);
-        return Err(SimulationError::Build(said));
+        return Err(SimulationError::Build(message));
     }
     std::fs::rename(work.join("build/simulation"), &program).map_err(failed(&program))?;
     let _ = std::fs::remove_dir_all(&work);

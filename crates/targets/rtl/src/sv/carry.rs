@@ -125,7 +125,7 @@ impl<'a> Carrier<'a> {
         out
     }
 
-    /// Whether there is a packet in a stage, as a signal for so many bits.
+    /// Whether there is a packet in a stage, as a signal for this many bits.
     fn enable(&mut self, stage: u32, bits: u32) -> String {
         if !self.has_enables(stage) {
             return format!("valid_{stage}");

@@ -166,7 +166,7 @@ impl Writer<'_> {
         })
     }
 
-    /// A mask of so many bits that says whether there is a hit, of copies that are made where it is known a cycle before.
+    /// A mask of this many bits that says whether there is a hit, of copies that are made where it is known a cycle before.
     fn copies_of_hit(&mut self, n: u32, width: u32) -> String {
         let copies = width.div_ceil(CHOSEN_BITS);
         let _ = writeln!(self.body, "    logic found{n};\n    logic [{}:0] hits{n};", copies - 1);

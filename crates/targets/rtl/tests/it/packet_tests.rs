@@ -112,10 +112,11 @@ fn the_documentation_says_how_many_run_as_hardware() {
         println!("{:4} refused for {capability}: {}", tests.len(), tests.join(" "));
     }
     let page = std::fs::read_to_string(root().join("docs/fpga.md")).unwrap();
-    let (_, said) = page.split_once("packet tests of `tests/stf`, at least ").expect("the page says how many");
-    let said: usize = said.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
+    let (_, documented) = page.split_once("packet tests of `tests/stf`, at least ").expect("the page says how many");
+    let documented: usize =
+        documented.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
     println!("{compiled} of {count} packet tests run as hardware");
-    assert!(compiled >= said, "only {compiled} of {count} packet tests run as hardware, not {said}");
+    assert!(compiled >= documented, "only {compiled} of {count} packet tests run as hardware, not {documented}");
 }
 
 /// Makes headers valid as Tofino programs do: their fields keep what they have.

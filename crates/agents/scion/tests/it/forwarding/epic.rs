@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A frame with an EPIC-HP path, sent so many microseconds ago and proven to the current hop.
+/// A frame with an EPIC-HP path, sent this many microseconds ago and proven to the current hop.
 fn epic_frame(src: &str, dst: &str, ias: (IsdAs, IsdAs), mut path: ScionPath, age_us: i64) -> Frame {
     let inside = dst == INTERNAL;
     let mac = path.sign(key().bytes(), !inside).unwrap();

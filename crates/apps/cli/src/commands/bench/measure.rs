@@ -31,7 +31,7 @@ pub(super) struct Timing {
 }
 
 /// The fewest passes that give a meaningful median.
-const FEWEST: usize = 8;
+const MIN_PASSES: usize = 8;
 
 /// Runs passes over the packets for `seconds`, a few at least, after one pass that does not count. `renew` restores the
 /// packets' frames and ports. `single_step` counts instructions without counters.
@@ -61,7 +61,7 @@ pub(super) fn passes(
         counters.stop();
         total += pass;
         passes.push(pass.as_nanos() as f64 / packets.len() as f64);
-        if passes.len() >= FEWEST && Instant::now() >= until {
+        if passes.len() >= MIN_PASSES && Instant::now() >= until {
             break;
         }
     }

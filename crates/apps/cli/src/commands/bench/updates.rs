@@ -95,8 +95,8 @@ pub(crate) fn run_benchmark(args: &BenchUpdatesArgs) -> Result<(), Failure> {
 
     let mut controller = Controller::new(&bench)?;
     for (what, kind) in [("insert", Type::Insert), ("modify", Type::Modify), ("delete", Type::Delete)] {
-        let mut said = controller.entities(0..all);
-        timed("P4Runtime", what, all, &mut || controller.write(kind, std::mem::take(&mut said)))?;
+        let mut entities = controller.entities(0..all);
+        timed("P4Runtime", what, all, &mut || controller.write(kind, std::mem::take(&mut entities)))?;
     }
 
     let mut worker = Worker::start(bench.vdp.clone(), workload)?;

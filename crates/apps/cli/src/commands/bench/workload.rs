@@ -66,7 +66,7 @@ fn entry<const M: usize, const A: usize>(
     Entry { table, matches: matches.into(), priority: 0, action, args: args.into(), group: None }
 }
 
-/// Makes tables with so many entries.
+/// Makes tables with this many entries.
 type Fill = fn(usize) -> Box<dyn Tables>;
 
 /// A program and its measurements.

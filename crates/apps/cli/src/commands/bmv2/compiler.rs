@@ -29,7 +29,7 @@ Compiles P4-16 for BMv2's switches, which Hopwright replaces. It takes p4c's opt
   --p4runtime-files FILE,…       write P4Info, in the form of the suffix: .txtpb, .txt, .json, .bin
   --Wdisable[=NAME,…], --Werror[=NAME,…]
                                  hide warnings, make them errors; names are p4c's, or codes of `hopwright explain`
-  --maxErrorCount N              stop after so many errors
+  --maxErrorCount N              stop after this many errors
   --version                      print the version
 
 The JSON file is for Hopwright's switches: it has the P4 program in it, and of BMv2's format what tools read names from.

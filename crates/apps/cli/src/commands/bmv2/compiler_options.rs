@@ -8,7 +8,7 @@ use super::Name;
 
 /// What an option means.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum Effect {
     Help,
     Version,
     Include,
@@ -43,13 +43,13 @@ enum Argument {
 }
 
 use Argument::{Needed, Optional, Without};
-use Meaning::*;
+use Effect::*;
 
 const NO_PASSES: &str = "the passes of this compiler are others; `hopwright ir` prints the program behind them";
 const NO_DEPENDENCIES: &str = "rules for make are not written";
 
 /// All options, as p4c spells them.
-const OPTIONS: &[(&[&str], Argument, Meaning)] = &[
+const OPTIONS: &[(&[&str], Argument, Effect)] = &[
     (&["--help", "-h"], Without, Help),
     (&["--version", "-V"], Without, Version),
     (&["-I"], Needed, Include),
@@ -174,8 +174,7 @@ impl CompilerOptions {
                 self.files.push(word.into());
                 continue;
             }
-            let (option, mut value, argument, meaning) =
-                lookup(word).ok_or_else(|| format!("Unknown option {word}"))?;
+            let (option, mut value, argument, effect) = lookup(word).ok_or_else(|| format!("Unknown option {word}"))?;
             let next_is_value = match argument {
                 Without => false,
                 Needed => value.is_none(),
@@ -191,7 +190,7 @@ impl CompilerOptions {
             }
             let optional = value.clone();
             let value = value.unwrap_or_default();
-            match meaning {
+            match effect {
                 Help => self.help = true,
                 Version => self.version = true,
                 Include => self.include.push(value.into()),
@@ -267,20 +266,20 @@ impl CompilerOptions {
 }
 
 /// An option, its attached argument, whether it needs one, and what it means.
-fn lookup(word: &str) -> Option<(&str, Option<String>, Argument, Meaning)> {
+fn lookup(word: &str) -> Option<(&str, Option<String>, Argument, Effect)> {
     let find = |name: &str| OPTIONS.iter().find(|(names, ..)| names.contains(&name)).map(|(_, a, m)| (*a, *m));
-    if let Some((argument, meaning)) = find(word) {
-        return Some((word, None, argument, meaning));
+    if let Some((argument, effect)) = find(word) {
+        return Some((word, None, argument, effect));
     }
     if word.starts_with("--") {
         let (name, value) = word.split_once('=')?;
-        let (argument, meaning) = find(name).filter(|(argument, _)| *argument != Without)?;
-        return Some((name, Some(value.into()), argument, meaning));
+        let (argument, effect) = find(name).filter(|(argument, _)| *argument != Without)?;
+        return Some((name, Some(value.into()), argument, effect));
     }
     // `-Ifolder`
     let (name, value) = word.split_at_checked(2)?;
-    let (argument, meaning) = find(name).filter(|(argument, _)| *argument != Without)?;
-    Some((name, Some(value.into()), argument, meaning))
+    let (argument, effect) = find(name).filter(|(argument, _)| *argument != Without)?;
+    Some((name, Some(value.into()), argument, effect))
 }
 
 fn macro_name(definition: &str) -> &str {

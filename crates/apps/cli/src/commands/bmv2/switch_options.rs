@@ -60,7 +60,7 @@ pub(super) struct SwitchOptions {
     /// Not honoured: the log file is not rotated
     #[arg(long, value_name = "FILES")]
     pub log_file_max_files: Option<u64>,
-    /// Log so many bytes of each packet received and sent
+    /// Log this many bytes of each packet received and sent
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub dump_packet_data: usize,
     /// TCP port of the Thrift server

@@ -115,7 +115,7 @@ fn rates(words: &[String]) -> Result<Option<v1::MeterConfig>, Failure> {
         Failure::message(format!("`{word}`: expected cir=RATE cburst=SIZE pir=RATE pburst=SIZE, each once, or off"))
     };
     let mut config = v1::MeterConfig::default();
-    let mut said = Vec::new();
+    let mut names = Vec::new();
     for word in words {
         let (name, value) = word.split_once('=').ok_or_else(|| wrong(word))?;
         let place = match name {
@@ -126,11 +126,11 @@ fn rates(words: &[String]) -> Result<Option<v1::MeterConfig>, Failure> {
             _ => return Err(wrong(word)),
         };
         *place = value.parse().ok().filter(|v| *v >= 0).ok_or_else(|| wrong(word))?;
-        said.push(name);
+        names.push(name);
     }
-    said.sort_unstable();
-    said.dedup();
-    match said.len() == 4 && words.len() == 4 {
+    names.sort_unstable();
+    names.dedup();
+    match names.len() == 4 && words.len() == 4 {
         true => Ok(Some(config)),
         false => Err(wrong(&words.join(" "))),
     }

@@ -20,7 +20,7 @@ pub(super) fn compile() -> Compiled {
     program::compile(program::Kind::Interior, false)
 }
 
-/// So many destinations behind 64 next hops.
+/// This many destinations behind 64 next hops.
 pub(super) struct Rina {
     pub addresses: usize,
     pub efcp: bool,
