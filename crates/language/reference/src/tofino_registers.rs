@@ -232,10 +232,9 @@ impl<'a> Machine<'a> {
     /// A method that the program calls by `this`.
     pub(crate) fn own_method(&mut self, name: &str, call: &'a Call, args: &mut [Argument<'a>]) -> Result<Value> {
         let Some(Running { index, width, method, compared }) = self.running.clone() else {
-            if let (Callee::Method(action, _), "address") = (&call.callee, name)
-                && let Some(index) = self.packet.chains.get(action).copied()
-            {
-                // Of a chain of registers, which goes on in the next one.
+            if let (Callee::Method(action, _), "address") = (&call.callee, name) {
+                // Of a chain of registers, which goes on in the next one. Without an access, as to an empty queue, it is the first cell.
+                let index = self.packet.chains.get(action).copied().unwrap_or_default();
                 let (register, _) = self.register_of(&self.program[*action])?;
                 let Cells::Register { size, .. } = self.state.objects[register.0 as usize] else {
                     return Ok(Value::Nothing);
