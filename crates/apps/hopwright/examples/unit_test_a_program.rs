@@ -7,7 +7,7 @@
 //! hopwright = { path = "../hopwright/crates/apps/hopwright", default-features = false }
 //! ```
 //!
-//! with the path of a checkout. Without its features the library has no code generator, compiles in about 75 seconds of CPU time in a
+//! with the path of a checkout. Without its features the library has no code generator, compiles in about 90 seconds of CPU time in a
 //! debug build, and runs programs in the interpreter. The program is read when the test runs, so that a changed file is compiled again.
 
 use std::error::Error;

@@ -2,17 +2,23 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, ShadowExecution, VirtualDataPlane};
 use hopwright_interp::{Trace, changed_ranges};
-use hopwright_ir::{ExternId, ExternKind};
+use hopwright_ir::{DROP_PORT, ExternId, ExternKind};
 use hopwright_stf::resolve;
 use hopwright_stf::{DataPlaneEngine, StfError};
 
 use crate::{
     CloneSession, Count, Digest, Entry, Number, Rates, RefusedError, Replica, ResolveError, Value, dataplane, entry,
 };
+
+/// The greatest number of a port.
+const LAST_PORT: u16 = DROP_PORT as u16 - 1;
+/// The time between two looks for a digest.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The state of a running program: its tables, counters, meters, registers, multicast groups and clone sessions, by names.
 ///
@@ -58,6 +64,9 @@ pub enum ControlError {
     /// There is no memory for packets.
     #[error(transparent)]
     Memory(#[from] PoolError),
+    /// A packet cannot arrive at a port of this number.
+    #[error("there is no port {0}: ports are 0 to {LAST_PORT}")]
+    Port(u16),
 }
 
 debug_is_display!(ControlError);
@@ -215,9 +224,24 @@ impl Control {
         Ok(self.inner().set_clone_session(session, to)?)
     }
 
-    /// The oldest digest that the program sent and nobody has taken. Digests that find their queue full are lost.
+    /// The oldest digest that the program sent and nobody has taken. Digests that find their queue full are lost, and counted
+    /// ([`SwitchStats`](crate::SwitchStats)). [`Runner::send`](crate::Runner::send) takes those of its packet itself.
+    ///
+    /// The fields are in the order of the program's struct, and are values of keys and parameters:
+    /// `Entry::new("smac", "NoAction").key("src", &digest.data[0])`.
     pub fn next_digest(&self) -> Option<Digest> {
         self.inner().next_digest()
+    }
+
+    /// As [`Control::next_digest`]; waits for a digest if there is none. It looks each millisecond.
+    pub fn digest_within(&self, time: Duration) -> Option<Digest> {
+        let end = Instant::now() + time;
+        loop {
+            match self.next_digest() {
+                None if Instant::now() < end => std::thread::sleep(LOOK),
+                found => return found,
+            }
+        }
     }
 
     /// Carries out the lines of a script that set things up, in the language of packet tests (`docs/stf.md`):
@@ -232,11 +256,13 @@ impl Control {
     }
 
     /// What the program does with a packet, for people: parser states, keys, entries, and the fields that change, each with its line of
-    /// the program; then what is sent. The packet is not sent, and no counter or register changes.
+    /// the program; then what is sent. The packet is not sent, and no counter or register changes. Externs of your own are called, on this
+    /// thread: their state changes.
     ///
     /// # Errors
-    /// The interpreter, which does this with any engine, does not run the program.
+    /// There is no such port, or the interpreter, which does this with any engine, does not run the program.
     pub fn trace(&self, port: u16, packet: &[u8]) -> Result<String, ControlError> {
+        check_port(port)?;
         let pipeline = self.vdp.pipeline().clone();
         let mut trace = Trace::new(&pipeline);
         let output =
@@ -284,6 +310,11 @@ impl fmt::Debug for Control {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Control").field("program", &self.vdp.pipeline().name).finish_non_exhaustive()
     }
+}
+
+/// Checks the number of a port that a packet arrives at.
+pub(crate) fn check_port(port: u16) -> Result<(), ControlError> {
+    if port > LAST_PORT { Err(ControlError::Port(port)) } else { Ok(()) }
 }
 
 /// Parses a script; of several errors the first counts.

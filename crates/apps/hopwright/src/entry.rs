@@ -7,7 +7,7 @@ use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_stf::resolve;
 use hopwright_stf::script::{self, ActionSpec, Add, MatchSpec};
 
-use crate::{ControlError, Number};
+use crate::{ControlError, FieldValue, Number};
 
 /// A value of a key or parameter: from a number, an address, or a text such as `"0x1f"`, `"10.0.0.1"`, `"2001:db8::1"` and
 /// `"02:00:00:00:00:01"`. It must fit the width that the program gives the field.
@@ -20,8 +20,10 @@ pub enum Value {
     Text(String),
 }
 
-/// What a key of an entry matches: from a value, which it equals, or from a text such as `"10.0.0.0/8"`, `"0x1200&&&0xff00"`, `"1..5"`
-/// and `"*"`, or made by a function.
+/// What a key of an entry matches: from a value, which it equals, or from a text such as `"0x800"`, `"10.0.0.0/8"`, `"0x1200&&&0xff00"`,
+/// `"0x12**"`, `"1..5"` and `"*"`, or made by a function. A text without a mask is a value, too: `"0x800"` is `0x800` in every bit of the
+/// key, unlike in [`Control::configure`](crate::Control::configure), where a `ternary` key is compared with a hexadecimal number only where
+/// that has digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Match {
@@ -272,7 +274,13 @@ fn spec(written: &Match) -> Result<Option<MatchSpec>, ControlError> {
         Match::Value(Value::Text(text)) if is_any(text) => return Ok(None),
         Match::Value(Value::Text(text)) => {
             not_negative(text)?;
-            script::parse_match(text).map_err(unreadable(text))?
+            match script::parse_match(text).map_err(unreadable(text))? {
+                // Packet tests compare a hexadecimal number only where it has digits. Here a value is one, however it is written.
+                MatchSpec::Number(value) if !text.contains('*') => {
+                    MatchSpec::Number(script::Number { mask: None, ..value })
+                }
+                spec => spec,
+            }
         }
         Match::Value(value) => MatchSpec::Number(plain(value)?),
         Match::Prefix(value, bits) => MatchSpec::Prefix(plain(value)?, *bits),
@@ -372,6 +380,19 @@ impl From<IpAddr> for Value {
             IpAddr::V4(address) => address.into(),
             IpAddr::V6(address) => address.into(),
         }
+    }
+}
+
+/// A field of a digest.
+impl From<FieldValue> for Value {
+    fn from(value: FieldValue) -> Value {
+        Value::Number(value.bits)
+    }
+}
+
+impl From<&FieldValue> for Value {
+    fn from(value: &FieldValue) -> Value {
+        Value::Number(value.bits.clone())
     }
 }
 

@@ -70,6 +70,8 @@ pub use hopwright_p4runtime as p4runtime;
 pub use hopwright_dataplane::externs::ExternObject;
 pub use hopwright_dataplane::packet::PoolError;
 pub use hopwright_dataplane::{CloneSession, ControlError as RefusedError, Count, Digest, Rates, Replica, SwitchStats};
+/// The value of a field of a [`Digest`]: a number and its width in bits.
+pub use hopwright_interp::Value as FieldValue;
 pub use hopwright_stf::resolve::ResolveError;
 pub use hopwright_stf::{Report, StfError};
 pub use hopwright_syntax::Severity;

@@ -50,7 +50,7 @@ pub struct Sent {
     pub bytes: Vec<u8>,
 }
 
-/// A packet does not fit the buffers.
+/// A packet cannot be received: it does not fit the buffers, or there is no such port.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct PacketError(String);
@@ -71,8 +71,9 @@ impl Runner {
     /// Runs a packet that arrives at a port. All copies that the program makes have left when the call returns.
     ///
     /// # Errors
-    /// The packet is longer than 9,216 bytes.
+    /// There is no such port, or the packet is longer than 9,216 bytes.
     pub fn send(&mut self, port: u16, packet: &[u8]) -> Result<Output, PacketError> {
+        control::check_port(port).map_err(|error| PacketError(error.to_string()))?;
         let processed = self.engine.process(port, packet, self.now.as_micros() as u64).map_err(PacketError)?;
         let sent = processed.sent.into_iter().map(|(port, bytes)| Sent { port, bytes }).collect();
         Ok(Output { sent, fault: processed.fault, digests: processed.digests })

@@ -213,7 +213,8 @@ impl Switch {
         Ok(self.switch.default_tenant().injector().packet_out(port, packet)?)
     }
 
-    /// Sends a packet by a port, past the program.
+    /// Sends a packet by a port, past the program. Ports come and go, so one that the switch does not have is no error: the packet is
+    /// counted as sent to no port.
     ///
     /// # Errors
     /// There is no room for the packet.

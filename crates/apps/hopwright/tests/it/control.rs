@@ -331,3 +331,51 @@ fn ambiguous_names_and_excluded_bits_are_refused_with_what_is_right() {
     let prefixes: Vec<_> = entries.iter().map(|entry| entry.keys()[0].1.clone()).collect();
     assert_eq!(prefixes, [Match::prefix(0x0a0b_0000u32, 16), Match::prefix(0u8, 0)]);
 }
+
+const LEARN: &str = "
+    action allow() { s.egress_spec = 2; }
+    action drop() { mark_to_drop(s); }
+    table acl { key = { h.frame.value: ternary; } actions = { allow; drop; } default_action = allow(); }
+    table seen { key = { h.frame.kind: exact; } actions = { allow; drop; } default_action = drop(); }
+";
+
+/// A text without a mask is a value in every bit of the key, as a number is.
+#[test]
+fn texts_and_numbers_match_the_same() {
+    let program = hopwright::compile(&program(LEARN, "acl.apply();")).unwrap();
+    for value in [hopwright::Value::from("0x08"), "8".into(), 8u16.into()] {
+        let mut runner = program.runner().unwrap();
+        runner.control().insert(&Entry::new("acl", "drop").key("value", value.clone())).unwrap();
+        assert!(sent(&runner.send(1, &[0, 0, 8]).unwrap()).is_empty(), "{value:?}");
+        assert_eq!(sent(&runner.send(1, &[0, 0x98, 8]).unwrap()).len(), 1, "{value:?}");
+    }
+    // Digits that are left open are.
+    let mut runner = program.runner().unwrap();
+    runner.control().insert(&Entry::new("acl", "drop").key("value", "0x00*8")).unwrap();
+    assert!(sent(&runner.send(1, &[0, 0, 0x18]).unwrap()).is_empty());
+    runner.control().insert(&Entry::new("acl", "drop").key("value", "0x1200/8").priority(2)).unwrap();
+    assert!(sent(&runner.send(1, &[0, 0x12, 0x34]).unwrap()).is_empty());
+}
+
+#[test]
+fn fields_of_digests_are_keys_of_entries() {
+    let apply = "if (seen.apply().miss) { digest(0, h.frame.kind); }";
+    let mut runner = hopwright::compile(&program(LEARN, apply)).unwrap().runner().unwrap();
+    let output = runner.send(1, &[7, 0, 0]).unwrap();
+    let [digest] = &output.digests[..] else { panic!("{output:?}") };
+    runner.control().insert(&Entry::new("seen", "allow").key("kind", &digest.data[0])).unwrap();
+    assert_eq!(sent(&runner.send(1, &[7, 0, 0]).unwrap()).len(), 1);
+    assert!(runner.control().digest_within(std::time::Duration::from_millis(2)).is_none());
+}
+
+#[test]
+fn packets_arrive_at_ports_that_there_can_be() {
+    let mut runner = hopwright::compile(&program("", "s.egress_spec = 2;")).unwrap().runner().unwrap();
+    assert!(runner.send(510, &[0; 3]).is_ok());
+    for refused in [
+        runner.send(511, &[0; 3]).unwrap_err().to_string(),
+        runner.control().trace(9999, &[0; 3]).unwrap_err().to_string(),
+    ] {
+        assert!(refused.contains("ports are 0 to 510"), "{refused}");
+    }
+}

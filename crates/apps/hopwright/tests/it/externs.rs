@@ -89,3 +89,20 @@ fn machine_code_needs_its_feature() {
     assert_eq!(started.is_ok(), cfg!(feature = "jit"));
     assert!(matches!(started, Ok(_) | Err(BuildError::NoMachineCode)));
 }
+
+#[test]
+fn objects_that_do_not_fit_their_calls_are_refused() {
+    let compiler = Compiler::new().extern_type("Sum", |_| Ok(Sum(Mutex::new(0))));
+    let refused = |declaration: &str, body: &str| {
+        let text = program("Sum(0x100) sum;", body).replace("header frame_t", &format!("{declaration} header frame_t"));
+        let program = compiler.compile(&text).unwrap();
+        for engine in engines() {
+            assert!(program.runner_with(engine).is_err(), "{engine:?}");
+        }
+        program.runner().unwrap_err().to_string()
+    };
+    let wider = refused("extern Sum { Sum(bit<16> start); void add(in bit<16> value); }\n", "sum.add(h.frame.value);");
+    assert!(wider.contains("`add` takes arguments of [8] bits, and the program calls it with [16]"), "{wider}");
+    let unknown = refused("extern Sum { Sum(bit<16> start); void sub(in bit<8> value); }\n", "sum.sub(h.frame.kind);");
+    assert!(unknown.contains("method `sub` is not supported"), "{unknown}");
+}

@@ -17,7 +17,7 @@ use crate::control::Control;
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
 use crate::executor::traffic::{Copies, Destinations, Traffic, WorkerContext};
-use crate::externs::{NativeCall, NativeExtern};
+use crate::externs::{NativeCall, method_numbers};
 use crate::jit::trace_ir::TraceIr;
 use crate::jit::{self, CompiledPipeline, ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
 use crate::packet::{Packet, Pool};
@@ -135,21 +135,6 @@ impl MachineProgram {
     pub(crate) fn trace_ir(&self, pipeline: &Pipeline, paths: &[Path]) -> TraceIr {
         jit::trace_ir_of(&self.compiled, pipeline, paths, &self.natives)
     }
-}
-
-fn method_numbers(object: &dyn NativeExtern, methods: &[hopwright_abi::NamedCall]) -> Result<Vec<u32>, String> {
-    methods
-        .iter()
-        .map(|method| {
-            let number = object.methods().iter().position(|m| *m == method.name);
-            let number = number.ok_or_else(|| format!("method `{}` is not supported yet", method.name))? as u32;
-            let widths = object.arguments(number);
-            if !method.args.iter().map(|(_, width)| *width).eq(widths.iter().copied()) {
-                return Err(format!("method `{}` takes arguments of {widths:?} bits", method.name));
-            }
-            Ok(number)
-        })
-        .collect()
 }
 
 unsafe extern "C" fn call_renumbered(state: *mut c_void, method: u32, args: *mut u64) {

@@ -27,7 +27,7 @@ use object::Object;
 use crate::native;
 pub use crate::native::NativeCall;
 use crate::sync::quiescence::{Domain, Reader};
-use hopwright_abi::{from_limbs, limbs_of, push_limbs};
+use hopwright_abi::{NamedCall, from_limbs, limbs_of, push_limbs};
 
 /// Puts back what was remembered.
 pub type Restore = Box<dyn FnOnce() + Send>;
@@ -152,6 +152,29 @@ impl fmt::Debug for ExternTypes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
     }
+}
+
+/// The numbers of the methods that a program calls, in an object.
+///
+/// # Errors
+/// The object lacks a method, or has it with other arguments.
+pub(crate) fn method_numbers(object: &dyn NativeExtern, methods: &[NamedCall]) -> Result<Vec<u32>, String> {
+    methods
+        .iter()
+        .map(|method| {
+            let number = object.methods().iter().position(|m| *m == method.name);
+            let number = number.ok_or_else(|| format!("method `{}` is not supported", method.name))? as u32;
+            let widths = object.arguments(number);
+            let given: Vec<u32> = method.args.iter().map(|(_, width)| *width).collect();
+            if given != widths {
+                return Err(format!(
+                    "method `{}` takes arguments of {widths:?} bits, and the program calls it with {given:?}",
+                    method.name
+                ));
+            }
+            Ok(number)
+        })
+        .collect()
 }
 
 /// Adapts an object to the interpreter.

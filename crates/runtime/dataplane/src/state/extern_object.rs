@@ -9,10 +9,10 @@ use num_bigint::BigUint;
 
 use super::cell::{Counters, Registers};
 use super::meter::Meters;
-use crate::externs::{ExternTypes, Model, NativeExtern, Restore};
+use crate::externs::{ExternTypes, Model, NativeExtern, Restore, method_numbers};
 use crate::sync::quiescence::Domain;
 use crate::table::{self, EntryCells, Profiles};
-use hopwright_abi::{limbs_of, push_limbs};
+use hopwright_abi::{Interface, limbs_of, push_limbs};
 
 /// An extern object with its state.
 pub(crate) enum ExternObject {
@@ -57,7 +57,12 @@ impl ExternObject {
                 values.fill(&pipeline[id].initial, width);
                 ExternObject::Registers { values: Arc::new(values), width, initial: pipeline[id].initial.clone() }
             }
-            ExternKind::Named { type_name, args } => ExternObject::Named(types.construct(type_name, args, domain)?),
+            ExternKind::Named { type_name, args } => {
+                let object = types.construct(type_name, args, domain)?;
+                let called = &Interface::of(pipeline).methods[id.0 as usize];
+                method_numbers(&*object, called).map_err(|why| format!("`{}`: {why}", pipeline[id].name))?;
+                ExternObject::Named(object)
+            }
             ExternKind::Meter { size, unit } => ExternObject::Meters(Meters::indirect(*unit, cells(*size)?, domain)),
             ExternKind::DirectMeter { unit, .. } => ExternObject::Meters(Meters::direct(*unit, domain)),
             ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => {
