@@ -208,7 +208,10 @@ impl<'a> Runner<'a> {
                 if let Some((comparison, wanted)) = check
                     && !comparison.holds(&found, wanted)
                 {
-                    self.fail(self.line, format!("the counter says {found} {unit}"));
+                    self.fail(
+                        self.line,
+                        format!("counter `{counter}`: {found} {unit}, expected {comparison} {wanted}"),
+                    );
                 }
             }
             Command::CheckRegister(name, index, bits, comparison, wanted) => {

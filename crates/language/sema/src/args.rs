@@ -135,11 +135,10 @@ impl<'a> Analyser<'a> {
             .map(|(p, _)| format!("`{}`", p.name))
             .collect();
         if !missing.is_empty() && !bad {
-            self.report(
-                Diagnostic::error("E0304", format!("no argument for {} of `{}`", missing.join(", "), sig.name))
-                    .at(span, "arguments are missing")
-                    .related(sig.span, "declared here"),
-            );
+            let d = Diagnostic::error("E0304", format!("no argument for {} of `{}`", missing.join(", "), sig.name))
+                .at(span, "arguments are missing")
+                .related(sig.span, "declared here");
+            self.report(if args.is_empty() { d } else { d.help(order(sig)) });
             return None;
         }
         (!bad).then_some(placed)
@@ -339,8 +338,7 @@ impl<'a> Analyser<'a> {
         if let Some(why) = self.block_difference(unifier, want, &t.ty) {
             d = d.note(why);
         }
-        let order: Vec<&str> = sig.params.iter().map(|p| &*p.name).collect();
-        self.report(d.help(format!("the arguments of `{}` are, in this order: {}", sig.name, order.join(", "))));
+        self.report(d.help(order(sig)));
     }
 
     /// The reason that a parser or control does not fit a type.
@@ -361,7 +359,8 @@ impl<'a> Analyser<'a> {
         for (i, (p, q)) in wp.iter().zip(fp).enumerate() {
             let (pt, qt) = (p.ty.subst(&ws), q.ty.subst(&fs));
             if p.direction != q.direction {
-                return Some(format!("the directions of parameter {} differ: `{}` and `{}`", i + 1, p.name, q.name));
+                let (want, found) = (direction(p.direction), direction(q.direction));
+                return Some(format!("parameter {} must be {want}, but `{}` is {found}", i + 1, q.name));
             }
             if !unifier.unify(&self.defs, &pt, &qt) {
                 let (pt, qt) = (self.show(&unifier.resolve(&pt)), self.show(&qt));
@@ -398,5 +397,21 @@ impl<'a> Analyser<'a> {
                 false
             }
         }
+    }
+}
+
+/// The order of a signature's arguments, for a message.
+fn order(sig: &Sig) -> String {
+    let names: Vec<&str> = sig.params.iter().map(|p| &*p.name).collect();
+    format!("the arguments of `{}` are, in this order: {}", sig.name, names.join(", "))
+}
+
+/// A direction, for a message.
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::None => "without a direction",
+        Direction::In => "`in`",
+        Direction::Out => "`out`",
+        Direction::InOut => "`inout`",
     }
 }

@@ -76,8 +76,8 @@ pub(crate) enum TableCommand {
     List,
     /// Print a table's entries, each in the form that `add` takes, and its default action
     Show {
-        /// The table
-        name: String,
+        /// The table; all tables if it is omitted
+        name: Option<String>,
     },
     /// Add an entry
     #[command(visible_alias = "insert")]
@@ -149,8 +149,8 @@ pub(crate) enum CounterCommand {
     List,
     /// Print a counter's cells that are not zero, or one; of a table's counter, those of its entries
     Show {
-        /// The counter
-        name: String,
+        /// The counter; all counters if it is omitted
+        name: Option<String>,
         /// One cell
         index: Option<u64>,
         /// Include cells that are zero

@@ -34,7 +34,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let mut line = format!(
         "{}: no errors{}: {} parser states, {} headers, {} tables, {} actions",
         args.source.file.display(),
-        if warnings > 0 { format!(", {warnings} warnings") } else { String::new() },
+        match warnings {
+            0 => String::new(),
+            1 => ", 1 warning".into(),
+            _ => format!(", {warnings} warnings"),
+        },
         pipeline.parser.states.len(),
         pipeline.headers.len(),
         pipeline.tables.len(),

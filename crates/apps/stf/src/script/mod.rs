@@ -5,6 +5,8 @@
 mod line;
 mod value;
 
+use std::fmt;
+
 use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
@@ -214,6 +216,19 @@ pub enum Comparison {
     Above,
 }
 
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Comparison::Equal => "==",
+            Comparison::NotEqual => "!=",
+            Comparison::AtMost => "<=",
+            Comparison::Below => "<",
+            Comparison::AtLeast => ">=",
+            Comparison::Above => ">",
+        })
+    }
+}
+
 impl Comparison {
     /// Whether `found` compares so with `wanted`.
     pub fn holds<T: PartialOrd>(self, found: &T, wanted: &T) -> bool {
@@ -299,6 +314,18 @@ fn whole<'a, T>(text: &'a str, read: impl FnOnce(&mut Line<'a>) -> Parsed<T>) ->
     }
 }
 
+/// Says of an unknown command which other notation of entries it belongs to, if it is one.
+fn unknown(keyword: &str, rest: &str) -> String {
+    let other = if keyword.starts_with("table_") || keyword.starts_with("act_prof_") {
+        ": files of `simple_switch_CLI` are for `--entries` of `hopwright run`"
+    } else if keyword.contains('=') && rest.contains("=>") {
+        ": lines of `hopwright table show` are for `hopwright table load`"
+    } else {
+        ""
+    };
+    format!("unknown command `{keyword}`{other}")
+}
+
 fn parse_line(line: &str) -> Parsed<Option<Command>> {
     let line = line.split('#').next().unwrap_or("").trim();
     let line = line.strip_suffix(';').unwrap_or(line);
@@ -360,7 +387,7 @@ fn parse_line(line: &str) -> Parsed<Option<Command>> {
         "value_set_write" => line.value_set()?,
         "key_set" => Command::KeySet(line.name()?, line.small("slot")?, line.value()?),
         "expect_digest" => line.expect_digest()?,
-        _ => return Err(format!("unknown command `{keyword}`")),
+        _ => return Err(unknown(&keyword, line.rest)),
     };
     match line.skip() {
         "" => Ok(Some(command)),
@@ -569,6 +596,11 @@ mod tests {
                 "x.stf:4: `z` is no hexadecimal digit",
             ]
         );
+        assert!(
+            error("table_add t f 1 => 2")
+                .ends_with("files of `simple_switch_CLI` are for `--entries` of `hopwright run`")
+        );
+        assert!(error("a=1 => f(x=2)").ends_with("are for `hopwright table load`"));
         assert_eq!(error("packet 1 0*"), "t:1: `*` is only for expected packets");
         assert_eq!(error("packet 70000 00"), "t:1: port 70000 is too great");
         assert_eq!(error("add t k:1 a(x:)"), "t:1: expected a number before `)`");

@@ -118,10 +118,7 @@ impl MatchKind {
             (MatchForm::ValueOrAny, WrittenMatch::Value(value)) => MatchValue::Optional(Some(value)),
             (MatchForm::Prefix, WrittenMatch::Value(value)) => MatchValue::Lpm { value, prefix_len: width },
             (MatchForm::Prefix, WrittenMatch::Prefix(value, prefix_len)) => {
-                if prefix_len > width {
-                    return Err(format!("prefix length {prefix_len} is beyond {width} bits"));
-                }
-                MatchValue::Lpm { value: value & prefix(prefix_len, width), prefix_len }
+                MatchValue::Lpm { value: value & prefix_of(prefix_len, width)?, prefix_len }
             }
             (MatchForm::Prefix, WrittenMatch::Mask(value, mask)) => {
                 let prefix_len = mask.count_ones() as u32;
@@ -131,6 +128,10 @@ impl MatchKind {
                 MatchValue::Lpm { value: value & mask, prefix_len }
             }
             (MatchForm::Mask, WrittenMatch::Value(value)) => MatchValue::Ternary { value, mask: bits::mask(width) },
+            (MatchForm::Mask, WrittenMatch::Prefix(value, prefix_len)) => {
+                let mask = prefix_of(prefix_len, width)?;
+                MatchValue::Ternary { value: value & &mask, mask }
+            }
             (MatchForm::Mask, WrittenMatch::Mask(value, mask)) => MatchValue::Ternary { value: value & &mask, mask },
             (MatchForm::Range, WrittenMatch::Value(value)) => MatchValue::Range { lo: value.clone(), hi: value },
             (MatchForm::Range, WrittenMatch::Range(lo, hi)) => MatchValue::Range { lo, hi },
@@ -138,7 +139,15 @@ impl MatchKind {
                 Some(any) => any,
                 None => return Err(format!("a key of kind {name} needs a value")),
             },
-            _ => return Err(format!("this is no way to match a key of kind {name}")),
+            (form, _) => {
+                let takes = match form {
+                    MatchForm::Prefix => "a value, a prefix or a mask that is one",
+                    MatchForm::Mask => "a value, a prefix or a mask",
+                    MatchForm::Range => "a value or a range",
+                    MatchForm::Value | MatchForm::ValueOrAny | MatchForm::Nothing => "a value",
+                };
+                return Err(format!("a key of kind {name} takes {takes}"));
+            }
         })
     }
 
@@ -165,6 +174,11 @@ impl Display for MatchKind {
 fn prefix(len: u32, width: u32) -> BigUint {
     let rest = width.saturating_sub(len);
     (bits::mask(width) >> rest) << rest
+}
+
+/// The mask of a prefix that was written.
+fn prefix_of(len: u32, width: u32) -> Result<BigUint, String> {
+    if len > width { Err(format!("prefix length {len} is beyond {width} bits")) } else { Ok(prefix(len, width)) }
 }
 
 /// A match as programs, packet tests and control planes specify it, independent of the key's kind.

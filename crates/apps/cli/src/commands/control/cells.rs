@@ -23,7 +23,8 @@ pub(crate) fn counter(args: &CounterArgs) -> Result<(), Failure> {
             list_counters(&client, json);
             Ok(())
         }
-        CounterCommand::Show { name, index, all } => show_counter(&mut client, name, *index, *all, json),
+        CounterCommand::Show { name: Some(name), index, all } => show_counter(&mut client, name, *index, *all, json),
+        CounterCommand::Show { name: None, all, .. } => show_counters(&mut client, *all, json),
         CounterCommand::Reset { name, index } => reset_counter(&mut client, name, *index),
     }
 }
@@ -73,6 +74,39 @@ pub(crate) fn cell(index: Option<u64>) -> Result<Option<v1::Index>, Failure> {
 }
 
 fn show_counter(client: &mut Client, name: &str, index: Option<u64>, all: bool, json: bool) -> Result<(), Failure> {
+    let (lines, zero) = counts(client, name, index, all)?;
+    print_cells(lines, zero, json);
+    Ok(())
+}
+
+/// Prints all counters: as JSON, an object with the cells of each by its name.
+fn show_counters(client: &mut Client, all: bool, json: bool) -> Result<(), Failure> {
+    let info = client.info();
+    let preambles = info.counters.iter().map(|c| &c.preamble).chain(info.direct_counters.iter().map(|c| &c.preamble));
+    let names: Vec<String> = preambles.map(|p| preamble(p).0.to_string()).collect();
+    let mut shown = serde_json::Map::new();
+    for name in names {
+        let (lines, zero) = counts(client, &name, None, all)?;
+        if json {
+            shown.insert(name, lines.into_iter().map(|(_, value)| value).collect());
+        } else {
+            println!("# {name}");
+            print_cells(lines, zero, false);
+        }
+    }
+    if json {
+        print_json(&shown.into());
+    }
+    Ok(())
+}
+
+/// The cells of a counter as text and as JSON, and the number of omitted cells that are zero.
+fn counts(
+    client: &mut Client,
+    name: &str,
+    index: Option<u64>,
+    all: bool,
+) -> Result<(Vec<(String, Value)>, usize), Failure> {
     let asked = match client.names().counter(name)? {
         Either::Array(counter) => Entity::CounterEntry(v1::CounterEntry {
             counter_id: preamble(&counter.preamble).1,
@@ -109,8 +143,7 @@ fn show_counter(client: &mut Client, name: &str, index: Option<u64>, all: bool, 
             json!({ place.0: place.1, "packets": count.packets, "bytes": count.bytes }),
         ));
     }
-    print_cells(lines, zero, json);
-    Ok(())
+    Ok((lines, zero))
 }
 
 /// Cells, and the number of omitted cells that are zero.

@@ -23,7 +23,22 @@ pub(crate) fn run(args: &TableArgs) -> Result<(), Failure> {
             list(&client, json);
             Ok(())
         }
-        TableCommand::Show { name } => show(&mut client, name, json),
+        TableCommand::Show { name: Some(name) } => {
+            let table = client.names().table(name)?.clone();
+            if let Some(shown) = show(&mut client, &table, json)? {
+                print_json(&shown);
+            }
+            Ok(())
+        }
+        TableCommand::Show { name: None } => {
+            let tables = client.info().tables.clone();
+            let shown = tables.iter().map(|table| show(&mut client, table, json));
+            let shown: Vec<Value> = shown.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+            if json {
+                print_json(&shown.into());
+            }
+            Ok(())
+        }
         TableCommand::Add(entry) => write(&mut client, Type::Insert, entry),
         TableCommand::Set(entry) => write(&mut client, Type::Modify, entry),
         TableCommand::Load { name, file } => load(&mut client, name, file),
@@ -113,16 +128,15 @@ fn entries(client: &mut Client, table: &Table) -> Result<(Vec<EntryText>, Option
     Ok((entries, defaults.into_iter().next()))
 }
 
-fn show(client: &mut Client, name: &str, json: bool) -> Result<(), Failure> {
-    let table = client.names().table(name)?.clone();
-    let (entries, default) = entries(client, &table)?;
+/// Prints a table, or returns it as JSON.
+fn show(client: &mut Client, table: &Table, json: bool) -> Result<Option<Value>, Failure> {
+    let (entries, default) = entries(client, table)?;
+    let name = preamble(&table.preamble).0;
     if json {
         let default = default.and_then(|d| d.actions.into_iter().next());
-        let name = preamble(&table.preamble).0;
-        print_json(&json!({ "table": name, "size": table.size, "entries": entries, "default": default }));
-        return Ok(());
+        return Ok(Some(json!({ "table": name, "size": table.size, "entries": entries, "default": default })));
     }
-    println!("# {}: {} entries of {} at most", preamble(&table.preamble).0, entries.len(), table.size);
+    println!("# {name}: {} entries of {} at most", entries.len(), table.size);
     let width = entries.iter().map(|e| e.to_string().chars().count()).max().unwrap_or(0);
     for entry in &entries {
         match entry.counter {
@@ -133,7 +147,7 @@ fn show(client: &mut Client, name: &str, json: bool) -> Result<(), Failure> {
     if let Some(default) = default {
         println!("# default: {}", default.action());
     }
-    Ok(())
+    Ok(None)
 }
 
 fn write(client: &mut Client, kind: Type, args: &EntryArgs) -> Result<(), Failure> {
