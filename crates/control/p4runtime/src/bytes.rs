@@ -11,8 +11,6 @@ pub enum NotANumber {
     Empty,
     /// The value has more bits than it may.
     TooWide,
-    /// A string with other characters than decimal digits.
-    NotDecimal,
 }
 
 /// The shortest byte string of a number: zero is one byte.
@@ -35,56 +33,9 @@ pub fn number(bytes: &[u8], width: u32) -> Result<BigUint, NotANumber> {
     if value.bits() > u64::from(width) { Err(NotANumber::TooWide) } else { Ok(value) }
 }
 
-/// The representation of a type's values for controllers (P4Runtime section 18: translation of user-defined types).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Coding {
-    /// As a number.
-    #[default]
-    Number,
-    /// As a string: the number in decimal digits.
-    Text,
-}
-
-impl Coding {
-    /// A value in the controllers' representation.
-    pub fn write(self, value: &BigUint) -> Bytes {
-        match self {
-            Coding::Number => of(value),
-            Coding::Text => value.to_string().into_bytes().into(),
-        }
-    }
-
-    /// The value that a controller's representation stands for.
-    ///
-    /// # Errors
-    /// If it is not a number of this width.
-    pub fn read(self, bytes: &[u8], width: u32) -> Result<BigUint, NotANumber> {
-        if self == Coding::Number || bytes.is_empty() {
-            return number(bytes, width);
-        }
-        if !bytes.iter().all(u8::is_ascii_digit) || bytes.len() > MAX_DIGITS {
-            return Err(NotANumber::NotDecimal);
-        }
-        let value = BigUint::parse_bytes(bytes, 10).ok_or(NotANumber::NotDecimal)?;
-        if value.bits() > u64::from(width) { Err(NotANumber::TooWide) } else { Ok(value) }
-    }
-}
-
-/// The most digits of a number in decimal: those of the widest types.
-const MAX_DIGITS: usize = 700;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strings() {
-        assert_eq!(Coding::Text.write(&BigUint::from(510u32)), Bytes::from_static(b"510"));
-        assert_eq!(Coding::Text.read(b"510", 9), Ok(510u32.into()));
-        assert_eq!(Coding::Text.read(b"512", 9), Err(NotANumber::TooWide));
-        assert_eq!(Coding::Text.read(b"Ethernet0", 9), Err(NotANumber::NotDecimal));
-        assert_eq!(Coding::Text.read(b"", 9), Err(NotANumber::Empty));
-    }
 
     #[test]
     fn forms() {

@@ -135,6 +135,18 @@ impl State {
 
     /// Makes a change, completely or not at all, and returns its inverse if it is asked for.
     fn make(&mut self, change: Change, undoable: bool) -> Result<Option<Change>> {
+        let counted = !self.program.schema.rules.references.is_empty();
+        let Some(referrer) = State::referrer(&change).filter(|_| counted) else {
+            return self.make_uncounted(change, undoable);
+        };
+        self.forget(&referrer);
+        let made = self.make_uncounted(change, undoable);
+        self.count(&referrer);
+        made
+    }
+
+    /// The same, while what refers to something is not counted.
+    fn make_uncounted(&mut self, change: Change, undoable: bool) -> Result<Option<Change>> {
         let inverse = match change {
             Change::Insert(key, runs) => {
                 let inverse = undoable.then(|| Change::Remove(key.clone()));

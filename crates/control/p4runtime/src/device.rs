@@ -164,6 +164,7 @@ impl Device {
     ) -> Result<Vec<Result<()>>> {
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program)?;
+        self.name_ports(state);
         let results = match atomicity {
             Atomicity::ContinueOnError => state.write_each(writes, rights),
             Atomicity::RollbackOnError => state.write_all(writes, rights, last)?,
@@ -187,9 +188,11 @@ impl Device {
     pub(crate) fn read_as(&self, role: &str, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
         let rights = self.elections().rights(role);
         rights.check_read(asked)?;
-        let state = lock(&self.state);
+        let mut state = lock(&self.state);
+        let state = state.as_mut().ok_or_else(no_program)?;
+        self.name_ports(state);
         let mut found = Vec::new();
-        state.as_ref().ok_or_else(no_program)?.read(asked, &mut found)?;
+        state.read(asked, &mut found)?;
         if rights.own.is_some() {
             found.retain(|e| rights.tells(e));
         }
@@ -258,8 +261,15 @@ impl Device {
     pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
         self.check_writable()?;
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
-        let schema = lock(&self.state).as_ref().ok_or_else(no_program)?.program.schema.clone();
-        let bytes = packet::packet_out(&schema, said)?;
+        let (schema, translated) = {
+            let mut state = lock(&self.state);
+            let state = state.as_mut().ok_or_else(no_program)?;
+            self.name_ports(state);
+            let some = !state.translations.is_empty();
+            let translated = some.then(|| state.packet_in_plane(said)).transpose()?;
+            (state.program.schema.clone(), translated)
+        };
+        let bytes = packet::packet_out(&schema, translated.as_ref().unwrap_or(said))?;
         let injected = self.tenant.injector().packet_out(port, &bytes);
         let count = if injected.is_ok() { &self.counts.packets_out } else { &self.counts.packets_out_refused };
         count.fetch_add(1, Ordering::Relaxed);
@@ -293,7 +303,8 @@ impl Device {
             for _ in 0..DIGESTS_A_TURN {
                 let Some(punted) = next.take().or_else(|| cpu.try_receive()) else { break };
                 match schema.as_ref().and_then(|s| packet::packet_in(s, &punted)) {
-                    Some(packet) => {
+                    Some(mut packet) => {
+                        self.show_packet(&mut packet);
                         self.counts.packets_in.fetch_add(1, Ordering::Relaxed);
                         self.send(Update::Packet(packet));
                     }
@@ -313,8 +324,10 @@ impl Device {
                 lists.extend(state.digests.add(&digest, now));
             }
             lists.extend(state.digests.due(now));
+            lists.iter_mut().for_each(|list| state.show_digests(list));
             if let Some(audience) = audience {
                 *swept = now;
+                self.name_ports(state);
                 idle = state.idle_entries(now, |table| audience.hears_of(table));
             }
         }
@@ -322,6 +335,20 @@ impl Device {
         if !idle.is_empty() {
             let timestamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as i64);
             self.send(Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry: idle, timestamp }));
+        }
+    }
+
+    /// Gives a controller's packet the controller's values.
+    fn show_packet(&self, packet: &mut v1::PacketIn) {
+        if let Some(state) = lock(&self.state).as_ref().filter(|s| !s.translations.is_empty()) {
+            state.show_packet(packet);
+        }
+    }
+
+    /// Tells a program that names ports which there are.
+    fn name_ports(&self, state: &mut State) {
+        if state.translations.names_ports() {
+            state.translations.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
         }
     }
 
@@ -382,6 +409,7 @@ fn carry_cells(
 /// clone sessions. Returns how many entries fit and how many did not.
 fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
     let (mut kept, mut lost) = (0, 0);
+    new.translations.carry(&old.translations);
     carry_profiles(&old.vdp, &new.vdp);
     for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
         let at = hopwright_ir::TableId(at as u32);
@@ -454,7 +482,9 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
             tracing::warn!("a group of copies does not fit the new program: {}", failure.message);
         }
     }
-    (kept, lost)
+    new.count_all();
+    let wrong = new.settle();
+    (kept - wrong, lost + wrong)
 }
 
 /// An action call of one program in a table of another.

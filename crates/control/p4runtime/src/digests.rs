@@ -10,13 +10,13 @@ use hopwright_dataplane::Digest;
 use num_bigint::BigUint;
 use prost::Message;
 
-use crate::bytes::{self, Coding};
+use crate::bytes;
 use crate::change::Change;
-use crate::failure::{Result, exists, invalid, not_found};
+use crate::failure::{Failure, Result, exists, invalid, not_found};
+use crate::listing;
 use crate::program::Program;
 use crate::proto::config::p4_bitstring_like_type_spec::TypeSpec as Bits;
 use crate::proto::config::p4_new_type_spec::Representation;
-use crate::proto::config::p4_new_type_translation::SdnType;
 use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 use crate::proto::v1;
 use crate::state::State;
@@ -67,6 +67,12 @@ impl Digests {
     /// Whether there is a digest with this id.
     pub(crate) fn is_known(&self, id: u32) -> bool {
         self.known.values().any(|(known, _)| *known == id)
+    }
+
+    /// There is no digest with this id.
+    pub(crate) fn unknown(&self, id: u32) -> Failure {
+        let those = listing::numbered(id, self.known.iter().map(|(name, (id, _))| (*id, name.as_str())));
+        not_found(format!("the program has no digest with id {id:#x}{those}"))
     }
 
     /// The configurations of enabled digests.
@@ -184,7 +190,7 @@ impl State {
     pub(crate) fn plan_digest(&self, kind: Type, entry: &v1::DigestEntry) -> Result<Vec<Change>> {
         let id = entry.digest_id;
         if !self.digests.is_known(id) {
-            return Err(not_found(format!("the program has no digest with id {id:#x}")));
+            return Err(self.digests.unknown(id));
         }
         let config = entry.config.unwrap_or_default();
         if config.max_timeout_ns < 0 || config.max_list_size < 0 || config.ack_timeout_ns < 0 {
@@ -215,10 +221,6 @@ fn value<'a>(
         Some(TypeSpec::NewType(name)) => {
             match types.new_types.get(&name.name).and_then(|t| t.representation.as_ref()) {
                 Some(Representation::OriginalType(spec)) => return value(Some(spec), types, fields, depth + 1),
-                Some(Representation::TranslatedType(p4::P4NewTypeTranslation {
-                    sdn_type: Some(SdnType::SdnString(_)),
-                    ..
-                })) => fields.next().map(|(bits, _)| Data::Bitstring(Coding::Text.write(bits))),
                 _ => Some(Data::Bitstring(number(fields))),
             }
         }

@@ -126,6 +126,13 @@ impl State {
     /// The index of an entry in the registers with a cell for each entry.
     pub(crate) fn entry_index(&self, entry: &v1::TableEntry) -> Result<u32> {
         let t = table::table(&self.program.schema, entry.table_id)?;
+        let entry = self.entry_in_plane(entry)?.ok_or_else(|| table::no_entry(t))?;
+        self.plane_index(&entry)
+    }
+
+    /// The same of an entry in the data plane's values.
+    fn plane_index(&self, entry: &v1::TableEntry) -> Result<u32> {
+        let t = table::table(&self.program.schema, entry.table_id)?;
         let (matches, priority) = (table::matches(t, entry)?, table::priority(t, entry)?);
         self.vdp.control()[t.at].entry_index(&matches, priority).ok_or_else(|| table::no_entry(t))
     }
@@ -141,7 +148,7 @@ impl State {
         rights.check_write(&Entity::RegisterEntry(v1::RegisterEntry { register_id, ..Default::default() }))?;
         let (register, ty) = array(&self.program.schema.registers, register_id, "register")?;
         let value = scalar(&register.name, *ty, data)?;
-        let index = u64::from(self.entry_index(entry)?);
+        let index = u64::from(self.plane_index(entry)?);
         Ok(vec![Change::Registers(register.at, Values::Same(index..index + 1, value))])
     }
 
@@ -151,7 +158,7 @@ impl State {
         let at = self.named_extern(object)?;
         let index = match cell {
             Cell::Index(index) => *index,
-            Cell::Entry(entry) => self.entry_index(entry)?.into(),
+            Cell::Entry(entry) => self.plane_index(entry)?.into(),
         };
         Ok(vec![Change::Setting(at, format!("cell/{index}"), data.to_vec())])
     }
@@ -181,6 +188,7 @@ impl State {
                 ..Default::default()
             });
         }
+        found.iter_mut().for_each(|entry| self.show_entry(entry));
         found
     }
 }

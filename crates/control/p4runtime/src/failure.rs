@@ -111,7 +111,6 @@ pub(crate) fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
     match error {
         NotANumber::Empty => out_of_range(format!("`{name}`: an empty byte string is no value")),
         NotANumber::TooWide => out_of_range(format!("`{name}`: the value does not fit {width} bits")),
-        NotANumber::NotDecimal => invalid(format!("`{name}`: strings are numbers in decimal digits to this switch")),
     }
 }
 

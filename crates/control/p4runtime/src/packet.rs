@@ -4,7 +4,9 @@ use ::bytes::Bytes;
 use hopwright_ir::bits;
 use num_bigint::BigUint;
 
+use crate::bytes;
 use crate::failure::{Result, bad_number, invalid};
+use crate::listing;
 use crate::proto::v1;
 use crate::schema::Schema;
 
@@ -17,7 +19,7 @@ pub(crate) fn packet_in(schema: &Schema, packet: &[u8]) -> Option<v1::PacketIn> 
         .iter()
         .map(|m| {
             let value = (&header >> m.below) & bits::mask(m.width);
-            v1::PacketMetadata { metadata_id: m.id, value: m.coding.write(&value) }
+            v1::PacketMetadata { metadata_id: m.id, value: bytes::of(&value) }
         })
         .collect();
     Some(v1::PacketIn { payload: Bytes::copy_from_slice(payload), metadata })
@@ -34,7 +36,7 @@ pub(crate) fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<
         let mut said = packet.metadata.iter().filter(|said| said.metadata_id == m.id);
         match (said.next(), said.next()) {
             (Some(said), None) => {
-                let value = m.coding.read(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
+                let value = bytes::number(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
                 header |= value << m.below;
                 seen += 1;
             }
@@ -44,7 +46,10 @@ pub(crate) fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<
         }
     }
     if seen != packet.metadata.len() {
-        return Err(invalid("packet-out: metadata that the program does not declare"));
+        let known = |id| schema.packet_out.iter().any(|m| m.id == id);
+        let unknown = packet.metadata.iter().map(|said| said.metadata_id).find(|id| !known(*id)).unwrap_or_default();
+        let those = listing::numbered(unknown, schema.packet_out.iter().map(|m| (m.id, m.name.as_str())));
+        return Err(invalid(format!("packet-out: the program does not declare metadata {unknown}{those}")));
     }
     let digits = header.to_bytes_be();
     let mut out = vec![0; schema.packet_out_bytes];

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use hopwright_ir::TableEntry;
 
-use crate::failure::{Result, invalid, not_found};
+use crate::failure::{Result, invalid};
 use crate::proto::v1;
 use crate::resources::{array, cells, data};
 use crate::schema::{Schema, Table};
@@ -21,6 +21,19 @@ impl State {
     /// # Errors
     /// If the request is invalid.
     pub(crate) fn read(&self, asked: &Entity, to: Sink) -> Result<()> {
+        if self.translations.is_empty() {
+            return self.find(asked, to);
+        }
+        // Nothing has a value that the data plane has not.
+        let Some(asked) = self.asked_in_plane(asked)? else { return Ok(()) };
+        let before = to.len();
+        self.find(&asked, to)?;
+        to[before..].iter_mut().for_each(|found| self.show_entity(found));
+        Ok(())
+    }
+
+    /// The same with the data plane's values.
+    pub(crate) fn find(&self, asked: &Entity, to: Sink) -> Result<()> {
         let schema = &*self.program.schema;
         match asked {
             Entity::TableEntry(asked) => {
@@ -99,7 +112,7 @@ impl State {
             }
             Entity::DigestEntry(asked) => {
                 if asked.digest_id != 0 && !self.digests.is_known(asked.digest_id) {
-                    return Err(not_found(format!("the program has no digest with id {:#x}", asked.digest_id)));
+                    return Err(self.digests.unknown(asked.digest_id));
                 }
                 for (id, config) in self.digests.configs() {
                     if asked.digest_id == 0 || asked.digest_id == id {

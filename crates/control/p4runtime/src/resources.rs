@@ -1,14 +1,17 @@
 //! Plans writes of counters, direct counters, registers and value sets.
 
-use hopwright_ir::Type as IrType;
+use std::collections::HashMap;
+
+use hopwright_ir::{Type as IrType, ValueSetId};
 use num_bigint::BigUint;
 
 use crate::bytes;
 use crate::change::{Change, Values};
 use crate::entries::count_of;
 use crate::failure::{Result, bad_number, invalid, not_found, out_of_range};
+use crate::listing;
 use crate::proto::v1;
-use crate::schema::Cells;
+use crate::schema::{Cells, Field, Profile};
 use crate::state::{State, modify_only};
 use crate::table;
 use v1::p4_data::Data;
@@ -24,12 +27,45 @@ pub(crate) fn cells(cells: &Cells, index: Option<&v1::Index>) -> Result<std::ops
     Ok(at..at + 1)
 }
 
+/// What has a control-plane name.
+pub(crate) trait Named {
+    /// The name.
+    fn name(&self) -> &str;
+}
+
+impl Named for Cells {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for (Cells, IrType) {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Named for Profile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for (ValueSetId, String, Vec<Field>) {
+    fn name(&self) -> &str {
+        &self.1
+    }
+}
+
 /// An array by id.
-pub(crate) fn array<'s, T>(arrays: &'s std::collections::HashMap<u32, T>, id: u32, what: &str) -> Result<&'s T> {
+pub(crate) fn array<'s, T: Named>(arrays: &'s HashMap<u32, T>, id: u32, what: &str) -> Result<&'s T> {
     match arrays.get(&id) {
         Some(array) => Ok(array),
         None if id == 0 => Err(invalid(format!("no {what} id"))),
-        None => Err(not_found(format!("the program has no {what} with id {id:#x}"))),
+        None => {
+            let those = listing::numbered(id, arrays.iter().map(|(id, array)| (*id, array.name())));
+            Err(not_found(format!("the program has no {what} with id {id:#x}{those}")))
+        }
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
-use hopwright_ir::{ActionId, ExternId, ExternKind, MatchKind, Pipeline, TableId, Type, ValueSetId};
+use hopwright_ir::{ActionId, ExternId, ExternKind, Header, MatchKind, Pipeline, TableId, Type, ValueSetId};
 use hopwright_sema::hir::{self, TypedProgram};
 
-use crate::bytes::Coding;
 use crate::p4info::{self, flat_fields};
 use crate::proto::config as p4;
+use crate::rules::{RuleError, Rules};
+use crate::schema_types::{data_types, translated_types};
+use crate::translation::TranslatedType;
 
 /// A program's objects by their P4Runtime ids.
 #[derive(Debug, Default)]
@@ -36,6 +38,16 @@ pub struct Schema {
     pub packet_in_bytes: usize,
     /// Size in bytes of the header before packets from the controller.
     pub packet_out_bytes: usize,
+    /// Types whose values are translated; positions are in fields, parameters and metadata.
+    pub translated_types: Vec<TranslatedType>,
+    /// The parameters of translated types of actions, by the actions' ids: their ids, types and names.
+    pub(crate) translated_params: HashMap<u32, Vec<(u32, usize, String)>>,
+    /// Registers and digests with translated types, by id: name and type.
+    pub(crate) data: HashMap<u32, (String, p4::P4DataTypeSpec)>,
+    /// The types that P4Info describes, if one is translated.
+    pub(crate) types: p4::P4TypeInfo,
+    /// What annotations demand of entries.
+    pub(crate) rules: Rules,
 }
 
 /// An action profile or selector.
@@ -97,8 +109,8 @@ pub struct Field {
     pub width: u32,
     /// Its position among the pipeline's keys.
     pub key: usize,
-    /// The representation of values for controllers.
-    pub coding: Coding,
+    /// The type that translates its values.
+    pub translated: Option<usize>,
 }
 
 /// An action as a table has it.
@@ -127,8 +139,8 @@ pub struct Param {
     pub name: String,
     /// The width in bits.
     pub width: u32,
-    /// The representation of values for controllers.
-    pub coding: Coding,
+    /// The type that translates its values.
+    pub translated: Option<usize>,
 }
 
 /// An array of counters, registers or meters.
@@ -155,22 +167,59 @@ pub struct Metadata {
     pub below: u32,
     /// Whether a packet-out may omit it.
     pub padding: bool,
-    /// The representation of values for controllers.
-    pub coding: Coding,
+    /// The type that translates its values.
+    pub translated: Option<usize>,
 }
 
 impl Schema {
     /// The schema of a pipeline, from the program it was made from and the P4Info.
-    pub fn new(info: &p4::P4Info, program: &TypedProgram, pipeline: &Pipeline) -> Schema {
-        let mut schema = Schema { table_ids: vec![0; pipeline.tables.len()], ..Schema::default() };
+    ///
+    /// # Errors
+    /// If an annotation is wrong that says what entries may be like.
+    pub(crate) fn new(
+        info: &p4::P4Info,
+        program: &TypedProgram,
+        pipeline: &Pipeline,
+    ) -> std::result::Result<Schema, RuleError> {
+        let translated_types = translated_types(program)?;
+        let mut schema = Schema { table_ids: vec![0; pipeline.tables.len()], translated_types, ..Schema::default() };
+        (schema.types, schema.data) = data_types(info, &schema.translated_types);
+        for action in &info.actions {
+            let params = action.params.iter();
+            let params = params.filter_map(|p| Some((p.id, schema.translated(p.type_name.as_ref())?, p.name.clone())));
+            let params: Vec<_> = params.collect();
+            if let (false, Some(preamble)) = (params.is_empty(), &action.preamble) {
+                schema.translated_params.insert(preamble.id, params);
+            }
+        }
+        schema.add_tables(info, pipeline);
+        schema.add_objects(info, pipeline);
+        for (name, header) in [("packet_in", pipeline.packet_in), ("packet_out", pipeline.packet_out)] {
+            let Some(header) = header.map(|h| &pipeline[h]) else { continue };
+            let fields = schema.metadata(info, program, name, header);
+            let bytes = header.fixed_bits.div_ceil(8) as usize;
+            match name {
+                "packet_in" => (schema.packet_in, schema.packet_in_bytes) = (fields, bytes),
+                _ => (schema.packet_out, schema.packet_out_bytes) = (fields, bytes),
+            }
+        }
+        schema.rules = Rules::new(info, &schema)?;
+        Ok(schema)
+    }
+
+    fn add_tables(&mut self, info: &p4::P4Info, pipeline: &Pipeline) {
         let actions: HashMap<u32, &p4::Action> =
             info.actions.iter().filter_map(|a| Some((a.preamble.as_ref()?.id, a))).collect();
         for table in &info.tables {
-            if let Some(table) = Table::new(table, &actions, program, pipeline) {
-                schema.table_ids[table.at.index()] = table.id;
-                schema.tables.insert(table.id, table);
+            if let Some(table) = Table::new(table, &actions, pipeline, self) {
+                self.table_ids[table.at.index()] = table.id;
+                self.tables.insert(table.id, table);
             }
         }
+    }
+
+    fn add_objects(&mut self, info: &p4::P4Info, pipeline: &Pipeline) {
+        let schema = self;
         let by_name: HashMap<&str, usize> =
             pipeline.externs.iter().enumerate().map(|(at, e)| (e.name.as_str(), at)).collect();
         let cells = |preamble: &Option<p4::Preamble>, size: i64| {
@@ -206,50 +255,57 @@ impl Schema {
             if let Some((id, name)) = named(&set.preamble)
                 && let Some(at) = pipeline.value_sets.iter().position(|v| v.name == name)
             {
-                let fields = set.r#match.iter().enumerate().filter_map(|(key, f)| field(f, key)).collect();
+                let fields = set.r#match.iter().zip(&pipeline.value_sets[at].types).enumerate();
+                let fields = fields.filter_map(|(key, (f, ty))| schema.field(f, key, ty.width())).collect();
                 schema.value_sets.insert(id, (ValueSetId(at as u32), name, fields));
             }
         }
         schema.digests = info.digests.iter().filter_map(|d| named(&d.preamble)).map(|(id, name)| (name, id)).collect();
-        for (name, header) in [("packet_in", pipeline.packet_in), ("packet_out", pipeline.packet_out)] {
-            let Some(header) = header.map(|h| &pipeline[h]) else { continue };
-            let listed = info
-                .controller_packet_metadata
-                .iter()
-                .find(|c| c.preamble.as_ref().is_some_and(|p| p.name == name))
-                .map(|c| c.metadata.as_slice())
-                .unwrap_or_default();
-            let sources = program
-                .structs
-                .iter()
-                .position(|s| {
-                    s.annotations.iter().any(|a| {
-                        a.name == "controller_header" && a.args == [hir::AnnotationArg::String(name.to_string())]
-                    })
-                })
-                .map(|at| flat_fields(program, hir::StructId(at as u32)))
-                .unwrap_or_default();
-            // P4Info lists the members in order, without hidden ones.
-            let shown = header.fields.iter().zip(&sources);
-            let fields = shown
-                .filter(|(_, source)| !p4info::has_annotation(&source.annotations, "hidden"))
-                .zip(listed)
-                .map(|((f, source), said)| Metadata {
-                    id: said.id,
-                    name: said.name.clone(),
-                    width: f.width,
-                    below: header.fixed_bits - f.offset_bits - f.width,
-                    padding: said.annotations.iter().any(|a| a == "@padding"),
-                    coding: coding(program, source.new_type),
-                })
-                .collect();
-            let bytes = header.fixed_bits.div_ceil(8) as usize;
-            match name {
-                "packet_in" => (schema.packet_in, schema.packet_in_bytes) = (fields, bytes),
-                _ => (schema.packet_out, schema.packet_out_bytes) = (fields, bytes),
-            }
-        }
-        schema
+    }
+
+    /// The fields of a controller header.
+    fn metadata(&self, info: &p4::P4Info, program: &TypedProgram, name: &str, header: &Header) -> Vec<Metadata> {
+        let listed = info
+            .controller_packet_metadata
+            .iter()
+            .find(|c| c.preamble.as_ref().is_some_and(|p| p.name == name))
+            .map(|c| c.metadata.as_slice())
+            .unwrap_or_default();
+        let sources = program
+            .structs
+            .iter()
+            .position(|s| {
+                s.annotations
+                    .iter()
+                    .any(|a| a.name == "controller_header" && a.args == [hir::AnnotationArg::String(name.to_string())])
+            })
+            .map(|at| flat_fields(program, hir::StructId(at as u32)))
+            .unwrap_or_default();
+        // P4Info lists the members in order, without hidden ones.
+        let shown = header.fields.iter().zip(&sources);
+        shown
+            .filter(|(_, source)| !p4info::has_annotation(&source.annotations, "hidden"))
+            .zip(listed)
+            .map(|((f, _), said)| Metadata {
+                id: said.id,
+                name: said.name.clone(),
+                width: f.width,
+                below: header.fixed_bits - f.offset_bits - f.width,
+                padding: said.annotations.iter().any(|a| a == "@padding"),
+                translated: self.translated(said.type_name.as_ref()),
+            })
+            .collect()
+    }
+
+    /// The translation of a type that P4Info names.
+    pub(crate) fn translated(&self, named: Option<&p4::P4NamedType>) -> Option<usize> {
+        let name = &named?.name;
+        self.translated_types.iter().position(|ty| ty.name == *name)
+    }
+
+    /// The type of ports, if it is translated.
+    pub(crate) fn port_type(&self) -> Option<usize> {
+        self.translated_types.iter().position(|ty| ty.port)
     }
 
     /// The table at this place of the pipeline.
@@ -262,44 +318,39 @@ impl Table {
     fn new(
         table: &p4::Table,
         actions: &HashMap<u32, &p4::Action>,
-        program: &TypedProgram,
         pipeline: &Pipeline,
+        schema: &Schema,
     ) -> Option<Table> {
         let preamble = table.preamble.as_ref()?;
         let at = TableId(pipeline.tables.iter().position(|t| t.name == preamble.name)? as u32);
         let model = &pipeline[at];
-        let source = program.tables.iter().find(|t| t.control_plane_name == preamble.name)?;
-        let keys = model.keys.iter().zip(&source.keys).enumerate();
-        let keys = keys.filter(|(_, (k, _))| k.kind.is_matched());
+        let keys = model.keys.iter().enumerate().filter(|(_, k)| k.kind.is_matched());
         let fields = table
             .match_fields
             .iter()
             .zip(keys)
-            .map(|(said, (key, (model, source)))| Field {
+            .map(|(said, (key, model))| Field {
                 id: said.id,
                 name: said.name.clone(),
                 kind: model.kind,
                 width: model.expr.ty.width(),
                 key,
-                coding: coding(program, source.new_type),
+                translated: schema.translated(said.type_name.as_ref()),
             })
             .collect();
         // Both list actions in source order, then the default action if it is not among them.
-        let sources = source.actions.iter().map(|a| &a.action).chain([&source.default_action]);
         let actions = table
             .action_refs
             .iter()
             .zip(&model.actions)
-            .zip(sources)
-            .filter_map(|((said, listed), source)| {
+            .filter_map(|(said, listed)| {
                 let action = actions.get(&said.id)?;
-                let sources = program[source.function].params.iter().filter(|p| p.direction == hir::Direction::None);
-                let params = action.params.iter().zip(&pipeline[listed.action].params).zip(sources);
-                let params = params.map(|((said, model), source)| Param {
+                let params = action.params.iter().zip(&pipeline[listed.action].params);
+                let params = params.map(|(said, model)| Param {
                     id: said.id,
                     name: said.name.clone(),
                     width: model.ty.width(),
-                    coding: coding(program, source.new_type),
+                    translated: schema.translated(said.type_name.as_ref()),
                 });
                 Some(Action {
                     id: said.id,
@@ -329,16 +380,11 @@ impl Table {
     }
 }
 
-fn field(said: &p4::MatchField, key: usize) -> Option<Field> {
-    let kind = p4info::match_kind(said.r#match.as_ref()?)?;
-    let width = said.bitwidth.max(0) as u32;
-    Some(Field { id: said.id, name: said.name.clone(), kind, width, key, coding: Coding::Number })
-}
-
-/// The representation of a type's values for controllers.
-fn coding(program: &TypedProgram, new_type: Option<hir::NewTypeId>) -> Coding {
-    match new_type.and_then(|id| p4info::translation(&program[id].annotations)) {
-        Some(p4info::Translation { width: None, .. }) => Coding::Text,
-        _ => Coding::Number,
+impl Schema {
+    /// A match field of a value set. `None` if P4Info has no such kind of match.
+    fn field(&self, said: &p4::MatchField, key: usize, width: u32) -> Option<Field> {
+        let kind = p4info::match_kind(said.r#match.as_ref()?)?;
+        let translated = self.translated(said.type_name.as_ref());
+        Some(Field { id: said.id, name: said.name.clone(), kind, width, key, translated })
     }
 }

@@ -17,7 +17,9 @@ use crate::digests::Digests;
 use crate::failure::{Result, aborted, invalid, unimplemented};
 use crate::program::Program;
 use crate::proto::v1;
+use crate::references::Referrers;
 use crate::role::Rights;
+use crate::translation::Translations;
 use v1::entity::Entity;
 use v1::update::Type;
 
@@ -90,13 +92,16 @@ pub(crate) struct State {
     pub sessions: BTreeMap<u32, v1::CloneSessionEntry>,
     pub value_sets: BTreeMap<u32, Vec<v1::ValueSetMember>>,
     pub digests: Digests,
+    pub translations: Translations,
+    pub referrers: Referrers,
 }
 
 impl State {
     /// The initial state of a program.
     pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let digests = Digests::new(&program);
-        State {
+        let translations = Translations::new(&program.schema.translated_types);
+        let mut state = State {
             generation: State::next_generation(),
             program,
             vdp,
@@ -106,7 +111,15 @@ impl State {
             sessions: BTreeMap::new(),
             value_sets: BTreeMap::new(),
             digests,
+            translations,
+            referrers: Referrers::default(),
+        };
+        if !state.translations.is_empty() {
+            let used = state.used();
+            state.translations.keep(used);
         }
+        state.count_all();
+        state
     }
 
     /// Applies each write, independently of the others.
@@ -122,9 +135,11 @@ impl State {
         last: impl FnOnce() -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
         let mut log = Vec::new();
+        self.translations.begin();
         for (at, write) in writes.iter().enumerate() {
             if let Err(failure) = self.write(write, rights, Some(&mut log)) {
                 self.undo(log);
+                self.translations.undo();
                 let mut results = vec![Err(aborted("another update of the batch failed")); writes.len()];
                 results[at] = Err(failure);
                 return Ok(results);
@@ -132,12 +147,30 @@ impl State {
         }
         if let Err(failure) = last() {
             self.undo(log);
+            self.translations.undo();
             return Err(failure);
         }
         Ok(vec![Ok(()); writes.len()])
     }
 
+    /// Makes a write completely or not at all. Without a log it is alone, and with one a part of a batch.
     fn write(&mut self, write: &Write, rights: &Rights, log: Option<&mut Vec<Change>>) -> Result<()> {
+        if self.translations.is_empty() {
+            return self.write_plane(write, rights, log);
+        }
+        let alone = log.is_none();
+        if alone {
+            self.translations.begin();
+        }
+        let done = self.write_in_plane(write).and_then(|write| self.write_plane(&write, rights, log));
+        if alone && done.is_err() {
+            self.translations.undo();
+        }
+        done
+    }
+
+    /// Makes a write in the data plane's values.
+    fn write_plane(&mut self, write: &Write, rights: &Rights, log: Option<&mut Vec<Change>>) -> Result<()> {
         let plan = match write {
             Write::Update(update) => self.plan(update, rights)?,
             Write::EntryRegister { entry, register_id, data } => {
@@ -160,7 +193,7 @@ impl State {
         let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
         let entity = entity.ok_or_else(|| invalid("the update has no entity"))?;
         rights.check_write(entity)?;
-        match entity {
+        let plan = match entity {
             Entity::TableEntry(entry) => self.plan_entry(kind, entry),
             Entity::CounterEntry(entry) => self.plan_counter(kind, entry),
             Entity::DirectCounterEntry(entry) => self.plan_direct_counter(kind, entry),
@@ -173,7 +206,9 @@ impl State {
             Entity::ActionProfileMember(member) => self.plan_member(kind, member),
             Entity::ActionProfileGroup(group) => self.plan_members_group(kind, group),
             Entity::ExternEntry(_) => Err(unimplemented("extern objects of other architectures are not supported")),
-        }
+        }?;
+        self.check_rules(&plan)?;
+        Ok(plan)
     }
 }
 

@@ -4,7 +4,9 @@ use ::bytes::Bytes;
 use hopwright_ir::{ActionCall, MatchForm, MatchValue, TableEntry, bits};
 use num_bigint::BigUint;
 
+use crate::bytes;
 use crate::failure::{Failure, Result, bad_number, denied, invalid, not_found};
+use crate::listing;
 use crate::proto::v1;
 use crate::schema::{Action, Field, Param, Schema, Table};
 use v1::field_match::FieldMatchType as Wire;
@@ -14,7 +16,10 @@ pub(crate) fn table(schema: &Schema, id: u32) -> Result<&Table> {
     match schema.tables.get(&id) {
         Some(table) => Ok(table),
         None if id == 0 => Err(invalid("no table id")),
-        None => Err(not_found(format!("the program has no table with id {id:#x}"))),
+        None => {
+            let those = listing::numbered(id, schema.tables.values().map(|t| (t.id, t.name.as_str())));
+            Err(not_found(format!("the program has no table with id {id:#x}{those}")))
+        }
     }
 }
 
@@ -33,10 +38,10 @@ pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::Fiel
         // Most clients send them in order.
         let field = match fields.get(at) {
             Some(field) if field.id == m.field_id => field,
-            _ => fields
-                .iter()
-                .find(|f| f.id == m.field_id)
-                .ok_or_else(|| invalid(format!("`{name}` has no match field {}", m.field_id)))?,
+            _ => fields.iter().find(|f| f.id == m.field_id).ok_or_else(|| {
+                let those = listing::numbered(m.field_id, fields.iter().map(|f| (f.id, f.name.as_str())));
+                invalid(format!("`{name}` has no match field {}{those}", m.field_id))
+            })?,
         };
         let value = field_match(field, m)?;
         if found[field.key].replace(value).is_some() {
@@ -54,7 +59,7 @@ pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::Fiel
 }
 
 fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
-    let number = |b: &[u8]| field.coding.read(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
+    let number = |b: &[u8]| bytes::number(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
     let dont_care = || invalid(format!("`{}`: leave out a field that matches anything", field.name));
     let masked = || invalid(format!("`{}`: bits that are not matched must be zero", field.name));
     match (field.kind.form(), &said.field_match_type) {
@@ -104,7 +109,7 @@ pub(crate) fn field_matches(fields: &[Field], matches: &[MatchValue]) -> Vec<v1:
         .iter()
         .filter_map(|field| {
             let value = &matches[field.key];
-            let of = |value| field.coding.write(value);
+            let of = bytes::of;
             let wire = match value {
                 MatchValue::Exact(v) => Wire::Exact(v1::field_match::Exact { value: of(v) }),
                 MatchValue::Lpm { prefix_len: 0, .. } | MatchValue::Optional(None) => return None,
@@ -146,11 +151,10 @@ pub(crate) fn action(table: &Table, said: &v1::TableAction, as_default: bool) ->
 
 /// An action with its arguments.
 pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
-    let listed: &Action = table
-        .actions
-        .iter()
-        .find(|a| a.id == said.action_id)
-        .ok_or_else(|| invalid(format!("table `{}` has no action with id {:#x}", table.name, said.action_id)))?;
+    let listed: &Action = table.actions.iter().find(|a| a.id == said.action_id).ok_or_else(|| {
+        let those = listing::numbered(said.action_id, table.actions.iter().map(|a| (a.id, a.name.as_str())));
+        invalid(format!("table `{}` has no action with id {:#x}{those}", table.name, said.action_id))
+    })?;
     if as_default && listed.table_only {
         return Err(denied(format!("`{}` may not be the default action of `{}`", listed.name, table.name)));
     }
@@ -159,10 +163,11 @@ pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result
     }
     if said.params.len() != listed.params.len() {
         let (wants, got) = (listed.params.len(), said.params.len());
-        return Err(invalid(format!("`{}` has {wants} parameters, not {got}", listed.name)));
+        let those = listing::those(listed.params.iter().map(|p| p.name.as_str()));
+        return Err(invalid(format!("`{}` has {wants} parameters, not {got}{those}", listed.name)));
     }
     let mut args = Vec::with_capacity(listed.params.len());
-    for (at, Param { id, name, width, coding }) in listed.params.iter().enumerate() {
+    for (at, Param { id, name, width, .. }) in listed.params.iter().enumerate() {
         let param = match &said.params[at] {
             param if param.param_id == *id => param,
             _ => said
@@ -171,7 +176,7 @@ pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result
                 .find(|p| p.param_id == *id)
                 .ok_or_else(|| invalid(format!("`{}`: parameter `{name}` is missing", listed.name)))?,
         };
-        args.push(coding.read(&param.value, *width).map_err(|e| bad_number(name, *width, e))?);
+        args.push(bytes::number(&param.value, *width).map_err(|e| bad_number(name, *width, e))?);
     }
     Ok(ActionCall { action: listed.at, args })
 }
@@ -189,7 +194,7 @@ pub(crate) fn plain_action(table: &Table, call: &ActionCall) -> Option<v1::Actio
         .params
         .iter()
         .zip(&call.args)
-        .map(|(param, value)| v1::action::Param { param_id: param.id, value: param.coding.write(value) })
+        .map(|(param, value)| v1::action::Param { param_id: param.id, value: bytes::of(value) })
         .collect();
     Some(v1::Action { action_id: listed.id, params })
 }

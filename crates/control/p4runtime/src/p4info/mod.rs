@@ -15,7 +15,7 @@ use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
 use hopwright_sema::reached::Reached;
 use num_bigint::BigUint;
 
-pub(crate) use annotations::{Translation, has as has_annotation, translation};
+pub(crate) use annotations::{has as has_annotation, translation};
 pub use format::{from_text, to_binary, to_json, to_text};
 pub(crate) use types::flat_fields;
 
@@ -218,7 +218,8 @@ impl<'p> Builder<'p> {
                 info.controller_packet_metadata.push(self.controller_header(header, name)?);
             }
         }
-        info.value_sets = self.program.value_sets.iter().map(|set| self.value_set(set)).collect::<Result<_>>()?;
+        let program = self.program;
+        info.value_sets = program.value_sets.iter().map(|set| self.value_set(set)).collect::<Result<_>>()?;
         for (name, ty) in std::mem::take(&mut self.digests) {
             let type_spec = Some(self.types.spec(ty));
             info.digests.push(p4::Digest { preamble: Some(self.preamble(Kind::Digest, &name, &[], &[])), type_spec });
@@ -493,29 +494,44 @@ impl<'p> Builder<'p> {
         Ok(())
     }
 
-    fn value_set(&self, set: &hir::ValueSet) -> Result<p4::ValueSet> {
+    fn value_set(&mut self, set: &hir::ValueSet) -> Result<p4::ValueSet> {
         // Members of Tofino's value sets have masks.
         let tofino = self.program.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"));
         let usual = if tofino { ir::MatchKind::Ternary } else { ir::MatchKind::Exact };
-        let field = |id, name: &str, ty: &hir::Type, annotated: &[Annotation]| p4::MatchField {
-            id,
-            name: name.to_string(),
-            annotations: annotations::texts(annotated, &["match"]),
-            structured_annotations: annotations::structured(annotated),
-            doc: annotations::documentation(annotated),
-            bitwidth: self.types.width(ty, None) as i32,
-            r#match: Some(match_type(value_set_kind(annotated).unwrap_or(usual))),
-            ..Default::default()
-        };
+        let types = &mut self.types;
+        let mut field =
+            |id, name: &str, (ty, new_type): (&hir::Type, Option<hir::NewTypeId>), annotated: &[Annotation]| {
+                // p4c describes these types only by their width, so that controllers could not know of a translation.
+                let translated = new_type.filter(|id| translation(&self.program[*id].annotations).is_some());
+                let (type_name, bitwidth) = match translated {
+                    Some(_) => types.number(ty, translated),
+                    None => (None, types.width(ty, None) as i32),
+                };
+                p4::MatchField {
+                    id,
+                    name: name.to_string(),
+                    annotations: annotations::texts(annotated, &["match"]),
+                    structured_annotations: annotations::structured(annotated),
+                    doc: annotations::documentation(annotated),
+                    bitwidth,
+                    type_name,
+                    r#match: Some(match_type(value_set_kind(annotated).unwrap_or(usual))),
+                    ..Default::default()
+                }
+            };
         let fields = match &set.ty {
             hir::Type::Struct(id) => {
                 let fields = &self.program[*id].fields;
                 let parts = fields.iter().map(|f| (f.control_plane_name.as_str(), f.annotations.as_slice()));
                 let ids = sub_ids(&set.name, parts)?;
-                fields.iter().zip(ids).map(|(f, id)| field(id, &f.control_plane_name, &f.ty, &f.annotations)).collect()
+                fields
+                    .iter()
+                    .zip(ids)
+                    .map(|(f, id)| field(id, &f.control_plane_name, (&f.ty, f.new_type), &f.annotations))
+                    .collect()
             }
-            hir::Type::Tuple(types) => types.iter().zip(1..).map(|(ty, id)| field(id, "", ty, &[])).collect(),
-            ty => vec![field(1, "", ty, &[])],
+            hir::Type::Tuple(types) => types.iter().zip(1..).map(|(ty, id)| field(id, "", (ty, None), &[])).collect(),
+            ty => vec![field(1, "", (ty, None), &[])],
         };
         Ok(p4::ValueSet {
             preamble: Some(self.preamble(Kind::ValueSet, &set.name, &set.annotations, &[])),

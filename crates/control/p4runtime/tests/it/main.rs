@@ -5,3 +5,4 @@ mod client;
 mod idle;
 mod ids;
 mod p4info;
+mod sai;

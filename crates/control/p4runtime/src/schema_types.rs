@@ -1,0 +1,103 @@
+//! The types of a program whose values are translated, and what has them.
+
+use std::collections::HashMap;
+
+use ::bytes::Bytes;
+use hopwright_ir::bits;
+use hopwright_sema::hir::{self, TypedProgram};
+use num_bigint::BigUint;
+use num_traits::Num;
+
+use crate::bytes;
+use crate::p4info;
+use crate::proto::config::p4_data_type_spec::TypeSpec;
+use crate::proto::config::{self as p4};
+use crate::rules::RuleError;
+use crate::translation::TranslatedType;
+
+/// The structs of architectures that have the port of a packet, in `ingress_port`.
+const PORT_STRUCTS: [&str; 2] = ["standard_metadata_t", "psa_ingress_input_metadata_t"];
+/// How the URI of the type of ports ends.
+const PORT_URI: &str = "PortId_t";
+const MAPPINGS: &str = "p4runtime_translation_mappings";
+
+/// The translated types of a program, without those whose numbers are the same on both sides.
+///
+/// # Errors
+/// If a mapping is malformed.
+pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedType>, RuleError> {
+    let of_architecture = program.structs.iter().filter(|s| PORT_STRUCTS.contains(&s.name.as_str()));
+    let port = of_architecture.flat_map(|s| &s.fields).find(|f| f.name == "ingress_port").and_then(|f| f.new_type);
+    let mut found = Vec::new();
+    for (at, declared) in program.new_types.iter().enumerate() {
+        let Some(translation) = p4info::translation(&declared.annotations) else { continue };
+        let width = match declared.ty {
+            hir::Type::Bits(width) | hir::Type::Int(width) => width,
+            hir::Type::Bool => 1,
+            _ => continue,
+        };
+        let is_port = port.is_some_and(|id| id.0 as usize == at) || translation.uri.ends_with(PORT_URI);
+        let fixed = fixed(declared, translation.width, width)?;
+        let same = translation.width.is_some_and(|sdn| (sdn <= width || is_port) && fixed.is_empty());
+        if !same {
+            let name = declared.control_plane_name.clone();
+            found.push(TranslatedType { name, sdn_width: translation.width, width, port: is_port, fixed });
+        }
+    }
+    Ok(found)
+}
+
+/// The pairs in `@p4runtime_translation_mappings({ {"name", 1}, … })`.
+fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<Vec<(Bytes, BigUint)>, RuleError> {
+    let owner = || format!("type `{}`", declared.control_plane_name);
+    let mut pairs: Vec<(Bytes, BigUint)> = Vec::new();
+    for annotation in declared.annotations.iter().filter(|a| a.name == MAPPINGS) {
+        let hir::AnnotationForm::Free(words) = &annotation.form else {
+            return Err(RuleError::Mappings { owner: owner() });
+        };
+        let inside = words.iter().map(String::as_str).filter(|w| !matches!(*w, "{" | "}" | ","));
+        let inside: Vec<&str> = inside.collect();
+        for pair in inside.chunks(2) {
+            let read = || {
+                let [name, value] = pair else { return None };
+                let name = match sdn_width {
+                    None => Bytes::from(name.strip_prefix('"')?.strip_suffix('"')?.to_string()),
+                    Some(width) => bytes::of(&number(name).filter(|n| *n <= bits::mask(width))?),
+                };
+                let value = number(value).filter(|n| *n <= bits::mask(width))?;
+                let new = pairs.iter().all(|(other, of)| *other != name && *of != value);
+                new.then_some((name, value))
+            };
+            let pair = read();
+            pairs.push(pair.ok_or_else(|| RuleError::Mappings { owner: owner() })?);
+        }
+    }
+    Ok(pairs)
+}
+
+fn number(word: &str) -> Option<BigUint> {
+    match word.get(..2) {
+        Some("0x" | "0X") => BigUint::from_str_radix(&word[2..], 16).ok(),
+        Some("0b" | "0B") => BigUint::from_str_radix(&word[2..], 2).ok(),
+        _ => BigUint::from_str_radix(word, 10).ok(),
+    }
+}
+
+/// What P4Info says of types, and the registers and digests by id; nothing if no type is translated.
+pub(crate) fn data_types(
+    info: &p4::P4Info,
+    translated: &[TranslatedType],
+) -> (p4::P4TypeInfo, HashMap<u32, (String, p4::P4DataTypeSpec)>) {
+    if translated.is_empty() {
+        return Default::default();
+    }
+    let named = |preamble: &Option<p4::Preamble>, spec: &Option<p4::P4DataTypeSpec>| {
+        let preamble = preamble.as_ref()?;
+        Some((preamble.id, (preamble.name.clone(), spec.clone()?)))
+    };
+    let registers = info.registers.iter().filter_map(|r| named(&r.preamble, &r.type_spec));
+    // Registers of other types are never looked at.
+    let registers = registers.filter(|(_, (_, spec))| matches!(spec.type_spec, Some(TypeSpec::NewType(_))));
+    let digests = info.digests.iter().filter_map(|d| named(&d.preamble, &d.type_spec));
+    (info.type_info.clone().unwrap_or_default(), registers.chain(digests).collect())
+}
