@@ -135,6 +135,9 @@ impl State {
 
     /// Makes a change, completely or not at all, and returns its inverse if it is asked for.
     fn make(&mut self, change: Change, undoable: bool) -> Result<Option<Change>> {
+        if !matches!(change, Change::Insert(..)) {
+            self.translations.changed();
+        }
         let counted = !self.program.schema.rules.references.is_empty();
         let Some(referrer) = State::referrer(&change).filter(|_| counted) else {
             return self.make_uncounted(change, undoable);

@@ -408,7 +408,7 @@ fn carry_cells(
 /// Copies what fits from an old program to a new one: entries, default actions, counters, registers, multicast groups,
 /// clone sessions. Returns how many entries fit and how many did not.
 fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
-    let (mut kept, mut lost) = (0, 0);
+    let (mut kept, mut lost) = (0usize, 0);
     new.translations.carry(&old.translations);
     carry_profiles(&old.vdp, &new.vdp);
     for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
@@ -484,7 +484,7 @@ fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
     }
     new.count_all();
     let wrong = new.settle();
-    (kept - wrong, lost + wrong)
+    (kept.saturating_sub(wrong), lost + wrong)
 }
 
 /// An action call of one program in a table of another.

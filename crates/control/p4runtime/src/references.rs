@@ -4,7 +4,7 @@
 //! do not refer, and neither do values that the program itself names (`@p4runtime_translation_mappings`).
 //! `builtin::multicast_group_table` has the multicast groups, by `multicast_group_id`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use hopwright_ir::{ActionCall, ActionId, ExternId, MatchValue, TableId};
 use num_bigint::BigUint;
@@ -18,6 +18,9 @@ use crate::schema::Schema;
 use crate::state::{EntryKey, State};
 
 const MULTICAST_GROUPS: (&str, &str) = ("builtin::multicast_group_table", "multicast_group_id");
+
+/// The most entries of a table that are looked at for a message.
+const MAX_LISTED: usize = 64;
 
 /// What is referred to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +56,10 @@ struct Need {
 
 /// How often each need exists.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Referrers(HashMap<Target, BTreeMap<Vec<usize>, HashMap<Vec<BigUint>, u32>>>);
+pub(crate) struct Referrers(HashMap<Target, BTreeMap<Vec<usize>, Counts>>);
+
+/// By the values of the keys.
+type Counts = HashMap<Vec<BigUint>, u32>;
 
 /// What can refer to something.
 pub(crate) enum Referrer {
@@ -279,12 +285,20 @@ impl State {
     /// Removes entries that violate the program's rules, until none does; returns how many. Those of the program stay.
     pub(crate) fn settle(&mut self) -> usize {
         let mut removed = 0;
+        let rules = &self.program.schema.rules;
+        if rules.has_no_constraints() && rules.references.is_empty() {
+            return 0;
+        }
         loop {
             let tables = (0..self.vdp.pipeline().tables.len()).map(|at| TableId(at as u32));
-            let tables = tables.filter(|at| !self.vdp.pipeline()[*at].const_entries);
             let mut wrong = Vec::new();
             for at in tables {
+                let own = self.vdp.pipeline()[at].entries.iter().map(|e| (e.matches.as_slice(), e.priority));
+                let own: HashSet<(&[MatchValue], i32)> = own.collect();
                 for entry in self.vdp.control()[at].entries() {
+                    if own.contains(&(entry.matches.as_slice(), entry.priority)) {
+                        continue;
+                    }
                     let key = (at, entry.matches, entry.priority);
                     let Some(runs) = self.entry_runs(at, &key.1, key.2) else { continue };
                     let entry = [Change::Modify(key.clone(), runs)];
@@ -293,12 +307,13 @@ impl State {
                     }
                 }
             }
-            if wrong.is_empty() {
-                return removed;
-            }
+            let before = removed;
             for key in wrong {
                 self.notes.remove(&key);
                 removed += usize::from(self.carry_out(vec![Change::Remove(key)], None).is_ok());
+            }
+            if removed == before {
+                return removed;
             }
         }
     }
@@ -401,7 +416,7 @@ impl State {
         let names: Vec<String> = match to {
             Target::MulticastGroups => self.groups.keys().map(u32::to_string).collect(),
             Target::Table(at) => match self.program.schema.table_at(at).map(|t| t.fields.as_slice()) {
-                Some([field]) => {
+                Some([field]) if self.vdp.control()[at].len() <= MAX_LISTED => {
                     let entries = self.vdp.control()[at].entries();
                     let values = entries.iter().filter_map(|e| exact(e.matches.get(field.key)?));
                     values.map(|value| self.shown(field.translated, value)).collect()

@@ -24,7 +24,7 @@ const MAX_QUOTE: usize = 120;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RuleError {
     #[error("{owner}: @{annotation}, line {line}, column {column}: {fault}\n    {quote}")]
-    Constraint { owner: String, annotation: &'static str, line: usize, column: usize, fault: Fault, quote: String },
+    Constraint { owner: String, annotation: &'static str, line: usize, column: usize, fault: Box<Fault>, quote: String },
     #[error("{owner}: @{annotation} takes strings in double quotes, and no others in them")]
     Form { owner: String, annotation: &'static str },
     #[error("{owner}: @refers_to({said}) does not name a table and its match field")]
@@ -88,8 +88,8 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
+    /// Whether no table or action has a constraint.
+    pub(crate) fn has_no_constraints(&self) -> bool {
         self.tables.is_empty() && self.actions.is_empty()
     }
 }
@@ -131,7 +131,8 @@ impl Rule {
             constraints.push(Constraint::parse(&text, named).map_err(|misread| {
                 let (line, column) = position(&text, misread.at);
                 let quote = text.lines().nth(line - 1).unwrap_or_default().trim().chars().take(MAX_QUOTE).collect();
-                RuleError::Constraint { owner: owner.clone(), annotation, line, column, fault: misread.fault, quote }
+                let fault = Box::new(misread.fault);
+                RuleError::Constraint { owner: owner.clone(), annotation, line, column, fault, quote }
             })?);
         }
         Ok((!constraints.is_empty()).then_some(Rule { owner, annotation, subjects, translated, constraints }))
@@ -225,7 +226,7 @@ impl State {
     /// removes what something refers to.
     pub(crate) fn check_rules(&self, plan: &[Change]) -> Result<()> {
         let rules = &self.program.schema.rules;
-        if !rules.is_empty() {
+        if !rules.has_no_constraints() {
             plan.iter().try_for_each(|change| self.check_constraints(change))?;
         }
         if !rules.references.is_empty() {

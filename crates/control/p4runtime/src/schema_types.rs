@@ -19,6 +19,8 @@ use crate::translation::TranslatedType;
 const PORT_STRUCTS: [&str; 2] = ["standard_metadata_t", "psa_ingress_input_metadata_t"];
 /// How the URI of the type of ports ends.
 const PORT_URI: &str = "PortId_t";
+/// What programs call the type of ports if the architecture's ports have a plain number: SAI's have no URI.
+const PORT_NAMES: [&str; 2] = ["port_id_t", "PortId_t"];
 const MAPPINGS: &str = "p4runtime_translation_mappings";
 
 /// The translated types of a program, without those whose numbers are the same on both sides.
@@ -36,7 +38,8 @@ pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedT
             hir::Type::Bool => 1,
             _ => continue,
         };
-        let is_port = port.is_some_and(|id| id.0 as usize == at) || translation.uri.ends_with(PORT_URI);
+        let named = translation.uri.is_empty() && PORT_NAMES.contains(&declared.control_plane_name.as_str());
+        let is_port = port.is_some_and(|id| id.0 as usize == at) || translation.uri.ends_with(PORT_URI) || named;
         let fixed = fixed(declared, translation.width, width)?;
         let same = translation.width.is_some_and(|sdn| (sdn <= width || is_port) && fixed.is_empty());
         if !same {

@@ -197,6 +197,8 @@ impl State {
     /// A controller's packet in the data plane's values.
     pub(crate) fn packet_in_plane(&mut self, said: &v1::PacketOut) -> Result<v1::PacketOut> {
         self.translations.begin();
+        // Nothing keeps what packets have.
+        self.translations.changed();
         let translated = self.in_plane(|walk| {
             let mut said = said.clone();
             walk.metadata(&walk.schema.packet_out, &mut said.metadata).map(|()| said)
@@ -216,10 +218,11 @@ impl State {
             match walk(&mut Walk { schema: &schema, visit: &mut visit }) {
                 Ok(translated) => return Ok(translated),
                 Err(Untranslated::Invalid(failure)) => return Err(failure),
-                Err(Untranslated::Full) if again => {
+                Err(Untranslated::Full) if again && self.translations.is_stale() => {
                     let used = self.used();
                     self.translations.sweep(&used);
                 }
+                Err(Untranslated::Full) if again && self.translations.grow() => {}
                 Err(Untranslated::Full) => {
                     return Err(full.unwrap_or_else(|| crate::failure::exhausted("no value is free")));
                 }

@@ -70,6 +70,8 @@ pub(crate) struct Translations {
     given: Vec<(usize, BigUint)>,
     /// The pairs at that time, if unused ones were removed since.
     before: Option<Vec<Pairs>>,
+    /// Whether something was changed since unused pairs were looked for, so that there may be some.
+    stale: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -267,6 +269,7 @@ impl Translations {
         self.take_back();
         if let Some(before) = self.before.take() {
             self.pairs = before;
+            self.stale = true;
         }
     }
 
@@ -277,6 +280,26 @@ impl Translations {
             let at = u64::try_from(bits::mask(self.types[ty].width) - value);
             pairs.next = at.map_or(pairs.next, |at| pairs.next.min(at));
         }
+    }
+
+    /// Something was changed that may have used a pair.
+    pub(crate) fn changed(&mut self) {
+        self.stale = true;
+    }
+
+    /// Whether there may be pairs that are not in use.
+    pub(crate) fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// Makes room where as many pairs are in use as were kept. Returns whether that was so anywhere.
+    pub(crate) fn grow(&mut self) -> bool {
+        let mut grew = false;
+        for pairs in self.pairs.iter_mut().filter(|pairs| pairs.names.len() >= pairs.most) {
+            pairs.most *= 2;
+            grew = true;
+        }
+        grew
     }
 
     /// Removes pairs that are not in use.
@@ -294,6 +317,7 @@ impl Translations {
             pairs.next = 0;
             pairs.most = KEPT.max(2 * pairs.names.len());
         }
+        self.stale = false;
     }
 
     /// Gives values that the program itself uses their numbers, so that nothing else gets them.

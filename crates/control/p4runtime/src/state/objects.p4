@@ -2,6 +2,12 @@
 #include <core.p4>
 #include <v1model.p4>
 
+@p4runtime_translation("", string)
+type bit<2> name_t;
+
+@p4runtime_translation("", bit<16>)
+type bit<2> ring_t;
+
 header eth_t {
     bit<48> dst;
     bit<48> src;
@@ -15,6 +21,8 @@ struct headers_t {
 struct metadata_t {
     bit<8> colour;
     bit<8> known;
+    name_t name;
+    ring_t ring;
 }
 
 struct station_t {
@@ -70,6 +78,19 @@ control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
         mark_to_drop(s);
     }
 
+    action own(ring_t ring) {
+        m.ring = ring;
+    }
+
+    action serve(@refers_to(owners, name) name_t name) {
+        m.name = name;
+    }
+
+    @action_restriction("group != 3")
+    action copy(@refers_to(builtin::multicast_group_table, multicast_group_id) bit<16> group) {
+        s.mcast_grp = group;
+    }
+
     table hosts {
         key = { h.eth.dst: exact; }
         actions = { forward; drop; NoAction; }
@@ -122,7 +143,25 @@ control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
         const entries = { 0x800: paint(1); }
     }
 
+    table owners {
+        key = { m.name: exact @name("name"); }
+        actions = { own; drop; }
+        size = 4;
+    }
+
+    @entry_restriction("ring == 1 -> ::priority == 1")
+    table clients {
+        key = {
+            m.ring: optional @name("ring");
+            m.name: optional @name("name") @refers_to(owners, name);
+        }
+        actions = { serve; copy; drop; }
+        size = 4;
+    }
+
     apply {
+        owners.apply();
+        clients.apply();
         hosts.apply();
         filters.apply();
         routes.apply();
