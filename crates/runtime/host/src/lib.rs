@@ -4,6 +4,7 @@
 //! - [`namespace`]: network namespaces.
 //! - [`next_hop`]: next-hop resolution for an agent's links and hosts.
 //! - [`capabilities`]: giving up privileges. [`service_manager`]: `sd_notify`.
+//! - [`hand_over`]: messages with descriptors, from a process to its successor.
 //! - [`files`]: bounded reading of regular files. [`watch`]: noticing that files change.
 //! - [`http`]: HTTP servers with bounded resources, and the log level over HTTP.
 //! - [`metrics`]: the Prometheus text format and the metrics of this process.
@@ -12,6 +13,7 @@
 
 pub mod capabilities;
 pub mod files;
+pub mod hand_over;
 pub mod http;
 pub mod metrics;
 pub mod namespace;

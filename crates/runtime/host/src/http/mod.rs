@@ -11,6 +11,7 @@ mod log_level;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -58,6 +59,18 @@ impl Listener {
         };
         listener.set_nonblocking(true)?;
         Ok(Listener(listener))
+    }
+
+    /// Takes a predecessor's socket, which listens.
+    pub fn inherited(socket: OwnedFd) -> io::Result<Listener> {
+        let listener = TcpListener::from(socket);
+        listener.set_nonblocking(true)?;
+        Ok(Listener(listener))
+    }
+
+    /// Returns a duplicate of the socket's descriptor, for a process that takes over from this one.
+    pub fn share(&self) -> io::Result<OwnedFd> {
+        Ok(self.0.try_clone()?.into())
     }
 
     /// The address it listens at.
