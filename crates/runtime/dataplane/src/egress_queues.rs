@@ -256,6 +256,10 @@ impl Port for QueuedPort {
         self.inner.discard(pool);
     }
 
+    fn set_intake(&mut self, open: bool) {
+        self.inner.set_intake(open);
+    }
+
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
         self.inner.poll_fd()
     }

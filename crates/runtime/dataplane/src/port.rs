@@ -46,6 +46,10 @@ pub trait Port: Send {
     /// Gives the frames of packets that wait to be sent back to the pool: the port will not be used any more.
     fn discard(&mut self, _pool: &mut Pool) {}
 
+    /// Whether to take packets from the device. A port that does not take any gives only those that it has taken already: what the
+    /// device has then waits for another process that has the device's sockets, too.
+    fn set_intake(&mut self, _open: bool) {}
+
     /// Something to `poll(2)` for input, if the port has it: it is ready as long as there is something to receive. A worker sleeps only
     /// if all its ports have one; else it polls its ports again and again, and takes a whole CPU while nothing comes. The descriptor
     /// stays the same as long as the worker has the port.

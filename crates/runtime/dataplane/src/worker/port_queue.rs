@@ -286,6 +286,11 @@ impl Workers {
         self.wake();
     }
 
+    /// Ends what [`Workers::stop`] did.
+    pub(crate) fn resume(&self) {
+        self.stop.store(false, Ordering::Release);
+    }
+
     #[inline]
     pub(crate) fn stopping(&self) -> bool {
         self.stop.load(Ordering::Acquire)

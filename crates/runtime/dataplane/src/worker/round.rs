@@ -153,7 +153,7 @@ impl Worker {
         wait::sharpen_timers();
         wait::shorten_slice();
         if self.index == 0 {
-            start_respecialiser(&self.switch);
+            self.switch.start_adapting(start_respecialiser);
         }
         self.mailbox().set_running(true);
         while !self.switch.stopping() {
@@ -190,6 +190,23 @@ impl Worker {
         for queue in &mut self.queues {
             queue.refresh();
         }
+    }
+
+    /// Whether its ports take packets from their devices. To be called while it does not run.
+    pub fn set_intake(&mut self, open: bool) {
+        self.queues.iter_mut().for_each(|queue| queue.port.set_intake(open));
+    }
+
+    /// Brings what it has taken in, and what the control plane has sent, to its egress ports. To be called while it does not run,
+    /// with its intake closed. Returns whether there was something: then there may be more.
+    pub fn finish_packets(&mut self) -> bool {
+        let some = self.step() > 0;
+        let mut waits = self.has_injected() || self.has_waiting();
+        for queue in &mut self.queues {
+            queue.port.flush();
+            waits |= queue.port.pending();
+        }
+        some || waits
     }
 
     fn mailbox(&self) -> &Mailbox {

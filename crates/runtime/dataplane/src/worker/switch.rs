@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCells};
@@ -212,6 +212,7 @@ impl SwitchBuilder {
             cells: (0..count).map(|_| Arc::default()).collect(),
             frame_size: self.pools[0].frame_size(),
             started: Instant::now(),
+            adapting: Once::new(),
         });
         if let Some(mut tenant) = self.tenant {
             (tenant.cpu_port, tenant.urgent_cpu_port) = (self.cpu_port, self.urgent_cpu_port);
@@ -258,6 +259,8 @@ pub struct Switch {
     cells: Vec<Arc<WorkerCells>>,
     frame_size: FrameSize,
     started: Instant,
+    /// Called when the first worker runs.
+    adapting: Once,
 }
 
 impl Drop for Switch {
@@ -441,6 +444,16 @@ impl Switch {
     /// Makes the workers return as soon as they have finished their bursts.
     pub fn stop(&self) {
         self.workers.stop();
+    }
+
+    /// Lets workers run again after [`Switch::stop`]. To be called when all have returned.
+    pub fn resume(&self) {
+        self.workers.resume();
+    }
+
+    /// Calls this, unless it was called before.
+    pub(crate) fn start_adapting(self: &Arc<Switch>, start: impl FnOnce(&Arc<Switch>)) {
+        self.adapting.call_once(|| start(self));
     }
 
     /// Whether [`Switch::stop`] was called.
