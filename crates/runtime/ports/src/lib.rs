@@ -35,7 +35,7 @@ pub(crate) fn skip_without_privileges(needs: &str) {
     eprintln!("\n*** SKIPPED, NOT TESTED: {needs} ***\n");
 }
 
-pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize};
+pub use af_packet::{AfPacket, FilterSetter, PortSize, RingSize, SharedRing};
 pub use af_xdp::{AfXdp, SharedFrames, XdpDevice, XdpMode, XdpOptions};
 pub use filter::{Filter, FrameMatch, Pattern};
 pub use frame_socket::FrameSocket;
@@ -43,7 +43,7 @@ pub use hopwright_dataplane::memory::{self, MemoryPort, RepeatPort, Wire};
 pub use linux::closing;
 pub use linux::device::DeviceError;
 pub use offload::checksum;
-pub use opener::{Opened, Opener, PortChoice, Wanted};
+pub use opener::{Opened, Opener, PortChoice, SharedDevice, Wanted};
 pub use pcap::PcapPort;
 pub use reception::Reception;
 pub use tap::{Carrier, Tap};

@@ -1,6 +1,8 @@
 //! Opens network devices and chooses their back end: AF_XDP if the driver can run its program, otherwise packet
 //! sockets.
 
+mod inheritance;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -20,6 +22,8 @@ use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
 use crate::offload::join::Segments;
 use crate::udp::{RawDevice, Takes, UdpSender, UdpSockets};
+use inheritance::Inheritance;
+pub use inheritance::SharedDevice;
 
 /// The back end for network devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +93,8 @@ pub struct Opener {
     programs: Programs,
     /// Open devices by name, except those whose ports take every frame.
     devices: Mutex<HashMap<String, Device>>,
+    /// What a predecessor has, until this process is in charge.
+    inheritance: Mutex<Option<Inheritance>>,
 }
 
 /// The state of an open device.
@@ -223,6 +229,7 @@ impl Opener {
             size: PortSize::among(wanted.devices * wanted.workers.max(1)),
             programs: Programs::default(),
             devices: Mutex::default(),
+            inheritance: Mutex::default(),
         };
         // Sockets may receive datagrams that are longer than any device's frames.
         let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
@@ -301,6 +308,9 @@ impl Opener {
     }
 
     fn open_one(&self, device: &str, frames: &FrameMatch, filters: &Filters) -> Result<(Opened, Device), DeviceError> {
+        if let Some(shared) = self.take_inherited(device) {
+            return self.use_inherited(shared, frames);
+        }
         let failed = |what| failed(device, what);
         let why = match self.choice {
             PortChoice::AfPacket => "as configured".into(),
@@ -321,7 +331,17 @@ impl Opener {
         let (ports, urgent) = with_urgent(device, filters, || {
             AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size)
         });
-        let (mut ports, urgent) = (ports?, urgent?);
+        Ok(self.with_packet_sockets(index, frames, (ports?, urgent?), &why))
+    }
+
+    /// Completes ports of packet sockets. `why` is why they are of this kind.
+    fn with_packet_sockets(
+        &self,
+        index: u32,
+        frames: &FrameMatch,
+        (mut ports, urgent): (Vec<AfPacket>, Option<Input>),
+        why: &str,
+    ) -> (Opened, Device) {
         let setters = [
             ports.iter().filter_map(AfPacket::filter_setter).collect(),
             urgent.iter().map(Input::filter_setter).collect(),
@@ -348,7 +368,7 @@ impl Opener {
         };
         let segments = ports.first().map(AfPacket::takes).map_or("", segmentation);
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-        Ok((Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found))
+        (Opened { ports, kind: "AF_PACKET", how: format!("AF_PACKET: {why}{segments}") }, found)
     }
 
     /// Changes which frames the ports of an open device take, to a match of the same kind. Frames that match both
@@ -360,7 +380,11 @@ impl Opener {
             if std::mem::discriminant(&found.frames) != std::mem::discriminant(frames) {
                 return Err(OpenerError::OtherKind);
             }
-            found.set(frames, &filters)?;
+            if self.is_in_charge() {
+                found.set(frames, &filters)?;
+            } else {
+                found.frames = frames.clone();
+            }
         }
         self.tell_sockets(&mut devices)
     }
@@ -370,11 +394,11 @@ impl Opener {
     pub fn close(&self, device: &str) -> Result<(), OpenerError> {
         let mut devices = lock(&self.devices);
         let result = match devices.remove(device) {
-            Some(mut found) => {
+            Some(mut found) if self.is_in_charge() => {
                 let none = found.frames.emptied();
                 found.set(&none, &Filters::new(&none, self.urgent.as_ref())?)
             }
-            None => Ok(()),
+            _ => Ok(()),
         };
         self.tell_sockets(&mut devices)?;
         result

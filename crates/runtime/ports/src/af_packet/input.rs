@@ -1,8 +1,8 @@
 //! The receiving side of a port: a packet socket and its ring.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -26,25 +26,56 @@ pub struct Input {
     pub(super) socket: Arc<SlowToClose>,
     /// Whether stripped VLAN tags are put back into frames. With a filter they are not: it passes only priority tags.
     pub(super) tags: bool,
+    /// Whether to take frames from the ring.
+    intake: bool,
     /// For ports that take datagrams.
     fragments: Option<Box<Fragments>>,
     overrun: AtomicU64,
     too_long: u64,
 }
 
+/// A packet socket with a ring, as one process hands it over to another.
+#[derive(Debug)]
+pub struct SharedRing {
+    /// A descriptor of the socket.
+    pub socket: OwnedFd,
+    /// The ring's size.
+    pub size: RingSize,
+}
+
 /// Changes the filter of a port's packet socket. May be used from any thread; has no effect once the port is dropped.
-#[derive(Clone, Debug, Default)]
-pub struct FilterSetter(Weak<SlowToClose>);
+#[derive(Clone, Debug)]
+pub struct FilterSetter {
+    socket: Weak<SlowToClose>,
+    size: RingSize,
+    position: Arc<AtomicU32>,
+}
 
 impl FilterSetter {
     /// Sets the filter for packets that arrive from now on.
     pub fn set(&self, filter: &Filter) -> io::Result<()> {
-        self.0.upgrade().map_or(Ok(()), |socket| sys::attach_filter(&socket, filter))
+        self.socket.upgrade().map_or(Ok(()), |socket| sys::attach_filter(&socket, filter))
+    }
+
+    /// Returns a duplicate of the socket's descriptor, for a successor; `None` if the port is dropped.
+    pub(crate) fn share(&self) -> io::Result<Option<SharedRing>> {
+        let Some(socket) = self.socket.upgrade() else { return Ok(None) };
+        Ok(Some(SharedRing { socket: socket.try_clone()?, size: self.size }))
+    }
+
+    /// The slot of the ring that the port reads next.
+    pub(crate) fn position(&self) -> u32 {
+        self.position.load(Ordering::Acquire)
+    }
+
+    /// Has the port begin at this slot. To be called before it receives for the first time.
+    pub(crate) fn begin_at(&self, position: u32) {
+        self.position.store(position, Ordering::Release);
     }
 
     /// Whether the port still exists.
     pub fn is_alive(&self) -> bool {
-        self.0.strong_count() > 0
+        self.socket.strong_count() > 0
     }
 }
 
@@ -63,6 +94,7 @@ impl Input {
             ring,
             socket: Arc::new(socket),
             tags: filter.is_none(),
+            intake: true,
             fragments: None,
             overrun: AtomicU64::new(0),
             too_long: 0,
@@ -76,9 +108,32 @@ impl Input {
         Ok(input)
     }
 
+    /// Takes the socket and ring of a predecessor, with the filter that it has.
+    pub(crate) fn inherited(device: &str, shared: SharedRing) -> Result<Input, DeviceError> {
+        let SharedRing { socket, size } = shared;
+        Ok(Input {
+            ring: Ring::of(&socket, size).map_err(failed(device, "map a predecessor's ring"))?,
+            socket: Arc::new(socket.into()),
+            tags: false,
+            intake: true,
+            fragments: None,
+            overrun: AtomicU64::new(0),
+            too_long: 0,
+        })
+    }
+
+    /// Whether to take frames from the ring; see [`Port::set_intake`](hopwright_dataplane::Port::set_intake).
+    pub(crate) fn set_intake(&mut self, open: bool) {
+        self.intake = open;
+    }
+
     /// Returns a handle to change the filter while a worker owns the port.
     pub fn filter_setter(&self) -> FilterSetter {
-        FilterSetter(Arc::downgrade(&self.socket))
+        FilterSetter {
+            socket: Arc::downgrade(&self.socket),
+            size: self.ring.size(),
+            position: self.ring.position().clone(),
+        }
     }
 
     /// Sets whether frames carry one UDP datagram each: Ethernet padding and trailers are cut off, and IPv6 datagrams up
@@ -95,7 +150,7 @@ impl Input {
     pub(crate) fn receive(&mut self, facts: &Facts, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let (longest, untagged) = (facts.longest(), facts.longest_untagged());
         let mut count = 0;
-        while count < limit {
+        while count < limit && (self.intake || self.ring.is_within_frame()) {
             let Some(mut packet) = pool.take() else { break };
             let mut taken = Taken::default();
             let some = self.ring.next(&self.socket, |received| {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, MAX_BATCH, Packet, Pool, Port, PortInfo};
 
-pub use input::{FilterSetter, Input};
+pub use input::{FilterSetter, Input, SharedRing};
 pub(crate) use joined::Joiner;
 pub use ring::RingSize;
 use send::Burst;
@@ -145,6 +145,20 @@ impl AfPacket {
         Ok(ports)
     }
 
+    /// Makes ports of the sockets of a predecessor, one for each worker. They receive with the filters that they have.
+    pub(crate) fn inherited(
+        device: &str,
+        rings: Vec<SharedRing>,
+        size: PortSize,
+    ) -> Result<Vec<AfPacket>, DeviceError> {
+        let port = |ring| {
+            let mut port = AfPacket::sender(device, size)?;
+            port.input = Some(Input::inherited(device, ring)?);
+            Ok(port)
+        };
+        rings.into_iter().map(port).collect()
+    }
+
     /// Opens a port that only sends.
     pub fn sender(device: &str, size: PortSize) -> Result<AfPacket, DeviceError> {
         let failed = |what| failed(device, what);
@@ -247,6 +261,10 @@ impl Port for AfPacket {
             pool.give(packet);
         }
         result.sent
+    }
+
+    fn set_intake(&mut self, open: bool) {
+        [&mut self.urgent, &mut self.input].into_iter().flatten().for_each(|input| input.set_intake(open));
     }
 
     fn poll_fd(&self) -> Option<BorrowedFd<'_>> {

@@ -7,6 +7,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hopwright_dataplane::packet::page_size;
@@ -52,6 +53,8 @@ const LONGEST: usize = virtio::BYTES + (1 << 16) + 64;
 /// How many slots are prefetched together. More would evict one another from the L1 cache, because slots map to few of
 /// its sets.
 const AHEAD: u32 = 16;
+/// More slots than any ring has.
+const MOST_SLOTS: u32 = 1 << 20;
 
 /// A frame in the ring.
 pub(super) struct Received<'a> {
@@ -73,6 +76,9 @@ pub(super) struct Ring {
     size: RingSize,
     /// The slot to read next.
     next: u32,
+    /// The same for other threads, as of the last release; before the first look at the ring, where to begin.
+    position: Arc<AtomicU32>,
+    begun: bool,
     /// Number of slots from `next` on that are known to be owned by us.
     ready: u32,
     /// Number of slots before `next` that have been read and not released.
@@ -112,8 +118,42 @@ impl Ring {
         };
         let size = RingSize { slots: request.tp_frame_nr, ..size };
         sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        let memory = Mapping::new(socket, 0, size.bytes())?;
-        Ok(Ring { memory, size, next: 0, ready: 0, read: 0, turn: 0, long: vec![0; LONGEST].into(), long_length: 0 })
+        Ring::of(socket, size)
+    }
+
+    /// Maps the ring of a socket that has one of this size. It is read from [`Ring::position`] on, 0 unless that is set before.
+    pub(super) fn of(socket: &OwnedFd, size: RingSize) -> io::Result<Ring> {
+        // Other sizes are not those of a ring, and the kernel does not map what differs from the ring's.
+        let powers = size.slot.is_power_of_two() && size.slots.is_power_of_two();
+        if !powers || !(256..=BLOCK).contains(&size.slot) || !(2 * AHEAD..=MOST_SLOTS).contains(&size.slots) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Ring {
+            memory: Mapping::new(socket, 0, size.bytes())?,
+            size,
+            next: 0,
+            position: Arc::default(),
+            begun: false,
+            ready: 0,
+            read: 0,
+            turn: 0,
+            long: vec![0; LONGEST].into(),
+            long_length: 0,
+        })
+    }
+
+    pub(super) fn size(&self) -> RingSize {
+        self.size
+    }
+
+    /// The slot to read next.
+    pub(super) fn position(&self) -> &Arc<AtomicU32> {
+        &self.position
+    }
+
+    /// Whether the frame that was read last will be handed out again.
+    pub(super) fn is_within_frame(&self) -> bool {
+        self.turn > 0
     }
 
     /// The header of a slot. `slot` wraps around.
@@ -138,6 +178,7 @@ impl Ring {
             self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         }
         self.read = 0;
+        self.position.store(self.next, Ordering::Release);
     }
 
     /// Finds slots that are ours and prefetches the first cache lines of their frames, which another CPU has written.
@@ -160,6 +201,9 @@ impl Ring {
     #[inline]
     pub(super) fn next(&mut self, socket: &OwnedFd, use_it: impl FnOnce(Received<'_>) -> bool) -> bool {
         if self.ready == 0 {
+            if !self.begun {
+                (self.next, self.begun) = (self.position.load(Ordering::Acquire), true);
+            }
             // Slots that have been read must be released before the ring wraps around to them.
             if self.read >= self.size.slots / 2 {
                 self.release();

@@ -556,6 +556,11 @@ impl Port for AfXdp {
         sent
     }
 
+    fn set_intake(&mut self, open: bool) {
+        // The rings are emptied: what is in them has passed the program on the device.
+        self.urgent.iter_mut().for_each(|urgent| urgent.set_intake(open));
+    }
+
     fn flush(&mut self) {
         for queue in &mut self.queues {
             queue.kick();

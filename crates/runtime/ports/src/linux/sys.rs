@@ -69,6 +69,15 @@ pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::
     check(result).map(drop)
 }
 
+/// Returns whether an option of a socket is on.
+pub(crate) fn get_flag(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<bool> {
+    let mut value: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
+    check(result).map(|_| value != 0)
+}
+
 /// What a packet socket can have a device receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Membership {

@@ -18,6 +18,7 @@ mod set;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 pub use frame::{OTHERS_MAC, ROUTER_MAC};
@@ -78,6 +79,22 @@ impl UdpSockets {
     pub fn ports(&self, workers: usize) -> io::Result<Vec<UdpPort>> {
         let workers = self.0.watch(workers.max(1))?;
         Ok(workers.into_iter().map(|worker| UdpPort::new(self.0.clone(), worker)).collect())
+    }
+
+    /// Returns duplicates of the sockets' descriptors, with their addresses, for a process that takes over from this one.
+    pub fn share(&self) -> io::Result<Vec<(SocketAddr, OwnedFd)>> {
+        self.0.share()
+    }
+
+    /// Has these sockets of a predecessor used instead of new ones on their addresses. Their filters stay as they are until
+    /// [`UdpSockets::take_charge`], and until then no port may receive. To be called while there are no sockets.
+    pub fn inherit(&self, sockets: Vec<(SocketAddr, OwnedFd)>) {
+        self.0.inherit(sockets);
+    }
+
+    /// Called when the predecessor has stopped. Closes those of its sockets that are not used.
+    pub fn take_charge(&self) -> io::Result<()> {
+        self.0.take_charge()
     }
 
     /// Returns a sender that sends frames through the sockets.

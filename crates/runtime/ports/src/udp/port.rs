@@ -33,6 +33,8 @@ pub struct UdpPort {
     turn: usize,
     rx_too_long: u64,
     rx_overrun: u64,
+    /// Whether to receive from the sockets.
+    intake: bool,
     /// When polling last found nothing, unless something has arrived since.
     idle_since: Option<Instant>,
 }
@@ -51,6 +53,7 @@ impl UdpPort {
             turn: 0,
             rx_too_long: 0,
             rx_overrun: 0,
+            intake: true,
             idle_since: None,
         }
     }
@@ -174,7 +177,7 @@ impl Port for UdpPort {
 
     fn receive(&mut self, pool: &mut Pool, batch: &mut Vec<Packet>, limit: usize) -> usize {
         let mut count = self.take_joined(pool, batch, limit);
-        if self.idle_since.is_some_and(|since| since.elapsed() < REST) {
+        if !self.intake || self.idle_since.is_some_and(|since| since.elapsed() < REST) {
             return count;
         }
         let ready = if count < limit { self.events.take(&self.worker.ready) } else { 0 };
@@ -205,6 +208,10 @@ impl Port for UdpPort {
         add(&self.outgoing.cells.sent, sent as u64);
         packets.drain(..).for_each(|packet| pool.give(packet));
         sent
+    }
+
+    fn set_intake(&mut self, open: bool) {
+        self.intake = open;
     }
 
     fn pending(&mut self) -> bool {

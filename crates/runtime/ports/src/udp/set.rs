@@ -152,7 +152,22 @@ impl Socket {
         };
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        let fd = OwnedFd::from(socket);
+        Socket::new(socket.into(), address, number)
+    }
+
+    /// Takes a predecessor's socket.
+    fn inherited(socket: OwnedFd, number: u64) -> io::Result<Socket> {
+        let socket = UdpSocket::from(socket);
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        let socket = Socket::new(socket.into(), address, number)?;
+        let joins = sys::get_flag(&socket.socket, libc::SOL_UDP, libc::UDP_GRO).unwrap_or(false);
+        socket.joins.store(joins, Ordering::Relaxed);
+        socket.dropped.store(UNKNOWN, Ordering::Relaxed);
+        Ok(socket)
+    }
+
+    fn new(fd: OwnedFd, address: SocketAddr, number: u64) -> io::Result<Socket> {
         sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &(1 as libc::c_int))?;
         let receive = (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
         for (forced, plain, bytes) in [receive, (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)] {
@@ -241,6 +256,8 @@ struct State {
     arrivals: HashMap<IpAddr, Vec<u32>>,
     /// The filters of sockets that have one, by socket number.
     filters: BTreeMap<u64, Filter>,
+    /// A predecessor's sockets that have not been used yet. While there is this list, the predecessor decides about filters.
+    inherited: Option<HashMap<(IpAddr, u16), OwnedFd>>,
     counters: Vec<Arc<Cells>>,
     /// The sums of the counters of dropped ports and senders.
     past: UdpCounts,
@@ -256,6 +273,7 @@ impl Shared {
             raw: Vec::new(),
             arrivals: HashMap::new(),
             filters: BTreeMap::new(),
+            inherited: None,
             counters: Vec::new(),
             past: UdpCounts::default(),
         };
@@ -324,6 +342,25 @@ impl Shared {
         addresses
     }
 
+    /// Duplicates of the sockets' descriptors, with their addresses, for a successor.
+    pub(super) fn share(&self) -> io::Result<Vec<(SocketAddr, OwnedFd)>> {
+        let sockets = self.state().sockets.clone();
+        sockets.by_number.values().map(|socket| Ok((socket.address, socket.socket.try_clone()?))).collect()
+    }
+
+    /// Has a predecessor's sockets used instead of new ones.
+    pub(super) fn inherit(&self, sockets: Vec<(SocketAddr, OwnedFd)>) {
+        let by_address = sockets.into_iter().map(|(address, socket)| ((address.ip(), address.port()), socket));
+        self.state().inherited = Some(by_address.collect());
+    }
+
+    /// Decides about filters from now on.
+    pub(super) fn take_charge(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.inherited = None;
+        state.filter_all()
+    }
+
     /// Distributes the sockets over `workers` workers.
     pub(super) fn watch(&self, workers: usize) -> io::Result<Vec<Arc<Worker>>> {
         let mut state = self.state();
@@ -378,7 +415,11 @@ impl Shared {
 impl State {
     /// Creates a socket with its filter.
     fn open(&mut self, address: SocketAddr) -> io::Result<Arc<Socket>> {
-        let socket = Arc::new(Socket::bind(address, self.next_number)?);
+        let inherited = self.inherited.as_mut().and_then(|all| all.remove(&(address.ip(), address.port())));
+        let socket = Arc::new(match inherited {
+            Some(socket) => Socket::inherited(socket, self.next_number)?,
+            None => Socket::bind(address, self.next_number)?,
+        });
         self.next_number += 1;
         self.filter(&socket)?;
         Ok(socket)
@@ -391,6 +432,9 @@ impl State {
 
     /// Sets the socket's filter: it drops what raw ports take, and what arrives through the wrong device.
     fn filter(&mut self, socket: &Socket) -> io::Result<()> {
+        if self.inherited.is_some() {
+            return Ok(());
+        }
         let raw: Vec<_> = self.raw.iter().filter(|raw| raw.addresses.contains(&socket.key())).collect();
         let arrivals = self.arrivals.get(&socket.address.ip()).map(Vec::as_slice);
         let filter = Filter::but_raw(&raw, socket.address.is_ipv4(), arrivals).map_err(io::Error::other)?;
