@@ -15,7 +15,7 @@ use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter, Input, PortSize};
-use crate::af_xdp::{AfXdp, Programs, SharedFrames, XdpDevice, XdpMode, XdpOptions};
+use crate::af_xdp::{AfXdp, Programs, SharedFrames, SharedProgram, XdpDevice, XdpMode, XdpOptions};
 use crate::filter::{Filter, FrameMatch, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
@@ -95,6 +95,8 @@ pub struct Opener {
     devices: Mutex<HashMap<String, Device>>,
     /// What a predecessor has, until this process is in charge.
     inheritance: Mutex<Option<Inheritance>>,
+    /// XDP programs that a predecessor has attached, by device and its interface index.
+    programs_left: Mutex<HashMap<(String, u32), SharedProgram>>,
 }
 
 /// The state of an open device.
@@ -230,6 +232,7 @@ impl Opener {
             programs: Programs::default(),
             devices: Mutex::default(),
             inheritance: Mutex::default(),
+            programs_left: Mutex::default(),
         };
         // Sockets may receive datagrams that are longer than any device's frames.
         let large = if wanted.sockets.is_some() { LARGE_FRAMES } else { 0 };
@@ -450,8 +453,10 @@ impl Opener {
         let native = (self.choice == PortChoice::Auto).then_some(XdpMode::Native);
         let options = XdpOptions { mode: self.options.mode.or(native), ..self.options };
         let urgent = self.urgent.as_ref().filter(|_| filters.urgent.is_some());
-        let (xdp, mut urgent) =
-            with_urgent(device, filters, || XdpDevice::attach_but(&self.programs, device, frames, urgent, options));
+        let (xdp, mut urgent) = with_urgent(device, filters, || {
+            let inherited = self.take_program(device);
+            XdpDevice::attach_or_inherit(&self.programs, device, frames, urgent, options, inherited)
+        });
         let xdp = xdp?;
         let queues: Vec<u32> = (0..xdp.queues()).collect();
         if self.choice == PortChoice::Auto && queues.len() < self.workers {

@@ -178,7 +178,9 @@ impl Ring {
             self.status(slot).store(libc::TP_STATUS_KERNEL, Ordering::Release);
         }
         self.read = 0;
-        self.position.store(self.next, Ordering::Release);
+        if self.begun {
+            self.position.store(self.next, Ordering::Release);
+        }
     }
 
     /// Finds slots that are ours and prefetches the first cache lines of their frames, which another CPU has written.

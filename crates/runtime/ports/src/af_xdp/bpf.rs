@@ -96,6 +96,16 @@ impl Map {
         Ok(Map { fd, key_bytes: key_bytes as usize, value_bytes: value_bytes as usize })
     }
 
+    /// The map of a predecessor, whose keys and values have these lengths.
+    pub(super) fn inherited(fd: OwnedFd, key_bytes: usize, value_bytes: usize) -> Map {
+        Map { fd, key_bytes, value_bytes }
+    }
+
+    /// Returns a duplicate of the descriptor, for a successor.
+    pub(super) fn share(&self) -> io::Result<OwnedFd> {
+        self.fd.try_clone()
+    }
+
     fn change(&self, command: libc::c_long, key: &[u8], value: Option<&[u8]>) -> io::Result<()> {
         #[repr(C)]
         struct Attributes {

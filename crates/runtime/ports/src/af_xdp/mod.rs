@@ -35,7 +35,7 @@ use std::sync::{Arc, Weak};
 use hopwright_dataplane::{DeviceStats, Packet, Pool, Port, PortInfo};
 
 use redirect::Redirect;
-pub use redirect::{Programs, XdpMode};
+pub use redirect::{Programs, SharedProgram, XdpMode};
 pub use shared::{SharedFrames, Unshareable};
 use socket::{RingSizes, Rings};
 
@@ -104,15 +104,33 @@ impl XdpDevice {
         apart: Option<&Pattern>,
         options: XdpOptions,
     ) -> Result<Arc<XdpDevice>, DeviceError> {
+        XdpDevice::attach_or_inherit(programs, device, frames, apart, options, None)
+    }
+
+    /// Like [`XdpDevice::attach_but`], with the program that a predecessor has attached, if there is one.
+    pub(crate) fn attach_or_inherit(
+        programs: &Programs,
+        device: &str,
+        frames: &FrameMatch,
+        apart: Option<&Pattern>,
+        options: XdpOptions,
+        inherited: Option<SharedProgram>,
+    ) -> Result<Arc<XdpDevice>, DeviceError> {
         let index = sys::interface_index(device).map_err(failed(device, "find the device"))? as u32;
         let control = sys::control_socket().map_err(failed(device, "open a socket"))?;
         let facts = Arc::new(Facts::new(device, control).map_err(failed(device, "read the MTU"))?);
         let mac = facts.mac().map_err(failed(device, "read the Ethernet address"))?.unwrap_or_default();
         let queues = sys::receive_queues(facts.socket(), device).unwrap_or(1).clamp(1, redirect::MAX_QUEUES);
         let attach = |mode| Redirect::attach(programs, (index, queues), mac, frames, apart, mode);
-        let (redirect, mode, refused) = match options.mode {
-            Some(mode) => (attach(mode), mode, None),
-            None => match attach(XdpMode::Native) {
+        let usable =
+            inherited.filter(|shared| shared.part.1 == queues && options.mode.is_none_or(|m| m == shared.mode));
+        let (redirect, mode, refused) = match (usable, options.mode) {
+            (Some(shared), _) => {
+                let mode = shared.mode;
+                (Redirect::inherit(programs, (index, queues), mac, frames, apart, shared), mode, None)
+            }
+            (None, Some(mode)) => (attach(mode), mode, None),
+            (None, None) => match attach(XdpMode::Native) {
                 Ok(redirect) => (Ok(redirect), XdpMode::Native, None),
                 Err(error) => (attach(XdpMode::Generic), XdpMode::Generic, Some(error.to_string())),
             },
@@ -143,6 +161,11 @@ impl XdpDevice {
     /// How the program is attached.
     pub fn mode(&self) -> XdpMode {
         self.mode
+    }
+
+    /// Returns duplicates of the program's descriptors, for a successor.
+    pub(crate) fn share(&self) -> std::io::Result<Option<SharedProgram>> {
+        self.redirect.share(self.mode)
     }
 
     /// The facts about the device, for refreshing them.

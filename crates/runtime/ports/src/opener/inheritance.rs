@@ -5,12 +5,15 @@
 //!
 //! AF_XDP sockets cannot be taken over: a receive queue has one socket, whose frames are its process's memory. The predecessor
 //! empties the match of its program, which passes all frames to the kernel and thus to the UDP sockets, and then its rings. The
-//! successor opens such devices when the predecessor has closed them; the UDP sockets receive meanwhile.
+//! successor opens such devices when the predecessor has closed them; the UDP sockets receive meanwhile. The program stays attached:
+//! drivers lose frames when one comes or goes.
 
 use std::collections::HashMap;
+use std::sync::Weak;
 
 use super::{Device, Filters, Opened, Opener, OpenerError, PortChoice, lock};
 use crate::af_packet::{AfPacket, FilterSetter, Input, SharedRing};
+use crate::af_xdp::SharedProgram;
 use crate::filter::FrameMatch;
 use crate::linux::device::DeviceError;
 use crate::linux::sys;
@@ -26,6 +29,8 @@ pub struct SharedDevice {
     pub rings: Vec<SharedRing>,
     /// The packet socket for urgent datagrams.
     pub urgent: Option<SharedRing>,
+    /// Its XDP program.
+    pub program: Option<SharedProgram>,
 }
 
 /// What a predecessor has.
@@ -44,6 +49,7 @@ impl Opener {
         let mut shared = Vec::new();
         for (name, device) in devices.iter().filter(|(_, device)| device.is_open()) {
             let of_xdp = device.program.is_some();
+            let program = device.program.as_ref().and_then(Weak::upgrade);
             let ring = |setter: &FilterSetter| setter.share().transpose();
             let [common, urgent] = &device.sockets;
             shared.push(SharedDevice {
@@ -51,6 +57,7 @@ impl Opener {
                 index: device.index,
                 rings: common.iter().filter(|_| !of_xdp).filter_map(ring).collect::<Result<_, _>>()?,
                 urgent: urgent.iter().filter(|_| !of_xdp).find_map(ring).transpose()?,
+                program: program.map_or(Ok(None), |program| program.share())?,
             });
         }
         Ok(shared)
@@ -59,7 +66,14 @@ impl Opener {
     /// Has the sockets of a predecessor used instead of new ones where that is possible. Until [`Opener::take_charge`] no filter is
     /// changed, and no port may receive. To be called while no device is open.
     pub fn inherit(&self, devices: Vec<SharedDevice>) {
-        let devices = devices.into_iter().map(|device| (device.name.clone(), device)).collect();
+        let mut programs = lock(&self.programs_left);
+        let keep = |mut device: SharedDevice| {
+            if let Some(program) = device.program.take() {
+                programs.insert((device.name.clone(), device.index), program);
+            }
+            (device.name.clone(), device)
+        };
+        let devices = devices.into_iter().map(keep).collect();
         *lock(&self.inheritance) = Some(Inheritance { devices, has_stopped: false });
     }
 
@@ -75,6 +89,17 @@ impl Opener {
     /// Called when the predecessor has closed everything.
     pub fn predecessor_has_gone(&self) {
         *lock(&self.inheritance) = None;
+    }
+
+    /// Detaches those XDP programs of the predecessor that are not used.
+    pub fn forget_predecessor(&self) {
+        lock(&self.programs_left).clear();
+    }
+
+    /// The XDP program that the predecessor has attached to a device.
+    pub(super) fn take_program(&self, device: &str) -> Option<SharedProgram> {
+        let index = sys::interface_index(device).ok()? as u32;
+        lock(&self.programs_left).remove(&(device.into(), index))
     }
 
     /// Called when the predecessor has stopped: sets filters from now on.
@@ -120,7 +145,7 @@ impl Opener {
         shared: SharedDevice,
         frames: &FrameMatch,
     ) -> Result<(Opened, Device), DeviceError> {
-        let SharedDevice { name, index, rings, urgent } = shared;
+        let SharedDevice { name, index, rings, urgent, .. } = shared;
         let ports = AfPacket::inherited(&name, rings, self.size)?;
         let urgent = urgent.map(|ring| Input::inherited(&name, ring)).transpose()?;
         Ok(self.with_packet_sockets(index, frames, (ports, urgent), "taken over"))
@@ -153,7 +178,7 @@ impl Opener {
     pub fn withdraw(&self) -> Result<(), OpenerError> {
         let mut any = false;
         for (_, device) in lock(&self.devices).iter() {
-            if let Some(program) = device.program.as_ref().and_then(std::sync::Weak::upgrade) {
+            if let Some(program) = device.program.as_ref().and_then(Weak::upgrade) {
                 program.change_match(&device.frames.emptied())?;
                 any = true;
             }
@@ -164,7 +189,7 @@ impl Opener {
     /// Undoes [`Opener::withdraw`].
     pub fn restore(&self) -> Result<(), OpenerError> {
         for (_, device) in lock(&self.devices).iter() {
-            if let Some(program) = device.program.as_ref().and_then(std::sync::Weak::upgrade) {
+            if let Some(program) = device.program.as_ref().and_then(Weak::upgrade) {
                 program.change_match(&device.frames)?;
             }
         }

@@ -9,6 +9,8 @@ use crate::devices::{PATIENCE, ip, is_ready, receive_from, skips};
 use hopwright_dataplane::{Pool, Port};
 use hopwright_ports::{AfPacket, FrameMatch, Opener, Pattern, PortChoice, UdpPort, UdpSockets, Wanted, XdpOptions};
 
+mod hand_over;
+
 const ROUTER_MAC: &str = "02:00:00:00:00:0a";
 const HOST_MAC: &str = "02:00:00:00:00:0b";
 /// Nothing more comes when nothing came for so long.
