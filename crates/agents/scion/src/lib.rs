@@ -6,12 +6,14 @@
 //! - [`scmp`], [`stun`], [`bfd`], [`tap`]: process punted packets.
 //! - [`status`]: statistics, metrics and HTTP pages.
 //! - [`packet`]: building SCION packets. [`synthetic`]: routers and traffic for tests and benchmarks.
+//! - [`hand_over`]: the conversation of a router with the process that takes over from it.
 //! - [`agent`]: the running router, which ties these together.
 
 pub mod agent;
 pub mod bfd;
 pub mod config;
 pub mod control;
+pub mod hand_over;
 pub mod packet;
 pub mod privileges;
 pub mod scmp;

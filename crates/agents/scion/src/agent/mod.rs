@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -15,35 +14,36 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_dataplane::{BuildError, ControlError, StageTime, Switch, Tenant, VirtualDataPlane, wall_clock_us};
-use hopwright_host::capabilities::PrivilegeError;
 use hopwright_host::http::LogLevel;
 use hopwright_host::netlink::{Netlink, Route};
 use hopwright_host::next_hop::{Changes, HostCache};
 use hopwright_ir::Pipeline;
 
 use crate::bfd::{self, Bfd};
-use crate::config::change::NeedsRestart;
-use crate::config::keys::{self, KeyError, Keys};
-use crate::config::links::{Links, LinksError};
-use crate::config::topology::{Topology, TopologyError};
-use crate::config::{Config, ConfigError};
+use crate::config::Config;
+use crate::config::keys::{self, Keys};
+use crate::config::links::Links;
+use crate::config::topology::Topology;
 use crate::control::key_rollover::Rollover;
-use crate::control::program::{CPU_PORT, LOCAL_PORT, PacketIn, PacketOut, Reason, URGENT_CPU_PORT};
+use crate::control::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use crate::control::tables::{self, LinkState};
 use crate::scmp::{self, Outcome, SlowPath};
-use crate::status::http::HttpError;
 use crate::status::metrics::OwnPackets;
 use crate::status::{ActiveConfig, Status};
-use crate::tap::{TapError, Taps};
+use crate::tap::Taps;
 use crate::underlay::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
 use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod degraded;
+mod error;
+mod hand_over;
 mod reload;
 mod report;
 mod standalone;
+mod take_over;
 pub mod tenant;
 
+pub use error::AgentError;
 use reload::Reload;
 pub use standalone::run;
 
@@ -96,70 +96,14 @@ pub struct Options {
     pub reload: Arc<AtomicBool>,
     /// Set by the caller to write the state to standard error; cleared when it is written.
     pub dump: Arc<AtomicBool>,
+    /// The socket by which a successor takes over from this router, or this one from a running one.
+    pub control: Option<PathBuf>,
+    /// Whether to take over from the router that listens at `control`.
+    pub take_over: bool,
+    /// Called when the router has taken over.
+    pub taken_over: Option<fn()>,
     /// The caller notifies this after setting one of the flags, for an immediate reaction.
     pub told: Option<Arc<Wakeup>>,
-}
-
-/// The reason why the router does not run.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs)]
-pub enum AgentError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    #[error("{}: {source}", file.display())]
-    Links { file: PathBuf, source: Box<LinksError> },
-    #[error(transparent)]
-    Key(#[from] KeyError),
-    #[error("cannot read the kernel's devices and routes: {0}")]
-    Netlink(#[source] io::Error),
-    #[error("the switch has no port number left")]
-    TooManyDevices,
-    #[error("the hardware does not take the configuration: {0}")]
-    Hardware(String),
-    #[error(transparent)]
-    Device(#[from] hopwright_ports::DeviceError),
-    #[error(transparent)]
-    Bind(#[from] hopwright_ports::udp::BindError),
-    #[error("cannot use UDP sockets: {0}")]
-    Sockets(#[source] io::Error),
-    #[error(transparent)]
-    Ports(#[from] hopwright_ports::opener::OpenerError),
-    #[error("cannot load the program: {0}")]
-    Program(String),
-    #[error("cannot build the data plane: {0}")]
-    Build(#[from] BuildError),
-    #[error("cannot build the switch: {0}")]
-    Switch(#[from] hopwright_dataplane::SwitchError),
-    #[error("cannot program the data plane: {0}")]
-    Control(#[from] ControlError),
-    #[error(transparent)]
-    Bfd(#[from] bfd::spec::BadInterval),
-    #[error("cannot run BFD: {0}")]
-    BfdThread(#[source] io::Error),
-    #[error(transparent)]
-    Http(#[from] HttpError),
-    #[error("cannot start the thread that serves HTTP: {0}")]
-    HttpThread(#[source] io::Error),
-    #[error(transparent)]
-    Tap(#[from] TapError),
-    #[error(transparent)]
-    Privileges(#[from] PrivilegeError),
-    #[error(transparent)]
-    NeedsRestart(#[from] NeedsRestart),
-    #[error("the thread that reads the configuration has ended")]
-    Reading,
-    #[error("{0} is reached on this machine only: it cannot be an address of a router that is a tenant")]
-    Loopback(SocketAddr),
-    #[error(
-        "the tenant has not the ports that the agent needs: CPU ports {CPU_PORT} and {URGENT_CPU_PORT}, port {LOCAL_PORT}"
-    )]
-    TenantPorts,
-    #[error("cannot start the agent's thread: {0}")]
-    Thread(#[source] io::Error),
-    #[error("the thread that forwards packets has ended: {0}")]
-    Worker(String),
 }
 
 /// The complete configuration, read and checked.
@@ -276,6 +220,26 @@ struct Agent {
     status: Arc<Status>,
 }
 
+/// What the agent's loop does for whom it works with.
+trait Company {
+    /// Called in each iteration. False ends the loop.
+    fn tend(&mut self, agent: &mut Agent) -> Result<bool, AgentError>;
+
+    /// Adds the events to wait for.
+    fn add_to(&self, poll: &mut PollSet);
+}
+
+/// Nobody.
+struct Alone;
+
+impl Company for Alone {
+    fn tend(&mut self, _: &mut Agent) -> Result<bool, AgentError> {
+        Ok(true)
+    }
+
+    fn add_to(&self, _: &mut PollSet) {}
+}
+
 /// Reads a configuration; see [`Setup::load`].
 type Load = fn(&Path, bool) -> Result<Setup, AgentError>;
 
@@ -292,7 +256,7 @@ struct Place {
 }
 
 impl Agent {
-    /// Programs the tables for a setup, and starts BFD.
+    /// Programs the tables for a setup. BFD is not started.
     fn new(mut setup: Setup, place: Place) -> Result<Agent, AgentError> {
         let Place { load, switch, tenant, mut kernel, mut underlay, taps } = place;
         let vdp = tenant.vdp();
@@ -308,7 +272,7 @@ impl Agent {
         let key = setup.keys.current.clone();
         let bfd = match &taps {
             Some(_) => Bfd::idle(key),
-            None => Bfd::start(setup.bfd.clone(), key, &tenant),
+            None => Bfd::new(setup.bfd.clone(), key),
         };
         let mut agent = Agent {
             bfd: bfd.map_err(AgentError::BfdThread)?,
@@ -351,15 +315,18 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Runs the agent's loop until `options.stop` is set. Calls `tend` in each iteration.
-    fn follow(
-        &mut self,
-        options: &Options,
-        mut tend: impl FnMut(&Agent) -> Result<(), AgentError>,
-    ) -> Result<(), AgentError> {
+    /// Starts BFD, unless another router has it.
+    fn start_bfd(&mut self) -> Result<(), AgentError> {
+        match self.taps {
+            Some(_) => Ok(()),
+            None => self.bfd.start(&self.tenant).map_err(AgentError::BfdThread),
+        }
+    }
+
+    /// Runs the agent's loop until `options.stop` is set, or its company ends it.
+    fn follow(&mut self, options: &Options, company: &mut impl Company) -> Result<(), AgentError> {
         let mut next_post = Instant::now();
-        while !options.stop.load(Ordering::Relaxed) {
-            tend(self)?;
+        while !options.stop.load(Ordering::Relaxed) && company.tend(self)? {
             if self.bfd.has_failed() {
                 return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
             }
@@ -368,6 +335,7 @@ impl Agent {
             poll.add(self.kernel.event_fd());
             poll.add(self.bfd.changes_fd());
             self.reload.add_to(&mut poll);
+            company.add_to(&mut poll);
             if let Some(told) = &options.told {
                 poll.add(told.as_raw_fd());
             }

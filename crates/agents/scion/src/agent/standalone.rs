@@ -1,19 +1,21 @@
 //! A router alone: a switch with one tenant, and the devices that the router's addresses need.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{BuildError, EngineKind, SwitchBuilder, VirtualDataPlane, Worker, wait};
+use hopwright_dataplane::wait::PollSet;
+use hopwright_dataplane::{BuildError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, Worker};
+use hopwright_host::hand_over::Door;
 use hopwright_host::http::NoLog;
 use hopwright_host::netlink::Netlink;
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
-use super::{Agent, AgentError, Options, Place, Setup};
+use super::hand_over::{Estate, Workers};
+use super::take_over::{Heir, Rest};
+use super::{Agent, AgentError, Company, Options, Place, Setup};
 use crate::control::layout::Layout;
 use crate::control::program::{CPU_PORT, URGENT_CPU_PORT};
 use crate::privileges::{self, Phase};
@@ -29,9 +31,76 @@ const STOP_TIME: Duration = Duration::from_millis(20);
 /// The interval between two writes of the statistics file.
 const REPORT_TIME: Duration = Duration::from_secs(1);
 
-/// Runs the router until `options.stop` is set. Returns the final statistics.
-pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
+/// Runs the router until `options.stop` is set, or another process has taken over. Returns the final statistics.
+pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
+    let Some(mut built) = build(setup, options)? else { return Ok(Stats::default()) };
+    // If it takes over from a running router, that one stops here.
+    built.heir.take_over(&mut built.agent, &mut built.door)?;
+    let Built { mut agent, switch, workers, listeners, heir, door } = built;
+    let workers = Workers::start(workers, &agent.setup.config.hopwright.cpus)?;
+    agent.start_bfd()?;
+    let shared = listeners.share(&agent.setup.config).map_err(AgentError::HttpThread)?;
+    let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
+    let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;
+    let mut manager = ServiceManager::new();
+    manager.inherit_limit(heir.watchdog());
+    let rest = heir.into_rest();
+    if rest.is_some() {
+        tracing::info!(event = "taken-over", "took over from the running router");
+        manager.main_process(std::process::id());
+    }
+    manager.ready();
+    if rest.is_some()
+        && let Some(tell) = options.taken_over
+    {
+        tell();
+    }
+    let estate = Estate::new(door, shared);
+    let mut household =
+        Household { workers, manager, report: Report::default(), estate, rest, returned: None, options };
+    let result = agent.follow(options, &mut household);
+    let Household { mut workers, mut manager, mut report, estate, returned, .. } = household;
+    let handed_over = returned.is_some();
+    if !handed_over {
+        manager.stopping();
+    }
+    closing::end_of_process();
+    switch.stop();
+    agent.reload.stop_watching();
+    drop((workers.join()?, returned, server));
+    result?;
+    let stats = agent.stats()?;
+    // The file is the successor's.
+    if !handed_over {
+        report.write(&stats, options);
+    }
+    // The process ends: nobody needs the memory of the tables again, and freeing it takes time. A device is closed, and says what
+    // it has done.
+    if agent.vdp.engine_kind() != EngineKind::Offload {
+        std::mem::forget(agent.vdp.clone());
+    }
+    drop((agent, switch));
+    if !closing::finish(CLOSING_TIME) {
+        tracing::warn!(event = "devices-open", "not all devices are closed");
+    }
+    // A successor opens devices when the connection to it ends.
+    drop(estate);
+    Ok(stats)
+}
+
+/// A router that is complete, but does not run yet.
+struct Built {
+    agent: Agent,
+    switch: Arc<Switch>,
+    workers: Vec<Worker>,
+    listeners: Listeners,
+    heir: Heir,
+    door: Option<Door>,
+}
+
+/// Builds everything. Returns `None` if the router is told to stop meanwhile.
+fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentError> {
     let (make, layout) = (options.data_plane.clone(), setup.config.hopwright.layout);
     // An open port takes frames from the kernel: compiling a layout, or starting a device, comes before the ports.
     let takes_long = make.is_some() || layout != Layout::Plain;
@@ -40,11 +109,14 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         None => layout.run(EngineKind::Jit),
     })?;
     if takes_long && !program.wait(&options.stop)? {
-        return Ok(Stats::default());
+        return Ok(None);
     }
+    let mut heir = Heir::connect(&setup, options)?;
+    let door = heir.door(options.control.as_deref())?;
     // Otherwise the data plane is built while devices are opened, which is mostly waiting for the kernel.
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
+    heir.bequeath(&underlay);
     setup.links.choose_ports();
     underlay.bind(&kernel, &setup.links, false)?;
     let used = next_hop::used_devices(&mut kernel, &setup.links);
@@ -55,7 +127,7 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         return Err(error);
     }
     program.wait(&options.stop)?;
-    let Some(vdp) = program.vdp else { return Ok(Stats::default()) };
+    let Some(vdp) = program.vdp else { return Ok(None) };
     let mut builder = SwitchBuilder::new(vdp)
         .pools(underlay.take_pools())
         .cpu_port(CPU_PORT)
@@ -71,53 +143,53 @@ pub fn run(mut setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
-    let listeners = Listeners::open(&setup.config)?;
+    let listeners = Listeners::open(&setup.config, heir.take_listeners())?;
     // Threads started from here on have only the remaining privileges.
     privileges::drop_privileges(Phase::Running)?;
     // Next hops are programmed before the first packet.
     let tenant = switch.default_tenant().clone();
-    let mut agent =
-        Agent::new(setup, Place { load: Setup::load, switch: switch.clone(), tenant, kernel, underlay, taps })?;
+    let agent = Agent::new(setup, Place { load: Setup::load, switch: switch.clone(), tenant, kernel, underlay, taps })?;
     // The router is ready when the program has its tables, wherever it runs.
     agent.vdp.settle().map_err(AgentError::Hardware)?;
-    let workers = forward(workers, &agent.setup.config.hopwright.cpus)?;
-    let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
-    let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;
-    let mut manager = ServiceManager::new();
-    manager.ready();
-    let mut report = Report::default();
-    let result = agent.follow(options, |agent| {
-        if workers.iter().any(JoinHandle::is_finished) {
+    Ok(Some(Built { agent, switch, workers, listeners, heir, door }))
+}
+
+/// What a router alone has besides its agent.
+struct Household<'a> {
+    workers: Workers,
+    manager: ServiceManager,
+    report: Report,
+    estate: Estate,
+    rest: Option<Rest>,
+    /// The workers, if a successor has taken over.
+    returned: Option<Vec<Worker>>,
+    options: &'a Options,
+}
+
+impl Company for Household<'_> {
+    fn tend(&mut self, agent: &mut Agent) -> Result<bool, AgentError> {
+        if self.workers.has_ended() {
             return Err(AgentError::Worker("it stopped".into()));
         }
         let now = Instant::now();
-        manager.keep_alive(agent.switch.rounds(), now);
-        report.write_when_due(agent, options, now);
-        Ok(())
-    });
-    manager.stopping();
-    closing::end_of_process();
-    switch.stop();
-    agent.reload.stop_watching();
-    for thread in workers {
-        if thread.join().is_err() {
-            return Err(AgentError::Worker("it panicked".into()));
+        self.manager.keep_alive(agent.switch.rounds(), now);
+        self.report.write_when_due(agent, self.options, now);
+        if let Some(rest) = &self.rest {
+            if rest.finish(agent)? {
+                self.rest = None;
+            }
+            return Ok(true);
+        }
+        self.returned = self.estate.attend(agent, &mut self.workers, &mut self.manager)?;
+        Ok(self.returned.is_none())
+    }
+
+    fn add_to(&self, poll: &mut PollSet) {
+        match &self.rest {
+            Some(rest) => rest.add_to(poll),
+            None => self.estate.add_to(poll),
         }
     }
-    drop(server);
-    result?;
-    let stats = agent.stats()?;
-    report.write(&stats, options);
-    // The process ends: nobody needs the memory of the tables again, and freeing it takes time. A device is closed, and says what
-    // it has done.
-    if agent.vdp.engine_kind() != EngineKind::Offload {
-        std::mem::forget(agent.vdp.clone());
-    }
-    drop((agent, switch));
-    if !closing::finish(CLOSING_TIME) {
-        tracing::warn!(event = "devices-open", "not all devices are closed");
-    }
-    Ok(stats)
 }
 
 /// A data plane that a thread builds. If the router is told to stop meanwhile, the thread is left to itself.
@@ -150,23 +222,6 @@ impl Loading {
         }
         Ok(self.vdp.is_some())
     }
-}
-
-/// Starts the workers, each pinned to a CPU of the list if it is not empty.
-fn forward(workers: Vec<Worker>, cpus: &[usize]) -> Result<Vec<JoinHandle<()>>, AgentError> {
-    let start = |(index, mut worker): (usize, Worker)| {
-        let cpu = cpus.get(index).copied();
-        let run = move || {
-            if let Some(cpu) = cpu
-                && let Err(error) = wait::pin_to(cpu)
-            {
-                tracing::warn!(event = "cpu-pinning", cpu, %error, "cannot pin a worker to its CPU");
-            }
-            worker.run();
-        };
-        std::thread::Builder::new().name(format!("worker-{index}")).spawn(run)
-    };
-    workers.into_iter().enumerate().map(start).collect::<io::Result<_>>().map_err(|e| AgentError::Worker(e.to_string()))
 }
 
 /// The statistics file.

@@ -17,7 +17,7 @@ use hopwright_host::http::{self, NoLog};
 use hopwright_host::netlink::Netlink;
 use hopwright_ports::UdpSockets;
 
-use super::{Agent, AgentError, Options, Place, Setup};
+use super::{Agent, AgentError, Alone, Options, Place, Setup};
 use crate::config::change::ReloadCounts;
 use crate::config::{Config, ConfigError, Hopwright};
 use crate::control::program::{CPU_PORT, LOCAL_PORT, Reason, object};
@@ -142,19 +142,20 @@ impl TenantAgent {
         underlay.bind(&kernel, &setup.links, false)?;
         let used = next_hop::used_devices(&mut kernel, &setup.links);
         underlay.follow(&kernel, &[&setup.links], &used);
-        let listeners = Listeners::open(&setup.config)?;
+        let listeners = Listeners::open(&setup.config, Vec::new())?;
         let (_, ports) = underlay.udp_port(&udp_port_name(tenant.name()))?;
         switch.add_ports(number, ports)?;
         let _sockets = SocketsPort { switch: switch.clone(), number, sockets: underlay.sockets().clone() };
         let place = Place { load, switch: switch.clone(), tenant: tenant.clone(), kernel, underlay, taps: None };
         let mut agent = Agent::new(setup, place)?;
+        agent.start_bfd()?;
         let status = agent.status.clone();
         let _http = listeners.serve(status.clone(), Arc::new(NoLog)).map_err(AgentError::HttpThread)?;
         let told = Arc::new(Wakeup::new().map_err(AgentError::Thread)?);
         let options = Options { told: Some(told.clone()), ..Options::default() };
         let (name, its) = (tenant.name().to_string(), options.clone());
         let run = move || {
-            if let Err(error) = agent.follow(&its, |_| Ok(())) {
+            if let Err(error) = agent.follow(&its, &mut Alone) {
                 tracing::error!(
                     event = "control-plane-lost", tenant = name, %error,
                     "the router has lost its control plane; tables stay as they are"

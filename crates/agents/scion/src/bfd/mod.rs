@@ -30,7 +30,7 @@ use crate::config::keys::HopKey;
 use crate::control::program::PacketIn;
 pub use session::LinkChange;
 use sessions::Sessions;
-pub use sessions::{Counts, Route, Status};
+pub use sessions::{Counts, Route, SavedSession, Status};
 pub use spec::{Link, Spec, specs};
 
 /// The maximum number of received packets between two checks of the timers. At a few microseconds each, they take well
@@ -75,15 +75,55 @@ impl Bfd {
         Ok(Bfd { shared, thread: None })
     }
 
-    /// Starts sessions on a tenant that runs the program. Their routes are not known yet.
-    pub fn start(specs: Vec<Spec>, key: HopKey, tenant: &Tenant) -> io::Result<Bfd> {
-        let mut bfd = Bfd::idle(key)?;
+    /// Creates sessions, which [`Bfd::start`] starts. Their routes are not known yet.
+    pub fn new(specs: Vec<Spec>, key: HopKey) -> io::Result<Bfd> {
+        let bfd = Bfd::idle(key)?;
         bfd.shared.sessions().configure(specs, Instant::now());
-        let (queue, injector) = (tenant.urgent_cpu(), tenant.urgent_injector());
-        let its = bfd.shared.clone();
-        let thread = std::thread::Builder::new().name("bfd".into()).spawn(move || work(&its, &queue, &injector))?;
-        bfd.thread = Some(thread);
         Ok(bfd)
+    }
+
+    /// Starts the sessions on a tenant that runs the program.
+    pub fn start(&mut self, tenant: &Tenant) -> io::Result<()> {
+        let (queue, injector) = (tenant.urgent_cpu(), tenant.urgent_injector());
+        let its = self.shared.clone();
+        its.stop.store(false, Ordering::Release);
+        let thread = std::thread::Builder::new().name("bfd".into()).spawn(move || work(&its, &queue, &injector))?;
+        self.thread = Some(thread);
+        Ok(())
+    }
+
+    /// Stops the sessions, without notice to the other ends. They can be started again.
+    pub fn stop(&mut self) {
+        self.shared.stop.store(true, Ordering::Release);
+        self.shared.configured.notify();
+        if let Some(thread) = self.thread.take() {
+            // A panic has already been reported by the panic hook.
+            let _ = thread.join();
+        }
+    }
+
+    /// Sends a packet of each session, before a silence. To be called while they are stopped.
+    pub fn announce(&self, tenant: &Tenant) {
+        let mut sessions = self.shared.sessions();
+        let now = Instant::now();
+        sessions.announce(now);
+        run(&mut sessions, now, &tenant.urgent_injector());
+    }
+
+    /// The shortest time after which another end takes this router for dead.
+    pub fn patience(&self) -> Option<Duration> {
+        self.shared.sessions().patience()
+    }
+
+    /// The sessions, for a process that continues them.
+    pub fn saved(&self) -> Vec<SavedSession> {
+        self.shared.sessions().saved()
+    }
+
+    /// Continues sessions of another process; see [`Sessions::resume`].
+    pub fn resume(&self, saved: &[SavedSession]) {
+        self.shared.sessions().resume(saved, Instant::now());
+        self.shared.configured.notify();
     }
 
     /// Changes the set of sessions ([`Sessions::configure`]). Sessions of unchanged links continue. The caller sets the
@@ -137,12 +177,7 @@ impl Bfd {
 
 impl Drop for Bfd {
     fn drop(&mut self) {
-        self.shared.stop.store(true, Ordering::Release);
-        self.shared.configured.notify();
-        if let Some(thread) = self.thread.take() {
-            // A panic has already been reported by the panic hook.
-            let _ = thread.join();
-        }
+        self.stop();
     }
 }
 
@@ -172,12 +207,17 @@ fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
             }
             more = taken == BURST;
         }
-        let clock = u32::try_from(wall_clock_us() / 1_000_000).unwrap_or(u32::MAX);
-        sessions.run(now, clock, |port, frame| injector.transmit(port.into(), frame).is_ok());
+        run(&mut sessions, now, injector);
         if sessions.has_changes() {
             shared.changed.notify();
         }
     }
+}
+
+/// Runs the timers that are due.
+fn run(sessions: &mut Sessions, now: Instant, injector: &Injector) {
+    let clock = u32::try_from(wall_clock_us() / 1_000_000).unwrap_or(u32::MAX);
+    sessions.run(now, clock, |port, frame| injector.transmit(port.into(), frame).is_ok());
 }
 
 /// Returns random bits from the system. If it has none, which does not happen after boot, they come from the standard

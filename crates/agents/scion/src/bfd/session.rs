@@ -13,6 +13,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::machine::{Action, Event, State, step};
 use super::packet::Control;
 
@@ -52,6 +54,27 @@ impl fmt::Display for LinkChange {
     }
 }
 
+/// What another process needs to know to continue a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saved {
+    /// The session's own discriminator.
+    pub discriminator: u32,
+    /// The other end's, 0 if it is not known.
+    pub remote_discriminator: u32,
+    /// The state, as in packets.
+    pub state: u8,
+    /// The multiplier that the other end knows.
+    pub detect_mult: u8,
+    /// The intervals that the other end knows, in microseconds.
+    pub desired_min_tx_us: u32,
+    /// See [`Saved::desired_min_tx_us`].
+    pub required_min_rx_us: u32,
+    /// The interval that the other end requires, in microseconds.
+    pub remote_min_rx_us: u32,
+    /// After so many microseconds without a packet the session goes down; `None` if that does not matter in its state.
+    pub detection_us: Option<u64>,
+}
+
 /// A session. The initial state is Down.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -65,6 +88,8 @@ pub struct Session {
     sent: Option<Instant>,
     send_at: Instant,
     expires: Option<Instant>,
+    /// The detection time as of the last packet.
+    detection: Duration,
     /// The state of a pseudo-random generator for jitter.
     random: u64,
     state_changes: u64,
@@ -83,12 +108,54 @@ impl Session {
             sent: None,
             send_at: now,
             expires: None,
+            detection: Duration::ZERO,
             random: seed | 1,
             state_changes: 0,
         };
         let wait = START * session.below(100) / 100;
         session.send_at += wait;
         session
+    }
+
+    /// Creates a session that goes on where one of another process has stopped. Its next packet is due now, and the other end has
+    /// the whole detection time for its next. Returns `None` if no session can be like this.
+    pub fn resumed(saved: &Saved, settings: Settings, seed: u64, now: Instant) -> Option<Session> {
+        let state = State::from_bits(saved.state);
+        let known = Settings {
+            detect_mult: saved.detect_mult,
+            desired_min_tx: Duration::from_micros(saved.desired_min_tx_us.into()),
+            required_min_rx: Duration::from_micros(saved.required_min_rx_us.into()),
+        };
+        let sound = known.detect_mult != 0 && !known.desired_min_tx.is_zero() && !known.required_min_rx.is_zero();
+        if saved.discriminator == 0 || saved.state > 3 || state == State::AdminDown || !sound {
+            return None;
+        }
+        let mut session = Session::new(known, saved.discriminator, seed, now);
+        session.state = state;
+        session.remote_discriminator = saved.remote_discriminator;
+        session.remote_min_rx = Duration::from_micros(saved.remote_min_rx_us.into());
+        session.send_at = now;
+        if let Some(detection) = saved.detection_us {
+            // No packet expresses a longer one.
+            session.detection = Duration::from_micros(detection.min(u64::from(u32::MAX) * 255));
+            session.expires = Some(now + session.detection);
+        }
+        session.configure(settings, now);
+        Some(session)
+    }
+
+    /// What another process needs to continue this session.
+    pub fn saved(&self) -> Saved {
+        Saved {
+            discriminator: self.discriminator,
+            remote_discriminator: self.remote_discriminator,
+            state: self.state as u8,
+            detect_mult: self.settings.detect_mult,
+            desired_min_tx_us: microseconds(self.settings.desired_min_tx),
+            required_min_rx_us: microseconds(self.settings.required_min_rx),
+            remote_min_rx_us: microseconds(self.remote_min_rx),
+            detection_us: self.expires.map(|_| self.detection.as_micros() as u64),
+        }
     }
 
     /// The current state.
@@ -133,7 +200,8 @@ impl Session {
             required = required.max(earlier.required_min_rx);
         }
         let interval = required.max(Duration::from_micros(packet.desired_min_tx_us.into()));
-        self.expires = Some(now + interval * u32::from(packet.detect_mult));
+        self.detection = interval * u32::from(packet.detect_mult);
+        self.expires = Some(now + self.detection);
         self.remote_min_rx = Duration::from_micros(packet.required_min_rx_us.into());
         self.remote_discriminator = packet.my_discriminator;
         let change = self.apply(Event::Heard(packet.state), now);
@@ -189,7 +257,14 @@ impl Session {
         change
     }
 
-    fn announce(&mut self, now: Instant) {
+    /// The time after which the other end takes this one for dead, if it takes it for alive now.
+    pub fn patience(&self) -> Option<Duration> {
+        let interval = self.settings.desired_min_tx.max(self.remote_min_rx);
+        (self.state == State::Up).then_some(interval * u32::from(self.settings.detect_mult))
+    }
+
+    /// Sends the next packet as soon as possible.
+    pub fn announce(&mut self, now: Instant) {
         let soonest = self.sent.map_or(now, |at| now.max(at + PAUSE));
         self.send_at = self.send_at.min(soonest);
     }
@@ -334,6 +409,50 @@ mod tests {
         let packet = pair.sent[0].last().unwrap().1;
         assert_eq!((packet.my_discriminator, packet.your_discriminator), (1, 2));
         assert_eq!((packet.desired_min_tx_us, packet.required_min_rx_us), (200_000, 200_000));
+    }
+
+    #[test]
+    fn a_resumed_session_is_the_same_to_the_other_end() {
+        let faster = Settings { desired_min_tx: ms(100), ..SETTINGS };
+        for settings in [SETTINGS, faster] {
+            let mut pair = Pair::new(SETTINGS, SETTINGS);
+            pair.run(Duration::from_secs(2));
+            pair.changes.clear();
+            for _ in 0..10 {
+                // Nobody serves this end for a while.
+                pair.now += ms(150);
+                pair.wire.clear();
+                pair.ends[0] = Session::resumed(&pair.ends[0].saved(), settings, 3, pair.now).unwrap();
+                pair.run(ms(350));
+            }
+            assert_eq!((pair.states(), &pair.changes[..]), (UP, &[][..]));
+            let packet = pair.sent[0].last().unwrap().1;
+            assert_eq!((packet.my_discriminator, packet.your_discriminator), (1, 2));
+            assert_eq!(packet.desired_min_tx_us, microseconds(settings.desired_min_tx));
+            // It notices a cut as before.
+            pair.carries = [false; 2];
+            pair.run(ms(700));
+            assert_eq!(pair.changes.len(), 2);
+        }
+    }
+
+    #[test]
+    fn what_is_no_session_is_not_resumed() {
+        let now = Instant::now();
+        let good = Session::new(SETTINGS, 7, 7, now).saved();
+        assert_eq!(Session::resumed(&good, SETTINGS, 7, now).unwrap().saved(), good);
+        for bad in [
+            Saved { discriminator: 0, ..good },
+            Saved { state: 0, ..good },
+            Saved { state: 7, ..good },
+            Saved { detect_mult: 0, ..good },
+            Saved { desired_min_tx_us: 0, ..good },
+            Saved { required_min_rx_us: 0, ..good },
+        ] {
+            assert!(Session::resumed(&bad, SETTINGS, 7, now).is_none(), "{bad:?}");
+        }
+        let longest = Saved { detection_us: Some(u64::MAX), remote_min_rx_us: u32::MAX, ..good };
+        assert!(Session::resumed(&longest, SETTINGS, 7, now).is_some());
     }
 
     #[test]

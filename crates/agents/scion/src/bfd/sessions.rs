@@ -2,12 +2,15 @@
 //! runs their timers. No I/O: the caller receives, sends and passes the time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use super::frame::{self, Received};
 use super::machine::State;
 use super::packet::Control;
-use super::session::{LinkChange, Session};
+use super::session::{LinkChange, Saved, Session};
 use super::spec::{Link, Spec};
 use crate::config::keys::HopKey;
 use crate::control::program::LOCAL_PORT;
@@ -60,6 +63,19 @@ impl Status {
     pub fn is_up(&self) -> bool {
         self.state == State::Up
     }
+}
+
+/// A session as one process hands it over to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedSession {
+    /// Its link.
+    pub link: Link,
+    /// The underlay address of this end.
+    pub local: SocketAddr,
+    /// That of the other end.
+    pub remote: SocketAddr,
+    /// Where it stands.
+    pub saved: Saved,
 }
 
 #[derive(Debug)]
@@ -125,6 +141,45 @@ impl Sessions {
         }
         // A link without a session counts as up, so its pending changes are obsolete.
         self.changes.retain(|(link, _)| self.by_link.contains_key(link));
+        self.schedule();
+    }
+
+    /// The sessions, for a process that continues them.
+    pub fn saved(&self) -> Vec<SavedSession> {
+        let save = |(link, entry): (&Link, &Entry)| {
+            let (local, remote) = (entry.spec.underlay.local, entry.spec.underlay.remote);
+            SavedSession { link: *link, local, remote, saved: entry.session.saved() }
+        };
+        self.by_link.iter().map(save).collect()
+    }
+
+    /// Continues sessions of another process, those of links that exist here with the same addresses. The links' changes are not
+    /// reported.
+    pub fn resume(&mut self, saved: &[SavedSession], now: Instant) {
+        for SavedSession { link, local, remote, saved } in saved {
+            let Some(entry) = self.by_link.get_mut(link) else { continue };
+            if (entry.spec.underlay.local, entry.spec.underlay.remote) != (*local, *remote) {
+                continue;
+            }
+            if let Some(session) = Session::resumed(saved, entry.spec.settings, (self.random)(), now) {
+                entry.session = session;
+            }
+        }
+        self.schedule();
+    }
+
+    /// Sends the next packet of each session as soon as possible.
+    pub fn announce(&mut self, now: Instant) {
+        self.by_link.values_mut().for_each(|entry| entry.session.announce(now));
+        self.schedule();
+    }
+
+    /// The shortest time after which another end takes this router for dead.
+    pub fn patience(&self) -> Option<Duration> {
+        self.by_link.values().filter_map(|entry| entry.session.patience()).min()
+    }
+
+    fn schedule(&mut self) {
         self.deadlines.clear();
         for (link, entry) in &mut self.by_link {
             entry.due = entry.session.deadline();
@@ -254,7 +309,6 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
-    use std::time::Duration;
 
     use super::super::session::Settings;
     use super::*;
@@ -467,6 +521,38 @@ mod tests {
         }
         assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
         assert_eq!(now, start + Duration::from_millis(600));
+    }
+
+    #[test]
+    fn sessions_of_the_same_links_are_resumed() {
+        let start = Instant::now();
+        let mut old = sessions(vec![external(3), external(4), sibling(2)], start);
+        for spec in [external(3), external(4)] {
+            let Link::External(id) = spec.link else { unreachable!() };
+            old.receive(7, id, &frame_from(&spec, State::Init), start);
+        }
+        let saved = old.saved();
+        // The other end of a link has another address.
+        let moved = spec(Link::External(4), "10.4.0.1:50000", "10.4.0.9:50000");
+        let mut new = sessions(vec![external(3), moved, sibling(2), external(5)], start);
+        new.resume(&saved, start);
+        let up: Vec<bool> =
+            [Link::External(3), Link::External(4), Link::External(5)].map(|link| new.is_up(link)).into();
+        assert_eq!(up, [true, false, false]);
+        assert_eq!(new.take_changes(), []);
+        let number = |sessions: &Sessions, link| sessions.by_link[&link].session.discriminator();
+        for link in [Link::External(3), sibling(2).link] {
+            assert_eq!(number(&new, link), number(&old, link));
+        }
+        drain(&mut new, start);
+        for link in [Link::External(3), sibling(2).link] {
+            assert_eq!(counts(&new, link).sent, 1, "what is resumed sends at once");
+        }
+        assert_eq!(new.patience(), Some(Duration::from_millis(600)));
+        // As its last word, what has not sent anything lately sends.
+        let later = start + Duration::from_millis(20);
+        new.announce(later);
+        assert_eq!(drain(&mut new, later).len(), 4);
     }
 
     #[test]

@@ -7,6 +7,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::session::Settings;
 use crate::config;
 use crate::config::links::Links;
@@ -19,7 +21,7 @@ const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_micros(u32::MAX as u64);
 
 /// Identifies a link and its session, across reloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Link {
     /// To another AS, by SCION interface.
     External(u16),

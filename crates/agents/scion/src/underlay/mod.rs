@@ -4,6 +4,7 @@
 //! Each address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]), which
 //! receives and sends whatever the raw ports do not.
 
+pub mod hand_over;
 mod missing;
 pub mod next_hop;
 
@@ -248,7 +249,7 @@ impl Underlay {
                 }
                 continue;
             }
-            if !self.refused.contains_key(&index) {
+            if !self.refused.contains_key(&index) && !opener.is_occupied(&device.name) {
                 new.push((device, addresses));
             }
         }

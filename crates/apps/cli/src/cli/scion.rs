@@ -27,6 +27,15 @@ pub(crate) struct ScionArgs {
     /// Warn about unknown keys in router.toml and hopwright.toml instead of refusing them
     #[arg(long)]
     pub lenient: bool,
+    /// Listen at this path for another process of the router that is to take over. Only the owner and root can use it
+    #[arg(long, value_name = "SOCKET")]
+    pub control: Option<PathBuf>,
+    /// Take over from the router that listens at --control, without losing packets. That one goes on if this one cannot start
+    #[arg(long, requires = "control")]
+    pub take_over: bool,
+    /// With --take-over, return when the new router has taken over, and leave it running
+    #[arg(long, requires = "take_over")]
+    pub background: bool,
 }
 
 #[derive(Debug, Subcommand)]

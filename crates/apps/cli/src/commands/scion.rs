@@ -1,8 +1,10 @@
 //! `hopwright scion`: the SCION border router.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,6 +28,8 @@ use crate::{compile, hardware};
 
 /// How long a running router may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What a router that has taken over prints.
+const TAKEN_OVER: &str = "taken over";
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub(crate) fn console(args: &ScionArgs) -> Console {
@@ -59,6 +63,9 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     if !args.define.is_empty() && args.engine != EngineChoice::Rtl {
         return Err(Failure::message("-D is for --engine rtl: software runs the whole program"));
     }
+    if args.background {
+        return start_in_background();
+    }
     // Before the first thread starts: privileges belong to threads.
     privileges::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
@@ -67,6 +74,10 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         stats: args.stats.clone(),
         log_level: Some(Arc::new(logging.changing())),
         told: Some(told.clone()),
+        control: args.control.clone(),
+        take_over: args.take_over,
+        // Nobody may read it.
+        taken_over: Some(|| drop(writeln!(io::stdout(), "{TAKEN_OVER}"))),
         data_plane: match args.engine {
             EngineChoice::Jit => None,
             EngineChoice::Interp => {
@@ -92,6 +103,23 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let stats = hopwright_scion::run(setup, &options)?;
     tracing::info!(event = "router-stopped", forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
+}
+
+/// Starts this command line without `--background`, and returns when that router has taken over.
+fn start_in_background() -> Result<(), Failure> {
+    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
+    let mut router = Command::new(std::env::current_exe()?);
+    router.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    let mut router = router.spawn()?;
+    let mut line = String::new();
+    if let Some(output) = router.stdout.take() {
+        BufReader::new(output).read_line(&mut line)?;
+    }
+    if line.trim_end() == TAKEN_OVER {
+        return Ok(());
+    }
+    let status = router.wait()?;
+    Err(Failure::message(format!("the router has not taken over ({status}): the running one goes on")))
 }
 
 /// Part of the program in simulated hardware, and software for the packets of the rest.

@@ -5,6 +5,7 @@ mod pages;
 mod topology;
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use hopwright_host::http::{self, Listener, LogLevel, Server};
@@ -29,14 +30,18 @@ pub struct Listeners {
 }
 
 impl Listeners {
-    /// Listens on the configured addresses.
-    pub fn open(config: &Config) -> Result<Listeners, HttpError> {
-        let open = |field, address: &str| {
+    /// Listens on the configured addresses. A predecessor's sockets, with addresses as configured, are used instead of new ones.
+    pub fn open(config: &Config, mut inherited: Vec<(String, OwnedFd)>) -> Result<Listeners, HttpError> {
+        let mut open = |field, address: &str| {
             if address.is_empty() {
                 return Ok(None);
             }
-            let listener =
-                Listener::open(address).map_err(|source| HttpError { field, address: address.into(), source })?;
+            let of_predecessor = inherited.iter().position(|(other, _)| other == address);
+            let opened = match of_predecessor.map(|at| inherited.swap_remove(at)) {
+                Some((_, socket)) => Listener::inherited(socket),
+                None => Listener::open(address),
+            };
+            let listener = opened.map_err(|source| HttpError { field, address: address.into(), source })?;
             tracing::info!(event = "http-serving", address, "serving {field}");
             Ok(Some(listener))
         };
@@ -44,6 +49,13 @@ impl Listeners {
             status: open("metrics.prometheus", &config.metrics.prometheus)?,
             api: open("api.addr", &config.api.addr)?,
         })
+    }
+
+    /// Returns duplicates of the sockets' descriptors with their addresses as configured, for a successor.
+    pub fn share(&self, config: &Config) -> io::Result<Vec<(String, OwnedFd)>> {
+        let all = [(&config.metrics.prometheus, &self.status), (&config.api.addr, &self.api)];
+        let open = all.into_iter().filter_map(|(address, listener)| Some((address, listener.as_ref()?)));
+        open.map(|(address, listener)| Ok((address.clone(), listener.share()?))).collect()
     }
 
     /// Starts to answer. Starts no thread if there are no servers.

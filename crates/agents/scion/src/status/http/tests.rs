@@ -51,7 +51,7 @@ fn servers() -> Servers {
     let links = Links::of(&topology, "a").unwrap();
     let text = "general.id = 'a'\nmetrics.prometheus = '127.0.0.1:0'\napi.addr = 'localhost:0'";
     let config = Config::parse("t".as_ref(), text).unwrap();
-    let listeners = Listeners::open(&config).unwrap();
+    let listeners = Listeners::open(&config, Vec::new()).unwrap();
     let address = |l: &Option<Listener>| l.as_ref().unwrap().local_addr().unwrap();
     let (status, api) = (address(&listeners.status), address(&listeners.api));
     let shown = Status::new(switch.clone(), switch.default_tenant().clone(), ActiveConfig { config, topology, links });
@@ -126,6 +126,6 @@ fn an_address_that_cannot_be_had() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let config = Config::parse("t".as_ref(), &format!("general.id = 'a'\napi.addr = '{address}'")).unwrap();
-    let message = Listeners::open(&config).unwrap_err().to_string();
+    let message = Listeners::open(&config, Vec::new()).unwrap_err().to_string();
     assert!(message.starts_with(&format!("api.addr = \"{address}\": ")), "{message}");
 }

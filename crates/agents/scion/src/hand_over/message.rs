@@ -1,0 +1,205 @@
+//! The messages between a running router and the one that takes over from it.
+//!
+//! Each begins with four fixed bytes and the version, so that routers of different versions can say so. The rest is of this version
+//! only. Lists come in parts, because a message and its descriptors are bounded; the receiver bounds their sum.
+
+use std::net::SocketAddr;
+
+use hopwright_host::hand_over::LONGEST;
+use serde::{Deserialize, Serialize};
+
+use crate::bfd::SavedSession;
+
+/// The version of the messages. It changes when they do, or what they mean.
+pub const VERSION: u16 = 1;
+/// How every message begins, in every version.
+const MAGIC: [u8; 4] = *b"HWHO";
+/// Bytes before the contents.
+const HEADER: usize = MAGIC.len() + 2;
+
+/// A packet socket's ring: the size of a slot in bytes, and the number of slots.
+pub type RingSize = (u32, u32);
+
+/// An XDP program on a device. The [`VERSION`] changes when the program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Program {
+    /// Whether the driver runs it.
+    pub native: bool,
+    /// The device's first place in the map of sockets.
+    pub first: u32,
+    /// The number of its places.
+    pub queues: u32,
+}
+
+/// A message. The comments name who sends it: the running router or the heir.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Message {
+    /// Heir: it wants to take over from this router.
+    Hello {
+        /// Its process.
+        pid: u32,
+        /// The router's name.
+        id: String,
+        /// The router's AS.
+        ia: u64,
+    },
+    /// Running router: it goes on, for this reason.
+    Refused(String),
+    /// Running router: the first part of what it offers, with the socket that it was reached by.
+    Offer {
+        /// The time in microseconds after which the service manager ends a process without a keep-alive; 0 for none.
+        watchdog_us: u64,
+    },
+    /// Running router: addresses of UDP sockets, with these.
+    Sockets(Vec<SocketAddr>),
+    /// Running router: configured addresses of HTTP servers, with their sockets.
+    Listeners(Vec<String>),
+    /// Running router: an open device, with its packet sockets.
+    Device {
+        /// Its name.
+        name: String,
+        /// Its interface index.
+        index: u32,
+        /// The ring of each worker. None if the sockets cannot be taken over.
+        rings: Vec<RingSize>,
+        /// The ring for urgent datagrams, whose socket is the last.
+        urgent: Option<RingSize>,
+        /// Its XDP program, whose link, program, map of sockets and map of keys follow the sockets.
+        program: Option<Program>,
+    },
+    /// Running router: it has offered everything.
+    Offered,
+    /// Heir: it has built everything. The running router is to stop.
+    Ready,
+    /// Running router, which has stopped: BFD sessions.
+    Sessions(Vec<SavedSession>),
+    /// Running router, which has stopped: where a device's sockets stand in their rings.
+    Positions {
+        /// The device's name.
+        name: String,
+        /// By socket.
+        slots: Vec<u32>,
+    },
+    /// Running router: it has stopped, and goes on unless it hears [`Message::Taken`] soon.
+    Stopped,
+    /// Heir: it has taken over.
+    Taken,
+}
+
+/// Why bytes are no message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum DecodeError {
+    #[error("what came is no message of a router")]
+    Foreign,
+    #[error("the other router's version cannot take part: it speaks version {0} of the hand-over, this one {VERSION}")]
+    OtherVersion(u16),
+    #[error("a message cannot be read: {0}")]
+    Malformed(postcard::Error),
+}
+
+impl Message {
+    /// The message as bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let header = [&MAGIC[..], &VERSION.to_be_bytes()].concat();
+        // Writing to memory cannot fail; a message without contents would be refused by who receives it.
+        postcard::to_extend(self, header.clone()).unwrap_or(header)
+    }
+
+    /// Reads a message.
+    pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
+        if bytes.len() < HEADER || bytes.len() > LONGEST || bytes[..4] != MAGIC {
+            return Err(DecodeError::Foreign);
+        }
+        let version = u16::from_be_bytes([bytes[4], bytes[5]]);
+        if version != VERSION {
+            return Err(DecodeError::OtherVersion(version));
+        }
+        postcard::from_bytes(&bytes[HEADER..]).map_err(DecodeError::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bfd::Link;
+    use crate::bfd::session::Saved;
+
+    fn saved() -> impl Strategy<Value = SavedSession> {
+        let numbers = (any::<[u32; 5]>(), any::<[u8; 2]>(), any::<Option<u64>>(), any::<Option<u16>>());
+        numbers.prop_map(|(n, small, detection_us, interface)| SavedSession {
+            link: interface.map_or(Link::Sibling(([10, 0, 0, 1], 7).into()), Link::External),
+            local: ([192, 0, 2, small[0]], 30042).into(),
+            remote: ([n[0] as u16; 8], 30042).into(),
+            saved: Saved {
+                discriminator: n[0],
+                remote_discriminator: n[1],
+                state: small[0],
+                detect_mult: small[1],
+                desired_min_tx_us: n[2],
+                required_min_rx_us: n[3],
+                remote_min_rx_us: n[4],
+                detection_us,
+            },
+        })
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let addresses = proptest::collection::vec(any::<SocketAddr>(), 0..128);
+        let rings = proptest::collection::vec(any::<(u32, u32)>(), 0..127);
+        prop_oneof![
+            (any::<u32>(), ".*", any::<u64>()).prop_map(|(pid, id, ia)| Message::Hello { pid, id, ia }),
+            ".*".prop_map(Message::Refused),
+            any::<u64>().prop_map(|watchdog_us| Message::Offer { watchdog_us }),
+            addresses.prop_map(Message::Sockets),
+            proptest::collection::vec(".*", 0..4).prop_map(Message::Listeners),
+            (".*", any::<u32>(), rings, any::<Option<(u32, u32)>>(), any::<Option<(bool, u32, u32)>>()).prop_map(
+                |(name, index, rings, urgent, program)| {
+                    let program = program.map(|(native, first, queues)| Program { native, first, queues });
+                    Message::Device { name, index, rings, urgent, program }
+                }
+            ),
+            proptest::collection::vec(saved(), 0..20).prop_map(Message::Sessions),
+            (".*", any::<Vec<u32>>()).prop_map(|(name, slots)| Message::Positions { name, slots }),
+            Just(Message::Offered),
+            Just(Message::Ready),
+            Just(Message::Stopped),
+            Just(Message::Taken),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_are_read_as_they_were_written(message in message()) {
+            prop_assert_eq!(Message::decode(&message.encode()), Ok(message));
+        }
+
+        #[test]
+        fn any_bytes_are_a_message_or_an_error(contents in any::<Vec<u8>>(), cut in any::<usize>(), message in message()) {
+            let _ = Message::decode(&contents);
+            let _ = Message::decode(&[&MAGIC[..], &VERSION.to_be_bytes(), &contents].concat());
+            let mut bytes = message.encode();
+            bytes.truncate(cut % (bytes.len() + 1));
+            let _ = Message::decode(&bytes);
+            if let (Some(last), Some(byte)) = (bytes.last_mut(), contents.first()) {
+                *last ^= byte;
+                let _ = Message::decode(&bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn other_versions_are_told_apart_from_others() {
+        let mut bytes = Message::Ready.encode();
+        bytes[5] += 1;
+        let error = Message::decode(&bytes).unwrap_err();
+        assert_eq!(error, DecodeError::OtherVersion(VERSION + 1));
+        assert!(error.to_string().contains("version 2 of the hand-over, this one 1"));
+        bytes[0] ^= 1;
+        assert_eq!(Message::decode(&bytes), Err(DecodeError::Foreign));
+        assert_eq!(Message::decode(b"HWHO"), Err(DecodeError::Foreign));
+        assert!(matches!(Message::decode(&Message::Ready.encode()[..6]), Err(DecodeError::Malformed(_))));
+    }
+}

@@ -1,0 +1,114 @@
+use std::net::UdpSocket;
+use std::thread;
+
+use super::*;
+
+/// A running router and its heir, which have not said anything yet.
+fn pair(folder: &Path) -> (Conversation, Conversation) {
+    let path = folder.join("door");
+    let door = open_door(&path).unwrap();
+    let heir = Conversation(Channel::connect(&path).unwrap());
+    (Conversation(door.accept().unwrap().unwrap()), heir)
+}
+
+fn socket() -> (SocketAddr, OwnedFd) {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    (socket.local_addr().unwrap(), socket.into())
+}
+
+fn ring(slots: u32) -> SharedRing {
+    SharedRing { socket: socket().1, size: RingSize { slot: 2048, slots } }
+}
+
+#[test]
+fn everything_that_is_offered_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("door");
+    let door = open_door(&path).unwrap();
+    let running = thread::spawn(move || {
+        let talk = loop {
+            if let Some(channel) = door.accept().unwrap() {
+                break Conversation::new(channel);
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        let hello = talk.hear(PATIENCE).unwrap().unwrap().0;
+        assert_eq!(hello, Message::Hello { pid: std::process::id(), id: "br1".into(), ia: 7 });
+        let device =
+            |name: &str, rings, urgent, program| SharedDevice { name: name.into(), index: 3, rings, urgent, program };
+        let descriptor = || socket().1;
+        let (link, program, sockets, keys) = (descriptor(), descriptor(), descriptor(), descriptor());
+        let program = SharedProgram { mode: XdpMode::Generic, link, program, sockets, keys, part: (7, 2) };
+        let offer = Offer {
+            door: Some(socket().1),
+            watchdog: Some(Duration::from_secs(10)),
+            // More than one message carries.
+            sockets: (0..300).map(|_| socket()).collect(),
+            listeners: vec![(":30401".into(), socket().1)],
+            devices: vec![
+                device("a", vec![ring(64), ring(128)], Some(ring(32)), None),
+                device("b", vec![], None, Some(program)),
+            ],
+        };
+        let addresses: Vec<SocketAddr> = offer.sockets.iter().map(|(address, _)| *address).collect();
+        talk.offer(&offer).unwrap();
+        assert_eq!(talk.hear(PATIENCE).unwrap().unwrap().0, Message::Ready);
+        let stopped = StoppedAt { positions: vec![("a".into(), vec![5, 6, 7])], ..StoppedAt::default() };
+        talk.tell(&stopped).unwrap();
+        assert!(talk.is_taken(PATIENCE));
+        addresses
+    });
+    let (talk, offer) = Conversation::begin(&path, "br1", 7).unwrap();
+    assert_eq!((offer.watchdog, offer.door.is_some()), (Some(Duration::from_secs(10)), true));
+    assert_eq!(offer.listeners[0].0, ":30401");
+    let sizes: Vec<u32> = offer.devices[0].rings.iter().map(|ring| ring.size.slots).collect();
+    assert_eq!((sizes, offer.devices[0].urgent.as_ref().unwrap().size.slots), (vec![64, 128], 32));
+    assert!(offer.devices[1].rings.is_empty() && offer.devices[1].urgent.is_none());
+    let program = offer.devices[1].program.as_ref().unwrap();
+    assert_eq!((program.mode, program.part), (XdpMode::Generic, (7, 2)));
+    let stopped = talk.have_it_stop().unwrap();
+    assert_eq!(stopped.positions, [("a".into(), vec![5, 6, 7])]);
+    talk.say(&Message::Taken).unwrap();
+    let addresses = running.join().unwrap();
+    for ((address, socket), wanted) in offer.sockets.into_iter().zip(addresses) {
+        assert_eq!((address, UdpSocket::from(socket).local_addr().unwrap()), (wanted, wanted));
+    }
+    assert!(talk.has_ended());
+}
+
+#[test]
+fn a_router_that_goes_on_cannot_be_taken_over_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, heir) = pair(folder.path());
+    assert!(!running.is_taken(Duration::from_millis(10)));
+    assert!(heir.say(&Message::Taken).is_err());
+    let (running, heir) = pair(folder.path());
+    heir.say(&Message::Taken).unwrap();
+    drop(heir);
+    assert!(running.is_taken(PATIENCE), "it has taken over before it died");
+    let (running, heir) = pair(folder.path());
+    drop(heir);
+    assert!(!running.is_taken(PATIENCE));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, heir) = pair(folder.path());
+    let (address, descriptor) = socket();
+    let mut offer = Offer::default();
+    for (message, descriptors) in [
+        (Message::Sockets(vec![address, address]), vec![descriptor.try_clone().unwrap()]),
+        (Message::Listeners(vec![]), vec![descriptor.try_clone().unwrap()]),
+        (Message::Device { name: "a".into(), index: 1, rings: vec![(2048, 64)], urgent: None, program: None }, vec![]),
+        (Message::Taken, vec![]),
+    ] {
+        assert!(offer.add(message, descriptors).is_err());
+    }
+    assert!(offer.sockets.is_empty() && offer.devices.is_empty());
+    running.say(&Message::Refused("it is busy".into())).unwrap();
+    assert_eq!(heir.have_it_stop().unwrap_err().to_string(), "the running router refuses: it is busy");
+    running.channel().send(b"HWHO\x00\x07whatever", &[]).unwrap();
+    assert!(matches!(heir.have_it_stop(), Err(HandOverError::Decode(DecodeError::OtherVersion(7)))));
+    assert!(matches!(Conversation::begin(&folder.path().join("none"), "br1", 7), Err(HandOverError::Connect { .. })));
+}
