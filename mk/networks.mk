@@ -81,11 +81,11 @@ test-ip: hopwright
 ### SCION with the reference's routers, hosts and tools (root)
 
 .PHONY: interop braccept test-monitoring test-releases test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
-  test-migrate test-reload test-tenant test-hosts test-local-topology test-underlay soak-short
+  test-migrate test-reload test-take-over test-tenant test-hosts test-local-topology test-underlay soak-short
 
 ## interop: all of the following, after the build
 interop:
-	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload \
+	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload test-take-over \
 	  test-starts test-operation \
 	  test-tenant test-hosts test-local-topology test-underlay test-pages braccept soak-short
 
@@ -155,6 +155,10 @@ test-migrate: hopwright interop-tools
 ## test-reload: a router's configuration changes under traffic
 test-reload: hopwright
 	tests/interop/reload_test.py
+
+## test-take-over: a router is replaced again and again under traffic between reference routers
+test-take-over: hopwright interop-tools
+	tests/interop/take_over_test.py
 
 ## test-tenant: a router that is a tenant of a switch
 test-tenant: hopwright

@@ -32,20 +32,25 @@ class Announcements:
     def __init__(self, path: Path):
         path.unlink(missing_ok=True)
         self.path = path
-        self.ready = False
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.bind(str(path))
         # The process may run as another user.
         path.chmod(0o666)
 
+        # All that it has said.
+        self.lines: list[str] = []
+
+    def read(self) -> list[str]:
+        """All that the process has said."""
+        try:
+            while True:
+                self.lines += self._socket.recv(4096).decode().split("\n")
+        except BlockingIOError:
+            return self.lines
+
     def is_ready(self) -> bool:
         """Whether the process has said that it is ready."""
-        try:
-            while not self.ready:
-                self.ready = b"READY=1" in self._socket.recv(4096).split(b"\n")
-        except BlockingIOError:
-            pass
-        return self.ready
+        return "READY=1" in self.read()
 
 
 class Process:
@@ -99,6 +104,10 @@ class Process:
     def is_ready(self) -> bool:
         """Whether it has said so, if it is one that does."""
         return self._announcements is None or self._announcements.is_ready()
+
+    def announced(self) -> list[str]:
+        """What it has told its service manager."""
+        return self._announcements.read() if self._announcements else []
 
     def check(self) -> None:
         """Raises with the end of its log if the process has ended."""

@@ -143,8 +143,9 @@ class RouterKind:
         environment: dict[str, str] | None = None,
         cwd: Path | None = None,
         as_user: str | None = None,
+        options: tuple[str, ...] = (),
     ) -> Process:
-        """Starts the router in its namespace; with `as_user` without any privileges.
+        """Starts the router in its namespace, with further options of the command; with `as_user` without any privileges.
 
         `cwd` is where relative paths of the configuration begin.
         """
@@ -173,7 +174,7 @@ class RouterKind:
         command = [
             word.replace("{config}", str(config)).replace("{switch}", str(config)).replace("{stats}", str(stats))
             for word in self._template
-        ]
+        ] + list(options)
         if as_user:
             command = ["setpriv", "--reuid", as_user, "--regid", as_user, "--clear-groups",
                        "--inh-caps=-all", *command]

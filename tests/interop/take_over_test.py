@@ -1,0 +1,385 @@
+#!/usr/bin/env python3
+"""Replaces a running border router again and again, under traffic between reference routers.
+
+The router has links with BFD to reference routers of two other ASes. Numbered packets cross all
+three ASes in both directions, and go to and from a host of the router's own AS, while one process
+takes over from the other: every packet arrives exactly once, and no reference router sees a change
+of its BFD session. What a busy machine loses outside of the router is attributed by counters and
+allowed. Processes that cannot take over leave the router at work.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could
+not be carried out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from lab.checks import Checks
+from lab.ledger import _devices, _socket_drops
+from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.process import PATIENCE, Process, unwind_on_signals, wait_until
+from lab.reference import tool
+from lab.router import RouterKind, wait_ready
+from lab.scion import PORT, SOURCE_PORT, Stream, cmac, hop_key, isd_as, udp_socket
+from lab.scrape import metrics, total, wait_served
+
+PREFIX = f"hwh{os.getpid()}-"
+UNDERLAY = 50000
+INTERNAL = 30042
+METRICS = "127.0.0.1:30401"
+RATE = 500
+OWN = "1-ff00:0:1"
+# The neighbours' ASes: number of the link, relation as the router sees it.
+NEIGHBOURS = {1: "parent", 2: "child"}
+OPPOSITE = {"parent": "child", "child": "parent"}
+# A user without rights.
+NOBODY = "65534"
+
+
+def neighbour(number: int) -> str:
+    return f"1-ff00:0:{10 + number}"
+
+
+def packet(hops: list[tuple[bytes, int, int]], ends: tuple[tuple[str, str], tuple[str, str]], forth: bool) -> bytes:
+    """A UDP packet with eight bytes of payload along one segment.
+
+    `hops` are key, ingress and egress of each AS in the direction of construction, `ends` the ISD-AS numbers and
+    hosts of the source and the destination. `forth`: it travels in that direction.
+    """
+    begin, expiry, beta = int(time.time()) - 10, 63, 0x1234
+    fields, betas = [], [beta]
+    for key, ingress, egress in hops:
+        mac = cmac(key, struct.pack("!HHIBBHHH", 0, beta, begin, 0, expiry, ingress, egress, 0))[:6]
+        fields.append(struct.pack("!BBHH", 0, expiry, ingress, egress) + mac)
+        beta ^= int.from_bytes(mac[:2], "big")
+        betas.append(beta)
+    if not forth:
+        fields.reverse()
+    # As the source sends it; against the direction of construction routers undo the last step first.
+    seg_id = betas[0] if forth else betas[len(hops) - 1]
+    path = struct.pack("!I", len(hops) << 12)
+    path += struct.pack("!BBHI", int(forth), 0, seg_id, begin) + b"".join(fields)
+    (source, from_host), (destination, to_host) = ends
+    addresses = isd_as(destination) + isd_as(source) + socket.inet_aton(to_host) + socket.inet_aton(from_host)
+    udp = struct.pack("!HHHH", SOURCE_PORT, PORT, 16, 0) + bytes(8)
+    words = (12 + len(addresses) + len(path)) // 4
+    return struct.pack("!IBBHBBH", 1, 17, words, len(udp), 1, 0, 0) + addresses + path + udp
+
+
+class Lab:
+    """The router, its neighbours, and the hosts."""
+
+    def __init__(self, kind: RouterKind, as_user: str | None) -> None:
+        self.kind, self.as_user = kind, as_user
+        self.directory = Path(tempfile.mkdtemp(prefix="hopwright-take-over-"))
+        self.directory.chmod(0o777)
+        self.hosts = Namespace(PREFIX + "hosts", ipv6=False)
+        self.inside = Namespace(PREFIX + "router", ipv6=False)
+        self.references = {n: Namespace(PREFIX + f"ref{n}", ipv6=False) for n in NEIGHBOURS}
+        veth(End(self.inside, "if0", ("10.0.0.1/24",)), End(self.hosts, "out0", ("10.0.0.9/24",)), 1500)
+        for number, namespace in self.references.items():
+            veth(End(self.inside, f"if{number}", (f"10.{number}.0.1/24",)),
+                 End(namespace, "outer", (f"10.{number}.0.2/24",)), 1500)
+            veth(End(namespace, "inner", (f"10.{10 + number}.0.1/24",)),
+                 End(self.hosts, f"out{number}", (f"10.{10 + number}.0.9/24",)), 1500)
+        self.control = self.directory / "control"
+        self.count = 0
+        self.conf = self.files("own", OWN, "10.0.0.1", {
+            n: self.interface(n, relation, "10.{}.0.1", "10.{}.0.2", neighbour(n))
+            for n, relation in NEIGHBOURS.items()})
+        self.neighbours = []
+        for number, namespace in self.references.items():
+            conf = self.files(f"as{number}", neighbour(number), f"10.{10 + number}.0.1", {
+                number: self.interface(number, OPPOSITE[NEIGHBOURS[number]], "10.{}.0.2", "10.{}.0.1", OWN)})
+            router = Process(f"reference {number}", [tool("router"), "--config", str(conf)],
+                             self.directory / f"reference{number}.log", namespace=namespace)
+            self.neighbours.append(router)
+        self.router = self.start()
+        wait_ready(self.router)
+        for router in self.neighbours:
+            wait_ready(router)
+        for namespace in (self.inside, *self.references.values()):
+            wait_served(namespace, f"http://{METRICS}/metrics")
+        wait_until("BFD sessions to be up", lambda: all(
+            total(metrics(n, METRICS), "router_interface_up") == 1 for n in self.references.values())
+            and total(metrics(self.inside, METRICS), "router_interface_up") == 2)
+
+    @staticmethod
+    def interface(number: int, relation: str, local: str, remote: str, ia: str) -> dict:
+        return {"isd_as": ia, "link_to": relation, "mtu": 1400,
+                "underlay": {"local": f"{local.format(number)}:{UNDERLAY}", "remote": f"{remote.format(number)}:{UNDERLAY}"}}
+
+    def files(self, name: str, ia: str, internal: str, interfaces: dict) -> Path:
+        """The files of a router of this AS; returns its router.toml."""
+        conf = self.directory / name
+        (conf / "keys").mkdir(parents=True)
+        for key in ("master0.key", "master1.key"):
+            (conf / "keys" / key).write_text(base64.b64encode(f"{name:_<16}".encode()).decode())
+        (conf / "topology.json").write_text(json.dumps({
+            "isd_as": ia, "mtu": 1400, "attributes": [], "dispatched_ports": "1024-65535",
+            "border_routers": {"r1": {"internal_addr": f"{internal}:{INTERNAL}", "interfaces": interfaces}}}))
+        config = conf / "router.toml"
+        config.write_text(f'[general]\nid = "r1"\nconfig_dir = "{conf}"\n[metrics]\nprometheus = "{METRICS}"\n')
+        return config
+
+    def start(self, *, heir: bool = False, config: Path | None = None) -> Process:
+        self.count += 1
+        options = ("--control", str(self.control)) + ("--take-over",) * heir
+        log = self.directory / f"router{self.count}.log"
+        return self.kind.start(f"router {self.count}", self.inside, config or self.conf, log,
+                               self.directory / f"stats{self.count}.json", as_user=self.as_user, options=options)
+
+    def key(self, name: str) -> bytes:
+        return hop_key(self.directory / name / "keys" / "master0.key")
+
+    def streams(self) -> dict[str, Stream]:
+        """The flows of packets, by what they do."""
+        keys = {name: self.key(name) for name in ("as1", "own", "as2")}
+        host = {1: (neighbour(1), "10.11.0.9"), 0: (OWN, "10.0.0.9"), 2: (neighbour(2), "10.12.0.9")}
+        inner = {1: ("10.11.0.1", INTERNAL), 0: ("10.0.0.1", INTERNAL), 2: ("10.12.0.1", INTERNAL)}
+        through = [(keys["as1"], 0, 1), (keys["own"], 1, 2), (keys["as2"], 2, 0)]
+        down, up = [(keys["as1"], 0, 1), (keys["own"], 1, 0)], [(keys["own"], 0, 2), (keys["as2"], 2, 0)]
+        made = {}
+        for name, hops, forth, source, destination in (
+                ("forth through the AS", through, True, 1, 2), ("back through the AS", through, False, 2, 1),
+                ("to a host of the AS", down, True, 1, 0), ("from a host of the AS", up, True, 0, 2)):
+            # Each flow has ports of its own at its ends, so that what arrives is told apart.
+            port = PORT + len(made)
+            whole = packet(hops, (host[source], host[destination]), forth)
+            whole = whole[:-14] + struct.pack("!H", port) + whole[-12:]
+            out = udp_socket(self.hosts, host[source][1], SOURCE_PORT + len(made) + 100)
+            stream = Stream(out, inner[source], lambda _, whole=whole: whole, RATE)
+            made[name] = stream.into(udp_socket(self.hosts, host[destination][1], port))
+        return made
+
+    def lost_elsewhere(self) -> int:
+        """Packets that a busy machine has lost outside of the router until now: by the devices of others and, as the router
+        sends, of its own, in front of sockets, and by the reference routers."""
+        others = [self.hosts, *self.references.values()]
+        dropped = sum(sum(_devices(namespace)) + _socket_drops(namespace) for namespace in others)
+        references = sum(total(metrics(n, METRICS), "router_dropped_pkts_total") for n in self.references.values())
+        return int(dropped + _devices(self.inside)[1] + references)
+
+    def bfd(self) -> list[tuple[float, float]]:
+        """What the reference routers say: changes of their sessions, and whether their links are up."""
+        pages = [metrics(namespace, METRICS) for namespace in self.references.values()]
+        return [(total(page, "router_bfd_state_changes_total"), total(page, "router_interface_up")) for page in pages]
+
+    def close(self, keep: bool) -> None:
+        for process in (self.router, *self.neighbours):
+            process.stop()
+        remove_all(PREFIX)
+        if keep:
+            print(f"files are kept in {self.directory}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Traffic:
+    """All flows, while something happens to the router."""
+
+    def __init__(self, lab: Lab, checks: Checks, what: str):
+        self.lab, self.checks, self.what = lab, checks, what
+
+    def __enter__(self) -> Traffic:
+        self.bfd, self.before = self.lab.bfd(), self.lab.lost_elsewhere()
+        self.streams = self.lab.streams()
+        for stream in self.streams.values():
+            stream.start()
+        return self
+
+    def wait(self, count: int) -> None:
+        """Until each flow has sent so many more packets."""
+        for stream in self.streams.values():
+            stream.until(stream.sent + count)
+
+    def __exit__(self, kind, *_) -> None:
+        for stream in self.streams.values():
+            stream.finish()
+        if kind is None:
+            excused = self.lab.lost_elsewhere() - self.before
+            lost = sum(len(stream.lost) for stream in self.streams.values())
+            doubled = sum(stream.doubled for stream in self.streams.values())
+            sent = sum(stream.sent for stream in self.streams.values())
+            where = {name: stream.lost[:5] for name, stream in self.streams.items() if stream.lost}
+            self.checks.that(f"{self.what}: every packet arrives once", sent > 100 and lost <= excused and not doubled,
+                             f"{sent} sent, {lost} lost, {excused} of them not by the router, {doubled} twice {where or ''}")
+            bfd = self.lab.bfd()
+            self.checks.that(f"{self.what}: BFD notices nothing", bfd == self.bfd and all(up for _, up in bfd), f"{bfd}")
+        for stream in self.streams.values():
+            for sock in (stream._out, *stream._inputs):
+                sock.close()
+
+
+def warm_up(lab: Lab) -> None:
+    """Waits until neighbours are resolved and everything arrives."""
+    for _ in range(50):
+        streams = lab.streams()
+        for stream in streams.values():
+            stream.start()
+        for stream in streams.values():
+            stream.until(20).finish(0.3)
+            for sock in (stream._out, *stream._inputs):
+                sock.close()
+        if all(stream.received and not stream.lost for stream in streams.values()):
+            return
+    raise LabError(f"not everything is forwarded: { {name: len(s.received) for name, s in streams.items()} }\n{lab.router.tail()}")
+
+
+def take_over(lab: Lab) -> Process:
+    """Starts a router that takes over. On a busy machine it may be too late when the running one has stopped, which then
+    goes on: then another one."""
+    for _ in range(5):
+        heir = lab.start(heir=True)
+        wait_until("a router to take over", lambda: heir.is_ready() or not heir.running(), interval=0.02)
+        if heir.is_ready():
+            return heir
+        lab.router.check()
+        print(f"        {heir.name} has not taken over:\n{heir.tail(3)}", flush=True)
+    raise LabError("no router takes over")
+
+
+def replace(lab: Lab, checks: Checks, times: int) -> None:
+    """One process after the other takes over."""
+    longest = 0.0
+    with Traffic(lab, checks, f"{times} take-overs") as traffic:
+        for _ in range(times):
+            old, begun = lab.router, time.monotonic()
+            lab.router = take_over(lab)
+            longest = max(longest, time.monotonic() - begun)
+            status = old.wait(PATIENCE)
+            if status != 0 or f"MAINPID={lab.router.pid}" not in old.announced() or "RELOADING=1" not in old.announced():
+                checks.that("the router before ends as it should", False, f"{status}, {old.announced()}\n{old.tail()}")
+                return
+            traffic.wait(50)
+    checks.that("a process takes over soon", longest < PATIENCE, f"{longest:.2f} s at most")
+    page = metrics(lab.inside, METRICS)
+    checks.that("its sessions are up", total(page, "router_interface_up") == 2)
+    checks.that("its counters begin anew", 0 < total(page, "router_input_pkts_total"))
+
+
+def refused(lab: Lab, checks: Checks) -> None:
+    """What cannot take over leaves the router at work."""
+    bad = lab.directory / "bad"
+    shutil.copytree(lab.conf.parent, bad, ignore=shutil.ignore_patterns("*-own-settings"))
+    config = bad / "router.toml"
+    good = config.read_text().replace(str(lab.conf.parent), str(bad))
+    occupied = udp_socket(lab.inside, "10.0.0.1", 31000)
+    topology = (bad / "topology.json").read_text()
+    cases = [
+        ("a configuration with a mistake", good + "[router]\nno_such = 1\n", topology, "no_such"),
+        ("another AS", good, topology.replace(OWN, "1-ff00:0:9"), "it is router r1 of 1-ff00:0:1"),
+        ("an address that is in use", good, topology.replace("10.0.0.1:30042", "10.0.0.1:31000"), "31000"),
+        ("an HTTP server that cannot listen", good.replace("127.0.0.1:30401", "192.0.2.9:1"), topology, "192.0.2.9:1"),
+    ]
+    with Traffic(lab, checks, "take-overs that fail") as traffic:
+        for what, text, files, why in cases:
+            config.write_text(text)
+            (bad / "topology.json").write_text(files)
+            heir = lab.start(heir=True, config=config)
+            status = heir.wait(PATIENCE)
+            checks.that(f"{what}: the new one ends", status not in (0, None) and why in heir.tail(), heir.tail(2))
+            traffic.wait(50)
+        foreign(lab, checks, traffic)
+        lab.router.check()
+    occupied.close()
+
+
+def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
+    """Peers that are no router, or die at a bad moment."""
+    def connect() -> socket.socket:
+        peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        peer.settimeout(PATIENCE)
+        # Somebody else may be connected.
+        peer.connect(str(lab.control))
+        return peer
+
+    hello = b"HWHO" + struct.pack("!H", 1) + bytes([0, 7, 2]) + b"r1" + varint(0x0001_FF00_0000_0001)
+    ready = b"HWHO" + struct.pack("!H", 1) + bytes([7])
+    for what, message, answer in (("garbage", b"GET / HTTP/1.1\r\n\r\n", "no message of a router"),
+                                  ("another version", hello[:5] + b"\x63" + hello[6:], "version 99"),
+                                  ("out of turn", ready, "out of turn")):
+        with connect() as peer:
+            peer.send(message)
+            said = peer.recv(65536).decode(errors="replace")
+            checks.that(f"{what} is refused", answer in said, said[6:])
+        traffic.wait(20)
+    for silent in (True, False):
+        with connect() as peer:
+            peer.send(hello)
+            # What is offered; an offer ends with a message without contents.
+            while peer.recv(65536) != b"HWHO" + struct.pack("!H", 1) + bytes([6]):
+                pass
+            peer.send(ready)
+            if silent:
+                # Longer than the router waits, which then hangs up.
+                while peer.recv(65536):
+                    pass
+        checks.that(f"a successor that {'says nothing more' if silent else 'dies'} when the router has stopped", True)
+        traffic.wait(50)
+
+
+def varint(number: int) -> bytes:
+    parts = []
+    while number > 127:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*parts, number])
+
+
+def run(choice: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
+    print(f"{choice}{', without privileges' if as_user else ''}", flush=True)
+    failed = checks.failed
+    lab = Lab(RouterKind(choice), as_user)
+    done = False
+    try:
+        warm_up(lab)
+        replace(lab, checks, times)
+        if with_failures:
+            refused(lab, checks)
+            replace(lab, checks, 1)
+        status = lab.router.stop()
+        checks.that("the last one ends with status 0", status == 0, f"{status}")
+        checks.that("and leaves no socket", not lab.control.exists())
+        done = True
+    finally:
+        lab.close(keep=not done or checks.failed > failed)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=20, help="take-overs of the router with packet sockets (default: %(default)s)")
+    parser.add_argument("--router", help="only this kind of router, for example hopwright+ports=af_packet")
+    args = parser.parse_args()
+    unwind_on_signals()
+    checks = Checks()
+    try:
+        require_root("The take-over test")
+        if args.router:
+            run(args.router, None, args.times, True, checks)
+        else:
+            run("hopwright+ports=af_packet", None, args.times, True, checks)
+            # AF_XDP, where devices are closed and opened again.
+            run("hopwright", None, max(2, args.times // 4), False, checks)
+            # UDP sockets only.
+            run("hopwright", NOBODY, max(2, args.times // 4), False, checks)
+    except LabError as error:
+        print(f"take-over test: {error}", file=sys.stderr)
+        return 2
+    print(f"take-over: {checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
