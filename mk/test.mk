@@ -26,7 +26,7 @@ unit:
 	tests/spec/coverage.py --check
 	p4/epic/sem_tables.py --check
 	p4/tofino/t_table.py --check
-	cd tests/docs && python3 -m unittest -q dependencies_test links_test runbook_test security_test
+	cd tests/docs && python3 -m unittest -q dependencies_test links_test prose_test runbook_test security_test
 
 ## docs: the commands that the documentation names: their flags, their targets, the tests they match
 docs: hopwright

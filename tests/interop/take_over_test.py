@@ -200,7 +200,7 @@ class Traffic:
         return self
 
     def wait(self, count: int) -> None:
-        """Until each flow has sent so many more packets."""
+        """Until each flow has sent this many more packets."""
         for stream in self.streams.values():
             stream.until(stream.sent + count)
 

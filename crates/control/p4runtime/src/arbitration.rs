@@ -31,7 +31,7 @@ pub(crate) struct Elections {
 #[derive(Debug, Default)]
 struct Role {
     /// The configuration that the last primary gave.
-    said: Option<v1::Role>,
+    request: Option<v1::Role>,
     config: Option<Arc<RoleConfig>>,
     /// The highest election id ever seen.
     highest: Option<u128>,
@@ -72,11 +72,11 @@ impl Elections {
         &mut self,
         device: u64,
         stream: StreamId,
-        said: &v1::MasterArbitrationUpdate,
+        request: &v1::MasterArbitrationUpdate,
         to: &Sender<Outgoing>,
     ) -> Result<()> {
-        let role = said.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
-        let config = said.role.as_ref().and_then(|r| r.config.as_ref()).map(RoleConfig::parse).transpose()?;
+        let role = request.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
+        let config = request.role.as_ref().and_then(|r| r.config.as_ref()).map(RoleConfig::parse).transpose()?;
         self.check_config(&role, config.as_ref())?;
         let before = self.roles.iter().find(|(_, r)| r.streams.contains_key(&stream)).map(|(name, _)| name);
         if before.is_some_and(|before| *before != role) {
@@ -92,7 +92,7 @@ impl Elections {
                 return Err(exhausted(format!("the device has {MAX_ROLES} roles already")));
             }
         }
-        let election_id = said.election_id.as_ref().map(number);
+        let election_id = request.election_id.as_ref().map(number);
         let role = self.roles.entry(role).or_default();
         let taken = |(id, c): (&StreamId, &Controller)| *id != stream && c.election_id == election_id;
         if election_id.is_some() && role.streams.iter().any(taken) {
@@ -110,9 +110,9 @@ impl Elections {
             _ if was == Some(stream) => role.primary = None,
             _ => {}
         }
-        if role.primary == Some(stream) || role.said.is_none() {
+        if role.primary == Some(stream) || role.request.is_none() {
             // The primary's configuration is in force.
-            role.said = said.role.clone();
+            role.request = request.role.clone();
             role.config = config.map(Arc::new);
         }
         if role.primary != was {
@@ -165,7 +165,12 @@ impl Elections {
         let primary = role.primary.and_then(|p| role.streams.get(&p)?.election_id);
         match (primary, election_id.map(number)) {
             (Some(primary), Some(id)) if primary == id => Ok(()),
-            (None, _) => Err(denied("nobody is primary: arbitrate first")),
+            (None, _) => Err(match role.highest {
+                Some(highest) => {
+                    denied(format!("nobody is primary: arbitrate with an election id of {highest} or more"))
+                }
+                None => denied("nobody is primary: arbitrate first"),
+            }),
             (Some(_), _) => Err(denied("not the primary")),
         }
     }
@@ -225,7 +230,7 @@ impl Role {
         };
         let update = v1::MasterArbitrationUpdate {
             device_id: device,
-            role: self.said.clone(),
+            role: self.request.clone(),
             election_id: self.highest.map(wire),
             status: Some(rpc::Status { code: code as i32, message: message.into(), details: Vec::new() }),
         };
@@ -332,8 +337,8 @@ mod tests {
         let mut e = Elections::default();
         let (a, _from_a) = channel(9);
         let (b, _from_b) = channel(9);
-        let refused = |e: &mut Elections, said: v1::MasterArbitrationUpdate| {
-            assert_eq!(e.update(1, 9, &said, &b).unwrap_err().code, Code::InvalidArgument, "{said:?}");
+        let refused = |e: &mut Elections, request: v1::MasterArbitrationUpdate| {
+            assert_eq!(e.update(1, 9, &request, &b).unwrap_err().code, Code::InvalidArgument, "{request:?}");
         };
         refused(&mut e, ask("", 1, Some(config(&[], &[]))));
         refused(&mut e, ask("x", 1, Some(config(&[1], &[1]))));

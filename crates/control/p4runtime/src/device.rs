@@ -258,7 +258,7 @@ impl Device {
     }
 
     /// Sends a controller's packet.
-    pub(crate) fn packet_out(&self, said: &v1::PacketOut) -> Result<()> {
+    pub(crate) fn packet_out(&self, given: &v1::PacketOut) -> Result<()> {
         self.check_writable()?;
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
         let (schema, translated) = {
@@ -266,10 +266,10 @@ impl Device {
             let state = state.as_mut().ok_or_else(no_program)?;
             self.name_ports(state);
             let some = !state.translations.is_empty();
-            let translated = some.then(|| state.packet_in_plane(said)).transpose()?;
+            let translated = some.then(|| state.packet_in_plane(given)).transpose()?;
             (state.program.schema.clone(), translated)
         };
-        let bytes = packet::packet_out(&schema, translated.as_ref().unwrap_or(said))?;
+        let bytes = packet::packet_out(&schema, translated.as_ref().unwrap_or(given))?;
         let injected = self.tenant.injector().packet_out(port, &bytes);
         let count = if injected.is_ok() { &self.counts.packets_out } else { &self.counts.packets_out_refused };
         count.fetch_add(1, Ordering::Relaxed);

@@ -116,7 +116,7 @@ impl Devices {
         device.turns().answer()
     }
 
-    /// A place for a request of so many bytes that consists of several works, until it is dropped.
+    /// A place for a request of this many bytes that consists of several works, until it is dropped.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if too much waits already.
@@ -124,7 +124,7 @@ impl Devices {
         device.turns().queue(bytes)
     }
 
-    /// Carries out a request of so many bytes on a thread that may block, when it is its turn.
+    /// Carries out a request of this many bytes on a thread that may block, when it is its turn.
     ///
     /// # Errors
     /// `RESOURCE_EXHAUSTED` if too much waits already, and those of `work`.

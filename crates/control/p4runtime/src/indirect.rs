@@ -25,12 +25,12 @@ pub(crate) enum Runs {
 }
 
 /// The action that a client gives an entry.
-pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result<Runs> {
+pub(crate) fn runs(schema: &Schema, t: &Table, request: &v1::TableAction) -> Result<Runs> {
     let Some(profile) = t.profile.and_then(|id| schema.action_profiles.get(&id)) else {
-        return table::action(t, said, false).map(Runs::Action);
+        return table::action(t, request, false).map(Runs::Action);
     };
     let name = &t.name;
-    let target = match &said.r#type {
+    let target = match &request.r#type {
         Some(Acts::ActionProfileMemberId(id)) => EntryTarget::Member(*id),
         Some(Acts::ActionProfileGroupId(id)) if profile.selector => EntryTarget::Group(*id),
         Some(Acts::ActionProfileActionSet(set)) if profile.selector || set.action_profile_actions.len() == 1 => {
@@ -38,16 +38,16 @@ pub(crate) fn runs(schema: &Schema, t: &Table, said: &v1::TableAction) -> Result
                 return Err(unimplemented("a random choice of a set's actions is not supported yet"));
             }
             let mut actions = Vec::with_capacity(set.action_profile_actions.len());
-            for said in &set.action_profile_actions {
+            for request in &set.action_profile_actions {
                 use v1::action_profile_action::WatchKind;
-                match &said.watch_kind {
+                match &request.watch_kind {
                     None | Some(WatchKind::Watch(0)) => {}
                     Some(WatchKind::WatchPort(port)) if port.is_empty() => {}
                     Some(_) => return Err(no_watch()),
                 }
-                let action = said.action.as_ref().ok_or_else(|| invalid(format!("`{name}`: no action")))?;
+                let action = request.action.as_ref().ok_or_else(|| invalid(format!("`{name}`: no action")))?;
                 let action = table::call(t, action, false)?;
-                actions.push(WeightedAction { action, weight: weight(said.weight)? });
+                actions.push(WeightedAction { action, weight: weight(request.weight)? });
             }
             check_size(profile, 0, actions.iter().map(|a| a.weight))?;
             EntryTarget::Set(actions)
@@ -72,13 +72,13 @@ fn no_watch() -> Failure {
     unimplemented("members that are only used while a port is up (`watch`) are not supported yet")
 }
 
-fn weight(said: i32) -> Result<u32> {
-    u32::try_from(said).ok().filter(|w| *w > 0).ok_or_else(|| invalid("a weight must be above zero"))
+fn weight(request: i32) -> Result<u32> {
+    u32::try_from(request).ok().filter(|w| *w > 0).ok_or_else(|| invalid("a weight must be above zero"))
 }
 
 /// Checks the sum of weights, or the number of members, against the bound of the group or else of the program.
-fn check_size(profile: &Profile, said: u32, weights: impl Iterator<Item = u32>) -> Result<()> {
-    let most = if said != 0 { said } else { profile.max_group_size };
+fn check_size(profile: &Profile, request: u32, weights: impl Iterator<Item = u32>) -> Result<()> {
+    let most = if request != 0 { request } else { profile.max_group_size };
     if let Some(heaviest) = profile.of_members {
         let (name, weights) = (&profile.name, weights.collect::<Vec<_>>());
         if let Some(weight) = weights.iter().find(|w| heaviest != 0 && **w > heaviest) {
@@ -120,16 +120,16 @@ fn shown(t: &Table, runs: &Runs) -> Option<v1::TableAction> {
 }
 
 /// Converts rates from messages.
-pub(crate) fn rates(said: &v1::MeterConfig) -> Result<Rates> {
+pub(crate) fn rates(request: &v1::MeterConfig) -> Result<Rates> {
     let number = |n: i64| u64::try_from(n).map_err(|_| invalid("a rate or burst below zero"));
-    if said.eburst != 0 {
+    if request.eburst != 0 {
         return Err(invalid("an excess burst is for meters of one rate"));
     }
-    let (cir, pir) = (number(said.cir)?, number(said.pir)?);
+    let (cir, pir) = (number(request.cir)?, number(request.pir)?);
     if cir > pir {
         return Err(invalid(format!("the committed rate {cir} is above the peak rate {pir}")));
     }
-    Ok(Rates { cir, cburst: number(said.cburst)?, pir, pburst: number(said.pburst)? })
+    Ok(Rates { cir, cburst: number(request.cburst)?, pir, pburst: number(request.pburst)? })
 }
 
 fn config(rates: Rates) -> v1::MeterConfig {
@@ -143,8 +143,8 @@ fn config(rates: Rates) -> v1::MeterConfig {
     }
 }
 
-fn no_counters(said: bool) -> Result<()> {
-    if said { Err(unimplemented("counters of meters are not supported yet")) } else { Ok(()) }
+fn no_counters(request: bool) -> Result<()> {
+    if request { Err(unimplemented("counters of meters are not supported yet")) } else { Ok(()) }
 }
 
 /// Entries.
@@ -168,11 +168,11 @@ impl State {
     }
 
     /// Checks that an entry's meter may be written.
-    pub(crate) fn check_direct_meter(&self, t: &Table, said: &v1::TableEntry) -> Result<()> {
-        no_counters(said.meter_counter_data.is_some())?;
-        match (&said.meter_config, t.direct_meter) {
+    pub(crate) fn check_direct_meter(&self, t: &Table, request: &v1::TableEntry) -> Result<()> {
+        no_counters(request.meter_counter_data.is_some())?;
+        match (&request.meter_config, t.direct_meter) {
             (Some(_), None) => Err(invalid(format!("table `{}` has no direct meter", t.name))),
-            (Some(_), Some(_)) if said.is_default_action => Err(invalid("default entries are not measured")),
+            (Some(_), Some(_)) if request.is_default_action => Err(invalid("default entries are not measured")),
             (Some(config), Some(_)) => rates(config).map(|_| ()),
             (None, _) => Ok(()),
         }
@@ -266,14 +266,14 @@ fn check(profile: &str, what: &str, kind: Type, id: u32, there: bool) -> Result<
     }
 }
 
-fn group(profile: &Profile, said: &v1::ActionProfileGroup) -> Result<Group> {
-    let max_size = u32::try_from(said.max_size).map_err(|_| invalid("a maximum size below zero"))?;
+fn group(profile: &Profile, request: &v1::ActionProfileGroup) -> Result<Group> {
+    let max_size = u32::try_from(request.max_size).map_err(|_| invalid("a maximum size below zero"))?;
     if profile.max_group_size != 0 && max_size > profile.max_group_size {
         let most = profile.max_group_size;
         return Err(invalid(format!("groups of `{}` have at most {most} members, not {max_size}", profile.name)));
     }
     let mut group = Group { max_size, counts_members: profile.of_members.is_some(), ..Group::default() };
-    for member in &said.members {
+    for member in &request.members {
         use v1::action_profile_group::member::WatchKind;
         match &member.watch_kind {
             None | Some(WatchKind::Watch(0)) => {}

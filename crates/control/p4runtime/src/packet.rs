@@ -33,10 +33,10 @@ pub(crate) fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<
     let mut header = BigUint::ZERO;
     let mut seen = 0;
     for m in &schema.packet_out {
-        let mut said = packet.metadata.iter().filter(|said| said.metadata_id == m.id);
-        match (said.next(), said.next()) {
-            (Some(said), None) => {
-                let value = bytes::number(&said.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
+        let mut request = packet.metadata.iter().filter(|request| request.metadata_id == m.id);
+        match (request.next(), request.next()) {
+            (Some(request), None) => {
+                let value = bytes::number(&request.value, m.width).map_err(|e| bad_number(&m.name, m.width, e))?;
                 header |= value << m.below;
                 seen += 1;
             }
@@ -47,7 +47,8 @@ pub(crate) fn packet_out(schema: &Schema, packet: &v1::PacketOut) -> Result<Vec<
     }
     if seen != packet.metadata.len() {
         let known = |id| schema.packet_out.iter().any(|m| m.id == id);
-        let unknown = packet.metadata.iter().map(|said| said.metadata_id).find(|id| !known(*id)).unwrap_or_default();
+        let unknown =
+            packet.metadata.iter().map(|request| request.metadata_id).find(|id| !known(*id)).unwrap_or_default();
         let those = listing::numbered(unknown, schema.packet_out.iter().map(|m| (m.id, m.name.as_str())));
         return Err(invalid(format!("packet-out: the program does not declare metadata {unknown}{those}")));
     }

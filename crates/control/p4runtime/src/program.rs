@@ -90,12 +90,12 @@ impl Program {
     pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
         let compiled = compile_device_config(&config.p4_device_config, true)?;
         let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
-        if let Some(said) = &config.p4info
-            && *said != P4Info::default()
+        if let Some(request) = &config.p4info
+            && *request != P4Info::default()
         {
             let ours = program.config.p4info.take().unwrap_or_default();
-            same_objects(said, &ours)?;
-            program.config.p4info = Some(said.clone());
+            same_objects(request, &ours)?;
+            program.config.p4info = Some(request.clone());
         }
         program.config.cookie = config.cookie;
         Ok(program)
@@ -193,14 +193,14 @@ impl Bundle {
 }
 
 /// Checks that every object of a client's P4Info exists here, with the same id.
-fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
+fn same_objects(request: &P4Info, ours: &P4Info) -> Result<()> {
     let missing = |what: &str, p: &Preamble| -> Failure {
         invalid(format!("the P4Info is of another program: {what} `{}` with id {:#x} is not in it", p.name, p.id))
     };
     macro_rules! compare {
         ($($what:literal $field:ident;)*) => {
             $(
-                for object in &said.$field {
+                for object in &request.$field {
                     let Some(p) = &object.preamble else { return Err(invalid(concat!($what, " without a preamble"))) };
                     let same = |o: &Option<Preamble>| o.as_ref().is_some_and(|o| o.id == p.id && o.name == p.name);
                     if !ours.$field.iter().any(|o| same(&o.preamble)) {
@@ -227,7 +227,7 @@ fn same_objects(said: &P4Info, ours: &P4Info) -> Result<()> {
         ($($what:literal $field:ident $parts:literal $shape:expr;)*) => {
             $(
                 let shape = $shape;
-                for object in &said.$field {
+                for object in &request.$field {
                     let id = |o: &Option<Preamble>| o.as_ref().map(|p| p.id);
                     let ours = ours.$field.iter().find(|o| id(&o.preamble) == id(&object.preamble));
                     if ours.is_none_or(|ours| shape(ours) != shape(object)) {

@@ -71,12 +71,12 @@ pub(crate) enum Referrer {
 impl References {
     pub(crate) fn new(info: &p4::P4Info, schema: &Schema) -> std::result::Result<References, RuleError> {
         let mut references = References::default();
-        for said in &info.tables {
-            let Some(table) = said.preamble.as_ref().and_then(|p| schema.tables.get(&p.id)) else { continue };
+        for request in &info.tables {
+            let Some(table) = request.preamble.as_ref().and_then(|p| schema.tables.get(&p.id)) else { continue };
             let mut found = Vec::new();
-            for (field, said) in table.fields.iter().zip(&said.match_fields) {
+            for (field, request) in table.fields.iter().zip(&request.match_fields) {
                 let owner = format!("match field `{}` of table `{}`", field.name, table.name);
-                for (to, key) in links(&owner, &said.annotations, info, schema)? {
+                for (to, key) in links(&owner, &request.annotations, info, schema)? {
                     found.push((field.key, Link { to, key, translated: field.translated }));
                 }
             }
@@ -86,12 +86,12 @@ impl References {
         }
         let actions = schema.tables.values().flat_map(|t| &t.actions);
         for action in actions {
-            let said = info.actions.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == action.id));
+            let request = info.actions.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == action.id));
             let mut found = Vec::new();
             for (at, param) in action.params.iter().enumerate() {
-                let said = said.and_then(|a| a.params.iter().find(|p| p.id == param.id));
+                let request = request.and_then(|a| a.params.iter().find(|p| p.id == param.id));
                 let owner = format!("parameter `{}` of action `{}`", param.name, action.name);
-                let annotations = said.map(|p| p.annotations.as_slice()).unwrap_or_default();
+                let annotations = request.map(|p| p.annotations.as_slice()).unwrap_or_default();
                 for (to, key) in links(&owner, annotations, info, schema)? {
                     found.push((at, Link { to, key, translated: param.translated }));
                 }
@@ -116,11 +116,11 @@ fn links(
     schema: &Schema,
 ) -> std::result::Result<Vec<(Target, usize)>, RuleError> {
     let mut found = Vec::new();
-    for said in arguments(annotations, "refers_to") {
-        let words: String = said.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
+    for request in arguments(annotations, "refers_to") {
+        let words: String = request.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
         let owner = owner.to_string();
         let Some((table, field)) = words.split_once(',').map(|(t, f)| (t.to_string(), f.to_string())) else {
-            return Err(RuleError::NoPair { owner, said: said.to_string() });
+            return Err(RuleError::NoPair { owner, request: request.to_string() });
         };
         if (table.as_str(), field.as_str()) == MULTICAST_GROUPS {
             found.push((Target::MulticastGroups, 0));
@@ -199,8 +199,8 @@ impl State {
         let mut needs = Vec::new();
         for of_call in &of_calls {
             let mut groups: Vec<(Target, BTreeMap<usize, BigUint>)> = Vec::new();
-            let said = of_fields.iter().copied().chain(of_call.iter().map(|(link, value)| (*link, value)));
-            for (link, value) in said {
+            let request = of_fields.iter().copied().chain(of_call.iter().map(|(link, value)| (*link, value)));
+            for (link, value) in request {
                 if link.translated.is_some_and(|ty| self.translations.is_fixed(ty, value)) {
                     continue;
                 }

@@ -98,13 +98,14 @@ fn check(what: &str, kind: Type, id: u32, is_there: bool) -> Result<()> {
     }
 }
 
-fn replicas(said: &[v1::Replica]) -> Result<Vec<Replica>> {
+fn replicas(request: &[v1::Replica]) -> Result<Vec<Replica>> {
     use v1::replica::PortKind;
-    if said.len() > MAX_REPLICAS {
+    if request.len() > MAX_REPLICAS {
         return Err(invalid(format!("more than {MAX_REPLICAS} copies")));
     }
     let mut seen = BTreeSet::new();
-    said.iter()
+    request
+        .iter()
         .map(|r| {
             if !r.backup_replicas.is_empty() {
                 return Err(unimplemented("backup replicas are not supported"));

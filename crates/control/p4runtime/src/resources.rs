@@ -115,8 +115,8 @@ impl State {
 }
 
 /// Converts a register's value from a message.
-pub(crate) fn scalar(name: &str, ty: IrType, said: &v1::P4Data) -> Result<BigUint> {
-    match (&said.data, ty) {
+pub(crate) fn scalar(name: &str, ty: IrType, request: &v1::P4Data) -> Result<BigUint> {
+    match (&request.data, ty) {
         (Some(Data::Bool(b)), IrType::Bool) => Ok(u8::from(*b).into()),
         (Some(Data::Bitstring(b) | Data::EnumValue(b)), _) => {
             bytes::number(b, ty.width()).map_err(|e| bad_number(name, ty.width(), e))

@@ -40,12 +40,12 @@ impl RoleConfig {
     ///
     /// # Errors
     /// If it is another message, or inconsistent.
-    pub(crate) fn parse(said: &prost_types::Any) -> Result<RoleConfig> {
-        if said.type_url.rsplit('/').next() != Some(NAME) {
-            let url = &said.type_url;
+    pub(crate) fn parse(request: &prost_types::Any) -> Result<RoleConfig> {
+        if request.type_url.rsplit('/').next() != Some(NAME) {
+            let url = &request.type_url;
             return Err(invalid(format!("role configurations of type `{url}` are not understood: `{NAME}` is")));
         }
-        let config = P4RoleConfig::decode(&*said.value)
+        let config = P4RoleConfig::decode(&*request.value)
             .map_err(|e| invalid(format!("the role configuration is damaged: {e}")))?;
         if config.exclusive_p4_ids.len() + config.shared_p4_ids.len() > MAX_IDS {
             return Err(invalid(format!("a role configuration lists more than {MAX_IDS} objects")));
@@ -90,9 +90,10 @@ impl RoleConfig {
                 (self.packet_ins && self.filter.as_ref().is_none_or(has)).then(|| update.clone())
             }
             Update::Digest(list) => self.lists(list.digest_id).then(|| update.clone()),
-            Update::IdleTimeoutNotification(said) => {
-                let table_entry: Vec<_> = said.table_entry.iter().filter(|e| self.lists(e.table_id)).cloned().collect();
-                let timestamp = said.timestamp;
+            Update::IdleTimeoutNotification(request) => {
+                let table_entry: Vec<_> =
+                    request.table_entry.iter().filter(|e| self.lists(e.table_id)).cloned().collect();
+                let timestamp = request.timestamp;
                 (!table_entry.is_empty())
                     .then_some(Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry, timestamp }))
             }

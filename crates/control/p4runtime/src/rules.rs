@@ -15,7 +15,7 @@ use crate::proto::config as p4;
 use crate::references::References;
 use crate::schema::{Schema, Table};
 use crate::state::State;
-use crate::translation::{Place, Translations};
+use crate::translation::{Translated, Translations};
 
 /// The most characters of a line that an error quotes.
 const MAX_QUOTE: usize = 120;
@@ -27,8 +27,8 @@ pub(crate) enum RuleError {
     Constraint { owner: String, annotation: &'static str, line: usize, column: usize, fault: Box<Fault>, quote: String },
     #[error("{owner}: @{annotation} takes strings in double quotes, and no others in them")]
     Form { owner: String, annotation: &'static str },
-    #[error("{owner}: @refers_to({said}) does not name a table and its match field")]
-    NoPair { owner: String, said: String },
+    #[error("{owner}: @refers_to({request}) does not name a table and its match field")]
+    NoPair { owner: String, request: String },
     #[error("{owner}: @refers_to({table}, {field}): there is no table `{table}`{those}")]
     NoTable { owner: String, table: String, field: String, those: String },
     #[error("{owner}: @refers_to({table}, {field}): `{table}` has no match field `{field}`{those}")]
@@ -66,14 +66,14 @@ impl Rules {
     /// The first that is wrong.
     pub(crate) fn new(info: &p4::P4Info, schema: &Schema) -> std::result::Result<Rules, RuleError> {
         let mut rules = Rules { references: References::new(info, schema)?, ..Rules::default() };
-        for said in &info.tables {
-            let Some(preamble) = &said.preamble else { continue };
+        for request in &info.tables {
+            let Some(preamble) = &request.preamble else { continue };
             let Some(table) = schema.tables.get(&preamble.id) else { continue };
             let rule = Rule::of_table(table, schema, preamble)?;
             rules.tables.extend(rule.map(|rule| (table.at, rule)));
         }
-        for said in &info.actions {
-            let Some(preamble) = &said.preamble else { continue };
+        for request in &info.actions {
+            let Some(preamble) = &request.preamble else { continue };
             for action in schema.tables.values().flat_map(|t| &t.actions).filter(|a| a.id == preamble.id) {
                 if !rules.actions.contains_key(&action.at) {
                     let params = action.params.iter();
@@ -125,8 +125,8 @@ impl Rule {
         preamble: &p4::Preamble,
     ) -> std::result::Result<Option<Rule>, RuleError> {
         let mut constraints = Vec::new();
-        for said in arguments(&preamble.annotations, annotation) {
-            let text = strings(said).ok_or_else(|| RuleError::Form { owner: owner.clone(), annotation })?;
+        for request in arguments(&preamble.annotations, annotation) {
+            let text = strings(request).ok_or_else(|| RuleError::Form { owner: owner.clone(), annotation })?;
             let named = Subjects { what, all: &subjects, priority: what == "match field" };
             constraints.push(Constraint::parse(&text, named).map_err(|misread| {
                 let (line, column) = position(&text, misread.at);
@@ -140,7 +140,7 @@ impl Rule {
 
     /// Checks values of the data plane, one for each subject.
     fn check(&self, mut values: Vec<MatchValue>, priority: i32, translations: &Translations) -> Result<()> {
-        let place = |ty| Place { ty, whole: true, name: "" };
+        let place = |ty| Translated { ty, whole: true, name: "" };
         for ((value, subject), ty) in values.iter_mut().zip(&self.subjects).zip(&self.translated) {
             if let (Some(ty), None) = (*ty, subject.text)
                 && let MatchValue::Exact(value) | MatchValue::Optional(Some(value)) = value
@@ -185,15 +185,15 @@ fn text_of(value: &MatchValue, subject: &Subject, translations: &Translations) -
 
 /// What annotations of this name have in parentheses.
 pub(crate) fn arguments<'a>(annotations: &'a [String], name: &'a str) -> impl Iterator<Item = &'a str> {
-    annotations.iter().filter_map(move |said| {
-        let rest = said.strip_prefix('@')?.strip_prefix(name)?;
+    annotations.iter().filter_map(move |request| {
+        let rest = request.strip_prefix('@')?.strip_prefix(name)?;
         if rest.is_empty() { Some(rest) } else { rest.strip_prefix('(')?.strip_suffix(')') }
     })
 }
 
 /// The lines of strings in double quotes with nothing between them.
-fn strings(said: &str) -> Option<String> {
-    let mut parts = said.split('"');
+fn strings(request: &str) -> Option<String> {
+    let mut parts = request.split('"');
     let mut lines = Vec::new();
     loop {
         if !parts.next()?.trim().is_empty() {

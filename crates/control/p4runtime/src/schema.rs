@@ -237,17 +237,17 @@ impl Schema {
             }
         }
         let named = |p: &Option<p4::Preamble>| p.as_ref().map(|p| (p.id, p.name.clone()));
-        for said in &info.action_profiles {
-            if let Some((id, Cells { at, name, .. })) = cells(&said.preamble, said.size) {
-                let max_group_size = u32::try_from(said.max_group_size).unwrap_or(0);
-                let tables = said.table_ids.clone();
-                let of_members = match &said.selector_size_semantics {
+        for request in &info.action_profiles {
+            if let Some((id, Cells { at, name, .. })) = cells(&request.preamble, request.size) {
+                let max_group_size = u32::try_from(request.max_group_size).unwrap_or(0);
+                let tables = request.table_ids.clone();
+                let of_members = match &request.selector_size_semantics {
                     Some(p4::action_profile::SelectorSizeSemantics::SumOfMembers(sum)) => {
                         Some(u32::try_from(sum.max_member_weight).unwrap_or(0))
                     }
                     _ => None,
                 };
-                let profile = Profile { at, name, selector: said.with_selector, max_group_size, of_members, tables };
+                let profile = Profile { at, name, selector: request.with_selector, max_group_size, of_members, tables };
                 schema.action_profiles.insert(id, profile);
             }
         }
@@ -286,13 +286,13 @@ impl Schema {
         shown
             .filter(|(_, source)| !p4info::has_annotation(&source.annotations, "hidden"))
             .zip(listed)
-            .map(|((f, _), said)| Metadata {
-                id: said.id,
-                name: said.name.clone(),
+            .map(|((f, _), request)| Metadata {
+                id: request.id,
+                name: request.name.clone(),
                 width: f.width,
                 below: header.fixed_bits - f.offset_bits - f.width,
-                padding: said.annotations.iter().any(|a| a == "@padding"),
-                translated: self.translated(said.type_name.as_ref()),
+                padding: request.annotations.iter().any(|a| a == "@padding"),
+                translated: self.translated(request.type_name.as_ref()),
             })
             .collect()
     }
@@ -329,13 +329,13 @@ impl Table {
             .match_fields
             .iter()
             .zip(keys)
-            .map(|(said, (key, model))| Field {
-                id: said.id,
-                name: said.name.clone(),
+            .map(|(request, (key, model))| Field {
+                id: request.id,
+                name: request.name.clone(),
                 kind: model.kind,
                 width: model.expr.ty.width(),
                 key,
-                translated: schema.translated(said.type_name.as_ref()),
+                translated: schema.translated(request.type_name.as_ref()),
             })
             .collect();
         // Both list actions in source order, then the default action if it is not among them.
@@ -343,17 +343,17 @@ impl Table {
             .action_refs
             .iter()
             .zip(&model.actions)
-            .filter_map(|(said, listed)| {
-                let action = actions.get(&said.id)?;
+            .filter_map(|(request, listed)| {
+                let action = actions.get(&request.id)?;
                 let params = action.params.iter().zip(&pipeline[listed.action].params);
-                let params = params.map(|(said, model)| Param {
-                    id: said.id,
-                    name: said.name.clone(),
+                let params = params.map(|(request, model)| Param {
+                    id: request.id,
+                    name: request.name.clone(),
                     width: model.ty.width(),
-                    translated: schema.translated(said.type_name.as_ref()),
+                    translated: schema.translated(request.type_name.as_ref()),
                 });
                 Some(Action {
-                    id: said.id,
+                    id: request.id,
                     at: listed.action,
                     name: action.preamble.as_ref()?.name.clone(),
                     default_only: listed.default_only,
@@ -382,9 +382,9 @@ impl Table {
 
 impl Schema {
     /// A match field of a value set. `None` if P4Info has no such kind of match.
-    fn field(&self, said: &p4::MatchField, key: usize, width: u32) -> Option<Field> {
-        let kind = p4info::match_kind(said.r#match.as_ref()?)?;
-        let translated = self.translated(said.type_name.as_ref());
-        Some(Field { id: said.id, name: said.name.clone(), kind, width, key, translated })
+    fn field(&self, request: &p4::MatchField, key: usize, width: u32) -> Option<Field> {
+        let kind = p4info::match_kind(request.r#match.as_ref()?)?;
+        let translated = self.translated(request.type_name.as_ref());
+        Some(Field { id: request.id, name: request.name.clone(), kind, width, key, translated })
     }
 }

@@ -270,32 +270,32 @@ impl Channel {
     /// Handles a message. An error ends the stream.
     fn take(&mut self, message: v1::StreamMessageRequest) -> Result<(), Failure> {
         match message.update.ok_or_else(|| invalid("an empty message"))? {
-            Update::Arbitration(said) => {
-                let reached = self.service.registry.reach(&self.caller, said.device_id)?;
-                let role = said.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
+            Update::Arbitration(given) => {
+                let reached = self.service.registry.reach(&self.caller, given.device_id)?;
+                let role = given.role.as_ref().map(|r| role_name(&r.name, r.id)).unwrap_or_default();
                 reached.check_role(&role)?;
                 let device = reached.device;
                 if self.device.as_ref().is_some_and(|d| d.id() != device.id()) {
                     return Err(precondition("a stream keeps its device"));
                 }
-                device.elections().update(device.id(), self.id, &said, &self.to)?;
+                device.elections().update(device.id(), self.id, &given, &self.to)?;
                 self.device = Some(device);
                 self.role = role;
             }
-            Update::Packet(said) => {
-                if let Err(failure) = self.primary().and_then(|d| d.packet_out(&said)) {
-                    let details = Details::PacketOut(v1::PacketOutError { packet_out: Some(said) });
+            Update::Packet(given) => {
+                if let Err(failure) = self.primary().and_then(|d| d.packet_out(&given)) {
+                    let details = Details::PacketOut(v1::PacketOutError { packet_out: Some(given) });
                     self.complain(failure, Some(details));
                 }
             }
-            Update::DigestAck(said) => {
-                if let Err(failure) = self.primary().and_then(|d| d.acknowledge(&said)) {
-                    let details = v1::DigestListAckError { digest_list_ack: Some(said) };
+            Update::DigestAck(given) => {
+                if let Err(failure) = self.primary().and_then(|d| d.acknowledge(&given)) {
+                    let details = v1::DigestListAckError { digest_list_ack: Some(given) };
                     self.complain(failure, Some(Details::DigestListAck(details)));
                 }
             }
-            Update::Other(said) => {
-                let details = Details::Other(v1::StreamOtherError { other: Some(said) });
+            Update::Other(given) => {
+                let details = Details::Other(v1::StreamOtherError { other: Some(given) });
                 self.complain(unimplemented("messages of other architectures are not supported"), Some(details));
             }
         }

@@ -29,12 +29,12 @@ pub(crate) fn matches(table: &Table, entry: &v1::TableEntry) -> Result<Vec<Match
 }
 
 /// Matches of fields, as many as there are keys. Omitted fields match anything.
-pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
-    if said.len() > fields.len() {
-        return Err(invalid(format!("`{name}` has {} match fields, not {}", fields.len(), said.len())));
+pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, request: &[v1::FieldMatch]) -> Result<Vec<MatchValue>> {
+    if request.len() > fields.len() {
+        return Err(invalid(format!("`{name}` has {} match fields, not {}", fields.len(), request.len())));
     }
     let mut found: Vec<Option<MatchValue>> = vec![None; keys];
-    for (at, m) in said.iter().enumerate() {
+    for (at, m) in request.iter().enumerate() {
         // Most clients send them in order.
         let field = match fields.get(at) {
             Some(field) if field.id == m.field_id => field,
@@ -58,11 +58,11 @@ pub(crate) fn fields(name: &str, fields: &[Field], keys: usize, said: &[v1::Fiel
     Ok(found.into_iter().map(|m| m.unwrap_or(MatchValue::Optional(None))).collect())
 }
 
-fn field_match(field: &Field, said: &v1::FieldMatch) -> Result<MatchValue> {
+fn field_match(field: &Field, request: &v1::FieldMatch) -> Result<MatchValue> {
     let number = |b: &[u8]| bytes::number(b, field.width).map_err(|e| bad_number(&field.name, field.width, e));
     let dont_care = || invalid(format!("`{}`: leave out a field that matches anything", field.name));
     let masked = || invalid(format!("`{}`: bits that are not matched must be zero", field.name));
-    match (field.kind.form(), &said.field_match_type) {
+    match (field.kind.form(), &request.field_match_type) {
         (MatchForm::Value, Some(Wire::Exact(m))) => Ok(MatchValue::Exact(number(&m.value)?)),
         (MatchForm::Prefix, Some(Wire::Lpm(m))) => {
             let value = number(&m.value)?;
@@ -140,8 +140,8 @@ pub(crate) fn priority(table: &Table, entry: &v1::TableEntry) -> Result<i32> {
 }
 
 /// The action of an entry or a default entry.
-pub(crate) fn action(table: &Table, said: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
-    match &said.r#type {
+pub(crate) fn action(table: &Table, request: &v1::TableAction, as_default: bool) -> Result<ActionCall> {
+    match &request.r#type {
         Some(v1::table_action::Type::Action(action)) => call(table, action, as_default),
         Some(_) if as_default => Err(invalid(format!("the default entry of `{}` names an action", table.name))),
         Some(_) => Err(invalid(format!("`{}` has no action profile", table.name))),
@@ -150,10 +150,10 @@ pub(crate) fn action(table: &Table, said: &v1::TableAction, as_default: bool) ->
 }
 
 /// An action with its arguments.
-pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result<ActionCall> {
-    let listed: &Action = table.actions.iter().find(|a| a.id == said.action_id).ok_or_else(|| {
-        let those = listing::numbered(said.action_id, table.actions.iter().map(|a| (a.id, a.name.as_str())));
-        invalid(format!("table `{}` has no action with id {:#x}{those}", table.name, said.action_id))
+pub(crate) fn call(table: &Table, request: &v1::Action, as_default: bool) -> Result<ActionCall> {
+    let listed: &Action = table.actions.iter().find(|a| a.id == request.action_id).ok_or_else(|| {
+        let those = listing::numbered(request.action_id, table.actions.iter().map(|a| (a.id, a.name.as_str())));
+        invalid(format!("table `{}` has no action with id {:#x}{those}", table.name, request.action_id))
     })?;
     if as_default && listed.table_only {
         return Err(denied(format!("`{}` may not be the default action of `{}`", listed.name, table.name)));
@@ -161,16 +161,16 @@ pub(crate) fn call(table: &Table, said: &v1::Action, as_default: bool) -> Result
     if !as_default && listed.default_only {
         return Err(denied(format!("`{}` may only be the default action of `{}`", listed.name, table.name)));
     }
-    if said.params.len() != listed.params.len() {
-        let (wants, got) = (listed.params.len(), said.params.len());
+    if request.params.len() != listed.params.len() {
+        let (wants, got) = (listed.params.len(), request.params.len());
         let those = listing::those(listed.params.iter().map(|p| p.name.as_str()));
         return Err(invalid(format!("`{}` has {wants} parameters, not {got}{those}", listed.name)));
     }
     let mut args = Vec::with_capacity(listed.params.len());
     for (at, Param { id, name, width, .. }) in listed.params.iter().enumerate() {
-        let param = match &said.params[at] {
+        let param = match &request.params[at] {
             param if param.param_id == *id => param,
-            _ => said
+            _ => request
                 .params
                 .iter()
                 .find(|p| p.param_id == *id)
@@ -222,14 +222,14 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The filter of a read request for entries of this table.
-    pub(crate) fn new(table: &Table, said: &v1::TableEntry) -> Result<Filter> {
-        let matches = if said.r#match.is_empty() { None } else { Some(matches(table, said)?) };
+    pub(crate) fn new(table: &Table, request: &v1::TableEntry) -> Result<Filter> {
+        let matches = if request.r#match.is_empty() { None } else { Some(matches(table, request)?) };
         Ok(Filter {
             matches,
-            priority: said.priority,
-            action: said.action.clone(),
-            controller_metadata: said.controller_metadata,
-            metadata: said.metadata.clone(),
+            priority: request.priority,
+            action: request.action.clone(),
+            controller_metadata: request.controller_metadata,
+            metadata: request.metadata.clone(),
         })
     }
 

@@ -17,6 +17,7 @@ use crate::access::Caller;
 use crate::client::parse_match;
 use crate::device::Device;
 use crate::failure::{Failure, Result, denied, exhausted, invalid, not_found, unimplemented};
+use crate::listing;
 use crate::proto::config::{MatchField, match_field};
 use crate::proto::{trace, v1};
 use crate::service::Service;
@@ -200,6 +201,17 @@ fn conditions(pipeline: &Pipeline, wanted: &[String]) -> Result<Vec<Condition>> 
     wanted.iter().map(|text| condition(pipeline, text)).collect()
 }
 
+/// The fields of the header that a name begins with, or all fields, for a message.
+fn similar(pipeline: &Pipeline, name: &str) -> String {
+    let all = pipeline.headers.iter().flat_map(|h| h.fields.iter().map(move |f| format!("{}.{}", h.name, f.name)));
+    let all: Vec<String> = all.collect();
+    let front = name.rsplit_once('.').map_or("", |(front, _)| front);
+    let of_header = |full: &&String| full.rsplit_once('.').is_some_and(|(header, _)| header.ends_with(front));
+    let near: Vec<&String> = all.iter().filter(of_header).collect();
+    let shown = if near.is_empty() { all.iter().collect() } else { near };
+    listing::those(shown.into_iter().map(String::as_str))
+}
+
 fn condition(pipeline: &Pipeline, text: &str) -> Result<Condition> {
     let (name, value) = text.split_once('=').ok_or_else(|| invalid(format!("`{text}`: expected FIELD=VALUE")))?;
     let name = name.trim();
@@ -223,7 +235,7 @@ fn condition(pipeline: &Pipeline, text: &str) -> Result<Condition> {
     }
     let (full, header, place, field) = match found.as_slice() {
         [one] => one,
-        [] => return Err(not_found(format!("the program has no header field `{name}`"))),
+        [] => return Err(not_found(format!("the program has no header field `{name}`{}", similar(pipeline, name)))),
         several => {
             let names: Vec<&str> = several.iter().map(|(full, ..)| full.as_str()).collect();
             return Err(invalid(format!("several fields have the name `{name}`: {}", names.join(", "))));

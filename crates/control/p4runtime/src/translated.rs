@@ -14,7 +14,7 @@ use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 use crate::proto::v1;
 use crate::schema::{Field, Metadata, Schema, Table};
 use crate::state::{Cell, State, Write};
-use crate::translation::{Place, Untranslated};
+use crate::translation::{Translated, Untranslated};
 use v1::entity::Entity;
 use v1::field_match::FieldMatchType as Wire;
 use v1::p4_data::Data;
@@ -33,7 +33,7 @@ struct Walk<'w, V> {
 
 type Walked<E> = std::result::Result<(), E>;
 
-impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
+impl<E, V: FnMut(Translated<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
     fn entity(&mut self, entity: &mut Entity) -> Walked<E> {
         match entity {
             Entity::TableEntry(entry) => self.entry(entry),
@@ -87,12 +87,12 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
         }
     }
 
-    fn fields(&mut self, fields: &[Field], said: &mut [v1::FieldMatch]) -> Walked<E> {
-        for m in said {
+    fn fields(&mut self, fields: &[Field], request: &mut [v1::FieldMatch]) -> Walked<E> {
+        for m in request {
             let Some(field) = fields.iter().find(|f| f.id == m.field_id) else { continue };
             let (Some(ty), name) = (field.translated, field.name.as_str()) else { continue };
-            let whole = Place { ty, whole: true, name };
-            let part = Place { whole: false, ..whole };
+            let whole = Translated { ty, whole: true, name };
+            let part = Translated { whole: false, ..whole };
             match &mut m.field_match_type {
                 Some(Wire::Exact(m)) => (self.visit)(whole, &mut m.value)?,
                 Some(Wire::Optional(m)) => (self.visit)(whole, &mut m.value)?,
@@ -113,9 +113,9 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
 
     fn action(&mut self, action: &mut v1::Action) -> Walked<E> {
         let Some(params) = self.schema.translated_params.get(&action.action_id) else { return Ok(()) };
-        for said in &mut action.params {
-            if let Some((_, ty, name)) = params.iter().find(|(id, ..)| *id == said.param_id) {
-                (self.visit)(Place { ty: *ty, whole: true, name }, &mut said.value)?;
+        for request in &mut action.params {
+            if let Some((_, ty, name)) = params.iter().find(|(id, ..)| *id == request.param_id) {
+                (self.visit)(Translated { ty: *ty, whole: true, name }, &mut request.value)?;
             }
         }
         Ok(())
@@ -123,7 +123,7 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
 
     fn replicas(&mut self, replicas: &mut [v1::Replica]) -> Walked<E> {
         let Some(ty) = self.schema.port_type() else { return Ok(()) };
-        let place = Place { ty, whole: true, name: "port" };
+        let place = Translated { ty, whole: true, name: "port" };
         for replica in replicas {
             if let Some(PortKind::Port(port)) = &mut replica.port_kind {
                 (self.visit)(place, port)?;
@@ -133,12 +133,12 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
         Ok(())
     }
 
-    fn metadata(&mut self, fields: &[Metadata], said: &mut [v1::PacketMetadata]) -> Walked<E> {
-        for m in said {
+    fn metadata(&mut self, fields: &[Metadata], request: &mut [v1::PacketMetadata]) -> Walked<E> {
+        for m in request {
             if let Some(field) = fields.iter().find(|f| f.id == m.metadata_id)
                 && let Some(ty) = field.translated
             {
-                (self.visit)(Place { ty, whole: true, name: &field.name }, &mut m.value)?;
+                (self.visit)(Translated { ty, whole: true, name: &field.name }, &mut m.value)?;
             }
         }
         Ok(())
@@ -159,7 +159,7 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
             Some(TypeSpec::NewType(named)) => {
                 if let (Some(ty), Some(Data::Bitstring(value))) = (self.schema.translated(Some(named)), &mut data.data)
                 {
-                    return (self.visit)(Place { ty, whole: true, name }, value);
+                    return (self.visit)(Translated { ty, whole: true, name }, value);
                 }
                 let new = types.new_types.get(&named.name).and_then(|t| t.representation.as_ref());
                 return match new {
@@ -174,8 +174,8 @@ impl<E, V: FnMut(Place<'_>, &mut Bytes) -> Walked<E>> Walk<'_, V> {
             Some(TypeSpec::Tuple(tuple)) => tuple.members.iter().map(Some).collect(),
             _ => return Ok(()),
         };
-        let (Some(Data::Struct(said)) | Some(Data::Tuple(said))) = &mut data.data else { return Ok(()) };
-        for (spec, data) in members.into_iter().zip(&mut said.members) {
+        let (Some(Data::Struct(request)) | Some(Data::Tuple(request))) = &mut data.data else { return Ok(()) };
+        for (spec, data) in members.into_iter().zip(&mut request.members) {
             if let Some(spec) = spec {
                 self.data(name, spec, data, depth + 1)?;
             }
@@ -195,13 +195,13 @@ impl State {
     }
 
     /// A controller's packet in the data plane's values.
-    pub(crate) fn packet_in_plane(&mut self, said: &v1::PacketOut) -> Result<v1::PacketOut> {
+    pub(crate) fn packet_in_plane(&mut self, request: &v1::PacketOut) -> Result<v1::PacketOut> {
         self.translations.begin();
         // Nothing keeps what packets have.
         self.translations.changed();
         let translated = self.in_plane(|walk| {
-            let mut said = said.clone();
-            walk.metadata(&walk.schema.packet_out, &mut said.metadata).map(|()| said)
+            let mut request = request.clone();
+            walk.metadata(&walk.schema.packet_out, &mut request.metadata).map(|()| request)
         });
         translated.inspect_err(|_| self.translations.undo())
     }
@@ -210,7 +210,7 @@ impl State {
         let schema = self.program.schema.clone();
         for again in [true, false] {
             let (translations, mut full) = (&mut self.translations, None);
-            let mut visit = |place: Place<'_>, value: &mut Bytes| {
+            let mut visit = |place: Translated<'_>, value: &mut Bytes| {
                 let given = translations.give(place, value).inspect_err(|_| full = Some(translations.full(place)))?;
                 *value = bytes::of(&given);
                 Ok::<_, Untranslated>(())
@@ -234,7 +234,7 @@ impl State {
     /// An entity that a controller asks for, in the data plane's values; `None` if it names a value that nothing has.
     pub(crate) fn asked_in_plane(&self, asked: &Entity) -> Result<Option<Entity>> {
         let (mut asked, mut known) = (asked.clone(), true);
-        let visit = |place: Place<'_>, value: &mut Bytes| {
+        let visit = |place: Translated<'_>, value: &mut Bytes| {
             match self.translations.find(place, value)? {
                 Some(found) => *value = bytes::of(&found),
                 None => known = false,
@@ -254,12 +254,12 @@ impl State {
     }
 }
 
-type Giving<'g> = Walk<'g, &'g mut dyn FnMut(Place<'_>, &mut Bytes) -> std::result::Result<(), Untranslated>>;
+type Giving<'g> = Walk<'g, &'g mut dyn FnMut(Translated<'_>, &mut Bytes) -> std::result::Result<(), Untranslated>>;
 
 /// Translation of what controllers are told.
 impl State {
-    fn showing(&self) -> Walk<'_, impl FnMut(Place<'_>, &mut Bytes) -> Walked<std::convert::Infallible>> {
-        let visit = |place: Place<'_>, value: &mut Bytes| {
+    fn showing(&self) -> Walk<'_, impl FnMut(Translated<'_>, &mut Bytes) -> Walked<std::convert::Infallible>> {
+        let visit = |place: Translated<'_>, value: &mut Bytes| {
             *value = self.translations.show(place, &BigUint::from_bytes_be(value));
             Ok::<_, std::convert::Infallible>(())
         };
@@ -303,7 +303,7 @@ impl State {
             let _ = self.find(&asked, &mut found);
         }
         let mut used = HashSet::new();
-        let visit = |place: Place<'_>, value: &mut Bytes| {
+        let visit = |place: Translated<'_>, value: &mut Bytes| {
             if place.whole {
                 used.insert((place.ty, BigUint::from_bytes_be(value)));
             }

@@ -37,7 +37,7 @@ pub struct TranslatedType {
 
 /// Where a translated value is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'p> {
+pub(crate) struct Translated<'p> {
     /// The type's position in the schema.
     pub ty: usize,
     /// A value, not a part of a mask, prefix or range: those are numbers of the data plane.
@@ -118,18 +118,18 @@ impl Pairs {
 
 impl TranslatedType {
     /// A controller's value, checked and in the shortest form.
-    fn canonical(&self, place: &str, said: &[u8]) -> Result<Bytes> {
+    fn canonical(&self, place: &str, request: &[u8]) -> Result<Bytes> {
         if let Some(width) = self.sdn_width {
-            return bytes::number(said, width).map(|n| bytes::of(&n)).map_err(|e| bad_number(place, width, e));
+            return bytes::number(request, width).map(|n| bytes::of(&n)).map_err(|e| bad_number(place, width, e));
         }
-        if said.is_empty() && self.fixed.iter().all(|(name, _)| !name.is_empty()) {
+        if request.is_empty() && self.fixed.iter().all(|(name, _)| !name.is_empty()) {
             return Err(bad_number(place, self.width, NotANumber::Empty));
         }
-        if said.len() > MAX_TEXT {
-            return Err(invalid(format!("`{place}`: a string has at most {MAX_TEXT} bytes, not {}", said.len())));
+        if request.len() > MAX_TEXT {
+            return Err(invalid(format!("`{place}`: a string has at most {MAX_TEXT} bytes, not {}", request.len())));
         }
-        match std::str::from_utf8(said) {
-            Ok(_) => Ok(Bytes::copy_from_slice(said)),
+        match std::str::from_utf8(request) {
+            Ok(_) => Ok(Bytes::copy_from_slice(request)),
             Err(_) => Err(invalid(format!("`{place}`: values of `{}` are strings in UTF-8", self.name))),
         }
     }
@@ -191,9 +191,9 @@ impl Translations {
     ///
     /// # Errors
     /// If no value is like this: a string that is none, a number of too many bits, a port that the device does not have.
-    pub(crate) fn find(&self, place: Place<'_>, said: &[u8]) -> Result<Option<BigUint>> {
+    pub(crate) fn find(&self, place: Translated<'_>, request: &[u8]) -> Result<Option<BigUint>> {
         let (ty, pairs) = (&self.types[place.ty], &self.pairs[place.ty]);
-        let name = ty.canonical(place.name, said)?;
+        let name = ty.canonical(place.name, request)?;
         if !place.whole {
             let text = || format!("`{}`: {} is no number of {} bits", place.name, ty.text(&name), ty.width);
             return ty.number(&name).map(Some).ok_or_else(|| invalid(text()));
@@ -208,7 +208,7 @@ impl Translations {
         Ok(ty.number(&name).filter(|value| !pairs.names.contains_key(value)))
     }
 
-    fn no_port(&self, place: Place<'_>, name: &[u8]) -> Failure {
+    fn no_port(&self, place: Translated<'_>, name: &[u8]) -> Failure {
         let names: Vec<_> = self.ports.iter().map(|(port, _)| String::from_utf8_lossy(port)).collect();
         let those = listing::those(names.iter().map(|name| &**name));
         let text = self.types[place.ty].text(name);
@@ -219,8 +219,8 @@ impl Translations {
     ///
     /// # Errors
     /// As [`Translations::find`], and if all values are in use.
-    pub(crate) fn give(&mut self, place: Place<'_>, said: &[u8]) -> std::result::Result<BigUint, Untranslated> {
-        let found = self.find(place, said)?;
+    pub(crate) fn give(&mut self, place: Translated<'_>, request: &[u8]) -> std::result::Result<BigUint, Untranslated> {
+        let found = self.find(place, request)?;
         let (ty, pairs) = (&self.types[place.ty], &mut self.pairs[place.ty]);
         if let Some(value) = &found
             && (!place.whole || ty.port || pairs.names.contains_key(value))
@@ -231,13 +231,13 @@ impl Translations {
             return Err(Untranslated::Full);
         }
         let value = found.or_else(|| pairs.unused(ty.width)).ok_or(Untranslated::Full)?;
-        pairs.add(ty.canonical(place.name, said)?, value.clone());
+        pairs.add(ty.canonical(place.name, request)?, value.clone());
         self.given.push((place.ty, value.clone()));
         Ok(value)
     }
 
     /// The controller's value of a data plane's.
-    pub(crate) fn show(&self, place: Place<'_>, value: &BigUint) -> Bytes {
+    pub(crate) fn show(&self, place: Translated<'_>, value: &BigUint) -> Bytes {
         let ty = &self.types[place.ty];
         if !place.whole {
             return ty.name(value);
@@ -250,7 +250,7 @@ impl Translations {
 
     /// The same for messages.
     pub(crate) fn text(&self, ty: usize, value: &BigUint) -> String {
-        self.types[ty].text(&self.show(Place { ty, whole: true, name: "" }, value))
+        self.types[ty].text(&self.show(Translated { ty, whole: true, name: "" }, value))
     }
 
     /// Whether the program names a value.
@@ -346,7 +346,7 @@ impl Translations {
     }
 
     /// All values of a type are in use.
-    pub(crate) fn full(&self, place: Place<'_>) -> Failure {
+    pub(crate) fn full(&self, place: Translated<'_>) -> Failure {
         let ty = &self.types[place.ty];
         exhausted(format!("`{}`: all values of `{}`, which has {} bits, are in use", place.name, ty.name, ty.width))
     }
@@ -363,7 +363,7 @@ mod tests {
         Translations::new(&[TranslatedType { name: "id_t".into(), sdn_width, width, port: false, fixed }])
     }
 
-    const PLACE: Place<'static> = Place { ty: 0, whole: true, name: "id" };
+    const PLACE: Translated<'static> = Translated { ty: 0, whole: true, name: "id" };
 
     proptest! {
         /// What a controller writes is what it reads, and different values are different in the data plane.
@@ -387,10 +387,10 @@ mod tests {
             let mut all = of(Some(32), width);
             let mut values = HashSet::new();
             for number in numbers {
-                let said = bytes::of(&number.into());
-                let value = all.give(PLACE, &said).unwrap();
+                let request = bytes::of(&number.into());
+                let value = all.give(PLACE, &request).unwrap();
                 prop_assert!(value.bits() <= u64::from(width) && values.insert(value.clone()));
-                prop_assert_eq!(all.show(PLACE, &value), said);
+                prop_assert_eq!(all.show(PLACE, &value), request);
             }
         }
 

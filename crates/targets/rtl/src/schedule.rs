@@ -37,7 +37,7 @@ pub struct Schedule {
     pub delays: Vec<u32>,
     /// The engines that operations share, and the cycles between two packets.
     pub engines: Engines,
-    /// Whether a value chooses so many bits that it reaches them from copies. See [`Schedule::is_copied`].
+    /// Whether a value chooses this many bits that it reaches them from copies. See [`Schedule::is_copied`].
     choosing: Vec<bool>,
 }
 

@@ -98,7 +98,7 @@ impl Estate {
 
     /// Listens to a successor. Returns whether it has taken over; then the router has stopped for good, and `workers` are those that
     /// have returned.
-    pub(super) fn attend(
+    pub(super) fn serve_successors(
         &mut self,
         agent: &mut Agent,
         workers: &mut Workers,

@@ -180,7 +180,7 @@ impl Company for Household<'_> {
             }
             return Ok(true);
         }
-        self.returned = self.estate.attend(agent, &mut self.workers, &mut self.manager)?;
+        self.returned = self.estate.serve_successors(agent, &mut self.workers, &mut self.manager)?;
         Ok(self.returned.is_none())
     }
 

@@ -71,7 +71,7 @@ pub struct Saved {
     pub required_min_rx_us: u32,
     /// The interval that the other end requires, in microseconds.
     pub remote_min_rx_us: u32,
-    /// After so many microseconds without a packet the session goes down; `None` if that does not matter in its state.
+    /// After this many microseconds without a packet the session goes down; `None` if that does not matter in its state.
     pub detection_us: Option<u64>,
 }
 

@@ -218,7 +218,7 @@ impl Names {
             };
             params.push(v1::action::Param { param_id: param.id, value });
         }
-        if let Some(missing) = action.params.iter().find(|p| params.iter().all(|said| said.param_id != p.id)) {
+        if let Some(missing) = action.params.iter().find(|p| params.iter().all(|request| request.param_id != p.id)) {
             let name = alias(&action.preamble);
             return Err(ClientError::Text(format!("`{name}`: parameter `{}` is missing", missing.name)));
         }
@@ -232,8 +232,8 @@ impl Names {
         let matches = fields
             .iter()
             .filter_map(|f| {
-                let said = entry.r#match.iter().find(|m| m.field_id == f.id)?;
-                let text = match_text(field_format(f), width(f.bitwidth), said.field_match_type.as_ref()?);
+                let request = entry.r#match.iter().find(|m| m.field_id == f.id)?;
+                let text = match_text(field_format(f), width(f.bitwidth), request.field_match_type.as_ref()?);
                 Some((f.name.clone(), text))
             })
             .collect();
@@ -242,8 +242,8 @@ impl Names {
                 return ActionText { name: format!("{:#x}", a.action_id), args: Vec::new(), weight };
             };
             let args = action.params.iter().filter_map(|p| {
-                let said = a.params.iter().find(|said| said.param_id == p.id)?;
-                Some((p.name.clone(), number_text(param_format(p), &said.value)))
+                let request = a.params.iter().find(|request| request.param_id == p.id)?;
+                Some((p.name.clone(), number_text(param_format(p), &request.value)))
             });
             ActionText { name: alias(&action.preamble).into(), args: args.collect(), weight }
         };

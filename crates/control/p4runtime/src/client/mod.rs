@@ -289,10 +289,10 @@ async fn arbitrate(
 ) -> Result<(Said, Answers, v1::MasterArbitrationUpdate)> {
     let (to, from) = mpsc::channel(1);
     let role = role.map(|name| v1::Role { name: name.into(), ..Default::default() });
-    let said = v1::MasterArbitrationUpdate { device_id, role, election_id, status: None };
-    let said = v1::stream_message_request::Update::Arbitration(said);
+    let given = v1::MasterArbitrationUpdate { device_id, role, election_id, status: None };
+    let given = v1::stream_message_request::Update::Arbitration(given);
     // The queue has room for one message.
-    let _ = to.try_send(v1::StreamMessageRequest { update: Some(said) });
+    let _ = to.try_send(v1::StreamMessageRequest { update: Some(given) });
     let heard = async {
         let mut answers = stub.stream_channel(ReceiverStream::new(from)).await?.into_inner();
         while let Some(answer) = answers.message().await? {

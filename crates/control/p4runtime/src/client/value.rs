@@ -33,13 +33,13 @@ impl Format {
     /// The form of a field: by an annotation such as `@format(IPV4_ADDRESS)`, else by width and, if numbers and addresses
     /// have the same width, by name.
     pub fn of(name: &str, width: u32, annotations: &[String]) -> Format {
-        let said = |word: &str| annotations.iter().any(|a| a.starts_with("@format") && a.contains(word));
+        let request = |word: &str| annotations.iter().any(|a| a.starts_with("@format") && a.contains(word));
         let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
         let whole = name.to_ascii_lowercase();
         match width {
-            32 if said("IPV4_ADDRESS") => Format::Ipv4,
-            128 if said("IPV6_ADDRESS") => Format::Ipv6,
-            48 if said("MAC_ADDRESS") => Format::Mac,
+            32 if request("IPV4_ADDRESS") => Format::Ipv4,
+            128 if request("IPV6_ADDRESS") => Format::Ipv6,
+            48 if request("MAC_ADDRESS") => Format::Mac,
             48 => Format::Mac,
             128 => Format::Ipv6,
             32 if whole.contains("ip")

@@ -14,8 +14,8 @@ const LISTS: [&str; 3] = ["field_list", "synchronous", "command_line"];
 
 /// Free annotations as text, as p4c prints them: words with blanks between them. Those in `silent` are omitted.
 pub(super) fn texts(annotations: &[Annotation], silent: &[&str]) -> Vec<String> {
-    let said = |a: &&Annotation| !FIELDS.contains(&a.name.as_str()) && !silent.contains(&a.name.as_str());
-    annotations.iter().filter(said).filter_map(text).collect()
+    let request = |a: &&Annotation| !FIELDS.contains(&a.name.as_str()) && !silent.contains(&a.name.as_str());
+    annotations.iter().filter(request).filter_map(text).collect()
 }
 
 fn text(annotation: &Annotation) -> Option<String> {

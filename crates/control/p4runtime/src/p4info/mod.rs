@@ -550,8 +550,8 @@ fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::Sel
     if !annotations::has(&object.annotations, SELECTOR[1]) {
         return Ok(None);
     }
-    let said = annotations::string(&object.annotations, SELECTOR[1]).unwrap_or_default();
-    match said.to_ascii_lowercase().as_str() {
+    let request = annotations::string(&object.annotations, SELECTOR[1]).unwrap_or_default();
+    match request.to_ascii_lowercase().as_str() {
         "sum_of_weights" => Ok(Some(Semantics::SumOfWeights(SumOfWeights {}))),
         "sum_of_members" => {
             let max_member_weight = annotations::number(&object.annotations, SELECTOR[2]).unwrap_or(0);

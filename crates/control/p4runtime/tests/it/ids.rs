@@ -182,9 +182,9 @@ impl Controller {
                         1 => String::from_utf8_lossy(&m.value).into_owned(),
                         _ => m.value.iter().fold(0u32, |n, b| n << 8 | u32::from(*b)).to_string(),
                     };
-                    let mut said: Vec<_> = packet.metadata.iter().map(|m| (m.metadata_id, text(m))).collect();
-                    said.sort();
-                    return said;
+                    let mut given: Vec<_> = packet.metadata.iter().map(|m| (m.metadata_id, text(m))).collect();
+                    given.sort();
+                    return given;
                 }
                 v1::stream_message_response::Update::Digest(_) => {}
                 other => panic!("{other:?}"),
@@ -214,7 +214,7 @@ fn does(action: v1::Action) -> Option<v1::TableAction> {
     Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) })
 }
 
-fn said(metadata: &[(u32, String)]) -> Vec<(u32, &str)> {
+fn given(metadata: &[(u32, String)]) -> Vec<(u32, &str)> {
     metadata.iter().map(|(id, value)| (*id, value.as_str())).collect()
 }
 
@@ -222,7 +222,7 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     let mut c = Controller::new(address).await;
 
     // The default action's arguments, in the program's order: a = 3, b = 4.
-    assert_eq!(said(&c.packet(1, 2, "9").await), [(1, "0"), (2, "0"), (3, "0"), (4, "4"), (5, "3"), (9, "0")]);
+    assert_eq!(given(&c.packet(1, 2, "9").await), [(1, "0"), (2, "0"), (3, "0"), (4, "4"), (5, "3"), (9, "0")]);
 
     // `x` has number 2 and is ternary, `y` number 1; parameter 1 is `b`, 2 is `a`.
     let ternary = Ternary { value: number(0x20), mask: number(0xf0) };
@@ -237,9 +237,9 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
         ..Default::default()
     };
     c.write(Type::Insert, Entity::TableEntry(entry.clone())).await.unwrap();
-    assert_eq!(said(&c.packet(0x2a, 0x77, "300").await)[3..5], [(4, "11"), (5, "22")]);
-    assert_eq!(said(&c.packet(0x77, 0x2a, "300").await)[3..5], [(4, "4"), (5, "3")]);
-    assert_eq!(said(&c.packet(0x2a, 0x77, "301").await)[3..5], [(4, "4"), (5, "3")]);
+    assert_eq!(given(&c.packet(0x2a, 0x77, "300").await)[3..5], [(4, "11"), (5, "22")]);
+    assert_eq!(given(&c.packet(0x77, 0x2a, "300").await)[3..5], [(4, "4"), (5, "3")]);
+    assert_eq!(given(&c.packet(0x2a, 0x77, "301").await)[3..5], [(4, "4"), (5, "3")]);
     let Entity::TableEntry(mut read) =
         c.read(Entity::TableEntry(v1::TableEntry { table_id: T, ..Default::default() })).await.remove(0)
     else {
@@ -258,7 +258,7 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
         ..Default::default()
     };
     c.write(Type::Modify, Entity::TableEntry(default)).await.unwrap();
-    assert_eq!(said(&c.packet(1, 1, "0").await)[3..5], [(4, "6"), (5, "5")]);
+    assert_eq!(given(&c.packet(1, 1, "0").await)[3..5], [(4, "6"), (5, "5")]);
 
     // Members of an action profile, and sets of actions. The selector key takes number 1, so `y` has 2.
     let member = v1::ActionProfileMember {
@@ -275,7 +275,7 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     };
     let by_member = one(0x77, v1::table_action::Type::ActionProfileMemberId(1));
     c.write(Type::Insert, Entity::TableEntry(by_member)).await.unwrap();
-    assert_eq!(said(&c.packet(1, 0x77, "0").await)[..3], [(1, "55"), (2, "44"), (3, "33")]);
+    assert_eq!(given(&c.packet(1, 0x77, "0").await)[..3], [(1, "55"), (2, "44"), (3, "33")]);
     let asked = v1::ActionProfileMember { action_profile_id: 0x1100_0073, ..Default::default() };
     let Entity::ActionProfileMember(mut read) = c.read(Entity::ActionProfileMember(asked)).await.remove(0) else {
         panic!()
@@ -294,7 +294,7 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     };
     let by_set = one(0x78, v1::table_action::Type::ActionProfileActionSet(set));
     c.write(Type::Insert, Entity::TableEntry(by_set)).await.unwrap();
-    assert_eq!(said(&c.packet(1, 0x78, "0").await)[..3], [(1, "8"), (2, "9"), (3, "10")]);
+    assert_eq!(given(&c.packet(1, 0x78, "0").await)[..3], [(1, "8"), (2, "9"), (3, "10")]);
 
     // A value set's member: `x` is number 2 and ternary, `y` number 1.
     let ternary = Ternary { value: number(0x40), mask: number(0xf0) };
@@ -302,8 +302,8 @@ async fn values_are_where_their_numbers_say(address: SocketAddr) {
     let members = vec![v1::ValueSetMember { r#match: vec![exact(1, 5), ternary] }];
     let set = v1::ValueSetEntry { value_set_id: 0x0300_0033, members };
     c.write(Type::Modify, Entity::ValueSetEntry(set)).await.unwrap();
-    assert_eq!(said(&c.packet(0x4b, 5, "0").await)[5], (9, "256"));
-    assert_eq!(said(&c.packet(5, 0x4b, "0").await)[5], (9, "0"));
+    assert_eq!(given(&c.packet(0x4b, 5, "0").await)[5], (9, "256"));
+    assert_eq!(given(&c.packet(5, 0x4b, "0").await)[5], (9, "0"));
 
     // Counters and registers by their numbers.
     let counter = v1::CounterEntry { counter_id: 0x1200_0071, index: Some(v1::Index { index: 1 }), data: None };

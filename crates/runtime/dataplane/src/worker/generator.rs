@@ -166,7 +166,7 @@ impl Generator {
         self.due
     }
 
-    /// Makes the packets that are due, so many at most. `None` stands for a packet that there was no frame for.
+    /// Makes the packets that are due, this many at most. `None` stands for a packet that there was no frame for.
     pub(crate) fn make(
         &mut self,
         now: Instant,

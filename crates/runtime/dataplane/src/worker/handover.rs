@@ -75,7 +75,7 @@ impl Handover {
     }
 
     /// Worker side, between rounds: takes up a new executor. True if the tenant is to be paused from now on.
-    pub(crate) fn attend(&self, executor: &mut Executor) -> bool {
+    pub(crate) fn take_up(&self, executor: &mut Executor) -> bool {
         if let Some(next) = self.next.pop() {
             // There is room: the control side empties it each time.
             let _ = self.returned.push(std::mem::replace(executor, next));

@@ -136,7 +136,7 @@ impl Lane {
         self.rx_bytes += bytes as u64;
     }
 
-    /// Asks the policer for a packet if the tenant is limited, so many nanoseconds after the switch was made. False, and counted,
+    /// Asks the policer for a packet if the tenant is limited, this many nanoseconds after the switch was made. False, and counted,
     /// if it is not let in.
     #[inline]
     fn admit(&mut self, bytes: usize, now_ns: u64) -> bool {
@@ -191,7 +191,7 @@ impl Lane {
         self.frames.saturating_sub(self.waiting.len())
     }
 
-    /// Moves the packets that have waited longest, so many at most, to a batch, which is empty.
+    /// Moves the packets that have waited longest, this many at most, to a batch, which is empty.
     #[inline]
     pub(crate) fn next_batch(&mut self, count: usize, batch: &mut Vec<Packet>) {
         let old = count.min(self.waiting.len());

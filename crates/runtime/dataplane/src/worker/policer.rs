@@ -96,7 +96,7 @@ impl Policer {
         self.bits.set(bits);
     }
 
-    /// Whether a packet of so many bytes may pass, so many nanoseconds after the switch was made.
+    /// Whether a packet of this many bytes may pass, this many nanoseconds after the switch was made.
     #[inline]
     pub(crate) fn admit(&self, now_ns: u64, bytes: usize) -> bool {
         let now = now_ns.saturating_mul(TICKS);

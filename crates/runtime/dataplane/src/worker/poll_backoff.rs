@@ -60,7 +60,7 @@ impl PollBackoff {
         self.spins = (LOOKS / count.max(1)).max(ROUNDS);
     }
 
-    /// What to do after a round that received so many packets.
+    /// What to do after a round that received this many packets.
     pub(crate) fn next(&mut self, packets: usize, now: impl FnOnce() -> Instant) -> Next {
         if packets == 0 {
             self.idle += 1;

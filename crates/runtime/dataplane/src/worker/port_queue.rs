@@ -78,7 +78,7 @@ impl PortQueue {
         }
     }
 
-    /// Sends packets of several lanes, of which there are some. `count` gets each run and how many of its packets were
+    /// Sends packets of several lanes. There is at least one packet. `count` gets each run and how many of its packets were
     /// sent. Returns the number of packets.
     pub(crate) fn send_runs(&mut self, pool: &mut Pool, mut count: impl FnMut(&Run, u64, u64)) -> u64 {
         let packets = self.out.len() as u64;
@@ -250,7 +250,7 @@ impl Workers {
         self.mailboxes.iter().for_each(|worker| worker.wakeup.notify());
     }
 
-    /// Keeps other senders away while the caller sends so many changes, for which there is room.
+    /// Keeps other senders away while the caller sends this many changes, for which there is room.
     pub(crate) fn room(&self, changes: usize) -> Result<MutexGuard<'_, ()>, SwitchError> {
         let sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         let full = |worker: &Mailbox| worker.changes.len() + changes > worker.changes.capacity();

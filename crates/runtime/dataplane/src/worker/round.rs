@@ -44,7 +44,7 @@ const ENOUGH_TO_SEND: usize = 64;
 const UNINTERRUPTED: usize = 64;
 
 /// Most packets that run without a look at the egress queues, if there are some and the program asks how long they are.
-const UNCOUNTED: usize = 4;
+const MAX_BETWEEN_LOOKS: usize = 4;
 
 /// Packets handed to the control plane, by queue.
 struct Punts {
@@ -266,7 +266,7 @@ impl Worker {
             self.take_up_changes();
         }
         if self.mailbox().is_called() {
-            self.attend();
+            self.take_up_handovers();
         }
         if self.paused {
             self.resume();
@@ -487,14 +487,14 @@ impl Worker {
 
     /// Takes up new programs, and pauses tenants that are to be.
     #[cold]
-    fn attend(&mut self) {
+    fn take_up_handovers(&mut self) {
         let mailbox = &self.switch.workers().mailboxes()[self.index];
         mailbox.answer();
         let several = self.lanes.len() > 1;
         for lane in &mut self.lanes {
             let Lane { tenant, executor, paused, .. } = &mut **lane;
             let handover = tenant.handover(self.index);
-            let pause = handover.attend(executor);
+            let pause = handover.take_up(executor);
             executor.set_max_passes(tenant.max_passes());
             if !pause {
                 continue;
@@ -566,7 +566,7 @@ impl Worker {
         self.share();
         self.watch_ports();
         // A call for a tenant may have come before it.
-        self.attend();
+        self.take_up_handovers();
     }
 
     /// Divides time and frames among the tenants.
@@ -769,7 +769,7 @@ impl Worker {
         let counts_depths =
             self.queues.iter().any(|queue| queue.has_queues) && self.lanes[at].executor.depths().is_some();
         let most = match (counts_depths, alone) {
-            (true, _) => UNCOUNTED,
+            (true, _) => MAX_BETWEEN_LOOKS,
             (false, true) => MAX_BATCH,
             (false, false) => UNINTERRUPTED,
         };

@@ -17,7 +17,7 @@ const LONG_CYCLE_NS: u64 = 256_000;
 const SHORT_NS: u64 = 8_000;
 /// A tenant's time after which the estimate of what its packets take goes down.
 const SLOWLY_NS: u64 = 200_000;
-/// A batch that takes so many times as long as expected, and so much longer, may have been interrupted: the operating system
+/// A batch that takes this many times as long as expected, and so much longer, may have been interrupted: the operating system
 /// let another thread run.
 const SUSPICIOUS: u64 = 4;
 const SUSPICIOUS_NS: u64 = 20_000;
@@ -53,7 +53,7 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Sets the quantum for a weight among others, of which there are the sum and the smallest.
+    /// Sets the quantum for a weight among others, given their sum and the smallest one.
     pub(crate) fn set_weight(&mut self, weight: u32, sum: u64, smallest: u32) {
         let wanted = SHORT_NS * sum / u64::from(smallest.max(1));
         let cycle = wanted.clamp(CYCLE.as_nanos() as u64, LONG_CYCLE_NS);
@@ -73,7 +73,7 @@ impl Account {
         (-self.credit_ns).max(0) as u64 / self.quantum_ns.max(1)
     }
 
-    /// So many sweeps go by at once.
+    /// This many sweeps go by at once.
     #[inline]
     pub(crate) fn skip(&mut self, sweeps: u64) {
         self.credit_ns += (sweeps * self.quantum_ns) as i64;
@@ -107,7 +107,7 @@ impl Account {
         }
     }
 
-    /// Debits the time that sending took of what came of so many packets. It is part of what a packet is expected to take, so that a
+    /// Debits the time that sending took of what came of this many packets. It is part of what a packet is expected to take, so that a
     /// batch whose packets are quickly run and slowly sent does not delay others.
     #[inline]
     pub(crate) fn debit_sending(&mut self, ns: u64, packets: u64) {
@@ -117,7 +117,7 @@ impl Account {
         }
     }
 
-    /// What sending is expected to take of what came of so many packets.
+    /// What sending is expected to take of what came of this many packets.
     #[inline]
     pub(crate) fn expected_sending(&self, packets: u64) -> u64 {
         self.sending_ns * packets
@@ -146,7 +146,7 @@ mod tests {
         tenants.iter().map(new).collect()
     }
 
-    /// Time that each gets in so many sweeps, if all always have packets.
+    /// Time that each gets in this many sweeps, if all always have packets.
     fn share(tenants: &[(u32, u64)], sweeps: usize) -> Vec<f64> {
         let mut accounts = accounts(tenants);
         let mut time = vec![0; tenants.len()];

@@ -157,7 +157,7 @@ impl TenantSpec {
         }
     }
 
-    /// Checks port numbers, and that the program can run on so many workers.
+    /// Checks port numbers, and that the program can run on this many workers.
     pub(crate) fn check(&self, workers: usize) -> Result<(), SwitchError> {
         self.ports.check([self.cpu_port, self.urgent_cpu_port])?;
         check_limits(&self.limits)?;

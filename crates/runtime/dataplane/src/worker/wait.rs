@@ -63,7 +63,7 @@ impl PollSet {
         PollSet::default()
     }
 
-    /// Nothing to wait for; so many can be added without allocating.
+    /// Nothing to wait for; this many can be added without allocating.
     pub fn with_capacity(descriptors: usize) -> PollSet {
         PollSet(Vec::with_capacity(descriptors))
     }

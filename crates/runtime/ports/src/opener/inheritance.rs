@@ -161,7 +161,7 @@ impl Opener {
         lock(&self.devices).iter().filter(|(_, device)| device.program.is_none()).map(of).collect()
     }
 
-    /// Has the ports of a device begin where those of the predecessor have stopped. Returns false if the device has not so many
+    /// Has the ports of a device begin where those of the predecessor have stopped. Returns false if the device has not this many
     /// sockets. To be called before they receive.
     pub fn begin_at(&self, device: &str, positions: &[u32]) -> bool {
         let devices = lock(&self.devices);

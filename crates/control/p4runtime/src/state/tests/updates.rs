@@ -32,7 +32,7 @@ impl Dice {
         choices[self.roll(choices.len())].clone()
     }
 
-    /// Once in so many times.
+    /// Once in this many times.
     fn rarely(&mut self, n: usize) -> bool {
         self.roll(n) == n - 1
     }
@@ -113,7 +113,7 @@ pub(super) fn update(schema: &Schema, dice: &mut Dice) -> v1::Update {
     v1::Update { r#type, entity: Some(v1::Entity { entity }).filter(|_| !dice.slips()) }
 }
 
-/// A number of so many bits, or one that has more or none.
+/// A number of this many bits, or one that has more or none.
 fn number(width: u32, dice: &mut Dice) -> bytes::Bytes {
     if dice.slips() {
         return dice.pick(&[Vec::new(), vec![1; width.div_ceil(8) as usize + 1]]).into();

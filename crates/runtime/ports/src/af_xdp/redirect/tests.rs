@@ -30,7 +30,7 @@ impl Unattached {
         Some(unattached)
     }
 
-    /// Adds keys for a device with so many queues.
+    /// Adds keys for a device with this many queues.
     fn put(&self, device: u32, mac: [u8; 6], frames: &FrameMatch, queues: u32) {
         let value = [0, queues].map(u32::to_ne_bytes).concat();
         for key in keys(device, mac, frames) {
