@@ -8,7 +8,7 @@ use hopwright_fit::{Estimate, Target, estimate, of_pipe, pipes};
 use hopwright_ir::Pipeline;
 use hopwright_syntax::Options;
 
-const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../..");
 
 fn pipeline(compiled: Compiled, what: &str) -> Pipeline {
     compiled.pipeline.unwrap_or_else(|| panic!("{what}: {:#?}", compiled.diagnostics))
