@@ -2,10 +2,10 @@
 # Runs the P4Runtime tests in a network namespace of their own. Needs root.
 set -euo pipefail
 cd "$(dirname "$0")"
-for client in finsy balance shell command; do
+for client in finsy balance sai shell command; do
     echo "P4Runtime as $client sees it"
     case $client in
-    balance) python=.venv-finsy/bin/python ;;
+    balance | sai) python=.venv-finsy/bin/python ;;
     # Our own command needs no installed client.
     command) python=python3 ;;
     *) python=.venv-$client/bin/python ;;
