@@ -18,12 +18,9 @@ pub(super) fn parse(text: &str, subjects: Subjects<'_>) -> Result<Expr> {
     let mut lexer = Lexer::new(text);
     let (token, start, end) = lexer.next()?;
     let mut parser = Parser { lexer, token, start, end, last: 0, subjects, depth: 0 };
-    let mut parts = vec![parser.implication()?];
-    while parser.take(";")? && parser.token != Token::End {
-        parts.push(parser.implication()?);
-    }
+    let whole = parser.sequence()?;
     match parser.token {
-        Token::End => joined(parts, Kind::All),
+        Token::End => condition(&whole).map(|()| whole),
         _ => Err(parser.unexpected()),
     }
 }
@@ -77,6 +74,15 @@ impl<'p> Parser<'p> {
             Token::Number(found) => Fault::Unexpected { found: found.to_string().chars().take(40).collect() },
             Token::Symbol(found) => Fault::Unexpected { found: found.to_string() },
         })
+    }
+
+    /// Conditions that are all true, or a single value. The last `;` of the text may have nothing behind it.
+    fn sequence(&mut self) -> Result<Expr> {
+        let mut parts = vec![self.implication()?];
+        while self.take(";")? && self.token != Token::End {
+            parts.push(self.implication()?);
+        }
+        one_or(parts, Kind::All)
     }
 
     fn implication(&mut self) -> Result<Expr> {
@@ -203,7 +209,7 @@ impl<'p> Parser<'p> {
     fn primary(&mut self) -> Result<Expr> {
         let start = self.start;
         if self.take("(")? {
-            let inner = self.implication()?;
+            let inner = self.sequence()?;
             self.expect(")", "`)`")?;
             return Ok(Expr { span: start..self.last, ..inner });
         }

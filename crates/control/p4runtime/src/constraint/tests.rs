@@ -69,6 +69,7 @@ fn conditions_are_true_or_false() {
         "exact == 8 || exact == 9 || exact == 7 -> lpm::prefix_length == 8",
         "!(exact == 8) && !!true == true",
         "true == (exact == 7)",
+        "(exact == 8; true) || (exact == 7; lpm::prefix_length == 8)",
         "/* a ; b */ exact == 7; // exact == 8;\n lpm::prefix_length == 8 // the end",
     ] {
         assert_eq!(violated(text), None, "{text}");
@@ -113,6 +114,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("exact == ipv4('1.2.3')", 14, "`1.2.3` is no ipv4 address"),
         ("mac('1:2:3:4:5:6') == 1", 4, "no mac address"),
         ("(true", 5, "`)` is missing"),
+        ("(true; )", 7, "`)` has no meaning here"),
         ("exact in (1, 2)", 6, "`in` has no meaning here"),
         ("exact == 7 # x", 11, "`#` has no meaning here"),
     ] {
