@@ -171,11 +171,12 @@ impl Entry {
     fn add(&self) -> Result<Add, ControlError> {
         let mut matches = Vec::new();
         for (name, written) in &self.keys {
-            if let Some(spec) = spec(written)? {
+            if let Some(spec) = spec(written).map_err(of("key", name))? {
                 matches.push((name.clone(), spec));
             }
         }
-        let args = self.params.iter().map(|(name, value)| Ok((name.clone(), number(value)?)));
+        let args =
+            self.params.iter().map(|(name, value)| Ok((name.clone(), number(value).map_err(of("parameter", name))?)));
         let action = ActionSpec { name: self.action.clone(), args: args.collect::<Result<_, ControlError>>()? };
         Ok(Add { table: self.table.clone(), priority: self.priority, matches, action, target: None, name: None })
     }
@@ -309,6 +310,16 @@ fn not_negative(text: &str) -> Result<(), ControlError> {
     match text.trim_start().starts_with('-') {
         true => Err(unreadable(text)("values are not below zero".into())),
         false => Ok(()),
+    }
+}
+
+/// Says of a value's error which key or parameter has the value.
+fn of(what: &str, name: &str) -> impl FnOnce(ControlError) -> ControlError {
+    move |error| match error {
+        ControlError::Value { text, reason } => {
+            ControlError::Value { text, reason: format!("{reason} ({what} `{name}`)") }
+        }
+        other => other,
     }
 }
 

@@ -116,11 +116,13 @@ pub enum ResolveError {
     #[error("parameter `{0}` is named twice")]
     ParameterTwice(String),
     /// An argument has more bits than its parameter.
-    #[error("argument `{name}` does not fit {width} bits")]
+    #[error("argument `{name}`: {value:#x} does not fit {width} bits")]
     ArgumentWidth {
         /// The parameter.
         name: String,
-        /// Its width in bits.
+        /// The argument.
+        value: BigUint,
+        /// The parameter's width in bits.
         width: u32,
     },
     /// A parameter has no argument.
@@ -390,7 +392,7 @@ pub fn action(pipeline: &Pipeline, table: TableId, spec: &ActionSpec) -> Result<
         })?;
         let width = params[index].ty.width();
         if !bits::fits(value, width) {
-            return Err(ResolveError::ArgumentWidth { name: name.clone(), width });
+            return Err(ResolveError::ArgumentWidth { name: name.clone(), value: value.clone(), width });
         }
         if args[index].replace(value.clone()).is_some() {
             return Err(ResolveError::ParameterTwice(name.clone()));

@@ -177,7 +177,7 @@ fn lines_that_cannot_be_carried_out_stop_the_test() {
         ("add t a:1/9 drop()", "key `a`: prefix length 9 is beyond 8 bits"),
         ("add t fly()", "table `I.t` has no action `fly`; there are I.to, I.group, I.mirror, I.drop"),
         ("add t to(port:1)", "action `to` needs an argument `mark`"),
-        ("add t to(port:512, mark:1)", "argument `port` does not fit 9 bits"),
+        ("add t to(port:512, mark:1)", "argument `port`: 0x200 does not fit 9 bits"),
         ("add t to(x:1)", "action `to` has no parameter `x`; there are port, mark"),
         ("register_write last 4 1", "index out of range, the size is 4"),
         ("register_write seen 0 1", "`seen` is a counter, no register"),
