@@ -20,6 +20,7 @@ import os
 import shutil
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -176,6 +177,14 @@ class Lab:
         pages = [metrics(namespace, METRICS) for namespace in self.references.values()]
         return [(total(page, "router_bfd_state_changes_total"), total(page, "router_interface_up")) for page in pages]
 
+    def wait_for_ports(self, kind: str) -> None:
+        """Until the router receives from all links by this kind of port."""
+        def kinds() -> set[str]:
+            page = metrics(self.inside, METRICS)
+            return {dict(labels)["kind"] for name, labels in page
+                    if name == "hopwright_link_port_info" and dict(labels)["direction"] == "receive"}
+        wait_until(f"links to use {kind}", lambda: kinds() == {kind})
+
     def close(self, keep: bool) -> None:
         for process in (self.router, *self.neighbours):
             process.stop()
@@ -250,8 +259,8 @@ def take_over(lab: Lab) -> Process:
     raise LabError("no router takes over")
 
 
-def replace(lab: Lab, checks: Checks, times: int) -> None:
-    """One process after the other takes over."""
+def replace(lab: Lab, checks: Checks, times: int, ports: str) -> None:
+    """One process after the other takes over, each when the one before uses this kind of port."""
     longest = 0.0
     with Traffic(lab, checks, f"{times} take-overs") as traffic:
         for _ in range(times):
@@ -263,10 +272,29 @@ def replace(lab: Lab, checks: Checks, times: int) -> None:
                 checks.that("the router before ends as it should", False, f"{status}, {old.announced()}\n{old.tail()}")
                 return
             traffic.wait(50)
+            lab.wait_for_ports(ports)
     checks.that("a process takes over soon", longest < PATIENCE, f"{longest:.2f} s at most")
     page = metrics(lab.inside, METRICS)
     checks.that("its sessions are up", total(page, "router_interface_up") == 2)
     checks.that("its counters begin anew", 0 < total(page, "router_input_pkts_total"))
+
+
+def in_background(lab: Lab, checks: Checks) -> None:
+    """A command that returns when the router it has started has taken over, as a service manager wants it."""
+    with Traffic(lab, checks, "a take-over in the background") as traffic:
+        old = lab.router
+        done = lab.inside.run(*old.command, "--background", capture_output=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        checks.that("the command returns with status 0", done.returncode == 0, done.returncode)
+        checks.that("the router before ends", old.wait(PATIENCE) == 0)
+        traffic.wait(50)
+        lab.router = take_over(lab)
+        words = [str(lab.directory / "none") if before == "--config" else word
+                 for before, word in zip(["", *old.command], old.command)]
+        done = lab.inside.run(*words, "--background", capture_output=False,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        checks.that("it fails if no router takes over", done.returncode not in (0, None), done.returncode)
+        traffic.wait(50)
 
 
 def refused(lab: Lab, checks: Checks) -> None:
@@ -338,17 +366,18 @@ def varint(number: int) -> bytes:
     return bytes([*parts, number])
 
 
-def run(choice: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
+def run(choice: str, ports: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
     print(f"{choice}{', without privileges' if as_user else ''}", flush=True)
     failed = checks.failed
     lab = Lab(RouterKind(choice), as_user)
     done = False
     try:
         warm_up(lab)
-        replace(lab, checks, times)
+        lab.wait_for_ports(ports)
+        replace(lab, checks, times, ports)
         if with_failures:
             refused(lab, checks)
-            replace(lab, checks, 1)
+            in_background(lab, checks)
         status = lab.router.stop()
         checks.that("the last one ends with status 0", status == 0, f"{status}")
         checks.that("and leaves no socket", not lab.control.exists())
@@ -360,20 +389,15 @@ def run(choice: str, as_user: str | None, times: int, with_failures: bool, check
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20, help="take-overs of the router with packet sockets (default: %(default)s)")
-    parser.add_argument("--router", help="only this kind of router, for example hopwright+ports=af_packet")
     args = parser.parse_args()
     unwind_on_signals()
     checks = Checks()
     try:
         require_root("The take-over test")
-        if args.router:
-            run(args.router, None, args.times, True, checks)
-        else:
-            run("hopwright+ports=af_packet", None, args.times, True, checks)
-            # AF_XDP, where devices are closed and opened again.
-            run("hopwright", None, max(2, args.times // 4), False, checks)
-            # UDP sockets only.
-            run("hopwright", NOBODY, max(2, args.times // 4), False, checks)
+        run("hopwright+ports=af_packet", "af_packet", None, args.times, True, checks)
+        # Devices are closed and opened again.
+        run("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 2), False, checks)
+        run("hopwright", "udp", NOBODY, max(2, args.times // 4), False, checks)
     except LabError as error:
         print(f"take-over test: {error}", file=sys.stderr)
         return 2

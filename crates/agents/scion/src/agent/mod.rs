@@ -205,6 +205,8 @@ struct Agent {
     link_ports: Vec<LinkPorts>,
     /// Whether workers have yet to take up new ports.
     ports_changing: bool,
+    /// The workers' rounds when all had been given these.
+    ports_given: Option<u64>,
     /// The upper bits of the clock as last programmed.
     clock_epoch: u64,
     /// Punted packets by reason; each reason is logged once.
@@ -291,6 +293,7 @@ impl Agent {
             host_devices: BTreeSet::new(),
             link_ports: Vec::new(),
             ports_changing: false,
+            ports_given: None,
             clock_epoch: 0,
             punted: HashMap::new(),
             slow_path: SlowPath::new(slow_path_settings(&setup.config)),
@@ -398,7 +401,7 @@ impl Agent {
             self.hosts.reconsider();
             self.follow_devices(changes.everything)?;
         }
-        if self.ports_changing && !self.switch.ports_changing() {
+        if self.ports_changing && self.ports_are_taken_up() {
             self.ports_changing = false;
             self.underlay.set_ready();
             self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel, now);
@@ -418,6 +421,21 @@ impl Agent {
             tables::set_clock(&self.vdp, &self.setup.links, now_us)?;
         }
         Ok(())
+    }
+
+    /// Whether every worker has received from the new ports, or tried to: only then AF_XDP has frames for what comes.
+    fn ports_are_taken_up(&mut self) -> bool {
+        if self.switch.ports_changing() {
+            self.ports_given = None;
+            return false;
+        }
+        let rounds = self.switch.rounds();
+        // The round in which a port is taken up may be this one or the next.
+        let done = rounds >= *self.ports_given.get_or_insert(rounds) + 2;
+        if done {
+            self.ports_given = None;
+        }
+        done
     }
 
     /// Opens and closes raw ports according to devices, addresses and routes. `anyway` forces this even if routes use

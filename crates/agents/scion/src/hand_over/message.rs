@@ -50,7 +50,7 @@ pub enum Message {
         /// The time in microseconds after which the service manager ends a process without a keep-alive; 0 for none.
         watchdog_us: u64,
     },
-    /// Running router: addresses of UDP sockets, with these.
+    /// Running router: addresses of UDP sockets, without zones, with these.
     Sockets(Vec<SocketAddr>),
     /// Running router: configured addresses of HTTP servers, with their sockets.
     Listeners(Vec<String>),
@@ -147,7 +147,8 @@ mod tests {
     }
 
     fn message() -> impl Strategy<Value = Message> {
-        let addresses = proptest::collection::vec(any::<SocketAddr>(), 0..128);
+        let address = any::<(std::net::IpAddr, u16)>().prop_map(SocketAddr::from);
+        let addresses = proptest::collection::vec(address, 0..128);
         let rings = proptest::collection::vec(any::<(u32, u32)>(), 0..127);
         prop_oneof![
             (any::<u32>(), ".*", any::<u64>()).prop_map(|(pid, id, ia)| Message::Hello { pid, id, ia }),

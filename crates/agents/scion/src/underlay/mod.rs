@@ -268,7 +268,7 @@ impl Underlay {
         let mut found = found.into_iter();
         for (device, addresses) in new {
             let Some(opened) = found.next() else { break };
-            match opened.and_then(|opened| self.add(&opener, device, addresses, opened)) {
+            match opened.and_then(|opened| self.add(device, addresses, opened)) {
                 Ok(port) => changed.opened.push(port),
                 Err(error) => {
                     tracing::warn!(
@@ -332,13 +332,7 @@ impl Underlay {
     }
 
     /// Assigns a port number to an opened device.
-    fn add(
-        &mut self,
-        opener: &Opener,
-        device: &Device,
-        addresses: Vec<(IpAddr, u16)>,
-        opened: Opened,
-    ) -> Result<NewPort, AgentError> {
+    fn add(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>, opened: Opened) -> Result<NewPort, AgentError> {
         let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
         let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
@@ -346,10 +340,6 @@ impl Underlay {
             .or_else(|| self.layout.device_ports().find(|n| !taken(n) && !reserved(n)))
             .or_else(|| self.layout.device_ports().find(|n| !taken(n)))
             .ok_or(AgentError::TooManyDevices)?;
-        if let Err(error) = opener.set_match(&device.name, &FrameMatch::UdpDestinations(addresses.clone())) {
-            let _ = opener.close(&device.name);
-            return Err(error.into());
-        }
         tracing::info!(
             event = "raw-port-opened",
             device = device.name,
@@ -372,9 +362,20 @@ impl Underlay {
         Ok((number, opened.ports))
     }
 
-    /// Called when all workers have taken up the ports they were given.
+    /// Called when all workers have taken up the ports they were given, which receive from now on. Before that, a port has no room for
+    /// what it takes.
     pub fn set_ready(&mut self) {
-        self.devices.values_mut().for_each(|open| open.ready = true);
+        let RawPorts::Own(opener) = &self.raw else { return };
+        for open in self.devices.values_mut().filter(|open| !open.ready) {
+            let frames = FrameMatch::UdpDestinations(open.addresses.clone());
+            if let Err(error) = opener.set_match(&open.name, &frames) {
+                tracing::warn!(
+                    event = "raw-port-filter", device = open.name, %error,
+                    "cannot change which packets a raw port takes"
+                );
+            }
+            open.ready = true;
+        }
     }
 
     /// Accepts packets to each of the router's addresses only from the device that has the address. Addresses of the

@@ -28,7 +28,7 @@ impl Router {
         self.raw.extend(self.opener.open("r0", &FrameMatch::UdpDestinations(keys)).unwrap().ports);
     }
 
-    fn ports(&mut self) -> impl Iterator<Item = &mut dyn Port> {
+    fn ports(&mut self) -> impl Iterator<Item = &mut (dyn Port + 'static)> {
         let udp = self.udp.iter_mut().map(|port| port as &mut dyn Port);
         self.raw.iter_mut().map(|port| &mut **port).chain(udp)
     }
@@ -69,10 +69,11 @@ impl Router {
 
 fn takes_over(choice: PortChoice) {
     with_hosts(|host| {
-        let mut router = Router::with_raw(choice, "r0", &own());
+        let first = Router::with_raw(choice, "r0", &own());
         let stop = AtomicBool::new(false);
         let mut numbers = Vec::new();
-        let sent = std::thread::scope(|scope| {
+        let (sent, mut router) = std::thread::scope(|scope| {
+            let mut router = first;
             let send = || {
                 let sockets = own().map(|to| {
                     let from = if to.is_ipv4() { "192.0.2.2:40000" } else { "[fd00::2]:40000" };
@@ -85,14 +86,14 @@ fn takes_over(choice: PortChoice) {
                         socket.send_to(&[&sent.to_be_bytes()[..], &[0; 60]].concat(), to).unwrap();
                         sent += 1;
                     }
-                    std::thread::sleep(Duration::from_micros(100));
+                    std::thread::sleep(Duration::from_millis(2));
                 }
                 sent
             };
-            let sender = scope.spawn(|| host.run(send));
+            let sender = scope.spawn(move || host.run(send));
             for round in 1..=TIMES {
                 let start = Instant::now();
-                while numbers.len() < 200 * round {
+                while numbers.len() < 50 * round {
                     assert!(start.elapsed() < PATIENCE);
                     router.take_some(&mut numbers);
                 }
@@ -102,7 +103,7 @@ fn takes_over(choice: PortChoice) {
                 router = heir;
             }
             stop.store(true, Ordering::Relaxed);
-            sender.join().unwrap()
+            (sender.join().unwrap(), router)
         });
         let start = Instant::now();
         while numbers.len() < sent as usize && start.elapsed() < PATIENCE {
