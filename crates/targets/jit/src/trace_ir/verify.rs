@@ -95,13 +95,15 @@ impl Established {
 
     /// Whether a value can be computed here. Otherwise, the operation that cannot.
     pub fn check(&mut self, values: &Values, value: ValueId) -> Result<(), ValueId> {
-        let mut work = vec![value];
+        let (mut work, mut added) = (vec![value], Vec::new());
         while let Some(value) = work.pop() {
             if !self.computable.insert(value) {
                 continue;
             }
+            added.push(value);
             if !self.is_safe(values, value) {
-                self.computable.remove(&value);
+                // What has this operand cannot be computed either.
+                added.iter().for_each(|added| _ = self.computable.remove(added));
                 return Err(value);
             }
             work.extend(values[value].op.operands());
