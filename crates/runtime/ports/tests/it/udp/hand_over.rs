@@ -1,6 +1,6 @@
 //! One process takes over sockets from another under traffic: here, a router from another one.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use hopwright_dataplane::Packet;
 use hopwright_ports::closing;
@@ -9,6 +9,8 @@ use super::*;
 
 /// How often a router takes over.
 const TIMES: usize = 20;
+/// The most packets that wait to be received, so that each socket's buffer has room for all.
+const WAITING: usize = 64;
 
 impl Router {
     /// Takes over from another router, which still runs.
@@ -70,7 +72,7 @@ impl Router {
 fn takes_over(choice: PortChoice) {
     with_hosts(|host| {
         let first = Router::with_raw(choice, "r0", &own());
-        let stop = AtomicBool::new(false);
+        let (stop, received) = (AtomicBool::new(false), AtomicUsize::new(0));
         let mut numbers = Vec::new();
         let (sent, mut router) = std::thread::scope(|scope| {
             let mut router = first;
@@ -86,7 +88,10 @@ fn takes_over(choice: PortChoice) {
                         socket.send_to(&[&sent.to_be_bytes()[..], &[0; 60]].concat(), to).unwrap();
                         sent += 1;
                     }
-                    std::thread::sleep(Duration::from_millis(2));
+                    std::thread::sleep(Duration::from_micros(500));
+                    while sent as usize > received.load(Ordering::Relaxed) + WAITING && !stop.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(1));
+                    }
                 }
                 sent
             };
@@ -96,6 +101,7 @@ fn takes_over(choice: PortChoice) {
                 while numbers.len() < 50 * round {
                     assert!(start.elapsed() < PATIENCE);
                     router.take_some(&mut numbers);
+                    received.store(numbers.len(), Ordering::Relaxed);
                 }
                 let mut heir = Router::heir(choice, &router);
                 router.take_some(&mut numbers);
