@@ -369,7 +369,11 @@ def varint(number: int) -> bytes:
 def run(choice: str, ports: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
     print(f"{choice}{', without privileges' if as_user else ''}", flush=True)
     failed = checks.failed
-    lab = Lab(RouterKind(choice), as_user)
+    try:
+        lab = Lab(RouterKind(choice), as_user)
+    except BaseException:
+        remove_all(PREFIX)
+        raise
     done = False
     try:
         warm_up(lab)
