@@ -143,6 +143,8 @@ class Debian(unittest.TestCase):
         else:
             cls.root = Path(tempfile.mkdtemp(prefix="hopwright-debian-"))
             cls.addClassCleanup(run, "rm", "-rf", "--one-file-system", cls.root)
+            # It becomes the root of services that are not root.
+            cls.root.chmod(0o755)
             run("debootstrap", "--variant=minbase", "bookworm", cls.root)
         run("mount", "-t", "proc", "proc", cls.root / "proc")
         cls.addClassCleanup(run, "umount", "--lazy", cls.root / "proc")
