@@ -36,6 +36,8 @@ impl Shared {
 
     fn open(&self, device: &str, mode: XdpMode, ours: &FrameMatch) -> AfXdp {
         let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
+        // A port that was dropped before may not have left the device yet.
+        closing::finish(PATIENCE);
         XdpDevice::attach(device, ours, options).unwrap().port(&self.frames, &[0]).unwrap()
     }
 }
@@ -365,6 +367,7 @@ fn what_is_received_apart_survives_full_rings() {
             let mut plain_pool = Pool::new(600, FrameSize::JUMBO).unwrap();
             let mut shared = Shared::new(1024, 1500);
             let options = XdpOptions { mode: Some(mode), ring: 256, ..XdpOptions::default() };
+            closing::finish(PATIENCE);
             let device = XdpDevice::attach_but(
                 &Programs::default(),
                 "vb",
