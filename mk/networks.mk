@@ -85,7 +85,7 @@ test-ip: hopwright
 
 ## interop: all of the following, after the build
 interop:
-	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload test-take-over \
+	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload \
 	  test-starts test-operation \
 	  test-tenant test-hosts test-local-topology test-underlay test-pages braccept soak-short
 
@@ -156,7 +156,7 @@ test-migrate: hopwright interop-tools
 test-reload: hopwright
 	tests/interop/reload_test.py
 
-## test-take-over: a router is replaced again and again under traffic between reference routers
+## test-take-over: a router is replaced again and again under traffic between reference routers; alone, because BFD measures time
 test-take-over: hopwright interop-tools
 	tests/interop/take_over_test.py
 

@@ -57,7 +57,7 @@ test-long: hopwright interop-tools
 	$(MAKE) test-rtl-long test-layouts
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
-	$(MAKE) test-releases
+	$(MAKE) test-take-over test-releases
 	tests/openflow/setup.sh
 	tests/openflow/run.sh peer
 	tests/ip/setup.sh

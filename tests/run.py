@@ -51,7 +51,7 @@ STAGES = [
     Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-switchblade"]),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
-        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-take-over", "test-epic", "test-openflow", "test-switch",
+        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-epic", "test-openflow", "test-switch",
         "test-bmv2", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-monitoring",
         "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-dist", "test-rtl"]),
