@@ -490,7 +490,7 @@ def main() -> int:
     parser.add_argument("--malformed", type=float, default=0.2,
                         help="share of all that arrives that is malformed (default: %(default)s)")
     parser.add_argument("--overload", type=int, nargs="?", const=40, default=0, metavar="PROCESSES",
-                        help="this many busy processes on the router's CPU (%(const)s if not told)")
+                        help="this many busy processes on the router's CPU (%(const)s without a number)")
     parser.add_argument("--may-starve", action="store_true",
                         help="on a machine that is busy otherwise: the steady stream may lose what "
                              "its receive ring counts as lost while the router gets no CPU, and BFD "

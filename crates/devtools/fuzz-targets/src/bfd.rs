@@ -42,8 +42,8 @@ pub struct Outcome {
 /// Any bytes are frames that arrive by links: none makes a session violate the protocol. The first byte selects an AS with
 /// IPv4 or IPv6 inside. Returns the fates of the frames.
 pub fn bfd(data: &[u8]) -> Outcome {
-    let mut heard = Outcome::default();
-    let Some((flags, mut rest)) = data.split_first() else { return heard };
+    let mut outcome = Outcome::default();
+    let Some((flags, mut rest)) = data.split_first() else { return outcome };
     let links = synthetic::rich_links(flags & IPV6_INSIDE != 0);
     let wanted = specs(&links, &config::Bfd::default()).expect("the default intervals are good");
     let key = &*KEY;
@@ -95,11 +95,11 @@ pub fn bfd(data: &[u8]) -> Outcome {
         assert!(sent <= 1, "{sent} packets at once");
         assert!(sessions.deadline().is_some_and(|at| at > now), "a session that never rests");
         for (_, change) in sessions.take_changes() {
-            *(if change == LinkChange::Up { &mut heard.up } else { &mut heard.down }) += 1;
+            *(if change == LinkChange::Up { &mut outcome.up } else { &mut outcome.down }) += 1;
         }
     }
-    [heard.received, heard.discarded, heard.strays] = counts(&sessions);
-    assert_eq!(heard.received + heard.discarded + heard.strays, frames, "each frame is counted once");
+    [outcome.received, outcome.discarded, outcome.strays] = counts(&sessions);
+    assert_eq!(outcome.received + outcome.discarded + outcome.strays, frames, "each frame is counted once");
     // Whatever was received, a silent link goes down after the longest interval times the largest multiplier.
     if sessions.is_up(link) {
         let silence = Duration::from_secs(256 * 4295);
@@ -111,7 +111,7 @@ pub fn bfd(data: &[u8]) -> Outcome {
         assert!(!sessions.is_up(link), "a link is up in silence");
         assert!(sent <= 1, "what was missed is not sent later");
     }
-    heard
+    outcome
 }
 
 /// A frame of the link's other end, with any bytes as its control packet.

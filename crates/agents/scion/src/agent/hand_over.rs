@@ -108,13 +108,13 @@ impl Estate {
             self.greet();
         }
         let Some(talk) = &mut self.talk else { return Ok(None) };
-        let heard = match talk.with.hear(Duration::ZERO) {
+        let received = match talk.with.receive(Duration::ZERO) {
             Ok(None) if talk.since.elapsed() < BUILD_TIME => return Ok(None),
             Ok(None) => Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()),
             Ok(Some((message, _))) => Ok(message),
             Err(error) => Err(error),
         };
-        let done = match heard {
+        let done = match received {
             Ok(Message::Hello { pid, id, ia }) if talk.offered.is_none() => {
                 talk.pid = pid;
                 self.offer(agent, manager, &id, ia)
@@ -136,7 +136,7 @@ impl Estate {
             tracing::warn!(event = "hand-over-failed", why, "no other router takes over; this one goes on");
             // A successor that speaks another version learns of this one. It may have gone.
             if let Some(talk) = self.talk.take() {
-                let _ = talk.with.say(&Message::Refused(why));
+                let _ = talk.with.send(&Message::Refused(why));
             }
         }
         Ok(None)
@@ -196,13 +196,13 @@ impl Estate {
         let now = offered(&Offer { sockets, devices, ..Offer::default() });
         if talk.offered.as_ref() != Some(&now) {
             let why = "its sockets or devices have changed meanwhile; try again";
-            let _ = talk.with.say(&Message::Refused(why.into()));
+            let _ = talk.with.send(&Message::Refused(why.into()));
             return Ok(None);
         }
         manager.reloading();
         // While the workers still run: it waits for the kernel.
         let withdrawn = agent.underlay.withdraw();
-        // Other ends hear this router now, and then no more for a while.
+        // Other ends get a packet of this router now, and then none for a while.
         agent.bfd.stop();
         agent.bfd.announce(&agent.tenant);
         let patience = agent.bfd.patience().map_or(TAKING_TIME.1, |time| time * 2 / 3);
@@ -211,14 +211,14 @@ impl Estate {
         idle.iter_mut().for_each(|worker| worker.set_intake(false));
         agent.finish_packets(&mut idle);
         let stopped = StoppedAt { sessions: agent.bfd.saved(), positions: agent.underlay.positions() };
-        let told = withdrawn.and_then(|()| Ok(talk.with.tell(&stopped)?));
-        if told.is_ok() && talk.with.is_taken(patience.clamp(TAKING_TIME.0, TAKING_TIME.1)) {
+        let sent = withdrawn.and_then(|()| Ok(talk.with.send_stopped(&stopped)?));
+        if sent.is_ok() && talk.with.is_taken(patience.clamp(TAKING_TIME.0, TAKING_TIME.1)) {
             door.leave();
             manager.main_process(talk.pid);
             tracing::info!(event = "handed-over", pid = talk.pid, "another process has taken over");
             return Ok(Some(idle));
         }
-        if let Err(error) = told {
+        if let Err(error) = sent {
             tracing::warn!(event = "hand-over-failed", %error, "cannot stop for a successor");
         }
         idle.iter_mut().for_each(|worker| worker.set_intake(true));

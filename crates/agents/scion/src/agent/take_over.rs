@@ -75,7 +75,7 @@ impl Heir {
         for (target, ..) in next_hop::link_ends(&agent.setup.links) {
             agent.program_target(target)?;
         }
-        talk.say(&Message::Taken)?;
+        talk.send(&Message::Taken)?;
         agent.underlay.take_charge();
         door.iter_mut().for_each(Door::own);
         Ok(())

@@ -93,17 +93,17 @@ impl Conversation {
         &self.0
     }
 
-    /// Says something.
-    pub fn say(&self, message: &Message) -> Result<(), HandOverError> {
-        self.say_with(message, &[])
+    /// Sends a message.
+    pub fn send(&self, message: &Message) -> Result<(), HandOverError> {
+        self.send_with(message, &[])
     }
 
-    fn say_with(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), HandOverError> {
+    fn send_with(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), HandOverError> {
         Ok(self.0.send(&message.encode(), descriptors)?)
     }
 
     /// Waits for the next message. `None`: none has come in this time.
-    pub fn hear(&self, patience: Duration) -> Result<Option<(Message, Vec<OwnedFd>)>, HandOverError> {
+    pub fn receive(&self, patience: Duration) -> Result<Option<(Message, Vec<OwnedFd>)>, HandOverError> {
         match self.0.receive(patience) {
             Ok(Some((bytes, descriptors))) => Ok(Some((Message::decode(&bytes)?, descriptors))),
             Ok(None) => Err(HandOverError::HungUp),
@@ -116,14 +116,14 @@ impl Conversation {
     pub fn offer(&self, offer: &Offer) -> Result<(), HandOverError> {
         let watchdog_us = offer.watchdog.map_or(0, |time| time.as_micros() as u64);
         let door: Vec<_> = offer.door.iter().map(AsFd::as_fd).collect();
-        self.say_with(&Message::Offer { watchdog_us }, &door)?;
+        self.send_with(&Message::Offer { watchdog_us }, &door)?;
         for part in offer.sockets.chunks(MOST_DESCRIPTORS) {
             let (addresses, sockets) = part.iter().map(|(address, socket)| (*address, socket.as_fd())).unzip();
             let sockets: Vec<BorrowedFd<'_>> = sockets;
-            self.say_with(&Message::Sockets(addresses), &sockets)?;
+            self.send_with(&Message::Sockets(addresses), &sockets)?;
         }
         for (address, listener) in &offer.listeners {
-            self.say_with(&Message::Listeners(vec![address.clone()]), &[listener.as_fd()])?;
+            self.send_with(&Message::Listeners(vec![address.clone()]), &[listener.as_fd()])?;
         }
         for device in &offer.devices {
             let usable = device.rings.len() + 1 + PROGRAM_DESCRIPTORS <= MOST_DESCRIPTORS;
@@ -144,29 +144,29 @@ impl Conversation {
                 urgent: urgent.map(size),
                 program,
             };
-            self.say_with(&message, &descriptors)?;
+            self.send_with(&message, &descriptors)?;
         }
-        self.say(&Message::Offered)
+        self.send(&Message::Offered)
     }
 
     /// Tells where it has stopped: the running router's side.
-    pub fn tell(&self, stopped: &StoppedAt) -> Result<(), HandOverError> {
+    pub fn send_stopped(&self, stopped: &StoppedAt) -> Result<(), HandOverError> {
         for part in stopped.sessions.chunks(SESSIONS_AT_ONCE) {
-            self.say(&Message::Sessions(part.to_vec()))?;
+            self.send(&Message::Sessions(part.to_vec()))?;
         }
         for (name, slots) in &stopped.positions {
-            self.say(&Message::Positions { name: name.clone(), slots: slots.clone() })?;
+            self.send(&Message::Positions { name: name.clone(), slots: slots.clone() })?;
         }
-        self.say(&Message::Stopped)
+        self.send(&Message::Stopped)
     }
 
-    /// Waits for the heir's last word, at most for so long. If it does not come the heir cannot say it any more.
+    /// Waits for the heir's last message, at most for this time. If it does not come, the heir cannot send it any more.
     pub fn is_taken(&self, patience: Duration) -> bool {
-        if matches!(self.hear(patience), Ok(Some((Message::Taken, _)))) {
+        if matches!(self.receive(patience), Ok(Some((Message::Taken, _)))) {
             return true;
         }
         self.0.hang_up();
-        matches!(self.hear(Duration::ZERO), Ok(Some((Message::Taken, _))))
+        matches!(self.receive(Duration::ZERO), Ok(Some((Message::Taken, _))))
     }
 
     /// Connects to the running router, and returns what it offers: the heir's side.
@@ -174,7 +174,7 @@ impl Conversation {
         let connected = Channel::connect(path);
         let channel = connected.map_err(|source| HandOverError::Connect { path: path.to_path_buf(), source })?;
         let talk = Conversation(channel);
-        talk.say(&Message::Hello { pid: std::process::id(), id: id.into(), ia })?;
+        talk.send(&Message::Hello { pid: std::process::id(), id: id.into(), ia })?;
         let mut offer = Offer::default();
         loop {
             let (message, descriptors) = talk.hear_in_time()?;
@@ -187,7 +187,7 @@ impl Conversation {
 
     /// Has the running router stop, and returns where it has: the heir's side.
     pub fn have_it_stop(&self) -> Result<StoppedAt, HandOverError> {
-        self.say(&Message::Ready)?;
+        self.send(&Message::Ready)?;
         let mut stopped = StoppedAt::default();
         loop {
             match self.hear_in_time()?.0 {
@@ -204,12 +204,12 @@ impl Conversation {
     }
 
     fn hear_in_time(&self) -> Result<(Message, Vec<OwnedFd>), HandOverError> {
-        self.hear(PATIENCE)?.ok_or_else(|| io::Error::from(io::ErrorKind::TimedOut).into())
+        self.receive(PATIENCE)?.ok_or_else(|| io::Error::from(io::ErrorKind::TimedOut).into())
     }
 
     /// Whether the other side has gone.
     pub fn has_ended(&self) -> bool {
-        !matches!(self.hear(Duration::ZERO), Ok(None))
+        !matches!(self.receive(Duration::ZERO), Ok(None))
     }
 }
 

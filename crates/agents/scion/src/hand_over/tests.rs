@@ -32,7 +32,7 @@ fn everything_that_is_offered_arrives() {
             }
             thread::sleep(Duration::from_millis(1));
         };
-        let hello = talk.hear(PATIENCE).unwrap().unwrap().0;
+        let hello = talk.receive(PATIENCE).unwrap().unwrap().0;
         assert_eq!(hello, Message::Hello { pid: std::process::id(), id: "br1".into(), ia: 7 });
         let device =
             |name: &str, rings, urgent, program| SharedDevice { name: name.into(), index: 3, rings, urgent, program };
@@ -52,9 +52,9 @@ fn everything_that_is_offered_arrives() {
         };
         let addresses: Vec<SocketAddr> = offer.sockets.iter().map(|(address, _)| *address).collect();
         talk.offer(&offer).unwrap();
-        assert_eq!(talk.hear(PATIENCE).unwrap().unwrap().0, Message::Ready);
+        assert_eq!(talk.receive(PATIENCE).unwrap().unwrap().0, Message::Ready);
         let stopped = StoppedAt { positions: vec![("a".into(), vec![5, 6, 7])], ..StoppedAt::default() };
-        talk.tell(&stopped).unwrap();
+        talk.send_stopped(&stopped).unwrap();
         assert!(talk.is_taken(PATIENCE));
         addresses
     });
@@ -68,7 +68,7 @@ fn everything_that_is_offered_arrives() {
     assert_eq!((program.mode, program.part), (XdpMode::Generic, (7, 2)));
     let stopped = talk.have_it_stop().unwrap();
     assert_eq!(stopped.positions, [("a".into(), vec![5, 6, 7])]);
-    talk.say(&Message::Taken).unwrap();
+    talk.send(&Message::Taken).unwrap();
     let addresses = running.join().unwrap();
     for ((address, socket), wanted) in offer.sockets.into_iter().zip(addresses) {
         assert_eq!((address, UdpSocket::from(socket).local_addr().unwrap()), (wanted, wanted));
@@ -81,9 +81,9 @@ fn a_router_that_goes_on_cannot_be_taken_over_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let (running, heir) = pair(folder.path());
     assert!(!running.is_taken(Duration::from_millis(10)));
-    assert!(heir.say(&Message::Taken).is_err());
+    assert!(heir.send(&Message::Taken).is_err());
     let (running, heir) = pair(folder.path());
-    heir.say(&Message::Taken).unwrap();
+    heir.send(&Message::Taken).unwrap();
     drop(heir);
     assert!(running.is_taken(PATIENCE), "it has taken over before it died");
     let (running, heir) = pair(folder.path());
@@ -106,7 +106,7 @@ fn what_does_not_fit_is_refused() {
         assert!(offer.add(message, descriptors).is_err());
     }
     assert!(offer.sockets.is_empty() && offer.devices.is_empty());
-    running.say(&Message::Refused("it is busy".into())).unwrap();
+    running.send(&Message::Refused("it is busy".into())).unwrap();
     assert_eq!(heir.have_it_stop().unwrap_err().to_string(), "the running router refuses: it is busy");
     running.channel().send(b"HWHO\x00\x07whatever", &[]).unwrap();
     assert!(matches!(heir.have_it_stop(), Err(HandOverError::Decode(DecodeError::OtherVersion(7)))));
