@@ -83,6 +83,8 @@ pub struct Worker {
     next_lane: usize,
     /// When to look at the ports again, though packets wait in lanes. None: nothing has been served in this round.
     round_ends: Option<Instant>,
+    /// Packets of several tenants wait, and ports that they share can wait, too.
+    behind: bool,
     /// A lane is paused.
     paused: bool,
     /// When a generator makes the next packet, if one does.
@@ -126,6 +128,7 @@ impl Worker {
             classifier: Arc::default(),
             next_lane: 0,
             round_ends: None,
+            behind: false,
             paused: false,
             due: None,
             lost_time: LostTime::new(),
@@ -273,6 +276,7 @@ impl Worker {
         }
         let mut total = 0;
         self.round_ends = None;
+        self.behind = self.is_behind();
         self.cells.rounds.add(1);
         for index in 0..self.queues.len() {
             let limit = self.intake(index);
@@ -312,11 +316,23 @@ impl Worker {
         total
     }
 
-    /// How many packets to receive from a port. What there is no room for stays in the queue of the device if all of it is one tenant's:
-    /// a worker that was interrupted catches up without loss, and a flood costs it no time.
+    /// Whether so many packets wait that it is not for one tenant alone: the worker was interrupted, and its ports can wait.
+    fn is_behind(&self) -> bool {
+        let (mut waiting, mut most) = (0, 0);
+        for lane in self.lanes.iter().filter(|lane| !lane.paused) {
+            waiting += lane.frames.saturating_sub(lane.room());
+            most += lane.frames;
+        }
+        waiting > 0 && waiting >= most / 4 * 3
+    }
+
+    /// How many packets to receive from a port. What there is no room for stays in the queue of the device if all of it is one tenant's,
+    /// or nobody's in particular: a worker that was interrupted catches up without loss, and a flood costs it no time.
     #[inline]
     fn intake(&self, queue: usize) -> usize {
-        let PortRules::One(slot) = self.classifier.port(self.queues[queue].number) else { return self.limit };
+        let PortRules::One(slot) = self.classifier.port(self.queues[queue].number) else {
+            return if self.behind { 0 } else { self.limit };
+        };
         let lane = self.lanes.get(usize::from(self.by_slot[usize::from(*slot)]));
         lane.map_or(self.limit, |lane| lane.room().min(self.limit))
     }

@@ -21,6 +21,13 @@ const SLOWLY_NS: u64 = 200_000;
 /// let another thread run.
 const SUSPICIOUS: u64 = 4;
 const SUSPICIOUS_NS: u64 = 20_000;
+/// What it may take to begin a batch, with an interrupt in it, apart from its packets: one packet that took so long says nothing of
+/// the next one.
+const BEGIN_NS: u64 = 4_000;
+/// Fewer packets say as much as this many about what the next ones take.
+const FEW: usize = 8;
+/// Time for which a tenant in credit may run packets at least, on debt if it has to: of shorter batches most would be their beginning.
+const SHORTEST_NS: u64 = 1_000;
 /// Nanoseconds that a packet of a new tenant is expected to take.
 const UNKNOWN_NS: u64 = 1_000;
 
@@ -38,7 +45,8 @@ pub(crate) struct Account {
     credit_ns: i64,
     quantum_ns: u64,
     /// What a packet takes: follows what is measured, upwards at once and downwards slowly, so that a tenant that has expensive packets
-    /// now and then has small batches.
+    /// now and then has small batches. What beginning a batch takes does not raise it: small batches, of which most is their beginning,
+    /// would cause smaller ones.
     packet_ns: u64,
     /// Its time since the estimate went down.
     since_ns: u64,
@@ -83,7 +91,9 @@ impl Account {
     #[inline]
     pub(crate) fn affordable(&self, most: usize) -> usize {
         match u64::try_from(self.credit_ns) {
-            Ok(credit) if credit > 0 => ((credit / (self.packet_ns + self.sending_ns)) as usize).clamp(1, most),
+            Ok(credit) if credit > 0 => {
+                ((credit.max(SHORTEST_NS) / (self.packet_ns + self.sending_ns)) as usize).clamp(1, most)
+            }
             _ => 0,
         }
     }
@@ -98,11 +108,12 @@ impl Account {
             return;
         }
         let each = (ns / packets as u64).max(1);
+        let least = ns.saturating_sub(BEGIN_NS) / packets.max(FEW) as u64;
         self.since_ns += ns;
-        if each > self.packet_ns {
-            self.packet_ns = each;
+        if least > self.packet_ns {
+            self.packet_ns = least;
         } else if self.since_ns >= SLOWLY_NS {
-            self.packet_ns -= (self.packet_ns - each) / 4;
+            self.packet_ns -= self.packet_ns.saturating_sub(each) / 4;
             self.since_ns = 0;
         }
     }
@@ -177,6 +188,56 @@ mod tests {
         ] {
             for (found, expected) in share(tenants, 20_000).into_iter().zip(expected) {
                 assert!((found - expected).abs() < 0.01 * expected, "{tenants:?}: {found} and not {expected}");
+            }
+        }
+    }
+
+    /// Nanoseconds per packet of rounds in which so many tenants get a burst's packets, 60 ns each, given what it takes to begin a batch.
+    fn round(tenants: usize, burst: usize, begin_ns: u64) -> u64 {
+        let mut accounts = accounts(&vec![(1, 0); tenants]);
+        let (mut random, mut time, mut packets) = (1u64, 0, 0);
+        for _ in 0..2_000 {
+            let mut waiting = vec![0; tenants];
+            for _ in 0..burst {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                waiting[(random >> 33) as usize % tenants] += 1;
+            }
+            while waiting.iter().any(|waiting| *waiting > 0) {
+                for ((account, _), waiting) in accounts.iter_mut().zip(&mut waiting) {
+                    if *waiting == 0 {
+                        account.rest();
+                        continue;
+                    }
+                    account.begin_turn();
+                    loop {
+                        let count = account.affordable(256).min(*waiting);
+                        if count == 0 {
+                            break;
+                        }
+                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        let interrupt = if (random >> 33) % 300 == 0 { 6_000 } else { 0 };
+                        let ns = begin_ns + interrupt + 60 * count as u64;
+                        account.debit(ns, count, || 0);
+                        *waiting -= count;
+                        time += ns;
+                    }
+                }
+            }
+            packets += burst as u64;
+        }
+        time / packets
+    }
+
+    #[test]
+    fn more_tenants_cost_the_beginning_of_a_batch_each() {
+        for (tenants, burst) in [(1, 256), (4, 256), (8, 256), (8, 128), (32, 256), (64, 256)] {
+            for begin_ns in [400, 1_500] {
+                let found = round(tenants, burst, begin_ns);
+                let expected = 60 + tenants as u64 * (begin_ns + 20) / burst as u64;
+                assert!(
+                    found <= expected + expected / 10,
+                    "{tenants} tenants, {begin_ns} ns to begin: {found}, not {expected}"
+                );
             }
         }
     }

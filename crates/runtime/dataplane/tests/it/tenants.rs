@@ -767,6 +767,29 @@ fn packets_of_a_device_of_its_own_wait_there() {
     }
 }
 
+/// A worker that cannot keep up with several tenants of one device leaves packets in it.
+#[test]
+fn packets_of_a_shared_device_wait_there_if_many_tenants_are_behind() {
+    for engine in BOTH {
+        let wires = [Wire::default(), Wire::default()];
+        let (switch, mut worker) = switch(&wires);
+        let limits = Limits { passes: Some(20), ..Limits::default() };
+        let tenants = [1, 2, 3].map(|number| {
+            let spec = TenantSpec { limits, ..tenant(engine, number, vec![by_mac(number)]) };
+            switch.add_tenant(&spec).unwrap()
+        });
+        for _ in 0..2000 {
+            (1..=3).for_each(|number| wires[0].offer(&frame(mac(number), None, RECIRCULATE)));
+        }
+        settle(&mut worker);
+        for tenant in &tenants {
+            let stats = tenant.stats();
+            assert_eq!((stats.rx_packets, stats.lane_full, stats.faults), (2000, 0, 2000), "{engine:?}");
+        }
+        check_ledgers(&switch, &tenants);
+    }
+}
+
 /// A batch of expensive packets ends early; its packets stay in order, and each is accounted for.
 #[test]
 fn a_batch_that_takes_too_long_is_continued_later() {

@@ -68,6 +68,8 @@ const CASES: &[Case] = &[
     Case { name: "four, policed", tenants: 4, sorting: Sorting::Policed, routes: ROUTES },
     Case { name: "four, half stray", tenants: 4, sorting: Sorting::Strays, routes: ROUTES },
     Case { name: "eight", tenants: 8, sorting: Sorting::Mac, routes: ROUTES },
+    Case { name: "thirty-two", tenants: 32, sorting: Sorting::Mac, routes: ROUTES },
+    Case { name: "sixty-four", tenants: 64, sorting: Sorting::Mac, routes: ROUTES },
 ];
 
 /// One measurement.
