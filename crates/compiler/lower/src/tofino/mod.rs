@@ -16,9 +16,11 @@
 //! `Resubmit` objects emit, which are field lists.
 
 mod copies;
+mod egress;
 mod externs;
 mod ghost;
 mod hash;
+mod ingress;
 mod logs;
 mod math_unit;
 mod own_methods;
@@ -31,21 +33,17 @@ mod single_pass;
 mod symmetric;
 
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
-use hopwright_ir::InstanceType;
 use hopwright_ir::{
     BinaryOp, Block, Control, DROP_PORT, Expr, ExprKind, ExternArg, ExternFn, ExternId, ExternInstance, ExternKind,
-    FieldList, KeySet, Parser, Pipeline, SelectCase, SlotId, SlotKind, State, StateId, StmtKind, Target, Transition,
-    Type, walk,
+    FieldList, Parser, Pipeline, SlotId, SlotKind, StmtKind, Type, walk,
 };
 use hopwright_sema::architecture::{Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
 use hopwright_source::{SourceMap, Span};
 use num_bigint::BigUint;
 
-use self::prefix::{Prefix, Product};
 pub(crate) use self::request::Requests;
 use crate::program::Parts;
 use crate::storage::{Loc, Place, Purpose};
@@ -333,123 +331,6 @@ impl Lowering<'_> {
         }
     }
 
-    /// One parser of all pipes' parsers.
-    fn parsers_of(&mut self, slots: &Slots, pipes: &[Pipe], span: Span) -> Result<Parser> {
-        let standard = self.standard_metadata();
-        let begin = self.nested(|this| {
-            let phase = this.slot_expr(slots.phase, span);
-            this.emit(StmtKind::Assign(slots.pass, phase), span);
-            let received = this.slot_expr(standard.ingress_port, span);
-            let kept = this.slot_expr(slots.port, span);
-            let first = binary(
-                BinaryOp::LogicalAnd,
-                this.is(slots.phase, 0, span),
-                this.is(slots.again, 0, span),
-                Type::Bool,
-                span,
-            );
-            this.emit(StmtKind::Assign(slots.port, mux(first, received, kept, span)), span);
-            if let Some((register, slot)) = this.requests.as_ref().and_then(|r| r.port_metadata) {
-                let port = this.slot_expr(slots.port, span);
-                let args = vec![ExternArg::Out(slot), ExternArg::In(port)];
-                this.extern_call(ExternFn::RegisterRead(register), args, span);
-            }
-            if pipes.iter().any(|pipe| !pipe.numbers.is_empty()) {
-                let port = Box::new(this.slot_expr(slots.port, span));
-                let pipe = Expr { kind: ExprKind::Slice { arg: port, hi: 8, lo: 7 }, ty: Type::Bits(2), span };
-                this.emit(StmtKind::Assign(slots.pipe, pipe), span);
-            }
-            Ok(())
-        })?;
-        let no_match = self.program.errors.iter().position(|e| e == "NoMatch").unwrap_or(0);
-        let reject = self.nested(|this| {
-            let error = Expr::constant(no_match, Type::Bits(16), span);
-            this.emit(StmtKind::Verify(Expr::boolean(false, span), error), span);
-            Ok(())
-        })?;
-        let accept = Transition::Goto(Target::Accept);
-        let state = |name: String, body, transition| State { name, body, transition, span };
-        let states =
-            vec![state(self.unique("$pass"), begin, accept.clone()), state(self.unique("$no_match"), reject, accept)];
-        let mut product = Product::new(states, Target::State(StateId(1)));
-
-        let ingress = self.ingress_prefixes(slots, span);
-        let egress = self.egress_prefixes(slots, span);
-        let any = || KeySet::Any;
-        let value = |n: usize| KeySet::Value(number(n as u32));
-        let clone = KeySet::Value(number(InstanceType::IngressClone as u32));
-        let case = |sets, target| SelectCase { sets, target, span };
-        // A copy that goes to egress as it was received.
-        let copy = case(vec![clone, any(), any(), any()], Target::Accept);
-        let mut cases = if slots.single { Vec::new() } else { vec![copy] };
-        for pipe in pipes {
-            let which = match pipe.numbers.as_slice() {
-                [] => vec![any()],
-                numbers => numbers.iter().map(|n| value(*n as usize)).collect(),
-            };
-            let passes = [(0, &pipe.parsers[0], &ingress), (1, &pipe.parsers[1], &egress)];
-            for (phase, parser, prefixes) in passes.into_iter().take(if slots.single { 1 } else { 2 }) {
-                let skipped = if phase == 1 && !self.reads_prefix(parser) { prefixes[0].width() } else { 0 };
-                let starts = product.add(self, parser, prefixes, skipped)?;
-                let setup = self.nested(|this| {
-                    this.before_parsing(phase == 0, pipe, span);
-                    Ok(())
-                })?;
-                for (number, start) in starts.into_iter().enumerate() {
-                    let id = StateId(product.states.len() as u32);
-                    let name = self.unique(&format!("{}$start", parser.name));
-                    product.states.push(state(name, setup.clone(), Transition::Goto(start)));
-                    for pipe in &which {
-                        cases.push(case(vec![any(), value(phase), pipe.clone(), value(number)], Target::State(id)));
-                    }
-                }
-            }
-        }
-        let mut keys = vec![
-            self.slot_expr(standard.instance_type, span),
-            self.slot_expr(slots.phase, span),
-            self.slot_expr(slots.pipe, span),
-            self.slot_expr(slots.prefix, span),
-        ];
-        if pipes.iter().any(|pipe| pipe.ghost.is_some()) {
-            let body = self.report_for_ghosts(pipes, span)?;
-            let id = StateId(product.states.len() as u32);
-            product.states.push(state(self.unique("$ghost"), body, Transition::Goto(Target::Accept)));
-            keys.push(self.slot_expr(slots.port, span));
-            cases.iter_mut().for_each(|case| case.sets.push(any()));
-            let sets = vec![any(), value(0), any(), any(), KeySet::Value(number(DROP_PORT))];
-            cases.insert(0, case(sets, Target::State(id)));
-        }
-        product.states[0].transition = match cases.as_slice() {
-            [only] if slots.single => Transition::Goto(only.target),
-            _ => Transition::Select { keys, cases },
-        };
-        let name = pipes[0].parsers[0].name.clone();
-        let mut names = HashMap::new();
-        for state in &mut product.states {
-            let uses: &mut u32 = names.entry(state.name.clone()).or_default();
-            *uses += 1;
-            if *uses > 1 {
-                state.name = format!("{}${uses}", state.name);
-            }
-        }
-        Ok(Parser { name, states: product.states, start: StateId(0), span })
-    }
-
-    /// Sets what metadata are at first, and what parsers do not extract.
-    fn before_parsing(&mut self, ingress: bool, pipe: &Pipe, span: Span) {
-        let standard = self.standard_metadata();
-        if ingress {
-            let none = Expr::constant(DROP_PORT, PORT, span);
-            self.set_member(pipe, ParamRole::IngressForTm, "ucast_egress_port", none, span);
-            let time = self.nanoseconds(standard.ingress_global_timestamp, 48, span);
-            self.set_member(pipe, ParamRole::IngressFromParser, "global_tstamp", time, span);
-        } else {
-            let time = self.nanoseconds(standard.ingress_global_timestamp, 48, span);
-            self.set_member(pipe, ParamRole::EgressFromParser, "global_tstamp", time, span);
-        }
-    }
-
     /// A time of the IR, which counts microseconds, in nanoseconds.
     fn nanoseconds(&self, slot: SlotId, width: u32, span: Span) -> Expr {
         let ty = Type::Bits(48);
@@ -458,104 +339,12 @@ impl Lowering<'_> {
         if width == 48 { time } else { slice(time, width - 1, span) }
     }
 
-    /// What is in front of a packet that ingress parses: as received; then for each header of a `Resubmit` object.
-    fn ingress_prefixes(&mut self, slots: &Slots, span: Span) -> Vec<Rc<Prefix>> {
-        let standard = self.standard_metadata();
-        let metadata_bits = if self.is_tofino2() { 192 } else { 64 };
-        let resubmits = self.requests.as_ref().map(|r| r.resubmits.clone()).unwrap_or_default();
-        let port_metadata = self.requests.as_ref().and_then(|r| r.port_metadata);
-        let headers = std::iter::once(None).chain(resubmits.into_iter().map(Some));
-        headers
-            .map(|header| {
-                let mut prefix = Prefix::default();
-                let zero = |width| Expr::constant(0u32, Type::Bits(width), span);
-                prefix.push(Expr::constant(u32::from(header.is_some()), Type::Bits(1), span));
-                prefix.push(zero(6));
-                prefix.push(self.slot_expr(slots.port, span));
-                prefix.push(self.nanoseconds(standard.ingress_global_timestamp, 48, span));
-                match (header, port_metadata) {
-                    (Some(header), _) => {
-                        header.iter().for_each(|slot| prefix.push(self.bits_of_slot(*slot, span)));
-                        prefix.fill(64 + 64, span);
-                    }
-                    (None, Some((_, slot))) => prefix.push(self.slot_expr(slot, span)),
-                    (None, None) => prefix.fill(64 + metadata_bits, span),
-                }
-                Rc::new(prefix)
-            })
-            .collect()
-    }
-
-    /// What is in front of a packet that egress parses: as ingress sent it; then for each header of a `Mirror` object.
-    fn egress_prefixes(&mut self, slots: &Slots, span: Span) -> Vec<Rc<Prefix>> {
-        let standard = self.standard_metadata();
-        let mirrors = self.requests.as_ref().map(|r| r.mirrors.clone()).unwrap_or_default();
-        let headers = std::iter::once(Vec::new()).chain(mirrors);
-        let tofino2 = self.is_tofino2();
-        headers
-            .map(|header| {
-                let mut prefix = Prefix::default();
-                let zero = |width| Expr::constant(0u32, Type::Bits(width), span);
-                let slot = |slot| self.slot_expr(slot, span);
-                let queue_bits = if tofino2 { 7 } else { 5 };
-                let time_bits = if tofino2 { 32 } else { 18 };
-                let time = self.nanoseconds(standard.ingress_global_timestamp, time_bits, span);
-                prefix.push(zero(7));
-                prefix.push(slot(slots.port));
-                prefix.push(zero(5));
-                prefix.push(slot(slots.depth));
-                prefix.push(zero(8));
-                prefix.push(zero(32 - time_bits));
-                prefix.push(time);
-                prefix.push(zero(5));
-                prefix.push(slot(slots.depth));
-                prefix.push(zero(8 + 8 + 32));
-                prefix.push(slot(slots.rid));
-                prefix.push(zero(8 + 8 - queue_bits));
-                prefix.push(slice(slot(slots.queue), queue_bits - 1, span));
-                prefix.push(zero(5));
-                prefix.push(slot(slots.class));
-                prefix.push(zero(8));
-                let length = slice(slot(standard.packet_length), 15, span);
-                prefix.push(length);
-                if tofino2 {
-                    prefix.push(zero(8));
-                }
-                header.iter().for_each(|slot| prefix.push(self.bits_of_slot(*slot, span)));
-                Rc::new(prefix)
-            })
-            .collect()
-    }
-
     fn bits_of_slot(&self, slot: SlotId, span: Span) -> Expr {
         let value = self.slot_expr(slot, span);
         match value.ty {
             Type::Bits(_) => value,
             ty => Expr { kind: ExprKind::Cast(Box::new(value)), ty: Type::Bits(ty.width()), span },
         }
-    }
-
-    fn pipes_ingress(&mut self, slots: &Slots, pipes: &[Pipe], span: Span) -> Result<Block> {
-        let standard = self.standard_metadata();
-        let mut passes = Vec::new();
-        for pipe in pipes {
-            passes.push(self.nested(|this| this.ingress_of(slots, pipe, span))?);
-        }
-        let first = self.by_pipe(slots, pipes, passes, span)?;
-        let first = self.or_ghosts(slots, pipes, first, span)?;
-        if slots.single {
-            return Ok(first);
-        }
-        let second = self.nested(|this| {
-            let port = this.slot_expr(slots.port, span);
-            this.emit(StmtKind::Assign(standard.egress_spec, port), span);
-            Ok(())
-        })?;
-        self.nested(|this| {
-            let first_pass = this.is(slots.pass, 0, span);
-            this.branch(first_pass, first, second, span);
-            Ok(())
-        })
     }
 
     /// The block of the pipe that the packet is in. Packets of pipes without a program are dropped.
@@ -574,69 +363,6 @@ impl Lowering<'_> {
             this.emit(StmtKind::Switch { value, cases: cases_of(pipes, passes), default }, span);
             Ok(())
         })
-    }
-
-    /// Ingress of a pipe, and what its deparser and the traffic manager decide.
-    fn ingress_of(&mut self, slots: &Slots, pipe: &Pipe, span: Span) -> Result<()> {
-        use ParamRole::{IngressForDeparser, IngressForTm, IngressFromParser};
-        let standard = self.standard_metadata();
-        let Some(requests) = &self.requests else { return Err(Reported) };
-        let (mirror, session, resubmit) = (requests.mirror, requests.session, requests.resubmit);
-        let (mirrors, resubmits) = (!requests.mirrors.is_empty(), !requests.resubmits.is_empty());
-        let groups = ["mcast_grp_a", "mcast_grp_b"].into_iter().any(|name| {
-            let slot = member_of(self, &pipe.storage, &pipe.types, IngressForTm, name);
-            slot.is_some_and(|slot| self.writes(pipe, slot))
-        });
-        let body = self.with_errors(pipe, IngressFromParser, &pipe.ingress, true, span)?;
-        let decided = self.nested(|this| {
-            this.block.extend(body);
-            let early = request::early(this, &pipe.ingress_deparser);
-            this.block.extend(early);
-
-            this.truncate(pipe, IngressForDeparser, span)?;
-            let drop_ctl = this.metadata(pipe, IngressForDeparser, "drop_ctl", span);
-            if mirrors {
-                this.mirror_if(mirror, session, drop_ctl.clone(), false, span)?;
-            }
-            let again = this.nested(|this| {
-                let which = this.slot_expr(resubmit, span);
-                this.emit(StmtKind::Assign(slots.phase, Expr::constant(0u32, Type::Bits(1), span)), span);
-                this.emit(StmtKind::Assign(slots.prefix, which), span);
-                this.extern_call(ExternFn::Resubmit(TO_INGRESS), Vec::new(), span);
-                Ok(())
-            })?;
-            if resubmits {
-                let no = this.is(resubmit, 0, span);
-                this.branch(not(no, span), again, Vec::new(), span);
-            }
-
-            let dropped = bit(drop_ctl, 0, span);
-            let port = this
-                .metadata(pipe, IngressForTm, "ucast_egress_port", span)
-                .unwrap_or(Expr::constant(DROP_PORT, PORT, span));
-            let none = Expr::constant(DROP_PORT, PORT, span);
-            this.emit(StmtKind::Assign(standard.egress_spec, mux(dropped.clone(), none, port, span)), span);
-            if groups && let Some(a) = this.metadata(pipe, IngressForTm, "mcast_grp_a", span) {
-                let zero = Expr::constant(0u32, Type::Bits(16), span);
-                let b = this.metadata(pipe, IngressForTm, "mcast_grp_b", span).unwrap_or(zero.clone());
-                let group = mux(compare(a.clone(), zero.clone(), span), b, a, span);
-                this.emit(StmtKind::Assign(standard.mcast_grp, mux(dropped, zero, group, span)), span);
-            }
-            this.decide_cpu_copy(slots, pipe, this.metadata(pipe, IngressForDeparser, "drop_ctl", span), span);
-            for (name, slot) in [("qid", slots.queue), ("ingress_cos", slots.class)] {
-                if let Some(value) = this.metadata(pipe, IngressForTm, name, span) {
-                    let ty = this.slots[slot.index()].ty;
-                    let value = this.cast(value, ty, span)?;
-                    this.emit(StmtKind::Assign(slot, value), span);
-                }
-            }
-            if let Some(bypass) = this.metadata(pipe, IngressForTm, "bypass_egress", span) {
-                this.emit(StmtKind::Assign(slots.bypass, bypass), span);
-            }
-            Ok(())
-        })?;
-        self.block.extend(decided);
-        Ok(())
     }
 
     /// A block to which the parser's error is given. If ingress does not read it, packets with errors are dropped.
@@ -722,187 +448,6 @@ impl Lowering<'_> {
         let allowed = not(bit(drop_ctl, 2, span), span);
         self.branch(binary(BinaryOp::LogicalAnd, wanted, allowed, Type::Bool, span), clone, Vec::new(), span);
         Ok(())
-    }
-
-    fn pipes_egress(&mut self, slots: &Slots, pipes: &[Pipe], loopback: ExternId, span: Span) -> Result<Block> {
-        let standard = self.standard_metadata();
-        let Some(requests) = &self.requests else { return Err(Reported) };
-        let mirror = requests.mirror;
-        let on_the_way = |this: &mut Self| {
-            for (slot, from) in [
-                (slots.port, standard.egress_port),
-                (slots.rid, standard.egress_rid),
-                (slots.depth, standard.enq_qdepth),
-            ] {
-                let value = this.slot_expr(from, span);
-                this.emit(StmtKind::Assign(slot, value), span);
-            }
-            this.emit(StmtKind::Assign(slots.phase, Expr::constant(1u32, Type::Bits(1), span)), span);
-            this.extern_call(ExternFn::Recirculate(TO_EGRESS), Vec::new(), span);
-        };
-        let mirrored = self.nested(|this| {
-            let which = this.slot_expr(mirror, span);
-            this.emit(StmtKind::Assign(slots.prefix, which), span);
-            on_the_way(this);
-            Ok(())
-        })?;
-        // A packet, or a copy of a group, on its way to the second pass.
-        let normal = self.nested(|this| {
-            this.emit(StmtKind::Assign(slots.prefix, Expr::constant(0u32, Type::Bits(8), span)), span);
-            on_the_way(this);
-            Ok(())
-        })?;
-        let leaves = self.nested(|this| this.leave(slots, standard.egress_port, loopback, span))?;
-        let exclusion = self.exclusion(pipes, span);
-        let cpu_copies = pipes.iter().any(|pipe| self.copies_to_cpu(pipe));
-        let ends = |this: &mut Self, otherwise: Block| {
-            let otherwise = match Lowering::excludes(exclusion) {
-                true => this.excluded(slots, pipes, exclusion, otherwise, span)?,
-                false => otherwise,
-            };
-            match cpu_copies {
-                true => this.nested(|this| this.copy_to_cpu(slots, otherwise, span)),
-                false => Ok(otherwise),
-            }
-        };
-        if slots.single {
-            // A copy to the CPU ends like any packet.
-            return ends(self, leaves);
-        }
-        let bypasses = self.is(slots.bypass, 1, span);
-        let first = self.nested(|this| {
-            if slots.always_bypass {
-                this.block.extend(leaves);
-            } else {
-                this.branch(bypasses, leaves, normal, span);
-            }
-            Ok(())
-        })?;
-        let first = ends(self, first)?;
-        let mut passes = Vec::new();
-        for pipe in pipes {
-            passes.push(self.nested(|this| this.egress_of(slots, pipe, loopback, span))?);
-        }
-        let second = self.by_pipe(slots, pipes, passes, span)?;
-        self.nested(|this| {
-            let first_pass = this.is(slots.pass, 0, span);
-            let whole = this.nested(|this| {
-                this.branch(first_pass, first, second, span);
-                Ok(())
-            })?;
-            let is = |this: &Self, which: InstanceType| this.is(standard.instance_type, which as u32, span);
-            let by_ingress = is(this, InstanceType::IngressClone);
-            let by_egress = is(this, InstanceType::EgressClone);
-            let copy = binary(BinaryOp::LogicalOr, by_ingress, by_egress, Type::Bool, span);
-            this.branch(copy, mirrored, whole, span);
-            Ok(())
-        })
-    }
-
-    /// Egress of a pipe, and what becomes of the packet then.
-    fn egress_of(&mut self, slots: &Slots, pipe: &Pipe, loopback: ExternId, span: Span) -> Result<()> {
-        use ParamRole::{EgressForDeparser, EgressFromParser};
-        let standard = self.standard_metadata();
-        let Some(requests) = &self.requests else { return Err(Reported) };
-        let (mirror, session, mirrors) = (requests.mirror, requests.session, !requests.mirrors.is_empty());
-        let body = self.with_errors(pipe, EgressFromParser, &pipe.egress, false, span)?;
-        self.block.extend(body);
-        let early = request::early(self, &pipe.egress_deparser);
-        self.block.extend(early);
-        self.truncate(pipe, EgressForDeparser, span)?;
-        let drop_ctl = self.metadata(pipe, EgressForDeparser, "drop_ctl", span);
-        if mirrors {
-            self.mirror_if(mirror, session, drop_ctl.clone(), true, span)?;
-        }
-        let drop = self.nested(|this| {
-            let port = Expr::constant(DROP_PORT, PORT, span);
-            this.emit(StmtKind::Assign(standard.egress_spec, port), span);
-            Ok(())
-        })?;
-        let leave = self.nested(|this| this.leave(slots, slots.port, loopback, span))?;
-        self.branch(bit(drop_ctl, 0, span), drop, leave, span);
-        Ok(())
-    }
-
-    /// What a deparser of Tofino 2 leaves is cut off behind `mtu_trunc_len` bytes, if the program sets it.
-    fn truncate(&mut self, pipe: &Pipe, role: ParamRole, span: Span) -> Result<()> {
-        let length = member_of(self, &pipe.storage, &pipe.types, role, "mtu_trunc_len");
-        let Some(length) = length.filter(|slot| self.writes(pipe, *slot)) else { return Ok(()) };
-        let set = not(self.is(length, 0, span), span);
-        let length = self.slot_expr(length, span);
-        let cut = self.nested(|this| {
-            let bytes = this.cast(length, Type::Bits(32), span)?;
-            this.extern_call(ExternFn::Truncate, vec![ExternArg::In(bytes)], span);
-            Ok(())
-        })?;
-        self.branch(set, cut, Vec::new(), span);
-        Ok(())
-    }
-
-    /// A packet leaves at a port, or comes back where the port leads to.
-    fn leave(&mut self, slots: &Slots, port: SlotId, loopback: ExternId, span: Span) -> Result<()> {
-        let to = self.temp(Type::Bits(16), span);
-        self.emit(StmtKind::Assign(to, Expr::constant(0u32, Type::Bits(16), span)), span);
-        let out = self.slot_expr(port, span);
-        let args = vec![ExternArg::Out(to), ExternArg::In(out.clone())];
-        self.extern_call(ExternFn::RegisterRead(loopback), args, span);
-        // The recirculation ports of each pipe.
-        let (hi, lo, which) = if self.is_tofino2() { (6, 1, 6u32 >> 1) } else { (6, 2, 68 >> 2) };
-        let ty = Type::Bits(hi - lo + 1);
-        let group = Expr { kind: ExprKind::Slice { arg: Box::new(out.clone()), hi, lo }, ty, span };
-        let recirculates = compare(group, Expr::constant(which, ty, span), span);
-        let to = self.slot_expr(to, span);
-        let unset = compare(to.clone(), Expr::constant(0u32, to.ty, span), span);
-        let recirculates = binary(BinaryOp::LogicalAnd, recirculates, unset, Type::Bool, span);
-        let wired = binary(BinaryOp::Ge, to.clone(), Expr::constant(LOOPBACK, to.ty, span), Type::Bool, span);
-        let entered = mux(wired.clone(), slice(to, 8, span), out, span);
-        let back = self.nested(|this| {
-            let one = |ty| Expr::constant(1u32, ty, span);
-            this.emit(StmtKind::Assign(slots.port, entered), span);
-            this.emit(StmtKind::Assign(slots.again, one(Type::Bits(1))), span);
-            this.emit(StmtKind::Assign(slots.phase, Expr::constant(0u32, Type::Bits(1), span)), span);
-            this.emit(StmtKind::Assign(slots.prefix, Expr::constant(0u32, Type::Bits(8), span)), span);
-            this.extern_call(ExternFn::Recirculate(TO_INGRESS), Vec::new(), span);
-            Ok(())
-        })?;
-        let again = binary(BinaryOp::LogicalOr, wired, recirculates, Type::Bool, span);
-        self.branch(again, back, Vec::new(), span);
-        Ok(())
-    }
-
-    fn pipes_deparser(&mut self, slots: &Slots, pipes: &[Pipe], span: Span) -> Result<()> {
-        let standard = self.standard_metadata();
-        let copy = self.is(standard.instance_type, InstanceType::EgressClone as u32, span);
-        let to_cpu = self.is(slots.cpu_copy, 1, span);
-        let copy = binary(BinaryOp::LogicalAnd, copy, not(to_cpu, span), Type::Bool, span);
-        let second = binary(BinaryOp::LogicalOr, copy, self.is(slots.pass, 1, span), Type::Bool, span);
-        let as_received = self.is(standard.instance_type, InstanceType::IngressClone as u32, span);
-        let ingress = pipes.iter().map(|p| request::late(&p.ingress_deparser)).collect();
-        let egress = pipes.iter().map(|p| request::late(&p.egress_deparser)).collect();
-        let ingress = self.deparser_by_pipe(slots, pipes, ingress, span)?;
-        if slots.single {
-            self.block.extend(ingress);
-            return Ok(());
-        }
-        let egress = self.deparser_by_pipe(slots, pipes, egress, span)?;
-        let ingress = self.nested(|this| {
-            this.branch(not(as_received, span), ingress, Vec::new(), span);
-            Ok(())
-        })?;
-        self.branch(second, egress, ingress, span);
-        Ok(())
-    }
-
-    fn deparser_by_pipe(&mut self, slots: &Slots, pipes: &[Pipe], mut blocks: Vec<Block>, span: Span) -> Result<Block> {
-        if pipes.len() == 1 {
-            return Ok(blocks.remove(0));
-        }
-        self.nested(|this| {
-            let value = this.slot_expr(slots.pipe, span);
-            let cases = cases_of(pipes, blocks);
-            this.emit(StmtKind::Switch { value, cases, default: Vec::new() }, span);
-            Ok(())
-        })
     }
 
     /// A member of the architecture's metadata; none if the program leaves the parameter out.
