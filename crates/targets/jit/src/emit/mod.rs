@@ -4,9 +4,11 @@
 pub(crate) mod bytes;
 pub(crate) mod control_plane;
 pub(crate) mod deparse;
+mod ends;
 pub(crate) mod expr;
 pub(crate) mod externs;
 pub(crate) mod flow_state;
+mod frame;
 pub(crate) mod headers;
 pub(crate) mod indirect;
 pub(crate) mod layout;
@@ -14,6 +16,7 @@ pub(crate) mod lookup;
 pub(crate) mod memory;
 pub(crate) mod parser;
 pub(crate) mod schedule;
+mod slots;
 pub(crate) mod stmt;
 pub(crate) mod suspension;
 pub(crate) mod table;
@@ -26,18 +29,18 @@ use std::rc::Rc;
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, ExternalName, GlobalValueData, InstBuilder, MemFlagsData, SigRef, Signature, SourceLoc, StackSlot,
+    AbiParam, Block, ExternalName, GlobalValueData, InstBuilder, SigRef, Signature, SourceLoc, StackSlot,
     StackSlotData, StackSlotKind, UserExternalName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
 use hopwright_ir::analysis::parser_graph;
-use hopwright_ir::{DROP_PORT, HeaderId, Pipeline, SlotId, Span, Stmt, Type};
+use hopwright_ir::{Pipeline, Span, Stmt, Type};
 
 use crate::Unsupported;
 use crate::code::libcalls::Libcall;
 use crate::emit::deparse::Deparse;
-use crate::emit::flow_state::{At, FlowState, Root, SuffixState, TestSites};
+use crate::emit::flow_state::{FlowState, Root, TestSites};
 use crate::emit::headers::{HeaderTable, HeaderUses};
 use crate::emit::layout::{Layout, Place};
 use crate::emit::memory::MemoryKinds;
@@ -49,7 +52,7 @@ use crate::trace::batch_invariants::BatchInvariant;
 use crate::trace::batch_splitting::TraceShape;
 use crate::trace::tree::PointPlace;
 use crate::trace_ir::codegen;
-use hopwright_abi::{self as abi, Interface, Pause, PauseLayout, Verdict};
+use hopwright_abi::{self as abi, Interface, Pause, PauseLayout};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -500,156 +503,16 @@ impl<'a> Emitter<'a> {
         self.plan.slots.save_original() && matches!(self.entry, EntryPoint::Whole | EntryPoint::Reentry)
     }
 
-    /// Returns because the packet paused.
-    pub(crate) fn stop(&mut self, pause: Pause) {
-        let v = self.c64(pause as u64);
-        self.describe(offset_of!(abi::Packet, verdict), v);
-        let stop = self.stop;
-        self.b.ins().jump(stop, &[]);
-    }
-
-    /// Forwards the packet to its egress port.
-    pub(crate) fn forward(&mut self) {
-        self.clear_location();
-        if self.sending_requests() {
-            return;
-        }
-        self.verdict(Verdict::Forward);
-        let next = self.next_packet;
-        self.b.ins().jump(next, &[]);
-    }
-
-    fn verdicts(&mut self) {
-        for (block, verdict) in
-            [(self.drop, Verdict::Drop), (self.fault, Verdict::Fault), (self.no_headroom, Verdict::NoHeadroom)]
-        {
-            self.b.seal_block(block);
-            self.b.switch_to_block(block);
-            self.verdict(verdict);
-            let next = self.next_packet;
-            self.b.ins().jump(next, &[]);
-        }
-    }
-
-    fn verdict(&mut self, verdict: Verdict) {
-        let v = self.c64(verdict as u64);
-        self.describe(offset_of!(abi::Packet, verdict), v);
-    }
-
-    /// Writes a 32-bit member of the packet's descriptor.
-    pub(crate) fn describe(&mut self, at: usize, value: Value) {
-        let v = self.b.ins().ireduce(types::I32, value);
-        let descriptor = self.descriptor();
-        self.b.ins().store(self.flags.descriptor, v, descriptor, at as i32);
-    }
-
-    /// Writes a 64-bit word of the packet's descriptor: two members.
-    pub(crate) fn describe_word(&mut self, at: usize, value: Value) {
-        let descriptor = self.descriptor();
-        self.b.ins().store(self.flags.descriptor, value, descriptor, at as i32);
-    }
-
-    /// Loads a word of the frame that is written for each packet.
-    /// Loads and stores of the frame's words compute their addresses in different ways. Otherwise Cranelift would
-    /// replace loads by the stored values, which would then occupy registers.
-    pub(crate) fn load_frame(&mut self, at: i32) -> Value {
-        self.load_word(self.flags.packet_word(at), at)
-    }
-
-    /// Loads a word of the frame that is written only before the first packet.
-    pub(crate) fn load_batch_word(&mut self, at: i32) -> Value {
-        self.load_word(self.flags.batch_words, at)
-    }
-
-    fn load_word(&mut self, flags: MemFlagsData, at: i32) -> Value {
-        let address = self.b.ins().stack_addr(types::I64, self.frame, at);
-        self.b.ins().load(types::I64, flags, address, 0)
-    }
-
-    /// Stores a word for [`Emitter::load_frame`].
-    pub(crate) fn store_frame(&mut self, at: i32, value: Value) {
-        let frame = self.b.ins().stack_addr(types::I64, self.frame, 0);
-        self.b.ins().store(self.flags.packet_word(at), value, frame, at);
-    }
-
-    /// The address of the [`abi::Packet`].
-    fn descriptor(&mut self) -> Value {
-        self.load_frame(0)
-    }
-
-    /// A 32-bit member of the packet's descriptor.
-    pub(crate) fn described(&mut self, at: usize) -> Value {
-        let descriptor = self.descriptor();
-        self.b.ins().uload32(self.flags.descriptor, descriptor, at as i32)
-    }
-
-    /// First byte of the buffer.
-    pub(crate) fn packet_buffer(&mut self) -> Value {
-        let descriptor = self.descriptor();
-        self.b.ins().load(types::I64, self.flags.descriptor, descriptor, offset_of!(abi::Packet, buffer) as i32)
-    }
-
-    /// One past the packet's last byte.
-    pub(crate) fn packet_end(&mut self) -> Value {
-        if let Some(end) = self.loaded_end() {
-            return end;
-        }
-        let end = self.described(offset_of!(abi::Packet, end));
-        let buffer = self.packet_buffer();
-        let end = self.b.ins().iadd(buffer, end);
-        self.keep_end(end);
-        end
-    }
-
-    /// Drops the packet if its port is the drop port. Returns whether it certainly is.
-    fn dropped_without_port(&mut self, slot: SlotId) -> bool {
-        match self.flow.value(slot) {
-            Some(port) if port == u64::from(DROP_PORT) => {
-                self.go(&Point::stage(stage::DROPPED));
-                true
-            }
-            Some(_) => false,
-            None => {
-                let port = self.read(slot)[0];
-                let go_on = self.b.create_block();
-                let dropped = self.b.ins().icmp_imm_u(IntCC::Equal, port, i64::from(DROP_PORT));
-                let drop = self.edge(&Point::stage(stage::DROPPED));
-                self.b.ins().brif(dropped, drop, &[], go_on, &[]);
-                self.enter(go_on);
-                false
-            }
-        }
-    }
-
     /// Continues in a block that gets no further predecessors.
     pub(crate) fn enter(&mut self, block: Block) {
         self.b.seal_block(block);
         self.b.switch_to_block(block);
     }
 
-    /// Gives the packet verdict `Fault` if the condition is false.
-    pub(crate) fn fault_unless(&mut self, condition: Value) {
-        let go_on = self.b.create_block();
-        self.b.ins().brif(condition, go_on, &[], self.fault, &[]);
-        self.enter(go_on);
-    }
-
-    /// Gives the packet verdict `Drop`.
-    pub(crate) fn jump_to_drop(&mut self) {
-        let drop = self.drop;
-        self.b.ins().jump(drop, &[]);
-    }
-
     /// Notes in the packet's descriptor that parsing ended without error.
     pub(crate) fn no_parser_error(&mut self) {
         let none = self.c64(0);
         self.describe(offset_of!(abi::Packet, parser_error), none);
-    }
-
-    /// Gives the packet verdict `Fault`.
-    pub(crate) fn jump_to_fault(&mut self) {
-        let fault = self.fault;
-        self.b.ins().jump(fault, &[]);
     }
 
     /// Counts a parser state or a loop iteration.
@@ -676,13 +539,6 @@ impl<'a> Emitter<'a> {
         self.b.ins().uextend(types::I64, length)
     }
 
-    pub(crate) fn zeros(&mut self) -> Value {
-        match self.linkage {
-            Linkage::Addresses { zeros } => self.c64(zeros),
-            Linkage::Symbols => self.symbol(0),
-        }
-    }
-
     /// Makes the packet's first byte a root, and returns its address.
     pub(crate) fn begin_at_start(&mut self) -> Value {
         let start = self.described(offset_of!(abi::Packet, start));
@@ -691,172 +547,6 @@ impl<'a> Emitter<'a> {
         self.store_frame((FRAME_WORDS * 8) as i32, start);
         self.keep_root(Root::START);
         start
-    }
-
-    /// Initialises the slots of a packet.
-    fn clear(&mut self) -> Result<()> {
-        for i in 0..self.p.slots.len() {
-            if self.layout.places[i] == Place::Scalar {
-                self.write_zero(SlotId(i as u32));
-            } else if self.layout.places[i] == Place::Varbit {
-                let zeros = self.zeros();
-                let none = self.c64(0);
-                let vars = self.slots[i].clone();
-                self.b.def_var(vars[0], zeros);
-                self.b.def_var(vars[1], none);
-            }
-        }
-        self.clear_headers();
-        if let Some(steps) = self.steps {
-            let most = self.c64(MAX_STEPS);
-            self.b.def_var(steps, most);
-        }
-        let start = self.begin_at_start();
-        self.set_cursor(At::START);
-        self.b.def_var(self.suffix_start, start);
-        self.flow.begun = SuffixState::NotBegun;
-        let standard = self.p.standard;
-        let port = self.described(offset_of!(abi::Packet, ingress_port));
-        self.preset(standard.ingress_port, port);
-        let length = self.packet_length();
-        self.preset(standard.packet_length, length);
-        let now = self.now();
-        self.preset(standard.ingress_global_timestamp, now);
-        Ok(())
-    }
-
-    fn preset(&mut self, slot: SlotId, value: Value) {
-        let width = self.p[slot].ty.width();
-        let v = self.mask(value, width);
-        self.write(slot, &[v]);
-    }
-
-    fn write_zero(&mut self, slot: SlotId) {
-        let ty = self.p[slot].ty;
-        for var in self.slots[slot.index()].clone() {
-            let zero = if ty == Type::Bool { self.b.ins().iconst(types::I8, 0) } else { self.c64(0) };
-            self.b.def_var(var, zero);
-        }
-        if ty.width() <= 64 {
-            self.flow.set(slot, 0);
-        }
-    }
-
-    /// The header and index of a field.
-    pub(crate) fn field_of(&self, slot: SlotId) -> Option<(HeaderId, usize)> {
-        match self.layout.places[slot.index()] {
-            Place::Field(h, f) => Some((h, f as usize)),
-            _ => None,
-        }
-    }
-
-    /// A slot's value; a `bool` as 0 or 1.
-    pub(crate) fn read(&mut self, slot: SlotId) -> Vec<Value> {
-        if self.p[slot].ty == Type::Bool {
-            let v = self.read_bool(slot);
-            return vec![self.b.ins().uextend(types::I64, v)];
-        }
-        if let Some(known) = self.flow.value(slot) {
-            return vec![self.c64(known)];
-        }
-        if let Some((h, f)) = self.field_of(slot) {
-            return self.field(h, f);
-        }
-        (0..self.slots[slot.index()].len()).map(|i| self.b.use_var(self.slots[slot.index()][i])).collect()
-    }
-
-    /// A `bool` slot's value as I8.
-    pub(crate) fn read_bool(&mut self, slot: SlotId) -> Value {
-        if let Some(known) = self.flow.value(slot) {
-            return self.b.ins().iconst(types::I8, known as i64);
-        }
-        if let Some((h, f)) = self.field_of(slot) {
-            let v = self.field(h, f);
-            return self.b.ins().ireduce(types::I8, v[0]);
-        }
-        if let Place::Valid(h) = self.layout.places[slot.index()] {
-            return self.is_valid(h);
-        }
-        let var = self.slots[slot.index()][0];
-        self.b.use_var(var)
-    }
-
-    /// Address and length in bytes of a varbit that is no header field.
-    pub(crate) fn read_varbit(&mut self, slot: SlotId) -> (Value, Value) {
-        let (address, length) = (self.slots[slot.index()][0], self.slots[slot.index()][1]);
-        (self.b.use_var(address), self.b.use_var(length))
-    }
-
-    /// Sets the address and length of a varbit that is no header field.
-    pub(crate) fn write_varbit(&mut self, slot: SlotId, address: Value, length: Value) {
-        let vars = self.slots[slot.index()].clone();
-        self.b.def_var(vars[0], address);
-        self.b.def_var(vars[1], length);
-    }
-
-    /// Sets a slot that is no varbit; a `bool` from 0 or 1.
-    pub(crate) fn write(&mut self, slot: SlotId, value: &[Value]) {
-        if self.p[slot].ty == Type::Bool {
-            let v = self.b.ins().ireduce(types::I8, value[0]);
-            self.write_bool(slot, v);
-            return;
-        }
-        self.flow.forget(slot);
-        if let Some((h, f)) = self.field_of(slot) {
-            return self.write_field(h, f, value);
-        }
-        debug_assert_eq!(value.len(), self.slots[slot.index()].len(), "{}", self.p[slot].name);
-        for (i, &v) in value.iter().enumerate() {
-            let var = self.slots[slot.index()][i];
-            self.b.def_var(var, v);
-        }
-    }
-
-    /// Sets a `bool` slot from an I8.
-    pub(crate) fn write_bool(&mut self, slot: SlotId, value: Value) {
-        if let Place::Valid(h) = self.layout.places[slot.index()] {
-            return self.write_validity(h, value);
-        }
-        self.flow.forget(slot);
-        if let Some((h, f)) = self.field_of(slot) {
-            let v = self.b.ins().uextend(types::I64, value);
-            return self.write_field(h, f, &[v]);
-        }
-        let var = self.slots[slot.index()][0];
-        self.b.def_var(var, value);
-    }
-
-    /// The address of a buffer of 8-byte words in the frame, for arguments of the next call.
-    pub(crate) fn stack_buffer(&mut self, words: usize) -> Value {
-        let slot = self.spare_slot;
-        self.grow(slot, words)
-    }
-
-    /// As [`Emitter::stack_buffer`], for table keys and extern arguments.
-    pub(crate) fn key_buffer(&mut self, words: usize) -> Value {
-        let slot = self.key_slot;
-        self.grow(slot, words)
-    }
-
-    /// Stores a value's limbs at a word of a buffer. Two limbs are stored as one vector, so that a vector load of both
-    /// can be forwarded from the store.
-    pub(crate) fn store_limbs(&mut self, buffer: Value, word: usize, limbs: &[Value]) {
-        let at = 8 * word as i32;
-        if let &[low, high] = limbs {
-            let pair = self.b.ins().scalar_to_vector(types::I64X2, low);
-            let pair = self.b.ins().insertlane(pair, high, 1);
-            self.b.ins().store(self.flags.stack, pair, buffer, at);
-            return;
-        }
-        for (i, &limb) in limbs.iter().enumerate() {
-            self.b.ins().store(self.flags.stack, limb, buffer, at + 8 * i as i32);
-        }
-    }
-
-    fn grow(&mut self, slot: StackSlot, words: usize) -> Value {
-        let data = &mut self.b.func.sized_stack_slots[slot];
-        data.size = data.size.max(8 * words as u32);
-        self.b.ins().stack_addr(types::I64, slot, 0)
     }
 
     /// The address of a symbol, to be relocated.
