@@ -55,7 +55,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
+from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, wait_ready  # noqa: E402
@@ -127,7 +127,7 @@ class Bench:
                                   for role in ("router", "load"))
         for label, (address, _, own) in LINKS.items():
             veth(End(self.router, f"br{label}", (address,), offloads=self.args.offloads),
-                 End(self.load, f"gen{label}", (own,)), MTU)
+                 End(self.load, f"gen{label}", (own,), offloads=Offloads.NONE), MTU)
         if self.args.far_end == "load":
             self._steer(self.args.load_cpu)
 
@@ -266,7 +266,7 @@ def add_links(parser: argparse.ArgumentParser) -> None:
     """Options of how the router's and the generator's ends of the links work."""
     parser.add_argument("--far-end", choices=FAR_ENDS, default="load",
                         help="whose core receives for the generator (default: %(default)s)")
-    parser.add_argument("--no-offloads", dest="offloads", action="store_false",
+    parser.add_argument("--no-offloads", dest="offloads", action="store_const", const=Offloads.NONE, default=Offloads.CARD,
                         help="the router's ends of the links do neither UDP checksums nor UDP segmentation")
 
 

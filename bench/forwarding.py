@@ -52,7 +52,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "interop"))
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
+from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.router import hopwright_binary  # noqa: E402
 
@@ -126,10 +126,12 @@ class Lab:
 
     def build(self, case: str, entries: list[ipaddress.IPv4Network] | list[str]) -> None:
         self.router, self.load = (Namespace(self._prefix + role, ipv6=False) for role in ("router", "load"))
-        veth(End(self.router, "in", ("10.0.0.1/24",), mac=MAC["in"], neighbours=(("10.0.0.2", MAC["from"]),)),
-             End(self.load, "from", mac=MAC["from"]), 1500)
-        veth(End(self.router, "out", ("10.0.1.1/24",), mac=MAC["out"], neighbours=((NEXT_HOP, MAC["to"]),)),
-             End(self.load, "to", mac=MAC["to"]), 1500)
+        veth(End(self.router, "in", ("10.0.0.1/24",), mac=MAC["in"], neighbours=(("10.0.0.2", MAC["from"]),),
+                 offloads=Offloads.NONE),
+             End(self.load, "from", mac=MAC["from"], offloads=Offloads.NONE), 1500)
+        veth(End(self.router, "out", ("10.0.1.1/24",), mac=MAC["out"], neighbours=((NEXT_HOP, MAC["to"]),),
+                 offloads=Offloads.NONE),
+             End(self.load, "to", mac=MAC["to"], offloads=Offloads.NONE), 1500)
         self.steer(self.load, "to", self.args.load_cpu)
         self.case, self.entries = case, entries
 

@@ -40,7 +40,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth  # noqa: E402
+from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
@@ -176,14 +176,14 @@ class Soak:
             remote = remote.partition(":")[0]
             ours = f"f0:0d:ca:fe:00:{label[-1]}0"
             # The generator answers only while it runs. The router's devices have the offloads of a network card.
-            veth(End(self.router_side, f"br{label}", (address,), ours, ((remote, mac),), offloads=True),
-                 End(self.load_side, f"gen{label}", (own,)), MTU)
+            veth(End(self.router_side, f"br{label}", (address,), ours, ((remote, mac),), Offloads.CARD),
+                 End(self.load_side, f"gen{label}", (own,), offloads=Offloads.NONE), MTU)
             self._peer(self.sibling_side if sibling else self.peer_side, f"gen{label}",
                        remote, mac, address.partition("/")[0], ours)
         for number in OWN:
             ours, theirs = f"f0:0d:ca:fe:01:{number}", f"f0:0d:ca:fe:02:{number}"
-            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",), ours, offloads=True),
-                 End(self.load_side, f"out{number}", (f"10.{number}.0.2/24",), theirs), 1500)
+            veth(End(self.router_side, f"if{number}", (f"10.{number}.0.1/24",), ours, offloads=Offloads.CARD),
+                 End(self.load_side, f"out{number}", (f"10.{number}.0.2/24",), theirs, offloads=Offloads.NONE), 1500)
             self._peer(self.peer_side, f"out{number}", f"10.{number}.0.2", theirs,
                        f"10.{number}.0.1", ours)
         self._configure_peers(interfaces)
@@ -194,8 +194,8 @@ class Soak:
     def _peer(self, namespace: Namespace, device: str, address: str, mac: str, router: str,
               router_mac: str) -> None:
         """The other end of a link, behind the device where the load is."""
-        veth(End(namespace, f"to-{device}", (f"{address}/24",), mac, ((router, router_mac),)),
-             End(self.load_side, f"bfd-{device}"), 1500)
+        veth(End(namespace, f"to-{device}", (f"{address}/24",), mac, ((router, router_mac),), Offloads.NONE),
+             End(self.load_side, f"bfd-{device}", offloads=Offloads.NONE), 1500)
         self.relayed.append(f"{device}=bfd-{device}")
 
     def _configure_peers(self, interfaces: dict) -> None:

@@ -78,14 +78,11 @@ class Network:
     """The running network. `close` leaves nothing behind."""
 
     def __init__(self, kind: RouterKind, exceptions: dict[str, RouterKind] | None = None,
-                 plan: Plan = THREE_ASES, progress=lambda text: None, offloads: bool = False,
-                 prefix: str = PREFIX):
-        """Every router is of `kind` but those that `exceptions` names. With `offloads` the links' ends
-        leave checksums and segmentation to each other, as veth pairs do by themselves. Namespaces' names
-        begin with `prefix`: networks with different ones may run side by side."""
+                 plan: Plan = THREE_ASES, progress=lambda text: None, prefix: str = PREFIX):
+        """Every router is of `kind` but those that `exceptions` names. Namespaces' names begin with `prefix`: networks with
+        different ones may run side by side."""
         self.plan = plan
         self.prefix = prefix
-        self._offloads = offloads
         self.kind = kind
         self._exceptions = exceptions or {}
         self.progress = progress
@@ -110,7 +107,7 @@ class Network:
             self._build_as(an_as)
         for link in self.plan.links:
             veth(*(End(self.routers[end.router].namespace, f"if{end.interface}",
-                       (f"{end.address}/{link.prefix}",), offloads=self._offloads)
+                       (f"{end.address}/{link.prefix}",))
                    for end in link.ends()),
                  self.plan.device_mtu)
         self.progress(f"{len(self.hosts) + len(self.routers)} namespaces and their links are up")
@@ -148,9 +145,7 @@ class Network:
             namespace = Namespace(self.prefix + router.name)
             self.routers[router.name] = RunningRouter(
                 router, an_as, namespace, self.directory / f"{router.name}.stats.json")
-            veth(End(host, router.name, offloads=self._offloads),
-                 End(namespace, "internal", (f"{router.internal}/{an_as.subnet}",),
-                     offloads=self._offloads),
+            veth(End(host, router.name), End(namespace, "internal", (f"{router.internal}/{an_as.subnet}",)),
                  self.plan.device_mtu)
             host.ip("link", "set", router.name, "master", "lan")
 

@@ -128,13 +128,13 @@ test-network: network-ours network-mixed network-tap network-jumbo network-mixes
 network-ours: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)"
 
-## network-mixed: two routers are the reference's, devices have offloads
+## network-mixed: two routers are the reference's
 network-mixed: hopwright interop-tools
-	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111 --offloads
+	tests/interop/network_test.py --router "$(ROUTER)" --reference br110b,br111
 
 ## network-tap: the reference's router has the slow path behind TAP devices
 network-tap: hopwright interop-tools
-	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b --offloads
+	tests/interop/network_test.py --router hopwright+slow_path=tap+ports=af_packet --reference br110b
 
 ## network-jumbo: an MTU of 9,000 bytes
 network-jumbo: hopwright interop-tools

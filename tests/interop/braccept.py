@@ -21,7 +21,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
+from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import INTEROP, copy_tree, module_dir, tool
 from lab.router import RouterKind, wait_ready
@@ -46,8 +46,9 @@ def build_network() -> tuple[Namespace, Namespace]:
     for device, address, last, neighbours in LINKS:
         veth(
             End(router, device, (address,), f"f0:0d:ca:fe:00:{last:02x}",
-                tuple((n, PEER_MAC) for n in neighbours)),
-            End(host, f"{device}_host"),
+                tuple((n, PEER_MAC) for n in neighbours), Offloads.NONE),
+            # The tool compares whole frames.
+            End(host, f"{device}_host", offloads=Offloads.NONE),
             MTU,
         )
     return router, host

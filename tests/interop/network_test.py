@@ -396,7 +396,7 @@ def run(args: argparse.Namespace, checks: Checks) -> None:
     hardware = "+".join(["hopwright", "engine=rtl", *(f"define={macro}" for macro in args.define)])
     others |= {name: RouterKind(hardware) for name in args.hardware.split(",") if name}
     network = built(lambda: Network(RouterKind(args.router), others, replace(THREE_ASES, device_mtu=args.mtu),
-                                    offloads=args.offloads, prefix=PREFIX))
+                                    prefix=PREFIX))
     try:
         (check_mixes if args.mixes else check_network)(network, checks)
     finally:
@@ -426,9 +426,6 @@ def main() -> int:
                              "the most important checks")
     parser.add_argument("--mtu", type=int, default=THREE_ASES.device_mtu, metavar="BYTES",
                         help="MTU of all devices (default %(default)s)")
-    parser.add_argument("--offloads", action="store_true",
-                        help="devices leave checksums and UDP segmentation to each other, as veth pairs do "
-                             "by themselves")
     args = parser.parse_args()
     unwind_on_signals()
     checks = Checks()

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
-from lab.netns import End, LabError, Namespace, many_neighbours, remove_all, require_root, veth
+from lab.netns import End, LabError, Namespace, Offloads, many_neighbours, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.router import RouterKind, wait_ready
 from lab.scion import PORT, SOURCE_PORT, Flow, Mix, Tally, hop_key, packet, socket_in, udp_socket
@@ -162,18 +162,18 @@ def own_ends(net: Net, n: int, here: str, there: str) -> None:
     net.outside.ip("link", "set", there, "up")
 
 
-def pair(net: Net, here: str, there: str, mtu: int = 1500, offloads: bool = False) -> None:
+def pair(net: Net, here: str, there: str, mtu: int = 1500, offloads: Offloads = Offloads.VETH) -> None:
     """A veth pair without addresses between the router and its neighbours."""
     veth(End(net.router, here, offloads=offloads), End(net.outside, there, offloads=offloads), mtu)
 
 
-def by_veth(net: Net, n: int, mtu: int = 1500, offloads: bool = False) -> None:
+def by_veth(net: Net, n: int, mtu: int = 1500, offloads: Offloads = Offloads.VETH) -> None:
     pair(net, f"if{n}", f"out{n}", mtu, offloads)
     own_ends(net, n, f"if{n}", f"out{n}")
 
 
-def by_veth_with_offloads(net: Net, n: int) -> None:
-    by_veth(net, n, offloads=True)
+def by_veth_without_offloads(net: Net, n: int) -> None:
+    by_veth(net, n, offloads=Offloads.NONE)
 
 
 def by_small_mtu(net: Net, n: int) -> None:
@@ -436,7 +436,7 @@ class Kind:
 LONG = 1300
 KINDS = {kind.name: kind for kind in (
     Kind("veth", by_veth),
-    Kind("veth with offloads", by_veth_with_offloads),
+    Kind("veth without offloads", by_veth_without_offloads),
     Kind("loopback", by_veth, alone=True),
     Kind("addresses on lo", by_lo),
     Kind("addresses on dummy", by_dummy),

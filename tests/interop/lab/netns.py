@@ -13,6 +13,8 @@ import struct
 import subprocess
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Iterator
 
@@ -102,41 +104,37 @@ class Namespace:
         ip("netns", "del", self.name, check=False)
 
 
+class Offloads(Enum):
+    """What one end of a veth pair leaves to whoever receives."""
+
+    # What the kernel gives a veth pair: checksums and segmentation, as between containers of one machine.
+    VETH = ()
+    # What a network card does: checksums and segmentation of what is sent. What is received has been on a wire.
+    CARD = (ETHTOOL_SRXCSUM, ETHTOOL_SGRO)
+    # Nothing: every frame has a complete checksum and at most the link's MTU, for those who compare frames.
+    NONE = (ETHTOOL_SRXCSUM, ETHTOOL_SGRO, ETHTOOL_STXCSUM)
+
+
+@dataclass
 class End:
     """Where one end of a veth pair goes and how it is set up there."""
 
-    def __init__(
-        self,
-        namespace: Namespace,
-        device: str,
-        addresses: tuple[str, ...] = (),
-        mac: str | None = None,
-        neighbours: tuple[tuple[str, str], ...] = (),
-        offloads: bool = False,
-    ):
-        self.namespace = namespace
-        self.device = device
-        self.addresses = addresses
-        self.mac = mac
-        self.neighbours = neighbours
-        self.offloads = offloads
+    namespace: Namespace
+    device: str
+    addresses: tuple[str, ...] = ()
+    mac: str | None = None
+    neighbours: tuple[tuple[str, str], ...] = ()
+    offloads: Offloads = Offloads.VETH
 
 
 def veth(a: End, b: End, mtu: int) -> None:
-    """Joins two namespaces by a veth pair, with checksum offload off at an end without offloads.
-
-    Without offloads every frame on the wire carries a complete checksum and has
-    at most the link's MTU, as on real Ethernet: what a router sees, and what it
-    is compared by, is what another machine would see. With offloads an end leaves
-    checksums and segmentation to whoever receives, as veth pairs do by
-    themselves; it costs what a network card would that does them.
-    """
+    """Joins two namespaces by a veth pair."""
     names = [f"hw{os.getpid()}{side}" for side in "ab"]
     ip("link", "add", names[0], "mtu", str(mtu), "type", "veth",
        "peer", "name", names[1], "mtu", str(mtu))
     try:
         for name, end in zip(names, (a, b)):
-            for command in (ETHTOOL_SRXCSUM, ETHTOOL_SGRO) + (() if end.offloads else (ETHTOOL_STXCSUM,)):
+            for command in end.offloads.value:
                 _ethtool(name, command, 0)
         for name, end in zip(names, (a, b)):
             ip("link", "set", name, "netns", end.namespace.name, "name", end.device)
