@@ -4,18 +4,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use hopwright_control::{Carried, Model};
 use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
-use hopwright_ir::{ActionCall, MatchValue, TableEntry, TableId};
 use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::arbitration::{Elections, role_name};
+use crate::codec::{self, Encode};
 use crate::failure::{self, Failure, Result, denied, exhausted, invalid, precondition};
-use crate::indirect::{Runs, carry_profiles, carry_target};
-use crate::packet;
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
-use crate::replication::{set_group, set_session};
+use crate::read;
 use crate::role::Rights;
 use crate::state::{State, Write};
 use crate::turns::Turns;
@@ -164,7 +163,7 @@ impl Device {
     ) -> Result<Vec<Result<()>>> {
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program)?;
-        self.name_ports(state);
+        self.name_ports(&mut state.model);
         let results = match atomicity {
             Atomicity::ContinueOnError => state.write_each(writes, rights),
             Atomicity::RollbackOnError => state.write_all(writes, rights, last)?,
@@ -190,9 +189,9 @@ impl Device {
         rights.check_read(asked)?;
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program)?;
-        self.name_ports(state);
+        self.name_ports(&mut state.model);
         let mut found = Vec::new();
-        state.read(asked, &mut found)?;
+        read::read(&state.model, asked, &mut found)?;
         if rights.own.is_some() {
             found.retain(|e| rights.tells(e));
         }
@@ -235,7 +234,7 @@ impl Device {
         let mut state = lock(&self.state);
         let mut next = State::new(program, vdp.clone());
         if keep && let Some(old) = state.as_ref() {
-            let (kept, lost) = carry_over(old, &mut next);
+            let Carried { kept, lost } = next.model.carry_over(&old.model);
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
         }
         self.tenant.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
@@ -261,15 +260,12 @@ impl Device {
     pub(crate) fn packet_out(&self, given: &v1::PacketOut) -> Result<()> {
         self.check_writable()?;
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
-        let (schema, translated) = {
+        let bytes = {
             let mut state = lock(&self.state);
-            let state = state.as_mut().ok_or_else(no_program)?;
-            self.name_ports(state);
-            let some = !state.translations.is_empty();
-            let translated = some.then(|| state.packet_in_plane(given)).transpose()?;
-            (state.program.schema.clone(), translated)
+            let State { program, model, .. } = state.as_mut().ok_or_else(no_program)?;
+            self.name_ports(model);
+            model.translate(|_, translate| codec::packet_out(&program.schema, translate, given))?
         };
-        let bytes = packet::packet_out(&schema, translated.as_ref().unwrap_or(given))?;
         let injected = self.tenant.injector().packet_out(port, &bytes);
         let count = if injected.is_ok() { &self.counts.packets_out } else { &self.counts.packets_out_refused };
         count.fetch_add(1, Ordering::Relaxed);
@@ -278,7 +274,9 @@ impl Device {
 
     /// Acknowledges a list of digests.
     pub(crate) fn acknowledge(&self, ack: &v1::DigestListAck) -> Result<()> {
-        lock(&self.state).as_mut().ok_or_else(no_program)?.digests.acknowledge(ack)
+        let mut state = lock(&self.state);
+        let digests = state.as_mut().ok_or_else(no_program)?.model.digests_mut();
+        Ok(digests.acknowledge(ack.digest_id, ack.list_id)?)
     }
 
     /// Starts to notify controllers of packets, digests and idle entries, as long as the device is used.
@@ -297,14 +295,15 @@ impl Device {
     fn tell_once(&self, swept: &mut Instant) {
         let cpu = self.tenant.cpu();
         if let Some(first) = cpu.receive(TICK) {
-            let schema = lock(&self.state).as_ref().map(|s| s.program.schema.clone());
             let mut next = Some(first);
             // One burst; a flood of packets does not keep digests waiting.
             for _ in 0..DIGESTS_A_TURN {
                 let Some(punted) = next.take().or_else(|| cpu.try_receive()) else { break };
-                match schema.as_ref().and_then(|s| packet::packet_in(s, &punted)) {
-                    Some(mut packet) => {
-                        self.show_packet(&mut packet);
+                let shown = lock(&self.state)
+                    .as_ref()
+                    .and_then(|state| Encode::of(&state.model).packet_in(&state.program.schema, &punted));
+                match shown {
+                    Some(packet) => {
                         self.counts.packets_in.fetch_add(1, Ordering::Relaxed);
                         self.send(Update::Packet(packet));
                     }
@@ -317,18 +316,20 @@ impl Device {
         let now = Instant::now();
         let audience = (now.duration_since(*swept) >= IDLE_SWEEP).then(|| self.elections().audience());
         let (mut lists, mut idle) = (Vec::new(), Vec::new());
-        if let Some(state) = lock(&self.state).as_mut() {
+        if let Some(State { program, model, .. }) = lock(&self.state).as_mut() {
+            let mut full = Vec::new();
             for _ in 0..DIGESTS_A_TURN {
                 let Some(digest) = self.tenant.next_digest() else { break };
                 self.tell_listeners(&digest);
-                lists.extend(state.digests.add(&digest, now));
+                full.extend(model.digests_mut().add(&digest, now));
             }
-            lists.extend(state.digests.due(now));
-            lists.iter_mut().for_each(|list| state.show_digests(list));
+            full.extend(model.digests_mut().due(now));
+            lists = full.iter().map(|list| Encode::of(model).digests(list, &program.schema.types)).collect();
             if let Some(audience) = audience {
                 *swept = now;
-                self.name_ports(state);
-                idle = state.idle_entries(now, |table| audience.hears_of(table));
+                self.name_ports(model);
+                let found = model.idle_entries(now, |table| audience.hears_of(table));
+                idle = found.iter().filter_map(|entry| Encode::of(model).idle(entry)).collect();
             }
         }
         lists.into_iter().for_each(|list| self.send(Update::Digest(list)));
@@ -338,17 +339,10 @@ impl Device {
         }
     }
 
-    /// Gives a controller's packet the controller's values.
-    fn show_packet(&self, packet: &mut v1::PacketIn) {
-        if let Some(state) = lock(&self.state).as_ref().filter(|s| !s.translations.is_empty()) {
-            state.show_packet(packet);
-        }
-    }
-
     /// Tells a program that names ports which there are.
-    fn name_ports(&self, state: &mut State) {
-        if state.translations.names_ports() {
-            state.translations.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
+    fn name_ports(&self, model: &mut Model) {
+        if model.translations().names_ports() {
+            model.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
         }
     }
 
@@ -383,118 +377,4 @@ pub(crate) fn no_program() -> Failure {
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Copies the cells of an entry that are in registers of the same name.
-fn carry_cells(
-    old: &VirtualDataPlane,
-    (table, matches, priority): (TableId, &[MatchValue], i32),
-    new: &VirtualDataPlane,
-    to: TableId,
-) {
-    let index = |vdp: &VirtualDataPlane, table| vdp.control()[table].entry_index(matches, priority);
-    let (Some(from), Some(into)) = (index(old, table), index(new, to)) else { return };
-    for object in &old.pipeline()[table].entry_cells {
-        let name = &old.pipeline()[*object].name;
-        let there = new.pipeline()[to].entry_cells.iter().any(|object| new.pipeline()[*object].name == *name);
-        if let Ok(value) = old.control().register(name).and_then(|r| r.read(from.into()))
-            && there
-        {
-            let _ = new.control().register(name).and_then(|r| r.write(into.into(), value));
-        }
-    }
-}
-
-/// Copies what fits from an old program to a new one: entries, default actions, counters, registers, multicast groups,
-/// clone sessions. Returns how many entries fit and how many did not.
-fn carry_over(old: &State, new: &mut State) -> (usize, usize) {
-    let (mut kept, mut lost) = (0usize, 0);
-    new.translations.carry(&old.translations);
-    carry_profiles(&old.vdp, &new.vdp);
-    for (at, model) in old.vdp.pipeline().tables.iter().enumerate() {
-        let at = hopwright_ir::TableId(at as u32);
-        let entries = if model.const_entries { Vec::new() } else { old.vdp.control()[at].entries() };
-        let Some(to) = new.vdp.pipeline().tables.iter().position(|t| t.name == model.name) else {
-            lost += entries.len();
-            continue;
-        };
-        let to = hopwright_ir::TableId(to as u32);
-        let same_keys = {
-            let (a, b) = (&model.keys, &new.vdp.pipeline()[to].keys);
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.name == b.name && a.kind == b.kind)
-        };
-        // The program's own entries are in both.
-        let initial = |e: &TableEntry| new.vdp.control()[to].get(&e.matches, e.priority).is_some();
-        for entry in entries {
-            let key = (at, entry.matches.clone(), entry.priority);
-            let runs = match model.implementation {
-                Some(_) => carry_target(&old.vdp, (at, &entry.matches, entry.priority), &new.vdp, to).map(Runs::Target),
-                None => call_in(&old.vdp, &entry.action, &new.vdp, to).map(Runs::Action),
-            };
-            let is_new = !initial(&entry);
-            let runs = runs.filter(|_| same_keys);
-            let there = (to, entry.matches, entry.priority);
-            let done = runs.is_some_and(|runs| new.put(there, runs, is_new).is_ok());
-            if done {
-                kept += 1;
-                if let Ok(Some(rates)) = old.vdp.control()[at].direct_meter(&key.1, key.2) {
-                    let _ = new.vdp.control()[to].set_direct_meter(&key.1, key.2, Some(rates));
-                }
-                carry_cells(&old.vdp, (at, &key.1, key.2), &new.vdp, to);
-                if let Some(note) = old.notes.get(&key) {
-                    new.notes.insert((to, key.1, key.2), note.clone());
-                }
-            } else {
-                lost += 1;
-            }
-        }
-        let default = old.vdp.control()[at].default_action();
-        if default != model.default_action
-            && let Some(call) = call_in(&old.vdp, &default, &new.vdp, to)
-        {
-            let _ = new.vdp.control()[to].set_default(Some(call));
-        }
-    }
-    let of_entries = |at: usize| {
-        let object = hopwright_ir::ExternId(at as u32);
-        old.vdp.pipeline().tables.iter().any(|table| table.entry_cells.contains(&object))
-    };
-    for (at, object) in old.vdp.pipeline().externs.iter().enumerate() {
-        if let Ok(counts) = old.vdp.control().counter(&object.name).map(|c| c.read_all()) {
-            for (at, count) in counts.into_iter().enumerate().filter(|(_, c)| *c != Default::default()) {
-                let _ = new.vdp.control().counter(&object.name).and_then(|c| c.write(at as u64, count));
-            }
-        }
-        if let hopwright_ir::ExternKind::Register { size, .. } = object.kind
-            && !of_entries(at)
-        {
-            for at in 0..size {
-                let Ok(value) = old.vdp.control().register(&object.name).and_then(|r| r.read(at)) else { break };
-                if value != num_bigint::BigUint::ZERO {
-                    let _ = new.vdp.control().register(&object.name).and_then(|r| r.write(at, value));
-                }
-            }
-        }
-    }
-    let plans = old.groups.values().map(set_group).chain(old.sessions.values().map(set_session));
-    for plan in plans.collect::<Vec<_>>() {
-        if let Err(failure) = plan.and_then(|plan| new.carry_out(plan, None)) {
-            tracing::warn!("a group of copies does not fit the new program: {}", failure.message);
-        }
-    }
-    new.count_all();
-    let wrong = new.settle();
-    (kept.saturating_sub(wrong), lost + wrong)
-}
-
-/// An action call of one program in a table of another.
-pub(crate) fn call_in(
-    from: &VirtualDataPlane,
-    call: &ActionCall,
-    to: &VirtualDataPlane,
-    table: hopwright_ir::TableId,
-) -> Option<ActionCall> {
-    let name = &from.pipeline()[call.action].name;
-    let listed = to.pipeline()[table].actions.iter().find(|a| to.pipeline()[a.action].name == *name)?;
-    Some(ActionCall { action: listed.action, args: call.args.clone() })
 }

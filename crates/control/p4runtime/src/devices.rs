@@ -1,15 +1,14 @@
 //! The devices of a server for a service of another protocol, which has the rights, limits and state of P4Runtime's.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::bytes::Bytes;
 use hopwright_dataplane::Digest;
-use hopwright_ir::ExternId;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
+use crate::codec;
 use crate::device::{Device, lock, no_program};
 use crate::failure::{Failure, Result, denied, exhausted, invalid, not_found};
 use crate::program::Program;
@@ -17,7 +16,7 @@ use crate::proto::config::P4Info;
 use crate::proto::v1;
 use crate::role::Rights;
 use crate::service::Service;
-use crate::state::{State, Write};
+use crate::state::Write;
 use v1::entity::Entity;
 use v1::write_request::Atomicity;
 
@@ -25,9 +24,6 @@ use v1::write_request::Atomicity;
 const DIGESTS_WAITING: usize = 4096;
 /// Who listens to a device's digests at most.
 const MAX_LISTENERS: usize = 64;
-
-/// The number of the next program that a device runs.
-static GENERATION: AtomicU64 = AtomicU64::new(1);
 
 /// The devices of a server ([`crate::Server::start_with`]). Clients reach them if P4Runtime's rights allow them the default role.
 #[derive(Clone)]
@@ -221,7 +217,10 @@ impl Device {
     /// If there is no such entry, its table has no such registers, or there is no program.
     pub fn entry_index(&self, entry: &v1::TableEntry) -> Result<u32> {
         let state = lock(&self.state);
-        state.as_ref().ok_or_else(no_program)?.entry_index(entry)
+        let model = &state.as_ref().ok_or_else(no_program)?.model;
+        let key = model.look_up(|schema, translate| codec::key(schema, translate, entry))?;
+        let key = key.ok_or_else(|| not_found("no entry has this key"))?;
+        Ok(model.entry_index(&key)?)
     }
 
     /// Applies a setting to an extern object with this id; see [`hopwright_dataplane::NativeExtern::control`].
@@ -232,7 +231,7 @@ impl Device {
         self.check_writable()?;
         let state = lock(&self.state);
         let state = state.as_ref().ok_or_else(no_program)?;
-        let object = state.vdp.control().named_extern(state.named_extern(id)?)?;
+        let object = state.model.control().named_extern(state.model.extern_object(id)?)?;
         object.control(setting, data).map_err(invalid)
     }
 
@@ -254,20 +253,5 @@ impl Device {
             listeners.retain(|l| !l.is_closed());
             listeners.iter().for_each(|l| drop(l.try_send(digest.clone())));
         }
-    }
-}
-
-impl State {
-    /// The extern object with this id.
-    pub(crate) fn named_extern(&self, id: u32) -> Result<ExternId> {
-        let externs = &self.vdp.pipeline().externs;
-        let at = externs.iter().position(|e| e.id.is_some_and(|known| known.0 == id));
-        let at = at.ok_or_else(|| not_found(format!("the program has no object with id {id:#x}")))?;
-        Ok(ExternId(at as u32))
-    }
-
-    /// The number of a program that begins to run.
-    pub(crate) fn next_generation() -> u64 {
-        GENERATION.fetch_add(1, Ordering::Relaxed)
     }
 }

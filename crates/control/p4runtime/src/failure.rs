@@ -1,10 +1,10 @@
 //! Why a request or one of its updates fails, as gRPC and P4Runtime report it (P4Runtime section 12).
 
+use hopwright_control::{Error, ErrorKind};
 use hopwright_dataplane::ControlError;
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::bytes::NotANumber;
 use crate::proto::{rpc, v1};
 
 /// The most bytes of an answer's trailers: gRPC's C library always accepts 8 KiB, and ends the stream at 16.
@@ -40,13 +40,10 @@ macro_rules! constructors {
 constructors! {
     invalid => InvalidArgument;
     not_found => NotFound;
-    exists => AlreadyExists;
     denied => PermissionDenied;
     precondition => FailedPrecondition;
-    out_of_range => OutOfRange;
     unimplemented => Unimplemented;
     exhausted => ResourceExhausted;
-    aborted => Aborted;
     unavailable => Unavailable;
 }
 
@@ -62,55 +59,26 @@ impl Failure {
     }
 }
 
-impl From<ControlError> for Failure {
-    fn from(error: ControlError) -> Failure {
-        use hopwright_ir::entry::EntryError;
-        use hopwright_ir::profile::ProfileError;
-        let code = match &error {
-            ControlError::UnknownTable(_)
-            | ControlError::UnknownAction(_)
-            | ControlError::UnknownExtern(_)
-            | ControlError::UnknownValueSet(_)
-            | ControlError::NotFound(_) => Code::NotFound,
-            ControlError::Duplicate(_) => Code::AlreadyExists,
-            ControlError::Full { .. } | ControlError::FullValueSet { .. } => Code::ResourceExhausted,
-            ControlError::ConstEntries(_) | ControlError::ConstDefault(_) => Code::PermissionDenied,
-            ControlError::Index { .. } | ControlError::ValueWidth { .. } => Code::OutOfRange,
-            ControlError::Entry { reason, .. } | ControlError::Member { reason, .. } => match reason {
-                EntryError::TooWide { .. } | EntryError::ArgumentTooWide { .. } => Code::OutOfRange,
-                EntryError::Action { .. } => Code::PermissionDenied,
-                _ => Code::InvalidArgument,
-            },
-            ControlError::Profile { reason, .. } => match reason {
-                ProfileError::MemberExists(_) | ProfileError::GroupExists(_) => Code::AlreadyExists,
-                ProfileError::NoMember(_) | ProfileError::NoGroup(_) => Code::NotFound,
-                ProfileError::MemberInUse(_) | ProfileError::GroupInUse(_) => Code::FailedPrecondition,
-                ProfileError::Full { .. } | ProfileError::GroupFull { .. } => Code::ResourceExhausted,
-                ProfileError::Action(EntryError::ArgumentTooWide { .. }) => Code::OutOfRange,
-                ProfileError::Action(EntryError::Action { .. }) | ProfileError::OtherTable { .. } => {
-                    Code::PermissionDenied
-                }
-                ProfileError::Weight
-                | ProfileError::MaxSize
-                | ProfileError::NoSelector
-                | ProfileError::NoProfile
-                | ProfileError::Action(_) => Code::InvalidArgument,
-            },
-            ControlError::WrongExtern { .. }
-            | ControlError::NoDirectCounter(_)
-            | ControlError::NoDirectMeter(_)
-            | ControlError::Interpreter(_) => Code::InvalidArgument,
-            ControlError::Device { .. } => Code::ResourceExhausted,
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = match error.kind {
+            ErrorKind::InvalidArgument => Code::InvalidArgument,
+            ErrorKind::OutOfRange => Code::OutOfRange,
+            ErrorKind::NotFound => Code::NotFound,
+            ErrorKind::AlreadyExists => Code::AlreadyExists,
+            ErrorKind::PermissionDenied => Code::PermissionDenied,
+            ErrorKind::FailedPrecondition => Code::FailedPrecondition,
+            ErrorKind::ResourceExhausted => Code::ResourceExhausted,
+            ErrorKind::Unimplemented => Code::Unimplemented,
+            ErrorKind::Aborted => Code::Aborted,
         };
-        Failure { code, message: error.to_string() }
+        Failure { code, message: error.message }
     }
 }
 
-/// An invalid number in the field of this name.
-pub(crate) fn bad_number(name: &str, width: u32, error: NotANumber) -> Failure {
-    match error {
-        NotANumber::Empty => out_of_range(format!("`{name}`: an empty byte string is no value")),
-        NotANumber::TooWide => out_of_range(format!("`{name}`: the value does not fit {width} bits")),
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Failure {
+        Error::from(error).into()
     }
 }
 
@@ -193,7 +161,7 @@ mod tests {
     #[test]
     fn an_answer_to_a_batch_fits_what_clients_take() {
         let long = || Err(not_found("`ipv4_lpm` has no such entry ".repeat(100)));
-        let short = || Err(exists("it exists"));
+        let short = || Err(denied("it is const"));
         for results in [
             vec![short(); 3],
             vec![short(); 100_000],

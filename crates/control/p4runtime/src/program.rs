@@ -119,7 +119,7 @@ impl Program {
             return Err(invalid(format!("the program does not compile, it has {errors}:\n{text}")));
         };
         let info = p4info::of(typed, pipeline).map_err(|e| invalid(e.to_string()))?;
-        let schema = Arc::new(Schema::new(&info, typed, pipeline).map_err(|e| invalid(e.to_string()))?);
+        let schema = Arc::new(Schema::new(&info, typed, pipeline)?);
         let config = v1::ForwardingPipelineConfig { p4info: Some(info), p4_device_config: device_config, cookie: None };
         Ok(Program { pipeline: Arc::new(pipeline.clone()), schema, config })
     }

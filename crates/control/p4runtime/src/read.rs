@@ -1,122 +1,110 @@
 //! Evaluates read requests. `service` sends the result in pieces.
 
+use std::collections::HashMap;
 use std::time::Instant;
 
-use hopwright_ir::TableEntry;
+use ::bytes::Bytes;
+use hopwright_control::schema::{Array, Profile, Schema, Table, object};
+use hopwright_control::{EntryKey, Model, Target};
+use hopwright_ir::MatchValue;
 
+use crate::codec::{self, Encode, counted, digest_config, rates, set_metadata};
 use crate::failure::{Result, invalid};
 use crate::proto::v1;
-use crate::resources::{array, cells, data};
-use crate::schema::{Schema, Table};
-use crate::state::State;
-use crate::table::{self, Filter};
 use v1::entity::Entity;
+use v1::packet_replication_engine_entry::Type as Copies;
 
 /// Receives the entities that are found.
 type Sink<'a> = &'a mut Vec<Entity>;
 
-impl State {
-    /// Evaluates one entity of a request.
-    ///
-    /// # Errors
-    /// If the request is invalid.
-    pub(crate) fn read(&self, asked: &Entity, to: Sink) -> Result<()> {
-        if self.translations.is_empty() {
-            return self.find(asked, to);
-        }
-        // Nothing has a value that the data plane has not.
-        let Some(asked) = self.asked_in_plane(asked)? else { return Ok(()) };
-        let before = to.len();
-        self.find(&asked, to)?;
-        to[before..].iter_mut().for_each(|found| self.show_entity(found));
-        Ok(())
-    }
+/// Evaluates one entity of a request.
+///
+/// # Errors
+/// If the request is invalid.
+pub(crate) fn read(model: &Model, asked: &Entity, to: Sink<'_>) -> Result<()> {
+    Reader { model, schema: model.schema(), encode: Encode::of(model) }.read(asked, to)
+}
 
-    /// The same with the data plane's values.
-    pub(crate) fn find(&self, asked: &Entity, to: Sink) -> Result<()> {
-        let schema = &*self.program.schema;
+struct Reader<'m> {
+    model: &'m Model,
+    schema: &'m Schema,
+    encode: Encode<'m>,
+}
+
+impl Reader<'_> {
+    fn read(&self, asked: &Entity, to: Sink<'_>) -> Result<()> {
+        let (schema, control, encode) = (self.schema, self.model.control(), self.encode);
         match asked {
             Entity::TableEntry(asked) => {
-                for t in tables(schema, asked.table_id)? {
-                    self.read_table(t, asked, to)?;
-                }
-            }
-            Entity::DirectCounterEntry(asked) => {
-                let asked = asked.table_entry.clone().unwrap_or_default();
-                for t in tables(schema, asked.table_id)? {
-                    match t.direct_counter {
-                        Some(_) => self.read_direct_counters(t, &asked, to)?,
-                        None if asked.table_id == 0 => {}
-                        None => return Err(invalid(format!("table `{}` has no direct counter", t.name))),
+                for t in self.tables(asked.table_id)? {
+                    match asked.is_default_action {
+                        true => to.push(Entity::TableEntry(self.default_entry(t))),
+                        false => self.read_table(t, asked, to)?,
                     }
                 }
             }
+            Entity::DirectCounterEntry(asked) => {
+                let has = |t: &Table| t.direct_counter.is_some();
+                for (t, key) in self.direct(asked.table_entry.as_ref(), has, "counter")? {
+                    let data = Some(counted(control[key.0].direct_count(&key.1, key.2)?));
+                    let table_entry = Some(encode.key(t, &key));
+                    to.push(Entity::DirectCounterEntry(v1::DirectCounterEntry { table_entry, data }));
+                }
+            }
+            Entity::DirectMeterEntry(asked) => {
+                let has = |t: &Table| t.direct_meter.is_some();
+                for (t, key) in self.direct(asked.table_entry.as_ref(), has, "meter")? {
+                    let config = control[key.0].direct_meter(&key.1, key.2)?.map(rates);
+                    let table_entry = Some(encode.key(t, &key));
+                    to.push(Entity::DirectMeterEntry(v1::DirectMeterEntry { table_entry, config, counter_data: None }));
+                }
+            }
             Entity::CounterEntry(asked) => {
-                let mut ids: Vec<u32> = schema.counters.keys().copied().collect();
-                ids.sort_unstable();
-                for id in wanted(asked.counter_id, ids) {
-                    let counter = array(&schema.counters, id, "counter")?;
-                    for at in cells(counter, asked.index.as_ref())? {
-                        let data = Some(counted(self.vdp.control().counter(&counter.name).and_then(|c| c.read(at))?));
-                        let index = Some(v1::Index { index: at as i64 });
+                for (id, counter) in objects(&schema.counters, asked.counter_id, "counter")? {
+                    let cells = control.counter(counter.at)?;
+                    for (index, at) in indices(counter, asked.index.as_ref())? {
+                        let data = Some(counted(cells.read(at)?));
                         to.push(Entity::CounterEntry(v1::CounterEntry { counter_id: id, index, data }));
                     }
                 }
             }
             Entity::RegisterEntry(asked) => {
-                let mut ids: Vec<u32> = schema.registers.keys().copied().collect();
-                ids.sort_unstable();
-                for id in wanted(asked.register_id, ids) {
-                    let (register, ty) = array(&schema.registers, id, "register")?;
-                    for at in cells(register, asked.index.as_ref())? {
-                        let data =
-                            Some(data(*ty, &self.vdp.control().register(&register.name).and_then(|r| r.read(at))?));
-                        let index = Some(v1::Index { index: at as i64 });
+                for (id, register) in objects(&schema.registers, asked.register_id, "register")? {
+                    let cells = control.register(register.cells.at)?;
+                    for (index, at) in indices(&register.cells, asked.index.as_ref())? {
+                        let data = Some(encode.data(register, &cells.read(at)?));
                         to.push(Entity::RegisterEntry(v1::RegisterEntry { register_id: id, index, data }));
                     }
                 }
             }
             Entity::MeterEntry(asked) => {
-                let mut ids: Vec<u32> = schema.meters.keys().copied().collect();
-                ids.sort_unstable();
-                for id in wanted(asked.meter_id, ids) {
-                    let meter = array(&schema.meters, id, "meter")?;
-                    for at in cells(meter, asked.index.as_ref())? {
-                        let index = Some(v1::Index { index: at as i64 });
-                        let config = self.read_meter(meter.at, at)?;
+                for (id, meter) in objects(&schema.meters, asked.meter_id, "meter")? {
+                    let cells = control.meter(meter.at)?;
+                    for (index, at) in indices(meter, asked.index.as_ref())? {
+                        let config = cells.rates(at)?.map(rates);
                         to.push(Entity::MeterEntry(v1::MeterEntry { meter_id: id, index, config, counter_data: None }));
-                    }
-                }
-            }
-            Entity::DirectMeterEntry(asked) => {
-                let asked = asked.table_entry.clone().unwrap_or_default();
-                for t in tables(schema, asked.table_id)? {
-                    match t.direct_meter {
-                        Some(_) => self.read_direct_meters(t, &asked, to)?,
-                        None if asked.table_id == 0 => {}
-                        None => return Err(invalid(format!("table `{}` has no direct meter", t.name))),
                     }
                 }
             }
             Entity::ActionProfileMember(asked) => self.read_members(asked, to)?,
             Entity::ActionProfileGroup(asked) => self.read_groups(asked, to)?,
-            Entity::PacketReplicationEngineEntry(asked) => self.read_replication(asked, to)?,
+            Entity::PacketReplicationEngineEntry(asked) => self.read_replication(asked, to),
             Entity::ValueSetEntry(asked) => {
-                let mut ids: Vec<u32> = schema.value_sets.keys().copied().collect();
-                ids.sort_unstable();
-                for id in wanted(asked.value_set_id, ids) {
-                    array(&schema.value_sets, id, "value set")?;
-                    let members = self.value_sets.get(&id).cloned().unwrap_or_default();
+                for (id, set) in objects(&schema.value_sets, asked.value_set_id, "value set")? {
+                    let members = control.value_set(set.at)?.read();
+                    let member = |m: &Vec<MatchValue>| v1::ValueSetMember { r#match: encode.matches(&set.fields, m) };
+                    let members = members.iter().map(member).collect();
                     to.push(Entity::ValueSetEntry(v1::ValueSetEntry { value_set_id: id, members }));
                 }
             }
             Entity::DigestEntry(asked) => {
-                if asked.digest_id != 0 && !self.digests.is_known(asked.digest_id) {
-                    return Err(self.digests.unknown(asked.digest_id));
+                if asked.digest_id != 0 {
+                    self.model.digests().check_known(asked.digest_id)?;
                 }
-                for (id, config) in self.digests.configs() {
-                    if asked.digest_id == 0 || asked.digest_id == id {
-                        to.push(Entity::DigestEntry(v1::DigestEntry { digest_id: id, config: Some(*config) }));
+                for (digest_id, config) in self.model.digests().configs() {
+                    if asked.digest_id == 0 || asked.digest_id == digest_id {
+                        let config = Some(digest_config(config));
+                        to.push(Entity::DigestEntry(v1::DigestEntry { digest_id, config }));
                     }
                 }
             }
@@ -125,137 +113,216 @@ impl State {
         Ok(())
     }
 
-    fn read_table(&self, t: &Table, asked: &v1::TableEntry, to: Sink) -> Result<()> {
-        if asked.is_default_action {
-            let mut entry = v1::TableEntry {
-                table_id: t.id,
-                action: table::table_action(t, &self.vdp.control()[t.at].default_action()),
-                is_default_action: true,
-                ..Default::default()
-            };
-            if let Some(note) = self.default_notes.get(&t.at) {
-                entry.controller_metadata = note.controller_metadata;
-                entry.metadata = note.metadata.clone();
-            }
-            to.push(Entity::TableEntry(entry));
-            return Ok(());
+    /// The table with this id, or all of them in order if it is zero.
+    fn tables(&self, id: u32) -> Result<Vec<&Table>> {
+        match id {
+            0 => Ok(self.schema.ordered_tables().collect()),
+            id => Ok(vec![self.schema.table(id)?]),
         }
-        let filter = Filter::new(t, asked)?;
-        let now = Instant::now();
-        for found in self.entries(t, &filter) {
-            let mut entry = self.show(t, &found);
+    }
+
+    fn default_entry(&self, t: &Table) -> v1::TableEntry {
+        let default = Target::Action(self.model.control()[t.at].default_action());
+        let action = self.encode.target(t, &default);
+        let mut entry = v1::TableEntry { table_id: t.id, action, is_default_action: true, ..Default::default() };
+        if let Some(metadata) = self.model.default_metadata(t.at) {
+            set_metadata(&mut entry, metadata);
+        }
+        entry
+    }
+
+    fn read_table(&self, t: &Table, asked: &v1::TableEntry, to: Sink<'_>) -> Result<()> {
+        let Some(filter) = self.filter(t, asked)? else { return Ok(()) };
+        let (now, table) = (Instant::now(), &self.model.control()[t.at]);
+        for key in self.keys(t, &filter) {
+            let mut entry = self.encode.key(t, &key);
+            entry.is_const = t.const_entries;
+            entry.action = self.model.target(&key).and_then(|target| self.encode.target(t, &target));
             if asked.meter_config.is_some() && t.direct_meter.is_some() {
-                entry.meter_config = self.direct_meter(t, &found)?;
+                entry.meter_config = table.direct_meter(&key.1, key.2)?.map(rates);
             }
-            let key = (t.at, found.matches, found.priority);
             if asked.counter_data.is_some() && t.direct_counter.is_some() {
-                entry.counter_data = self.vdp.control()[t.at].direct_count(&key.1, key.2).ok().map(counted);
+                entry.counter_data = table.direct_count(&key.1, key.2).ok().map(counted);
             }
-            if let Some(note) = if self.notes.is_empty() { None } else { self.notes.get(&key) } {
-                entry.controller_metadata = note.controller_metadata;
-                entry.metadata = note.metadata.clone();
+            if let Some(note) = self.model.note(&key) {
+                set_metadata(&mut entry, &note.metadata);
                 if let Some(idle) = &note.idle {
                     entry.idle_timeout_ns = idle.timeout.as_nanos() as i64;
                     if asked.time_since_last_hit.is_some() {
-                        let hit_since = self.vdp.control()[t.at].hits(&key.1, key.2) != idle.hits;
+                        let hit_since = table.hits(&key.1, key.2) != idle.hits;
                         let elapsed = if hit_since { 0 } else { now.duration_since(idle.last_hit).as_nanos() as i64 };
                         entry.time_since_last_hit = Some(v1::table_entry::IdleTimeout { elapsed_ns: elapsed });
                     }
                 }
             }
-            if filter.shown(&entry) {
+            if filter.fits(&entry) {
                 to.push(Entity::TableEntry(entry));
             }
         }
         Ok(())
     }
 
-    fn read_direct_counters(&self, t: &Table, asked: &v1::TableEntry, to: Sink) -> Result<()> {
-        let filter = Filter::new(t, asked)?;
-        for found in self.entries(t, &filter) {
-            let count = self.vdp.control()[t.at].direct_count(&found.matches, found.priority)?;
-            let key = v1::TableEntry {
-                table_id: t.id,
-                r#match: table::field_matches(&t.fields, &found.matches),
-                priority: found.priority,
-                ..Default::default()
-            };
-            let entry = v1::DirectCounterEntry { table_entry: Some(key), data: Some(counted(count)) };
-            to.push(Entity::DirectCounterEntry(entry));
+    /// The entries that a request for direct resources asks for.
+    fn direct(
+        &self,
+        asked: Option<&v1::TableEntry>,
+        has: impl Fn(&Table) -> bool,
+        what: &str,
+    ) -> Result<Vec<(&Table, EntryKey)>> {
+        let none = v1::TableEntry::default();
+        let asked = asked.unwrap_or(&none);
+        let mut found = Vec::new();
+        for t in self.tables(asked.table_id)? {
+            match has(t) {
+                true => {
+                    let filter = self.filter(t, asked)?;
+                    found.extend(filter.iter().flat_map(|filter| self.keys(t, filter)).map(|key| (t, key)));
+                }
+                false if asked.table_id == 0 => {}
+                false => return Err(invalid(format!("table `{}` has no direct {what}", t.name))),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The filter of a request for entries of a table; `None` if it names a value that nothing has.
+    fn filter(&self, t: &Table, asked: &v1::TableEntry) -> Result<Option<Filter>> {
+        let matches = match asked.r#match.as_slice() {
+            [] => None,
+            given => {
+                let fields = self.model.look_up(|schema, translate| codec::fields(schema, translate, t, given))?;
+                let Some(fields) = fields else { return Ok(None) };
+                Some(t.matches(&fields)?)
+            }
+        };
+        Ok(Some(Filter {
+            matches,
+            priority: asked.priority,
+            action: asked.action.clone(),
+            controller_metadata: asked.controller_metadata,
+            metadata: asked.metadata.clone(),
+        }))
+    }
+
+    /// The entries whose keys pass a filter, in order.
+    fn keys(&self, t: &Table, filter: &Filter) -> Vec<EntryKey> {
+        let table = &self.model.control()[t.at];
+        if let Some(matches) = &filter.matches
+            && (!t.priority || filter.priority != 0)
+        {
+            let there = table.get(matches, filter.priority).is_some();
+            return there.then(|| (t.at, matches.clone(), filter.priority)).into_iter().collect();
+        }
+        let entries = table.entries().into_iter();
+        let entries = entries.filter(|e| {
+            filter.matches.as_ref().is_none_or(|m| *m == e.matches)
+                && (filter.priority == 0 || filter.priority == e.priority)
+        });
+        entries.map(|e| (t.at, e.matches, e.priority)).collect()
+    }
+
+    fn read_members(&self, asked: &v1::ActionProfileMember, to: Sink<'_>) -> Result<()> {
+        for (action_profile_id, profile) in self.profiles(asked.action_profile_id)? {
+            let Some(t) = profile.tables.first().and_then(|id| self.schema.tables.get(id)) else { continue };
+            for (member_id, action) in self.model.control().profile(profile.at)?.members() {
+                if asked.member_id == 0 || asked.member_id == member_id {
+                    let action = self.encode.call(t, &action);
+                    let member = v1::ActionProfileMember { action_profile_id, member_id, action };
+                    to.push(Entity::ActionProfileMember(member));
+                }
+            }
         }
         Ok(())
     }
 
-    fn read_direct_meters(&self, t: &Table, asked: &v1::TableEntry, to: Sink) -> Result<()> {
-        let filter = Filter::new(t, asked)?;
-        for found in self.entries(t, &filter) {
-            let key = v1::TableEntry {
-                table_id: t.id,
-                r#match: table::field_matches(&t.fields, &found.matches),
-                priority: found.priority,
-                ..Default::default()
-            };
-            let config = self.direct_meter(t, &found)?;
-            let entry = v1::DirectMeterEntry { table_entry: Some(key), config, counter_data: None };
-            to.push(Entity::DirectMeterEntry(entry));
+    fn read_groups(&self, asked: &v1::ActionProfileGroup, to: Sink<'_>) -> Result<()> {
+        for (action_profile_id, profile) in self.profiles(asked.action_profile_id)? {
+            for (group_id, group) in self.model.control().profile(profile.at)?.groups() {
+                if asked.group_id == 0 || asked.group_id == group_id {
+                    let member = |(id, weight): (&u32, &u32)| v1::action_profile_group::Member {
+                        member_id: *id,
+                        weight: *weight as i32,
+                        ..Default::default()
+                    };
+                    to.push(Entity::ActionProfileGroup(v1::ActionProfileGroup {
+                        action_profile_id,
+                        group_id,
+                        members: group.members.iter().map(member).collect(),
+                        max_size: group.max_size as i32,
+                    }));
+                }
+            }
         }
         Ok(())
     }
 
-    fn entries(&self, t: &Table, filter: &Filter) -> Vec<TableEntry> {
-        if let Some((matches, priority)) = filter.single(t) {
-            let action = self.vdp.control()[t.at].get(matches, priority);
-            return action
-                .map(|action| TableEntry { matches: matches.to_vec(), priority, action })
-                .into_iter()
-                .collect();
-        }
-        let mut entries = self.vdp.control()[t.at].entries();
-        entries.retain(|e| filter.keys(e));
-        entries
+    fn profiles(&self, id: u32) -> Result<Vec<(u32, &Profile)>> {
+        objects(&self.schema.action_profiles, id, "action profile")
     }
 
-    fn read_replication(&self, asked: &v1::PacketReplicationEngineEntry, to: Sink) -> Result<()> {
-        use v1::packet_replication_engine_entry::Type as Kind;
+    fn read_replication(&self, asked: &v1::PacketReplicationEngineEntry, to: Sink<'_>) {
+        let wanted = |asked: u32, id: u32| asked == 0 || asked == id;
+        let (groups, sessions) = match asked.r#type.as_ref() {
+            Some(Copies::MulticastGroupEntry(asked)) => (Some(asked.multicast_group_id), None),
+            Some(Copies::CloneSessionEntry(asked)) => (None, Some(asked.session_id)),
+            None => (Some(0), Some(0)),
+        };
+        let all =
+            self.model.multicast_groups().iter().filter(|(id, _)| groups.is_some_and(|asked| wanted(asked, **id)));
+        let groups = all.map(|(id, group)| self.encode.multicast(*id, group));
+        let all =
+            self.model.clone_sessions().iter().filter(|(id, _)| sessions.is_some_and(|asked| wanted(asked, **id)));
+        let sessions = all.map(|(id, session)| self.encode.session(*id, session));
         let wrap = |kind| Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry { r#type: Some(kind) });
-        match asked.r#type.as_ref() {
-            Some(Kind::MulticastGroupEntry(asked)) => {
-                let wanted = |id: &u32| asked.multicast_group_id == 0 || asked.multicast_group_id == *id;
-                for (_, group) in self.groups.iter().filter(|(id, _)| wanted(id)) {
-                    to.push(wrap(Kind::MulticastGroupEntry(group.clone())));
-                }
-            }
-            Some(Kind::CloneSessionEntry(asked)) => {
-                let wanted = |id: &u32| asked.session_id == 0 || asked.session_id == *id;
-                for (_, session) in self.sessions.iter().filter(|(id, _)| wanted(id)) {
-                    to.push(wrap(Kind::CloneSessionEntry(session.clone())));
-                }
-            }
-            None => {
-                for group in self.groups.values() {
-                    to.push(wrap(Kind::MulticastGroupEntry(group.clone())));
-                }
-                for session in self.sessions.values() {
-                    to.push(wrap(Kind::CloneSessionEntry(session.clone())));
-                }
-            }
-        }
-        Ok(())
+        to.extend(groups.chain(sessions).map(wrap));
     }
 }
 
-/// The table with this id, or all of them in order if it is zero.
-fn tables(schema: &Schema, id: u32) -> Result<Vec<&Table>> {
+/// The object with this id, or all of them in order if it is zero.
+fn objects<'s, T: hopwright_control::schema::Named>(
+    all: &'s HashMap<u32, T>,
+    id: u32,
+    what: &str,
+) -> Result<Vec<(u32, &'s T)>> {
     if id != 0 {
-        return Ok(vec![table::table(schema, id)?]);
+        return Ok(vec![(id, object(all, id, what)?)]);
     }
-    Ok(schema.table_ids.iter().filter_map(|id| schema.tables.get(id)).collect())
+    let mut all: Vec<_> = all.iter().map(|(id, object)| (*id, object)).collect();
+    all.sort_unstable_by_key(|(id, _)| *id);
+    Ok(all)
 }
 
-fn wanted(id: u32, all: Vec<u32>) -> Vec<u32> {
-    if id == 0 { all } else { vec![id] }
+/// The cells that an index denotes: all of them without an index. Each with its index as a message.
+fn indices(array: &Array, index: Option<&v1::Index>) -> Result<impl Iterator<Item = (Option<v1::Index>, u64)>> {
+    let range = array.range(codec::index(index)?)?;
+    Ok(range.map(|at| (Some(v1::Index { index: at as i64 }), at)))
 }
 
-fn counted(count: hopwright_dataplane::Count) -> v1::CounterData {
-    v1::CounterData { byte_count: count.bytes as i64, packet_count: count.packets as i64 }
+/// The filter of a read in a table: fields that are set must be equal.
+struct Filter {
+    matches: Option<Vec<MatchValue>>,
+    priority: i32,
+    action: Option<v1::TableAction>,
+    controller_metadata: u64,
+    metadata: Bytes,
+}
+
+impl Filter {
+    /// Whether an entry, whose keys pass the filter, passes the rest of it.
+    fn fits(&self, entry: &v1::TableEntry) -> bool {
+        self.action.as_ref().is_none_or(|wanted| entry.action.as_ref().is_some_and(|a| same_action(wanted, a)))
+            && (self.controller_metadata == 0 || self.controller_metadata == entry.controller_metadata)
+            && (self.metadata.is_empty() || self.metadata == entry.metadata)
+    }
+}
+
+/// An action without parameters selects the action with any arguments.
+fn same_action(wanted: &v1::TableAction, found: &v1::TableAction) -> bool {
+    use v1::table_action::Type;
+    match (&wanted.r#type, &found.r#type) {
+        (Some(Type::Action(wanted)), Some(Type::Action(found))) if wanted.params.is_empty() => {
+            wanted.action_id == found.action_id
+        }
+        _ => wanted == found,
+    }
 }

@@ -112,12 +112,11 @@ pub(crate) struct Rights {
 }
 
 impl Rights {
-    /// Checks that an update may write.
+    /// Checks that an update may write an object.
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
-    pub(crate) fn check_write(&self, entity: &Entity) -> Result<()> {
-        let id = p4_id(entity);
+    pub(crate) fn check_write(&self, id: Option<u32>) -> Result<()> {
         if let Some(own) = &self.own {
             return match id {
                 Some(id) if own.lists(id) => Ok(()),
@@ -168,7 +167,7 @@ impl Rights {
 }
 
 /// The object in P4Info that an entity belongs to; for direct resources and entries, the table.
-fn p4_id(entity: &Entity) -> Option<u32> {
+pub(crate) fn p4_id(entity: &Entity) -> Option<u32> {
     let table = |entry: &Option<v1::TableEntry>| entry.as_ref().map_or(0, |e| e.table_id);
     Some(match entity {
         Entity::ExternEntry(e) => e.extern_id,

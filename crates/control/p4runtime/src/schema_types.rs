@@ -1,19 +1,16 @@
 //! The types of a program whose values are translated, and what has them.
 
-use std::collections::HashMap;
-
 use ::bytes::Bytes;
+use hopwright_control::{TranslatedType, bytes};
 use hopwright_ir::bits;
 use hopwright_sema::hir::{self, TypedProgram};
 use num_bigint::BigUint;
 use num_traits::Num;
 
-use crate::bytes;
+use crate::failure::{Failure, Result, invalid};
 use crate::p4info;
-use crate::proto::config::p4_data_type_spec::TypeSpec;
-use crate::proto::config::{self as p4};
-use crate::rules::RuleError;
-use crate::translation::TranslatedType;
+use crate::proto::config::p4_new_type_spec::Representation;
+use crate::proto::config::{self as p4, p4_data_type_spec::TypeSpec};
 
 /// The structs of architectures that have the port of a packet, in `ingress_port`.
 const PORT_STRUCTS: [&str; 2] = ["standard_metadata_t", "psa_ingress_input_metadata_t"];
@@ -27,7 +24,7 @@ const MAPPINGS: &str = "p4runtime_translation_mappings";
 ///
 /// # Errors
 /// If a mapping is malformed.
-pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedType>, RuleError> {
+pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedType>> {
     let of_architecture = program.structs.iter().filter(|s| PORT_STRUCTS.contains(&s.name.as_str()));
     let port = of_architecture.flat_map(|s| &s.fields).find(|f| f.name == "ingress_port").and_then(|f| f.new_type);
     let mut found = Vec::new();
@@ -51,12 +48,15 @@ pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedT
 }
 
 /// The pairs in `@p4runtime_translation_mappings({ {"name", 1}, … })`.
-fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<Vec<(Bytes, BigUint)>, RuleError> {
-    let owner = || format!("type `{}`", declared.control_plane_name);
+fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<Vec<(Bytes, BigUint)>> {
+    let wrong = || -> Failure {
+        let owner = &declared.control_plane_name;
+        invalid(format!("type `{owner}`: @{MAPPINGS} takes pairs like {{\"name\", 1}} of different values that fit"))
+    };
     let mut pairs: Vec<(Bytes, BigUint)> = Vec::new();
     for annotation in declared.annotations.iter().filter(|a| a.name == MAPPINGS) {
         let hir::AnnotationForm::Free(words) = &annotation.form else {
-            return Err(RuleError::Mappings { owner: owner() });
+            return Err(wrong());
         };
         let inside = words.iter().map(String::as_str).filter(|w| !matches!(*w, "{" | "}" | ","));
         let inside: Vec<&str> = inside.collect();
@@ -72,7 +72,7 @@ fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<
                 new.then_some((name, value))
             };
             let pair = read();
-            pairs.push(pair.ok_or_else(|| RuleError::Mappings { owner: owner() })?);
+            pairs.push(pair.ok_or_else(wrong)?);
         }
     }
     Ok(pairs)
@@ -86,21 +86,20 @@ fn number(word: &str) -> Option<BigUint> {
     }
 }
 
-/// What P4Info says of types, and the registers and digests by id; nothing if no type is translated.
-pub(crate) fn data_types(
-    info: &p4::P4Info,
+/// The translation of a type: its own, or that of the type that it is a new name of.
+pub(crate) fn data_type<'i>(
+    mut spec: Option<&'i p4::P4DataTypeSpec>,
+    types: Option<&'i p4::P4TypeInfo>,
     translated: &[TranslatedType],
-) -> (p4::P4TypeInfo, HashMap<u32, (String, p4::P4DataTypeSpec)>) {
-    if translated.is_empty() {
-        return Default::default();
+) -> Option<usize> {
+    loop {
+        let Some(TypeSpec::NewType(named)) = &spec?.type_spec else { return None };
+        if let Some(found) = translated.iter().position(|ty| ty.name == named.name) {
+            return Some(found);
+        }
+        match &types?.new_types.get(&named.name)?.representation {
+            Some(Representation::OriginalType(original)) => spec = Some(original),
+            _ => return None,
+        }
     }
-    let named = |preamble: &Option<p4::Preamble>, spec: &Option<p4::P4DataTypeSpec>| {
-        let preamble = preamble.as_ref()?;
-        Some((preamble.id, (preamble.name.clone(), spec.clone()?)))
-    };
-    let registers = info.registers.iter().filter_map(|r| named(&r.preamble, &r.type_spec));
-    // Registers of other types are never looked at.
-    let registers = registers.filter(|(_, (_, spec))| matches!(spec.type_spec, Some(TypeSpec::NewType(_))));
-    let digests = info.digests.iter().filter_map(|d| named(&d.preamble, &d.type_spec));
-    (info.type_info.clone().unwrap_or_default(), registers.chain(digests).collect())
 }

@@ -3,15 +3,24 @@
 
 mod updates;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use std::time::Duration;
 
+use hopwright_control::entity::{Key, Metadata};
+use hopwright_control::{self as control, EntryKey, Note, Operation};
 use hopwright_dataplane::{EngineKind, VirtualDataPlane};
 use hopwright_driver::compile_text;
+use hopwright_ir::{MatchValue, TableId};
 use proptest::prelude::*;
 use tonic::Code;
 
 use super::*;
+use crate::failure::Failure;
+use crate::read;
 use updates::Dice;
+use v1::entity::Entity;
+use v1::update::Type;
 
 const SOURCE: &str = include_str!("objects.p4");
 
@@ -40,13 +49,21 @@ struct Everything {
     targets: Vec<Option<hopwright_dataplane::EntryTarget>>,
 }
 
-/// An idle timer, and what else controllers do not read in full.
-type Notes = (Vec<(EntryKey, Note)>, BTreeMap<TableId, Note>);
+/// Idle timers, and what else controllers do not read in full.
+type Notes = (Vec<Option<Note>>, Vec<Option<Metadata>>);
 
 fn notes(state: &State) -> Notes {
-    let mut notes: Vec<_> = state.notes.iter().map(|(key, note)| (key.clone(), note.clone())).collect();
-    notes.sort_by_key(|(key, _)| format!("{key:?}"));
-    (notes, state.default_notes.clone())
+    let tables = || (0..state.model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
+    let of_table = |at| {
+        let entries = state.model.control()[at].entries().into_iter();
+        entries.map(move |e| state.model.note(&(at, e.matches, e.priority)).cloned())
+    };
+    let defaults = tables().map(|at| state.model.default_metadata(at).cloned());
+    (tables().flat_map(of_table).collect(), defaults.collect())
+}
+
+fn write(state: &mut State, write: &Write) -> Result<()> {
+    state.write_each(std::slice::from_ref(write), &Rights::default()).remove(0)
 }
 
 fn everything(state: &State) -> Everything {
@@ -56,7 +73,7 @@ fn everything(state: &State) -> Everything {
         meter_config: Some(v1::MeterConfig::default()),
         ..Default::default()
     };
-    let mut defaults: Vec<u32> = state.program.schema.tables.keys().copied().collect();
+    let mut defaults: Vec<u32> = state.program.schema.model.tables.keys().copied().collect();
     defaults.sort_unstable();
     let default = |table_id| v1::TableEntry { table_id, is_default_action: true, ..Default::default() };
     let asked = [
@@ -73,10 +90,10 @@ fn everything(state: &State) -> Everything {
         Entity::PacketReplicationEngineEntry(Default::default()),
     ];
     let asked = asked.into_iter().chain(defaults.into_iter().map(|id| Entity::TableEntry(default(id))));
-    asked.for_each(|asked| state.read(&asked, &mut entities).unwrap());
-    let control = state.vdp.control();
+    asked.for_each(|asked| read::read(&state.model, &asked, &mut entities).unwrap());
+    let control = state.model.control();
     let groups = (1..8).chain(0x8001..0x8008);
-    let tables = (0..state.vdp.pipeline().tables.len()).map(|at| TableId(at as u32));
+    let tables = (0..state.model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
     let targets = tables.flat_map(|at| {
         let entries = control[at].entries().into_iter();
         entries.map(move |entry| control[at].target(&entry.matches, entry.priority))
@@ -91,7 +108,7 @@ fn everything(state: &State) -> Everything {
 }
 
 fn refused() -> Result<()> {
-    Err(aborted("the last step fails"))
+    Err(Failure { code: Code::Aborted, message: "the last step fails".into() })
 }
 
 /// Updates that a state takes, and then a batch.
@@ -101,7 +118,7 @@ fn case() -> impl Strategy<Value = (Vec<Write>, Vec<Write>)> {
             let mut dice = Dice::new(bytes);
             let mut updates = Vec::new();
             while dice.is_left() {
-                updates.push(Write::Update(updates::update(&program().schema, &mut dice)));
+                updates.push(Write::Update(updates::update(&program().schema.model, &mut dice)));
             }
             updates
         })
@@ -116,11 +133,11 @@ proptest! {
     fn what_is_refused_or_undone_changes_nothing((before, batch) in case()) {
         let rights = Rights::default();
         let mut state = state();
-        for write in &before {
+        for one in &before {
             let (there, noted) = (everything(&state), notes(&state));
-            if state.write(write, &rights, None).is_err() {
-                prop_assert_eq!(&everything(&state), &there, "{:?}", write);
-                prop_assert_eq!(notes(&state), noted, "{:?}", write);
+            if write(&mut state, one).is_err() {
+                prop_assert_eq!(&everything(&state), &there, "{:?}", one);
+                prop_assert_eq!(notes(&state), noted, "{:?}", one);
             }
         }
         let (there, noted) = (everything(&state), notes(&state));
@@ -149,8 +166,8 @@ proptest! {
         let writes: Vec<Write> = before.into_iter().chain(batch).collect();
         let results = one.write_each(&writes, &rights);
         let good = writes.iter().zip(results).filter(|(_, result)| result.is_ok());
-        for (write, _) in good {
-            prop_assert!(other.write(write, &rights, None).is_ok(), "{:?}", write);
+        for (one, _) in good {
+            prop_assert!(write(&mut other, one).is_ok(), "{:?}", one);
         }
         prop_assert_eq!(everything(&one), everything(&other));
     }
@@ -168,12 +185,12 @@ fn updates_of_every_kind_are_applied_and_refused() {
     });
     let mut dice = Dice::new(bytes.take(200_000).collect());
     while dice.is_left() {
-        let update = updates::update(&state.program.schema.clone(), &mut dice);
+        let update = updates::update(&state.program.schema.model, &mut dice);
         let kind = update.entity.as_ref().and_then(|e| e.entity.as_ref()).map_or_else(String::new, |entity| {
             let text = format!("{entity:?}");
             text.split('(').next().unwrap_or_default().to_string()
         });
-        let applied = state.write(&Write::Update(update.clone()), &Rights::default(), None).is_ok();
+        let applied = write(&mut state, &Write::Update(update.clone())).is_ok();
         counts.entry((kind, update.r#type)).or_default()[usize::from(applied)] += 1;
     }
     let modified =
@@ -193,7 +210,7 @@ fn updates_of_every_kind_are_applied_and_refused() {
 #[test]
 fn a_refused_insert_leaves_no_entry() {
     let mut state = state();
-    let schema = state.program.schema.clone();
+    let schema = state.program.schema.model.clone();
     let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
     let drop = hosts.actions.iter().find(|a| a.params.is_empty()).unwrap();
     let insert = |to: u8, packet_count: i64| {
@@ -222,28 +239,28 @@ fn a_refused_insert_leaves_no_entry() {
     assert_eq!(everything(&state), empty);
     let results = state.write_each(&[insert(4, 1), insert(5, -1)], &Rights::default());
     assert_eq!(results.iter().map(|r| r.is_ok()).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(state.vdp.control()[hosts.at].len(), 1);
+    assert_eq!(state.model.control()[hosts.at].len(), 1);
 }
 
 /// An entry that was removed and put back has its place among those of the same priority.
 #[test]
 fn an_undone_removal_keeps_the_order_of_entries() {
     let mut state = state();
-    let schema = state.program.schema.clone();
+    let schema = state.program.schema.model.clone();
     let mut dice = Dice::new(Vec::new());
     let filters = schema.tables.values().find(|t| t.name.ends_with("filters")).unwrap();
-    let write = |kind: Type, id: u8, dice: &mut Dice| {
+    let update = |kind: Type, id: u8, dice: &mut Dice| {
         let entry = updates::filter(filters, id, dice);
         let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
         Write::Update(v1::Update { r#type: kind as i32, entity })
     };
     for id in 1..=3 {
-        let insert = write(Type::Insert, id, &mut dice);
-        state.write(&insert, &Rights::default(), None).unwrap();
+        let insert = update(Type::Insert, id, &mut dice);
+        write(&mut state, &insert).unwrap();
     }
     let (there, noted) = (everything(&state), notes(&state));
     let batch =
-        [write(Type::Delete, 1, &mut dice), write(Type::Insert, 4, &mut dice), write(Type::Insert, 1, &mut dice)];
+        [update(Type::Delete, 1, &mut dice), update(Type::Insert, 4, &mut dice), update(Type::Insert, 1, &mut dice)];
     assert!(state.write_all(&batch, &Rights::default(), refused).is_err());
     assert_eq!((everything(&state), notes(&state)), (there, noted));
 }
@@ -252,14 +269,14 @@ fn an_undone_removal_keeps_the_order_of_entries() {
 #[test]
 fn idle_entries_are_told_until_they_are_hit() {
     let mut state = state();
-    let schema = state.program.schema.clone();
+    let schema = state.program.schema.model.clone();
     let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
     let key: EntryKey = (hosts.at, vec![MatchValue::Exact(7u8.into())], 0);
     let drop = hosts.actions.iter().find(|a| a.params.is_empty()).unwrap();
     let second = Duration::from_secs(1);
     let entry = v1::TableEntry {
         table_id: hosts.id,
-        r#match: crate::table::field_matches(&hosts.fields, &key.1),
+        r#match: crate::codec::Encode::of(&state.model).matches(&hosts.fields, &key.1),
         action: Some(v1::TableAction {
             r#type: Some(v1::table_action::Type::Action(v1::Action { action_id: drop.id, params: Vec::new() })),
         }),
@@ -270,11 +287,12 @@ fn idle_entries_are_told_until_they_are_hit() {
     };
     let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
     let insert = Write::Update(v1::Update { r#type: Type::Insert as i32, entity });
-    state.write(&insert, &Rights::default(), None).unwrap();
-    let begin = state.notes[&key].idle.as_ref().unwrap().last_hit;
+    write(&mut state, &insert).unwrap();
+    let begin = state.model.note(&key).unwrap().idle.as_ref().unwrap().last_hit;
     let told = |state: &mut State, tenths: u32, hears: bool| {
-        let found = state.idle_entries(begin + second * tenths / 10, |table| hears && table == hosts.id);
-        found.into_iter().map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
+        let found = state.model.idle_entries(begin + second * tenths / 10, |table| hears && table == hosts.id);
+        let found = found.iter().filter_map(|entry| crate::codec::Encode::of(&state.model).idle(entry));
+        found.map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
     };
     let once = vec![(vec![1], 1_000_000_000)];
     // A count that a controller gives is no hit.
@@ -290,10 +308,13 @@ fn idle_entries_are_told_until_they_are_hit() {
     assert_eq!(told(&mut state, 61, true), once);
     // A hit ends it, and a count that is set does not.
     let count = hopwright_dataplane::Count { packets: 100, bytes: 0 };
-    state.carry_out(vec![crate::change::Change::DirectCount(key.clone(), count)], None).unwrap();
+    let of_entry = Key { table: hosts.id, fields: vec![(1, MatchValue::Exact(7u8.into()))], priority: 0 };
+    let update = Update { operation: Operation::Modify, entity: control::Entity::DirectCounter(of_entry, count) };
+    let plan = state.model.plan(&update).unwrap();
+    state.model.apply(plan).unwrap();
     assert_eq!(told(&mut state, 71, true), once);
     let count = hopwright_dataplane::Count { packets: 101, bytes: 0 };
-    state.vdp.control()[hosts.at].set_direct_count(&key.1, 0, count).unwrap();
+    state.model.control()[hosts.at].set_direct_count(&key.1, 0, count).unwrap();
     assert!(told(&mut state, 81, true).is_empty());
     assert!(told(&mut state, 90, true).is_empty());
     assert_eq!(told(&mut state, 91, true), once);

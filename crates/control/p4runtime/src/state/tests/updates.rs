@@ -1,7 +1,7 @@
 //! Generates updates: of few objects, so that they meet, and with a mistake now and then.
 
 use crate::proto::v1;
-use crate::schema::{Field, Schema, Table};
+use hopwright_control::schema::{Field, Schema, Table};
 use hopwright_ir::MatchForm;
 use v1::entity::Entity;
 use v1::field_match::{self as wire, FieldMatchType as Wire};
@@ -325,7 +325,7 @@ fn replication(dice: &mut Dice) -> v1::PacketReplicationEngineEntry {
 
 fn value_set(schema: &Schema, dice: &mut Dice) -> v1::ValueSetEntry {
     let value_set_id = id(schema.value_sets.keys(), dice);
-    let fields = schema.value_sets.get(&value_set_id).map(|(_, _, fields)| fields.as_slice()).unwrap_or_default();
+    let fields = schema.value_sets.get(&value_set_id).map(|set| set.fields.as_slice()).unwrap_or_default();
     let most = if dice.slips() { 9 } else { 4 };
     let members = (0..dice.roll(most)).map(|_| {
         let value = dice.roll(5) as u8;

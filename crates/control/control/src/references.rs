@@ -10,12 +10,11 @@ use hopwright_ir::{ActionCall, ActionId, ExternId, MatchValue, TableId};
 use num_bigint::BigUint;
 
 use crate::change::Change;
-use crate::failure::{Result, invalid, precondition};
+use crate::error::{Error, Result, invalid, precondition};
 use crate::listing;
-use crate::proto::config as p4;
+use crate::model::{EntryKey, Model};
 use crate::rules::{RuleError, arguments};
 use crate::schema::Schema;
-use crate::state::{EntryKey, State};
 
 const MULTICAST_GROUPS: (&str, &str) = ("builtin::multicast_group_table", "multicast_group_id");
 
@@ -69,14 +68,13 @@ pub(crate) enum Referrer {
 }
 
 impl References {
-    pub(crate) fn new(info: &p4::P4Info, schema: &Schema) -> std::result::Result<References, RuleError> {
+    pub(crate) fn new(schema: &Schema) -> std::result::Result<References, RuleError> {
         let mut references = References::default();
-        for request in &info.tables {
-            let Some(table) = request.preamble.as_ref().and_then(|p| schema.tables.get(&p.id)) else { continue };
+        for table in schema.ordered_tables() {
             let mut found = Vec::new();
-            for (field, request) in table.fields.iter().zip(&request.match_fields) {
+            for field in &table.fields {
                 let owner = format!("match field `{}` of table `{}`", field.name, table.name);
-                for (to, key) in links(&owner, &request.annotations, info, schema)? {
+                for (to, key) in links(&owner, &field.annotations, schema)? {
                     found.push((field.key, Link { to, key, translated: field.translated }));
                 }
             }
@@ -84,15 +82,11 @@ impl References {
                 references.fields.insert(table.at, found);
             }
         }
-        let actions = schema.tables.values().flat_map(|t| &t.actions);
-        for action in actions {
-            let request = info.actions.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == action.id));
+        for action in schema.ordered_tables().flat_map(|t| &t.actions) {
             let mut found = Vec::new();
             for (at, param) in action.params.iter().enumerate() {
-                let request = request.and_then(|a| a.params.iter().find(|p| p.id == param.id));
                 let owner = format!("parameter `{}` of action `{}`", param.name, action.name);
-                let annotations = request.map(|p| p.annotations.as_slice()).unwrap_or_default();
-                for (to, key) in links(&owner, annotations, info, schema)? {
+                for (to, key) in links(&owner, &param.annotations, schema)? {
                     found.push((at, Link { to, key, translated: param.translated }));
                 }
             }
@@ -109,12 +103,7 @@ impl References {
 }
 
 /// What the annotations of a match field or parameter refer to.
-fn links(
-    owner: &str,
-    annotations: &[String],
-    info: &p4::P4Info,
-    schema: &Schema,
-) -> std::result::Result<Vec<(Target, usize)>, RuleError> {
+fn links(owner: &str, annotations: &[String], schema: &Schema) -> std::result::Result<Vec<(Target, usize)>, RuleError> {
     let mut found = Vec::new();
     for request in arguments(annotations, "refers_to") {
         let words: String = request.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
@@ -126,13 +115,11 @@ fn links(
             found.push((Target::MulticastGroups, 0));
             continue;
         }
-        let preambles = || info.tables.iter().filter_map(|t| t.preamble.as_ref());
-        let exact = preambles().find(|p| p.name == table || p.alias == table);
-        let suffix = || preambles().find(|p| p.name.strip_suffix(&table).is_some_and(|rest| rest.ends_with('.')));
-        let to = exact.or_else(suffix).and_then(|p| schema.tables.get(&p.id));
-        let Some(to) = to else {
-            let all = preambles().map(|p| p.alias.as_str()).chain([MULTICAST_GROUPS.0]);
-            let those = listing::those(all);
+        let tables = || schema.ordered_tables();
+        let exact = tables().find(|t| t.name == table || t.alias == table);
+        let suffix = || tables().find(|t| t.name.strip_suffix(&table).is_some_and(|rest| rest.ends_with('.')));
+        let Some(to) = exact.or_else(suffix) else {
+            let those = listing::those(tables().map(|t| t.alias.as_str()).chain([MULTICAST_GROUPS.0]));
             return Err(RuleError::NoTable { owner, table, field, those });
         };
         let Some(of) = to.fields.iter().find(|f| f.name == field) else {
@@ -176,10 +163,10 @@ fn exact(value: &MatchValue) -> Option<&BigUint> {
     }
 }
 
-impl State {
+impl Model {
     /// What an entry of a table, or a member of a profile, refers to.
     fn needs(&self, entry: Option<(TableId, &[MatchValue])>, calls: &[&ActionCall]) -> Vec<Need> {
-        let references = &self.program.schema.rules.references;
+        let references = &self.schema.rules.references;
         let of_fields = entry.and_then(|(at, matches)| Some((references.fields.get(&at)?, matches)));
         let of_fields: Vec<(&Link, &BigUint)> = of_fields
             .into_iter()
@@ -240,12 +227,12 @@ impl State {
     /// What it refers to now.
     fn needs_of(&self, referrer: &Referrer) -> Vec<Need> {
         match referrer {
-            Referrer::Entry((at, matches, priority)) => match self.entry_runs(*at, matches, *priority) {
-                Some(runs) => self.needs(Some((*at, matches)), &runs.calls()),
+            Referrer::Entry(key) => match self.target(key) {
+                Some(target) => self.needs(Some((key.0, &key.1)), &target.calls()),
                 None => Vec::new(),
             },
-            Referrer::Default(at) => self.needs(None, &[&self.vdp.control()[*at].default_action()]),
-            Referrer::Member(at, id) => match self.vdp.control().profile(*at).ok().and_then(|p| p.member(*id)) {
+            Referrer::Default(at) => self.needs(None, &[&self.control()[*at].default_action()]),
+            Referrer::Member(at, id) => match self.control().profile(*at).ok().and_then(|p| p.member(*id)) {
                 Some(call) => self.needs(None, &[&call]),
                 None => Vec::new(),
             },
@@ -265,19 +252,19 @@ impl State {
     /// Counts all references.
     pub(crate) fn count_all(&mut self) {
         self.referrers = Referrers::default();
-        if self.program.schema.rules.references.is_empty() {
+        if self.schema.rules.references.is_empty() {
             return;
         }
         for at in 0..self.vdp.pipeline().tables.len() {
             let at = TableId(at as u32);
             self.count(&Referrer::Default(at));
-            for entry in self.vdp.control()[at].entries() {
+            for entry in self.control()[at].entries() {
                 self.count(&Referrer::Entry((at, entry.matches, entry.priority)));
             }
         }
-        let profiles: Vec<ExternId> = self.program.schema.action_profiles.values().map(|p| p.at).collect();
+        let profiles: Vec<ExternId> = self.schema.action_profiles.values().map(|p| p.at).collect();
         for at in profiles {
-            let members = self.vdp.control().profile(at).map(|p| p.members()).unwrap_or_default();
+            let members = self.control().profile(at).map(|p| p.members()).unwrap_or_default();
             members.into_iter().for_each(|(id, _)| self.count(&Referrer::Member(at, id)));
         }
     }
@@ -285,7 +272,7 @@ impl State {
     /// Removes entries that violate the program's rules, until none does; returns how many. Those of the program stay.
     pub(crate) fn settle(&mut self) -> usize {
         let mut removed = 0;
-        let rules = &self.program.schema.rules;
+        let rules = &self.schema.rules;
         if rules.has_no_constraints() && rules.references.is_empty() {
             return 0;
         }
@@ -295,13 +282,13 @@ impl State {
             for at in tables {
                 let own = self.vdp.pipeline()[at].entries.iter().map(|e| (e.matches.as_slice(), e.priority));
                 let own: HashSet<(&[MatchValue], i32)> = own.collect();
-                for entry in self.vdp.control()[at].entries() {
+                for entry in self.control()[at].entries() {
                     if own.contains(&(entry.matches.as_slice(), entry.priority)) {
                         continue;
                     }
                     let key = (at, entry.matches, entry.priority);
-                    let Some(runs) = self.entry_runs(at, &key.1, key.2) else { continue };
-                    let entry = [Change::Modify(key.clone(), runs)];
+                    let Some(target) = self.target(&key) else { continue };
+                    let entry = [Change::Modify(key.clone(), target)];
                     if self.check_rules(&entry).is_err() {
                         wrong.push(key);
                     }
@@ -324,12 +311,12 @@ impl State {
             needs.iter().try_for_each(|need| if self.is_met(need, own) { Ok(()) } else { Err(self.unmet(need)) })
         };
         match change {
-            Change::Insert(key, runs) | Change::Modify(key, runs) => {
-                check(self.needs(Some((key.0, &key.1)), &runs.calls()), Some(key))
+            Change::Insert(key, target) | Change::Modify(key, target) => {
+                check(self.needs(Some((key.0, &key.1)), &target.calls()), Some(key))
             }
             Change::Default(_, Some(call)) | Change::Member(_, _, Some(call)) => check(self.needs(None, &[call]), None),
             Change::Remove(key) => self.check_unused(key),
-            Change::MulticastEntry(id, None) => {
+            Change::MulticastRead(id, None) => {
                 let need = Need { to: Target::MulticastGroups, keys: vec![0], values: vec![(*id).into()] };
                 match self.count_of(&need) {
                     0 => Ok(()),
@@ -350,8 +337,8 @@ impl State {
     fn check_unused(&self, key: &EntryKey) -> Result<()> {
         let to = Target::Table(key.0);
         let Some(by_keys) = self.referrers.0.get(&to) else { return Ok(()) };
-        let Some(runs) = self.entry_runs(key.0, &key.1, key.2) else { return Ok(()) };
-        let own = self.needs(Some((key.0, &key.1)), &runs.calls());
+        let Some(target) = self.target(key) else { return Ok(()) };
+        let own = self.needs(Some((key.0, &key.1)), &target.calls());
         for keys in by_keys.keys() {
             let values: Option<Vec<BigUint>> = keys.iter().map(|k| exact(key.1.get(*k)?).cloned()).collect();
             let Some(values) = values else { continue };
@@ -384,21 +371,21 @@ impl State {
         let all_exact = model.keys.iter().all(|k| k.kind.form() == hopwright_ir::MatchForm::Value);
         if all_exact && need.keys.len() == model.keys.len() {
             let matches: Vec<MatchValue> = need.values.iter().cloned().map(MatchValue::Exact).collect();
-            return counts((&matches, 0)) && self.vdp.control()[at].get(&matches, 0).is_some();
+            return counts((&matches, 0)) && self.control()[at].get(&matches, 0).is_some();
         }
         let fits =
             |matches: &[MatchValue]| need.keys.iter().zip(&need.values).all(|(k, v)| exact(&matches[*k]) == Some(v));
-        self.vdp.control()[at].entries().iter().any(|e| fits(&e.matches) && counts((&e.matches, e.priority)))
+        self.control()[at].entries().iter().any(|e| fits(&e.matches) && counts((&e.matches, e.priority)))
     }
 
-    fn unmet(&self, need: &Need) -> crate::failure::Failure {
+    fn unmet(&self, need: &Need) -> Error {
         invalid(format!("@refers_to: there is no {}{}", self.text_of(need), self.those_of(need.to)))
     }
 
     /// A needed entry, for messages.
     fn text_of(&self, need: &Need) -> String {
         let Target::Table(at) = need.to else { return format!("multicast group {}", need.values[0]) };
-        let Some(table) = self.program.schema.table_at(at) else { return "an entry".into() };
+        let Some(table) = self.schema.table_at(at) else { return "an entry".into() };
         let one = |(key, value): (&usize, &BigUint)| match table.fields.iter().find(|f| f.key == *key) {
             Some(field) => format!("{} = {}", field.name, self.shown(field.translated, value)),
             None => value.to_string(),
@@ -415,9 +402,9 @@ impl State {
     fn those_of(&self, to: Target) -> String {
         let names: Vec<String> = match to {
             Target::MulticastGroups => self.groups.keys().map(u32::to_string).collect(),
-            Target::Table(at) => match self.program.schema.table_at(at).map(|t| t.fields.as_slice()) {
-                Some([field]) if self.vdp.control()[at].len() <= MAX_LISTED => {
-                    let entries = self.vdp.control()[at].entries();
+            Target::Table(at) => match self.schema.table_at(at).map(|t| t.fields.as_slice()) {
+                Some([field]) if self.control()[at].len() <= MAX_LISTED => {
+                    let entries = self.control()[at].entries();
                     let values = entries.iter().filter_map(|e| exact(e.matches.get(field.key)?));
                     values.map(|value| self.shown(field.translated, value)).collect()
                 }

@@ -12,7 +12,7 @@ use hopwright_ir::bits;
 use num_bigint::BigUint;
 
 use crate::bytes::{self, NotANumber};
-use crate::failure::{Failure, Result, bad_number, exhausted, invalid};
+use crate::error::{Error, Result, bad_number, exhausted, invalid};
 use crate::listing;
 
 /// The most bytes of a string.
@@ -37,7 +37,7 @@ pub struct TranslatedType {
 
 /// Where a translated value is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Translated<'p> {
+pub struct Translated<'p> {
     /// The type's position in the schema.
     pub ty: usize,
     /// A value, not a part of a mask, prefix or range: those are numbers of the data plane.
@@ -51,18 +51,18 @@ pub(crate) struct Translated<'p> {
 pub(crate) enum Untranslated {
     /// All values of the type are in use, or were.
     Full,
-    Invalid(Failure),
+    Invalid(Error),
 }
 
-impl From<Failure> for Untranslated {
-    fn from(failure: Failure) -> Untranslated {
-        Untranslated::Invalid(failure)
+impl From<Error> for Untranslated {
+    fn from(error: Error) -> Untranslated {
+        Untranslated::Invalid(error)
     }
 }
 
 /// The pairs of each type.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Translations {
+pub struct Translations {
     types: Vec<TranslatedType>,
     pairs: Vec<Pairs>,
     ports: Vec<(Bytes, BigUint)>,
@@ -173,17 +173,17 @@ impl Translations {
     }
 
     /// Whether no type is translated.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
     /// Whether ports have names.
-    pub(crate) fn names_ports(&self) -> bool {
+    pub fn names_ports(&self) -> bool {
         self.types.iter().any(|ty| ty.port)
     }
 
     /// Sets the device's ports: names and numbers.
-    pub(crate) fn set_ports(&mut self, ports: impl Iterator<Item = (String, u32)>) {
+    pub fn set_ports(&mut self, ports: impl Iterator<Item = (String, u32)>) {
         self.ports = ports.map(|(name, number)| (Bytes::from(name), number.into())).collect();
     }
 
@@ -191,7 +191,7 @@ impl Translations {
     ///
     /// # Errors
     /// If no value is like this: a string that is none, a number of too many bits, a port that the device does not have.
-    pub(crate) fn find(&self, place: Translated<'_>, request: &[u8]) -> Result<Option<BigUint>> {
+    pub fn find(&self, place: Translated<'_>, request: &[u8]) -> Result<Option<BigUint>> {
         let (ty, pairs) = (&self.types[place.ty], &self.pairs[place.ty]);
         let name = ty.canonical(place.name, request)?;
         if !place.whole {
@@ -208,7 +208,7 @@ impl Translations {
         Ok(ty.number(&name).filter(|value| !pairs.names.contains_key(value)))
     }
 
-    fn no_port(&self, place: Translated<'_>, name: &[u8]) -> Failure {
+    fn no_port(&self, place: Translated<'_>, name: &[u8]) -> Error {
         let names: Vec<_> = self.ports.iter().map(|(port, _)| String::from_utf8_lossy(port)).collect();
         let those = listing::those(names.iter().map(|name| &**name));
         let text = self.types[place.ty].text(name);
@@ -237,7 +237,7 @@ impl Translations {
     }
 
     /// The controller's value of a data plane's.
-    pub(crate) fn show(&self, place: Translated<'_>, value: &BigUint) -> Bytes {
+    pub fn show(&self, place: Translated<'_>, value: &BigUint) -> Bytes {
         let ty = &self.types[place.ty];
         if !place.whole {
             return ty.name(value);
@@ -346,7 +346,7 @@ impl Translations {
     }
 
     /// All values of a type are in use.
-    pub(crate) fn full(&self, place: Translated<'_>) -> Failure {
+    pub(crate) fn full(&self, place: Translated<'_>) -> Error {
         let ty = &self.types[place.ty];
         exhausted(format!("`{}`: all values of `{}`, which has {} bits, are in use", place.name, ty.name, ty.width))
     }
@@ -438,7 +438,7 @@ mod tests {
         assert_eq!(all.give(PLACE, b"510").unwrap(), 510u32.into());
         assert_eq!(&all.show(PLACE, &3u32.into())[..], b"Ethernet0");
         assert_eq!(&all.show(PLACE, &510u32.into())[..], b"510");
-        let Err(Untranslated::Invalid(failure)) = all.give(PLACE, b"Ethernet9") else { panic!() };
-        assert!(failure.message.contains("there is no port \"Ethernet9\"; there are Ethernet0"), "{}", failure.message);
+        let Err(Untranslated::Invalid(error)) = all.give(PLACE, b"Ethernet9") else { panic!() };
+        assert!(error.message.contains("there is no port \"Ethernet9\"; there are Ethernet0"), "{}", error.message);
     }
 }

@@ -4,7 +4,7 @@
 const FEW: usize = 8;
 
 /// `; there are a, b and 5 more`, or that there is nothing.
-pub(crate) fn those<'n>(names: impl Iterator<Item = &'n str>) -> String {
+pub fn those<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut names = names.peekable();
     if names.peek().is_none() {
         return "; there are none".into();
@@ -17,7 +17,7 @@ pub(crate) fn those<'n>(names: impl Iterator<Item = &'n str>) -> String {
 }
 
 /// The same of numbered objects, with the one whose number is nearest: `; the nearest is a (0x2000001); there are a, b`.
-pub(crate) fn numbered<'n>(id: u32, objects: impl Iterator<Item = (u32, &'n str)>) -> String {
+pub fn numbered<'n>(id: u32, objects: impl Iterator<Item = (u32, &'n str)>) -> String {
     let mut objects: Vec<(u32, &str)> = objects.collect();
     objects.sort_unstable();
     let nearest = objects.iter().min_by_key(|(known, _)| known.abs_diff(id));

@@ -1,35 +1,34 @@
-//! Changes of a device's state, in the smallest parts, each of which is made completely or not at all, and has an inverse.
+//! Changes of the model's state, in the smallest parts, each of which is made completely or not at all, and has an inverse.
 //!
-//! An update is planned first: [`State::plan`] checks all of it and yields the changes that it consists of. What depends on how full
-//! a table is, or on a device that runs the program, is known when the first change is made. If one is refused, those before it are
-//! undone.
+//! What depends on how full a table is, or on a device that runs the program, is known when a change is made. If one is refused, those
+//! before it are undone.
 
 use std::ops::Range;
 
 use hopwright_dataplane::externs::Restore;
-use hopwright_dataplane::{CloneSession, ControlError, Count, Group, Rates, RemovedEntry, Replica};
+use hopwright_dataplane::{self as dataplane, ControlError, Count, Group, Rates, RemovedEntry};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
 use crate::digests::Active;
-use crate::failure::{Result, invalid};
-use crate::indirect::Runs;
-use crate::proto::v1;
-use crate::state::{EntryKey, Note, State};
+use crate::entity::{CloneSession, DigestConfig, Metadata, MulticastGroup};
+use crate::error::{Result, invalid};
+use crate::model::{EntryKey, Model, Note, Target};
 
-/// A change of a device's state.
+/// A change of the model's state.
+#[derive(Debug)]
 pub(crate) enum Change {
     /// Adds an entry.
-    Insert(EntryKey, Runs),
+    Insert(EntryKey, Target),
     /// Changes what an entry runs.
-    Modify(EntryKey, Runs),
+    Modify(EntryKey, Target),
     Remove(EntryKey),
     /// Puts back an entry that was removed.
     Restore(TableId, Box<RemovedEntry>),
     /// Sets a table's default action: that of the program if it is `None`.
     Default(TableId, Option<ActionCall>),
     Note(EntryKey, Option<Note>),
-    DefaultNote(TableId, Option<Note>),
+    DefaultMetadata(TableId, Option<Metadata>),
     DirectCount(EntryKey, Count),
     DirectRates(EntryKey, Option<Rates>),
     Counts(ExternId, Values<Count>),
@@ -37,23 +36,30 @@ pub(crate) enum Change {
     Rates(ExternId, Values<Option<Rates>>),
     Member(ExternId, u32, Option<ActionCall>),
     Group(ExternId, u32, Option<Group>),
-    Multicast(u16, Option<Vec<Replica>>),
-    /// What controllers read of a multicast group.
-    MulticastEntry(u32, Option<v1::MulticastGroupEntry>),
-    CloneSession(u32, Option<CloneSession>),
-    /// What controllers read of a clone session.
-    CloneSessionEntry(u32, Option<v1::CloneSessionEntry>),
+    Multicast(u16, Option<Vec<dataplane::Replica>>),
+    /// What is read of a multicast group.
+    MulticastRead(u32, Option<MulticastGroup>),
+    CloneSession(u32, Option<dataplane::CloneSession>),
+    /// What is read of a clone session.
+    CloneSessionRead(u32, Option<CloneSession>),
     ValueSet(ValueSetId, Vec<Vec<MatchValue>>),
-    /// What controllers read of a value set.
-    ValueSetEntry(u32, Option<Vec<v1::ValueSetMember>>),
     /// Enables, configures or disables a digest.
-    Digest(u32, Option<v1::digest_entry::Config>),
+    Digest(u32, Option<DigestConfig>),
     /// Enables a digest as it was, with what waits for an acknowledgement.
     RestoreDigest(u32, Box<Active>),
     /// Gives an extern object a setting.
     Setting(ExternId, String, Vec<u8>),
     /// Puts back what was remembered of an extern object.
-    RestoreSetting(Restore),
+    RestoreSetting(Undo),
+}
+
+/// What puts a setting back.
+pub(crate) struct Undo(Restore);
+
+impl std::fmt::Debug for Undo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Undo")
+    }
 }
 
 /// What cells of an array are set to.
@@ -102,7 +108,7 @@ impl<T: Clone + Default + PartialEq> Values<T> {
     }
 }
 
-impl State {
+impl Model {
     /// Makes changes in order, all or none. Those that were made can be undone by what is added to `log`.
     pub(crate) fn carry_out(&mut self, plan: Vec<Change>, log: Option<&mut Vec<Change>>) -> Result<()> {
         // A change that is made alone needs no inverse.
@@ -111,9 +117,9 @@ impl State {
         for change in plan {
             match self.make(change, undoable) {
                 Ok(inverse) => inverses.extend(inverse),
-                Err(failure) => {
-                    self.undo(inverses);
-                    return Err(failure);
+                Err(error) => {
+                    self.make_inverses(inverses);
+                    return Err(error);
                 }
             }
         }
@@ -124,11 +130,11 @@ impl State {
     }
 
     /// Makes the inverses of changes, the last one first.
-    pub(crate) fn undo(&mut self, inverses: Vec<Change>) {
+    pub(crate) fn make_inverses(&mut self, inverses: Vec<Change>) {
         for change in inverses.into_iter().rev() {
             // Only a device that runs the program refuses to return to where it was.
-            if let Err(failure) = self.make(change, false) {
-                tracing::error!("a change cannot be undone: {}", failure.message);
+            if let Err(error) = self.make(change, false) {
+                tracing::error!("a change cannot be undone: {error}");
             }
         }
     }
@@ -138,8 +144,8 @@ impl State {
         if !matches!(change, Change::Insert(..)) {
             self.translations.changed();
         }
-        let counted = !self.program.schema.rules.references.is_empty();
-        let Some(referrer) = State::referrer(&change).filter(|_| counted) else {
+        let counted = !self.schema.rules.references.is_empty();
+        let Some(referrer) = Model::referrer(&change).filter(|_| counted) else {
             return self.make_uncounted(change, undoable);
         };
         self.forget(&referrer);
@@ -151,15 +157,15 @@ impl State {
     /// The same, while what refers to something is not counted.
     fn make_uncounted(&mut self, change: Change, undoable: bool) -> Result<Option<Change>> {
         let inverse = match change {
-            Change::Insert(key, runs) => {
+            Change::Insert(key, target) => {
                 let inverse = undoable.then(|| Change::Remove(key.clone()));
-                self.put(key, runs, true)?;
+                self.put(key, target, true)?;
                 return Ok(inverse);
             }
-            Change::Modify(key, runs) => {
-                let before = if undoable { self.entry_runs(key.0, &key.1, key.2) } else { None };
+            Change::Modify(key, target) => {
+                let before = if undoable { self.target(&key) } else { None };
                 let inverse = before.map(|before| Change::Modify(key.clone(), before));
-                self.put(key, runs, false)?;
+                self.put(key, target, false)?;
                 return Ok(inverse);
             }
             Change::Remove((at, matches, priority)) if undoable => {
@@ -187,7 +193,9 @@ impl State {
                 };
                 Change::Note(key, before)
             }
-            Change::DefaultNote(at, note) => Change::DefaultNote(at, swap(&mut self.default_notes, at, note)),
+            Change::DefaultMetadata(at, metadata) => {
+                Change::DefaultMetadata(at, swap(&mut self.default_metadata, at, metadata))
+            }
             Change::DirectCount(key, count) => self.set_direct_count(key, count)?,
             Change::DirectRates((at, matches, priority), rates) => {
                 let before = self.vdp.control()[at].direct_meter(&matches, priority)?;
@@ -239,20 +247,25 @@ impl State {
                 self.vdp.control().set_multicast_group(group, replicas)?;
                 Change::Multicast(group, before)
             }
-            Change::MulticastEntry(id, entry) => Change::MulticastEntry(id, swap(&mut self.groups, id, entry)),
+            Change::MulticastRead(id, group) => Change::MulticastRead(id, swap(&mut self.groups, id, group)),
             Change::CloneSession(id, session) => {
                 let before = self.vdp.control().clone_session(id);
                 self.vdp.control().set_clone_session(id, session)?;
                 Change::CloneSession(id, before)
             }
-            Change::CloneSessionEntry(id, entry) => Change::CloneSessionEntry(id, swap(&mut self.sessions, id, entry)),
+            Change::CloneSessionRead(id, session) => {
+                Change::CloneSessionRead(id, swap(&mut self.sessions, id, session))
+            }
             Change::ValueSet(at, members) => {
                 let before = self.vdp.control().value_set(at)?.read();
                 self.vdp.control().value_set(at)?.replace(members)?;
                 Change::ValueSet(at, before)
             }
-            Change::ValueSetEntry(id, members) => Change::ValueSetEntry(id, swap(&mut self.value_sets, id, members)),
-            Change::Digest(id, config) => self.digests.configure(id, config),
+            Change::Digest(id, Some(config)) => Change::Digest(id, self.digests.configure(id, config)),
+            Change::Digest(id, None) => match self.digests.disable(id) {
+                Some(active) => Change::RestoreDigest(id, Box::new(active)),
+                None => Change::Digest(id, None),
+            },
             Change::RestoreDigest(id, active) => {
                 self.digests.restore(id, *active);
                 Change::Digest(id, None)
@@ -261,9 +274,9 @@ impl State {
                 let object = self.vdp.control().named_extern(at)?;
                 let restore = object.save(&setting);
                 object.control(&setting, &data).map_err(invalid)?;
-                return Ok(restore.map(Change::RestoreSetting));
+                return Ok(restore.map(|restore| Change::RestoreSetting(Undo(restore))));
             }
-            Change::RestoreSetting(restore) => {
+            Change::RestoreSetting(Undo(restore)) => {
                 restore();
                 return Ok(None);
             }
@@ -273,13 +286,13 @@ impl State {
     }
 
     /// Inserts an entry, or changes what it runs.
-    pub(crate) fn put(&self, (at, matches, priority): EntryKey, runs: Runs, new: bool) -> Result<()> {
+    pub(crate) fn put(&self, (at, matches, priority): EntryKey, target: Target, new: bool) -> Result<()> {
         let table = &self.vdp.control()[at];
-        match (runs, new) {
-            (Runs::Action(action), true) => table.insert(TableEntry { matches, priority, action })?,
-            (Runs::Action(action), false) => table.modify(TableEntry { matches, priority, action })?,
-            (Runs::Target(to), true) => table.insert_target(matches, priority, to)?,
-            (Runs::Target(to), false) => table.modify_target(matches, priority, to)?,
+        match (target, new) {
+            (Target::Action(action), true) => table.insert(TableEntry { matches, priority, action })?,
+            (Target::Action(action), false) => table.modify(TableEntry { matches, priority, action })?,
+            (Target::Profile(to), true) => table.insert_target(matches, priority, to)?,
+            (Target::Profile(to), false) => table.modify_target(matches, priority, to)?,
         }
         Ok(())
     }

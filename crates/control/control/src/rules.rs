@@ -1,5 +1,5 @@
-//! What annotations demand of entries and actions: `@entry_restriction`, `@action_restriction` and `@refers_to`. They are read from
-//! P4Info when a program is set, and checked for what an update would insert or modify.
+//! What annotations demand of entries and actions: `@entry_restriction`, `@action_restriction` and `@refers_to`. They are read
+//! from the schema when a program is set, and checked for what an update would insert or modify.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,21 @@ use num_bigint::BigUint;
 
 use crate::change::Change;
 use crate::constraint::{Constraint, Entry, Fault, Subject, Subjects, position};
-use crate::failure::{Result, invalid};
-use crate::indirect::Runs;
-use crate::proto::config as p4;
+use crate::error::{Result, invalid};
+use crate::model::{Model, Target};
 use crate::references::References;
 use crate::schema::{Schema, Table};
-use crate::state::State;
 use crate::translation::{Translated, Translations};
 
 /// The most characters of a line that an error quotes.
 const MAX_QUOTE: usize = 120;
 
 /// An annotation that a program must not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct AnnotationError(#[from] RuleError);
+
+/// What is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RuleError {
     #[error("{owner}: @{annotation}, line {line}, column {column}: {fault}\n    {quote}")]
@@ -35,8 +38,6 @@ pub(crate) enum RuleError {
     NoField { owner: String, table: String, field: String, those: String },
     #[error("{owner}: @refers_to({table}, {field}): `{field}` is matched as {kind}, not exactly")]
     Inexact { owner: String, table: String, field: String, kind: String },
-    #[error("{owner}: @p4runtime_translation_mappings takes pairs like {{\"name\", 1}} of different values that fit")]
-    Mappings { owner: String },
 }
 
 /// The rules of a program.
@@ -64,25 +65,21 @@ impl Rules {
     ///
     /// # Errors
     /// The first that is wrong.
-    pub(crate) fn new(info: &p4::P4Info, schema: &Schema) -> std::result::Result<Rules, RuleError> {
-        let mut rules = Rules { references: References::new(info, schema)?, ..Rules::default() };
-        for request in &info.tables {
-            let Some(preamble) = &request.preamble else { continue };
-            let Some(table) = schema.tables.get(&preamble.id) else { continue };
-            let rule = Rule::of_table(table, schema, preamble)?;
+    pub(crate) fn new(schema: &Schema) -> std::result::Result<Rules, RuleError> {
+        let mut rules = Rules { references: References::new(schema)?, ..Rules::default() };
+        for table in schema.ordered_tables() {
+            let rule = Rule::of_table(table, schema)?;
             rules.tables.extend(rule.map(|rule| (table.at, rule)));
         }
-        for request in &info.actions {
-            let Some(preamble) = &request.preamble else { continue };
-            for action in schema.tables.values().flat_map(|t| &t.actions).filter(|a| a.id == preamble.id) {
-                if !rules.actions.contains_key(&action.at) {
-                    let params = action.params.iter();
-                    let subjects = params.map(|p| subject(schema, &p.name, None, p.width, p.translated)).collect();
-                    let translated = action.params.iter().map(|p| p.translated).collect();
-                    let owner = format!("action `{}`", action.name);
-                    let rule = Rule::new(owner, "action_restriction", "parameter", subjects, translated, preamble)?;
-                    rules.actions.extend(rule.map(|rule| (action.at, rule)));
-                }
+        for action in schema.ordered_tables().flat_map(|t| &t.actions) {
+            if !rules.actions.contains_key(&action.at) {
+                let params = action.params.iter();
+                let subjects = params.map(|p| subject(schema, &p.name, None, p.width, p.translated)).collect();
+                let translated = action.params.iter().map(|p| p.translated).collect();
+                let owner = format!("action `{}`", action.name);
+                let annotations = &action.annotations;
+                let rule = Rule::new(owner, "action_restriction", "parameter", subjects, translated, annotations)?;
+                rules.actions.extend(rule.map(|rule| (action.at, rule)));
             }
         }
         Ok(rules)
@@ -103,17 +100,13 @@ fn subject(schema: &Schema, name: &str, form: Option<MatchForm>, width: u32, tra
 }
 
 impl Rule {
-    fn of_table(
-        table: &Table,
-        schema: &Schema,
-        preamble: &p4::Preamble,
-    ) -> std::result::Result<Option<Rule>, RuleError> {
+    fn of_table(table: &Table, schema: &Schema) -> std::result::Result<Option<Rule>, RuleError> {
         let form = |kind: hopwright_ir::MatchKind| Some(kind.form());
         let fields = table.fields.iter();
         let subjects = fields.map(|f| subject(schema, &f.name, form(f.kind), f.width, f.translated)).collect();
         let translated = table.fields.iter().map(|f| f.translated).collect();
         let owner = format!("table `{}`", table.name);
-        Rule::new(owner, "entry_restriction", "match field", subjects, translated, preamble)
+        Rule::new(owner, "entry_restriction", "match field", subjects, translated, &table.annotations)
     }
 
     fn new(
@@ -122,10 +115,10 @@ impl Rule {
         what: &'static str,
         subjects: Vec<Subject>,
         translated: Vec<Option<usize>>,
-        preamble: &p4::Preamble,
+        annotations: &[String],
     ) -> std::result::Result<Option<Rule>, RuleError> {
         let mut constraints = Vec::new();
-        for request in arguments(&preamble.annotations, annotation) {
+        for request in arguments(annotations, annotation) {
             let text = strings(request).ok_or_else(|| RuleError::Form { owner: owner.clone(), annotation })?;
             let named = Subjects { what, all: &subjects, priority: what == "match field" };
             constraints.push(Constraint::parse(&text, named).map_err(|misread| {
@@ -207,25 +200,25 @@ fn strings(request: &str) -> Option<String> {
     }
 }
 
-impl Runs {
+impl Target {
     /// The actions that are named, not those of members.
     pub(crate) fn calls(&self) -> Vec<&ActionCall> {
         match self {
-            Runs::Action(call) => vec![call],
-            Runs::Target(EntryTarget::Set(set)) => set.iter().map(|a| &a.action).collect(),
-            Runs::Target(_) => Vec::new(),
+            Target::Action(call) => vec![call],
+            Target::Profile(EntryTarget::Set(set)) => set.iter().map(|a| &a.action).collect(),
+            Target::Profile(_) => Vec::new(),
         }
     }
 }
 
-impl State {
+impl Model {
     /// Checks what an update would do against the program's rules.
     ///
     /// # Errors
     /// `INVALID_ARGUMENT` if an entry or action violates a constraint or refers to what is not there, `FAILED_PRECONDITION` if it
     /// removes what something refers to.
     pub(crate) fn check_rules(&self, plan: &[Change]) -> Result<()> {
-        let rules = &self.program.schema.rules;
+        let rules = &self.schema.rules;
         if !rules.has_no_constraints() {
             plan.iter().try_for_each(|change| self.check_constraints(change))?;
         }
@@ -236,7 +229,7 @@ impl State {
     }
 
     fn check_constraints(&self, change: &Change) -> Result<()> {
-        let schema = &self.program.schema;
+        let schema = &self.schema;
         let (rules, translations) = (&schema.rules, &self.translations);
         let check_calls = |calls: &[&ActionCall]| {
             calls.iter().try_for_each(|call| match rules.actions.get(&call.action) {
@@ -245,12 +238,12 @@ impl State {
             })
         };
         match change {
-            Change::Insert((at, matches, priority), runs) | Change::Modify((at, matches, priority), runs) => {
+            Change::Insert((at, matches, priority), target) | Change::Modify((at, matches, priority), target) => {
                 if let (Some(rule), Some(table)) = (rules.tables.get(at), schema.table_at(*at)) {
                     let values = table.fields.iter().filter_map(|f| matches.get(f.key).cloned()).collect();
                     rule.check(values, *priority, translations)?;
                 }
-                check_calls(&runs.calls())
+                check_calls(&target.calls())
             }
             Change::Default(_, Some(call)) | Change::Member(_, _, Some(call)) => check_calls(&[call]),
             _ => Ok(()),

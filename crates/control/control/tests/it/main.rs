@@ -1,0 +1,5 @@
+//! Integration tests of `hopwright-control`, in one program.
+
+mod batches;
+mod oracle;
+mod updates;
