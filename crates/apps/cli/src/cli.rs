@@ -216,7 +216,7 @@ pub(crate) enum Command {
 /// A P4 program and how to preprocess it.
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Source {
-    /// The P4 program
+    /// The P4 program; or a FILE.json with one, as `hopwright bundle` and p4c (for BMv2's simple_switch) write it
     #[arg(value_name = "FILE.p4")]
     pub file: PathBuf,
     /// Add a directory to the search path of #include (core.p4, v1model.p4, crypto.p4, internet_checksum.p4 and bits.p4 are built in)

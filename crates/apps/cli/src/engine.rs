@@ -63,7 +63,9 @@ fn reference(source: &Source) -> Result<ReferenceEngine, Failure> {
     let mut compiled = compile::compile(source, false);
     let (typed, sources) = (compiled.typed.take(), compiled.sources.clone());
     let pipeline = compile::printed(compiled)?;
-    let typed = typed.ok_or(Failure::Reported)?;
+    let Some(typed) = typed else {
+        return Err(Failure::message("the reference evaluates P4 text, which BMv2's JSON has not: --engine interp"));
+    };
     let reference = Reference::new(Rc::new(typed), sources);
     let reference = reference.map_err(|found| compile::refused_by_reference(&pipeline, &found))?;
     Ok(ReferenceEngine::new(pipeline, reference))

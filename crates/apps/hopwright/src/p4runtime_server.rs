@@ -25,10 +25,7 @@ impl Config {
     pub(crate) fn of(compiled: &Compiled, file: &Path, defines: &[String], includes: &[PathBuf]) -> Config {
         let bundle = Bundle::of(compiled, file, defines, includes);
         let program = hopwright_p4runtime::Program::from_compiled(compiled, bundle.to_bytes());
-        let info = match (&compiled.typed, &compiled.pipeline) {
-            (Some(typed), Some(pipeline)) => p4info::of(typed, pipeline),
-            _ => Ok(P4Info::default()),
-        };
+        let info = p4info::of_compiled(compiled).unwrap_or_else(|| Ok(P4Info::default()));
         Config { info, program: program.map_err(|failure| failure.message) }
     }
 

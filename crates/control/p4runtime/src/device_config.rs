@@ -1,10 +1,11 @@
-//! Compiles a device config: P4 source text, a [`Bundle`], or a file of our `p4c`, which has a bundle in its field `hopwright`; each
-//! also within the `P4DeviceConfig` that controllers of BMv2 put around it.
+//! Compiles a device config: P4 source text, a [`Bundle`], a file of our `p4c`, which has a bundle in its field `hopwright`, or the JSON that
+//! p4lang's `p4c` writes for BMv2; each also within the `P4DeviceConfig` that controllers of BMv2 put around it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use hopwright_driver::{Compiled, compile_text};
-use hopwright_syntax::Options;
+use hopwright_syntax::{Diagnostics, Options};
 use prost::Message as _;
 use serde_json::Value;
 
@@ -29,7 +30,8 @@ const FIRST_BYTES: [u8; 3] = [0x08, 0x12, 0x1a];
 /// Compiles a device config.
 ///
 /// # Errors
-/// If there is no program in it. Errors of the program are in what is returned.
+/// If there is no program in it, or BMv2's JSON that cannot be read. Errors of P4 programs are in what is returned. Of BMv2's JSON there is
+/// no typed program.
 pub fn compile_device_config(config: &[u8], optimise: bool) -> Result<Compiled> {
     let wrapped =
         config.first().filter(|first| FIRST_BYTES.contains(first)).and_then(|_| P4DeviceConfig::decode(config).ok());
@@ -49,7 +51,16 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
     if !text.trim_start().starts_with('{') {
         return Ok(compile_text("program.p4", text, &options, optimise));
     }
-    let bundle = bundle(text)?;
+    let no_bundle = |e| invalid(format!("the device config is JSON, but no bundle of this switch: {e}"));
+    let value: Value = serde_json::from_str(text).map_err(no_bundle)?;
+    if value.get(BUNDLE_FIELD).is_none() && hopwright_bmv2::is_bmv2_json(&value) {
+        drop(value);
+        let pipeline =
+            hopwright_bmv2::read(text, "program", optimise).map_err(|e| invalid(format!("BMv2's JSON: {e}")))?;
+        let (diagnostics, sources) = (Diagnostics::new(), Arc::default());
+        return Ok(Compiled { pipeline: Some(pipeline), typed: None, diagnostics, sources });
+    }
+    let bundle = bundle(value).map_err(no_bundle)?;
     if bundle.hopwright_bundle != 1 {
         return Err(invalid(format!("bundles of version {} are not known", bundle.hopwright_bundle)));
     }
@@ -60,18 +71,9 @@ fn compile(config: &[u8], optimise: bool) -> Result<Compiled> {
     Ok(compile_text(&bundle.main, main, &options, optimise))
 }
 
-fn bundle(text: &str) -> Result<Bundle> {
-    let no_bundle = |e| invalid(format!("the device config is JSON, but no bundle of this switch: {e}"));
-    let mut value: Value = serde_json::from_str(text).map_err(no_bundle)?;
-    let has = |field| value.get(field).is_some();
-    if !has(BUNDLE_FIELD) && !has("hopwright_bundle") && has("header_types") {
-        return Err(invalid(
-            "the device config is BMv2's JSON without the P4 program, as p4lang's p4c writes it; this switch compiles P4 itself: \
-             compile the program with `hopwright as p4c`, whose JSON has the program in it",
-        ));
-    }
+fn bundle(mut value: Value) -> serde_json::Result<Bundle> {
     let found = value.get_mut(BUNDLE_FIELD).map(Value::take).unwrap_or(value);
-    serde_json::from_value(found).map_err(no_bundle)
+    serde_json::from_value(found)
 }
 
 #[cfg(test)]
@@ -101,7 +103,8 @@ mod tests {
     #[test]
     fn what_has_no_program_is_refused_with_the_reason() {
         let reason = |config: &[u8]| compile_device_config(config, true).unwrap_err().message;
-        assert!(reason(br#"{"header_types": [], "__meta__": {}}"#).contains("hopwright as p4c"));
+        let json = br#"{"header_types": [], "headers": [], "parsers": []}"#;
+        assert!(reason(json).starts_with("BMv2's JSON: .: missing field"), "{}", reason(json));
         assert!(reason(br#"{"a": 1}"#).contains("no bundle"));
         assert!(reason(b"{").contains("no bundle"));
         assert!(reason(b"").contains("empty"));

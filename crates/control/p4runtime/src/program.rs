@@ -13,6 +13,7 @@ use hopwright_dataplane::externs::ExternTypes;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
 use hopwright_driver::Compiled;
 use hopwright_ir::Pipeline;
+use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::render;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,17 @@ impl Program {
     /// # Errors
     /// If there is no program, it does not compile, or it lacks an object of the P4Info.
     pub fn from_config(config: &v1::ForwardingPipelineConfig) -> Result<Program> {
-        let compiled = compile_device_config(&config.p4_device_config, true)?;
+        let mut compiled = compile_device_config(&config.p4_device_config, true)?;
+        if let (None, Some(pipeline), Some(info)) = (&compiled.typed, &mut compiled.pipeline, &config.p4info)
+            && *info != P4Info::default()
+        {
+            // BMv2's JSON has names only; the rest is in the P4Info that was made with it.
+            let wrong = |e| invalid(format!("the P4Info is not that of the device config: {e}"));
+            p4info::adopt(pipeline, info).map_err(wrong)?;
+            let mut program = Program::of(pipeline.clone(), None, info.clone(), config.p4_device_config.clone())?;
+            program.config.cookie = config.cookie;
+            return Ok(program);
+        }
         let mut program = Program::from_compiled(&compiled, config.p4_device_config.clone())?;
         if let Some(request) = &config.p4info
             && *request != P4Info::default()
@@ -106,7 +117,7 @@ impl Program {
     /// # Errors
     /// If it does not compile or its ids are wrong.
     pub fn from_compiled(compiled: &Compiled, device_config: Bytes) -> Result<Program> {
-        let (Some(pipeline), Some(typed)) = (&compiled.pipeline, &compiled.typed) else {
+        let (Some(pipeline), Some(info)) = (&compiled.pipeline, p4info::of_compiled(compiled)) else {
             let first = compiled.diagnostics.clone().first_errors(MAX_ERRORS);
             let mut text = render::render(&first, &compiled.sources, false);
             if text.len() > MAX_MESSAGE {
@@ -118,10 +129,15 @@ impl Program {
             let errors = if count == 1 { "one error".to_string() } else { format!("{count} errors") };
             return Err(invalid(format!("the program does not compile, it has {errors}:\n{text}")));
         };
-        let info = p4info::of(typed, pipeline).map_err(|e| invalid(e.to_string()))?;
-        let schema = Arc::new(Schema::new(&info, typed, pipeline)?);
+        let info = info.map_err(|e| invalid(e.to_string()))?;
+        Program::of(pipeline.clone(), compiled.typed.as_ref(), info, device_config)
+    }
+
+    /// A pipeline with its P4Info.
+    fn of(pipeline: Pipeline, typed: Option<&TypedProgram>, info: P4Info, device_config: Bytes) -> Result<Program> {
+        let schema = Arc::new(Schema::new(&info, typed, &pipeline)?);
         let config = v1::ForwardingPipelineConfig { p4info: Some(info), p4_device_config: device_config, cookie: None };
-        Ok(Program { pipeline: Arc::new(pipeline.clone()), schema, config })
+        Ok(Program { pipeline: Arc::new(pipeline), schema, config })
     }
 
     /// A data plane that runs it, with empty tables.

@@ -62,12 +62,18 @@ impl Schema {
     ///
     /// # Errors
     /// If an annotation is wrong that says what entries may be like.
-    pub(crate) fn new(info: &p4::P4Info, program: &TypedProgram, pipeline: &Pipeline) -> Result<Schema> {
+    pub(crate) fn new(info: &p4::P4Info, program: Option<&TypedProgram>, pipeline: &Pipeline) -> Result<Schema> {
         let types = info.type_info.clone().unwrap_or_default();
-        let builder = Builder { info, pipeline, translated: translated_types(program)? };
+        let translated = program.map_or_else(|| Ok(Vec::new()), translated_types)?;
+        let builder = Builder { info, pipeline, translated };
         let mut schema = Schema { model: Arc::new(builder.schema()?), ..Schema::default() };
         let digests = info.digests.iter().filter_map(|d| Some((d.preamble.as_ref()?.id, d.type_spec.clone()?)));
         schema.types = Types { digests: digests.collect(), info: types };
+        let Some(program) = program else {
+            (schema.packet_in, schema.packet_in_bytes) = listed_metadata(info, "packet_in");
+            (schema.packet_out, schema.packet_out_bytes) = listed_metadata(info, "packet_out");
+            return Ok(schema);
+        };
         for (name, header) in [("packet_in", pipeline.packet_in), ("packet_out", pipeline.packet_out)] {
             let Some(header) = header.map(|h| &pipeline[h]) else { continue };
             let fields = builder.metadata(program, name, header);
@@ -79,6 +85,29 @@ impl Schema {
         }
         Ok(schema)
     }
+}
+
+/// The fields of a controller header as P4Info lists them, and its size in bytes. They fill it from its first bit on.
+fn listed_metadata(info: &p4::P4Info, name: &str) -> (Vec<Metadata>, usize) {
+    let named = |c: &&p4::ControllerPacketMetadata| c.preamble.as_ref().is_some_and(|p| p.name == name);
+    let Some(header) = info.controller_packet_metadata.iter().find(named) else { return Default::default() };
+    let width = |m: &p4::controller_packet_metadata::Metadata| u32::try_from(m.bitwidth).unwrap_or(0);
+    let bits: u32 = header.metadata.iter().map(width).sum();
+    let bytes = bits.div_ceil(8);
+    let mut below = bytes * 8;
+    let mut fields = Vec::new();
+    for listed in &header.metadata {
+        below -= width(listed);
+        fields.push(Metadata {
+            id: listed.id,
+            name: listed.name.clone(),
+            width: width(listed),
+            below,
+            padding: listed.annotations.iter().any(|a| a == "@padding"),
+            translated: None,
+        });
+    }
+    (fields, bytes as usize)
 }
 
 /// Finds the objects of P4Info in a pipeline.
@@ -212,10 +241,17 @@ impl Builder<'_> {
         let keys = model.keys.iter().enumerate().filter(|(_, k)| k.kind.is_matched());
         let fields = table.match_fields.iter().zip(keys);
         let fields = fields.map(|(field, (at, key))| self.field(field, at, key.kind, key.expr.ty.width()));
-        // Both list actions in source order, then the default action if it is not among them.
-        let listed = table.action_refs.iter().zip(&model.actions);
-        let action = |(reference, listed): (&p4::ActionRef, &hopwright_ir::TableAction)| {
+        // The default action may not be among those that the pipeline lists.
+        let default =
+            hopwright_ir::TableAction { action: model.default_action.action, table_only: false, default_only: true };
+        let action = |(at, reference): (usize, &p4::ActionRef)| {
             let action = actions.get(&reference.id)?;
+            // P4Info that comes beside a pipeline may list the actions in another order.
+            let name = action.preamble.as_ref()?.name.as_str();
+            let mut all = model.actions.iter().chain([&default]);
+            let listed = all
+                .find(|listed| self.pipeline[listed.action].name == name)
+                .or_else(|| model.actions.get(at))?;
             let params = action.params.iter().zip(&self.pipeline[listed.action].params);
             let params = params.map(|(param, model)| Param {
                 id: param.id,
@@ -244,7 +280,7 @@ impl Builder<'_> {
             annotations: preamble.annotations.clone(),
             fields: fields.collect(),
             keys: model.keys.len(),
-            actions: listed.filter_map(action).collect(),
+            actions: table.action_refs.iter().enumerate().filter_map(action).collect(),
             priority: model.has_priority(),
             const_entries: model.const_entries,
             direct_counter: direct(0x13),

@@ -41,6 +41,15 @@ pub fn p4_source(data: &[u8]) {
     }
 }
 
+/// Any bytes are BMv2's JSON: it is read as a sound pipeline, or the error has a place and a reason.
+pub fn bmv2_json(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Err(error) = hopwright_bmv2::read(text, "fuzz", true) {
+        assert!(!error.path.is_empty() && !error.message.is_empty(), "{error:?}");
+        assert!(!error.message.contains("makes no sound pipeline"), "the reader built a wrong pipeline: {error}");
+    }
+}
+
 /// Any bytes are a STUN message: a binding request that is answered has the length that it says, a transaction id, and an
 /// answer that is hardly longer.
 pub fn stun(data: &[u8]) {

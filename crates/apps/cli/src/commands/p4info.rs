@@ -16,8 +16,10 @@ use crate::output;
 pub(crate) fn run(args: &P4infoArgs) -> Result<(), Failure> {
     let compiled = compile::compile(&args.source, false);
     compile::print_diagnostics(&compiled);
-    let (Some(typed), Some(pipeline)) = (&compiled.typed, &compiled.pipeline) else { return Err(Failure::Reported) };
-    let info = p4info::of(typed, pipeline)?;
+    let (Some(info), Some(pipeline)) = (p4info::of_compiled(&compiled), &compiled.pipeline) else {
+        return Err(Failure::Reported);
+    };
+    let info = info?;
     let bytes = match args.format {
         P4infoFormat::Text => p4info::to_text(&info)?.into_bytes(),
         P4infoFormat::Json => p4info::to_json(&info)?.into_bytes(),

@@ -5,6 +5,7 @@
 mod annotations;
 mod format;
 mod ids;
+mod pipeline;
 mod types;
 
 use std::collections::{BTreeMap, HashSet};
@@ -17,6 +18,7 @@ use num_bigint::BigUint;
 
 pub(crate) use annotations::{has as has_annotation, translation};
 pub use format::{from_text, to_binary, to_json, to_text};
+pub use pipeline::{adopt, of_compiled, of_pipeline};
 pub(crate) use types::flat_fields;
 
 use crate::proto::config as p4;

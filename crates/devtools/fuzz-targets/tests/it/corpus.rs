@@ -108,6 +108,11 @@ fn rina_management() {
 }
 
 #[test]
+fn bmv2_json() {
+    replay("bmv2_json", targets::bmv2_json);
+}
+
+#[test]
 fn stf() {
     replay("stf", targets::stf);
 }

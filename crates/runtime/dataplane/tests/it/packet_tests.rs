@@ -9,6 +9,7 @@ use crate::machine::{machine, text};
 use crate::marks::{Marks, marks};
 use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_driver::compile_file;
+use hopwright_ir::Pipeline;
 use hopwright_stf::{DataPlaneEngine, Script};
 
 fn run(script: &Script, engine: &mut DataPlaneEngine, kind: &str) -> Result<(), String> {
@@ -25,7 +26,12 @@ fn run(script: &Script, engine: &mut DataPlaneEngine, kind: &str) -> Result<(), 
 fn passes(program: &Path) -> Result<(), String> {
     let compiled = compile_file(program, &Default::default(), true);
     let report = compiled.report(false);
-    let pipeline = Arc::new(compiled.pipeline.ok_or(format!("does not compile: {report}"))?);
+    both_engines(compiled.pipeline.ok_or(format!("does not compile: {report}"))?, program)
+}
+
+/// Runs the packet test beside a program.
+fn both_engines(pipeline: Pipeline, program: &Path) -> Result<(), String> {
+    let pipeline = Arc::new(pipeline);
     let script = std::fs::read_to_string(program.with_extension("stf")).map_err(text)?;
     let script = hopwright_stf::parse("script", &script).map_err(|e| format!("{e:?}"))?;
     run(&script, &mut machine(pipeline.clone())?, "machine code")?;
@@ -54,6 +60,19 @@ fn for_each(folder: &str, extension: &str, test: fn(&Path) -> Result<(), String>
 #[test]
 fn packet_tests_pass_with_both_engines() {
     for_each("stf", "stf", passes);
+}
+
+fn json_passes(program: &Path) -> Result<(), String> {
+    let json = std::fs::read_to_string(program.with_extension("json")).map_err(text)?;
+    for optimise in [false, true] {
+        both_engines(hopwright_bmv2::read(&json, "program", optimise).map_err(text)?, program)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn bmv2_json_passes_with_both_engines() {
+    for_each("bmv2/json", "stf", json_passes);
 }
 
 #[test]
