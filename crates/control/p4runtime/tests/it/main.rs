@@ -1,6 +1,7 @@
 //! Integration tests of `hopwright-p4runtime`, in one program.
 
 mod access;
+mod bmv2_json;
 mod client;
 mod idle;
 mod ids;
