@@ -144,8 +144,9 @@ network-jumbo: hopwright interop-tools
 network-mixes: hopwright interop-tools
 	tests/interop/network_test.py --router "$(ROUTER)" --mixes
 
-## network-workers: two workers on one CPU, batches of one packet
+## network-workers: two workers on one CPU, batches of one packet; workers that share a link
 network-workers: hopwright interop-tools
+	tests/interop/workers_test.py
 	tests/interop/network_test.py --router "hopwright+ports=af_packet+cpus=[0,0]+batch=1"
 
 ## test-migrate: one router becomes ours and the reference's again, as docs/migrate.md has it

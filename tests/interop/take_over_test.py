@@ -333,8 +333,8 @@ def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
         peer.connect(str(lab.control))
         return peer
 
-    hello = b"HWHO" + struct.pack("!H", 1) + bytes([0, 7, 2]) + b"r1" + varint(0x0001_FF00_0000_0001)
-    ready = b"HWHO" + struct.pack("!H", 1) + bytes([7])
+    hello = b"HWHO" + struct.pack("!H", 2) + bytes([0, 7, 2]) + b"r1" + varint(0x0001_FF00_0000_0001)
+    ready = b"HWHO" + struct.pack("!H", 2) + bytes([7])
     for what, message, answer in (("garbage", b"GET / HTTP/1.1\r\n\r\n", "no message of a router"),
                                   ("another version", hello[:5] + b"\x63" + hello[6:], "version 99"),
                                   ("out of turn", ready, "out of turn")):
@@ -347,7 +347,7 @@ def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
         with connect() as peer:
             peer.send(hello)
             # What is offered; an offer ends with a message without contents.
-            while peer.recv(65536) != b"HWHO" + struct.pack("!H", 1) + bytes([6]):
+            while peer.recv(65536) != b"HWHO" + struct.pack("!H", 2) + bytes([6]):
                 pass
             peer.send(ready)
             if silent:

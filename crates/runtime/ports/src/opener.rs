@@ -16,7 +16,7 @@ use hopwright_dataplane::{FrameSize, Pool, Port};
 
 use crate::af_packet::{AfPacket, FilterSetter, Input, PortSize};
 use crate::af_xdp::{AfXdp, Programs, SharedFrames, SharedProgram, XdpDevice, XdpMode, XdpOptions};
-use crate::filter::{Filter, FrameMatch, Pattern, TooLong};
+use crate::filter::{Filter, FlowHash, FlowKey, FrameMatch, JoinedFlows, Pattern, TooLong};
 use crate::linux::closing;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
@@ -88,6 +88,8 @@ pub struct Opener {
     /// The memory that AF_XDP ports share, by worker. Empty if devices never share frames.
     frames: Vec<SharedFrames>,
     workers: usize,
+    /// Distributes the packets of one UDP flow over workers.
+    flows: Option<FlowHash>,
     /// The ring sizes of packet sockets.
     size: PortSize,
     programs: Programs,
@@ -112,6 +114,8 @@ struct Device {
     program: Option<Weak<XdpDevice>>,
     /// The filters of its packet sockets: those for all (or all non-urgent) frames, and those for urgent frames.
     sockets: [Vec<FilterSetter>; 2],
+    /// If its packets are distributed over packet sockets by flow.
+    flows: Option<Arc<JoinedFlows>>,
 }
 
 impl Device {
@@ -195,6 +199,9 @@ pub struct Wanted<'a> {
     pub devices: usize,
     /// The number of workers that will use them.
     pub workers: usize,
+    /// What identifies the flows within one UDP flow, for packet sockets to distribute datagrams over several workers. Without it they
+    /// distribute frames by addresses and ports.
+    pub flows: Option<&'a FlowKey>,
     /// Options of AF_XDP. The ring size is chosen by the opener.
     pub options: XdpOptions,
 }
@@ -211,6 +218,7 @@ impl Default for Wanted<'_> {
             headroom: 0,
             devices: 1,
             workers: 1,
+            flows: None,
             options: XdpOptions::default(),
         }
     }
@@ -228,6 +236,7 @@ impl Opener {
             sockets: wanted.sockets.cloned(),
             frames: Vec::new(),
             workers: wanted.workers.max(1),
+            flows: wanted.flows.filter(|_| wanted.workers > 1).cloned().map(FlowHash::new),
             size: PortSize::among(wanted.devices * wanted.workers.max(1)),
             programs: Programs::default(),
             devices: Mutex::default(),
@@ -332,7 +341,7 @@ impl Opener {
         };
         let index = sys::interface_index(device).map_err(failed("find the device"))? as u32;
         let (ports, urgent) = with_urgent(device, filters, || {
-            AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size)
+            AfPacket::open_group(device, filters.common.as_ref(), self.workers, self.size, self.flows_of(frames))
         });
         Ok(self.with_packet_sockets(index, frames, (ports?, urgent?), &why))
     }
@@ -354,7 +363,9 @@ impl Opener {
         {
             first.receive_apart(urgent);
         }
+        let flows = self.flows_of(frames).map(|hash| Arc::new(JoinedFlows::new(hash.clone())));
         for port in &mut ports {
+            flows.iter().for_each(|flows| port.watch_flows(flows));
             port.fill_checksums(self.fill_checksums);
             port.take_datagrams(matches!(frames, FrameMatch::UdpDestinations(_)));
             if let Some(fallback) = self.fallback(frames) {
@@ -368,6 +379,7 @@ impl Opener {
             frames: frames.clone(),
             program: None,
             sockets: setters,
+            flows,
         };
         let segments = ports.first().map(AfPacket::takes).map_or("", segmentation);
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
@@ -405,6 +417,26 @@ impl Opener {
         };
         self.tell_sockets(&mut devices)?;
         result
+    }
+
+    /// The hash by which packet sockets distribute matching frames over workers; `None` if the kernel's is used.
+    fn flows_of(&self, frames: &FrameMatch) -> Option<&FlowHash> {
+        self.flows.as_ref().filter(|_| matches!(frames, FrameMatch::UdpDestinations(_)))
+    }
+
+    /// Looks for devices that have received several flows in one frame, whose packets one worker gets. There the order of a flow's
+    /// packets would be lost, so that all packets of a sender go to one worker from now on. Returns the devices found. To be called
+    /// again and again.
+    pub fn keep_joined_flows(&self) -> Vec<(String, io::Result<()>)> {
+        let mut found = Vec::new();
+        for (name, device) in lock(&self.devices).iter() {
+            if let Some(flows) = device.flows.as_ref().filter(|flows| flows.take())
+                && let Some(socket) = device.sockets[0].first()
+            {
+                found.push((name.clone(), socket.set_fanout(&flows.hash().fanout_by_sender())));
+            }
+        }
+        found
     }
 
     /// Updates the state of the open devices: MTUs may have changed and ports may have been dropped.
@@ -518,6 +550,7 @@ impl Opener {
             frames: frames.clone(),
             program: Some(Arc::downgrade(&xdp)),
             sockets: [Vec::new(), setters],
+            flows: None,
         };
         Ok(Ok((Opened { ports, kind: "AF_XDP", how }, found)))
     }

@@ -407,6 +407,7 @@ impl Agent {
             self.next_hops.set_ports(self.underlay.ports(&self.kernel), &self.kernel, now);
             self.hosts.reconsider();
         }
+        self.underlay.keep_joined_flows();
         self.hosts.resume(&mut self.next_hops, &mut self.kernel, now);
         if self.hosts.is_due(now) {
             self.learn_hosts(now)?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::bfd::SavedSession;
 
 /// The version of the messages. It changes when they do, or what they mean.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// How every message begins, in every version.
 const MAGIC: [u8; 4] = *b"HWHO";
 /// Bytes before the contents.
@@ -50,7 +50,7 @@ pub enum Message {
         /// The time in microseconds after which the service manager ends a process without a keep-alive; 0 for none.
         watchdog_us: u64,
     },
-    /// Running router: addresses of UDP sockets, without zones, with these.
+    /// Running router: addresses of UDP sockets, without zones, with these. Several sockets may share an address.
     Sockets(Vec<SocketAddr>),
     /// Running router: configured addresses of HTTP servers, with their sockets.
     Listeners(Vec<String>),
@@ -197,7 +197,7 @@ mod tests {
         bytes[5] += 1;
         let error = Message::decode(&bytes).unwrap_err();
         assert_eq!(error, DecodeError::OtherVersion(VERSION + 1));
-        assert!(error.to_string().contains("version 2 of the hand-over, this one 1"));
+        assert!(error.to_string().contains("version 3 of the hand-over, this one 2"));
         bytes[0] ^= 1;
         assert_eq!(Message::decode(&bytes), Err(DecodeError::Foreign));
         assert_eq!(Message::decode(b"HWHO"), Err(DecodeError::Foreign));

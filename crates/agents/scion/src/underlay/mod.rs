@@ -4,6 +4,7 @@
 //! Each address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]), which
 //! receives and sends whatever the raw ports do not.
 
+mod flow;
 pub mod hand_over;
 mod missing;
 pub mod next_hop;
@@ -113,11 +114,11 @@ pub struct Changed {
 impl Underlay {
     /// Creates an underlay with nothing open. Packet buffers are sized for the devices of the setup.
     pub fn new(kernel: &mut Netlink, setup: &Setup) -> Result<Underlay, AgentError> {
-        let sockets = UdpSockets::new().map_err(AgentError::Sockets)?;
         let devices: Vec<Device> = devices_of(kernel, &setup.links);
         let longest_mtu = longest_mtu(&devices, &setup.links);
         let settings = &setup.config.hopwright;
         let workers = settings.cpus.len().max(1);
+        let sockets = UdpSockets::for_workers(workers, Some(flow::key())).map_err(AgentError::Sockets)?;
         let raw = devices.iter().filter(|device| obstacle(device, kernel.devices(), longest_mtu).is_none()).count();
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
@@ -130,6 +131,7 @@ impl Underlay {
             headroom: 0,
             devices: raw + SPARE_DEVICES,
             workers,
+            flows: Some(&flow::key()),
             options: XdpOptions { busy_poll_us: settings.busy_poll_us, ..XdpOptions::default() },
         })?;
         Ok(Underlay {
@@ -311,6 +313,30 @@ impl Underlay {
         });
         if let Err(error) = self.sockets.set_raw(raw.collect()) {
             tracing::warn!(event = "socket-filter", %error, "cannot update the filters of UDP sockets");
+        }
+    }
+
+    /// Keeps the order of packets that come several flows at a time in one frame or message: one worker gets all packets of their
+    /// sender from now on.
+    pub fn keep_joined_flows(&self) {
+        let of_devices = match &self.raw {
+            RawPorts::Own(opener) => opener.keep_joined_flows(),
+            RawPorts::OfSwitch(_) => Vec::new(),
+        };
+        let of_sockets = self.sockets.keep_joined_flows();
+        let of_sockets = of_sockets.into_iter().map(|(address, result)| (address.to_string(), result));
+        for (at, result) in of_devices.into_iter().chain(of_sockets) {
+            match result {
+                Ok(()) => tracing::info!(
+                    event = "flows-joined",
+                    at,
+                    "several flows come in one frame: each sender's packets go to one worker from now on"
+                ),
+                Err(error) => tracing::warn!(
+                    event = "flows-joined", at, %error,
+                    "several flows come in one frame, and their packets may be reordered"
+                ),
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use hopwright_dataplane::{DeviceStats, Packet, Pool};
 
 use super::fragments::{Fragments, is_fragment};
 use super::ring::{Received, Ring, RingSize};
-use crate::filter::Filter;
+use crate::filter::{Filter, JoinedFlows};
 use crate::linux::closing::SlowToClose;
 use crate::linux::device::{DeviceError, Facts, failed};
 use crate::linux::sys;
@@ -30,6 +30,8 @@ pub struct Input {
     intake: bool,
     /// For ports that take datagrams.
     fragments: Option<Box<Fragments>>,
+    /// If frames are distributed over several sockets by the flows of their datagrams.
+    flows: Option<Arc<JoinedFlows>>,
     overrun: AtomicU64,
     too_long: u64,
 }
@@ -61,6 +63,11 @@ impl FilterSetter {
     pub(crate) fn share(&self) -> io::Result<Option<SharedRing>> {
         let Some(socket) = self.socket.upgrade() else { return Ok(None) };
         Ok(Some(SharedRing { socket: socket.try_clone()?, size: self.size }))
+    }
+
+    /// Sets the program of the socket's fanout group.
+    pub(crate) fn set_fanout(&self, program: &Filter) -> io::Result<()> {
+        self.socket.upgrade().map_or(Ok(()), |socket| sys::set_fanout_program(&socket, program))
     }
 
     /// The slot of the ring that the port reads next.
@@ -96,6 +103,7 @@ impl Input {
             tags: filter.is_none(),
             intake: true,
             fragments: None,
+            flows: None,
             overrun: AtomicU64::new(0),
             too_long: 0,
         })
@@ -117,6 +125,7 @@ impl Input {
             tags: false,
             intake: true,
             fragments: None,
+            flows: None,
             overrun: AtomicU64::new(0),
             too_long: 0,
         })
@@ -142,6 +151,11 @@ impl Input {
         self.fragments = yes.then(|| Box::new(Fragments::new()));
     }
 
+    /// Has joined frames with datagrams of several flows noticed.
+    pub(super) fn watch_flows(&mut self, flows: Arc<JoinedFlows>) {
+        self.flows = Some(flows);
+    }
+
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -155,6 +169,11 @@ impl Input {
             let mut taken = Taken::default();
             let some = self.ring.next(&self.socket, |received| {
                 taken = take(&mut packet, &received, longest, self.tags);
+                if received.turn > 0
+                    && let Some(flows) = &self.flows
+                {
+                    compare_flows(flows, &received);
+                }
                 taken.more
             });
             if some && taken.fits && self.finish(&mut packet, untagged) {
@@ -242,6 +261,16 @@ fn take(packet: &mut Packet, received: &Received<'_>, longest: u32, tags: bool) 
         && packet.fill(received.bytes)
         && tag.is_none_or(|tag| insert_tag(packet, tag));
     Taken { fits, more: false, cut }
+}
+
+/// Compares the flow of a datagram of a joined frame with that of the first one.
+fn compare_flows(flows: &JoinedFlows, received: &Received<'_>) {
+    let Some(offloads) = &received.offloads else { return };
+    let Some(split) = Split::of(received.bytes, offloads) else { return };
+    let of = |number| split.segment(received.bytes, number);
+    if let (Some(first), Some(this)) = (of(0), of(received.turn)) {
+        flows.compare(first.payload, this.payload);
+    }
 }
 
 /// Like [`take`], for a whole frame whose sender left something to the device.

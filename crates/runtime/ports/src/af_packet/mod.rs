@@ -34,11 +34,11 @@ pub use ring::RingSize;
 use send::Burst;
 use send_ring::SendRing;
 
-use crate::filter::Filter;
+use crate::filter::{Filter, FlowHash, JoinedFlows};
 use crate::linux::closing::SlowToClose;
 pub use crate::linux::device::DeviceError;
 use crate::linux::device::{Facts, failed};
-use crate::linux::sys;
+use crate::linux::sys::{self, Fanout};
 use crate::offload::join::Segments;
 use crate::udp::UdpSender;
 
@@ -112,12 +112,13 @@ impl AfPacket {
     }
 
     /// Opens several ports on one device, one for each worker. Received packets are distributed over them by flow:
-    /// packets with the same addresses and ports go to the same one.
+    /// packets with the same addresses and ports go to the same one, or with `flows`, those with the same hash.
     pub fn open_group(
         device: &str,
         filter: Option<&Filter>,
         count: usize,
         size: PortSize,
+        flows: Option<&FlowHash>,
     ) -> Result<Vec<AfPacket>, DeviceError> {
         if count == 1 {
             return Ok(vec![AfPacket::with_size(device, filter, size)?]);
@@ -129,10 +130,17 @@ impl AfPacket {
             // Until all sockets have joined the group, each would receive everything.
             let input = Input::new(device, Some(&Filter::nothing()), size.receive)?;
             input.start(device)?;
-            let joined = sys::join_group(&input.socket, group).map_err(failed(device, "share a device's packets"))?;
-            group = Some(joined);
+            let fanout = if flows.is_some() { Fanout::Program } else { Fanout::Hash };
+            let joined = sys::join_group(&input.socket, group, fanout);
+            group = Some(joined.map_err(failed(device, "share a device's packets"))?);
             port.input = Some(input);
             ports.push(port);
+        }
+        if let Some(flows) = flows
+            && let Some(input) = ports.first().and_then(|port| port.input.as_ref())
+        {
+            sys::set_fanout_program(&input.socket, &flows.fanout())
+                .map_err(failed(device, "distribute a device's packets by flow"))?;
         }
         for input in ports.iter_mut().filter_map(|port| port.input.as_mut()) {
             input.tags = filter.is_none();
@@ -202,6 +210,11 @@ impl AfPacket {
     /// Sets whether frames carry one UDP datagram each; see [`Input::take_datagrams`].
     pub fn take_datagrams(&mut self, yes: bool) {
         self.input.iter_mut().for_each(|input| input.take_datagrams(yes));
+    }
+
+    /// Has frames noticed that several flows share, if frames are distributed over ports by flow.
+    pub(crate) fn watch_flows(&mut self, flows: &Arc<JoinedFlows>) {
+        self.input.iter_mut().for_each(|input| input.watch_flows(flows.clone()));
     }
 
     /// Also receives frames from another socket, which is read first. The port's own filter should not pass these

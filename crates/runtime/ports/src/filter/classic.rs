@@ -18,7 +18,7 @@ pub struct Instruction {
 
 /// A filter program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Filter(Vec<Instruction>);
+pub struct Filter(pub(super) Vec<Instruction>);
 
 /// The error that a filter exceeds the kernel's limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,20 +29,20 @@ pub struct TooLong(usize);
 const MAX: usize = 4096;
 
 // Opcodes of linux/bpf_common.h and linux/filter.h.
-const LOAD_WORD: u16 = 0x20;
-const LOAD_HALF: u16 = 0x28;
-const LOAD_BYTE: u16 = 0x30;
+pub(super) const LOAD_WORD: u16 = 0x20;
+pub(super) const LOAD_HALF: u16 = 0x28;
+pub(super) const LOAD_BYTE: u16 = 0x30;
 const LOAD_HALF_INDEXED: u16 = 0x48;
 const LOAD_BYTE_INDEXED: u16 = 0x50;
 const LOAD_LENGTH: u16 = 0x80;
 const LOAD_INDEX: u16 = 0x01;
 const LOAD_INDEX_HEADER_LENGTH: u16 = 0xb1;
 const SUBTRACT_INDEX: u16 = 0x1c;
-const AND: u16 = 0x54;
+pub(super) const AND: u16 = 0x54;
 const JUMP: u16 = 0x05;
-const JUMP_EQUAL: u16 = 0x15;
+pub(super) const JUMP_EQUAL: u16 = 0x15;
 const JUMP_NOT_LESS: u16 = 0x35;
-const RETURN: u16 = 0x06;
+pub(super) const RETURN: u16 = 0x06;
 /// Offsets that refer to metadata of the packet instead of its bytes (`SKF_AD_OFF` and up).
 const PACKET_TYPE: u32 = -0x1000i32 as u32 + 4;
 const INTERFACE: u32 = -0x1000i32 as u32 + 8;
@@ -57,7 +57,7 @@ const FRAGMENT: u32 = 0x3fff;
 
 const ETHERTYPE: u32 = 12;
 const NETWORK: u32 = 14;
-const UDP_HEADER: u32 = 8;
+pub(super) const UDP_HEADER: u32 = 8;
 /// `PACKET_OTHERHOST`: frames for other hosts, which a promiscuous device receives.
 const OTHER_HOST: u32 = 3;
 /// The index of the loopback device in every network namespace.
@@ -65,16 +65,16 @@ const LOOPBACK: u32 = 1;
 /// The result that accepts a frame in full length.
 const WHOLE: u32 = u32::MAX;
 
-fn op(code: u16, operand: u32) -> Instruction {
+pub(super) fn op(code: u16, operand: u32) -> Instruction {
     Instruction { code, if_true: 0, if_false: 0, operand }
 }
 
-fn jump(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
+pub(super) fn jump(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
     Instruction { code, if_true, if_false, operand }
 }
 
 /// Runs a block if the accumulator equals `value`, and jumps over it otherwise.
-fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
+pub(super) fn when_equal(value: u32, block: Vec<Instruction>) -> Vec<Instruction> {
     let mut code = vec![jump(JUMP_EQUAL, value, 1, 0), op(JUMP, block.len() as u32)];
     code.extend(block);
     code

@@ -1,15 +1,19 @@
 //! Selects the frames of a device that a port takes.
 //!
 //! All back ends use the same [`FrameMatch`]. Packet sockets compile it to classic BPF ([`Filter`]), AF_XDP devices use
-//! it in their XDP program, TAP and pcap ports evaluate it in software ([`FrameMatch::matches`]).
+//! it in their XDP program, TAP and pcap ports evaluate it in software ([`FrameMatch::matches`]). A [`FlowHash`] distributes
+//! datagrams over the sockets of several workers.
 
 mod classic;
+mod flow;
 #[cfg(test)]
 pub(crate) mod test_frames;
 
 use std::net::IpAddr;
 
 pub use classic::{Filter, Instruction, Pattern, TooLong};
+pub(crate) use flow::JoinedFlows;
+pub use flow::{FlowHash, FlowKey, VariableWords};
 
 /// Which frames of a device a port takes. All others go to the kernel only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -108,13 +108,14 @@ pub(crate) fn set_membership(fd: &OwnedFd, interface: i32, membership: Membershi
 
 /// Attaches a filter, which replaces the current one.
 pub(crate) fn attach_filter(fd: &OwnedFd, filter: &Filter) -> io::Result<()> {
+    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program_of(filter))
+}
+
+/// A program as the kernel reads it, which points to the filter.
+fn program_of(filter: &Filter) -> libc::sock_fprog {
     let instructions = filter.instructions();
-    let program = libc::sock_fprog {
-        len: instructions.len() as u16,
-        // The kernel copies the program; the layouts are the same.
-        filter: instructions.as_ptr().cast_mut().cast(),
-    };
-    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    // The kernel copies the program; the layouts are the same.
+    libc::sock_fprog { len: instructions.len() as u16, filter: instructions.as_ptr().cast_mut().cast() }
 }
 
 /// Binds a packet socket to a device. `protocol` is `libc::ETH_P_ALL` to receive, 0 to send only.
@@ -427,16 +428,24 @@ pub(crate) fn is_used_by_kernel(name: &str) -> bool {
     found
 }
 
-/// Adds a packet socket to a fanout group, whose members share what a device receives, by flow. `group` is the group's
+/// How a fanout group chooses the socket of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fanout {
+    /// By the kernel's hash of addresses and ports.
+    Hash = 0,
+    /// By the program of [`set_fanout_program`]; the first socket until there is one.
+    Program = 6,
+}
+
+/// Adds a packet socket to a fanout group, whose members share what a device receives. `group` is the group's
 /// id, or `None` to create one. Returns the id.
-pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
-    const PACKET_FANOUT_HASH: u32 = 0;
+pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>, fanout: Fanout) -> io::Result<u16> {
     const PACKET_FANOUT_FLAG_UNIQUEID: u32 = 0x2000;
     let (number, flags) = match group {
         Some(number) => (number, 0),
         None => (0, PACKET_FANOUT_FLAG_UNIQUEID),
     };
-    let value = u32::from(number) | (PACKET_FANOUT_HASH | flags) << 16;
+    let value = u32::from(number) | (fanout as u32 | flags) << 16;
     set_option(fd, libc::SOL_PACKET, libc::PACKET_FANOUT, &value)?;
     let mut value = 0u32;
     let mut length = size_of::<u32>() as libc::socklen_t;
@@ -452,6 +461,48 @@ pub(crate) fn join_group(fd: &OwnedFd, group: Option<u16>) -> io::Result<u16> {
     };
     check(result)?;
     Ok(value as u16)
+}
+
+/// Sets the program that chooses the socket of a packet, for the whole fanout group of a packet socket. The socket's number is the
+/// result modulo the number of sockets. The kernel waits until no CPU uses the previous program.
+pub(crate) fn set_fanout_program(fd: &OwnedFd, program: &Filter) -> io::Result<()> {
+    const PACKET_FANOUT_DATA: libc::c_int = 22;
+    set_option(fd, libc::SOL_PACKET, PACKET_FANOUT_DATA, &program_of(program))
+}
+
+/// Sets the program that chooses the socket of a datagram, for all UDP sockets that share an address with this one. The result is
+/// the socket's number, in the order in which the sockets were bound.
+pub(crate) fn set_socket_program(fd: &OwnedFd, program: &Filter) -> io::Result<()> {
+    set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_REUSEPORT_CBPF, &program_of(program))
+}
+
+/// Has the kernel choose among UDP sockets that share an address by its hash of the sender's address and port.
+pub(crate) fn detach_socket_program(fd: &OwnedFd) -> io::Result<()> {
+    const SO_DETACH_REUSEPORT_BPF: libc::c_int = 68;
+    set_option(fd, libc::SOL_SOCKET, SO_DETACH_REUSEPORT_BPF, &(0 as libc::c_int))
+}
+
+/// Lets other sockets of this user be bound to a UDP socket's address ([`bind_beside`]).
+pub(crate) fn share_address(fd: &OwnedFd) -> io::Result<()> {
+    set_option(fd, libc::SOL_SOCKET, libc::SO_REUSEPORT, &(1 as libc::c_int))
+}
+
+/// Binds another UDP socket to the address of one that shares it.
+pub(crate) fn bind_beside(fd: &OwnedFd) -> io::Result<OwnedFd> {
+    // SAFETY: all-zero is a valid sockaddr_storage.
+    let mut address: libc::sockaddr_storage = unsafe { MaybeUninit::zeroed().assume_init() };
+    let mut length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes into a live value.
+    check(unsafe { libc::getsockname(fd.as_raw_fd(), (&raw mut address).cast(), &raw mut length) })?;
+    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: plain system call; the result is checked.
+    let beside = check(unsafe { libc::socket(address.ss_family.into(), kind, 0) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    let beside = unsafe { OwnedFd::from_raw_fd(beside) };
+    share_address(&beside)?;
+    // SAFETY: the kernel reads the `length` bytes that it has written above.
+    check(unsafe { libc::bind(beside.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(beside)
 }
 
 /// Detaches a socket's filter.

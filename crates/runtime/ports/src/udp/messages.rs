@@ -266,8 +266,9 @@ impl Joined {
         Ok(())
     }
 
-    /// Returns the next datagram, and the metadata of its message, whose `length` is that of the whole message.
-    pub(super) fn next(&mut self) -> Option<(Received, &[u8])> {
+    /// Returns the next datagram, the first one of its message, and the metadata of the message, whose `length` is that of all of
+    /// it.
+    pub(super) fn next(&mut self) -> Option<(Received, &[u8], &[u8])> {
         if self.is_empty() {
             return None;
         }
@@ -280,7 +281,7 @@ impl Joined {
         if end == message.len() {
             (self.at, self.offset) = (self.at + 1, 0);
         }
-        Some((received, datagram))
+        Some((received, datagram, &message[..size.min(message.len())]))
     }
 }
 

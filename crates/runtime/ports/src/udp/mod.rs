@@ -15,12 +15,14 @@ mod path_mtu;
 mod port;
 mod sender;
 mod set;
+mod socket;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use crate::filter::FlowKey;
 pub use frame::{OTHERS_MAC, ROUTER_MAC};
 pub use port::UdpPort;
 pub use sender::UdpSender;
@@ -46,7 +48,13 @@ pub struct UdpSockets(Arc<Shared>);
 impl UdpSockets {
     /// Creates an empty set of sockets.
     pub fn new() -> io::Result<UdpSockets> {
-        Ok(UdpSockets(Arc::new(Shared::new()?)))
+        UdpSockets::for_workers(1, None)
+    }
+
+    /// Creates an empty set of sockets for several workers. With `flows`, each address has a socket for each worker, and the kernel
+    /// distributes datagrams over them by these flows.
+    pub fn for_workers(workers: usize, flows: Option<FlowKey>) -> io::Result<UdpSockets> {
+        Ok(UdpSockets(Arc::new(Shared::new(workers, flows)?)))
     }
 
     /// Binds a socket to an address of this host, unless there is one. The ports receive datagrams to it from now on.
@@ -74,8 +82,8 @@ impl UdpSockets {
         self.0.addresses()
     }
 
-    /// Returns the switch's port, one part for each worker. Each socket is read by one worker and may be used by all to
-    /// send. Ports returned by earlier calls receive nothing from now on.
+    /// Returns the switch's port, one part for each worker. Each socket is read by one worker; all send by one socket of an
+    /// address. Ports returned by earlier calls receive nothing from now on.
     pub fn ports(&self, workers: usize) -> io::Result<Vec<UdpPort>> {
         let workers = self.0.watch(workers.max(1))?;
         Ok(workers.into_iter().map(|worker| UdpPort::new(self.0.clone(), worker)).collect())
@@ -95,6 +103,13 @@ impl UdpSockets {
     /// Called when the predecessor has stopped. Closes those of its sockets that are not used.
     pub fn take_charge(&self) -> io::Result<()> {
         self.0.take_charge()
+    }
+
+    /// Looks for addresses to which several flows have come in one message, which one worker gets. There the order of a flow's
+    /// packets would be lost, so that all packets of a sender go to one worker from now on. Returns the addresses found. To be called
+    /// again and again.
+    pub fn keep_joined_flows(&self) -> Vec<(SocketAddr, io::Result<()>)> {
+        self.0.keep_joined_flows()
     }
 
     /// Returns a sender that sends frames through the sockets.

@@ -9,7 +9,8 @@ use hopwright_dataplane::{DeviceStats, Packet, Pool, Port};
 use super::frame;
 use super::messages::{Inbox, Joined, RECEIVED_AT_ONCE, Received};
 use super::sender::Outgoing;
-use super::set::{ICMP, Shared, Socket, Sockets, Worker, add};
+use super::set::{ICMP, Shared, Sockets, Worker, add};
+use super::socket::Socket;
 use crate::linux::sys::Events;
 
 /// How long the port does not poll again after it found nothing. Polling costs a system call, and other ports are
@@ -114,10 +115,13 @@ impl UdpPort {
         let mut good = 0;
         while good < limit && !self.joined.is_empty() {
             let Some(mut packet) = pool.take() else { break };
-            let Some((received, datagram)) = self.joined.next() else {
+            let Some((received, datagram, first)) = self.joined.next() else {
                 pool.give(packet);
                 break;
             };
+            if let Some(flows) = socket.flows() {
+                flows.compare(first, datagram);
+            }
             self.rx_overrun += socket.overrun(received.dropped);
             let start = packet.raw().start as usize + headers;
             let room = packet.buffer_mut().get_mut(start..).unwrap_or_default();

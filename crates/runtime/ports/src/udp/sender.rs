@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::destinations::Destinations;
 use super::frame::datagram;
 use super::messages::{Again, Outbox};
-use super::set::{Cells, Shared, Socket, Sockets, add};
+use super::set::{Cells, Shared, Sockets, add};
+use super::socket::Socket;
 
 /// The number of datagrams after which segmentation offload is tried again if the kernel has refused it.
 const RETRY: u32 = 4096;

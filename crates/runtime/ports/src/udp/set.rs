@@ -4,27 +4,23 @@
 //! Changes are made under a lock. Ports and senders keep their own copy of the list of sockets, and compare version
 //! numbers to detect that it is outdated.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::BindError;
 use super::destinations::Destinations;
 use super::path_mtu::PathMtus;
-use crate::filter::{Filter, Pattern};
+use super::socket::Socket;
+use crate::filter::{Filter, FlowHash, FlowKey, JoinedFlows, Pattern};
 use crate::linux::sys;
 
 /// Identifies the ICMP sockets in a worker's epoll group. Numbers of UDP sockets are smaller.
 pub(super) const ICMP: u64 = u64::MAX;
-/// The size of a socket's receive buffer in bytes.
-const RECEIVE_BUFFER: libc::c_int = 4 << 20;
-/// The size of a socket's send buffer in bytes. It is large because datagrams to a neighbour that does not answer stay
-/// in it for seconds.
-const SEND_BUFFER: libc::c_int = 32 << 20;
-
 /// A device with raw ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawDevice {
@@ -123,109 +119,43 @@ impl Cells {
     }
 }
 
-/// A socket on an address.
-#[derive(Debug)]
-pub(super) struct Socket {
-    socket: OwnedFd,
-    pub address: SocketAddr,
-    /// Unique among all sockets of this process.
-    pub number: u64,
-    /// Whether the socket delivers joined datagrams (the kernel's GRO).
-    joins: AtomicBool,
-    /// The socket's drop counter when last seen; `UNKNOWN` until the next datagram reports it.
-    dropped: AtomicU64,
-    /// Whether the socket's filter drops datagrams, which the drop counter includes.
-    is_filtered: AtomicBool,
-}
-
-const UNKNOWN: u64 = u64::MAX;
-
-impl Socket {
-    fn bind(address: SocketAddr, number: u64) -> io::Result<Socket> {
-        let socket = match UdpSocket::bind(address) {
-            // Many systems limit a process to 1,024 descriptors unless it requests more.
-            Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
-                sys::allow_descriptors()?;
-                UdpSocket::bind(address)?
-            }
-            other => other?,
-        };
-        socket.set_nonblocking(true)?;
-        let address = socket.local_addr()?;
-        Socket::new(socket.into(), address, number)
-    }
-
-    /// Takes a predecessor's socket.
-    fn inherited(socket: OwnedFd, number: u64) -> io::Result<Socket> {
-        let socket = UdpSocket::from(socket);
-        socket.set_nonblocking(true)?;
-        let address = socket.local_addr()?;
-        let socket = Socket::new(socket.into(), address, number)?;
-        let joins = sys::get_flag(&socket.socket, libc::SOL_UDP, libc::UDP_GRO).unwrap_or(false);
-        socket.joins.store(joins, Ordering::Relaxed);
-        socket.dropped.store(UNKNOWN, Ordering::Relaxed);
-        Ok(socket)
-    }
-
-    fn new(fd: OwnedFd, address: SocketAddr, number: u64) -> io::Result<Socket> {
-        sys::set_option(&fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &(1 as libc::c_int))?;
-        let receive = (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
-        for (forced, plain, bytes) in [receive, (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER)] {
-            // Without CAP_NET_ADMIN, the buffer is limited by the system's maximum.
-            if sys::set_option(&fd, libc::SOL_SOCKET, forced, &bytes).is_err() {
-                sys::set_option(&fd, libc::SOL_SOCKET, plain, &bytes)?;
-            }
-        }
-        let (joins, is_filtered) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Socket { socket: fd, address, number, joins, dropped: AtomicU64::new(0), is_filtered })
-    }
-
-    /// Whether the socket delivers joined datagrams.
-    pub(super) fn joins(&self) -> bool {
-        self.joins.load(Ordering::Relaxed)
-    }
-
-    /// Switches joined datagrams on or off.
-    fn join(&self, yes: bool) {
-        if self.joins() == yes {
-            return;
-        }
-        // Supported since Linux 5.0. The flag is set first, so that readers expect joined datagrams as soon as they can
-        // arrive.
-        self.joins.store(true, Ordering::Relaxed);
-        let works = sys::set_option(&self.socket, libc::SOL_UDP, libc::UDP_GRO, &libc::c_int::from(yes)).is_ok();
-        self.joins.store(yes && works, Ordering::Relaxed);
-    }
-
-    /// Returns how many datagrams have been lost since the last call because nobody read them fast enough. `dropped` is
-    /// the socket's drop counter. Returns 0 while a filter drops some, because these cannot be told apart.
-    pub(super) fn overrun(&self, dropped: u32) -> u64 {
-        let before = self.dropped.load(Ordering::Relaxed);
-        if before == u64::from(dropped) {
-            return 0;
-        }
-        self.dropped.store(dropped.into(), Ordering::Relaxed);
-        if before == UNKNOWN || self.is_filtered.load(Ordering::Relaxed) {
-            return 0;
-        }
-        u64::from(dropped.wrapping_sub(before as u32))
-    }
-
-    pub(super) fn key(&self) -> (IpAddr, u16) {
-        (self.address.ip(), self.address.port())
-    }
-
-    pub(super) fn fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
-    }
-}
-
 /// A version of the list of sockets.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sockets {
     pub version: u64,
     pub by_number: HashMap<u64, Arc<Socket>>,
+    /// The socket that sends from an address: the first of those that share it.
     pub by_address: HashMap<(IpAddr, u16), Arc<Socket>>,
+    /// The others, in the order in which they were bound.
+    beside: HashMap<(IpAddr, u16), Vec<Arc<Socket>>>,
+}
+
+impl Sockets {
+    /// Adds the sockets of an address.
+    fn add(&mut self, sockets: &[Arc<Socket>]) {
+        for socket in sockets {
+            self.by_number.insert(socket.number, socket.clone());
+            match self.by_address.entry(socket.key()) {
+                Entry::Vacant(first) => {
+                    first.insert(socket.clone());
+                }
+                Entry::Occupied(_) => self.beside.entry(socket.key()).or_default().push(socket.clone()),
+            }
+        }
+    }
+
+    /// Removes the sockets of an address, and returns them.
+    fn remove(&mut self, key: (IpAddr, u16)) -> Vec<Arc<Socket>> {
+        let beside = self.beside.remove(&key).unwrap_or_default();
+        let group: Vec<_> = self.by_address.remove(&key).into_iter().chain(beside).collect();
+        group.iter().for_each(|socket| drop(self.by_number.remove(&socket.number)));
+        group
+    }
+
+    /// The number of sockets that share an address.
+    fn sharing(&self, key: (IpAddr, u16)) -> usize {
+        1 + self.beside.get(&key).map_or(0, Vec::len)
+    }
 }
 
 /// What a worker's port shares with other threads.
@@ -252,25 +182,30 @@ struct State {
     next_number: u64,
     workers: Vec<Arc<Worker>>,
     raw: Vec<RawDevice>,
+    /// The number of sockets that share each address, and how they share its datagrams.
+    members: usize,
+    flows: Option<FlowHash>,
     /// The devices through which datagrams to an address may arrive, if not all.
     arrivals: HashMap<IpAddr, Vec<u32>>,
     /// The filters of sockets that have one, by socket number.
     filters: BTreeMap<u64, Filter>,
     /// A predecessor's sockets that have not been used yet. While there is this list, the predecessor decides about filters.
-    inherited: Option<HashMap<(IpAddr, u16), OwnedFd>>,
+    inherited: Option<HashMap<(IpAddr, u16), Vec<OwnedFd>>>,
     counters: Vec<Arc<Cells>>,
     /// The sums of the counters of dropped ports and senders.
     past: UdpCounts,
 }
 
 impl Shared {
-    pub(super) fn new() -> io::Result<Shared> {
+    pub(super) fn new(members: usize, flows: Option<FlowKey>) -> io::Result<Shared> {
         let nothing = OwnedFd::from(std::fs::File::open("/dev/null")?);
         let state = State {
             sockets: Arc::default(),
             next_number: 0,
             workers: Vec::new(),
             raw: Vec::new(),
+            members: members.max(1),
+            flows: flows.filter(|_| members > 1).map(FlowHash::new),
             arrivals: HashMap::new(),
             filters: BTreeMap::new(),
             inherited: None,
@@ -301,9 +236,8 @@ impl Shared {
                 continue;
             }
             let made = state.open(*address).map_err(|error| BindError { address: *address, error })?;
-            sockets.by_number.insert(made.number, made.clone());
-            sockets.by_address.insert(made.key(), made.clone());
-            new.push(made);
+            sockets.add(&made);
+            new.extend(made);
         }
         // Done last, because nothing may fail after this.
         for (i, socket) in new.iter().enumerate() {
@@ -320,12 +254,12 @@ impl Shared {
         let mut state = self.state();
         let mut sockets = Sockets::clone(&state.sockets);
         for address in addresses {
-            let Some(socket) = sockets.by_address.remove(&(address.ip(), address.port())) else { continue };
-            sockets.by_number.remove(&socket.number);
-            state.unwatch(&socket);
-            state.filters.remove(&socket.number);
-            // A worker may hold the socket for a while, but its address is free now.
-            let _ = sys::replace(&socket.socket, &self.nothing);
+            for socket in sockets.remove((address.ip(), address.port())) {
+                state.unwatch(&socket);
+                state.filters.remove(&socket.number);
+                // A worker may hold the socket for a while, but its address is free now.
+                let _ = sys::replace(&socket.socket, &self.nothing);
+            }
         }
         self.put(&mut state, sockets);
     }
@@ -337,28 +271,50 @@ impl Shared {
     }
 
     pub(super) fn addresses(&self) -> Vec<SocketAddr> {
-        let mut addresses: Vec<_> = self.state().sockets.by_number.values().map(|socket| socket.address).collect();
+        let mut addresses: Vec<_> = self.state().sockets.by_address.values().map(|socket| socket.address).collect();
         addresses.sort_unstable();
         addresses
     }
 
-    /// Duplicates of the sockets' descriptors, with their addresses, for a successor.
+    /// Duplicates of the sockets' descriptors, with their addresses, for a successor; those that share an address in their order.
     pub(super) fn share(&self) -> io::Result<Vec<(SocketAddr, OwnedFd)>> {
         let sockets = self.state().sockets.clone();
-        sockets.by_number.values().map(|socket| Ok((socket.address, socket.socket.try_clone()?))).collect()
+        let mut all: Vec<_> = sockets.by_number.values().collect();
+        all.sort_unstable_by_key(|socket| socket.number);
+        all.into_iter().map(|socket| Ok((socket.address, socket.socket.try_clone()?))).collect()
     }
 
     /// Has a predecessor's sockets used instead of new ones.
     pub(super) fn inherit(&self, sockets: Vec<(SocketAddr, OwnedFd)>) {
-        let by_address = sockets.into_iter().map(|(address, socket)| ((address.ip(), address.port()), socket));
-        self.state().inherited = Some(by_address.collect());
+        let mut by_address: HashMap<_, Vec<OwnedFd>> = HashMap::new();
+        for (address, socket) in sockets {
+            by_address.entry((address.ip(), address.port())).or_default().push(socket);
+        }
+        self.state().inherited = Some(by_address);
     }
 
     /// Decides about filters from now on.
     pub(super) fn take_charge(&self) -> io::Result<()> {
         let mut state = self.state();
         state.inherited = None;
+        if state.flows.is_some() {
+            // The predecessor may have had fewer workers.
+            let mut sockets = Sockets::clone(&state.sockets);
+            for first in state.sockets.clone().by_address.values() {
+                let added = state.complete(first, sockets.sharing(first.key()))?;
+                added.iter().try_for_each(|socket| state.watch(socket))?;
+                sockets.add(&added);
+            }
+            self.put(&mut state, sockets);
+        }
         state.filter_all()
+    }
+
+    /// Distributes datagrams by sender instead of by flow on addresses where several flows have come in one message.
+    pub(super) fn keep_joined_flows(&self) -> Vec<(SocketAddr, io::Result<()>)> {
+        let sockets = self.state().sockets.clone();
+        let found = sockets.by_address.values().filter(|socket| socket.flows().is_some_and(JoinedFlows::take));
+        found.map(|socket| (socket.address, sys::detach_socket_program(&socket.socket))).collect()
     }
 
     /// Distributes the sockets over `workers` workers.
@@ -413,16 +369,51 @@ impl Shared {
 }
 
 impl State {
-    /// Creates a socket with its filter.
-    fn open(&mut self, address: SocketAddr) -> io::Result<Arc<Socket>> {
+    /// Creates the sockets of an address, with their filters.
+    fn open(&mut self, address: SocketAddr) -> io::Result<Vec<Arc<Socket>>> {
         let inherited = self.inherited.as_mut().and_then(|all| all.remove(&(address.ip(), address.port())));
-        let socket = Arc::new(match inherited {
-            Some(socket) => Socket::inherited(socket, self.next_number)?,
-            None => Socket::bind(address, self.next_number)?,
-        });
-        self.next_number += 1;
-        self.filter(&socket)?;
-        Ok(socket)
+        let mut sockets: Vec<Socket> = match inherited {
+            Some(sockets) => {
+                let numbered = (self.next_number..).zip(sockets);
+                numbered.map(|(number, socket)| Socket::inherited(socket, number)).collect::<io::Result<_>>()?
+            }
+            None => vec![Socket::bind(address, self.next_number)?],
+        };
+        self.next_number += sockets.len() as u64;
+        if let Some(hash) = &self.flows {
+            let flows = Arc::new(JoinedFlows::new(hash.clone()));
+            for (turn, socket) in (0..).zip(&mut sockets) {
+                (socket.turn, socket.flows) = (turn, Some(flows.clone()));
+            }
+        }
+        let mut sockets: Vec<_> = sockets.into_iter().map(Arc::new).collect();
+        if let [first] = &sockets[..]
+            && self.inherited.is_none()
+        {
+            let first = first.clone();
+            sockets.extend(self.complete(&first, 1)?);
+        }
+        sockets.iter().try_for_each(|socket| self.filter(socket))?;
+        Ok(sockets)
+    }
+
+    /// Binds further sockets to an address that `there` sockets have, so that each worker has one, and has the kernel distribute
+    /// datagrams over all of them by flow. If there are no descriptors for all, fewer sockets do.
+    fn complete(&mut self, first: &Arc<Socket>, there: usize) -> io::Result<Vec<Arc<Socket>>> {
+        let Some(hash) = &self.flows else { return Ok(Vec::new()) };
+        if there >= self.members || sys::share_address(&first.socket).is_err() {
+            return Ok(Vec::new());
+        }
+        let mut added = Vec::new();
+        for turn in there..self.members {
+            let Ok(socket) = first.beside(self.next_number, turn as u64) else { break };
+            self.next_number += 1;
+            added.push(Arc::new(socket));
+        }
+        if !added.is_empty() {
+            first.distribute(hash, there + added.len())?;
+        }
+        Ok(added)
     }
 
     fn filter_all(&mut self) -> io::Result<()> {
@@ -444,12 +435,7 @@ impl State {
         }
         let before = self.filters.get(&socket.number);
         if before != filter.as_ref() {
-            match &filter {
-                Some(filter) => sys::attach_filter(&socket.socket, filter)?,
-                None => sys::detach_filter(&socket.socket)?,
-            }
-            socket.is_filtered.store(filter.is_some(), Ordering::Relaxed);
-            socket.dropped.store(UNKNOWN, Ordering::Relaxed);
+            socket.set_filter(filter.as_ref())?;
             match filter {
                 Some(filter) => drop(self.filters.insert(socket.number, filter)),
                 None => drop(self.filters.remove(&socket.number)),
@@ -462,7 +448,7 @@ impl State {
     }
 
     fn worker_of(&self, socket: &Socket) -> Option<&Worker> {
-        self.workers.get(socket.number as usize % self.workers.len().max(1)).map(|worker| &**worker)
+        self.workers.get(socket.turn as usize % self.workers.len().max(1)).map(|worker| &**worker)
     }
 
     fn watch(&self, socket: &Socket) -> io::Result<()> {

@@ -30,6 +30,7 @@ fn opener(choice: PortChoice) -> (Opener, Pool) {
         headroom: 0,
         devices: 1,
         workers: 1,
+        flows: None,
         options: XdpOptions::default(),
     };
     let (opener, mut pools) = Opener::new(&wanted).unwrap();

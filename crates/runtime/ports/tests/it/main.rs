@@ -5,6 +5,7 @@ mod af_xdp;
 #[path = "../../../../compiler/ir/tests/it/builder/mod.rs"]
 mod builder;
 mod devices;
+mod flows;
 mod frame_match;
 mod offloads;
 mod queues;

@@ -133,6 +133,7 @@ impl Router {
             headroom: 0,
             devices: 2,
             workers: 1,
+            flows: None,
             options: XdpOptions::default(),
         };
         let (opener, mut pools) = Opener::new(&wanted).unwrap();

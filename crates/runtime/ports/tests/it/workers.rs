@@ -164,6 +164,7 @@ fn a_devices_packets_are_spread_over_workers_each_once_and_flows_in_order() {
                 headroom: 0,
                 devices: 1,
                 workers: 2,
+                flows: None,
                 options: XdpOptions::default(),
             };
             let (opener, mut pools) = Opener::new(&wanted).unwrap();

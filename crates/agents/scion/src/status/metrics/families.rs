@@ -272,12 +272,15 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
         text.counter(name, help);
         text.sample(&[], value);
     };
-    single(text, "hopwright_worker_packets_total", "Packets run through the program.", stats.total.packets);
-    single(text, "hopwright_worker_batches_total", "Batches they came in.", stats.total.batches);
+    let workers: Vec<_> = stats.total.workers.iter().zip(0..).map(|(worker, n)| (worker, n.to_string())).collect();
+    text.counter("hopwright_worker_packets_total", "Packets run through the program, by worker.");
+    workers.iter().for_each(|(worker, n)| text.sample(&[("worker", n.as_str())], worker.packets));
+    text.counter("hopwright_worker_batches_total", "Batches they came in.");
+    workers.iter().for_each(|(worker, n)| text.sample(&[("worker", n.as_str())], worker.batches));
     text.gauge("hopwright_workers", "Threads that run packets through the program.");
-    text.sample(&[], stats.total.workers.len());
+    text.sample(&[], workers.len());
     text.counter("hopwright_worker_busy_seconds_total", "Time spent in the program, packet I/O not included.");
-    text.sample(&[], stats.total.busy_ns as f64 / 1e9);
+    workers.iter().for_each(|(worker, n)| text.sample(&[("worker", n.as_str())], worker.busy_ns as f64 / 1e9));
 
     text.counter("hopwright_lost_packets_total", "Packets lost in the data plane, by reason.");
     for (why, count) in [
