@@ -17,12 +17,15 @@ import argparse
 import base64
 import json
 import os
+import re
+import select
 import shutil
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -134,9 +137,9 @@ class Lab:
         config.write_text(f'[general]\nid = "r1"\nconfig_dir = "{conf}"\n[metrics]\nprometheus = "{METRICS}"\n')
         return config
 
-    def start(self, *, heir: bool = False, config: Path | None = None) -> Process:
+    def start(self, *, heir: bool = False, config: Path | None = None, control: Path | None = None) -> Process:
         self.count += 1
-        options = ("--control", str(self.control)) + ("--take-over",) * heir
+        options = ("--control", str(control or self.control)) + ("--take-over",) * heir
         log = self.directory / f"router{self.count}.log"
         return self.kind.start(f"router {self.count}", self.inside, config or self.conf, log,
                                self.directory / f"stats{self.count}.json", as_user=self.as_user, options=options)
@@ -261,7 +264,7 @@ def take_over(lab: Lab) -> Process:
 
 def replace(lab: Lab, checks: Checks, times: int, ports: str) -> None:
     """One process after the other takes over, each when the one before uses this kind of port."""
-    longest = 0.0
+    longest, gap = 0.0, 0
     with Traffic(lab, checks, f"{times} take-overs") as traffic:
         for _ in range(times):
             old, begun = lab.router, time.monotonic()
@@ -271,9 +274,10 @@ def replace(lab: Lab, checks: Checks, times: int, ports: str) -> None:
             if status != 0 or f"MAINPID={lab.router.pid}" not in old.announced() or "RELOADING=1" not in old.announced():
                 checks.that("the router before ends as it should", False, f"{status}, {old.announced()}\n{old.tail()}")
                 return
+            gap = max([gap, *map(int, re.findall(r"taken_ms=(\d+)", old.tail()))])
             traffic.wait(50)
             lab.wait_for_ports(ports)
-    checks.that("a process takes over soon", longest < PATIENCE, f"{longest:.2f} s at most")
+    checks.that("a process takes over soon", longest < PATIENCE, f"{longest:.2f} s at most, in which packets wait for {gap} ms at most")
     page = metrics(lab.inside, METRICS)
     checks.that("its sessions are up", total(page, "router_interface_up") == 2)
     checks.that("its counters begin anew", 0 < total(page, "router_input_pkts_total"))
@@ -358,6 +362,56 @@ def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
         traffic.wait(50)
 
 
+class Late:
+    """Passes on what the running router and its heir say. Of the first conversation it keeps back that the router has stopped, until
+    that waits no longer for the heir."""
+
+    STOPPED = b"HWHO" + struct.pack("!H", 2) + bytes([10])
+
+    def __init__(self, lab: Lab):
+        self.control, self.path = lab.control, lab.directory / "late"
+        self.door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.door.bind(str(self.path))
+        self.door.listen()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self) -> None:
+        for late in (True, False):
+            heir, _ = self.door.accept()
+            running = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            running.connect(str(self.control))
+            with heir, running:
+                while self.pass_on(heir, running, late):
+                    pass
+
+    def pass_on(self, heir: socket.socket, running: socket.socket, late: bool) -> bool:
+        """Passes on a message; false if there are no more."""
+        for source in select.select([heir, running], [], [])[0]:
+            message, descriptors, _, _ = socket.recv_fds(source, 65536, 128)
+            if late and message == self.STOPPED:
+                return running.recv(65536) != b""
+            if not message:
+                return False
+            socket.send_fds(running if source is heir else heir, [message], descriptors)
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+
+def late(lab: Lab, checks: Checks) -> None:
+    """A successor that has not taken over in time leaves the router at work, and tries again."""
+    with Traffic(lab, checks, "a take-over that is too late at first") as traffic:
+        old = lab.router
+        lab.router = lab.start(heir=True, control=Late(lab).path)
+        wait_until("a router to take over", lambda: lab.router.is_ready() or not lab.router.running())
+        checks.that("it takes over when it tries again",
+                    lab.router.is_ready() and "take-over-late" in lab.router.tail(100), lab.router.tail(5))
+        checks.that("the router before went on, and ends", old.wait(PATIENCE) == 0 and "hand-over-failed" in old.tail(), old.tail(5))
+        traffic.wait(50)
+        # The file of its socket is another one.
+        lab.router = take_over(lab)
+
+
 def varint(number: int) -> bytes:
     parts = []
     while number > 127:
@@ -381,6 +435,7 @@ def run(choice: str, ports: str, as_user: str | None, times: int, with_failures:
         replace(lab, checks, times, ports)
         if with_failures:
             refused(lab, checks)
+            late(lab, checks)
             in_background(lab, checks)
         status = lab.router.stop()
         checks.that("the last one ends with status 0", status == 0, f"{status}")

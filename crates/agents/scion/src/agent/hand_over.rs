@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::mpsc::{self, SyncSender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ use crate::hand_over::{Conversation, HandOverError, Offer, StoppedAt};
 
 /// How long a successor may take to build everything. Hardware that is simulated, or a compiled layout, takes the longest.
 const BUILD_TIME: Duration = Duration::from_secs(120);
-/// How long a router that has stopped waits for its successor at least and at most. Packets wait meanwhile.
+/// The longest time from a router's stop until its successor has taken over, without BFD and at least. Packets wait meanwhile.
 const TAKING_TIME: (Duration, Duration) = (Duration::from_millis(20), Duration::from_secs(1));
 /// How long the last packets may take to leave.
 const FINISH_TIME: Duration = Duration::from_millis(100);
@@ -24,28 +25,44 @@ const FINISH_TIME: Duration = Duration::from_millis(100);
 /// The workers' threads.
 pub(super) struct Workers {
     threads: Vec<JoinHandle<Worker>>,
+    /// Lets a thread run its worker. A thread whose gate is dropped returns its worker.
+    gates: Vec<SyncSender<()>>,
     /// Each worker is pinned to a CPU of the list if it is not empty.
     cpus: Vec<usize>,
 }
 
 impl Workers {
-    /// Starts them.
+    /// Starts the threads, which wait for [`Workers::go`].
     pub(super) fn start(workers: Vec<Worker>, cpus: &[usize]) -> Result<Workers, AgentError> {
+        let mut gates = Vec::with_capacity(workers.len());
         let start = |(index, mut worker): (usize, Worker)| {
             let cpu = cpus.get(index).copied();
+            let (gate, opened) = mpsc::sync_channel(1);
+            gates.push(gate);
             let run = move || {
+                wait::shorten_slice();
                 if let Some(cpu) = cpu
                     && let Err(error) = wait::pin_to(cpu)
                 {
                     tracing::warn!(event = "cpu-pinning", cpu, %error, "cannot pin a worker to its CPU");
                 }
-                worker.run();
+                if opened.recv().is_ok() {
+                    worker.run();
+                }
                 worker
             };
             std::thread::Builder::new().name(format!("worker-{index}")).spawn(run)
         };
         let threads = workers.into_iter().enumerate().map(start).collect::<std::io::Result<_>>();
-        Ok(Workers { threads: threads.map_err(|e| AgentError::Worker(e.to_string()))?, cpus: cpus.to_vec() })
+        Ok(Workers { threads: threads.map_err(|e| AgentError::Worker(e.to_string()))?, gates, cpus: cpus.to_vec() })
+    }
+
+    /// Has the workers run.
+    pub(super) fn go(&self) {
+        for gate in &self.gates {
+            // A thread that has ended is noticed by `has_ended`.
+            let _ = gate.try_send(());
+        }
     }
 
     /// Whether one of them has ended.
@@ -177,6 +194,7 @@ impl Estate {
             sockets,
             listeners: self.listeners.iter().map(copy).collect::<std::io::Result<_>>()?,
             devices,
+            sessions: agent.bfd.saved(),
         };
         talk.with.offer(&offer)?;
         talk.offered = Some(offered(&offer));
@@ -202,28 +220,42 @@ impl Estate {
         manager.reloading();
         // While the workers still run: it waits for the kernel.
         let withdrawn = agent.underlay.withdraw();
+        wait::shorten_slice();
+        // Half of the time after which other ends take this router for dead: the successor's packets have the other half.
+        let longest = agent.bfd.patience().map_or(TAKING_TIME.1, |time| time / 2).clamp(TAKING_TIME.0, TAKING_TIME.1);
+        let stop = Instant::now();
         // Other ends get a packet of this router now, and then none for a while.
         agent.bfd.stop();
         agent.bfd.announce(&agent.tenant);
-        let patience = agent.bfd.patience().map_or(TAKING_TIME.1, |time| time * 2 / 3);
         agent.switch.stop();
         let mut idle = workers.join()?;
         idle.iter_mut().for_each(|worker| worker.set_intake(false));
         agent.finish_packets(&mut idle);
         let stopped = StoppedAt { sessions: agent.bfd.saved(), positions: agent.underlay.positions() };
+        let stopped_ms = stop.elapsed().as_millis();
         let sent = withdrawn.and_then(|()| Ok(talk.with.send_stopped(&stopped)?));
-        if sent.is_ok() && talk.with.is_taken(patience.clamp(TAKING_TIME.0, TAKING_TIME.1)) {
+        if sent.is_ok() && talk.with.is_taken(longest.saturating_sub(stop.elapsed())) {
             door.leave();
             manager.main_process(talk.pid);
-            tracing::info!(event = "handed-over", pid = talk.pid, "another process has taken over");
+            let taken_ms = stop.elapsed().as_millis();
+            tracing::info!(
+                event = "handed-over",
+                pid = talk.pid,
+                stopped_ms,
+                taken_ms,
+                "another process has taken over"
+            );
             return Ok(Some(idle));
         }
-        if let Err(error) = sent {
-            tracing::warn!(event = "hand-over-failed", %error, "cannot stop for a successor");
-        }
+        // A successor that was too late tries again.
+        talk.with.channel().hang_up();
         idle.iter_mut().for_each(|worker| worker.set_intake(true));
         agent.switch.resume();
         *workers = Workers::start(idle, &std::mem::take(&mut workers.cpus))?;
+        workers.go();
+        if let Err(error) = sent {
+            tracing::warn!(event = "hand-over-failed", %error, "cannot stop for a successor");
+        }
         agent.underlay.restore();
         // What the other ends have sent waits to be received.
         agent.bfd.resume(&agent.bfd.saved());

@@ -34,12 +34,11 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 /// Runs the router until `options.stop` is set, or another process has taken over. Returns the final statistics.
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
-    let Some(mut built) = build(setup, options)? else { return Ok(Stats::default()) };
-    // If it takes over from a running router, that one stops here.
-    built.heir.take_over(&mut built.agent, &mut built.door)?;
-    let Built { mut agent, switch, workers, listeners, heir, door } = built;
+    let Some(built) = build(setup, options)? else { return Ok(Stats::default()) };
+    let Built { mut agent, switch, workers, listeners, mut heir, mut door } = built;
     let workers = Workers::start(workers, &agent.setup.config.hopwright.cpus)?;
-    agent.start_bfd()?;
+    // If it takes over from a running router, that one stops here.
+    heir.start(&mut agent, &workers, &mut door)?;
     let shared = listeners.share(&agent.setup.config).map_err(AgentError::HttpThread)?;
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
     let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait::{PollSet, Wakeup};
+use hopwright_dataplane::wait::{self, PollSet, Wakeup};
 use hopwright_dataplane::{CpuQueue, Injector, Tenant, wall_clock_us};
 
 use crate::config::keys::HopKey;
@@ -183,6 +183,8 @@ impl Drop for Bfd {
 
 /// The body of the thread.
 fn work(shared: &Shared, queue: &CpuQueue, injector: &Injector) {
+    // Other ends count milliseconds, also on a busy machine.
+    wait::shorten_slice();
     let mut more = false;
     while !shared.stop.load(Ordering::Acquire) {
         if !more {

@@ -71,7 +71,7 @@ pub enum Message {
     Offered,
     /// Heir: it has built everything. The running router is to stop.
     Ready,
-    /// Running router, which has stopped: BFD sessions.
+    /// Running router: BFD sessions, in its offer as they are, and after it has stopped as they were then.
     Sessions(Vec<SavedSession>),
     /// Running router, which has stopped: where a device's sockets stand in their rings.
     Positions {

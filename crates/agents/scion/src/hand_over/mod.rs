@@ -5,15 +5,18 @@
 //! sockets, packet sockets with their rings, HTTP servers' sockets. It builds everything else and says that it is [`Message::Ready`].
 //! The running router then stops, and tells where it has stopped: the rings' positions and the BFD sessions. It has stopped for good when
 //! the heir's last message, [`Message::Taken`], reaches it; if that does not come in time, it hangs up, so that the heir cannot send
-//! it any more, and goes on. Exactly one of the two therefore reads the sockets at any time.
+//! it any more, and goes on. Exactly one of the two therefore reads the sockets at any time. The heir, which has everything but the
+//! work, connects again a while later, if the sockets are still the same ([`Offer::identity`]).
 //!
 //! The agent decides what is offered and used. This module has the [messages](message) and the conversation.
 
 pub mod message;
 
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -54,6 +57,19 @@ pub enum HandOverError {
     Unsound(&'static str),
 }
 
+impl HandOverError {
+    /// Whether the conversation broke off, as when the running router waits no longer: another attempt may succeed.
+    pub fn is_broken_off(&self) -> bool {
+        match self {
+            HandOverError::HungUp => true,
+            HandOverError::Talk(error) => {
+                matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What a running router offers to its heir.
 #[derive(Debug, Default)]
 pub struct Offer {
@@ -67,6 +83,8 @@ pub struct Offer {
     pub listeners: Vec<(String, OwnedFd)>,
     /// Devices with their packet sockets.
     pub devices: Vec<SharedDevice>,
+    /// BFD sessions as they are now. They go on until the running router stops.
+    pub sessions: Vec<SavedSession>,
 }
 
 /// Where a running router has stopped.
@@ -146,14 +164,17 @@ impl Conversation {
             };
             self.send_with(&message, &descriptors)?;
         }
+        self.send_sessions(&offer.sessions)?;
         self.send(&Message::Offered)
+    }
+
+    fn send_sessions(&self, sessions: &[SavedSession]) -> Result<(), HandOverError> {
+        sessions.chunks(SESSIONS_AT_ONCE).try_for_each(|part| self.send(&Message::Sessions(part.to_vec())))
     }
 
     /// Tells where it has stopped: the running router's side.
     pub fn send_stopped(&self, stopped: &StoppedAt) -> Result<(), HandOverError> {
-        for part in stopped.sessions.chunks(SESSIONS_AT_ONCE) {
-            self.send(&Message::Sessions(part.to_vec()))?;
-        }
+        self.send_sessions(&stopped.sessions)?;
         for (name, slots) in &stopped.positions {
             self.send(&Message::Positions { name: name.clone(), slots: slots.clone() })?;
         }
@@ -242,16 +263,29 @@ impl Offer {
                     .and_then(|program| Some(with_program(program, descriptors.collect::<Vec<_>>().try_into().ok()?)));
                 self.devices.push(SharedDevice { name, index, rings, urgent, program });
             }
+            Message::Sessions(sessions) => self.sessions.extend(sessions),
             Message::Refused(why) => return Err(HandOverError::Refused(why)),
             Message::Sockets(_) | Message::Listeners(_) | Message::Device { .. } => {
                 return Err(HandOverError::Unsound("a message has not the descriptors that it names"));
             }
             _ => return Err(HandOverError::OutOfTurn),
         }
-        if self.sockets.len().max(self.listeners.len()).max(self.devices.len()) > MOST {
-            return Err(HandOverError::Unsound("too many sockets or devices"));
+        let counts = [self.sockets.len(), self.listeners.len(), self.devices.len(), self.sessions.len()];
+        if counts.iter().any(|count| *count > MOST) {
+            return Err(HandOverError::Unsound("too many sockets, devices or sessions"));
         }
         Ok(())
+    }
+
+    /// What tells its UDP and packet sockets from others: their inode numbers. Two offers with the same have duplicates of the same
+    /// sockets.
+    pub fn identity(&self) -> io::Result<Vec<u64>> {
+        let rings = self.devices.iter().flat_map(|device| device.rings.iter().chain(&device.urgent));
+        let sockets = self.sockets.iter().map(|(_, socket)| socket).chain(rings.map(|ring| &ring.socket));
+        let inode = |socket: &OwnedFd| Ok(File::from(socket.try_clone()?).metadata()?.ino());
+        let mut inodes = sockets.map(inode).collect::<io::Result<Vec<u64>>>()?;
+        inodes.sort_unstable();
+        Ok(inodes)
     }
 }
 

@@ -2,6 +2,8 @@ use std::net::UdpSocket;
 use std::thread;
 
 use super::*;
+use crate::bfd::Link;
+use crate::bfd::session::Saved;
 
 /// A running router and its heir, which have not said anything yet.
 fn pair(folder: &Path) -> (Conversation, Conversation) {
@@ -18,6 +20,21 @@ fn socket() -> (SocketAddr, OwnedFd) {
 
 fn ring(slots: u32) -> SharedRing {
     SharedRing { socket: socket().1, size: RingSize { slot: 2048, slots } }
+}
+
+fn session(interface: u16) -> SavedSession {
+    let saved = Saved {
+        discriminator: interface.into(),
+        remote_discriminator: 7,
+        state: 3,
+        detect_mult: 3,
+        desired_min_tx_us: 200_000,
+        required_min_rx_us: 200_000,
+        remote_min_rx_us: 200_000,
+        detection_us: Some(600_000),
+    };
+    let address = |host| ([192, 0, 2, host], 30042).into();
+    SavedSession { link: Link::External(interface), local: address(1), remote: address(2), saved }
 }
 
 #[test]
@@ -49,6 +66,8 @@ fn everything_that_is_offered_arrives() {
                 device("a", vec![ring(64), ring(128)], Some(ring(32)), None),
                 device("b", vec![], None, Some(program)),
             ],
+            // Also these.
+            sessions: (1..=300).map(session).collect(),
         };
         let addresses: Vec<SocketAddr> = offer.sockets.iter().map(|(address, _)| *address).collect();
         talk.offer(&offer).unwrap();
@@ -66,6 +85,7 @@ fn everything_that_is_offered_arrives() {
     assert!(offer.devices[1].rings.is_empty() && offer.devices[1].urgent.is_none());
     let program = offer.devices[1].program.as_ref().unwrap();
     assert_eq!((program.mode, program.part), (XdpMode::Generic, (7, 2)));
+    assert_eq!(offer.sessions, (1..=300).map(session).collect::<Vec<_>>());
     let stopped = talk.have_it_stop().unwrap();
     assert_eq!(stopped.positions, [("a".into(), vec![5, 6, 7])]);
     talk.send(&Message::Taken).unwrap();
@@ -89,6 +109,32 @@ fn a_router_that_goes_on_cannot_be_taken_over_any_more() {
     let (running, heir) = pair(folder.path());
     drop(heir);
     assert!(!running.is_taken(PATIENCE));
+}
+
+#[test]
+fn an_heir_that_was_too_late_may_try_again_with_the_same_sockets() {
+    let folder = tempfile::tempdir().unwrap();
+    let (running, heir) = pair(folder.path());
+    assert!(!running.is_taken(Duration::from_millis(1)));
+    assert!(heir.send(&Message::Taken).unwrap_err().is_broken_off());
+    let (running, heir) = pair(folder.path());
+    running.channel().hang_up();
+    assert!(heir.have_it_stop().unwrap_err().is_broken_off());
+    assert!(!HandOverError::Refused("it is busy".into()).is_broken_off());
+    assert!(!HandOverError::from(io::Error::from(io::ErrorKind::TimedOut)).is_broken_off());
+
+    let (sockets, rings) = ([socket(), socket()], [ring(64), ring(64)]);
+    let offer = |socket: &[usize], ring: &[usize]| {
+        let copy = |descriptor: &OwnedFd| descriptor.try_clone().unwrap();
+        let rings = ring.iter().map(|i| SharedRing { socket: copy(&rings[*i].socket), size: rings[*i].size });
+        let device = SharedDevice { name: "a".into(), index: 1, rings: rings.collect(), urgent: None, program: None };
+        let sockets = socket.iter().map(|i| (sockets[*i].0, copy(&sockets[*i].1))).collect();
+        Offer { sockets, devices: vec![device], ..Offer::default() }.identity().unwrap()
+    };
+    assert_eq!(offer(&[0, 1], &[0]), offer(&[1, 0], &[0]));
+    for (sockets, rings) in [(&[0][..], &[0][..]), (&[0, 1], &[1]), (&[0, 1], &[0, 1])] {
+        assert_ne!(offer(&[0, 1], &[0]), offer(sockets, rings));
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ const SHORTEST_SLICE: Duration = Duration::from_micros(100);
 /// Makes the calling thread run soon after it wakes: Linux since 6.12 lets a thread of a short slice interrupt one of a longer slice,
 /// whose turn would otherwise last up to three milliseconds (`sched(7)`, `sched_setattr(2)`). Its share of the CPU stays the same.
 /// Threads with another policy than the usual one, such as a real-time one, stay as they are.
-pub(crate) fn shorten_slice() {
+pub fn shorten_slice() {
     // SAFETY: all zeros is a value of this structure of integers.
     let mut attributes: libc::sched_attr = unsafe { std::mem::zeroed() };
     let size = size_of::<libc::sched_attr>() as u32;
