@@ -59,6 +59,16 @@ pub fn stun(data: &[u8]) {
     assert!(answer.len() <= data.len() + 16 && hopwright_scion::stun::parse_request(&answer).is_none());
 }
 
+/// Any bytes are a message between a router and the one that takes over from it, or refused: a message is encoded as one that is read
+/// as the same, and no longer.
+pub fn hand_over(data: &[u8]) {
+    use hopwright_scion::hand_over::message::Message;
+    let Ok(message) = Message::decode(data) else { return };
+    let encoded = message.encode();
+    assert!(encoded.len() <= data.len());
+    assert_eq!(Message::decode(&encoded), Ok(message));
+}
+
 /// Any bytes are a pipeline's text form: the error says where it is not, or it can be verified, and one that is sound prints
 /// as it is read.
 pub fn pipeline_text(data: &[u8]) {

@@ -42,6 +42,11 @@ fn stun() {
 }
 
 #[test]
+fn hand_over() {
+    replay("hand_over", targets::hand_over);
+}
+
+#[test]
 fn router_config() {
     replay("router_config", targets::router_config);
 }
