@@ -42,12 +42,33 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
+    /// An edit that does it.
+    pub suggestion: Option<Suggestion>,
+}
+
+/// A replacement in the source text that most likely corrects the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What is replaced; empty where text is inserted.
+    pub span: Span,
+    /// The text that is replaced. Where other text is at `span`, as in the use of a macro, the suggestion does not apply.
+    pub old: String,
+    /// The new text.
+    pub new: String,
 }
 
 impl Diagnostic {
     /// A diagnostic of any severity, without labels.
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { severity, code, message: message.into(), labels: Vec::new(), notes: Vec::new(), help: None }
+        Diagnostic {
+            severity,
+            code,
+            message: message.into(),
+            labels: Vec::new(),
+            notes: Vec::new(),
+            help: None,
+            suggestion: None,
+        }
     }
 
     /// An error, without labels.
@@ -86,6 +107,19 @@ impl Diagnostic {
     pub fn help(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
         self
+    }
+
+    /// Adds the edit that does what the help says.
+    #[must_use]
+    pub fn suggest(mut self, span: Span, old: impl Into<String>, new: impl Into<String>) -> Diagnostic {
+        self.suggestion = Some(Suggestion { span, old: old.into(), new: new.into() });
+        self
+    }
+
+    /// Asks whether another name was meant, and suggests it.
+    #[must_use]
+    pub fn did_you_mean(self, span: Span, name: &str, near: &str) -> Diagnostic {
+        self.help(format!("did you mean `{near}`?")).suggest(span, name, near)
     }
 
     /// The position of the diagnostic: its first primary label, else its first label.

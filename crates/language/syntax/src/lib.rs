@@ -23,9 +23,10 @@ mod token;
 use std::path::Path;
 
 pub use ast::Program;
-pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity};
+pub use diagnostic::{Diagnostic, Diagnostics, Label, Severity, Suggestion};
 pub use hopwright_source::{FileId, SourceMap, Span};
-pub use preprocess::{CommandLineMacro, Options, include_of};
+pub use preprocess::{Buffers, CommandLineMacro, Options, built_in_files, canonical, include_of};
+pub use token::is_reserved;
 
 use hopwright_source::stack;
 use preprocess::Preprocessor;

@@ -77,6 +77,11 @@ spelled! {
     }
 }
 
+/// Whether a word is reserved and can be no name in P4.
+pub fn is_reserved(word: &str) -> bool {
+    Kw::from_text(word).is_some_and(|k| !k.is_name())
+}
+
 impl Kw {
     /// The reserved word with this spelling.
     pub(crate) fn from_text(text: &str) -> Option<Kw> {

@@ -219,7 +219,7 @@ impl Parser<'_> {
         let place = self.prev_span().after();
         let mut diagnostic = Diagnostic::error("E0111", format!("expected `;` {after}, found {}", next.describe()));
         diagnostic = if forgotten {
-            diagnostic.at(place, "add `;` here").related(next.span, "unexpected")
+            diagnostic.at(place, "add `;` here").related(next.span, "unexpected").suggest(place, "", ";")
         } else {
             diagnostic.at(next.span, "expected `;`")
         };
@@ -683,7 +683,8 @@ impl Parser<'_> {
                     self.complain(
                         Diagnostic::error("E0110", format!("expected {what} after `,`, found `{}`", close.text()))
                             .at(comma, "nothing follows this comma")
-                            .help("remove the comma"),
+                            .help("remove the comma")
+                            .suggest(comma, ",", ""),
                     );
                 }
                 self.bump();

@@ -216,7 +216,8 @@ impl Parser<'_> {
             ExprKind::Path(path) if matches!(self.kind(), Tok::P(P::Semi) | Tok::Eof) => Err(self.report(
                 Diagnostic::error("E0110", format!("`{}` alone is not a statement", path.name))
                     .at(span, "expected an assignment or a call")
-                    .help(format!("to call it, write `{}()`", path.name)),
+                    .help(format!("to call it, write `{}()`", path.name))
+                    .suggest(path.name.span, path.name.as_str(), format!("{}()", path.name)),
             )),
             ExprKind::Path(_) | ExprKind::Member { .. } | ExprKind::Index { .. } => {
                 Err(self.expected("`=` or `(` to make a statement"))
@@ -269,7 +270,8 @@ impl Parser<'_> {
             return Err(self.report(
                 Diagnostic::error("E0110", "expected `)`, found `=`")
                     .at(at, "this assigns")
-                    .help("to compare, write `==`"),
+                    .help("to compare, write `==`")
+                    .suggest(at, "=", "=="),
             ));
         }
         if let Some((word, operator)) = [("and", "&&"), ("or", "||"), ("is", "=="), ("not", "!")]
@@ -280,7 +282,8 @@ impl Parser<'_> {
             return Err(self.report(
                 Diagnostic::error("E0115", format!("P4 has no operator `{word}`"))
                     .at(at, "")
-                    .help(format!("write `{operator}`")),
+                    .help(format!("write `{operator}`"))
+                    .suggest(at, *word, *operator),
             ));
         }
         self.expect(P::RParen, "after the condition")?;
@@ -343,7 +346,10 @@ impl Parser<'_> {
     fn no_elif(&mut self) {
         let (word, at) = (self.peek().text.clone(), self.peek().span);
         self.complain(
-            Diagnostic::error("E0115", format!("P4 has no `{word}`")).at(at, "").help("write `else if (...) { ... }`"),
+            Diagnostic::error("E0115", format!("P4 has no `{word}`"))
+                .at(at, "")
+                .help("write `else if (...) { ... }`")
+                .suggest(at, &*word, "else if"),
         );
     }
 

@@ -41,7 +41,9 @@ impl Parser<'_> {
             }
             "key" | "actions" => {
                 return Err(self.report(
-                    Diagnostic::error("E0110", format!("`{name}` cannot be marked `const`")).at(start, "remove this"),
+                    Diagnostic::error("E0110", format!("`{name}` cannot be marked `const`"))
+                        .at(start, "remove this")
+                        .suggest(start, "const", ""),
                 ));
             }
             _ => {
@@ -57,7 +59,8 @@ impl Parser<'_> {
         {
             self.complain(
                 Diagnostic::error("E0111", format!("unexpected `;` after `{name} = {{ ... }}`"))
-                    .at(extra, "remove this"),
+                    .at(extra, "remove this")
+                    .suggest(extra, ";", ""),
             );
         }
         Ok(TableProperty { annotations, is_const, name, value, span: self.span_from(start) })
@@ -81,7 +84,8 @@ impl Parser<'_> {
         let annotations = self.annotations()?;
         let action = self.action_ref()?;
         if let Some(comma) = self.eat(P::Comma) {
-            self.complain(Diagnostic::error("E0111", "expected `;` after an action, found `,`").at(comma, "write `;`"));
+            let wrong = Diagnostic::error("E0111", "expected `;` after an action, found `,`").at(comma, "write `;`");
+            self.complain(wrong.suggest(comma, ",", ";"));
         } else {
             self.expect_semi("after an action")?;
         }

@@ -29,6 +29,11 @@ pub(super) fn lookup(name: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
+/// Names and texts of the built-in include files.
+pub fn built_in_files() -> &'static [(&'static str, &'static str)] {
+    &FILES
+}
+
 /// The built-in include file that declares this name at its top level, or as a match kind.
 pub fn include_of(name: &str) -> Option<&'static str> {
     static NAMES: OnceLock<HashMap<String, &'static str>> = OnceLock::new();

@@ -4,6 +4,7 @@
 //! language is that of the P4-16 specification, section 6.1, extended by features of C preprocessors: macros with parameters,
 //! `#`, `##`, `#error`, `#line`.
 
+mod buffers;
 mod condition;
 mod embedded;
 mod macros;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lexer::{Lexer, StringLine, unterminated_string};
 use crate::token::{Interner, Kw, P, Tok, Token};
-pub use embedded::include_of;
+pub use buffers::{Buffers, canonical};
+pub use embedded::{built_in_files, include_of};
 use hopwright_source::{FileId, LineMark, SourceMap, Span};
 use macros::Macro;
 
@@ -57,6 +59,8 @@ pub struct Options {
     pub embedded: Vec<(String, Arc<str>)>,
     /// Never read a file from disk: includes find embedded and built-in files only.
     pub no_disk: bool,
+    /// Texts that are read instead of files on disk.
+    pub buffers: Buffers,
 }
 
 impl Options {
@@ -106,7 +110,7 @@ enum Home {
 /// The file an include directive stands for.
 struct Found {
     name: String,
-    text: String,
+    text: Arc<str>,
     home: Home,
 }
 
@@ -150,7 +154,7 @@ impl<'a> Preprocessor<'a> {
 
     /// Reads a program from disk. The last token is [`Tok::Eof`].
     pub(crate) fn run_file(self, root: &Path) -> Vec<Token> {
-        match read(root) {
+        match self.read(root) {
             Ok(text) => {
                 let name = root.display().to_string();
                 self.run(name, text, Home::Disk(folder(root)))
@@ -170,10 +174,10 @@ impl<'a> Preprocessor<'a> {
             true => Home::Embedded(folder(Path::new(name))),
             false => Home::Disk(PathBuf::new()),
         };
-        self.run(name.to_string(), text.to_string(), home)
+        self.run(name.to_string(), Arc::from(text), home)
     }
 
-    fn run(mut self, name: String, text: String, home: Home) -> Vec<Token> {
+    fn run(mut self, name: String, text: Arc<str>, home: Home) -> Vec<Token> {
         let root = self.map.add(name.as_str(), text, None);
         self.predefine();
         self.push_file(root, home, name);
@@ -424,7 +428,9 @@ impl<'a> Preprocessor<'a> {
     fn unknown_directive(&mut self, hash: &Token, name: &Token) {
         if let Some(known) = DIRECTIVES.iter().find(|known| misspelled(&name.text, known)) {
             let unknown = Diagnostic::error("E0003", format!("unknown preprocessor directive `#{}`", name.text));
-            self.diags.push(unknown.at(name.span, "").help(format!("did you mean `#{known}`?")));
+            let help = format!("did you mean `#{known}`?");
+            let unknown = unknown.at(name.span, "").help(help).suggest(name.span, &*name.text, *known);
+            self.diags.push(unknown);
         } else if !name.space {
             let ignored = Diagnostic::warning("W0013", format!("`#{}` is no preprocessor directive", name.text));
             self.diags
@@ -680,6 +686,18 @@ impl<'a> Preprocessor<'a> {
         None
     }
 
+    /// The text of a file: of its buffer, or on disk. Bytes that are not UTF-8 (in comments, mostly) become replacement characters.
+    fn read(&self, path: &Path) -> std::io::Result<Arc<str>> {
+        if let Some(text) = self.options.buffers.get(path) {
+            return Ok(text.clone());
+        }
+        let bytes = std::fs::read(path)?;
+        Ok(match String::from_utf8(bytes) {
+            Ok(text) => text.into(),
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into(),
+        })
+    }
+
     fn find_include(&self, name: &str, angled: bool) -> Result<Option<Found>, (PathBuf, std::io::Error)> {
         let here = self.frames.last().map(|f| &f.home).filter(|_| !angled);
         let paths = &self.options.include_paths;
@@ -687,8 +705,8 @@ impl<'a> Preprocessor<'a> {
             let local = here.and_then(|h| if let Home::Disk(directory) = h { Some(directory) } else { None });
             for directory in local.into_iter().chain(paths) {
                 let path = directory.join(name);
-                if path.is_file() {
-                    let text = read(&path).map_err(|e| (path.clone(), e))?;
+                if path.is_file() || self.options.buffers.get(&path).is_some() {
+                    let text = self.read(&path).map_err(|e| (path.clone(), e))?;
                     let home = Home::Disk(folder(&path));
                     return Ok(Some(Found { name: path.display().to_string(), text, home }));
                 }
@@ -701,10 +719,10 @@ impl<'a> Preprocessor<'a> {
             let registered = self.options.embedded.iter().find(|(known, _)| Path::new(known) == path);
             if let Some((known, text)) = registered {
                 let home = Home::Embedded(folder(&path));
-                return Ok(Some(Found { name: format!("<{known}>"), text: text.to_string(), home }));
+                return Ok(Some(Found { name: format!("<{known}>"), text: text.clone(), home }));
             }
         }
-        let found = embedded::lookup(name).map(str::to_string);
+        let found = embedded::lookup(name).map(Arc::from);
         Ok(found.map(|text| Found { name: format!("<{name}>"), text, home: Home::Embedded(PathBuf::new()) }))
     }
 }
@@ -736,13 +754,4 @@ fn folder(path: &Path) -> PathBuf {
 pub(crate) fn string_body(token: &str) -> &str {
     let body = token.strip_prefix('"').unwrap_or(token);
     body.strip_suffix('"').unwrap_or(body)
-}
-
-/// Reads a file; bytes that are not UTF-8 (in comments, mostly) become replacement characters.
-fn read(path: &Path) -> std::io::Result<String> {
-    let bytes = std::fs::read(path)?;
-    Ok(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    })
 }
