@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hopwright_ir::{Pipeline, verify};
 use hopwright_sema::hir::TypedProgram;
+use hopwright_sema::index::Index;
 use hopwright_source::stack;
 use hopwright_syntax::{Diagnostic, Diagnostics, Program, SourceMap, render};
 
@@ -83,6 +84,42 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
         return failed(diagnostics);
     }
     Compiled { pipeline: Some(pipeline), typed: Some(typed), diagnostics, sources }
+}
+
+/// A program as an editor asks for it.
+#[derive(Debug)]
+pub struct Checked {
+    /// The syntax tree, with everything that could be read.
+    pub program: Program,
+    /// Names and types by place, also of a program with errors.
+    pub index: Index,
+    /// Errors and warnings: the same as those of a compilation.
+    pub diagnostics: Diagnostics,
+    /// The text that spans point into.
+    pub sources: Arc<SourceMap>,
+}
+
+/// Checks the program in a file as [`compile_file`] does, and makes no pipeline.
+pub fn check_file(file: &Path, options: &Options) -> Checked {
+    let mut sources = SourceMap::new();
+    let name = file.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
+    stack::with_room(|| {
+        let (program, mut diagnostics) = hopwright_syntax::parse(&mut sources, file, options);
+        let sources = Arc::new(sources);
+        let (analysis, index) = hopwright_sema::analyse_indexed(&program, &name);
+        // What the syntax errors left out may be missing elsewhere.
+        if !diagnostics.has_errors() {
+            diagnostics.extend(analysis.diagnostics);
+        }
+        if let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) {
+            diagnostics.extend(hopwright_lint::lint(&program, &typed));
+            diagnostics = hopwright_lint::quiet(&program, diagnostics);
+            if let Err(found) = hopwright_lower::lower(&typed, sources.clone()) {
+                diagnostics.extend(found);
+            }
+        }
+        Checked { program, index, diagnostics, sources }
+    })
 }
 
 /// Numbers and names of constants in a text with lines `NAME = NUMBER`, in which programs list why they drop or punt packets.

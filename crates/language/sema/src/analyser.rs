@@ -107,6 +107,8 @@ pub(crate) struct Analyser<'a> {
     pub deprecated_names: HashMap<Arc<str>, Arc<str>>,
     /// Actions a table may run, by table.
     pub table_actions: HashMap<u32, Vec<hir::FunctionId>>,
+    /// Names and types by place, if they are asked for.
+    pub index: Option<Box<crate::index::Builder>>,
 }
 
 /// Maximum nesting of expressions and statements: the parser's limits together.
@@ -169,6 +171,7 @@ impl<'a> Analyser<'a> {
             open_defaults: Vec::new(),
             deprecated_names: HashMap::new(),
             table_actions: HashMap::new(),
+            index: None,
         }
     }
 

@@ -93,11 +93,14 @@ impl<'a> Analyser<'a> {
                             .at(n.span, "no such parameter")
                             .related(sig.span, "declared here");
                         if let Some(near) = nearest(n.as_str(), names) {
-                            d = d.help(format!("did you mean `{near}`?"));
+                            d = d.did_you_mean(n.span, n.as_str(), near);
                         }
                         self.report(d);
                         bad = true;
                         continue;
+                    }
+                    if let Some(i) = at {
+                        self.index_use(n.span, sig.params[i].span);
                     }
                     at
                 }

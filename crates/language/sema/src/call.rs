@@ -33,7 +33,10 @@ impl<'a> Analyser<'a> {
                     return Typed::error(span);
                 };
                 match entity {
-                    Entity::Functions(all) => self.function(&all, type_args, args, hint, span),
+                    Entity::Functions(all) => {
+                        self.index_overload(&path.name, &all, args);
+                        self.function(&all, type_args, args, hint, span)
+                    }
                     Entity::Action(_) if !type_args.is_empty() => {
                         self.error(
                             "E0204",
@@ -53,6 +56,7 @@ impl<'a> Analyser<'a> {
                             .at(callee.span, format!("this is {what}"));
                         if matches!(other, Entity::Table(_) | Entity::Instance(_)) {
                             d = d.help(format!("did you mean `{}.apply(...)`?", path.name));
+                            d = d.suggest(callee.span, path.name.as_str(), format!("{}.apply", path.name));
                         }
                         self.report(d);
                         None
@@ -537,7 +541,18 @@ impl<'a> Analyser<'a> {
             self.unknown_method(ty, name, &names);
             return None;
         }
-        self.overload(name.as_str(), &methods, Rc::clone, args, span)
+        let found = self.overload(name.as_str(), &methods, Rc::clone, args, span);
+        self.index_use(name.span, found.as_ref().unwrap_or(&methods[0]).span);
+        found
+    }
+
+    /// Notes which of several functions a name refers to.
+    fn index_overload(&mut self, name: &ast::Ident, all: &[FunctionEntity<'a>], args: &[ast::Arg]) {
+        if self.index.is_some()
+            && let Some(one) = all.iter().find(|f| self.arity_fits(&f.sig, args))
+        {
+            self.index_use(name.span, one.sig.span);
+        }
     }
 
     fn method(

@@ -324,6 +324,7 @@ impl<'a> Analyser<'a> {
         for (name, at, item) in list {
             match fields.iter().position(|(n, _)| n == name) {
                 Some(i) if parts[i].is_none() => {
+                    self.index_member_at(target, name, *at);
                     let part = self.coerce(item.clone(), &fields[i].1);
                     bad |= part.is_err();
                     parts[i] = Some(part);
@@ -381,7 +382,7 @@ impl<'a> Analyser<'a> {
             d = d.related(at, "declared here");
         }
         if let Some(near) = near {
-            d = d.help(format!("did you mean `{near}`?"));
+            d = d.did_you_mean(span, name, near);
         }
         self.report(d);
     }

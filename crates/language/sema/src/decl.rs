@@ -520,6 +520,7 @@ impl<'a> Analyser<'a> {
             let (ids, _) = a.type_params(&s.type_params);
             for f in &s.fields {
                 let mut ty = a.ty(&f.ty);
+                a.index_type(f.name.span, &ty, None);
                 if let Some(first) = seen.get(&f.name.name) {
                     let first = *first;
                     a.duplicate(f.name.as_str(), f.name.span, first);

@@ -19,7 +19,9 @@ use crate::value::{Items, Place, Typed, Value};
 impl<'a> Analyser<'a> {
     /// Checks an expression. `hint` is the expected type, if known; it helps inference and is not enforced.
     pub(crate) fn expr(&mut self, e: &'a ast::Expr, hint: Option<&Ty>) -> Typed {
-        self.deeper(e.span, |s| s.expr_inner(e, hint)).unwrap_or_else(|| Typed::error(e.span))
+        let typed = self.deeper(e.span, |s| s.expr_inner(e, hint)).unwrap_or_else(|| Typed::error(e.span));
+        self.index_type(e.span, &typed.ty, typed.value.as_ref());
+        typed
     }
 
     /// Checks an expression and converts it to `target`.
@@ -533,8 +535,9 @@ impl<'a> Analyser<'a> {
         match ty {
             Ty::Err => Typed::error(span),
             Ty::Error => match self.errors_declared.get(&name.name) {
-                Some((i, _)) => {
-                    let i = *i;
+                Some((i, declaration)) => {
+                    let (i, declaration) = (*i, *declaration);
+                    self.index_use(name.span, declaration);
                     self.constant(Value::Error(i), ty, span)
                 }
                 None => {
@@ -553,6 +556,7 @@ impl<'a> Analyser<'a> {
                         } else {
                             Value::Member(i)
                         };
+                        self.index_member(ty, name);
                         self.constant(value, ty, span)
                     }
                     None => {
@@ -575,14 +579,19 @@ impl<'a> Analyser<'a> {
         match base.ty.clone() {
             Ty::Err => Typed::error(span),
             Ty::Struct(d, args) => match self.defs.field(d, &args, name.as_str()) {
-                Some((i, ty)) => self.part(base, i, ty, span),
+                Some((i, ty)) => {
+                    self.index_member(&base.ty, name);
+                    self.part(base, i, ty, span)
+                }
                 None => {
                     let fields = self.defs.fields(d, &args);
                     let near = nearest(name.as_str(), fields.iter().map(|(n, _)| &**n));
                     let builtin = matches!(name.as_str(), "isValid" | "setValid" | "setInvalid")
                         && self.defs.struct_kind(&base.ty) != Some(ast::StructKind::Struct);
                     if builtin {
-                        self.error("E0306", span, format!("`{name}` is a method"), "call it: add `()`");
+                        let d = Diagnostic::error("E0306", format!("`{name}` is a method"));
+                        let d = d.at(span, "call it: add `()`");
+                        self.report(d.suggest(name.span, name.as_str(), format!("{name}()")));
                     } else {
                         self.no_member(&base.ty, name.as_str(), name.span, near);
                     }

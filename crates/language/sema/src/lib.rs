@@ -1,6 +1,7 @@
 //! Semantic analysis: syntax tree to typed program. Names, types, inference, constants, instantiation.
 //!
-//! [`analyse`] is the entry point, [`hir`] the typed program, [`architecture`] the descriptions of architectures.
+//! [`analyse`] is the entry point, [`hir`] the typed program, [`architecture`] the descriptions of architectures, [`index`] what editors
+//! ask for.
 
 mod abstract_methods;
 mod analyser;
@@ -14,6 +15,7 @@ mod defaults;
 mod entry_priorities;
 mod expr;
 pub mod hir;
+pub mod index;
 mod infer;
 mod instantiate;
 mod match_kinds;
@@ -49,11 +51,22 @@ pub struct Analysis {
 /// Codes: `E02xx` names, `E03xx` types and calls, `E04xx` constants and instances, `E05xx` "not supported yet",
 /// `W0xxx` warnings.
 pub fn analyse(program: &ast::Program, name: &str) -> Analysis {
+    finish(analyser::Analyser::new(program, name)).0
+}
+
+/// As [`analyse`], and fills an index of names and types, also for a program with errors.
+pub fn analyse_indexed(program: &ast::Program, name: &str) -> (Analysis, index::Index) {
     let mut analyser = analyser::Analyser::new(program, name);
+    analyser.index = Some(Box::default());
+    finish(analyser)
+}
+
+fn finish(mut analyser: analyser::Analyser<'_>) -> (Analysis, index::Index) {
     stack::with_room(|| analyser.program());
     let mut diagnostics = Diagnostics::new();
     for d in analyser.diagnostics {
         diagnostics.push(d);
     }
-    Analysis { program: (!diagnostics.has_errors()).then_some(analyser.out), diagnostics }
+    let index = analyser.index.map(|b| b.finish()).unwrap_or_default();
+    (Analysis { program: (!diagnostics.has_errors()).then_some(analyser.out), diagnostics }, index)
 }

@@ -129,6 +129,7 @@ impl<'a> Analyser<'a> {
     }
 
     pub(crate) fn declare_at(&mut self, name: &Arc<str>, span: Span, entity: Entity<'a>) {
+        self.index_entity(span, &entity);
         let order = if self.scopes.is_empty() { self.order } else { 0 };
         if let Some(scope) = self.scopes.last() {
             if let Some(first) = scope.symbols.get(name) {
@@ -186,7 +187,8 @@ impl<'a> Analyser<'a> {
     /// The meaning of a path; reports an error and returns `None` if it has none.
     pub(crate) fn resolve(&mut self, path: &ast::Path) -> Option<Entity<'a>> {
         if let Some(s) = self.lookup(path.name.as_str(), path.leading_dot) {
-            let (entity, order) = (s.entity.clone(), s.order);
+            let (entity, order, declaration) = (s.entity.clone(), s.order, s.span);
+            self.index_use(path.name.span, declaration);
             if order > 0
                 && let Some(why) = self.deprecated_names.get(&path.name.name).cloned()
             {
@@ -205,7 +207,9 @@ impl<'a> Analyser<'a> {
             }
         }
         // Match kinds are compile-time values.
-        if self.match_kinds.iter().any(|(n, _)| *n == path.name.name) {
+        let match_kind = self.match_kinds.iter().find(|(n, _)| *n == path.name.name).map(|(_, at)| *at);
+        if let Some(declaration) = match_kind {
+            self.index_use(path.name.span, declaration);
             return Some(Entity::Const(Value::Str(path.name.name.clone()), Ty::MatchKind));
         }
         if self.include_missing(path.name.as_str(), path.span, "is not declared", "E0200") {
@@ -229,11 +233,13 @@ impl<'a> Analyser<'a> {
         let lacking = core && self.architecture().is_none() && self.later.contains_key("main");
         let files = if lacking { vec![file, architecture::ALL[0].include] } else { vec![file] };
         let lines: Vec<String> = files.iter().map(|f| format!("`#include <{f}>`")).collect();
+        let directives: String = files.iter().map(|f| format!("#include <{f}>\n")).collect();
         self.missing_includes.extend(files);
         self.report(
             Diagnostic::error(code, format!("`{name}` {what}"))
                 .at(span, format!("`{file}` declares it"))
-                .help(format!("write {} at the beginning of the program", lines.join(" and "))),
+                .help(format!("write {} at the beginning of the program", lines.join(" and ")))
+                .suggest(Span { start: 0, end: 0, ..span }, "", directives),
         );
         true
     }
@@ -280,54 +286,79 @@ impl<'a> Analyser<'a> {
             .rev()
             .flat_map(|s| s.symbols.keys())
             .chain(self.globals.symbols.iter().filter(|(_, s)| s.order < self.order).map(|(n, _)| n));
-        let near = || nearest(name, names.map(|n| &**n)).map(|near| format!("did you mean `{near}`?"));
+        let near = || nearest(name, names.map(|n| &**n)).map(Help::meant);
         let hint = || {
             let hints = self.architecture().unwrap_or(architecture::ALL[0]).hints;
             let lower = name.to_ascii_lowercase();
-            hints.iter().find(|(of, _)| *of == lower).map(|(_, help)| help.to_string())
+            hints.iter().find(|(of, _)| *of == lower).map(|(_, help)| Help { text: help.to_string(), instead: None })
         };
         match self.belonging(name).or_else(near).or_else(hint).or_else(|| of_other_languages(name)) {
-            Some(help) => d.help(help),
+            Some(Help { text, instead: None }) => d.help(text),
+            Some(Help { text, instead: Some(instead) }) => d.help(text).suggest(path.name.span, name, instead),
             None => d,
         }
     }
 
     /// Suggests the parameter or variable that has a field of this name, or whose type the name resembles.
-    fn belonging(&self, name: &str) -> Option<String> {
+    fn belonging(&self, name: &str) -> Option<Help> {
         let structs = self.scopes.iter().rev().flat_map(|s| &s.symbols).filter_map(|(n, s)| match &s.entity {
             Entity::Var(_, Ty::Struct(d, _), _) => Some((n, &self.defs.structs[*d])),
             _ => None,
         });
-        let mut found: Vec<String> = structs
+        let mut found: Vec<(String, Help)> = structs
             .filter_map(|(var, def)| {
                 if def.fields.iter().any(|f| &*f.name == name) {
-                    return Some(format!("did you mean `{var}.{name}`?"));
+                    let help = Help::meant(&format!("{var}.{name}"));
+                    return Some((help.text.clone(), help));
                 }
                 let stem = def.name.strip_suffix("_t").unwrap_or(&def.name);
-                (stem == name).then(|| format!("the parameter of type `{}` is called `{var}` here", def.name))
+                let text = format!("the parameter of type `{}` is called `{var}` here", def.name);
+                (stem == name).then(|| (text.clone(), Help { text, instead: Some(var.to_string()) }))
             })
             .collect();
-        found.sort();
-        found.into_iter().next()
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found.into_iter().next().map(|(_, help)| help)
+    }
+}
+
+/// What to do about an unknown name.
+struct Help {
+    text: String,
+    /// What to write instead of the name.
+    instead: Option<String>,
+}
+
+impl Help {
+    /// Another name was meant.
+    fn meant(name: &str) -> Help {
+        Help { text: format!("did you mean `{name}`?"), instead: Some(name.to_string()) }
+    }
+
+    fn write(instead: String) -> Help {
+        Help { text: format!("write `{instead}`"), instead: Some(instead) }
     }
 }
 
 /// The P4 equivalent of a construct of other languages.
-fn of_other_languages(name: &str) -> Option<String> {
+fn of_other_languages(name: &str) -> Option<Help> {
     let lower = name.to_ascii_lowercase();
     let digits: String = lower.chars().filter(char::is_ascii_digit).collect();
     Some(match lower.as_str() {
-        "true" | "false" => format!("write `{lower}`"),
-        "hit" | "miss" => format!("`table.apply().{name}` says whether the table found an entry"),
-        "byte" | "char" | "uchar" => "write `bit<8>`".to_string(),
-        "short" | "ushort" => "write `bit<16>`".to_string(),
-        "uint" | "unsigned" | "long" => "write `bit<32>` or another width".to_string(),
-        "boolean" => "write `bool`".to_string(),
+        "true" | "false" => Help::write(lower),
+        "hit" | "miss" => {
+            Help { text: format!("`table.apply().{name}` says whether the table found an entry"), instead: None }
+        }
+        "byte" | "char" | "uchar" => Help::write("bit<8>".into()),
+        "short" | "ushort" => Help::write("bit<16>".into()),
+        "uint" | "unsigned" | "long" => {
+            Help { text: "write `bit<32>` or another width".into(), instead: Some("bit<32>".into()) }
+        }
+        "boolean" => Help::write("bool".into()),
         _ => {
             let stem = lower.strip_suffix("_t").unwrap_or(&lower).trim_end_matches(|c: char| c.is_ascii_digit());
             match stem {
-                "uint" | "u" if !digits.is_empty() => format!("write `bit<{digits}>`"),
-                "int" | "i" | "s" if !digits.is_empty() => format!("write `int<{digits}>`"),
+                "uint" | "u" if !digits.is_empty() => Help::write(format!("bit<{digits}>")),
+                "int" | "i" | "s" if !digits.is_empty() => Help::write(format!("int<{digits}>")),
                 _ => return None,
             }
         }

@@ -53,10 +53,12 @@ impl<'a> Analyser<'a> {
                 self.scoped(|a| {
                     let body = a.stmts(&s.stmts);
                     if s.transition.is_none() {
+                        let end = Span { start: s.span.end.saturating_sub(1), ..s.span };
                         a.report(
                             Diagnostic::warning("W0029", format!("state `{}` has no transition", s.name))
                                 .at(s.name.span, "ends in `reject`: the packet is dropped")
-                                .help("write `transition accept;` or the name of the next state"),
+                                .help("write `transition accept;` or the name of the next state")
+                                .suggest(end, "}", "transition accept; }"),
                         );
                     }
                     let transition = a.transition(s.transition.as_ref(), &names);
@@ -84,14 +86,15 @@ impl<'a> Analyser<'a> {
             "reject" => return StateRef::Reject,
             _ => {}
         }
-        if let Some((s, _)) = names.get(&name.name) {
+        if let Some((s, declaration)) = names.get(&name.name) {
+            self.index_use(name.span, *declaration);
             return *s;
         }
         let mut d = Diagnostic::error("E0206", format!("there is no state `{name}`"))
             .at(name.span, "no such state in this parser");
         let known = names.keys().map(|n| &**n).chain(["accept", "reject"]);
         if let Some(near) = nearest(name.as_str(), known) {
-            d = d.help(format!("did you mean `{near}`?"));
+            d = d.did_you_mean(name.span, name.as_str(), near);
         }
         self.report(d);
         StateRef::Reject
@@ -162,6 +165,8 @@ impl<'a> Analyser<'a> {
                 && let Some(symbol) = self.lookup(path.name.as_str(), path.leading_dot)
                 && let Entity::ValueSet(id, ty) = symbol.entity.clone()
             {
+                let declaration = symbol.span;
+                self.index_use(path.name.span, declaration);
                 return self.value_set_case(id, &ty, types, item.span);
             }
             if types.len() != 1 {
@@ -335,6 +340,8 @@ impl<'a> Analyser<'a> {
                     && let Entity::ValueSet(id, elements) = symbol.entity.clone()
                     && !constant
                 {
+                    let declaration = symbol.span;
+                    self.index_use(path.name.span, declaration);
                     self.value_set_case(id, &elements, std::slice::from_ref(ty), item.span)?;
                     return Some(Set::ValueSet(id));
                 }

@@ -225,7 +225,11 @@ impl<'a> Analyser<'a> {
     fn key(&mut self, k: &'a ast::KeyElement) -> (Ty, Option<hir::TableKey>) {
         let t = self.expr(&k.expr, None);
         let kind = k.match_kind.as_str();
-        let known = self.match_kinds.iter().any(|(n, _)| &**n == kind);
+        let declaration = self.match_kinds.iter().find(|(n, _)| &**n == kind).map(|(_, at)| *at);
+        if let Some(declaration) = declaration {
+            self.index_use(k.match_kind.span, declaration);
+        }
+        let known = declaration.is_some();
         if !known && !self.include_missing(kind, k.match_kind.span, "is not a match kind", "E0311") {
             let names: Vec<Arc<str>> = self.match_kinds.iter().map(|(n, _)| n.clone()).collect();
             let near = nearest(kind, names.iter().map(|n| &**n));
@@ -236,7 +240,7 @@ impl<'a> Analyser<'a> {
                 d = d.note(format!("the match kinds are {}", list.join(", ")));
             }
             if let Some(near) = near {
-                d = d.help(format!("did you mean `{near}`?"));
+                d = d.did_you_mean(k.match_kind.span, kind, near);
             }
             self.report(d);
         }
@@ -501,7 +505,7 @@ impl<'a> Analyser<'a> {
                     let mut d = Diagnostic::warning("W0007", format!("unknown property `{name}`"))
                         .at(p.name.span, "nothing looks at it");
                     if let Some(near) = nearest(name, &mut known) {
-                        d = d.help(format!("did you mean `{near}`?"));
+                        d = d.did_you_mean(p.name.span, name, near);
                     }
                     self.report(d);
                 }
