@@ -18,6 +18,7 @@ mod slow_path;
 
 pub use bfd::{Outcome as BfdOutcome, bfd};
 pub use hopwright_bfruntime::fuzz::Controller as BfRuntimeController;
+pub use hopwright_lsp::fuzz::edits as lsp_edits;
 pub use hopwright_openflow::fuzz::Controllers;
 pub use hopwright_rina::fuzz::management as rina_management;
 pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};

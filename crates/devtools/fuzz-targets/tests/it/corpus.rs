@@ -87,6 +87,11 @@ fn bfruntime() {
 }
 
 #[test]
+fn lsp_edits() {
+    replay("lsp_edits", targets::lsp_edits);
+}
+
+#[test]
 fn thrift() {
     let mut client = targets::thrift_client();
     let (mut calls, mut refused, mut entries) = (0, 0, 0);
