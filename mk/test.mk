@@ -1,6 +1,6 @@
 ### Tests
 
-.PHONY: test test-long compile lint unit docs stf test-dist test-arm64
+.PHONY: test test-long compile lint unit docs stf test-lsp test-dist test-arm64
 
 ## test: everything CI checks; REPEAT=N runs it N times, BUSY=N beside N busy loops
 test:
@@ -35,6 +35,12 @@ docs: hopwright
 ## stf: packet tests through the command, with both engines
 stf: hopwright
 	HOPWRIGHT=$(RELEASE)/hopwright tests/stf/run.sh
+
+## test-lsp: the language server as a client of its protocol sees it; the extension of Visual Studio Code, if npm is there
+test-lsp: hopwright
+	tests/lsp/setup.sh
+	HOPWRIGHT=$(RELEASE)/hopwright tests/lsp/run.sh
+	@! command -v node >/dev/null || node --check editors/vscode/extension.js
 
 ## test-arm64: packet tests with both engines, code generation, AES and tables on an emulated 64-bit Arm processor; outside make test
 test-arm64:

@@ -60,6 +60,14 @@ pub(crate) enum Command {
     ///
     /// The IR is what every executor runs: flat state, a parser graph, structured controls, tables and actions.
     Ir(IrArgs),
+    /// Run a language server for editors, on standard input and output
+    ///
+    /// Speaks the Language Server Protocol 3.17: diagnostics while typing, hover, definitions, references, rename, completion, quick
+    /// fixes, inlay hints, semantic tokens, outlines, call hierarchy of parser states. Editors start it; docs/editors.md says how, and which
+    /// settings there are. What it logs goes to standard error. Exit status: 0 the client ended the connection by `shutdown` and `exit`,
+    /// 1 it ended otherwise.
+    #[cfg(feature = "lsp")]
+    Lsp(LspArgs),
     /// Print the machine code of a program, each part below the line it was generated for
     #[cfg(feature = "jit")]
     Asm(jit::AsmArgs),
@@ -245,6 +253,15 @@ fn warning(text: &str) -> Result<String, String> {
     names.sort_unstable();
     names.dedup();
     Err(format!("no such warning; the names are {}", names.join(", ")))
+}
+
+/// Options of `hopwright lsp`.
+#[cfg(feature = "lsp")]
+#[derive(Args, Debug)]
+pub(crate) struct LspArgs {
+    /// Use standard input and output: the only transport, which some clients name
+    #[arg(long)]
+    pub stdio: bool,
 }
 
 #[derive(Args, Debug)]

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::Cli;
 
 /// Commands, the features that they need, and whether this build has these.
-const COMMANDS: [(&str, &str, bool); 20] = [
+const COMMANDS: [(&str, &str, bool); 21] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
     ("fit", "fit", cfg!(feature = "fit")),
@@ -26,6 +26,7 @@ const COMMANDS: [(&str, &str, bool); 20] = [
     ("rina", "rina", cfg!(feature = "rina")),
     ("scion", "scion", cfg!(feature = "scion")),
     ("epic", "epic", cfg!(feature = "epic")),
+    ("lsp", "lsp", cfg!(feature = "lsp")),
     ("bench", "bench", cfg!(feature = "bench")),
 ];
 

@@ -47,6 +47,8 @@ fn main() -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Ir(args) => commands::ir::run(&args),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(args) => commands::lsp::run(&args),
         #[cfg(feature = "jit")]
         Command::Asm(args) => commands::asm::run(&args),
         #[cfg(feature = "fit")]

@@ -19,6 +19,8 @@ pub(crate) mod interfaces;
 #[cfg(feature = "ip")]
 pub(crate) mod ip;
 pub(crate) mod ir;
+#[cfg(feature = "lsp")]
+pub(crate) mod lsp;
 pub(crate) mod man;
 #[cfg(feature = "openflow")]
 pub(crate) mod openflow;
