@@ -127,7 +127,7 @@ class Project:
             types.VersionedTextDocumentIdentifier(self.versions[name], self.uri(name)), [change]))
 
     def at(self, name, needle, inside=0):
-        """The parameters of a request at a place: where `needle` begins, and so many characters further."""
+        """The parameters of a request at a place: where `needle` begins, and `inside` characters further."""
         return {"text_document": types.TextDocumentIdentifier(self.uri(name)),
                 "position": position(self.texts[name], self.texts[name].index(needle) + inside)}
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopwright_sema::index::{Form, Type};
 use hopwright_source::Span;
 
-use crate::features::context::Link;
+use crate::features::context::{self, Link, Wanted};
 use crate::program::Program;
 use crate::symbols::{Kind, Symbols};
 
@@ -30,6 +30,24 @@ pub(crate) struct Member {
     pub symbol: Option<usize>,
     pub ty: Option<String>,
     pub is_method: bool,
+}
+
+/// The declaration that the name at a place refers to. Where it has not been analysed, because of errors or because the preprocessor
+/// leaves it out, it is looked up by what stands around it.
+pub(crate) fn declaration(program: &Program, symbols: &Symbols<'_>, name: Span) -> Option<usize> {
+    if let Some(found) = program.symbol_at(symbols, name) {
+        return (program.snippet(name) == &**symbols.all[found].name).then_some(found);
+    }
+    let text = program.text(name.file)?.text();
+    match context::at(text, name.start as usize) {
+        Wanted::Nothing | Wanted::Directive | Wanted::Include { .. } | Wanted::Annotation => None,
+        Wanted::Member(links) => {
+            let receiver = receiver(program, symbols, &links, name)?;
+            let named = |m: &Member| m.name == program.snippet(name);
+            members(program, symbols, &receiver).into_iter().find(named)?.symbol
+        }
+        _ => symbols.lookup(program.snippet(name), name),
+    }
 }
 
 /// What some names before a dot stand for at a place.

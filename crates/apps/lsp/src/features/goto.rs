@@ -6,6 +6,7 @@ use lsp_types::Location;
 use crate::describe;
 use crate::includes;
 use crate::lexer;
+use crate::members;
 use crate::world::{At, World};
 
 /// Where the name at a place is declared; of an `#include`, the file.
@@ -17,9 +18,9 @@ pub(crate) fn definition(world: &World, at: &At) -> Option<Location> {
     let program = &*at.program;
     let symbols = program.symbols();
     let name = program.snippet(word);
-    match program.symbol_at(&symbols, word) {
-        Some(found) if **symbols.all[found].name == *name => world.location(program, symbols.all[found].at),
-        _ => world.location(program, describe::macro_definition(program, name)?.0),
+    match members::declaration(program, &symbols, word) {
+        Some(found) => world.location(program, symbols.all[found].at),
+        None => world.location(program, describe::macro_definition(program, name)?.0),
     }
 }
 
@@ -28,7 +29,7 @@ pub(crate) fn type_definition(world: &World, at: &At) -> Option<Location> {
     let word = at.word()?;
     let program = &*at.program;
     let symbols = program.symbols();
-    let found = &symbols.all[program.symbol_at(&symbols, word)?];
+    let found = &symbols.all[members::declaration(program, &symbols, word)?];
     world.location(program, program.type_of(found)?.ty.declaration?)
 }
 

@@ -5,6 +5,7 @@ use hopwright_syntax::ast::{DeclKind, TableDecl, TablePropertyValue};
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind};
 
 use crate::describe;
+use crate::members;
 use crate::program::Program;
 use crate::symbols::{Kind, Node, Symbol, Symbols};
 use crate::world::{At, World};
@@ -15,9 +16,9 @@ pub(crate) fn hover(world: &World, at: &At) -> Option<Hover> {
     let program = &*at.program;
     let symbols = program.symbols();
     let name = program.snippet(word);
-    let text = match program.symbol_at(&symbols, word) {
-        Some(found) if **symbols.all[found].name == *name => symbol(program, &symbols, &symbols.all[found]),
-        _ => match describe::macro_definition(program, name) {
+    let text = match members::declaration(program, &symbols, word) {
+        Some(found) => symbol(program, &symbols, &symbols.all[found]),
+        None => match describe::macro_definition(program, name) {
             Some((_, directive)) => code(&directive),
             None => built_in(name)?.to_string(),
         },

@@ -19,7 +19,7 @@ fn names(client: &mut Client, path: &std::path::Path) -> Vec<String> {
     names
 }
 
-/// Every way of leaving out one token of a file: the server answers, and nearly all declarations are still there.
+/// Leaves out one token of a file at many places: the server answers, and nearly all declarations are still there.
 #[test]
 fn a_missing_token_costs_few_declarations() {
     let folder = root().join("p4/scion");
@@ -29,7 +29,7 @@ fn a_missing_token_costs_few_declarations() {
     client.open(&file, None);
     let all = names(&mut client, &file).len();
     let tokens: Vec<usize> =
-        text.char_indices().filter(|(_, c)| ";{}().,:<>=".contains(*c)).map(|(i, _)| i).step_by(7).collect();
+        text.char_indices().filter(|(_, c)| ";{}().,:<>=".contains(*c)).map(|(i, _)| i).step_by(37).collect();
     let (mut least, mut sum, mut worst) = (all, 0, 0);
     for (version, at) in tokens.iter().enumerate() {
         let mut broken = text.clone();
@@ -54,7 +54,7 @@ fn every_request_is_answered_in_text_that_ends_anywhere() {
     let text = std::fs::read_to_string(&file).unwrap();
     let mut client = Client::start(&folder);
     client.open(&file, None);
-    for (version, at) in (0..text.len()).step_by(211).filter(|at| text.is_char_boundary(*at)).enumerate() {
+    for (version, at) in (0..text.len()).step_by(421).filter(|at| text.is_char_boundary(*at)).enumerate() {
         let begun = &text[..at];
         client.replace(&file, version as i32 + 2, begun);
         let end = json!({ "textDocument": { "uri": uri(&file) }, "position": crate::client::position(begun, at) });
