@@ -186,14 +186,42 @@ impl Parser<'_> {
         Ok(Decl { kind: DeclKind::Action(ActionDecl { name, params, body }), annotations, span: self.span_from(start) })
     }
 
-    /// `( parameterList )`; the parameters are declared in the current scope.
+    /// `( parameterList )`; the parameters are declared in the current scope. After an error in one, those before it are kept, and
+    /// parsing goes on behind the list, so that the body is read.
     fn params(&mut self) -> PResult<Vec<Param>> {
         self.expect(P::LParen, "before parameters")?;
-        let params = self.comma_list(P::RParen, false, "a parameter", Self::param)?;
+        let mut params = Vec::new();
+        let list = self.comma_list(P::RParen, false, "a parameter", |p| {
+            params.push(p.param()?);
+            Ok(())
+        });
+        if list.is_err() && !self.skip_parameters() {
+            return Err(Abort);
+        }
         for param in &params {
             self.declare(&param.name, false, false);
         }
         Ok(params)
+    }
+
+    /// After an error in a list of parameters: goes behind its `)`, or before the body if that is missing. False if neither is found.
+    fn skip_parameters(&mut self) -> bool {
+        let mut open = 0u32;
+        loop {
+            match self.kind() {
+                Tok::Eof | Tok::P(P::Semi | P::RBrace) => return false,
+                Tok::P(P::LBrace) => return true,
+                Tok::P(P::LParen) => open += 1,
+                Tok::P(P::RParen) if open == 0 => {
+                    self.bump();
+                    return matches!(self.kind(), Tok::P(P::LBrace | P::LParen | P::Semi));
+                }
+                Tok::P(P::RParen) => open -= 1,
+                _ if self.peek().line_start && self.starts_surely_top_level() => return false,
+                _ => {}
+            }
+            self.bump();
+        }
     }
 
     fn param(&mut self) -> PResult<Param> {

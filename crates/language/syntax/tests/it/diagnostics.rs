@@ -1,5 +1,6 @@
 //! Diagnostics as people and programs see them.
 
+use hopwright_syntax::ast::DeclKind;
 use hopwright_syntax::{Options, SourceMap, parse_text, render};
 
 use crate::diagnose;
@@ -200,6 +201,33 @@ fn recovery_keeps_what_is_right() {
     assert_eq!(diagnostics.error_count(), 2);
     let names: Vec<_> = program.decls.iter().filter_map(|d| d.kind.name()).map(|n| n.as_str()).collect();
     assert_eq!(names, ["B", "H", "S"]);
+}
+
+#[test]
+fn an_error_in_a_parameter_leaves_the_body() {
+    for params in [
+        "packet_in, out h_t h",
+        "packet_in b out h_t h",
+        "packet_in b, out h_t h, ",
+        "packet_in b, (out h_t) h",
+        "bit<(8 x",
+    ] {
+        for (close, whole) in [(")", true), ("", !params.contains('('))] {
+            let text = format!(
+                "control C({params}{close} {{ action a() {{}} action b() {{}} apply {{}} }}\nstruct S {{ bit<8> y; }}\n"
+            );
+            let mut sources = SourceMap::new();
+            let (program, diagnostics) = parse_text(&mut sources, "t", &text, &Options::default());
+            assert!(diagnostics.has_errors(), "{text}");
+            let names: Vec<_> = program.decls.iter().filter_map(|d| d.kind.name()).map(|n| n.as_str()).collect();
+            assert_eq!(names.last(), Some(&"S"), "{text}");
+            if whole {
+                assert_eq!((diagnostics.error_count(), names.len()), (1, 2), "{text}");
+                let DeclKind::Control(control) = &program.decls[0].kind else { panic!("{text}") };
+                assert_eq!(control.locals.len(), 2, "{text}");
+            }
+        }
+    }
 }
 
 #[test]
