@@ -275,17 +275,17 @@ fn without_splices(text: Arc<str>) -> (Arc<str>, Vec<(usize, usize)>) {
 }
 
 /// Length of the blanks and the end of line behind a backslash that continues a line; `None` if more follows.
-fn continuation(text: &[u8]) -> Option<usize> {
+pub(crate) fn continuation(text: &[u8]) -> Option<usize> {
     let blanks = text.iter().take_while(|b| matches!(b, b' ' | b'\t' | b'\r')).count();
     (text.get(blanks) == Some(&b'\n')).then_some(blanks + 1)
 }
 
-fn word_len(text: &str) -> usize {
+pub(crate) fn word_len(text: &str) -> usize {
     text.bytes().position(|b| !(b.is_ascii_alphanumeric() || b == b'_')).unwrap_or(text.len())
 }
 
 /// Length of the string literal at the beginning of `text`, quotes included.
-fn string_len(text: &str) -> Option<usize> {
+pub(crate) fn string_len(text: &str) -> Option<usize> {
     let mut escaped = false;
     for (i, b) in text.bytes().enumerate().skip(1) {
         match b {
@@ -304,7 +304,7 @@ pub(crate) fn unterminated_string(at: Span) -> Diagnostic {
 }
 
 /// The place of the `#` in a line that is a directive also within a string.
-fn directive_in_string(line: &str) -> Option<usize> {
+pub(crate) fn directive_in_string(line: &str) -> Option<usize> {
     let text = line.trim_start_matches([' ', '\t']);
     let name = text.strip_prefix('#')?.trim_start_matches([' ', '\t']);
     IN_STRINGS.contains(&&name[..word_len(name)]).then_some(line.len() - text.len())

@@ -17,6 +17,7 @@ pub mod diagnostic;
 mod lexer;
 mod parser;
 mod preprocess;
+pub mod raw;
 pub mod render;
 mod token;
 
@@ -40,6 +41,16 @@ pub fn parse(sources: &mut SourceMap, root: &Path, options: &Options) -> (Progra
     let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_file(root);
     let program = stack::with_room(|| parser::parse_program(tokens, &mut diagnostics));
     (program, diagnostics)
+}
+
+/// Reads and preprocesses the program in file `root`, and prints it as C preprocessors do: without comments and directives, macros
+/// expanded. With `markers`, lines `# LINE "FILE" FLAG` say where what follows is from; the flag is 1 at the beginning of an include
+/// file, and 2 behind it. The text is a program with the same tokens in the same places.
+pub fn preprocess(sources: &mut SourceMap, root: &Path, options: &Options, markers: bool) -> (String, Diagnostics) {
+    let mut diagnostics = Diagnostics::new();
+    let first = sources.files().count() as u32;
+    let tokens = Preprocessor::new(sources, options, &mut diagnostics).run_file(root);
+    (preprocess::print(&tokens, sources, FileId(first), markers), diagnostics)
 }
 
 /// As [`parse`], for text in memory; `name` is its name in diagnostics.

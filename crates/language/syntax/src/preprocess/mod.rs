@@ -1,6 +1,7 @@
 //! The preprocessor: files and directives to one stream of tokens.
 //!
-//! Macro expansion is in `macros`, the arithmetic of `#if` in `condition`, the standard include files in `embedded`. The
+//! Macro expansion is in `macros`, the arithmetic of `#if` in `condition`, the standard include files in `embedded`; `print` writes the
+//! stream as text. The
 //! language is that of the P4-16 specification, section 6.1, extended by features of C preprocessors: macros with parameters,
 //! `#`, `##`, `#error`, `#line`.
 
@@ -8,6 +9,7 @@ mod buffers;
 mod condition;
 mod embedded;
 mod macros;
+mod print;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -21,6 +23,7 @@ pub use buffers::{Buffers, canonical};
 pub use embedded::{built_in_files, include_of};
 use hopwright_source::{FileId, LineMark, SourceMap, Span};
 use macros::Macro;
+pub(crate) use print::print;
 
 /// Maximum nesting of include files.
 const MAX_INCLUDE_DEPTH: usize = 100;

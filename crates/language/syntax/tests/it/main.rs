@@ -4,6 +4,7 @@
 mod diagnostics;
 mod grammar;
 mod preprocessor;
+mod printed;
 mod robustness;
 mod sexpr;
 
