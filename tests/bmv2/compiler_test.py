@@ -76,9 +76,19 @@ class Compiler(unittest.TestCase):
         self.assertIn("p4c: error: Unknown backend: ebpf-v1model", messages)
         _, messages = self.run_as("p4c-bm2-ss", "--p4runtime-files x.xml l2.p4", 1)
         self.assertIn("unknown file kind; known suffixes are .bin, .txt, .json, and .txtpb", messages)
-        for line in "--std p4-14 l2.p4", "--arch psa l2.p4", "--disable-annotations=name l2.p4", "-E l2.p4":
+        for line in "--std p4-14 l2.p4", "--arch psa l2.p4", "--disable-annotations=name l2.p4":
             self.run_as("p4c-bm2-ss", line, 1)
         self.assertFalse(any(file.suffix == ".json" for file in self.folder.iterdir()))
+
+    def test_programs_are_preprocessed(self):
+        printed, _ = self.run_as("p4c-bm2-ss", "-E l2.p4")
+        self.assertTrue(printed.startswith('# 1 "l2.p4"\n# 1 "<core.p4>" 1\n'), printed[:80])
+        self.assertIn("V1Switch(", printed)
+        self.run_as("p4c", "-E -o . l2.p4")
+        self.assertEqual((self.folder / "l2.p4i").read_text(), printed)
+        (self.folder / "again.p4").write_text(printed)
+        self.run_as("p4c", "-o . again.p4")
+        self.assertTrue((self.folder / "again.json").exists())
 
     def test_warnings_are_disabled_and_made_errors(self):
         (self.folder / "warn.p4").write_text((self.folder / "l2.p4").read_text() + "\nconst bit<8> TOO_WIDE = 256;\n")

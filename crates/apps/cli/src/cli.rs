@@ -10,6 +10,8 @@ pub(crate) mod control;
 pub(crate) mod epic;
 #[cfg(feature = "fit")]
 pub(crate) mod fit;
+#[cfg(feature = "fmt")]
+pub(crate) mod fmt;
 #[cfg(feature = "ip")]
 pub(crate) mod ip;
 #[cfg(feature = "jit")]
@@ -56,6 +58,23 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Explain an error or warning by its code, with examples
     Explain(ExplainArgs),
+    /// Format programs, in one style
+    ///
+    /// Rewrites files that are not formatted: lines of 100 columns, four spaces for each level, braces at the ends of lines, names of
+    /// fields and comments below each other. Tokens, comments, directives and their order stay, so that a program means what it meant;
+    /// this is checked before a file is written. Where a list or an expression is broken at a comma or an operator, it stays broken.
+    /// A file whose text does not consist of tokens is left as it is. docs/fmt.md describes the style.
+    ///
+    /// Exit status: 0 done, 1 a file could not be formatted, or --check found one that is not.
+    #[cfg(feature = "fmt")]
+    Fmt(fmt::FmtArgs),
+    /// Print a program as the preprocessor leaves it
+    ///
+    /// Files are included, macros expanded, branches chosen; comments are left out. Lines `# LINE "FILE" FLAG` say where what follows is
+    /// from, as those of cpp do: the flag is 1 at the beginning of an include file, and 2 behind it. What is printed compiles as the
+    /// program does, and its errors name the files that the text is from. `hopwright as p4c -E` does the same.
+    #[command(visible_short_flag_alias = 'E')]
+    Preprocess(PreprocessArgs),
     /// Print the pipeline IR of a program
     ///
     /// The IR is what every executor runs: flat state, a parser graph, structured controls, tables and actions.
@@ -295,6 +314,18 @@ pub(crate) enum DiagnosticFormat {
 pub(crate) struct ExplainArgs {
     /// A code such as E0300; without it, all codes
     pub code: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PreprocessArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// Leave out the lines that say where what follows is from
+    #[arg(short = 'P', long)]
+    pub no_line_markers: bool,
+    /// The file to write; without it, standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -188,7 +188,8 @@ pub(crate) fn color() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
-fn options(source: &Source) -> Options {
+/// The options of the preprocessor.
+pub(crate) fn options(source: &Source) -> Options {
     let mut options = Options { include_paths: source.include.clone(), ..Options::default() };
     for definition in &source.define {
         options.define(definition);

@@ -9,6 +9,7 @@ use crate::cli::Cli;
 const COMMANDS: [(&str, &str, bool); 21] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
+    ("fmt", "fmt", cfg!(feature = "fmt")),
     ("fit", "fit", cfg!(feature = "fit")),
     ("rtl", "rtl", cfg!(feature = "rtl")),
     ("p4info", "p4runtime", cfg!(feature = "p4runtime")),

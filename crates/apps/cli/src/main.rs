@@ -46,6 +46,9 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(args) => commands::check::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
+        #[cfg(feature = "fmt")]
+        Command::Fmt(args) => commands::fmt::run(&args),
+        Command::Preprocess(args) => commands::preprocess::run(&args),
         Command::Ir(args) => commands::ir::run(&args),
         #[cfg(feature = "lsp")]
         Command::Lsp(args) => commands::lsp::run(&args),

@@ -38,6 +38,24 @@ pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
     std::fs::rename(&new, file)
 }
 
+/// As [`replace`], but the file that a link names is replaced, not the link, and permissions stay.
+#[cfg(feature = "fmt")]
+pub(crate) fn rewrite(file: &Path, text: &str) -> io::Result<()> {
+    let file = std::fs::canonicalize(file)?;
+    let metadata = std::fs::metadata(&file)?;
+    if !metadata.is_file() {
+        return std::fs::write(&file, text);
+    }
+    let new = file.with_added_extension(format!("{}.new", std::process::id()));
+    let written = std::fs::write(&new, text)
+        .and_then(|()| std::fs::set_permissions(&new, metadata.permissions()))
+        .and_then(|()| std::fs::rename(&new, &file));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    written
+}
+
 macro_rules! print {
     ($($text:tt)*) => { $crate::output::write(format_args!($($text)*)) };
 }

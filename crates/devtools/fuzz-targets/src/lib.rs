@@ -51,6 +51,18 @@ pub fn bmv2_json(data: &[u8]) {
     }
 }
 
+/// Any text is formatted with the same tokens, or refused with a place in it.
+pub fn format(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    match hopwright_fmt::format(text) {
+        Ok(formatted) => assert!(hopwright_fmt::format(&formatted).is_ok()),
+        Err(hopwright_fmt::Error::Lex(diagnostic)) => {
+            assert!(diagnostic.span().is_some_and(|span| span.end as usize <= text.len()))
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Any bytes are a STUN message: a binding request that is answered has the length that it says, a transaction id, and an
 /// answer that is hardly longer.
 pub fn stun(data: &[u8]) {

@@ -14,6 +14,8 @@ pub(crate) mod epic;
 pub(crate) mod explain;
 #[cfg(feature = "fit")]
 pub(crate) mod fit;
+#[cfg(feature = "fmt")]
+pub(crate) mod fmt;
 pub(crate) mod graph;
 pub(crate) mod interfaces;
 #[cfg(feature = "ip")]
@@ -26,6 +28,7 @@ pub(crate) mod man;
 pub(crate) mod openflow;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod p4info;
+pub(crate) mod preprocess;
 pub(crate) mod replay;
 #[cfg(feature = "rina")]
 pub(crate) mod rina;

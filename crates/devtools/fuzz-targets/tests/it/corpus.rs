@@ -27,6 +27,11 @@ fn p4_source() {
 }
 
 #[test]
+fn format() {
+    replay("p4_source", targets::format);
+}
+
+#[test]
 fn pipeline_text() {
     replay("pipeline_text", targets::pipeline_text);
 }

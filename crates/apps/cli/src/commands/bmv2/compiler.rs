@@ -10,6 +10,7 @@ use hopwright_syntax::{Diagnostics, SourceMap};
 use super::compiler_options::{CompilerOptions, InfoForm};
 use super::{Name, json, messages};
 use crate::cli::Source;
+use crate::commands;
 use crate::commands::p4info::refuse_uncontrollable;
 use crate::compile;
 use crate::failure::Failure;
@@ -23,6 +24,7 @@ Compiles P4-16 for BMv2's switches, which Hopwright replaces. It takes p4c's opt
   -o PATH                        output: a folder (p4c), a file (p4c-bm2-ss, p4c-bm2-psa)
   -b, --target bmv2              the target; there is no other
   -a, --arch v1model|psa         the architecture
+  -E                             preprocess only: to OUTPUT/PROGRAM.p4i (p4c), to standard output (others)
   --std p4-16                    the language; P4-14 is refused
   -I DIR, -D NAME[=VALUE], -U NAME
                                  options of the preprocessor
@@ -86,6 +88,9 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<End, Failure> 
     if options.dry_run {
         println!("compiler:\nhopwright as {} -o {} {}", name.text(), outputs.json_text(), file.display());
         return Ok(End::Done);
+    }
+    if options.preprocess {
+        return preprocess(name, &options, &file, &outputs);
     }
     compile(&options, &file, &outputs)
 }
@@ -159,17 +164,30 @@ impl Outputs {
     }
 }
 
-fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
+fn source(options: &CompilerOptions, file: &Path) -> Source {
     let mut define = options.define.clone();
     define.insert(0, TARGET_MACRO.into());
-    let source = Source {
+    Source {
         file: file.into(),
         include: options.include.clone(),
         define,
         undefine: options.undefine.clone(),
         deny: options.errors.clone(),
         allow: options.disabled.clone(),
-    };
+    }
+}
+
+/// Preprocesses only: the driver to a file beside its output, whose folder it does not make, a compiler to standard output.
+fn preprocess(name: Name, options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
+    let output = outputs.json.as_ref().filter(|_| name == Name::P4c).map(|json| json.with_extension("p4i"));
+    match commands::preprocess::print(&source(options, file), true, output.as_deref()) {
+        Err(Failure::Reported) => Ok(End::Status(1)),
+        other => other.map(|()| End::Done),
+    }
+}
+
+fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
+    let source = source(options, file);
     if let Some(folder) = &outputs.folder {
         std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
     }

@@ -25,6 +25,7 @@ enum Effect {
     AsError,
     MaxErrors,
     DryRun,
+    Preprocess,
     ForCompiler,
     /// The result does not depend on it.
     Nothing,
@@ -55,7 +56,7 @@ const OPTIONS: &[(&[&str], Argument, Effect)] = &[
     (&["-I"], Needed, Include),
     (&["-D"], Needed, Define),
     (&["-U"], Needed, Undefine),
-    (&["-E"], Without, Refused("the preprocessor is a part of the compiler, and its output is not written")),
+    (&["-E"], Without, Preprocess),
     (&["-o", "--output"], Needed, Output),
     (&["--std", "--p4v", "-x"], Needed, Standard),
     (&["--target", "-b"], Needed, Target),
@@ -123,6 +124,8 @@ pub(super) struct CompilerOptions {
     pub errors: Vec<String>,
     pub max_errors: usize,
     pub dry_run: bool,
+    /// Preprocess only.
+    pub preprocess: bool,
     pub help: bool,
     pub version: bool,
     /// Warnings about options that are not honoured, and about deprecated ones.
@@ -150,6 +153,7 @@ impl CompilerOptions {
             // As p4c.
             max_errors: 20,
             dry_run: false,
+            preprocess: false,
             help: false,
             version: false,
             notes: Vec::new(),
@@ -252,6 +256,7 @@ impl CompilerOptions {
                     self.max_errors = value.parse().map_err(|_| format!("Illegal number of errors {value}"))?
                 }
                 DryRun => self.dry_run = true,
+                Preprocess => self.preprocess = true,
                 ForCompiler => {
                     let words: Vec<String> = value.split_whitespace().map(str::to_string).collect();
                     self.read_words(Name::P4cBm2Ss, &words, info_file)?;

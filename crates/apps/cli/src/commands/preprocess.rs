@@ -1,0 +1,32 @@
+//! `hopwright preprocess`.
+
+use std::path::Path;
+
+use hopwright_driver::Compiled;
+use hopwright_syntax::SourceMap;
+
+use crate::cli::{PreprocessArgs, Source};
+use crate::compile;
+use crate::failure::Failure;
+use crate::output;
+
+/// Preprocesses a program.
+pub(crate) fn run(args: &PreprocessArgs) -> Result<(), Failure> {
+    print(&args.source, !args.no_line_markers, args.output.as_deref())
+}
+
+/// Writes a preprocessed program to a file, or to standard output. What is wrong goes to standard error.
+pub(crate) fn print(source: &Source, markers: bool, file: Option<&Path>) -> Result<(), Failure> {
+    let mut sources = SourceMap::new();
+    let (text, diagnostics) =
+        hopwright_syntax::preprocess(&mut sources, &source.file, &compile::options(source), markers);
+    let failed = diagnostics.has_errors();
+    compile::print_diagnostics(&Compiled { pipeline: None, typed: None, diagnostics, sources: sources.into() });
+    match file {
+        Some(file) => {
+            output::replace(file, &text).map_err(|error| Failure::message(format!("{}: {error}", file.display())))?;
+        }
+        None => print!("{text}"),
+    }
+    if failed { Err(Failure::Reported) } else { Ok(()) }
+}

@@ -1,0 +1,5 @@
+//! Tests of the formatter.
+
+mod golden;
+mod programs;
+mod ranges;
