@@ -8,13 +8,15 @@ use hopwright_source::Span;
 const MAX_DEPTH: u32 = 100;
 
 /// Evaluates a condition after macro expansion; remaining names count as 0.
-pub(super) fn evaluate(tokens: &[Token], directive: Span) -> Result<i64, Diagnostic> {
+pub(super) fn evaluate(tokens: &[Token], directive: Span) -> Result<i64, Box<Diagnostic>> {
     let mut reader = Reader { tokens, at: 0, directive, depth: 0 };
     let value = reader.ternary()?;
     match reader.tokens.get(reader.at) {
         None => Ok(value),
-        Some(token) => Err(Diagnostic::error("E0007", format!("{} is not expected in a condition", token.describe()))
-            .at(token.span, "")),
+        Some(token) => {
+            let message = format!("{} is not expected in a condition", token.describe());
+            Err(Box::new(Diagnostic::error("E0007", message).at(token.span, "")))
+        }
     }
 }
 
@@ -56,15 +58,15 @@ impl Reader<'_> {
         found
     }
 
-    fn error(&self, message: impl Into<String>) -> Diagnostic {
+    fn error(&self, message: impl Into<String>) -> Box<Diagnostic> {
         let at = match self.tokens.get(self.at).or(self.tokens.last()) {
             Some(token) => token.span,
             None => self.directive,
         };
-        Diagnostic::error("E0007", message).at(at, "")
+        Box::new(Diagnostic::error("E0007", message).at(at, ""))
     }
 
-    fn enter(&mut self) -> Result<(), Diagnostic> {
+    fn enter(&mut self) -> Result<(), Box<Diagnostic>> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.error("the condition is nested too deeply"));
@@ -72,7 +74,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn ternary(&mut self) -> Result<i64, Diagnostic> {
+    fn ternary(&mut self) -> Result<i64, Box<Diagnostic>> {
         self.enter()?;
         let condition = self.binary(1)?;
         let value = if self.eat(P::Question) {
@@ -89,7 +91,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn binary(&mut self, min: u8) -> Result<i64, Diagnostic> {
+    fn binary(&mut self, min: u8) -> Result<i64, Box<Diagnostic>> {
         let mut left = self.unary()?;
         while let Some(p) = self.peek() {
             let shift_right =
@@ -118,7 +120,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<i64, Diagnostic> {
+    fn unary(&mut self) -> Result<i64, Box<Diagnostic>> {
         self.enter()?;
         let value = match self.peek() {
             Some(P::Bang) => {
@@ -151,7 +153,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn primary(&mut self) -> Result<i64, Diagnostic> {
+    fn primary(&mut self) -> Result<i64, Box<Diagnostic>> {
         let Some(token) = self.tokens.get(self.at) else {
             return Err(self.error("the condition ends where a value is expected"));
         };
