@@ -100,7 +100,7 @@ impl Builder<'_> {
             ..Default::default()
         };
         let params = (1..).zip(&action.params).map(param).collect();
-        p4::Action { preamble: self.preamble(Kind::Action, &action.name), params, ..Default::default() }
+        p4::Action { preamble: self.preamble(Kind::Action, &action.name), params }
     }
 
     fn object(&self, object: &ir::ExternInstance, info: &mut p4::P4Info) {
