@@ -2,7 +2,7 @@
 //! destination.
 //!
 //! Source: SCION header specification, "Common Header", flow id; the reference hashes the same (`computeProcID` in
-//! `router/dataplane.go`).
+//! `router/underlayproviders/udpip/udpip.go`).
 
 use hopwright_ports::{FlowKey, VariableWords};
 
