@@ -239,6 +239,10 @@ pub(crate) fn space_between(tokens: &[Token<'_>], roles: &[Role], left: usize, r
     if joins(&a, &b) {
         return true;
     }
+    // Two of them are a shift exactly if nothing stands between them.
+    if a.is(">") && b.is(">") && !b.space {
+        return false;
+    }
     if rb == Role::Verbatim {
         return b.space && ra == Role::Verbatim && !(b.is(")") && roles.get(right + 1) != Some(&Role::Verbatim));
     }
@@ -256,7 +260,6 @@ pub(crate) fn space_between(tokens: &[Token<'_>], roles: &[Role], left: usize, r
     if b.kind == Kind::Punct {
         match b.text {
             ";" | "," | ")" | "]" => return false,
-            ">" if a.is(">") && !b.space && ra == Role::Other => return false,
             "(" | "[" => return opening_space(&a, ra, b.text == "("),
             "." => {
                 let operand = a.kind == Kind::Word || a.is(")") || a.is("]") || ra == Role::AngleClose;

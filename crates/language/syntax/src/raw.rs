@@ -179,7 +179,10 @@ impl RawLexer<'_> {
         {
             next += 1 + len;
         }
-        if next > self.pos && bytes.get(next).is_some_and(|b| !b.is_ascii_whitespace()) {
+        let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        let (last, first) = (bytes[self.pos - 1], bytes.get(next).copied().unwrap_or(b' '));
+        let joins = (word(last) && word(first)) || (last.is_ascii_punctuation() && first.is_ascii_punctuation());
+        if next > self.pos && joins {
             return Err(Diagnostic::error("E0121", "a backslash joins two lines within a token")
                 .at(self.span(self.pos, self.pos + 1), "")
                 .help("write the token in one line"));

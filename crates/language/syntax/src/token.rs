@@ -174,7 +174,8 @@ spelled! {
 impl P {
     /// The longest punctuation at the beginning of `text`.
     pub(crate) fn longest_prefix(text: &str) -> Option<P> {
-        P::ALL.iter().copied().find(|p| text.starts_with(p.text()))
+        let first = text.as_bytes().first()?;
+        P::ALL.iter().copied().find(|p| p.text().as_bytes()[0] == *first && text.starts_with(p.text()))
     }
 }
 

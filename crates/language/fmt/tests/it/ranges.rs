@@ -28,7 +28,7 @@ fn edits_are_white_space_only() {
 #[test]
 fn only_lines_of_the_range_are_formatted() {
     let in_range = apply(TEXT, &range_edits(TEXT, 1..2).unwrap());
-    assert_eq!(in_range, "header h {\n    bit<8>  a;\n    bit<16> b; }\n\n\n\nconst  bit<8> X=1;\n");
+    assert_eq!(in_range, "header h {\n    bit<8>  a;\n  bit<16> b; }\n\n\n\nconst  bit<8> X=1;\n");
     let last = apply(TEXT, &range_edits(TEXT, 6..7).unwrap());
     assert_eq!(last, "header h {\nbit<8>  a;\n  bit<16> b; }\n\nconst bit<8> X = 1;\n");
     assert_eq!(range_edits(TEXT, 3..3).unwrap(), []);
