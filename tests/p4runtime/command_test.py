@@ -180,8 +180,8 @@ class Trace(unittest.TestCase):
         text = watch.communicate(timeout=PATIENCE)[0]
         self.assertEqual(watch.returncode, 0)
         for part in [
-            "packet 1: 60 bytes at port 3", "extract hdr.ipv4 [14..34]", "table MyIngress.ipv4_lpm (hdr.ipv4.dst=0xa010203)",
-            "hit (0xa010200/24) -> MyIngress.forward(dst=0x22, port=0x2)", "hdr.ipv4.ttl = 0x3f  (was 0x40)", "basic.p4:",
+            "packet 1: 60 bytes at port 3", "extract hdr.ipv4 [14..34]", "table MyIngress.ipv4_lpm (hdr.ipv4.dst=10.1.2.3)",
+            "hit (10.1.2.0/24) -> MyIngress.forward(dst=00:00:00:00:00:22, port=0x2)", "hdr.ipv4.ttl = 0x3f  (was 0x40)", "basic.p4:",
             "=> sent to port 2, 60 bytes", "out of port 2: changed bytes 0..1 5..6 11..12 22..23",
         ]:
             self.assertIn(part, text)

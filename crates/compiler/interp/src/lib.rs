@@ -16,6 +16,7 @@
 //! - an entry whose group has no members is a miss;
 //! - a packet that grows beyond its [`Room`] in a pass, or is recirculated when it is longer than that allows, is dropped.
 
+mod address;
 mod exec;
 mod externs;
 mod linear;
@@ -36,6 +37,7 @@ use hopwright_ir::hash::Random;
 use hopwright_ir::walk;
 use hopwright_ir::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
 
+pub use address::AddressForm;
 pub use linear::{ControlError, Count, LinearStore};
 pub use observe::{Decision, Event, Observer, Stage};
 pub use packet::{Fault, PacketState};

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::address::{match_text, value_text};
 use super::{Decision, Event, Observer, Stage, Value};
-use hopwright_ir::{ExternFn, MatchValue, Pipeline, SlotKind, Span, Target};
+use hopwright_ir::{ExternFn, Pipeline, SlotKind, Span, Target};
 
 /// Collects the lines of a trace.
 #[derive(Debug)]
@@ -48,10 +49,6 @@ impl<'a> Trace<'a> {
             Target::Reject => "reject",
         }
     }
-
-    fn matches(&self, matches: &[MatchValue]) -> String {
-        matches.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    }
 }
 
 fn values(values: &[Value]) -> String {
@@ -93,7 +90,8 @@ impl Observer for Trace<'_> {
             Event::Assign { slot, old, new, span } => {
                 let slot = &pipeline[*slot];
                 if old != new || !matches!(slot.kind, SlotKind::Local) {
-                    let text = format!("{} = {:#x}  (was {:#x})", slot.name, new.bits, old.bits);
+                    let text = |value: &Value| value_text(&slot.name, slot.ty.width(), &value.bits);
+                    let text = format!("{} = {}  (was {})", slot.name, text(new), text(old));
                     self.line(*span, &text);
                 }
             }
@@ -103,15 +101,27 @@ impl Observer for Trace<'_> {
             }
             Event::Table { table, keys, entry, action, span } => {
                 let table = &pipeline[*table];
-                let names = table.keys.iter().zip(*keys).map(|(k, v)| format!("{}={:#x}", k.name, v.bits));
+                let names = table
+                    .keys
+                    .iter()
+                    .zip(*keys)
+                    .map(|(k, v)| format!("{}={}", k.name, value_text(&k.name, v.width, &v.bits)));
                 let text = format!("table {} ({})", table.name, names.collect::<Vec<_>>().join(", "));
                 self.line(*span, &text);
                 let found = match entry {
-                    Some(entry) => format!("hit ({})", self.matches(&entry.matches)),
+                    Some(entry) => {
+                        let matches = table.keys.iter().zip(*keys).zip(&entry.matches);
+                        let matches = matches.map(|((k, v), m)| match_text(&k.name, v.width, m));
+                        format!("hit ({})", matches.collect::<Vec<_>>().join(", "))
+                    }
                     None => "miss".into(),
                 };
                 let model = &pipeline[action.action];
-                let args = model.params.iter().zip(&action.args).map(|(p, v)| format!("{}={v:#x}", p.name));
+                let args = model
+                    .params
+                    .iter()
+                    .zip(&action.args)
+                    .map(|(p, v)| format!("{}={}", p.name, value_text(&p.name, p.ty.width(), v)));
                 let text = format!("  {found} -> {}({})", model.name, args.collect::<Vec<_>>().join(", "));
                 self.line(model.span, &text);
             }

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ::bytes::Bytes;
+use hopwright_interp::AddressForm;
 use hopwright_ir::MatchForm;
 use num_bigint::{BigInt, BigUint};
 use num_traits::{Num, Signed};
@@ -35,23 +36,18 @@ impl Format {
     pub fn of(name: &str, width: u32, annotations: &[String]) -> Format {
         let request = |word: &str| annotations.iter().any(|a| a.starts_with("@format") && a.contains(word));
         let last = name.rsplit('.').next().unwrap_or(name).to_ascii_lowercase();
-        let whole = name.to_ascii_lowercase();
         match width {
-            32 if request("IPV4_ADDRESS") => Format::Ipv4,
-            128 if request("IPV6_ADDRESS") => Format::Ipv6,
-            48 if request("MAC_ADDRESS") => Format::Mac,
-            48 => Format::Mac,
-            128 => Format::Ipv6,
-            32 if whole.contains("ip")
-                || last.contains("addr")
-                || last.contains("hop")
-                || last == "src"
-                || last == "dst" =>
-            {
-                Format::Ipv4
-            }
-            _ if last.contains("type") || width > 32 => Format::Hex,
-            _ => Format::Decimal,
+            32 if request("IPV4_ADDRESS") => return Format::Ipv4,
+            128 if request("IPV6_ADDRESS") => return Format::Ipv6,
+            48 if request("MAC_ADDRESS") => return Format::Mac,
+            _ => {}
+        }
+        match AddressForm::of(name, width) {
+            Some(AddressForm::Ipv4) => Format::Ipv4,
+            Some(AddressForm::Ipv6) => Format::Ipv6,
+            Some(AddressForm::Mac) => Format::Mac,
+            None if last.contains("type") || width > 32 => Format::Hex,
+            None => Format::Decimal,
         }
     }
 }

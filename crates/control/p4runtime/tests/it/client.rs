@@ -127,7 +127,7 @@ fn packets_are_followed() {
     inject(&frame);
     let packet = next().unwrap();
     assert_eq!(packet.sent.iter().map(|s| s.port).collect::<Vec<_>>(), [1]);
-    assert!(packet.lines.iter().any(|l| l.contains("hit (0xa000000/8)")), "{:#?}", packet.lines);
+    assert!(packet.lines.iter().any(|l| l.contains("hit (10.0.0.0/8)")), "{:#?}", packet.lines);
     assert_eq!(packet.otherwise, "");
     watching.join().unwrap();
 }
