@@ -4,9 +4,9 @@ use hopwright_ir::{BinaryOp, Expr, ExprKind, ExternArg, ExternFn, HashAlgorithm,
 
 use crate::choice::Choice;
 use crate::format::Operand;
+use crate::lvalue::Lvalue;
 use crate::number::{binary, hexadecimal_bits, resize};
 use crate::operand::texts;
-use crate::place::Place;
 use crate::{Reader, Result, error};
 
 /// The most headers in a calculation whose validity is only known at run time.
@@ -202,7 +202,7 @@ impl Reader<'_> {
                             this.call(ExternFn::VerifyChecksum { algorithm, payload }, args);
                         })
                     }
-                    false => this.through_slot(&Place::Field(Choice::only(target)), None, &path, |this, slot| {
+                    false => this.through_slot(&Lvalue::Field(Choice::only(target)), None, &path, |this, slot| {
                         this.with_valid(&input, &known, &path, &mut |this, data| {
                             let args =
                                 vec![ExternArg::In(inside.clone()), ExternArg::List(data), ExternArg::InOut(slot)];

@@ -7,8 +7,8 @@ use num_traits::ToPrimitive;
 use serde_json::Value;
 
 use crate::choice::{Choice, mux};
+use crate::lvalue::Lvalue;
 use crate::number::{self, Number, Operator, binary, cast, resize, unary};
-use crate::place::Place;
 use crate::state::Field;
 use crate::{Reader, Result, UnionStack, error};
 
@@ -113,7 +113,7 @@ impl Reader<'_> {
                 None => return error(path, format!("no stack of header unions {value}")),
             },
             "stack_field" | "union_stack_field" | "register" => {
-                let place = self.place_of(kind, value, path)?;
+                let place = self.lvalue_of(kind, value, path)?;
                 Operand::Number(self.load(&place, path)?)
             }
             "lookahead" => Operand::Number(self.lookahead(value, path)?),
@@ -313,7 +313,7 @@ impl Reader<'_> {
             "access_field" => {
                 let header = self.header_operand(left, left_path)?;
                 let field = self.accessed_field(&header, right, right_path)?;
-                Ok(Operand::Number(self.load(&Place::Field(field), path)?))
+                Ok(Operand::Number(self.load(&Lvalue::Field(field), path)?))
             }
             "access_union_header" => match self.operand(left, left_path)? {
                 Operand::Union(union) => {

@@ -128,7 +128,7 @@ impl<'j> Reader<'j> {
                 Ok(())
             }
             "set" => {
-                let ((value, value_path), place) = (parameter(1)?, self.place(first, &first_path)?);
+                let ((value, value_path), place) = (parameter(1)?, self.lvalue(first, &first_path)?);
                 let number = self.number(value, &value_path)?;
                 self.store(&place, &number, &first_path)
             }

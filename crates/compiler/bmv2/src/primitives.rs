@@ -6,9 +6,9 @@ use hopwright_ir::{
 use serde_json::Value;
 
 use crate::format::Call;
+use crate::lvalue::{Lvalue, index_of};
 use crate::number::{Number, Operator, cast};
 use crate::operand::{Operand, text, typed};
-use crate::place::{Place, index_of};
 use crate::{Reader, Result, constant, error};
 
 /// The parameters of a call, with their paths.
@@ -130,7 +130,7 @@ impl Reader<'_> {
 
     fn assign(&mut self, p: &Parameters<'_>) -> Result<()> {
         let ((target, path), (value, value_path)) = (p.get(0), p.get(1));
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         let number = self.number(value, &value_path)?;
         self.store(&place, &number, &path)
     }
@@ -138,7 +138,7 @@ impl Reader<'_> {
     /// `place = place op number`.
     fn update(&mut self, op: Operator, p: &Parameters<'_>) -> Result<()> {
         let (target, path) = p.get(0);
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         let (old, number) = (self.load(&place, &path)?, self.number_at(p, 1)?);
         self.store(&place, &Number::binary(op, old, number), &path)
     }
@@ -146,14 +146,15 @@ impl Reader<'_> {
     /// `place = number op number`.
     fn compute(&mut self, op: Operator, p: &Parameters<'_>) -> Result<()> {
         let (target, path) = p.get(0);
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         let (a, b) = (self.number_at(p, 1)?, self.number_at(p, 2)?);
         self.store(&place, &Number::binary(op, a, b), &path)
     }
 
     fn assign_varbit(&mut self, p: &Parameters<'_>) -> Result<()> {
         let ((target, path), (source, source_path)) = (p.get(0), p.get(1));
-        let (Place::Field(to), Place::Field(from)) = (self.place(target, &path)?, self.place(source, &source_path)?)
+        let (Lvalue::Field(to), Lvalue::Field(from)) =
+            (self.lvalue(target, &path)?, self.lvalue(source, &source_path)?)
         else {
             return error(&path, "expected a field with a variable length");
         };
@@ -314,9 +315,9 @@ impl Reader<'_> {
 
     fn random(&mut self, p: &Parameters<'_>) -> Result<()> {
         let (target, path) = p.get(0);
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         // simple_switch draws from numbers of 64 bits.
-        let width = self.type_of_place(&place).width().max(64);
+        let width = self.type_of_lvalue(&place).width().max(64);
         let (low, high) =
             (self.number_at(p, 1)?.low_bits(width, &path)?, self.number_at(p, 2)?.low_bits(width, &path)?);
         self.through_slot(&place, Some(Type::Bits(width)), &path, |this, slot| {
@@ -327,7 +328,7 @@ impl Reader<'_> {
 
     fn hash(&mut self, p: &Parameters<'_>) -> Result<()> {
         let ((target, path), (calculation, calculation_path)) = (p.get(0), p.get(2));
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         let (base, size) = (self.number_at(p, 1)?, self.number_at(p, 3)?);
         let (base, size) = (base.low_bits(64, &path)?, size.low_bits(64, &path)?);
         let (kind, name, calculation_path) = typed(calculation, &calculation_path)?;
@@ -424,7 +425,7 @@ impl Reader<'_> {
             return error(&p.get(0).1, "a direct meter, which measures by itself");
         }
         let (target, path) = p.get(2);
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         self.through_slot(&place, None, &path, |this, slot| {
             this.call(ExternFn::MeterExecute(object), vec![ExternArg::In(index), ExternArg::Out(slot)]);
             Ok(())
@@ -434,7 +435,7 @@ impl Reader<'_> {
     fn register_read(&mut self, p: &Parameters<'_>) -> Result<()> {
         let (object, index) = self.cell("register_array", p, 1)?;
         let (target, path) = p.get(0);
-        let place = self.place(target, &path)?;
+        let place = self.lvalue(target, &path)?;
         let ExternKind::Register { ty, .. } = self.p[object].kind else { return Ok(()) };
         self.through_slot(&place, Some(ty), &path, |this, slot| {
             this.call(ExternFn::RegisterRead(object), vec![ExternArg::Out(slot), ExternArg::In(index)]);

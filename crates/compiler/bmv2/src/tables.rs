@@ -28,13 +28,13 @@ pub(crate) fn is_call(table: &format::Table) -> bool {
 
 /// Where a table is in the file.
 #[derive(Clone, Copy, Debug)]
-struct Place<'j> {
+struct Located<'j> {
     pipeline: usize,
     at: usize,
     table: &'j format::Table,
 }
 
-impl Place<'_> {
+impl Located<'_> {
     fn path(&self) -> String {
         format!("pipelines[{}].tables[{}]", self.pipeline, self.at)
     }
@@ -52,7 +52,7 @@ impl<'j> Reader<'j> {
         let mut places = Vec::new();
         for (pipeline, control) in json.pipelines.iter().enumerate() {
             let tables = control.tables.iter().enumerate().filter(|(_, table)| !is_call(table));
-            places.extend(tables.map(|(at, table)| Place { pipeline, at, table }));
+            places.extend(tables.map(|(at, table)| Located { pipeline, at, table }));
         }
         for place in &places {
             let measured = self.measured(place.table, &place.path())?;
@@ -100,7 +100,7 @@ impl<'j> Reader<'j> {
         table.actions.iter().enumerate().map(named).collect()
     }
 
-    fn read_table(&mut self, place: Place<'j>) -> Result<()> {
+    fn read_table(&mut self, place: Located<'j>) -> Result<()> {
         let (table, path) = (place.table, place.path());
         let id = TableId(self.p.tables.len() as u32);
         if table.default_action.is_some() {
@@ -191,7 +191,7 @@ impl<'j> Reader<'j> {
     }
 
     /// The action profile of a table; the keys of its selector become keys of the table.
-    fn read_profile(&mut self, place: &Place<'j>, keys: &mut Vec<Key>, path: &str) -> Result<Option<ExternId>> {
+    fn read_profile(&mut self, place: &Located<'j>, keys: &mut Vec<Key>, path: &str) -> Result<Option<ExternId>> {
         let table = place.table;
         let with_selector = match table.kind.as_str() {
             "simple" => return Ok(None),

@@ -9,8 +9,8 @@ use hopwright_ir::{
 };
 
 use crate::choice::Choice;
+use crate::lvalue::Lvalue;
 use crate::number::binary;
-use crate::place::Place;
 use crate::state::Field;
 use crate::{Reader, Result, constant, error};
 
@@ -103,7 +103,7 @@ impl<'j> Reader<'j> {
     /// Stores the colour of the direct meter of the entry that was hit.
     fn read_meter(&mut self, measured: Measured) -> Result<()> {
         let Some((meter, field)) = measured else { return Ok(()) };
-        self.through_slot(&Place::Field(Choice::only(field)), None, ".", |this, slot| {
+        self.through_slot(&Lvalue::Field(Choice::only(field)), None, ".", |this, slot| {
             this.call(ExternFn::DirectMeterRead(meter), vec![ExternArg::Out(slot)]);
             Ok(())
         })

@@ -11,7 +11,7 @@ use crate::{Reader, Result, error};
 
 /// A place that a number can be stored into.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
+pub(crate) enum Lvalue {
     Field(Choice<Field>),
     /// A register's cell at an index.
     Cell(ExternId, Expr),
@@ -19,7 +19,7 @@ pub(crate) enum Place {
 
 impl Reader<'_> {
     /// Reads the place that a parameter names.
-    pub(crate) fn place(&mut self, value: &Value, path: &str) -> Result<Place> {
+    pub(crate) fn lvalue(&mut self, value: &Value, path: &str) -> Result<Lvalue> {
         if value.get("op").is_some() {
             let op = text(attribute(value, "op", path)?, path)?;
             if op != "access_field" {
@@ -27,21 +27,21 @@ impl Reader<'_> {
             }
             let header = self.header_operand(attribute(value, "left", path)?, &format!("{path}.left"))?;
             let field = self.accessed_field(&header, attribute(value, "right", path)?, &format!("{path}.right"))?;
-            return Ok(Place::Field(field));
+            return Ok(Lvalue::Field(field));
         }
         let (kind, value, path) = typed(value, path)?;
         match kind {
-            "expression" => self.place(value, &path),
-            _ => self.place_of(kind, value, &path),
+            "expression" => self.lvalue(value, &path),
+            _ => self.lvalue_of(kind, value, &path),
         }
     }
 
     /// The place that a value of this type names.
-    pub(crate) fn place_of(&mut self, kind: &str, value: &Value, path: &str) -> Result<Place> {
+    pub(crate) fn lvalue_of(&mut self, kind: &str, value: &Value, path: &str) -> Result<Lvalue> {
         match kind {
             "field" => {
                 let [header, field] = texts(value, path)?;
-                Ok(Place::Field(Choice::only(self.field((header, field), path)?)))
+                Ok(Lvalue::Field(Choice::only(self.field((header, field), path)?)))
             }
             "stack_field" => {
                 let [stack, field] = texts(value, path)?;
@@ -51,7 +51,7 @@ impl Reader<'_> {
                 let last = Choice { index: Some(self.slot_expr(stack.next_index)), base: 1, of: stack.elements };
                 let header = &self.p[last.of[0]];
                 match header.fields.iter().position(|f| f.name == field) {
-                    Some(at) => self.field_of_chosen(&last, at).map(Place::Field).map_or_else(
+                    Some(at) => self.field_of_chosen(&last, at).map(Lvalue::Field).map_or_else(
                         || error(path, format!("not every element of the stack has a field `{field}`")),
                         Ok,
                     ),
@@ -70,7 +70,7 @@ impl Reader<'_> {
                     let position = self.p[*header.of.first()?].fields.iter().position(|f| f.name == field)?;
                     self.field_of_chosen(&header, position)
                 });
-                field.map_or_else(|| error(path, "the member has no such field"), |field| Ok(Place::Field(field)))
+                field.map_or_else(|| error(path, "the member has no such field"), |field| Ok(Lvalue::Field(field)))
             }
             "register" => {
                 let (Some(name), Some(index)) = (value.get(0), value.get(1)) else {
@@ -80,7 +80,7 @@ impl Reader<'_> {
                 let register = self.object("register_array", text(name, &name_path)?, &name_path)?;
                 let path = format!("{path}[1]");
                 let index = self.number(index, &path)?.exact(&path)?;
-                Ok(Place::Cell(register, index_of(index)))
+                Ok(Lvalue::Cell(register, index_of(index)))
             }
             _ => error(path, format!("values of type `{kind}` give no place to store into")),
         }
@@ -95,10 +95,10 @@ impl Reader<'_> {
     }
 
     /// The type of what is stored.
-    pub(crate) fn type_of_place(&self, place: &Place) -> Type {
+    pub(crate) fn type_of_lvalue(&self, place: &Lvalue) -> Type {
         match place {
-            Place::Field(fields) => fields.of[0].ty,
-            Place::Cell(register, _) => match self.p[*register].kind {
+            Lvalue::Field(fields) => fields.of[0].ty,
+            Lvalue::Cell(register, _) => match self.p[*register].kind {
                 ExternKind::Register { ty, .. } => ty,
                 _ => Type::Bits(1),
             },
@@ -106,14 +106,14 @@ impl Reader<'_> {
     }
 
     /// The number at a place.
-    pub(crate) fn load(&mut self, place: &Place, path: &str) -> Result<Number> {
-        let ty = self.type_of_place(place);
+    pub(crate) fn load(&mut self, place: &Lvalue, path: &str) -> Result<Number> {
+        let ty = self.type_of_lvalue(place);
         if matches!(ty, Type::Varbit(_)) {
             return error(path, "a field with a variable length is no number");
         }
         match place {
-            Place::Field(fields) => Ok(Number::leaf(self.chosen(fields, ty, |this, field| this.read_field(field)))),
-            Place::Cell(register, index) => {
+            Lvalue::Field(fields) => Ok(Number::leaf(self.chosen(fields, ty, |this, field| this.read_field(field)))),
+            Lvalue::Cell(register, index) => {
                 let slot = self.temporary(ty);
                 self.emit(StmtKind::Assign(slot, crate::constant(0u32, ty.width())));
                 let args = vec![ExternArg::Out(slot), ExternArg::In(index.clone())];
@@ -124,21 +124,21 @@ impl Reader<'_> {
     }
 
     /// Stores the lowest bits of a number.
-    pub(crate) fn store(&mut self, place: &Place, number: &Number, path: &str) -> Result<()> {
-        let ty = self.type_of_place(place);
+    pub(crate) fn store(&mut self, place: &Lvalue, number: &Number, path: &str) -> Result<()> {
+        let ty = self.type_of_lvalue(place);
         if matches!(ty, Type::Varbit(_)) {
             return error(path, "a number cannot be stored into a field with a variable length");
         }
         let value = number.low_bits(ty.width(), path)?;
         match place {
-            Place::Field(fields) => {
+            Lvalue::Field(fields) => {
                 let value = if fields.as_only().is_some() { value } else { self.shared(value) };
                 self.for_chosen(fields, &mut |this, field| {
                     this.store_bits(field.slot, value.clone());
                     Ok(())
                 })
             }
-            Place::Cell(register, index) => {
+            Lvalue::Cell(register, index) => {
                 let args = vec![ExternArg::In(index.clone()), ExternArg::In(value)];
                 self.call(ExternFn::RegisterWrite(*register), args);
                 Ok(())
@@ -167,13 +167,13 @@ impl Reader<'_> {
     /// has the place's value at first.
     pub(crate) fn through_slot(
         &mut self,
-        place: &Place,
+        place: &Lvalue,
         ty: Option<Type>,
         path: &str,
         f: impl FnOnce(&mut Self, SlotId) -> Result<()>,
     ) -> Result<()> {
-        let own = self.type_of_place(place);
-        if let Place::Field(fields) = place
+        let own = self.type_of_lvalue(place);
+        if let Lvalue::Field(fields) = place
             && let Some(field) = fields.as_only()
             && self.p[field.slot].ty == field.ty
             && field.slot != self.p.standard.parser_error
