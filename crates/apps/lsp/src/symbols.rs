@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     TypeParameter,
     Instance,
     Error,
-    MatchKind,
+    Match,
     Function,
     ExternFunction,
     Extern,
@@ -49,7 +49,7 @@ impl Kind {
             Kind::TypeParameter => "type parameter",
             Kind::Instance => "instance",
             Kind::Error => "error",
-            Kind::MatchKind => "match kind",
+            Kind::Match => "match kind",
             Kind::Function => "function",
             Kind::ExternFunction => "extern function",
             Kind::Extern => "extern",
@@ -143,7 +143,7 @@ impl<'a> Symbols<'a> {
     pub(crate) fn is_visible(&self, symbol: &Symbol<'a>, at: Span) -> bool {
         let member =
             matches!(symbol.kind, Kind::Field | Kind::EnumMember | Kind::Method | Kind::Constructor | Kind::Error);
-        if member || symbol.kind == Kind::State || symbol.kind == Kind::MatchKind {
+        if member || symbol.kind == Kind::State || symbol.kind == Kind::Match {
             return false;
         }
         let later = symbol.at.file == at.file && symbol.at.start >= at.start;
@@ -198,7 +198,7 @@ impl<'a> Symbols<'a> {
         let Some(name) = decl.kind.name() else {
             let (names, kind) = match &decl.kind {
                 DeclKind::Error(names) => (names, Kind::Error),
-                DeclKind::MatchKind(names) => (names, Kind::MatchKind),
+                DeclKind::MatchKind(names) => (names, Kind::Match),
                 _ => return,
             };
             names.iter().for_each(|n| self.name(n, kind, parent, None));
@@ -324,7 +324,7 @@ fn kind_of(decl: &Decl) -> Kind {
         DeclKind::Var(_) => Kind::Variable,
         DeclKind::Instance(_) => Kind::Instance,
         DeclKind::Error(_) => Kind::Error,
-        DeclKind::MatchKind(_) => Kind::MatchKind,
+        DeclKind::MatchKind(_) => Kind::Match,
         DeclKind::Function(_) => Kind::Function,
         DeclKind::ExternFunction(_) => Kind::ExternFunction,
         DeclKind::ExternObject(_) => Kind::Extern,

@@ -19,7 +19,7 @@ pub(crate) fn kind(kind: Kind) -> SymbolKind {
         Kind::Variable | Kind::Parameter => SymbolKind::VARIABLE,
         Kind::TypeParameter => SymbolKind::TYPE_PARAMETER,
         Kind::Instance | Kind::ValueSet => SymbolKind::OBJECT,
-        Kind::Error | Kind::MatchKind | Kind::EnumMember => SymbolKind::ENUM_MEMBER,
+        Kind::Error | Kind::Match | Kind::EnumMember => SymbolKind::ENUM_MEMBER,
         Kind::Function | Kind::ExternFunction | Kind::Action => SymbolKind::FUNCTION,
         Kind::Extern | Kind::Typedef => SymbolKind::INTERFACE,
         Kind::Constructor => SymbolKind::CONSTRUCTOR,

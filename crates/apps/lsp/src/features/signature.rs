@@ -22,7 +22,7 @@ pub(crate) fn help(at: &At) -> Option<SignatureHelp> {
         found.into_iter().filter_map(|s| signature(program, &symbols, s)).collect();
     let takes = |s: &SignatureInformation| s.parameters.as_ref().is_some_and(|p| p.len() > call.argument);
     let active = signatures.iter().position(takes).unwrap_or(0);
-    (!signatures.is_empty()).then(|| SignatureHelp {
+    (!signatures.is_empty()).then_some(SignatureHelp {
         signatures,
         active_signature: Some(active as u32),
         active_parameter: Some(call.argument as u32),

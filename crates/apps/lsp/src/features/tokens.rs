@@ -47,7 +47,7 @@ fn number(kind: Kind) -> u32 {
         Kind::Typedef => 0,
         Kind::Struct | Kind::Header | Kind::Union => 1,
         Kind::Enum => 2,
-        Kind::EnumMember | Kind::Error | Kind::MatchKind => 3,
+        Kind::EnumMember | Kind::Error | Kind::Match => 3,
         Kind::TypeParameter => 4,
         Kind::Parameter => 5,
         Kind::Const | Kind::Variable | Kind::Instance | Kind::ValueSet => 6,
@@ -83,7 +83,7 @@ type Token = (Span, u32, u32);
 fn names(program: &Program, symbols: &Symbols<'_>, file: FileId) -> Vec<Token> {
     let describe = |at: Span, symbol: usize, declares: bool| {
         let symbol = &symbols.all[symbol];
-        let read_only = matches!(symbol.kind, Kind::Const | Kind::EnumMember | Kind::Error | Kind::MatchKind);
+        let read_only = matches!(symbol.kind, Kind::Const | Kind::EnumMember | Kind::Error | Kind::Match);
         let library = program.sources().get(symbol.at.file).is_some_and(|f| f.name().starts_with('<'));
         let modifiers = if declares { DECLARATION } else { 0 }
             | if read_only { READONLY } else { 0 }

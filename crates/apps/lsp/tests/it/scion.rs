@@ -139,9 +139,6 @@ fn definitions_are_in_other_files_and_in_built_in_ones() {
     let found = router.client.request("textDocument/typeDefinition", at);
     assert_eq!(located(&found), ("headers.p4".into(), "headers_t".into()));
     // Also where the preprocessor leaves text out.
-    let at = router.at("inout headers_t hdr", 16);
-    let found = router.client.request("textDocument/typeDefinition", at);
-    assert_eq!(located(&found), ("headers.p4".into(), "headers_t".into()));
     let at = router.at("ipv4_checksum.add(hdr.ipv4)", 22);
     let found = router.client.request("textDocument/definition", at);
     assert_eq!(located(&found), ("headers.p4".into(), "ipv4".into()));

@@ -120,6 +120,32 @@ fn command_line_macros_apply_in_order() {
 }
 
 #[test]
+fn buffers_are_read_instead_of_files() {
+    let root = std::env::temp_dir().join(format!("hopwright-syntax-buffers-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("sub")).unwrap();
+    std::fs::write(root.join("main.p4"), "#include \"sub/../saved.p4\"\nconst int X = A;\n").unwrap();
+    std::fs::write(root.join("saved.p4"), "#define A 1\n").unwrap();
+    let mut options = Options::default();
+    let value = |options: &Options| {
+        let mut sources = SourceMap::new();
+        let (program, diagnostics) = parse(&mut sources, &root.join("main.p4"), options);
+        assert!(diagnostics.is_empty(), "{}", render::render(&diagnostics, &sources, false));
+        constant_in(&program)
+    };
+    assert_eq!(value(&options), "1");
+    options.buffers.insert(&root.join("saved.p4"), "#define A 2\n".into());
+    assert_eq!(value(&options), "2");
+    // A file that has never been saved.
+    options.buffers.insert(&root.join("main.p4"), "#include \"new.p4\"\nconst int X = A;\n".into());
+    options.buffers.insert(&root.join("new.p4"), "#define A 3\n".into());
+    assert_eq!(value(&options), "3");
+    options.buffers.remove(&root.join("main.p4"));
+    options.buffers.remove(&root.join("saved.p4"));
+    assert_eq!(value(&options), "1");
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
+#[test]
 fn includes_are_searched_in_order() {
     let root = std::env::temp_dir().join(format!("hopwright-syntax-{}", std::process::id()));
     let write = |path: &str, text: &str| {
