@@ -1,7 +1,8 @@
 //! BfRuntime: the gRPC service that controllers of Tofino programs speak to, over the devices of a P4Runtime server.
 //!
-//! Requests become P4Runtime updates and reads of the same device ([`hopwright_p4runtime::Device`]), so that both services see the
-//! same entries and refuse the same mistakes. What P4Runtime does not know, such as the nodes of multicast groups, is in [`state`].
+//! Requests become updates and reads of the same control model as those of P4Runtime ([`hopwright_p4runtime::Device`]), so that both
+//! services see the same entries and refuse the same mistakes. What the model does not have, such as the nodes of multicast groups, is in
+//! [`state`].
 //!
 //! `schema` has the tables that a controller sees, `write` and `read` convert entries, `service` is the gRPC service.
 

@@ -1,19 +1,20 @@
-//! Evaluates reads: P4Runtime's entities become entries of tables.
+//! Evaluates reads: what is in the control model becomes entries of tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use hopwright_control::entity::Key as EntryId;
+use hopwright_control::schema::{Table as ModelTable, object};
+use hopwright_control::{EntryKey, Model, Target};
+use hopwright_dataplane::{Count, EntryTarget, Rates};
+use hopwright_ir::{ActionCall, MatchValue};
 use hopwright_p4runtime::Device;
-use hopwright_p4runtime::proto::v1;
 use num_bigint::BigUint;
-use num_traits::ToPrimitive;
-use v1::entity::Entity as P4;
-use v1::field_match::FieldMatchType;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, TableData, data_field::Value, entity::Entity, key_field as wire, object_id, table_entry};
 use crate::schema::{Field, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
-use crate::state::State;
-use crate::value::{bytes, field as data_field, numbers, numeric, padded, truths};
+use crate::state::{FilterCell, State};
+use crate::value::{bytes, field as data_field, numbers, numeric, truths};
 use crate::write::{self, key_fields, keyed, table};
 
 /// What a request finds, in this pipe if the table is one of each pipe.
@@ -166,219 +167,184 @@ impl Read<'_> {
         vec![proto::KeyField { field_id: key.id, match_type: Some(wire::MatchType::Exact(wire::Exact { value })) }]
     }
 
+    /// Looks at the control model.
+    fn model<T>(&self, object: u32, look: impl FnOnce(&Model) -> Result<T>) -> Result<T> {
+        self.device.read_model(Some(object), look)
+    }
+
     fn match_entries(&self, counter: bool, meter: Option<MeterUnit>) -> Result<Vec<Found>> {
-        let mut asked = match self.request.is_default_entry {
-            true => v1::TableEntry { table_id: self.table.id, is_default_action: true, ..Default::default() },
-            false if key_fields(self.request).is_empty() => {
-                v1::TableEntry { table_id: self.table.id, ..Default::default() }
+        self.model(self.table.id, |model| {
+            let table = model.schema().table(self.table.id)?;
+            let entries = &model.control()[table.at];
+            if self.request.is_default_entry {
+                return Ok(vec![(Vec::new(), self.target(table, &Target::Action(entries.default_action())))]);
             }
-            false => keyed(self.table, key_fields(self.request))?,
-        };
-        asked.counter_data = counter.then(v1::CounterData::default);
-        asked.meter_config = meter.map(|_| v1::MeterConfig::default());
-        let one = (!key_fields(self.request).is_empty()).then(|| (asked.r#match.clone(), asked.priority));
-        let mut found = Vec::new();
-        for entity in self.device.read_entity(&P4::TableEntry(asked))? {
-            let P4::TableEntry(entry) = entity else { continue };
-            if one.as_ref().is_some_and(|(m, p)| *m != entry.r#match || *p != entry.priority) {
-                continue;
-            }
-            let key = self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect();
-            let mut data = self.match_data(&entry, counter, meter);
-            if !entry.is_default_action {
+            let keys: Vec<EntryKey> = match key_fields(self.request) {
+                [] => entries.entries().into_iter().map(|e| (table.at, e.matches, e.priority)).collect(),
+                given => vec![table.entry_key(&keyed(self.table, given)?)?],
+            };
+            let mut found = Vec::new();
+            for at in keys {
+                let Some(target) = model.target(&at) else { continue };
+                let (key, (_, matches, priority)) = (table.key(&at), &at);
+                let mut data = self.target(table, &target);
+                if counter {
+                    data.fields.extend(self.counts(entries.direct_count(matches, *priority).unwrap_or_default()));
+                }
+                if let Some(unit) = meter {
+                    data.fields.extend(rates(entries.direct_meter(matches, *priority).ok().flatten(), unit));
+                }
                 for register in &self.table.registers {
-                    let index = Some(v1::Index { index: i64::from(self.device.entry_index(&entry)?) });
-                    for (_, fields) in self.cells(register.id, index, &register.fields)? {
+                    let index = entries.entry_index(matches, *priority).map(u64::from);
+                    for (_, fields) in cells(model, register.id, index, &register.fields)? {
                         data.fields.extend(fields);
                     }
                 }
                 for (id, _) in &self.table.filters {
-                    let cell = write::cell_of(*id, &entry);
+                    let cell = FilterCell::Entry(*id, key.clone());
                     data.fields.extend(self.state.filters.get(&cell).into_iter().flatten().cloned());
                 }
+                found.push((self.table.keys.iter().map(|k| self.key_field(k, &key)).collect(), data));
             }
-            found.push((key, data));
-        }
-        Ok(found)
+            Ok(found)
+        })
     }
 
     /// A field of an entry's key, as the controller wrote it: also if anything matches.
-    fn key_field(&self, key: &Key, entry: &v1::TableEntry) -> proto::KeyField {
+    fn key_field(&self, key: &Key, entry: &EntryId) -> proto::KeyField {
         let bits = key.ty.bits();
-        let given = entry.r#match.iter().find(|m| m.field_id == key.id).and_then(|m| m.field_match_type.as_ref());
-        let of = |value: &[u8]| padded(value, bits);
-        let all = || bytes(&((BigUint::from(1u32) << bits) - 1u32), bits);
+        let given = entry.fields.iter().find(|(id, _)| *id == key.id).map(|(_, value)| value);
+        let of = |value: &BigUint| bytes(value, bits);
+        let zero = BigUint::ZERO;
         use crate::schema::Matching;
         use wire::MatchType;
         let match_type = match (given, key.matching) {
             _ if key.id == field::MATCH_PRIORITY => {
-                MatchType::Exact(wire::Exact { value: bytes(&write::priority(entry).into(), bits) })
+                MatchType::Exact(wire::Exact { value: of(&write::priority(entry.priority).into()) })
             }
-            (Some(FieldMatchType::Exact(m)), _) => MatchType::Exact(wire::Exact { value: of(&m.value) }),
-            (Some(FieldMatchType::Lpm(m)), _) => {
-                MatchType::Lpm(wire::Lpm { value: of(&m.value), prefix_len: m.prefix_len })
+            (Some(MatchValue::Exact(value)), _) => MatchType::Exact(wire::Exact { value: of(value) }),
+            (Some(MatchValue::Lpm { value, prefix_len }), _) => {
+                MatchType::Lpm(wire::Lpm { value: of(value), prefix_len: *prefix_len as i32 })
             }
-            (Some(FieldMatchType::Ternary(m)), _) => {
-                MatchType::Ternary(wire::Ternary { value: of(&m.value), mask: of(&m.mask) })
+            (Some(MatchValue::Ternary { value, mask }), _) => {
+                MatchType::Ternary(wire::Ternary { value: of(value), mask: of(mask) })
             }
-            (Some(FieldMatchType::Range(m)), _) => MatchType::Range(wire::Range { low: of(&m.low), high: of(&m.high) }),
-            (Some(FieldMatchType::Optional(m)), _) => {
-                MatchType::Optional(wire::Optional { value: of(&m.value), is_valid: true })
+            (Some(MatchValue::Range { lo, hi }), _) => MatchType::Range(wire::Range { low: of(lo), high: of(hi) }),
+            (Some(MatchValue::Optional(Some(value))), _) => {
+                MatchType::Optional(wire::Optional { value: of(value), is_valid: true })
             }
-            (_, Matching::Exact) => MatchType::Exact(wire::Exact { value: of(&[]) }),
-            (_, Matching::Lpm) => MatchType::Lpm(wire::Lpm { value: of(&[]), prefix_len: 0 }),
-            (_, Matching::Ternary) => MatchType::Ternary(wire::Ternary { value: of(&[]), mask: of(&[]) }),
-            (_, Matching::Range) => MatchType::Range(wire::Range { low: of(&[]), high: all() }),
-            (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&[]), is_valid: false }),
+            (_, Matching::Exact) => MatchType::Exact(wire::Exact { value: of(&zero) }),
+            (_, Matching::Lpm) => MatchType::Lpm(wire::Lpm { value: of(&zero), prefix_len: 0 }),
+            (_, Matching::Ternary) => MatchType::Ternary(wire::Ternary { value: of(&zero), mask: of(&zero) }),
+            (_, Matching::Range) => {
+                let all = (BigUint::from(1u32) << bits) - 1u32;
+                MatchType::Range(wire::Range { low: of(&zero), high: of(&all) })
+            }
+            (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&zero), is_valid: false }),
         };
         proto::KeyField { field_id: key.id, match_type: Some(match_type) }
     }
 
-    fn match_data(&self, entry: &v1::TableEntry, counter: bool, meter: Option<MeterUnit>) -> TableData {
-        use v1::table_action::Type as Runs;
-        let mut data = match entry.action.as_ref().and_then(|a| a.r#type.as_ref()) {
-            Some(Runs::Action(action)) => self.action(action),
-            Some(Runs::ActionProfileMemberId(id)) => of_fields(vec![word(field::ACTION_MEMBER_ID, *id)]),
-            Some(Runs::ActionProfileGroupId(id)) => of_fields(vec![word(field::SELECTOR_GROUP_ID, *id)]),
+    /// What an entry runs.
+    fn target(&self, table: &ModelTable, target: &Target) -> TableData {
+        match target {
+            Target::Action(call) => self.action(table, call),
+            Target::Profile(EntryTarget::Member(id)) => of_fields(vec![word(field::ACTION_MEMBER_ID, *id)]),
+            Target::Profile(EntryTarget::Group(id)) => of_fields(vec![word(field::SELECTOR_GROUP_ID, *id)]),
             // An action set of P4Runtime has no member or group.
-            _ => TableData::default(),
-        };
-        if !entry.is_default_action {
-            if counter {
-                data.fields.extend(self.counts(entry.counter_data.as_ref()));
-            }
-            if let Some(unit) = meter {
-                data.fields.extend(rates(entry.meter_config.as_ref(), unit));
-            }
+            Target::Profile(EntryTarget::Set(_)) => TableData::default(),
         }
-        data
     }
 
-    fn action(&self, action: &v1::Action) -> TableData {
-        let known = self.table.actions.iter().find(|a| a.id == action.action_id);
+    fn action(&self, table: &ModelTable, call: &ActionCall) -> TableData {
+        let Some(action) = table.actions.iter().find(|a| a.at == call.action) else { return TableData::default() };
+        let known = self.table.actions.iter().find(|a| a.id == action.id);
         let width = |id| known.and_then(|a| a.data.iter().find(|f| f.id == id)).map_or(8, |f| f.ty.bits());
-        let field = |p: &v1::action::Param| data_field(p.param_id, Value::Stream(padded(&p.value, width(p.param_id))));
-        TableData { action_id: action.action_id, fields: action.params.iter().map(field).collect() }
+        let args = action.params.iter().zip(&call.args);
+        let fields = args.map(|(param, value)| data_field(param.id, Value::Stream(bytes(value, width(param.id)))));
+        TableData { action_id: action.id, fields: fields.collect() }
     }
 
     /// Counts, of which the table may have one only.
-    fn counts(&self, count: Option<&v1::CounterData>) -> Vec<proto::DataField> {
-        let count = count.cloned().unwrap_or_default();
-        let all = [(field::COUNTER_BYTES, count.byte_count), (field::COUNTER_PACKETS, count.packet_count)];
+    fn counts(&self, count: Count) -> Vec<proto::DataField> {
+        let all = [(field::COUNTER_BYTES, count.bytes), (field::COUNTER_PACKETS, count.packets)];
         let has = |id: u32| self.table.data.iter().any(|f| f.id == id);
-        all.into_iter()
-            .filter(|(id, _)| has(*id))
-            .map(|(id, n)| numeric(id, Ty::Uint(64), &BigUint::from(n as u64)))
-            .collect()
+        let all = all.into_iter().filter(|(id, _)| has(*id));
+        all.map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).collect()
+    }
+
+    /// Those of numbered objects that the request asks for.
+    fn numbered<T>(&self, all: Vec<(u32, T)>) -> Result<impl Iterator<Item = (u32, T)>> {
+        let wanted = self.number()?;
+        Ok(all.into_iter().filter(move |(id, _)| wanted.is_none_or(|wanted| wanted == u64::from(*id))))
     }
 
     fn members(&self) -> Result<Vec<Found>> {
-        let id = self.number()?.unwrap_or(0) as u32;
-        let asked = v1::ActionProfileMember { action_profile_id: self.table.id, member_id: id, ..Default::default() };
-        let exact = !key_fields(self.request).is_empty();
-        let found = self.device.read_entity(&P4::ActionProfileMember(asked))?;
-        let members = found.into_iter().filter_map(|e| match e {
-            P4::ActionProfileMember(m) if !exact || m.member_id == id => Some(m),
-            _ => None,
-        });
-        let data = |m: &v1::ActionProfileMember| m.action.as_ref().map(|a| self.action(a)).unwrap_or_default();
-        Ok(members.map(|m| (self.number_key(u64::from(m.member_id)), data(&m))).collect())
+        self.model(self.table.id, |model| {
+            let profile = object(&model.schema().action_profiles, self.table.id, "action profile")?;
+            let table = profile.tables.first().and_then(|id| model.schema().tables.get(id));
+            let all = self.numbered(model.control().profile(profile.at)?.members())?;
+            let data = |call: &ActionCall| table.map(|table| self.action(table, call)).unwrap_or_default();
+            Ok(all.map(|(id, call)| (self.number_key(id.into()), data(&call))).collect())
+        })
     }
 
     fn groups(&self, profile: u32) -> Result<Vec<Found>> {
-        let id = self.number()?.unwrap_or(0) as u32;
-        let exact = !key_fields(self.request).is_empty();
-        let asked = v1::ActionProfileGroup { action_profile_id: profile, group_id: id, ..Default::default() };
-        let mut all = Vec::new();
-        for found in self.device.read_entity(&P4::ActionProfileGroup(asked))? {
-            let P4::ActionProfileGroup(group) = found else { continue };
-            if exact && group.group_id != id {
-                continue;
-            }
-            let mut members: Vec<(u32, bool)> = group.members.iter().map(|m| (m.member_id, true)).collect();
-            let inactive = self.state.inactive.get(&(profile, group.group_id));
+        let groups = self.model(profile, |model| {
+            let profile = object(&model.schema().action_profiles, profile, "action profile")?;
+            Ok(model.control().profile(profile.at)?.groups())
+        });
+        let found = |(id, group): (u32, hopwright_dataplane::Group)| {
+            let mut members: Vec<(u32, bool)> = group.members.keys().map(|m| (*m, true)).collect();
+            let inactive = self.state.inactive.get(&(profile, id));
             members.extend(inactive.into_iter().flatten().map(|m| (*m, false)));
             members.sort_unstable();
             let data = vec![
                 numbers(field::ACTION_MEMBER_ID, members.iter().map(|m| m.0).collect()),
                 truths(field::ACTION_MEMBER_STATUS, members.iter().map(|m| m.1).collect()),
-                word(field::MAX_GROUP_SIZE, group.max_size.max(0) as u32),
+                word(field::MAX_GROUP_SIZE, group.max_size),
             ];
-            all.push((self.number_key(u64::from(group.group_id)), of_fields(data)));
-        }
-        Ok(all)
-    }
-
-    fn index(&self) -> Result<Option<v1::Index>> {
-        Ok(self.number()?.map(|n| v1::Index { index: n as i64 }))
+            (self.number_key(id.into()), of_fields(data))
+        };
+        Ok(self.numbered(groups?)?.map(found).collect())
     }
 
     fn counters(&self) -> Result<Vec<Found>> {
-        let asked = v1::CounterEntry { counter_id: self.table.id, index: self.index()?, data: None };
-        let found = self.device.read_entity(&P4::CounterEntry(asked))?.into_iter();
-        Ok(found
-            .filter_map(|e| match e {
-                P4::CounterEntry(c) => Some((cell(c.index), of_fields(self.counts(c.data.as_ref())))),
-                _ => None,
-            })
-            .map(|(at, data)| (self.number_key(at), data))
-            .collect())
+        let (id, index) = (self.table.id, self.number()?);
+        self.model(id, |model| {
+            let counter = object(&model.schema().counters, id, "counter")?;
+            let counts = model.control().counter(counter.at)?;
+            let found = |at| Ok((self.number_key(at), of_fields(self.counts(counts.read(at)?))));
+            counter.range(index)?.map(found).collect()
+        })
     }
 
     fn meters(&self, unit: MeterUnit) -> Result<Vec<Found>> {
-        let asked = v1::MeterEntry { meter_id: self.table.id, index: self.index()?, ..Default::default() };
-        let found = self.device.read_entity(&P4::MeterEntry(asked))?.into_iter();
-        Ok(found
-            .filter_map(|e| match e {
-                P4::MeterEntry(m) => Some((self.number_key(cell(m.index)), of_fields(rates(m.config.as_ref(), unit)))),
-                _ => None,
-            })
-            .collect())
+        let (id, index) = (self.table.id, self.number()?);
+        self.model(id, |model| {
+            let meter = object(&model.schema().meters, id, "meter")?;
+            let meters = model.control().meter(meter.at)?;
+            let found = |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit))));
+            meter.range(index)?.map(found).collect()
+        })
     }
 
-    fn registers(&self, register_id: u32) -> Result<Vec<Found>> {
-        let cells = self.cells(register_id, self.index()?, &self.table.data)?;
+    fn registers(&self, register: u32) -> Result<Vec<Found>> {
+        let index = self.number()?;
+        let cells = self.model(register, |model| cells(model, register, index, &self.table.data))?;
         Ok(cells.into_iter().map(|(at, fields)| (self.number_key(at), of_fields(fields))).collect())
     }
 
     /// Cells of a filter that have settings.
     fn filters(&self) -> Result<Vec<Found>> {
-        let wanted = self.number()?.map(|n| n.to_be_bytes().to_vec());
-        let of = self
-            .state
-            .filters
-            .iter()
-            .filter(|((id, cell), _)| *id == self.table.id && wanted.as_ref().is_none_or(|wanted| wanted == cell));
-        let index = |cell: &[u8]| cell.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
-        Ok(of.map(|((_, cell), fields)| (self.number_key(index(cell)), of_fields(fields.clone()))).collect())
-    }
-
-    /// Cells of a register with the fields that they consist of: one, or all.
-    fn cells(
-        &self,
-        register_id: u32,
-        index: Option<v1::Index>,
-        fields: &[Field],
-    ) -> Result<Vec<(u64, Vec<proto::DataField>)>> {
-        let asked = v1::RegisterEntry { register_id, index, data: None };
-        let mut all = Vec::new();
-        for found in self.device.read_entity(&P4::RegisterEntry(asked))? {
-            let P4::RegisterEntry(register) = found else { continue };
-            use v1::p4_data::Data;
-            let whole = match register.data.as_ref().and_then(|d| d.data.as_ref()) {
-                Some(Data::Bool(value)) => BigUint::from(u8::from(*value)),
-                Some(Data::Bitstring(bytes)) => BigUint::from_bytes_be(bytes),
-                _ => BigUint::ZERO,
-            };
-            let mut below: u32 = fields.iter().map(|f| f.ty.bits()).sum();
-            let fields = fields.iter().map(|f| {
-                below -= f.ty.bits();
-                let mask = (BigUint::from(1u32) << f.ty.bits()) - 1u32;
-                numeric(f.id, f.ty, &((&whole >> below) & mask))
-            });
-            all.push((cell(register.index), fields.collect()));
-        }
-        Ok(all)
+        let wanted = self.number()?;
+        let cell = |(cell, fields)| match cell {
+            &FilterCell::Index(id, index) if id == self.table.id => Some((index, fields)),
+            _ => None,
+        };
+        let of = self.state.filters.iter().filter_map(cell).filter(|(index, _)| wanted.is_none_or(|w| w == *index));
+        let of: BTreeMap<u64, &Vec<proto::DataField>> = of.collect();
+        Ok(of.into_iter().map(|(index, fields)| (self.number_key(index), of_fields(fields.clone()))).collect())
     }
 
     fn nodes(&self) -> Result<Vec<Found>> {
@@ -480,15 +446,13 @@ impl Read<'_> {
     /// The members of a parser value set.
     fn value_set(&self) -> Result<Vec<Found>> {
         let exact = !key_fields(self.request).is_empty();
-        let wanted = keyed(self.table, key_fields(self.request))?.r#match;
-        let members =
-            write::value_set(self.device, self.table.id)?.into_iter().filter(|m| !exact || m.r#match == wanted);
-        Ok(members
-            .map(|member| {
-                let entry = v1::TableEntry { r#match: member.r#match, ..Default::default() };
-                (self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect(), TableData::default())
-            })
-            .collect())
+        let wanted = keyed(self.table, key_fields(self.request))?.fields;
+        let members = write::value_set(self.device, self.table.id)?.into_iter().filter(|m| !exact || *m == wanted);
+        let found = |fields| {
+            let entry = EntryId { fields, ..EntryId::default() };
+            (self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect(), TableData::default())
+        };
+        Ok(members.map(found).collect())
     }
 
     fn cpu_port(&self) -> Result<Vec<Found>> {
@@ -524,10 +488,24 @@ fn word(id: u32, value: u32) -> proto::DataField {
     numeric(id, Ty::Uint(32), &value.into())
 }
 
-fn rates(config: Option<&v1::MeterConfig>, unit: MeterUnit) -> Vec<proto::DataField> {
-    write::rates_of(config, unit).map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).to_vec()
+fn rates(rates: Option<Rates>, unit: MeterUnit) -> Vec<proto::DataField> {
+    write::rates_of(rates, unit).map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).to_vec()
 }
 
-fn cell(index: Option<v1::Index>) -> u64 {
-    index.and_then(|i| i.index.to_u64()).unwrap_or(0)
+/// Cells of a register with the fields that they consist of: one, or all.
+fn cells(model: &Model, id: u32, index: Option<u64>, fields: &[Field]) -> Result<Vec<(u64, Vec<proto::DataField>)>> {
+    let register = object(&model.schema().registers, id, "register")?;
+    let cells = model.control().register(register.cells.at)?;
+    let mut all = Vec::new();
+    for at in register.cells.range(index)? {
+        let whole = cells.read(at)?;
+        let mut below: u32 = fields.iter().map(|f| f.ty.bits()).sum();
+        let fields = fields.iter().map(|f| {
+            below -= f.ty.bits();
+            let mask = (BigUint::from(1u32) << f.ty.bits()) - 1u32;
+            numeric(f.id, f.ty, &((&whole >> below) & mask))
+        });
+        all.push((at, fields.collect()));
+    }
+    Ok(all)
 }

@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use hopwright_control::{Entity, Update};
 use hopwright_p4runtime::proto::rpc;
-use hopwright_p4runtime::{Device, Devices, Failure, Packets, Write, batch};
+use hopwright_p4runtime::{Device, Devices, Failure, Packets, batch};
 use prost::Message;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -26,8 +27,9 @@ use crate::{read, write};
 
 /// Messages that wait to be sent to a client; further ones are lost.
 const WAITING: usize = 4096;
-/// The most bytes that updates of a request may mean in P4Runtime's form. The one that exceeds it is the last.
-const MAX_MEANING: usize = 128 << 20;
+/// The most updates of the control model, and copies of packets in them, that a request may consist of. The update that exceeds it is
+/// the last.
+const MAX_CHANGES: usize = 1 << 21;
 /// The most entities in a message of an answer.
 const PIECE: usize = 512;
 /// How long a client may take to receive a message of an answer.
@@ -139,7 +141,7 @@ fn apply_all(
     };
     // Later updates see what earlier ones change here, but not what they change in tables.
     let (mut next, mut changes): (Option<State>, Vec<Change>) = (None, Vec::new());
-    let (mut writes, mut counts, mut generators, mut bytes) = (Vec::new(), Vec::new(), BTreeMap::new(), 0);
+    let (mut writes, mut counts, mut generators, mut size) = (Vec::new(), Vec::new(), BTreeMap::new(), 0);
     // Which writes belong to which update.
     let mut ends = Vec::new();
     for (at, update) in updates.iter().enumerate() {
@@ -147,11 +149,11 @@ fn apply_all(
             Ok(effects) => effects,
             Err(failure) => return fail(at, failure),
         };
-        if bytes > MAX_MEANING {
+        if size > MAX_CHANGES {
             return fail(at, exhausted("the request changes too much at once: send its updates in several"));
         }
-        bytes += effects.updates.iter().map(Message::encoded_len).sum::<usize>();
-        writes.extend(effects.updates.into_iter().map(Write::Update).chain(effects.cells));
+        size += effects.updates.iter().map(size_of).sum::<usize>();
+        writes.extend(effects.updates);
         counts.extend(effects.counts);
         generators.extend(effects.generators);
         ends.push(writes.len());
@@ -176,6 +178,16 @@ fn apply_all(
     changes.into_iter().for_each(|change| state.apply(change));
     state.value_sets.clear();
     Ok(vec![Ok(()); updates.len()])
+}
+
+/// How much an update counts against [`MAX_CHANGES`].
+fn size_of(update: &Update) -> usize {
+    1 + match &update.entity {
+        Entity::Multicast(_, group) => group.copies.len(),
+        Entity::CloneSession(_, session) => session.copies.len(),
+        Entity::ValueSet(_, members) => members.len(),
+        _ => 0,
+    }
 }
 
 /// A failure as clients that ask for it in the answer receive it.

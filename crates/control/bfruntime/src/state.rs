@@ -1,11 +1,12 @@
-//! What a controller has written and P4Runtime does not know: multicast nodes, members of groups that take no part, settings of
+//! What a controller has written and the control model does not have: multicast nodes, members of groups that take no part, settings of
 //! mirror sessions and ports.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use hopwright_control::entity::Key;
 use hopwright_dataplane::{PortSet, StreamCounts};
-use hopwright_p4runtime::proto::v1;
+use hopwright_ir::MatchValue;
 
 use crate::proto::DataField;
 use crate::schema::Schema;
@@ -34,13 +35,13 @@ pub(crate) struct State {
     /// Members that take no part in a group, by profile and group.
     pub inactive: BTreeMap<(u32, u32), BTreeSet<u32>>,
     /// Settings of filters as they were written, by filter and cell.
-    pub filters: BTreeMap<FilterCell, Vec<DataField>>,
+    pub filters: HashMap<FilterCell, Vec<DataField>>,
     /// Data as they were written, by session.
     pub sessions: BTreeMap<u16, Vec<DataField>>,
     /// Data as they were written, by port.
     pub ports: BTreeMap<u32, Vec<DataField>>,
     /// Members of the value sets that a request in progress has changed.
-    pub value_sets: BTreeMap<u32, Vec<v1::ValueSetMember>>,
+    pub value_sets: BTreeMap<u32, Vec<Vec<(u32, MatchValue)>>>,
     /// Where copies to the CPU go.
     pub cpu_port: Option<u32>,
     pub generators: Generators,
@@ -69,7 +70,11 @@ pub(crate) struct Application {
 }
 
 /// A cell of the filter with this id: its index, or the key of its entry.
-pub(crate) type FilterCell = (u32, Vec<u8>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum FilterCell {
+    Index(u32, u64),
+    Entry(u32, Key),
+}
 
 /// A node of multicast groups: copies to these ports, and to one port of each of these link aggregation groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +105,7 @@ pub(crate) enum Change {
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
     CpuPort(Option<u32>),
-    ValueSet(u32, Vec<v1::ValueSetMember>),
+    ValueSet(u32, Vec<Vec<(u32, MatchValue)>>),
     /// Of an application in a pipe.
     Application((u8, u8), Option<Application>),
     GeneratorPort(u32, Option<Vec<DataField>>),
@@ -120,7 +125,8 @@ impl State {
             Change::Pruned(id, ports) => set(&mut self.pruned, id, ports),
             Change::Inactive(group, members) if members.is_empty() => drop(self.inactive.remove(&group)),
             Change::Inactive(group, members) => drop(self.inactive.insert(group, members)),
-            Change::Filter(cell, data) => set(&mut self.filters, cell, data),
+            Change::Filter(cell, Some(data)) => drop(self.filters.insert(cell, data)),
+            Change::Filter(cell, None) => drop(self.filters.remove(&cell)),
             Change::Session(id, data) => set(&mut self.sessions, id, data),
             Change::Port(id, data) => set(&mut self.ports, id, data),
             Change::CpuPort(port) => self.cpu_port = port,

@@ -39,11 +39,6 @@ pub(crate) fn bytes(value: &BigUint, bits: u32) -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a number, with zeros in front of them, so that there are as many as its type has.
-pub(crate) fn padded(value: &[u8], bits: u32) -> Vec<u8> {
-    bytes(&BigUint::from_bytes_be(value), bits)
-}
-
 /// The data of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'d> {

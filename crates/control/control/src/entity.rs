@@ -112,7 +112,7 @@ impl Entity {
 }
 
 /// Which entry of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Key {
     /// The table.
     pub table: u32,

@@ -329,6 +329,11 @@ impl Table {
         Ok((self.at, matches, key.priority))
     }
 
+    /// The key of an entry, as control planes write it.
+    pub fn key(&self, (_, matches, priority): &EntryKey) -> Key {
+        Key { table: self.id, fields: given(&self.fields, matches), priority: *priority }
+    }
+
     /// One match for each key of the pipeline's table.
     ///
     /// # Errors
@@ -387,10 +392,21 @@ impl Table {
 }
 
 impl ValueSet {
+    /// A member, as control planes write it.
+    pub fn given(&self, member: &[MatchValue]) -> Vec<(u32, MatchValue)> {
+        given(&self.fields, member)
+    }
+
     /// A member.
     pub(crate) fn member(&self, given: &[(u32, MatchValue)]) -> Result<Vec<MatchValue>> {
         matches(&self.name, &self.fields, self.fields.len(), given)
     }
+}
+
+/// Matches by field id, without those that match anything.
+fn given(fields: &[Field], matches: &[MatchValue]) -> Vec<(u32, MatchValue)> {
+    let shown = fields.iter().map(|field| (field, &matches[field.key]));
+    shown.filter(|(field, value)| !field.is_any(value)).map(|(field, value)| (field.id, value.clone())).collect()
 }
 
 /// Matches of fields, as many as there are keys. Omitted fields match anything.

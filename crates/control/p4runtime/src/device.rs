@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopwright_control::{Carried, Model};
+use hopwright_control::{Carried, Model, Schema, Translate, Update as ModelUpdate};
 use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -15,8 +15,8 @@ use crate::failure::{self, Failure, Result, denied, exhausted, invalid, precondi
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
 use crate::read;
-use crate::role::Rights;
-use crate::state::{State, Write};
+use crate::role::{Rights, p4_id};
+use crate::state::State;
 use crate::turns::Turns;
 use v1::set_forwarding_pipeline_config_request::Action;
 use v1::stream_message_response::Update;
@@ -147,28 +147,31 @@ impl Device {
         let rights = rights.map_err(Failure::status)?;
         let atomicity = Atomicity::try_from(request.atomicity);
         let atomicity = atomicity.map_err(|_| invalid("no such atomicity").status())?;
-        let writes: Vec<Write> = request.updates.into_iter().map(Write::Update).collect();
-        let results = self.apply(&writes, &rights, atomicity, || Ok(())).map_err(Failure::status)?;
+        let decode = |schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update| {
+            rights.check_write(p4_id(codec::entity(message)?))?;
+            codec::update(schema, translate, message)
+        };
+        let results = self.apply(&request.updates, atomicity, decode, || Ok(())).map_err(Failure::status)?;
         if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
     }
 
     /// Applies writes; returns what became of each. `last` is done when all of an atomic batch have been applied; if it fails they
     /// are undone.
-    pub(crate) fn apply(
+    pub(crate) fn apply<W>(
         &self,
-        writes: &[Write],
-        rights: &Rights,
+        writes: &[W],
         atomicity: Atomicity,
+        decode: impl Fn(&Schema, &mut Translate<'_>, &W) -> Result<ModelUpdate>,
         last: impl FnOnce() -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
         let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or_else(no_program)?;
-        self.name_ports(&mut state.model);
+        let model = &mut state.as_mut().ok_or_else(no_program)?.model;
+        self.name_ports(model);
         let results = match atomicity {
-            Atomicity::ContinueOnError => state.write_each(writes, rights),
-            Atomicity::RollbackOnError => state.write_all(writes, rights, last)?,
+            Atomicity::ContinueOnError => model.write_each(writes, decode),
+            Atomicity::RollbackOnError => model.write_all(writes, decode, last)?,
             Atomicity::DataplaneAtomic => {
-                let all = self.tenant.between_rounds(|| state.write_all(writes, rights, last));
+                let all = self.tenant.between_rounds(|| model.write_all(writes, decode, last));
                 all.map_err(|e| exhausted(e.to_string()))??
             }
         };
@@ -186,7 +189,7 @@ impl Device {
     /// Evaluates a read of a role.
     pub(crate) fn read_as(&self, role: &str, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
         let rights = self.elections().rights(role);
-        rights.check_read(asked)?;
+        rights.check_read(p4_id(asked))?;
         let mut state = lock(&self.state);
         let state = state.as_mut().ok_or_else(no_program)?;
         self.name_ports(&mut state.model);

@@ -3,21 +3,19 @@
 use std::sync::Arc;
 
 use ::bytes::Bytes;
+use hopwright_control::{Model, Schema, Translate, Update};
 use hopwright_dataplane::Digest;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
-use crate::codec;
 use crate::device::{Device, lock, no_program};
-use crate::failure::{Failure, Result, denied, exhausted, invalid, not_found};
+use crate::failure::{Failure, Result, denied, exhausted, invalid};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
 use crate::role::Rights;
 use crate::service::Service;
-use crate::state::Write;
-use v1::entity::Entity;
 use v1::write_request::Atomicity;
 
 /// Digests that wait for a listener; further ones are lost to it.
@@ -183,14 +181,14 @@ impl Device {
         Program::from_config(&v1::ForwardingPipelineConfig { p4_device_config, ..Default::default() })
     }
 
-    /// Applies a batch, all or nothing, as a controller of the default role does; returns what became of each write. `last` is done
+    /// Applies a batch, all or nothing, as a controller of the default role does; returns what became of each update. `last` is done
     /// when all of them have been applied; if it fails they are undone.
     ///
     /// # Errors
     /// If there is no program, the device can only be read, or that of `last`.
     pub fn write_batch(
         &self,
-        writes: &[Write],
+        updates: &[Update],
         packets: Packets,
         last: impl FnOnce() -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
@@ -200,27 +198,21 @@ impl Device {
             Packets::MeetParts => Atomicity::RollbackOnError,
             Packets::MeetAllOrNothing => Atomicity::DataplaneAtomic,
         };
-        self.apply(writes, &rights, atomicity, last)
+        let decode = |_: &Schema, _: &mut Translate<'_>, update: &Update| {
+            rights.check_write(update.entity.object())?;
+            Ok(update.clone())
+        };
+        self.apply(updates, atomicity, decode, last)
     }
 
-    /// Evaluates a read as for a controller of the default role.
+    /// Looks at the control model for an object, as a controller of the default role may. Without an object, it is for what has no id.
     ///
     /// # Errors
-    /// If the request is invalid, or there is no program.
-    pub fn read_entity(&self, asked: &Entity) -> Result<Vec<Entity>> {
-        self.read_as("", asked)
-    }
-
-    /// Returns the index of an entry in the registers that have a cell for each entry of its table.
-    ///
-    /// # Errors
-    /// If there is no such entry, its table has no such registers, or there is no program.
-    pub fn entry_index(&self, entry: &v1::TableEntry) -> Result<u32> {
+    /// If the role may not read the object, there is no program, or that of `look`.
+    pub fn read_model<T>(&self, object: Option<u32>, look: impl FnOnce(&Model) -> Result<T>) -> Result<T> {
+        self.elections().rights("").check_read(object)?;
         let state = lock(&self.state);
-        let model = &state.as_ref().ok_or_else(no_program)?.model;
-        let key = model.look_up(|schema, translate| codec::key(schema, translate, entry))?;
-        let key = key.ok_or_else(|| not_found("no entry has this key"))?;
-        Ok(model.entry_index(&key)?)
+        look(&state.as_ref().ok_or_else(no_program)?.model)
     }
 
     /// Applies a setting to an extern object with this id; see [`hopwright_dataplane::NativeExtern::control`].

@@ -40,4 +40,3 @@ pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
 pub use program::{Bundle, EnginePolicy, Maker, Program};
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};
-pub use state::{Cell, Write};

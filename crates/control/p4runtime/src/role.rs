@@ -132,12 +132,12 @@ impl Rights {
         }
     }
 
-    /// Checks that a read may ask for this.
+    /// Checks that a read may ask for an object.
     ///
     /// # Errors
     /// `PERMISSION_DENIED`.
-    pub(crate) fn check_read(&self, asked: &Entity) -> Result<()> {
-        match (&self.own, p4_id(asked)) {
+    pub(crate) fn check_read(&self, id: Option<u32>) -> Result<()> {
+        match (&self.own, id) {
             (Some(own), Some(id)) if id != 0 && !own.lists(id) => {
                 Err(denied(format!("the role's configuration does not list {id:#x}")))
             }

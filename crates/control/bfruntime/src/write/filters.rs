@@ -1,9 +1,7 @@
 //! Writes settings of filters: of cells with an index, and of entries.
 
-use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Cell, Write};
-use prost::Message;
-use v1::update::Type;
+use hopwright_control::entity::{Cell, Key};
+use hopwright_control::{Entity, Operation, Update};
 
 use super::{Effects, Request};
 use crate::failure::{Result, invalid};
@@ -26,7 +24,7 @@ impl Request<'_> {
         };
         let mut effects = Effects::default();
         for index in indices {
-            let cell = (id, index.to_be_bytes().to_vec());
+            let cell = FilterCell::Index(id, index);
             let fields = match self.kind {
                 Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
                     Some(merged(self.state.filters.get(&cell), self.kept()?))
@@ -36,7 +34,7 @@ impl Request<'_> {
                 _ => return Err(self.unsupported()),
             };
             let text = fields.as_ref().map_or(Ok(String::new()), |fields| self.settings(id, kind, fields))?;
-            effects.cells.push(Write::Setting { object: id, cell: Cell::Index(index), data: text.into_bytes() });
+            effects.updates.push(setting(id, Cell::Index(index), text));
             effects.changes.push(Change::Filter(cell, fields));
         }
         Ok(effects)
@@ -44,27 +42,31 @@ impl Request<'_> {
 
     /// The indices of cells that have settings.
     fn cells_with_settings(&self) -> Vec<u64> {
-        let id = self.table.id;
-        let cells = self.state.filters.range((id, Vec::new())..).map(|(cell, _)| cell).take_while(|cell| cell.0 == id);
-        cells.filter_map(|(_, index)| index.as_slice().try_into().ok().map(u64::from_be_bytes)).collect()
+        let index = |cell: &FilterCell| match cell {
+            FilterCell::Index(id, index) if *id == self.table.id => Some(*index),
+            _ => None,
+        };
+        let mut indices: Vec<u64> = self.state.filters.keys().filter_map(index).collect();
+        indices.sort_unstable();
+        indices
     }
 
     /// Sets the cells of an entry that the request gives settings. Those of a new entry have none at first.
     pub(super) fn filters_of_entry(
         &self,
-        kind: Type,
-        entry: &v1::TableEntry,
-        cells: &mut Vec<Write>,
+        operation: Operation,
+        key: &Key,
+        updates: &mut Vec<Update>,
     ) -> Result<Vec<Change>> {
-        let mut changes = if kind == Type::Insert { self.without_filters(entry) } else { Vec::new() };
+        let mut changes = if operation == Operation::Insert { self.without_filters(key) } else { Vec::new() };
         for &(id, filter) in &self.table.filters {
             let given = self.kept_of(&filter.fields())?;
             if !given.is_empty() {
-                let cell = cell_of(id, entry);
-                let before = self.state.filters.get(&cell).filter(|_| kind == Type::Modify);
+                let cell = FilterCell::Entry(id, key.clone());
+                let before = self.state.filters.get(&cell).filter(|_| operation == Operation::Modify);
                 let fields = merged(before, given);
-                let data = self.settings(id, filter, &fields)?.into_bytes();
-                cells.push(Write::Setting { object: id, cell: Cell::Entry(Box::new(entry.clone())), data });
+                let text = self.settings(id, filter, &fields)?;
+                updates.push(setting(id, Cell::Entry(key.clone()), text));
                 changes.push(Change::Filter(cell, Some(fields)));
             }
         }
@@ -79,20 +81,15 @@ impl Request<'_> {
     }
 
     /// Forgets the settings of an entry.
-    pub(super) fn without_filters(&self, entry: &v1::TableEntry) -> Vec<Change> {
-        self.table.filters.iter().map(|(id, _)| Change::Filter(cell_of(*id, entry), None)).collect()
+    pub(super) fn without_filters(&self, key: &Key) -> Vec<Change> {
+        let filters = self.table.filters.iter();
+        filters.map(|(id, _)| Change::Filter(FilterCell::Entry(*id, key.clone()), None)).collect()
     }
 }
 
-/// The cell of an entry.
-pub(crate) fn cell_of(id: u32, entry: &v1::TableEntry) -> FilterCell {
-    let key = v1::TableEntry {
-        table_id: entry.table_id,
-        r#match: entry.r#match.clone(),
-        priority: entry.priority,
-        ..Default::default()
-    };
-    (id, key.encode_to_vec())
+fn setting(object: u32, cell: Cell, text: String) -> Update {
+    let entity = Entity::Setting { object, cell, data: text.into_bytes() };
+    Update { operation: Operation::Modify, entity }
 }
 
 /// Settings as text.

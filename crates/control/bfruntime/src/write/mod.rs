@@ -1,4 +1,4 @@
-//! Turns the updates of a write into P4Runtime updates and changes of the [`State`].
+//! Turns the updates of a write into updates of the control model and changes of the [`State`].
 
 mod filters;
 mod generators;
@@ -6,7 +6,6 @@ mod multicast;
 mod objects;
 mod ports;
 
-pub(crate) use filters::cell_of;
 pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::{rates_of, value_set};
 
@@ -15,29 +14,27 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hopwright_control::entity::{Action, Call, DefaultEntry, Entry, Key};
+use hopwright_control::{Entity, EntryKey, Operation, Update};
 use hopwright_dataplane::{PortSet, Stream, StreamCounts};
-use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, Write};
+use hopwright_ir::MatchValue;
+use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
-use v1::field_match::{self as wire, FieldMatchType};
-use v1::update::Type;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
-use crate::schema::{Field, Key, Matching, Object, Schema, Table, Ty, field};
+use crate::schema::{Field, Key as KeyField, Matching, Object, Schema, Table, field};
 use crate::state::{Change, PIPES, State};
 use crate::value::{self, Data, number, small};
 
-/// Highest priority of P4Runtime that an entry gets: that of BfRuntime's priority 0, which wins over larger numbers.
+/// Highest priority that an entry gets: that of BfRuntime's priority 0, which wins over larger numbers.
 const HIGHEST: i32 = 1 << 30;
 
 /// What an update changes.
 #[derive(Debug, Default)]
 pub(crate) struct Effects {
-    pub updates: Vec<v1::Update>,
+    pub updates: Vec<Update>,
     pub changes: Vec<Change>,
-    /// Cells that are set after the updates.
-    pub cells: Vec<Write>,
     /// What cannot fail and is done last.
     pub counts: Vec<Counting>,
     /// Packet generators that begin anew then.
@@ -72,17 +69,13 @@ impl Counting {
 }
 
 impl Effects {
-    fn update(kind: Type, entity: v1::entity::Entity) -> Effects {
-        Effects::new(vec![v1_update(kind, entity)], Vec::new())
+    fn update(operation: Operation, entity: Entity) -> Effects {
+        Effects::new(vec![Update { operation, entity }], Vec::new())
     }
 
-    fn new(updates: Vec<v1::Update>, changes: Vec<Change>) -> Effects {
+    fn new(updates: Vec<Update>, changes: Vec<Change>) -> Effects {
         Effects { updates, changes, ..Effects::default() }
     }
-}
-
-pub(crate) fn v1_update(kind: Type, entity: v1::entity::Entity) -> v1::Update {
-    v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
 /// What an update means for a device in this state, and for this pipe if the table is one of each pipe.
@@ -90,11 +83,11 @@ pub(crate) fn v1_update(kind: Type, entity: v1::entity::Entity) -> v1::Update {
 /// # Errors
 /// If it is invalid, or not supported.
 pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto::Update) -> Result<Effects> {
-    use proto::entity::Entity;
+    use proto::entity::Entity as Written;
     let kind = update::Type::try_from(update.r#type).unwrap_or(update::Type::Unspecified);
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
     match entity.ok_or_else(|| invalid("the update has no entity"))? {
-        Entity::TableEntry(entry) => {
+        Written::TableEntry(entry) => {
             let table = table(&state.schema, entry.table_id)?;
             if let Some(table_entry::Value::HandleId(_)) = entry.value {
                 return Err(unimplemented("entries are found by their keys only, not by handles"));
@@ -124,7 +117,7 @@ pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto:
                 Object::PortCounts => Err(request.unsupported()),
             }
         }
-        Entity::TableOperation(operation) => {
+        Written::TableOperation(operation) => {
             // Counters and registers are always up to date.
             table(&state.schema, operation.table_id)?;
             match operation.table_operations_type.as_str() {
@@ -132,8 +125,8 @@ pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto:
                 other => Err(unimplemented(format!("the operation `{other}` is not supported"))),
             }
         }
-        Entity::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
-        Entity::TableUsage(_) | Entity::ObjectId(_) | Entity::Handle(_) => {
+        Written::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
+        Written::TableUsage(_) | Written::ObjectId(_) | Written::Handle(_) => {
             Err(invalid("this can be read, not written"))
         }
     }
@@ -204,87 +197,88 @@ impl<'r> Request<'r> {
         if self.kind == Kind::Delete && self.key_fields().is_empty() && !self.table.keys.is_empty() {
             return self.delete_all();
         }
-        let mut entry = self.keyed()?;
-        let kind = match self.kind {
-            Kind::Insert => Type::Insert,
-            Kind::Modify => Type::Modify,
-            Kind::InsertOrModify => match self.current(&entry)? {
-                Some(_) => Type::Modify,
-                None => Type::Insert,
+        let mut entry = Entry { key: keyed(self.table, self.key_fields())?, ..Entry::default() };
+        let operation = match self.kind {
+            Kind::Insert => Operation::Insert,
+            Kind::Modify => Operation::Modify,
+            Kind::InsertOrModify => match self.current(&entry.key, |_, _| ())? {
+                Some(()) => Operation::Modify,
+                None => Operation::Insert,
             },
             Kind::Delete => {
-                let changes = self.without_filters(&entry);
-                return Ok(Effects { changes, ..Effects::update(Type::Delete, v1::entity::Entity::TableEntry(entry)) });
+                let changes = self.without_filters(&entry.key);
+                return Ok(Effects { changes, ..Effects::update(Operation::Delete, Entity::Entry(entry)) });
             }
             _ => return Err(self.unsupported()),
         };
-        self.fill(&mut entry)?;
-        if kind == Type::Modify
-            && let Object::Match { meter: Some(_), .. } = self.table.object
-            && entry.meter_config.is_none()
-        {
-            // P4Runtime resets the meter of an entry that is modified without one.
-            entry.meter_config = self.current(&entry)?.and_then(|e| e.meter_config);
-        }
-        let mut cells = self.cells(&entry)?;
-        let changes = self.filters_of_entry(kind, &entry, &mut cells)?;
-        Ok(Effects { changes, cells, ..Effects::update(kind, v1::entity::Entity::TableEntry(entry)) })
+        entry.action = self.action()?;
+        self.fill(operation, &mut entry)?;
+        let mut settings = self.cells(&entry.key)?;
+        let changes = self.filters_of_entry(operation, &entry.key, &mut settings)?;
+        let mut effects = Effects::update(operation, Entity::Entry(entry));
+        effects.updates.extend(settings);
+        Ok(Effects { changes, ..effects })
     }
 
     fn default_entry(&self) -> Result<Effects> {
         use update::Type as Kind;
-        let mut entry = v1::TableEntry { table_id: self.table.id, is_default_action: true, ..Default::default() };
-        match self.kind {
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify => self.fill(&mut entry)?,
-            Kind::Delete | Kind::Reset => {}
+        let action = match self.kind {
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => self.action()?,
+            Kind::Delete | Kind::Reset => None,
             _ => return Err(self.unsupported()),
-        }
-        (entry.counter_data, entry.meter_config) = (None, None);
-        Ok(Effects::update(Type::Modify, v1::entity::Entity::TableEntry(entry)))
+        };
+        let action = match action {
+            None => None,
+            Some(Action::Call(call)) => Some(call),
+            Some(_) => return Err(invalid(format!("the default entry of `{}` names an action", self.table.name))),
+        };
+        let entry = DefaultEntry { table: self.table.id, action, ..DefaultEntry::default() };
+        Ok(Effects::update(Operation::Modify, Entity::Default(entry)))
     }
 
     fn delete_all(&self) -> Result<Effects> {
-        let all = v1::TableEntry { table_id: self.table.id, ..Default::default() };
+        let keys = self.device.read_model(Some(self.table.id), |model| {
+            let table = model.schema().table(self.table.id)?;
+            let entries = if table.const_entries { Vec::new() } else { model.control()[table.at].entries() };
+            Ok(entries.into_iter().map(|e| table.key(&(table.at, e.matches, e.priority))).collect::<Vec<Key>>())
+        })?;
         let mut effects = Effects::default();
-        for found in self.device.read_entity(&v1::entity::Entity::TableEntry(all))? {
-            if let v1::entity::Entity::TableEntry(entry) = found
-                && !entry.is_const
-            {
-                effects.changes.extend(self.without_filters(&entry));
-                effects.updates.push(v1_update(Type::Delete, v1::entity::Entity::TableEntry(entry)));
-            }
+        for key in keys {
+            effects.changes.extend(self.without_filters(&key));
+            let entity = Entity::Entry(Entry { key, ..Entry::default() });
+            effects.updates.push(Update { operation: Operation::Delete, entity });
         }
         Ok(effects)
     }
 
-    /// The entry's keys and priority.
-    fn keyed(&self) -> Result<v1::TableEntry> {
-        keyed(self.table, self.key_fields())
-    }
-
-    /// The entry as it is, if it is there.
-    fn current(&self, entry: &v1::TableEntry) -> Result<Option<v1::TableEntry>> {
-        current(self.device, entry)
+    /// Looks at an entry, if it is there.
+    fn current<T>(
+        &self,
+        key: &Key,
+        look: impl FnOnce(&hopwright_dataplane::Table, &EntryKey) -> T,
+    ) -> Result<Option<T>> {
+        self.device.read_model(Some(key.table), |model| {
+            let key = model.schema().table(key.table)?.entry_key(key)?;
+            Ok(model.target(&key).map(|_| look(&model.control()[key.0], &key)))
+        })
     }
 
     /// The action of a new entry that names none: the only one that entries may have, if it has no parameters.
-    fn only_action(&self) -> Option<v1::Action> {
+    fn only_action(&self) -> Option<Call> {
         use proto::update::Type as Kind;
         let mut actions = self.table.actions.iter().filter(|a| a.scope != "DefaultOnly");
         match (self.kind, actions.next(), actions.next()) {
             (Kind::Insert, Some(only), None) if only.data.is_empty() => {
-                Some(v1::Action { action_id: only.id, params: Vec::new() })
+                Some(Call { action: only.id, args: Vec::new() })
             }
             _ => None,
         }
     }
 
-    /// Gives an entry its action, and its counter and meter if the request has them.
-    fn fill(&self, entry: &mut v1::TableEntry) -> Result<()> {
-        use v1::table_action::Type as Runs;
+    /// The action that the request names, with the data that an entry with it may have.
+    fn named_action(&self) -> Result<(Option<&'r crate::schema::Action>, Data<'r>)> {
         let data = self.entry.data.as_ref();
-        let action_id = data.map_or(0, |d| d.action_id);
-        let action = match action_id {
+        let action = match data.map_or(0, |d| d.action_id) {
             0 => None,
             id => Some(
                 self.table
@@ -295,55 +289,54 @@ impl<'r> Request<'r> {
             ),
         };
         let known = action.into_iter().flat_map(|a| &a.data).chain(&self.table.data);
-        let values = Data::new(data, known, &self.table.name)?;
+        Ok((action, Data::new(data, known, &self.table.name)?))
+    }
+
+    /// What an entry runs.
+    fn action(&self) -> Result<Option<Action>> {
+        let (action, values) = self.named_action()?;
         let member = values.small(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", 32)?;
         let group = values.small(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", 32)?;
-        let runs = match (action, member, group) {
-            (Some(action), None, None) => {
-                let params = action.data.iter().map(|f| param(&values, f)).collect::<Result<_>>()?;
-                Some(Runs::Action(v1::Action { action_id: action.id, params }))
-            }
-            (None, Some(member), None) => Some(Runs::ActionProfileMemberId(member as u32)),
-            (None, None, Some(group)) => Some(Runs::ActionProfileGroupId(group as u32)),
-            (None, None, None) => self.only_action().map(Runs::Action),
+        Ok(match (action, member, group) {
+            (Some(action), None, None) => Some(Action::Call(call(action, &values)?)),
+            (None, Some(member), None) => Some(Action::Member(member as u32)),
+            (None, None, Some(group)) => Some(Action::Group(group as u32)),
+            (None, None, None) => self.only_action().map(Action::Call),
             _ => return Err(invalid("an entry has one action, member or group")),
-        };
-        entry.action = runs.map(|r#type| v1::TableAction { r#type: Some(r#type) });
-        if let Object::Match { counter, meter, .. } = self.table.object {
-            let counted = values.has(field::COUNTER_BYTES) || values.has(field::COUNTER_PACKETS);
-            if counter && counted {
-                let before = self.current(entry)?.and_then(|e| e.counter_data).unwrap_or_default();
-                entry.counter_data = Some(objects::count(&values, before)?);
-            }
-            if let Some(unit) = meter {
-                entry.meter_config = objects::rates(&values, unit)?;
+        })
+    }
+
+    /// Gives an entry its counter and meter, if the request has them.
+    fn fill(&self, operation: Operation, entry: &mut Entry) -> Result<()> {
+        let Object::Match { counter, meter, .. } = self.table.object else { return Ok(()) };
+        let (_, values) = self.named_action()?;
+        if counter && (values.has(field::COUNTER_BYTES) || values.has(field::COUNTER_PACKETS)) {
+            let before = self.current(&entry.key, |table, (_, matches, priority)| {
+                table.direct_count(matches, *priority).unwrap_or_default()
+            })?;
+            entry.count = Some(objects::count(&values, before.unwrap_or_default())?);
+        }
+        if let Some(unit) = meter {
+            entry.rates = objects::rates(&values, unit)?;
+            // A modification without rates keeps them.
+            if entry.rates.is_none() && operation == Operation::Modify {
+                let before = self.current(&entry.key, |table, (_, matches, priority)| {
+                    table.direct_meter(matches, *priority).ok().flatten()
+                })?;
+                entry.rates = before.flatten();
             }
         }
         Ok(())
     }
 }
 
-/// A parameter of an action.
-fn param(values: &Data<'_>, field: &Field) -> Result<v1::action::Param> {
-    let value = values.number(field)?.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?;
-    Ok(v1::action::Param { param_id: field.id, value: value.to_bytes_be().into() })
-}
-
-/// The entry with the same keys, with its counter and meter, if it is there.
-fn current(device: &Device, entry: &v1::TableEntry) -> Result<Option<v1::TableEntry>> {
-    let wanted = v1::TableEntry {
-        action: None,
-        counter_data: Some(v1::CounterData::default()),
-        meter_config: Some(v1::MeterConfig::default()),
-        ..entry.clone()
+/// The call of an action.
+fn call(action: &crate::schema::Action, values: &Data<'_>) -> Result<Call> {
+    let one = |field: &Field| {
+        let value = values.number(field)?;
+        Ok((field.id, value.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?))
     };
-    let found = device.read_entity(&v1::entity::Entity::TableEntry(wanted))?;
-    Ok(found.into_iter().find_map(|e| match e {
-        v1::entity::Entity::TableEntry(found) => {
-            (found.r#match == entry.r#match && found.priority == entry.priority).then_some(found)
-        }
-        _ => None,
-    }))
+    Ok(Call { action: action.id, args: action.data.iter().map(one).collect::<Result<_>>()? })
 }
 
 /// The fields of a request's key.
@@ -354,13 +347,11 @@ pub(crate) fn key_fields(entry: &proto::TableEntry) -> &[proto::KeyField] {
     }
 }
 
-/// An entry with these keys: of fields that are not there and need no value, anything matches.
-pub(crate) fn keyed(table: &Table, fields: &[proto::KeyField]) -> Result<v1::TableEntry> {
-    let mut entry = v1::TableEntry { table_id: table.id, ..Default::default() };
+/// The entry with these keys: of fields that are not there and need no value, anything matches.
+pub(crate) fn keyed(table: &Table, fields: &[proto::KeyField]) -> Result<Key> {
     let has_priority = table.keys.iter().any(|k| k.id == field::MATCH_PRIORITY);
-    if has_priority {
-        entry.priority = HIGHEST;
-    }
+    let priority = if has_priority { HIGHEST } else { 0 };
+    let mut entry = Key { table: table.id, fields: Vec::new(), priority };
     for (at, field) in fields.iter().enumerate() {
         let key = table.keys.iter().find(|k| k.id == field.field_id);
         let key = key.ok_or_else(|| invalid(format!("`{}` has no key field {}", table.name, field.field_id)))?;
@@ -378,56 +369,42 @@ pub(crate) fn keyed(table: &Table, fields: &[proto::KeyField]) -> Result<v1::Tab
             entry.priority = HIGHEST - given;
             continue;
         }
-        if let Some(kind) = key_match(key, matches)? {
-            entry.r#match.push(v1::FieldMatch { field_id: key.id, field_match_type: Some(kind) });
-        }
+        entry.fields.extend(key_match(key, matches)?.map(|value| (key.id, value)));
     }
-    // The order of P4Info, in which they are read.
-    let place = |id: u32| table.keys.iter().position(|k| k.id == id);
-    entry.r#match.sort_by_key(|m| place(m.field_id));
+    // The order in which they are read.
+    entry.fields.sort_by_key(|(id, _)| table.keys.iter().position(|k| k.id == *id));
     Ok(entry)
 }
 
 /// BfRuntime's priority of an entry.
-pub(crate) fn priority(entry: &v1::TableEntry) -> u32 {
-    HIGHEST.saturating_sub(entry.priority).max(0) as u32
+pub(crate) fn priority(priority: i32) -> u32 {
+    HIGHEST.saturating_sub(priority).max(0) as u32
 }
 
 /// A match of a field; `None` if anything matches.
-fn key_match(key: &Key, given: &MatchType) -> Result<Option<FieldMatchType>> {
-    let bits = match key.ty {
-        Ty::Bytes(bits) | Ty::Uint(bits) => bits,
-        Ty::Bool | Ty::Float | Ty::Text(_) => 1,
-    };
+fn key_match(key: &KeyField, given: &MatchType) -> Result<Option<MatchValue>> {
+    let bits = key.ty.bits();
     let read = |bytes: &[u8]| number(&key.name, bits, bytes);
-    let write = |value: &BigUint| value.to_bytes_be().into();
     let all = (BigUint::from(1u32) << bits) - 1u32;
     Ok(match (key.matching, given) {
-        (Matching::Exact, MatchType::Exact(m)) => {
-            Some(FieldMatchType::Exact(wire::Exact { value: write(&read(&m.value)?) }))
-        }
+        (Matching::Exact, MatchType::Exact(m)) => Some(MatchValue::Exact(read(&m.value)?)),
         (Matching::Lpm, MatchType::Lpm(m)) => {
             let length = u32::try_from(m.prefix_len).ok().filter(|n| *n <= bits);
-            let length = length
+            let prefix_len = length
                 .ok_or_else(|| invalid(format!("`{}`: a prefix of {} bits of {bits}", key.name, m.prefix_len)))?;
-            let value = (read(&m.value)? >> (bits - length)) << (bits - length);
-            (length > 0).then(|| FieldMatchType::Lpm(wire::Lpm { value: write(&value), prefix_len: length as i32 }))
+            let value = (read(&m.value)? >> (bits - prefix_len)) << (bits - prefix_len);
+            (prefix_len > 0).then_some(MatchValue::Lpm { value, prefix_len })
         }
         (Matching::Ternary, MatchType::Ternary(m)) => {
             let (value, mask) = (read(&m.value)?, read(&m.mask)?);
-            (mask != BigUint::ZERO)
-                .then(|| FieldMatchType::Ternary(wire::Ternary { value: write(&(value & &mask)), mask: write(&mask) }))
+            (mask != BigUint::ZERO).then(|| MatchValue::Ternary { value: value & &mask, mask })
         }
         (Matching::Range, MatchType::Range(m)) => {
-            let (low, high) = (read(&m.low)?, read(&m.high)?);
-            if low > high {
-                return Err(invalid(format!("`{}`: the low bound is above the high one", key.name)));
-            }
-            (low != BigUint::ZERO || high != all)
-                .then(|| FieldMatchType::Range(wire::Range { low: write(&low), high: write(&high) }))
+            let (lo, hi) = (read(&m.low)?, read(&m.high)?);
+            (lo != BigUint::ZERO || hi != all).then_some(MatchValue::Range { lo, hi })
         }
         (Matching::Optional, MatchType::Optional(m)) => match m.is_valid {
-            true => Some(FieldMatchType::Optional(wire::Optional { value: write(&read(&m.value)?) })),
+            true => Some(MatchValue::Optional(Some(read(&m.value)?))),
             false => None,
         },
         _ => return Err(invalid(format!("`{}` is matched in another way", key.name))),

@@ -1,4 +1,4 @@
-//! Writes what multicast groups consist of. P4Runtime's groups consist of copies; here a group consists of nodes, each with a
+//! Writes what multicast groups consist of. The control model's groups consist of copies; here a group consists of nodes, each with a
 //! replication id and ports, which belong to several groups.
 //!
 //! A device sends a copy to one port of a link aggregation group, and to one node of a set of nodes, by hashes of the packet. Here it
@@ -6,12 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_p4runtime::proto::v1;
-use v1::entity::Entity;
-use v1::packet_replication_engine_entry::Type as Replicates;
-use v1::update::Type;
+use hopwright_control::entity::{Cells, MulticastGroup, Replica};
+use hopwright_control::{Entity, Operation, Update};
 
-use super::{Effects, Request, objects, v1_update};
+use super::{Effects, Request, objects};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::update::Type as Kind;
 use crate::schema::fixed::{LIST, group, node};
@@ -63,11 +61,11 @@ impl<'s> Plan<'s> {
     }
 
     /// The updates of groups that the change concerns.
-    fn updates(&self) -> Vec<v1::Update> {
+    fn updates(&self) -> Vec<Update> {
         let before = Plan::of(self.state);
         let changed = |group: &&Group| before.copies(group) != self.copies(group);
         let groups = self.state.groups.iter().filter(|(_, group)| changed(group));
-        groups.map(|(number, group)| written(Type::Modify, *number, &self.copies(group))).collect()
+        groups.map(|(number, group)| written(Operation::Modify, *number, &self.copies(group))).collect()
     }
 }
 
@@ -201,9 +199,9 @@ impl Request<'_> {
             let none = BTreeSet::new();
             let (before, after) = (self.state.pruned.get(&id).unwrap_or(&none), ports.as_ref().unwrap_or(&none));
             for port in before.symmetric_difference(after) {
-                let index = Some(v1::Index { index: i64::from(id * PRUNED_PORTS + port) });
-                let data = v1::p4_data::Data::Bitstring(vec![u8::from(after.contains(port))].into());
-                effects.updates.extend(objects::register(register, index, data).updates);
+                let cell = Cells { object: register, index: Some((id * PRUNED_PORTS + port).into()) };
+                let excluded = u8::from(after.contains(port));
+                effects.updates.extend(objects::register(cell, excluded.into()).updates);
             }
         }
         effects.changes.push(Change::Pruned(id, ports));
@@ -215,7 +213,7 @@ impl Request<'_> {
             if self.kind != Kind::Delete {
                 return Err(invalid("$MGID is missing"));
             }
-            let delete = |number: &u16| written(Type::Delete, *number, &BTreeSet::new());
+            let delete = |number: &u16| written(Operation::Delete, *number, &BTreeSet::new());
             let updates = self.state.groups.keys().map(delete).collect();
             return Ok(Effects::new(updates, vec![Change::NoGroups]));
         };
@@ -224,14 +222,14 @@ impl Request<'_> {
         let missing = || not_found(format!("there is no multicast group {id}"));
         let kind = match (self.kind, before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is a multicast group {id} already"))),
-            (Kind::Insert | Kind::InsertOrModify, None) => Type::Insert,
+            (Kind::Insert | Kind::InsertOrModify, None) => Operation::Insert,
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, _) => {
                 before.ok_or_else(missing)?;
-                Type::Modify
+                Operation::Modify
             }
             (Kind::Delete, _) => {
                 before.ok_or_else(missing)?;
-                let updates = vec![written(Type::Delete, id, &BTreeSet::new())];
+                let updates = vec![written(Operation::Delete, id, &BTreeSet::new())];
                 return Ok(Effects::new(updates, vec![Change::Group(id, None)]));
             }
             _ => return Err(self.unsupported()),
@@ -289,10 +287,9 @@ impl Request<'_> {
     /// Tells programs that exclude nodes which packets a node does not get. They have a register for that.
     fn exclude(&self, effects: &mut Effects, exclusion: Option<u16>, node: &Node) {
         let Some(register) = self.state.schema.exclusion_register.filter(|_| !self.removes()) else { return };
-        let index = Some(v1::Index { index: i64::from(node.rid) });
+        let cell = Cells { object: register, index: Some(node.rid.into()) };
         let value = exclusion.map_or(0, |xid| EXCLUDED | u32::from(xid));
-        let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
-        effects.updates.extend(objects::register(register, index, data).updates);
+        effects.updates.extend(objects::register(cell, value.into()).updates);
     }
 }
 
@@ -311,18 +308,13 @@ fn check_members(count: usize) -> Result<()> {
 }
 
 /// The update that writes a group.
-fn written(kind: Type, number: u16, copies: &BTreeSet<(u16, u32)>) -> v1::Update {
-    use v1::replica::PortKind;
-    let replica = |(rid, port): &(u16, u32)| v1::Replica {
-        instance: u32::from(*rid),
-        port_kind: Some(PortKind::EgressPort(*port)),
-        ..Default::default()
-    };
-    let group = v1::MulticastGroupEntry {
-        multicast_group_id: u32::from(number),
-        replicas: copies.iter().map(replica).collect(),
-        ..Default::default()
-    };
-    let entry = v1::PacketReplicationEngineEntry { r#type: Some(Replicates::MulticastGroupEntry(group)) };
-    v1_update(kind, Entity::PacketReplicationEngineEntry(entry))
+fn written(operation: Operation, number: u16, copies: &BTreeSet<(u16, u32)>) -> Update {
+    let copies = copies.iter().map(|(rid, port)| copy(*port, u32::from(*rid))).collect();
+    let group = MulticastGroup { copies, ..MulticastGroup::default() };
+    Update { operation, entity: Entity::Multicast(number.into(), group) }
+}
+
+/// A copy to a port.
+pub(super) fn copy(port: u32, instance: u32) -> Replica {
+    Replica { port, instance, port_is_typed: false }
 }

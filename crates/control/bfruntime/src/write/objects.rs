@@ -2,22 +2,25 @@
 
 use std::collections::BTreeSet;
 
-use hopwright_p4runtime::proto::v1;
-use hopwright_p4runtime::{Device, Write};
+use hopwright_control::entity::Cells;
+use hopwright_control::schema::{ValueSet, object};
+use hopwright_control::{Entity, Operation, Update};
+use hopwright_dataplane::{ActionProfile, Count, Rates};
+use hopwright_ir::MatchValue;
+use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
-use v1::entity::Entity;
-use v1::p4_data::Data as P4;
-use v1::update::Type;
 
-use super::{Effects, Request, param};
+use super::{Effects, Request, call, keyed};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
-use crate::schema::{Field, MeterUnit, Ty, field};
+use crate::schema::{Field, MeterUnit, field};
 use crate::state::{Change, MAX_MEMBERS};
 use crate::value::{Data, small};
 
 /// A rate or burst that is no limit.
 const NO_LIMIT: u64 = u64::MAX;
+/// The largest count, rate or burst: P4Runtime, which shows them too, has signed numbers.
+const MOST: u64 = i64::MAX as u64;
 /// Bytes in a kilobit.
 const KILOBIT: u64 = 125;
 
@@ -41,9 +44,9 @@ impl Request<'_> {
         }
     }
 
-    /// The cell of an array; `None` for all cells.
-    fn index(&self) -> Result<Option<v1::Index>> {
-        Ok(self.optional_number()?.map(|index| v1::Index { index: index as i64 }))
+    /// The cell of an array; all cells without a key.
+    fn cell(&self, object: u32) -> Result<Cells> {
+        Ok(Cells { object, index: self.optional_number()? })
     }
 
     /// Whether the update sets cells, and not to their initial value.
@@ -55,24 +58,31 @@ impl Request<'_> {
         }
     }
 
+    /// Looks at an action profile.
+    fn profile<T>(&self, id: u32, look: impl FnOnce(ActionProfile<'_>) -> T) -> Result<T> {
+        self.device.read_model(Some(id), |model| {
+            let profile = object(&model.schema().action_profiles, id, "action profile")?;
+            Ok(look(model.control().profile(profile.at)?))
+        })
+    }
+
     pub(super) fn member(&self) -> Result<Effects> {
         let profile = self.table.id;
+        let member = |id, action| Entity::Member { profile, id, action };
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
-            let all = v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
-            return self.delete_found(&Entity::ActionProfileMember(all));
+            let all = self.profile(profile, |profile| profile.members())?;
+            let delete = |(id, _)| Update { operation: Operation::Delete, entity: member(id, None) };
+            return Ok(Effects::new(all.into_iter().map(delete).collect(), Vec::new()));
         }
         let id = self.number()? as u32;
-        let mut member = v1::ActionProfileMember { action_profile_id: profile, member_id: id, action: None };
-        let there = || -> Result<bool> {
-            let wanted = Entity::ActionProfileMember(member.clone());
-            Ok(!self.device.read_entity(&wanted)?.is_empty())
-        };
-        let kind = match self.kind {
-            Kind::Insert => Type::Insert,
-            Kind::Modify => Type::Modify,
-            Kind::InsertOrModify if there()? => Type::Modify,
-            Kind::InsertOrModify => Type::Insert,
-            Kind::Delete => return Ok(Effects::update(Type::Delete, Entity::ActionProfileMember(member))),
+        let operation = match self.kind {
+            Kind::Insert => Operation::Insert,
+            Kind::Modify => Operation::Modify,
+            Kind::InsertOrModify => match self.profile(profile, |profile| profile.member(id))? {
+                Some(_) => Operation::Modify,
+                None => Operation::Insert,
+            },
+            Kind::Delete => return Ok(Effects::update(Operation::Delete, member(id, None))),
             _ => return Err(self.unsupported()),
         };
         let data = self.entry.data.as_ref();
@@ -81,43 +91,31 @@ impl Request<'_> {
         let action =
             action.ok_or_else(|| invalid(format!("`{}` has no action with id {action_id}", self.table.name)))?;
         let values = Data::new(data, action.data.iter(), &self.table.name)?;
-        let params = action.data.iter().map(|f| param(&values, f)).collect::<Result<_>>()?;
-        member.action = Some(v1::Action { action_id, params });
-        Ok(Effects::update(kind, Entity::ActionProfileMember(member)))
-    }
-
-    fn delete_found(&self, wanted: &Entity) -> Result<Effects> {
-        let found = self.device.read_entity(wanted)?;
-        let updates = found.into_iter().map(|e| super::v1_update(Type::Delete, e)).collect();
-        Ok(Effects::new(updates, Vec::new()))
+        Ok(Effects::update(operation, member(id, Some(call(action, &values)?))))
     }
 
     pub(super) fn members_group(&self, profile: u32) -> Result<Effects> {
+        let delete = |id| {
+            let entity = Entity::Group { profile, id, members: Vec::new(), max_size: 0 };
+            Update { operation: Operation::Delete, entity }
+        };
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
-            let all = v1::ActionProfileGroup { action_profile_id: profile, ..Default::default() };
-            let mut effects = self.delete_found(&Entity::ActionProfileGroup(all))?;
+            let all = self.profile(profile, |profile| profile.groups())?;
             let of = self.state.inactive.keys().filter(|(p, _)| *p == profile);
-            effects.changes.extend(of.map(|group| Change::Inactive(*group, BTreeSet::new())));
-            return Ok(effects);
+            let changes = of.map(|group| Change::Inactive(*group, BTreeSet::new())).collect();
+            return Ok(Effects::new(all.into_iter().map(|(id, _)| delete(id)).collect(), changes));
         }
         let id = self.number()? as u32;
-        let mut group = v1::ActionProfileGroup { action_profile_id: profile, group_id: id, ..Default::default() };
-        let found = self.device.read_entity(&Entity::ActionProfileGroup(group.clone()))?;
-        let before = found.into_iter().find_map(|e| match e {
-            Entity::ActionProfileGroup(group) => Some(group),
-            _ => None,
-        });
-        let kind = match (self.kind, &before) {
+        let before = self.profile(profile, |profile| profile.group(id))?;
+        let operation = match (self.kind, &before) {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is a group {id} already"))),
-            (Kind::Insert, None) | (Kind::InsertOrModify, None) => Type::Insert,
+            (Kind::Insert, None) | (Kind::InsertOrModify, None) => Operation::Insert,
             (Kind::Modify | Kind::ModifyInc | Kind::Delete, None) => {
                 return Err(not_found(format!("there is no group {id}")));
             }
-            (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, Some(_)) => Type::Modify,
+            (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, Some(_)) => Operation::Modify,
             (Kind::Delete, Some(_)) => {
-                let mut effects = Effects::update(Type::Delete, Entity::ActionProfileGroup(group));
-                effects.changes.push(Change::Inactive((profile, id), BTreeSet::new()));
-                return Ok(effects);
+                return Ok(Effects::new(vec![delete(id)], vec![Change::Inactive((profile, id), BTreeSet::new())]));
             }
             _ => return Err(self.unsupported()),
         };
@@ -131,8 +129,8 @@ impl Request<'_> {
         }
         let is_active = |at: usize| active.get(at).copied().unwrap_or(true);
         let (mut in_use, mut inactive) = (BTreeSet::new(), BTreeSet::new());
-        if incremental || members.is_empty() && kind == Type::Modify {
-            in_use = before.iter().flat_map(|g| &g.members).map(|m| m.member_id).collect();
+        if incremental || members.is_empty() && operation == Operation::Modify {
+            in_use = before.iter().flat_map(|g| g.members.keys().copied()).collect();
             inactive = self.state.inactive.get(&(profile, id)).cloned().unwrap_or_default();
         }
         for (at, member) in members.iter().enumerate() {
@@ -147,49 +145,49 @@ impl Request<'_> {
         if inactive.len() > MAX_MEMBERS {
             return Err(exhausted(format!("no more than {MAX_MEMBERS} members of a group take no part in it")));
         }
-        let one = |member_id| v1::action_profile_group::Member { member_id, weight: 1, watch_kind: None };
-        group.members = in_use.into_iter().map(one).collect();
-        let most = data.small(field::MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", 32)?;
-        let most = most.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
-        // P4Runtime does not change a group's size.
-        group.max_size = before.as_ref().map_or(most.unwrap_or(0), |g| g.max_size);
-        let mut effects = Effects::update(kind, Entity::ActionProfileGroup(group));
-        effects.changes.push(Change::Inactive((profile, id), inactive));
-        Ok(effects)
+        let most = data.small(field::MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", 32)?.map(|most| most as u32);
+        // A group's size does not change.
+        let max_size = before.as_ref().map_or(most.unwrap_or(0), |g| g.max_size);
+        let members = in_use.into_iter().map(|member| (member, 1)).collect();
+        let update = Update { operation, entity: Entity::Group { profile, id, members, max_size } };
+        Ok(Effects::new(vec![update], vec![Change::Inactive((profile, id), inactive)]))
     }
 
     pub(super) fn counter(&self) -> Result<Effects> {
-        let (counter_id, index) = (self.table.id, self.index()?);
-        let data = if self.sets()? {
-            let mut before = v1::CounterData::default();
-            let wanted = v1::CounterEntry { counter_id, index, data: None };
-            if let (Some(_), [Entity::CounterEntry(found)]) =
-                (index, self.device.read_entity(&Entity::CounterEntry(wanted))?.as_slice())
-            {
-                before = found.data.unwrap_or_default();
+        let cell = self.cell(self.table.id)?;
+        let mut counts = Count::default();
+        if self.sets()? {
+            if let Some(index) = cell.index {
+                counts = self.device.read_model(Some(cell.object), |model| {
+                    let counter = object(&model.schema().counters, cell.object, "counter")?;
+                    Ok(model.control().counter(counter.at)?.read(index)?)
+                })?;
             }
-            count(&self.data()?, before)?
-        } else {
-            v1::CounterData::default()
-        };
-        let entry = v1::CounterEntry { counter_id, index, data: Some(data) };
-        Ok(Effects::update(Type::Modify, Entity::CounterEntry(entry)))
+            counts = count(&self.data()?, counts)?;
+        }
+        Ok(Effects::update(Operation::Modify, Entity::Counter(cell, counts)))
     }
 
     pub(super) fn meter(&self, unit: MeterUnit) -> Result<Effects> {
-        let config = if self.sets()? { rates(&self.data()?, unit)? } else { None };
-        let entry = v1::MeterEntry { meter_id: self.table.id, index: self.index()?, config, counter_data: None };
-        Ok(Effects::update(Type::Modify, Entity::MeterEntry(entry)))
+        let rates = if self.sets()? { rates(&self.data()?, unit)? } else { None };
+        Ok(Effects::update(Operation::Modify, Entity::Meter(self.cell(self.table.id)?, rates)))
     }
 
     pub(super) fn register(&self) -> Result<Effects> {
-        let fields = &self.table.data;
-        let value = if self.sets()? { joined(fields, &self.data()?)? } else { BigUint::ZERO };
-        Ok(register(self.table.id, self.index()?, cell(fields, value)))
+        self.register_cell(self.table.id)
+    }
+
+    pub(super) fn port_metadata(&self, register: u32) -> Result<Effects> {
+        self.register_cell(register)
+    }
+
+    fn register_cell(&self, id: u32) -> Result<Effects> {
+        let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
+        Ok(register(self.cell(id)?, value))
     }
 
     /// What the request sets in cells of the entry. It gives all fields of a cell or none.
-    pub(super) fn cells(&self, entry: &v1::TableEntry) -> Result<Vec<Write>> {
+    pub(super) fn cells(&self, key: &hopwright_control::entity::Key) -> Result<Vec<Update>> {
         let data = self.entry.data.as_ref();
         let mut cells = Vec::new();
         for register in &self.table.registers {
@@ -198,14 +196,15 @@ impl Request<'_> {
             if given {
                 let actions = self.table.actions.iter().flat_map(|a| &a.data);
                 let values = Data::new(data, actions.chain(&self.table.data), &self.table.name)?;
-                let data = v1::P4Data { data: Some(cell(fields, joined(fields, &values)?)) };
-                cells.push(Write::EntryRegister { entry: entry.clone(), register_id: register.id, data });
+                let (key, value) = (key.clone(), joined(fields, &values)?);
+                let entity = Entity::EntryRegister { key, register: register.id, value };
+                cells.push(Update { operation: Operation::Modify, entity });
             }
         }
         Ok(cells)
     }
 
-    /// P4Runtime writes all members of a value set together.
+    /// The model has all members of a value set together.
     pub(super) fn value_set(&self) -> Result<Effects> {
         let id = self.table.id;
         let mut members = match self.state.value_sets.get(&id) {
@@ -215,7 +214,7 @@ impl Request<'_> {
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
             members.clear();
         } else {
-            let member = v1::ValueSetMember { r#match: self.keyed()?.r#match };
+            let member = keyed(self.table, self.key_fields())?.fields;
             let name = &self.table.name;
             match (self.kind, members.iter().position(|m| *m == member)) {
                 (Kind::Insert, Some(_)) => return Err(exists(format!("`{name}` has this member already"))),
@@ -230,25 +229,18 @@ impl Request<'_> {
                 _ => return Err(self.unsupported()),
             }
         }
-        let set = v1::ValueSetEntry { value_set_id: id, members: members.clone() };
-        let update = super::v1_update(Type::Modify, Entity::ValueSetEntry(set));
+        let entity = Entity::ValueSet(id, members.clone());
+        let update = Update { operation: Operation::Modify, entity };
         Ok(Effects::new(vec![update], vec![Change::ValueSet(id, members)]))
-    }
-
-    pub(super) fn port_metadata(&self, id: u32) -> Result<Effects> {
-        let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
-        Ok(register(id, self.index()?, P4::Bitstring(value.to_bytes_be().into())))
     }
 }
 
 /// The members of a value set.
-pub(crate) fn value_set(device: &Device, id: u32) -> Result<Vec<v1::ValueSetMember>> {
-    let asked = Entity::ValueSetEntry(v1::ValueSetEntry { value_set_id: id, members: Vec::new() });
-    let sets = device.read_entity(&asked)?.into_iter().filter_map(|entity| match entity {
-        Entity::ValueSetEntry(set) => Some(set.members),
-        _ => None,
-    });
-    Ok(sets.flatten().collect())
+pub(crate) fn value_set(device: &Device, id: u32) -> Result<Vec<Vec<(u32, MatchValue)>>> {
+    device.read_model(Some(id), |model| {
+        let set: &ValueSet = object(&model.schema().value_sets, id, "value set")?;
+        Ok(model.control().value_set(set.at)?.read().iter().map(|member| set.given(member)).collect())
+    })
 }
 
 /// Fields as one number, the first one in the highest bits.
@@ -261,38 +253,31 @@ fn joined(fields: &[Field], data: &Data<'_>) -> Result<BigUint> {
     Ok(whole)
 }
 
-/// The value of a cell that consists of these fields.
-fn cell(fields: &[Field], value: BigUint) -> P4 {
-    match fields {
-        [one] if one.ty == Ty::Bool => P4::Bool(value != BigUint::ZERO),
-        _ => P4::Bitstring(value.to_bytes_be().into()),
-    }
-}
-
 /// Sets cells of a register.
-pub(super) fn register(register_id: u32, index: Option<v1::Index>, data: P4) -> Effects {
-    let data = Some(v1::P4Data { data: Some(data) });
-    Effects::update(Type::Modify, Entity::RegisterEntry(v1::RegisterEntry { register_id, index, data }))
+pub(super) fn register(cells: Cells, value: BigUint) -> Effects {
+    Effects::update(Operation::Modify, Entity::Register(cells, value))
 }
 
 /// Counts of which a request may give only one.
-pub(super) fn count(data: &Data<'_>, before: v1::CounterData) -> Result<v1::CounterData> {
-    let number = |id, name, before| -> Result<i64> {
-        let value = data.small(id, name, 64)?;
-        Ok(value.map_or(before, |n| i64::try_from(n).unwrap_or(i64::MAX)))
-    };
-    Ok(v1::CounterData {
-        byte_count: number(field::COUNTER_BYTES, "$COUNTER_SPEC_BYTES", before.byte_count)?,
-        packet_count: number(field::COUNTER_PACKETS, "$COUNTER_SPEC_PKTS", before.packet_count)?,
+pub(super) fn count(data: &Data<'_>, before: Count) -> Result<Count> {
+    let number = |id, name, before| -> Result<u64> { Ok(data.small(id, name, 64)?.map_or(before, |n| n.min(MOST))) };
+    Ok(Count {
+        bytes: number(field::COUNTER_BYTES, "$COUNTER_SPEC_BYTES", before.bytes)?,
+        packets: number(field::COUNTER_PACKETS, "$COUNTER_SPEC_PKTS", before.packets)?,
     })
 }
 
-/// The rates of a meter; `None` if there are none or none is a limit.
-pub(super) fn rates(data: &Data<'_>, unit: MeterUnit) -> Result<Option<v1::MeterConfig>> {
-    let (fields, factor) = match unit {
+/// The fields of a meter's CIR, PIR, CBS and PBS, and the factor of their unit.
+fn rate_fields(unit: MeterUnit) -> ([u32; 4], u64) {
+    match unit {
         MeterUnit::Bytes => ([field::CIR_KBPS, field::PIR_KBPS, field::CBS_KBITS, field::PBS_KBITS], KILOBIT),
         MeterUnit::Packets => ([field::CIR_PPS, field::PIR_PPS, field::CBS_PKTS, field::PBS_PKTS], 1),
-    };
+    }
+}
+
+/// The rates of a meter; `None` if there are none or none is a limit.
+pub(super) fn rates(data: &Data<'_>, unit: MeterUnit) -> Result<Option<Rates>> {
+    let (fields, factor) = rate_fields(unit);
     let mut values = [NO_LIMIT; 4];
     for (value, id) in values.iter_mut().zip(fields) {
         *value = data.small(id, "a meter's rate or burst", 64)?.unwrap_or(NO_LIMIT);
@@ -300,19 +285,14 @@ pub(super) fn rates(data: &Data<'_>, unit: MeterUnit) -> Result<Option<v1::Meter
     if values == [NO_LIMIT; 4] {
         return Ok(None);
     }
-    let [cir, pir, cburst, pburst] =
-        values.map(|value| i64::try_from(value).map_or(i64::MAX, |n| n.saturating_mul(factor as i64)));
-    Ok(Some(v1::MeterConfig { cir, cburst, pir, pburst, ..Default::default() }))
+    let [cir, pir, cburst, pburst] = values.map(|value| value.saturating_mul(factor).min(MOST));
+    Ok(Some(Rates { cir, cburst, pir, pburst }))
 }
 
 /// The rates of a meter as numbers of its fields: CIR, PIR, CBS, PBS.
-pub(crate) fn rates_of(config: Option<&v1::MeterConfig>, unit: MeterUnit) -> [(u32, u64); 4] {
-    let (fields, factor) = match unit {
-        MeterUnit::Bytes => ([field::CIR_KBPS, field::PIR_KBPS, field::CBS_KBITS, field::PBS_KBITS], KILOBIT),
-        MeterUnit::Packets => ([field::CIR_PPS, field::PIR_PPS, field::CBS_PKTS, field::PBS_PKTS], 1),
-    };
-    let Some(c) = config else { return fields.map(|id| (id, NO_LIMIT)) };
-    let value = |n: i64| if n == i64::MAX { NO_LIMIT } else { n.max(0) as u64 / factor };
-    let [a, b, d, e] = fields;
-    [(a, value(c.cir)), (b, value(c.pir)), (d, value(c.cburst)), (e, value(c.pburst))]
+pub(crate) fn rates_of(rates: Option<Rates>, unit: MeterUnit) -> [(u32, u64); 4] {
+    let ([cir, pir, cburst, pburst], factor) = rate_fields(unit);
+    let Some(rates) = rates else { return [cir, pir, cburst, pburst].map(|id| (id, NO_LIMIT)) };
+    let value = |n: u64| if n == MOST { NO_LIMIT } else { n / factor };
+    [(cir, rates.cir), (pir, rates.pir), (cburst, rates.cburst), (pburst, rates.pburst)].map(|(id, n)| (id, value(n)))
 }

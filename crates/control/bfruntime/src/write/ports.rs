@@ -1,12 +1,10 @@
 //! Writes mirror sessions and ports.
 
-use hopwright_p4runtime::proto::v1;
-use v1::entity::Entity;
-use v1::packet_replication_engine_entry::Type as Replicates;
-use v1::update::Type;
+use hopwright_control::entity::{Cells, CloneSession};
+use hopwright_control::{Entity, Operation, Update};
 
-use super::multicast::Plan;
-use super::{Effects, Request, objects, v1_update};
+use super::multicast::{Plan, copy};
+use super::{Effects, Request, objects};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
 use crate::schema::fixed::{COPY_TO_CPU, mirror, port};
@@ -32,7 +30,7 @@ impl Request<'_> {
             (Kind::Modify | Kind::InsertOrModify, _) => drop(before.ok_or_else(missing)?),
             (Kind::Delete, _) => {
                 let enabled = self.enabled(before.ok_or_else(missing)?)?;
-                let updates = enabled.then(|| session(Type::Delete, u32::from(id), Vec::new(), 0));
+                let updates = enabled.then(|| session(Operation::Delete, u32::from(id), Vec::new(), 0));
                 return Ok(Effects::new(updates.into_iter().collect(), vec![Change::Session(id, None)]));
             }
             _ => return Err(self.unsupported()),
@@ -40,9 +38,9 @@ impl Request<'_> {
         let fields = merged(before, self.kept()?);
         let (was, is) = (before.map(|b| self.enabled(b)).transpose()?.unwrap_or(false), self.enabled(&fields)?);
         let kind = match (was, is) {
-            (false, true) => Some(Type::Insert),
-            (true, true) => Some(Type::Modify),
-            (true, false) => Some(Type::Delete),
+            (false, true) => Some(Operation::Insert),
+            (true, true) => Some(Operation::Modify),
+            (true, false) => Some(Operation::Delete),
             (false, false) => None,
         };
         let (copies, most) = if is { self.destinations(&fields)? } else { Default::default() };
@@ -98,9 +96,9 @@ impl Request<'_> {
         let copies = after.map(|port| (port, 0)).into_iter().collect();
         let kind = match (before, after) {
             (None, None) => return Ok(Effects::default()),
-            (None, Some(_)) => Type::Insert,
-            (Some(_), Some(_)) => Type::Modify,
-            (Some(_), None) => Type::Delete,
+            (None, Some(_)) => Operation::Insert,
+            (Some(_), Some(_)) => Operation::Modify,
+            (Some(_), None) => Operation::Delete,
         };
         Ok(Effects::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)]))
     }
@@ -125,8 +123,7 @@ impl Request<'_> {
             let mode = fields.iter().find(|f| f.field_id == port::LOOPBACK).and_then(|f| f.value.as_ref());
             let loops = matches!(mode, Some(Value::StrVal(mode)) if mode != port::NO_LOOPBACK);
             let value = if loops { LOOPBACK | id } else { 0 };
-            let data = v1::p4_data::Data::Bitstring(value.to_be_bytes().to_vec().into());
-            effects = objects::register(register, Some(v1::Index { index: i64::from(id) }), data);
+            effects = objects::register(Cells { object: register, index: Some(id.into()) }, value.into());
         }
         let kept = (self.kind != Kind::Delete).then_some(fields);
         effects.changes.push(Change::Port(id, kept));
@@ -148,16 +145,7 @@ pub(super) fn small(fields: &[DataField], id: u32) -> Option<u64> {
     }
 }
 
-fn session(kind: Type, session_id: u32, copies: Vec<(u32, u32)>, most: u32) -> v1::Update {
-    use v1::replica::PortKind;
-    let replica =
-        |(port, instance)| v1::Replica { instance, port_kind: Some(PortKind::EgressPort(port)), ..Default::default() };
-    let session = v1::CloneSessionEntry {
-        session_id,
-        replicas: copies.into_iter().map(replica).collect(),
-        packet_length_bytes: most as i32,
-        ..Default::default()
-    };
-    let entry = v1::PacketReplicationEngineEntry { r#type: Some(Replicates::CloneSessionEntry(session)) };
-    v1_update(kind, Entity::PacketReplicationEngineEntry(entry))
+fn session(operation: Operation, id: u32, copies: Vec<(u32, u32)>, max_length: u32) -> Update {
+    let copies = copies.into_iter().map(|(port, instance)| copy(port, instance)).collect();
+    Update { operation, entity: Entity::CloneSession(id, CloneSession { copies, max_length }) }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::bytes::Bytes;
 use hopwright_control::entity::{
-    self, Action, Call, Cells, CloneSession, DefaultEntry, DigestConfig, Entry, Key, Metadata, MulticastGroup, Replica,
+    Action, Call, Cells, CloneSession, DefaultEntry, DigestConfig, Entry, Key, Metadata, MulticastGroup, Replica,
 };
 use hopwright_control::schema::{Field, Table};
 use hopwright_control::{Entity, Operation, PORT_BITS, Schema, Translate, Translated, Update, bad_number, bytes};
@@ -14,7 +14,6 @@ use num_bigint::BigUint;
 
 use crate::failure::{Failure, Result, invalid, unimplemented};
 use crate::proto::v1;
-use crate::state::{Cell, Write};
 use v1::entity::Entity as Message;
 use v1::field_match::FieldMatchType as Wire;
 use v1::p4_data::Data;
@@ -23,27 +22,21 @@ use v1::replica::PortKind;
 use v1::table_action::Type as Acts;
 use v1::update::Type;
 
-/// What an update or another write means.
+/// What an update means.
 ///
 /// # Errors
 /// The message is malformed.
-pub(crate) fn write(schema: &Schema, translate: &mut Translate<'_>, write: &Write) -> Result<Update> {
-    let mut decoder = Decoder { schema, translate };
-    let (operation, entity) = match write {
-        Write::Update(message) => (operation(message)?, decoder.entity(message)?),
-        Write::EntryRegister { entry, register_id, data } => {
-            let (key, value) = (decoder.key(entry)?, decoder.data(*register_id, data)?);
-            (Operation::Modify, Entity::EntryRegister { key, register: *register_id, value })
-        }
-        Write::Setting { object, cell, data } => {
-            let cell = match cell {
-                Cell::Index(index) => entity::Cell::Index(*index),
-                Cell::Entry(entry) => entity::Cell::Entry(decoder.key(entry)?),
-            };
-            (Operation::Modify, Entity::Setting { object: *object, cell, data: data.clone() })
-        }
-    };
-    Ok(Update { operation, entity })
+pub(crate) fn update(schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update) -> Result<Update> {
+    let entity = entity(message)?;
+    Ok(Update { operation: operation(message)?, entity: Decoder { schema, translate }.entity(entity)? })
+}
+
+/// What an update is about.
+///
+/// # Errors
+/// The message has no entity.
+pub(crate) fn entity(message: &v1::Update) -> Result<&Message> {
+    message.entity.as_ref().and_then(|e| e.entity.as_ref()).ok_or_else(|| invalid("the update has no entity"))
 }
 
 fn operation(message: &v1::Update) -> Result<Operation> {
@@ -53,11 +46,6 @@ fn operation(message: &v1::Update) -> Result<Operation> {
         Type::Modify => Ok(Operation::Modify),
         Type::Delete => Ok(Operation::Delete),
     }
-}
-
-/// The key of an entry.
-pub(crate) fn key(schema: &Schema, translate: &mut Translate<'_>, message: &v1::TableEntry) -> Result<Key> {
-    Decoder { schema, translate }.key(message)
 }
 
 /// The matches of an entry, by field id.
@@ -76,9 +64,8 @@ struct Decoder<'d, 't> {
 }
 
 impl Decoder<'_, '_> {
-    fn entity(&mut self, update: &v1::Update) -> Result<Entity> {
-        let message = update.entity.as_ref().and_then(|e| e.entity.as_ref());
-        Ok(match message.ok_or_else(|| invalid("the update has no entity"))? {
+    fn entity(&mut self, message: &Message) -> Result<Entity> {
+        Ok(match message {
             Message::TableEntry(m) if m.is_default_action => Entity::Default(self.default_entry(m)?),
             Message::TableEntry(m) => Entity::Entry(self.entry(m)?),
             Message::CounterEntry(m) => Entity::Counter(cells(m.counter_id, m.index.as_ref())?, counted(m.data)?),

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hopwright_control::entity::{Key, Metadata};
-use hopwright_control::{self as control, EntryKey, Note, Operation};
+use hopwright_control::{self as control, EntryKey, Note, Operation, Update};
 use hopwright_dataplane::{EngineKind, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::{MatchValue, TableId};
@@ -16,7 +16,9 @@ use proptest::prelude::*;
 use tonic::Code;
 
 use super::*;
-use crate::failure::Failure;
+use crate::codec;
+use crate::failure::{Failure, Result};
+use crate::proto::v1;
 use crate::read;
 use updates::Dice;
 use v1::entity::Entity;
@@ -62,8 +64,8 @@ fn notes(state: &State) -> Notes {
     (tables().flat_map(of_table).collect(), defaults.collect())
 }
 
-fn write(state: &mut State, write: &Write) -> Result<()> {
-    state.write_each(std::slice::from_ref(write), &Rights::default()).remove(0)
+fn write(state: &mut State, update: &v1::Update) -> Result<()> {
+    state.model.write_each(std::slice::from_ref(update), codec::update).remove(0)
 }
 
 fn everything(state: &State) -> Everything {
@@ -112,13 +114,13 @@ fn refused() -> Result<()> {
 }
 
 /// Updates that a state takes, and then a batch.
-fn case() -> impl Strategy<Value = (Vec<Write>, Vec<Write>)> {
+fn case() -> impl Strategy<Value = (Vec<v1::Update>, Vec<v1::Update>)> {
     let updates = |most| {
         proptest::collection::vec(any::<u8>(), 0..most).prop_map(|bytes| {
             let mut dice = Dice::new(bytes);
             let mut updates = Vec::new();
             while dice.is_left() {
-                updates.push(Write::Update(updates::update(&program().schema.model, &mut dice)));
+                updates.push(updates::update(&program().schema.model, &mut dice));
             }
             updates
         })
@@ -131,7 +133,6 @@ proptest! {
 
     #[test]
     fn what_is_refused_or_undone_changes_nothing((before, batch) in case()) {
-        let rights = Rights::default();
         let mut state = state();
         for one in &before {
             let (there, noted) = (everything(&state), notes(&state));
@@ -142,7 +143,7 @@ proptest! {
         }
         let (there, noted) = (everything(&state), notes(&state));
         // All of it is applied, and undone.
-        let results = state.write_all(&batch, &rights, refused);
+        let results = state.model.write_all(&batch, codec::update, refused);
         prop_assert_eq!(&everything(&state), &there);
         prop_assert_eq!(&notes(&state), &noted);
         let fits = results.is_err();
@@ -151,7 +152,7 @@ proptest! {
             let own: Vec<_> = results.iter().filter(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted)).collect();
             prop_assert_eq!((own.len(), results.iter().all(|r| r.is_err())), (1, true));
         }
-        let results = state.write_all(&batch, &rights, || Ok(())).unwrap();
+        let results = state.model.write_all(&batch, codec::update, || Ok(())).unwrap();
         prop_assert_eq!(results.iter().all(|r| r.is_ok()), fits);
         if !fits {
             prop_assert_eq!(&everything(&state), &there);
@@ -161,10 +162,9 @@ proptest! {
 
     #[test]
     fn of_a_batch_that_goes_on_exactly_the_good_updates_are_applied((before, batch) in case()) {
-        let rights = Rights::default();
         let (mut one, mut other) = (state(), state());
-        let writes: Vec<Write> = before.into_iter().chain(batch).collect();
-        let results = one.write_each(&writes, &rights);
+        let writes: Vec<v1::Update> = before.into_iter().chain(batch).collect();
+        let results = one.model.write_each(&writes, codec::update);
         let good = writes.iter().zip(results).filter(|(_, result)| result.is_ok());
         for (one, _) in good {
             prop_assert!(write(&mut other, one).is_ok(), "{:?}", one);
@@ -190,7 +190,7 @@ fn updates_of_every_kind_are_applied_and_refused() {
             let text = format!("{entity:?}");
             text.split('(').next().unwrap_or_default().to_string()
         });
-        let applied = write(&mut state, &Write::Update(update.clone())).is_ok();
+        let applied = write(&mut state, &update).is_ok();
         counts.entry((kind, update.r#type)).or_default()[usize::from(applied)] += 1;
     }
     let modified =
@@ -225,19 +225,19 @@ fn a_refused_insert_leaves_no_entry() {
             ..Default::default()
         };
         let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
-        Write::Update(v1::Update { r#type: Type::Insert as i32, entity })
+        v1::Update { r#type: Type::Insert as i32, entity }
     };
     let empty = everything(&state);
     assert_eq!(
-        state.write_each(&[insert(1, -1)], &Rights::default())[0].as_ref().unwrap_err().code,
+        state.model.write_each(&[insert(1, -1)], codec::update)[0].as_ref().unwrap_err().code,
         Code::InvalidArgument
     );
     assert_eq!(everything(&state), empty);
-    let results = state.write_all(&[insert(2, 1), insert(3, -1)], &Rights::default(), || Ok(())).unwrap();
+    let results = state.model.write_all(&[insert(2, 1), insert(3, -1)], codec::update, || Ok(())).unwrap();
     let codes: Vec<Code> = results.into_iter().map(|r| r.unwrap_err().code).collect();
     assert_eq!(codes, [Code::Aborted, Code::InvalidArgument]);
     assert_eq!(everything(&state), empty);
-    let results = state.write_each(&[insert(4, 1), insert(5, -1)], &Rights::default());
+    let results = state.model.write_each(&[insert(4, 1), insert(5, -1)], codec::update);
     assert_eq!(results.iter().map(|r| r.is_ok()).collect::<Vec<_>>(), [true, false]);
     assert_eq!(state.model.control()[hosts.at].len(), 1);
 }
@@ -252,7 +252,7 @@ fn an_undone_removal_keeps_the_order_of_entries() {
     let update = |kind: Type, id: u8, dice: &mut Dice| {
         let entry = updates::filter(filters, id, dice);
         let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
-        Write::Update(v1::Update { r#type: kind as i32, entity })
+        v1::Update { r#type: kind as i32, entity }
     };
     for id in 1..=3 {
         let insert = update(Type::Insert, id, &mut dice);
@@ -261,7 +261,7 @@ fn an_undone_removal_keeps_the_order_of_entries() {
     let (there, noted) = (everything(&state), notes(&state));
     let batch =
         [update(Type::Delete, 1, &mut dice), update(Type::Insert, 4, &mut dice), update(Type::Insert, 1, &mut dice)];
-    assert!(state.write_all(&batch, &Rights::default(), refused).is_err());
+    assert!(state.model.write_all(&batch, codec::update, refused).is_err());
     assert_eq!((everything(&state), notes(&state)), (there, noted));
 }
 
@@ -276,7 +276,7 @@ fn idle_entries_are_told_until_they_are_hit() {
     let second = Duration::from_secs(1);
     let entry = v1::TableEntry {
         table_id: hosts.id,
-        r#match: crate::codec::Encode::of(&state.model).matches(&hosts.fields, &key.1),
+        r#match: codec::Encode::of(&state.model).matches(&hosts.fields, &key.1),
         action: Some(v1::TableAction {
             r#type: Some(v1::table_action::Type::Action(v1::Action { action_id: drop.id, params: Vec::new() })),
         }),
@@ -286,12 +286,12 @@ fn idle_entries_are_told_until_they_are_hit() {
         ..Default::default()
     };
     let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
-    let insert = Write::Update(v1::Update { r#type: Type::Insert as i32, entity });
+    let insert = v1::Update { r#type: Type::Insert as i32, entity };
     write(&mut state, &insert).unwrap();
     let begin = state.model.note(&key).unwrap().idle.as_ref().unwrap().last_hit;
     let told = |state: &mut State, tenths: u32, hears: bool| {
         let found = state.model.idle_entries(begin + second * tenths / 10, |table| hears && table == hosts.id);
-        let found = found.iter().filter_map(|entry| crate::codec::Encode::of(&state.model).idle(entry));
+        let found = found.iter().filter_map(|entry| codec::Encode::of(&state.model).idle(entry));
         found.map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
     };
     let once = vec![(vec![1], 1_000_000_000)];
