@@ -9,12 +9,13 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
+use crate::codec;
 use crate::device::{Device, lock, no_program};
 use crate::failure::{Failure, Result, denied, exhausted, invalid};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
-use crate::role::Rights;
+use crate::role::{Rights, p4_id};
 use crate::service::Service;
 use v1::write_request::Atomicity;
 
@@ -34,6 +35,15 @@ pub enum Packets {
     MeetParts,
     /// They meet all of its changes or none, and wait meanwhile.
     MeetAllOrNothing,
+}
+
+impl Packets {
+    fn atomicity(self) -> Atomicity {
+        match self {
+            Packets::MeetParts => Atomicity::RollbackOnError,
+            Packets::MeetAllOrNothing => Atomicity::DataplaneAtomic,
+        }
+    }
 }
 
 /// A program that a device runs.
@@ -194,15 +204,33 @@ impl Device {
     ) -> Result<Vec<Result<()>>> {
         self.check_writable()?;
         let rights: Rights = self.elections().rights("");
-        let atomicity = match packets {
-            Packets::MeetParts => Atomicity::RollbackOnError,
-            Packets::MeetAllOrNothing => Atomicity::DataplaneAtomic,
-        };
         let decode = |_: &Schema, _: &mut Translate<'_>, update: &Update| {
             rights.check_write(update.entity.object())?;
             Ok(update.clone())
         };
-        self.apply(updates, atomicity, decode, last)
+        self.apply(updates, packets.atomicity(), decode, last)
+    }
+
+    /// Applies a batch of P4Runtime's updates in the same way.
+    ///
+    /// # Errors
+    /// If there is no program, or the device can only be read.
+    pub fn write_messages(&self, updates: &[v1::Update], packets: Packets) -> Result<Vec<Result<()>>> {
+        self.check_writable()?;
+        let rights = self.elections().rights("");
+        let decode = |schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update| {
+            rights.check_write(p4_id(codec::entity(message)?))?;
+            codec::update(schema, translate, message)
+        };
+        self.apply(updates, packets.atomicity(), decode, || Ok(()))
+    }
+
+    /// Reads what a P4Runtime entity asks for, as a controller of the default role may.
+    ///
+    /// # Errors
+    /// If the role may not read it, there is no such object or no program.
+    pub fn read_entity(&self, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
+        self.read_as("", asked)
     }
 
     /// Looks at the control model for an object, as a controller of the default role may. Without an object, it is for what has no id.

@@ -249,9 +249,8 @@ impl Builder<'_> {
             // P4Info that comes beside a pipeline may list the actions in another order.
             let name = action.preamble.as_ref()?.name.as_str();
             let mut all = model.actions.iter().chain([&default]);
-            let listed = all
-                .find(|listed| self.pipeline[listed.action].name == name)
-                .or_else(|| model.actions.get(at))?;
+            let listed =
+                all.find(|listed| self.pipeline[listed.action].name == name).or_else(|| model.actions.get(at))?;
             let params = action.params.iter().zip(&self.pipeline[listed.action].params);
             let params = params.map(|(param, model)| Param {
                 id: param.id,

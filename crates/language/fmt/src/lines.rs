@@ -298,10 +298,10 @@ impl Splitter<'_, '_> {
         match (token.kind, token.text) {
             (Kind::Word, "if") if outside => current.head = Head::If,
             (Kind::Word, "for") if outside && current.start == i => current.head = Head::Loop,
-            (Kind::Word, "else") if outside => {
-                if !self.next_code(i + 1).is_some_and(|next| next.is("{") || next.is("if")) {
-                    return Ended::Head { is_if: false };
-                }
+            (Kind::Word, "else")
+                if outside && !self.next_code(i + 1).is_some_and(|next| next.is("{") || next.is("if")) =>
+            {
+                return Ended::Head { is_if: false };
             }
             (Kind::Punct, "=") if outside => current.assigned = true,
             (Kind::Punct, "(") => current.open("("),

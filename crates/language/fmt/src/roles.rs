@@ -277,11 +277,17 @@ pub(crate) fn space_between(tokens: &[Token<'_>], roles: &[Role], left: usize, r
 
 /// Whether two tokens without a space between them would be others.
 fn joins(a: &Token<'_>, b: &Token<'_>) -> bool {
-    match (a.text, b.text.as_bytes().first()) {
-        ("!" | "-", Some(b'=')) | ("+", Some(b'=' | b'+' | b':')) | (".", Some(b'.')) => true,
-        ("-", Some(b'-')) | ("|", Some(b'|' | b'+' | b'-' | b'=')) | ("&", Some(b'&' | b'=')) => true,
-        _ => false,
-    }
+    let Some(next) = b.text.as_bytes().first() else { return false };
+    let continued: &[u8] = match a.text {
+        "!" => b"=",
+        "-" => b"=-",
+        "+" => b"=+:",
+        "." => b".",
+        "|" => b"|+-=",
+        "&" => b"&=",
+        _ => b"",
+    };
+    continued.contains(next)
 }
 
 /// Whether a space stands before an opening bracket.

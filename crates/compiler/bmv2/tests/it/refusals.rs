@@ -17,7 +17,9 @@ fn refusal(name: &str, change: impl FnOnce(&mut Value)) -> String {
 
 #[test]
 fn errors_name_the_place_and_what_was_expected() {
-    let cases: [(&str, fn(&mut Value), &str); 12] = [
+    /// A file, what is made wrong in it, and the beginning of the error.
+    type Case = (&'static str, fn(&mut Value), &'static str);
+    let cases: [Case; 12] = [
         ("router", |f| f["__meta__"]["version"] = json!([3, 0]), "__meta__.version: version 3.0 of the format"),
         ("router", |f| f["parsers"] = json!([]), "parsers: expected one parser, found 0"),
         (

@@ -22,7 +22,10 @@ fn without_p4info_objects_have_the_ids_of_their_names() {
     let info = own();
     let table = &info.tables[0];
     let preamble = table.preamble.as_ref().unwrap();
-    assert_eq!((preamble.id, preamble.name.as_str(), preamble.alias.as_str()), (37375156, "MyIngress.ipv4_lpm", "ipv4_lpm"));
+    assert_eq!(
+        (preamble.id, preamble.name.as_str(), preamble.alias.as_str()),
+        (37375156, "MyIngress.ipv4_lpm", "ipv4_lpm")
+    );
     assert_eq!((table.match_fields[0].name.as_str(), table.match_fields[0].bitwidth), ("hdr.ipv4.dstAddr", 32));
     let forward = info.actions.iter().find(|a| a.preamble.as_ref().unwrap().alias == "forward").unwrap();
     let params: Vec<_> = forward.params.iter().map(|p| (p.id, p.name.as_str(), p.bitwidth)).collect();

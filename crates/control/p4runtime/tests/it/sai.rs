@@ -9,7 +9,7 @@ use hopwright_driver::compile_text;
 use hopwright_p4runtime::client::{Names, Written};
 use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Access, Options, Server};
-use hopwright_p4runtime::{Device, EnginePolicy, Failure, Packets, Program, Write};
+use hopwright_p4runtime::{Device, EnginePolicy, Failure, Packets, Program};
 use proptest::prelude::*;
 use tokio::runtime::Runtime;
 use tonic::Code;
@@ -67,10 +67,10 @@ impl Sai {
     fn all(&self, updates: &[(Type, Entity)]) -> Vec<Result<(), Failure>> {
         let write = |(kind, entity): &(Type, Entity)| {
             let entity = Some(v1::Entity { entity: Some(entity.clone()) });
-            Write::Update(v1::Update { r#type: *kind as i32, entity })
+            v1::Update { r#type: *kind as i32, entity }
         };
-        let writes: Vec<Write> = updates.iter().map(write).collect();
-        self.device.write_batch(&writes, Packets::MeetParts, || Ok(())).unwrap()
+        let writes: Vec<v1::Update> = updates.iter().map(write).collect();
+        self.device.write_messages(&writes, Packets::MeetParts).unwrap()
     }
 
     fn insert(&self, table: &str, text: &str) -> Result<(), Failure> {

@@ -86,8 +86,8 @@ fn declarations_and_expressions_have_types() {
 
 #[test]
 fn programs_with_errors_have_an_index_of_the_rest() {
-    let (index, place) =
-        indexed(&TEXT.replace("k = Kind.High;", "k = Kind.Higher; nothing();").replace("16w1: start", "16w1: begin"));
+    let text = TEXT.replace("k = Kind.High;", "k = Kind.Higher; nothing();").replace("16w1: start", "16w1: begin");
+    let (index, place) = indexed(&text);
     assert_eq!(index.uses[&place("f", 1)], Target::Member { of: place("h_t", 0), name: "f".into() });
     assert_eq!(index.uses[&place("g", 3)], Target::Declaration(place("g", 0)));
     assert!(!index.uses.contains_key(&place("nothing", 0)));

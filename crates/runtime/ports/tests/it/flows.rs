@@ -24,7 +24,8 @@ fn key() -> FlowKey {
 /// A payload of a flow, which its flow id, an AS, an IPv4 host or an IPv6 host tells from others, with a number at the end.
 fn payload(flow: u32, number: u32) -> Vec<u8> {
     let mut bytes = vec![0; 60];
-    bytes[..4].copy_from_slice(&(0xb80_0000 | 0x100 << 20 | if flow % 4 == 0 { flow } else { 1 }).to_be_bytes());
+    bytes[..4]
+        .copy_from_slice(&(0xb80_0000 | 0x100 << 20 | if flow.is_multiple_of(4) { flow } else { 1 }).to_be_bytes());
     bytes[18] = if flow % 4 == 1 { flow as u8 } else { 7 };
     // An IPv6 source behind an IPv4 destination.
     bytes[9] = 3;
