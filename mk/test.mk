@@ -11,10 +11,11 @@ compile: lint
 	$(CARGO) test --workspace --profile bench --no-run
 
 ## lint: formatting, clippy and the pages of the library, warnings denied
+# The command and the fuzz targets have no page: with them Cargo chooses the features of libraries that Clippy has compiled.
 lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile bench -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --profile bench --package hopwright --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --profile bench -p hopwright -p hopwright-cli -p hopwright-fuzz-targets --lib --no-deps
 
 ## unit: all Rust tests, and tests of the test tools
 unit:
