@@ -333,7 +333,7 @@ impl Underlay {
                     "several flows come in one frame: each sender's packets go to one worker from now on"
                 ),
                 Err(error) => tracing::warn!(
-                    event = "flows-joined", at, %error,
+                    event = "flows-reordered", at, %error,
                     "several flows come in one frame, and their packets may be reordered"
                 ),
             }
