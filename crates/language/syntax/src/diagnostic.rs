@@ -43,7 +43,7 @@ pub struct Diagnostic {
     /// What to do about it.
     pub help: Option<String>,
     /// An edit that does it.
-    pub suggestion: Option<Box<Suggestion>>,
+    pub suggestion: Option<Suggestion>,
 }
 
 /// A replacement in the source text that most likely corrects the program.
@@ -112,7 +112,7 @@ impl Diagnostic {
     /// Adds the edit that does what the help says.
     #[must_use]
     pub fn suggest(mut self, span: Span, old: impl Into<String>, new: impl Into<String>) -> Diagnostic {
-        self.suggestion = Some(Box::new(Suggestion { span, old: old.into(), new: new.into() }));
+        self.suggestion = Some(Suggestion { span, old: old.into(), new: new.into() });
         self
     }
 

@@ -8,15 +8,13 @@ use hopwright_source::Span;
 const MAX_DEPTH: u32 = 100;
 
 /// Evaluates a condition after macro expansion; remaining names count as 0.
-pub(super) fn evaluate(tokens: &[Token], directive: Span) -> Result<i64, Box<Diagnostic>> {
+pub(super) fn evaluate(tokens: &[Token], directive: Span) -> Result<i64, Diagnostic> {
     let mut reader = Reader { tokens, at: 0, directive, depth: 0 };
     let value = reader.ternary()?;
     match reader.tokens.get(reader.at) {
         None => Ok(value),
-        Some(token) => {
-            let message = format!("{} is not expected in a condition", token.describe());
-            Err(Box::new(Diagnostic::error("E0007", message).at(token.span, "")))
-        }
+        Some(token) => Err(Diagnostic::error("E0007", format!("{} is not expected in a condition", token.describe()))
+            .at(token.span, "")),
     }
 }
 
@@ -58,15 +56,15 @@ impl Reader<'_> {
         found
     }
 
-    fn error(&self, message: impl Into<String>) -> Box<Diagnostic> {
+    fn error(&self, message: impl Into<String>) -> Diagnostic {
         let at = match self.tokens.get(self.at).or(self.tokens.last()) {
             Some(token) => token.span,
             None => self.directive,
         };
-        Box::new(Diagnostic::error("E0007", message).at(at, ""))
+        Diagnostic::error("E0007", message).at(at, "")
     }
 
-    fn enter(&mut self) -> Result<(), Box<Diagnostic>> {
+    fn enter(&mut self) -> Result<(), Diagnostic> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(self.error("the condition is nested too deeply"));
@@ -74,7 +72,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn ternary(&mut self) -> Result<i64, Box<Diagnostic>> {
+    fn ternary(&mut self) -> Result<i64, Diagnostic> {
         self.enter()?;
         let condition = self.binary(1)?;
         let value = if self.eat(P::Question) {
@@ -91,7 +89,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn binary(&mut self, min: u8) -> Result<i64, Box<Diagnostic>> {
+    fn binary(&mut self, min: u8) -> Result<i64, Diagnostic> {
         let mut left = self.unary()?;
         while let Some(p) = self.peek() {
             let shift_right =
@@ -120,7 +118,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<i64, Box<Diagnostic>> {
+    fn unary(&mut self) -> Result<i64, Diagnostic> {
         self.enter()?;
         let value = match self.peek() {
             Some(P::Bang) => {
@@ -153,7 +151,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn primary(&mut self) -> Result<i64, Box<Diagnostic>> {
+    fn primary(&mut self) -> Result<i64, Diagnostic> {
         let Some(token) = self.tokens.get(self.at) else {
             return Err(self.error("the condition ends where a value is expected"));
         };

@@ -509,7 +509,7 @@ impl<'a> Preprocessor<'a> {
         match condition::evaluate(&tokens, directive.span) {
             Ok(value) => value != 0,
             Err(diagnostic) => {
-                self.diags.push(*diagnostic);
+                self.diags.push(diagnostic);
                 false
             }
         }
