@@ -40,7 +40,7 @@ stf: hopwright
 ## test-lsp: the language server as a client of its protocol sees it; the extension of Visual Studio Code, if npm is there
 test-lsp: hopwright
 	tests/lsp/setup.sh
-	HOPWRIGHT=$(RELEASE)/hopwright tests/lsp/run.sh
+	tests/lsp/run.sh
 	@! command -v node >/dev/null || node --check editors/vscode/extension.js
 
 ## test-arm64: packet tests with both engines, code generation, AES and tables on an emulated 64-bit Arm processor; outside make test

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release" / "hopwright"))
 ROUTER = ROOT / "p4" / "scion" / "border_router.p4"
-# A change of a program of thousands of lines is checked in this time on a machine that does nothing else.
+# Processor time in which a change of a program of thousands of lines is checked.
 ONE_CHANGE = 0.1
 # How long anything may take on a busy machine.
 PATIENCE = 60
@@ -168,7 +168,8 @@ async def client(lsp_client: LanguageClient, tmp_path):
     folder.mkdir()
     capabilities = types.ClientCapabilities(
         text_document=types.TextDocumentClientCapabilities(
-            completion=types.CompletionClientCapabilities(completion_item=types.ClientCompletionItemOptions(snippet_support=True))),
+            completion=types.CompletionClientCapabilities(completion_item=types.ClientCompletionItemOptions(
+                snippet_support=True, documentation_format=[types.MarkupKind.Markdown]))),
         workspace=types.WorkspaceClientCapabilities(configuration=False))
     lsp_client.project = Project(lsp_client, folder)
     await lsp_client.initialize_session(types.InitializeParams(
@@ -519,14 +520,19 @@ def test_one_change_of_a_large_program_is_checked_quickly(tmp_path):
         for version in range(2, 12):
             change = {"range": {"start": {"line": 3, "character": 0}, "end": {"line": 3, "character": 0}}, "text": "// x\n"}
             identifier = {"uri": path.as_uri(), "version": version}
-            begin = time.monotonic()
+            begin = processor_time(raw.server.pid)
             raw.write({"method": "textDocument/didChange", "params": {"textDocument": identifier, "contentChanges": [change]}})
             answer = raw.read()
-            times.append(time.monotonic() - begin)
+            times.append(processor_time(raw.server.pid) - begin)
             assert answer["params"]["version"] == version
         print(f"one change of {text.count(chr(10))} lines: {min(times) * 1000:.0f} ms at best, {max(times) * 1000:.0f} ms at worst")
-        # The best of ten shows what it costs; what else runs on the machine makes the others slower.
+        # The best of ten shows what it costs; what else runs on the machine makes the others slower, even in processor time.
         assert min(times) < ONE_CHANGE
+
+
+def processor_time(process):
+    """Seconds that the first thread of a process has run, which is the one that checks programs."""
+    return int(pathlib.Path(f"/proc/{process}/schedstat").read_text().split()[0]) / 1e9
 
 
 def large_program():
