@@ -22,6 +22,8 @@ pub struct Label {
     pub message: String,
     /// Whether this is the position of the diagnostic, or a related one.
     pub primary: bool,
+    /// An edit that does what the diagnostic's help says; of the first label only.
+    pub suggestion: Option<Box<Suggestion>>,
 }
 
 /// An error, warning or note.
@@ -42,8 +44,6 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do about it.
     pub help: Option<String>,
-    /// An edit that does it.
-    pub suggestion: Option<Suggestion>,
 }
 
 /// A replacement in the source text that most likely corrects the program.
@@ -60,15 +60,7 @@ pub struct Suggestion {
 impl Diagnostic {
     /// A diagnostic of any severity, without labels.
     pub fn new(severity: Severity, code: &'static str, message: impl Into<String>) -> Diagnostic {
-        Diagnostic {
-            severity,
-            code,
-            message: message.into(),
-            labels: Vec::new(),
-            notes: Vec::new(),
-            help: None,
-            suggestion: None,
-        }
+        Diagnostic { severity, code, message: message.into(), labels: Vec::new(), notes: Vec::new(), help: None }
     }
 
     /// An error, without labels.
@@ -84,14 +76,14 @@ impl Diagnostic {
     /// Adds the position of the diagnostic.
     #[must_use]
     pub fn at(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label { span, message: message.into(), primary: true });
+        self.labels.push(Label { span, message: message.into(), primary: true, suggestion: None });
         self
     }
 
     /// Adds a related position.
     #[must_use]
     pub fn related(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
-        self.labels.push(Label { span, message: message.into(), primary: false });
+        self.labels.push(Label { span, message: message.into(), primary: false, suggestion: None });
         self
     }
 
@@ -109,11 +101,18 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the edit that does what the help says.
+    /// Adds the edit that does what the help says, to a diagnostic with a position.
     #[must_use]
     pub fn suggest(mut self, span: Span, old: impl Into<String>, new: impl Into<String>) -> Diagnostic {
-        self.suggestion = Some(Suggestion { span, old: old.into(), new: new.into() });
+        if let Some(first) = self.labels.first_mut() {
+            first.suggestion = Some(Box::new(Suggestion { span, old: old.into(), new: new.into() }));
+        }
         self
+    }
+
+    /// The edit that does what the help says.
+    pub fn suggestion(&self) -> Option<&Suggestion> {
+        self.labels.first()?.suggestion.as_deref()
     }
 
     /// Asks whether another name was meant, and suggests it.

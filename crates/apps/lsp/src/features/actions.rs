@@ -21,7 +21,7 @@ pub(crate) fn quick_fixes(
         |span: Span| span.file == file && span.start as usize <= range.end && range.start <= span.end as usize;
     let mut fixes = Vec::new();
     for d in program.diagnostics().iter().filter(|d| d.span().is_some_and(touches)) {
-        let Some(suggestion) = d.suggestion.as_ref().filter(|s| program.snippet(s.span) == s.old) else { continue };
+        let Some(suggestion) = d.suggestion().filter(|s| program.snippet(s.span) == s.old) else { continue };
         fixes.extend(fix(world, program, d, suggestion));
     }
     fixes
