@@ -277,17 +277,10 @@ pub(crate) fn space_between(tokens: &[Token<'_>], roles: &[Role], left: usize, r
 
 /// Whether two tokens without a space between them would be others.
 fn joins(a: &Token<'_>, b: &Token<'_>) -> bool {
-    let Some(next) = b.text.as_bytes().first() else { return false };
-    let continued: &[u8] = match a.text {
-        "!" => b"=",
-        "-" => b"=-",
-        "+" => b"=+:",
-        "." => b".",
-        "|" => b"|+-=",
-        "&" => b"&=",
-        _ => b"",
-    };
-    continued.contains(next)
+    matches!(
+        (a.text, b.text.as_bytes().first()),
+        ("!" | "-", Some(b'=')) | ("+", Some(b'=' | b'+' | b':')) | (".", Some(b'.')) | ("-", Some(b'-'))
+    )
 }
 
 /// Whether a space stands before an opening bracket.
