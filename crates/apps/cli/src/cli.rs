@@ -495,7 +495,7 @@ pub(crate) struct ReplayArgs {
     /// Print a trace of each packet
     #[arg(long)]
     pub trace: bool,
-    /// Print results as JSON, one object per packet
+    /// Print results as JSON, one object per packet, with --trace all that happened to it (docs/packet-traces.md)
     #[arg(long)]
     pub json: bool,
 }

@@ -47,12 +47,12 @@ impl AddressForm {
 }
 
 /// The text of a value: an address, or a hexadecimal number.
-pub(crate) fn value_text(name: &str, width: u32, value: &BigUint) -> String {
+pub fn value_text(name: &str, width: u32, value: &BigUint) -> String {
     AddressForm::of(name, width).and_then(|form| form.text(value)).unwrap_or_else(|| format!("{value:#x}"))
 }
 
 /// The text of what an entry matches. Masks are numbers.
-pub(crate) fn match_text(name: &str, width: u32, value: &MatchValue) -> String {
+pub fn match_text(name: &str, width: u32, value: &MatchValue) -> String {
     let text = |value: &BigUint| value_text(name, width, value);
     match value {
         MatchValue::Exact(value) | MatchValue::Optional(Some(value)) => text(value),

@@ -37,7 +37,7 @@ use hopwright_ir::hash::Random;
 use hopwright_ir::walk;
 use hopwright_ir::{ExternFn, ExternId, ExternKind, Pipeline, StmtKind};
 
-pub use address::AddressForm;
+pub use address::{AddressForm, match_text, value_text};
 pub use linear::{ControlError, Count, LinearStore};
 pub use observe::{Decision, Event, Observer, Stage};
 pub use packet::{Fault, PacketState};

@@ -1,9 +1,11 @@
 //! `hopwright replay`.
 
+mod events;
+
 use std::borrow::Cow;
 use std::path::Path;
 
-use hopwright_interp::{Trace, changed_ranges};
+use hopwright_interp::changed_ranges;
 use hopwright_stf::{DataPlaneEngine, Processed};
 use pcap_file::pcap::PcapPacket;
 
@@ -12,6 +14,10 @@ use crate::commands::stf;
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
+use events::Events;
+
+/// The path of a packet as text and as JSON; empty without --trace.
+type PacketPath = (String, serde_json::Value);
 
 /// Totals of a replay.
 #[derive(Default)]
@@ -31,7 +37,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
         }
         return packets(args, |packet, now_us| {
             let processed = engine.process(args.port, packet, now_us).map_err(Failure::message)?;
-            Ok((processed, String::new()))
+            Ok((processed, (String::new(), serde_json::Value::Null)))
         });
     }
     let pipeline = compile::pipeline(&args.source)?;
@@ -39,7 +45,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if let Some(entries) = &args.entries {
         stf::configure(entries, &mut engine)?;
     }
-    let mut trace = Trace::new(&pipeline);
+    let mut trace = Events::new(&pipeline);
     packets(args, |packet, now_us| {
         let processed = observed(&mut engine, &mut trace, args.port, packet, now_us)?;
         Ok((processed, trace.take()))
@@ -49,7 +55,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
 /// Reads the packets of the capture, and writes and reports what `process` makes of each and how.
 fn packets(
     args: &ReplayArgs,
-    mut process: impl FnMut(&[u8], u64) -> Result<(Processed, String), Failure>,
+    mut process: impl FnMut(&[u8], u64) -> Result<(Processed, PacketPath), Failure>,
 ) -> Result<(), Failure> {
     let mut input = hopwright_ports::pcap::open(&args.input)?;
     let mut output = args.output.as_deref().map(hopwright_ports::pcap::create).transpose()?;
@@ -95,7 +101,7 @@ fn damaged(path: &Path, packets: u64, error: &dyn std::fmt::Display) -> Failure 
 
 fn observed(
     engine: &mut DataPlaneEngine,
-    trace: &mut Trace<'_>,
+    trace: &mut Events<'_>,
     port: u16,
     packet: &[u8],
     now_us: u64,
@@ -110,7 +116,7 @@ fn observed(
     })
 }
 
-fn report(args: &ReplayArgs, totals: &Totals, packet: &[u8], processed: &Processed, trace: &str) {
+fn report(args: &ReplayArgs, totals: &Totals, packet: &[u8], processed: &Processed, (trace, passes): &PacketPath) {
     if args.json {
         let sent: Vec<_> = processed
             .sent
@@ -119,11 +125,13 @@ fn report(args: &ReplayArgs, totals: &Totals, packet: &[u8], processed: &Process
                 serde_json::json!({ "port": port, "length": bytes.len(), "change": changed_ranges(packet, bytes) })
             })
             .collect();
-        println!(
-            "{}",
-            serde_json::json!({ "packet": totals.packets, "length": packet.len(), "sent": sent,
-                                "fault": processed.fault, "trace": trace.lines().collect::<Vec<_>>() })
-        );
+        let mut record = serde_json::json!({ "packet": totals.packets, "length": packet.len(), "sent": sent,
+                                             "fault": processed.fault, "trace": trace.lines().collect::<Vec<_>>() });
+        if args.trace {
+            record["port"] = args.port.into();
+            record["passes"] = passes.clone();
+        }
+        println!("{record}");
     } else if args.trace {
         println!("packet {}: {} bytes at port {}", totals.packets, packet.len(), args.port);
         print!("{trace}");
