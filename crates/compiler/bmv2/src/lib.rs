@@ -12,6 +12,7 @@ mod externs;
 mod format;
 mod graph;
 mod ids;
+mod length;
 mod locals;
 mod lvalue;
 mod number;
@@ -105,6 +106,8 @@ pub(crate) struct Reader<'j> {
     pub(crate) data: Vec<Expr>,
     /// The number that the file has for `NoError`, which is 0 in the pipeline; other errors follow.
     pub(crate) first_error: u32,
+    /// By how many bytes the headers that ingress adds and removes change the packet, if the program uses its length.
+    pub(crate) length_change: Option<SlotId>,
     labels: u32,
     temporaries: u32,
 }
@@ -164,6 +167,7 @@ impl<'j> Reader<'j> {
             block: Vec::new(),
             data: Vec::new(),
             first_error: 0,
+            length_change: None,
             labels: 0,
             temporaries: 0,
         }
@@ -177,6 +181,7 @@ impl<'j> Reader<'j> {
             return error("__meta__.version", format!("version {major}.{minor} of the format; version 2 is known"));
         }
         self.read_state()?;
+        self.note_length();
         self.read_externs()?;
         self.read_field_lists()?;
         self.read_parser()?;

@@ -1,7 +1,8 @@
 //! Primitives of actions: those of BMv2's core and of `simple_switch`.
 
 use hopwright_ir::{
-    DROP_PORT, Expr, ExternArg, ExternFn, ExternId, ExternKind, HeaderId, Span, StackId, Stmt, StmtKind, Type, UnionId,
+    BinaryOp, DROP_PORT, Expr, ExternArg, ExternFn, ExternId, ExternKind, HeaderId, Span, StackId, Stmt, StmtKind,
+    Type, UnionId,
 };
 use serde_json::Value;
 
@@ -89,6 +90,7 @@ impl Reader<'_> {
                 let (value, path) = p.get(0);
                 let header = self.header_operand(value, &path)?;
                 self.for_chosen(&header, &mut |this, id| {
+                    this.change_length(id, BinaryOp::Sub);
                     this.emit(StmtKind::SetInvalid(id));
                     Ok(())
                 })?;
@@ -194,6 +196,7 @@ impl Reader<'_> {
         for other in self.union_siblings(header) {
             self.emit(StmtKind::SetInvalid(other));
         }
+        self.change_length(header, BinaryOp::Add);
         self.emit(StmtKind::SetValid(header));
     }
 
