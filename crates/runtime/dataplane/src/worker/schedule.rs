@@ -192,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Nanoseconds per packet of rounds in which so many tenants get a burst's packets, 60 ns each, given what it takes to begin a batch.
+    /// Nanoseconds per packet of rounds in which tenants share a burst's packets, 60 ns each, given what it takes to begin a batch.
     fn round(tenants: usize, burst: usize, begin_ns: u64) -> u64 {
         let mut accounts = accounts(&vec![(1, 0); tenants]);
         let (mut random, mut time, mut packets) = (1u64, 0, 0);
