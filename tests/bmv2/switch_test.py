@@ -210,7 +210,7 @@ class Switch(unittest.TestCase):
         for options, reason in [
             ("", "please specify"),
             ("--no-such", "Error while parsing command line arguments"),
-            ("bmv2.json", "compile the program with `hopwright as p4c`"),
+            ("bmv2.json", "BMv2's JSON: .: missing field"),
             ("missing.json", "cannot read `missing.json`"),
             ("--no-p4 --pcap missing", "directory 'missing' does not exist"),
             ("--no-p4 --restore-state f", "--restore-state"),

@@ -53,9 +53,9 @@ pub(crate) fn error<T>(path: &str, message: impl Into<String>) -> Result<T> {
     Err(Error { path: path.into(), message: message.into() })
 }
 
-/// Whether a JSON text is a file of this format: an object with header types and parsers.
+/// Whether a JSON text is a file of this format: an object with header types.
 pub fn is_bmv2_json(value: &serde_json::Value) -> bool {
-    ["header_types", "headers", "parsers"].iter().all(|key| value.get(key).is_some())
+    value.get("header_types").is_some()
 }
 
 /// Reads a program. `name` is what the pipeline is called if the file does not say. With `optimise` false the pipeline is as the file
