@@ -26,7 +26,7 @@ pub(crate) fn assign(p: &mut Pipeline) {
     let ids: HashMap<(P4Kind, String), P4Id> = named
         .into_iter()
         .map(|(kind, name)| {
-            let id = id_of_name(kind, &name, &mut |id| taken.insert(id));
+            let id = P4Id::of_name(kind, &name, |id| taken.insert(id));
             ((kind, name), id)
         })
         .collect();
@@ -39,46 +39,4 @@ pub(crate) fn assign(p: &mut Pipeline) {
     }
     let digest = |name: String| Some(ControlPlaneObject { kind: P4Kind::Digest, id: id(P4Kind::Digest, &name)?, name });
     p.control_plane_objects = digests.into_iter().filter_map(digest).collect();
-}
-
-/// The id of an object: a hash of its full name, or the next number that is free. `take` takes an id, and returns whether it was free.
-fn id_of_name(kind: P4Kind, name: &str, take: &mut dyn FnMut(P4Id) -> bool) -> P4Id {
-    const NUMBER: u32 = 0x00ff_ffff;
-    let prefix = (kind as u32) << 24;
-    let mut number = jenkins(name) & NUMBER;
-    while number == 0 || !take(P4Id(prefix | number)) {
-        number = number.wrapping_add(1) & NUMBER;
-    }
-    P4Id(prefix | number)
-}
-
-/// Bob Jenkins' one-at-a-time hash.
-fn jenkins(name: &str) -> u32 {
-    let mut hash = 0u32;
-    for byte in name.bytes() {
-        hash = hash.wrapping_add(u32::from(byte));
-        hash = hash.wrapping_add(hash << 10);
-        hash ^= hash >> 6;
-    }
-    hash = hash.wrapping_add(hash << 3);
-    hash ^= hash >> 11;
-    hash.wrapping_add(hash << 15)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Ids found in public P4Info files made by p4c.
-    #[test]
-    fn ids_are_those_of_p4c() {
-        let cases = [
-            (P4Kind::Table, "MyIngress.ipv4_lpm", 37375156),
-            (P4Kind::Action, "MyIngress.ipv4_forward", 28792405),
-            (P4Kind::Action, "NoAction", 21257015),
-        ];
-        for (kind, name, id) in cases {
-            assert_eq!(id_of_name(kind, name, &mut |_| true), P4Id(id), "{name}");
-        }
-    }
 }

@@ -14,27 +14,11 @@ use hopwright_source::Span;
 
 use crate::Lowering;
 
-/// The bits of an id other than its kind.
-const NUMBER: u32 = 0x00ff_ffff;
-
 /// An invalid `@id`.
 #[derive(Debug)]
 struct WrongId {
     span: Span,
     message: String,
-}
-
-/// Bob Jenkins' one-at-a-time hash.
-fn jenkins(name: &str) -> u32 {
-    let mut hash = 0u32;
-    for byte in name.bytes() {
-        hash = hash.wrapping_add(u32::from(byte));
-        hash = hash.wrapping_add(hash << 10);
-        hash ^= hash >> 6;
-    }
-    hash = hash.wrapping_add(hash << 3);
-    hash ^= hash >> 11;
-    hash.wrapping_add(hash << 15)
 }
 
 /// The objects of a program by kind and name, with the ids that their `@id` annotations specify. Of several objects
@@ -61,8 +45,8 @@ impl Objects {
             let mut taken = HashSet::new();
             for (name, wanted) in names {
                 let Some((wanted, span)) = *wanted else { continue };
-                let id = P4Id(prefix | wanted & NUMBER);
-                if wanted >> 24 != 0 && wanted & !NUMBER != prefix {
+                let id = P4Id(prefix | wanted & P4Id::NUMBER);
+                if wanted >> 24 != 0 && wanted & !P4Id::NUMBER != prefix {
                     let what = kind.words();
                     let message = format!(
                         "`{name}`: @id({wanted:#x}) is of another kind: ids of {what}s begin with {:#04x}",
@@ -77,11 +61,8 @@ impl Objects {
                 ids.insert((*kind, name.as_str()), id);
             }
             for name in names.iter().filter(|(_, wanted)| wanted.is_none()).map(|(name, _)| name) {
-                let mut number = jenkins(name) & NUMBER;
-                while number == 0 || !taken.insert(P4Id(prefix | number)) {
-                    number = number.wrapping_add(1) & NUMBER;
-                }
-                ids.insert((*kind, name.as_str()), P4Id(prefix | number));
+                let id = P4Id::of_name(*kind, name, |id| taken.insert(id));
+                ids.insert((*kind, name.as_str()), id);
             }
         }
         Ok(ids)

@@ -68,10 +68,37 @@ impl P4Kind {
 pub struct P4Id(pub u32);
 
 impl P4Id {
+    /// The bits of an id other than its kind.
+    pub const NUMBER: u32 = 0x00ff_ffff;
+
+    /// The id that p4c gives an object without `@id`: a hash of its full name, or the next number that is free (P4Runtime 6.3.9 leaves
+    /// this choice to the compiler). `take` takes an id, and returns whether it was free.
+    pub fn of_name(kind: P4Kind, name: &str, mut take: impl FnMut(P4Id) -> bool) -> P4Id {
+        let prefix = (kind as u32) << 24;
+        let mut number = jenkins(name) & Self::NUMBER;
+        while number == 0 || !take(P4Id(prefix | number)) {
+            number = number.wrapping_add(1) & Self::NUMBER;
+        }
+        P4Id(prefix | number)
+    }
+
     /// Whether the highest byte says this kind, and the rest is not zero.
     pub fn is_of(self, kind: P4Kind) -> bool {
-        self.0 >> 24 == kind as u32 && self.0 & 0x00ff_ffff != 0
+        self.0 >> 24 == kind as u32 && self.0 & Self::NUMBER != 0
     }
+}
+
+/// Bob Jenkins' one-at-a-time hash.
+fn jenkins(name: &str) -> u32 {
+    let mut hash = 0u32;
+    for byte in name.bytes() {
+        hash = hash.wrapping_add(u32::from(byte));
+        hash = hash.wrapping_add(hash << 10);
+        hash ^= hash >> 6;
+    }
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
 }
 
 /// An object that the control plane knows although it is not one of the pipeline's: a digest, a controller header, an
@@ -112,5 +139,23 @@ impl Pipeline {
         let externs = self.externs.iter().filter_map(|e| Some((e.kind.p4_kind()?, e.name.as_str(), e.id?)));
         let others = self.control_plane_objects.iter().map(|o| (o.kind, o.name.as_str(), o.id));
         tables.chain(actions).chain(sets).chain(externs).chain(others)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ids found in public P4Info files made by p4c.
+    #[test]
+    fn ids_are_those_of_p4c() {
+        let cases = [
+            (P4Kind::Table, "MyIngress.ipv4_lpm", 37375156),
+            (P4Kind::Action, "MyIngress.ipv4_forward", 28792405),
+            (P4Kind::Action, "NoAction", 21257015),
+        ];
+        for (kind, name, id) in cases {
+            assert_eq!(P4Id::of_name(kind, name, |_| true), P4Id(id), "{name}");
+        }
     }
 }
