@@ -11,7 +11,7 @@ use crate::worker::lane::{Egress, Lane, NO_LANE};
 
 impl Worker {
     /// Whether so many packets wait that it is not for one tenant alone: the worker was interrupted, and its ports can wait.
-    pub(super) fn is_behind(&self) -> bool {
+    fn is_behind(&self) -> bool {
         let (mut waiting, mut most) = (0, 0);
         for lane in self.lanes.iter().filter(|lane| !lane.paused) {
             waiting += lane.frames.saturating_sub(lane.room());
@@ -25,7 +25,7 @@ impl Worker {
     #[inline]
     pub(super) fn intake(&self, queue: usize) -> usize {
         let PortRules::One(slot) = self.classifier.port(self.queues[queue].number) else {
-            return if self.behind { 0 } else { self.limit };
+            return if self.is_behind() { 0 } else { self.limit };
         };
         let lane = self.lanes.get(usize::from(self.by_slot[usize::from(*slot)]));
         lane.map_or(self.limit, |lane| lane.room().min(self.limit))

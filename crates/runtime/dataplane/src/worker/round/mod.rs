@@ -51,8 +51,6 @@ pub struct Worker {
     next_lane: usize,
     /// When to look at the ports again, though packets wait in lanes. None: nothing has been served in this round.
     round_ends: Option<Instant>,
-    /// Packets of several tenants wait, and ports that they share can wait, too.
-    behind: bool,
     /// A lane is paused.
     paused: bool,
     /// When a generator makes the next packet, if one does.
@@ -96,7 +94,6 @@ impl Worker {
             classifier: Arc::default(),
             next_lane: 0,
             round_ends: None,
-            behind: false,
             paused: false,
             due: None,
             lost_time: LostTime::new(),
@@ -244,7 +241,6 @@ impl Worker {
         }
         let mut total = 0;
         self.round_ends = None;
-        self.behind = self.is_behind();
         self.cells.rounds.add(1);
         for index in 0..self.queues.len() {
             let limit = self.intake(index);
