@@ -147,12 +147,22 @@ impl Device {
         let rights = rights.map_err(Failure::status)?;
         let atomicity = Atomicity::try_from(request.atomicity);
         let atomicity = atomicity.map_err(|_| invalid("no such atomicity").status())?;
+        let results = self.apply_messages(&rights, &request.updates, atomicity).map_err(Failure::status)?;
+        if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
+    }
+
+    /// Applies P4Runtime's updates with these rights; returns what became of each.
+    pub(crate) fn apply_messages(
+        &self,
+        rights: &Rights,
+        updates: &[v1::Update],
+        atomicity: Atomicity,
+    ) -> Result<Vec<Result<()>>> {
         let decode = |schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update| {
             rights.check_write(p4_id(codec::entity(message)?))?;
             codec::update(schema, translate, message)
         };
-        let results = self.apply(&request.updates, atomicity, decode, || Ok(())).map_err(Failure::status)?;
-        if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
+        self.apply(updates, atomicity, decode, || Ok(()))
     }
 
     /// Applies writes; returns what became of each. `last` is done when all of an atomic batch have been applied; if it fails they

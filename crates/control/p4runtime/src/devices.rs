@@ -9,13 +9,12 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
-use crate::codec;
 use crate::device::{Device, lock, no_program};
 use crate::failure::{Failure, Result, denied, exhausted, invalid};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
-use crate::role::{Rights, p4_id};
+use crate::role::Rights;
 use crate::service::Service;
 use v1::write_request::Atomicity;
 
@@ -218,11 +217,7 @@ impl Device {
     pub fn write_messages(&self, updates: &[v1::Update], packets: Packets) -> Result<Vec<Result<()>>> {
         self.check_writable()?;
         let rights = self.elections().rights("");
-        let decode = |schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update| {
-            rights.check_write(p4_id(codec::entity(message)?))?;
-            codec::update(schema, translate, message)
-        };
-        self.apply(updates, packets.atomicity(), decode, || Ok(()))
+        self.apply_messages(&rights, updates, packets.atomicity())
     }
 
     /// Reads what a P4Runtime entity asks for, as a controller of the default role may.
