@@ -24,9 +24,9 @@ use crate::world::{Refused, World};
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The client said `shutdown`, then `exit`.
+    /// The client sent `shutdown`, then `exit`.
     Properly,
-    /// It said `exit` too early, or went away.
+    /// It sent `exit` without `shutdown`, or closed the connection.
     Early,
 }
 

@@ -1,4 +1,4 @@
-//! The control model: what control planes can write to a running program, and what they are told.
+//! The control model: what control planes can write to a running program, and the notifications that they get.
 //!
 //! A [`Schema`] has the objects of a program by their ids, with names, widths, match kinds, sizes, translated types and rules. An
 //! [`Update`] inserts, modifies or deletes an [`Entity`]: a table entry, a default entry, a member or group of an action profile, cells

@@ -47,7 +47,7 @@ pub struct Idle {
     /// The number of its hits at that time.
     pub hits: u64,
     /// When a control plane was last notified that the entry is idle, since then.
-    pub(crate) told: Option<Instant>,
+    pub(crate) notified: Option<Instant>,
 }
 
 /// An entry that is idle.
@@ -193,20 +193,20 @@ impl Model {
         Ok(ExternId(at as u32))
     }
 
-    /// Entries whose idle timeout has expired, and again after each further timeout, of tables that somebody `hears` of. Others are
-    /// found when somebody does.
-    pub fn idle_entries(&mut self, now: Instant, hears: impl Fn(u32) -> bool) -> Vec<IdleEntry> {
+    /// Entries whose idle timeout has expired, and again after each further timeout, of tables that have a listener. Others are
+    /// found once they have one.
+    pub fn idle_entries(&mut self, now: Instant, has_listener: impl Fn(u32) -> bool) -> Vec<IdleEntry> {
         let mut found = Vec::new();
         for (key, note) in &mut self.notes {
             let Some(idle) = &mut note.idle else { continue };
             let hits = self.vdp.control()[key.0].hits(&key.1, key.2);
             if hits != idle.hits {
-                *idle = Idle { hits, last_hit: now, told: None, timeout: idle.timeout };
+                *idle = Idle { hits, last_hit: now, notified: None, timeout: idle.timeout };
                 continue;
             }
-            let due = idle.told.unwrap_or(idle.last_hit) + idle.timeout;
-            if now >= due && self.schema.table_at(key.0).is_some_and(|t| hears(t.id)) {
-                idle.told = Some(now);
+            let due = idle.notified.unwrap_or(idle.last_hit) + idle.timeout;
+            if now >= due && self.schema.table_at(key.0).is_some_and(|t| has_listener(t.id)) {
+                idle.notified = Some(now);
                 found.push(IdleEntry { key: key.clone(), metadata: note.metadata.clone(), timeout: idle.timeout });
             }
         }

@@ -274,7 +274,8 @@ impl Model {
 /// What is kept of an entry beside what the data plane has, if anything. `hits`: its hits so far.
 fn note(entry: &Entry, hits: impl FnOnce() -> u64) -> Option<Note> {
     let timeout = entry.idle_timeout;
-    let idle = (timeout > Duration::ZERO).then(|| Idle { timeout, last_hit: Instant::now(), hits: hits(), told: None });
+    let idle =
+        (timeout > Duration::ZERO).then(|| Idle { timeout, last_hit: Instant::now(), hits: hits(), notified: None });
     let note = Note { metadata: entry.metadata.clone(), idle };
     (note != Note::default()).then_some(note)
 }

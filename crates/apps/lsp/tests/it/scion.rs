@@ -96,7 +96,7 @@ fn errors_in_a_buffer_are_shown_where_they_are() {
     router.edit("bit<16> ethertype;", "bit<16> ether_type");
     let found = router.client.published(&file);
     assert_eq!((found[0]["code"].as_str(), found.len()), (Some("E0111"), 1));
-    // What the file said before is taken back.
+    // The diagnostics of the previous text are cleared.
     while !router.client.diagnostics[&uri(&parser)].is_empty() {
         router.client.receive();
     }
