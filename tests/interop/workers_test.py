@@ -20,7 +20,7 @@ import time
 
 from lab.checks import Checks
 from lab.netns import LabError, remove_all, require_root
-from lab.process import unwind_on_signals, wait_until
+from lab.process import PATIENCE, unwind_on_signals, wait_until
 from lab.router import RouterKind
 from lab.scion import PORT, SOURCE_PORT, pace, udp_socket
 from lab.scrape import metrics
@@ -49,6 +49,7 @@ class Direction:
         self.out = udp_socket(lab.hosts, f"10.{10 + source}.0.9", SOURCE_PORT + 200)
         self.inlet = udp_socket(lab.hosts, f"10.{10 + destination}.0.9", PORT)
         self.inlet.settimeout(0.1)
+        self.lab, self.bfd, self.excused = lab, lab.bfd(), lab.lost_elsewhere()
         self.sent, self.arrived, self.over = 0, [], threading.Event()
         self.threads = [threading.Thread(target=work, daemon=True) for work in (self.take, self.send)]
         for thread in self.threads:
@@ -69,17 +70,25 @@ class Direction:
             except TimeoutError:
                 continue
 
-    def finish(self) -> None:
+    def finish(self) -> bool:
+        """Waits until each packet has arrived or counters say who lost it: what is neither after all patience is the router's loss.
+        Returns whether BFD has noticed nothing."""
         self.threads[1].join()
-        last, since = -1, time.monotonic()
-        while len(self.arrived) < self.sent and time.monotonic() - since < 2:
-            if len(self.arrived) != last:
-                last, since = len(self.arrived), time.monotonic()
-            time.sleep(0.02)
+        deadline = time.monotonic() + PATIENCE
+        while (steady := self.lab.bfd() == self.bfd) and len(self.arrived) + self.lost_elsewhere() < self.sent \
+                and time.monotonic() < deadline:
+            time.sleep(0.1)
         self.over.set()
         self.threads[0].join()
+        # The counters of a socket go with it.
+        self.elsewhere = self.lost_elsewhere()
         self.out.close()
         self.inlet.close()
+        return steady
+
+    def lost_elsewhere(self) -> int:
+        """Packets that the machine has lost outside of the router since the beginning."""
+        return self.lab.lost_elsewhere() - self.excused
 
     @property
     def reordered(self) -> list[int]:
@@ -99,15 +108,13 @@ def share(lab: Lab, checks: Checks, workers: int) -> None:
         what = "forth" if forth else "back"
         for attempt in range(ATTEMPTS):
             wait_until("the links are up", lambda: all(up for _, up in lab.bfd()))
-            before, bfd, excused = by_worker(lab), lab.bfd(), lab.lost_elsewhere()
-            direction = Direction(lab, forth)
-            direction.finish()
-            if lab.bfd() == bfd:
+            before, direction = by_worker(lab), Direction(lab, forth)
+            if direction.finish():
                 break
             # A link that is down loses packets. That is BFD's doing, which measures time.
             print(f"  {what}: the machine was so busy that BFD noticed, attempt {attempt + 1} of {ATTEMPTS}", flush=True)
         lost = direction.sent - len(direction.arrived)
-        excused = lab.lost_elsewhere() - excused
+        excused = direction.elsewhere
         checks.that(f"{what}: nothing is lost", direction.sent == FLOWS * EACH and 0 <= lost <= excused,
                     f"{direction.sent} sent, {lost} lost, {excused} of them not by the router")
         checks.that(f"{what}: each flow keeps its order", not direction.reordered, f"flows {direction.reordered}")
