@@ -199,6 +199,9 @@ fn tables_read_their_keys_and_their_entries_know_more() {
     assert_eq!(with(&table("hdr.ipv4.dst: lpm;"), "t.apply();"), ["W0020 hdr.ipv4.dst"]);
     assert_eq!(with(&table("hdr.ipv4.dst: lpm;"), "if (hdr.ipv4.isValid()) { t.apply(); }"), NONE);
     assert_eq!(with(&table("hdr.ipv4.isValid(): exact; hdr.ipv4.dst: ternary;"), "t.apply();"), NONE);
+    let text = program(USUAL, &table("hdr.ipv4.dst: lpm;"), "t.apply();");
+    let shown = compile_text("test.p4", &text, &Options::default(), true).report(false);
+    assert!(shown.contains("make `hdr.ipv4.isValid(): exact` a key, too"), "{shown}");
     assert_eq!(with(&table("std.ingress_port: exact;"), "t.apply();"), NONE);
     assert_eq!(with(&table("std.ingress_port: exact;"), "hdr.ipv4.setInvalid(); t.apply();"), ["W0020 hdr.ipv4.ttl"]);
     let direct = "action hop() { hdr.ipv4.ttl = hdr.ipv4.ttl - 1; }";

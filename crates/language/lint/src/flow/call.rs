@@ -455,7 +455,9 @@ impl<'p> Flow<'p> {
                 continue;
             }
             let here = std::mem::replace(&mut self.here, key.expr.span);
+            self.in_key = true;
             states = self.each(states, &key.expr);
+            self.in_key = false;
             self.here = here;
         }
         let mut out = Vec::new();

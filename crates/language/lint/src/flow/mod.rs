@@ -45,6 +45,7 @@ pub(crate) fn lint(program: &TypedProgram, out: &mut Vec<Diagnostic>) {
         results: Vec::new(),
         by_entries: 0,
         muted: Vec::new(),
+        in_key: false,
         spent: 0,
         depth: 0,
         gave_up: false,
@@ -72,6 +73,8 @@ struct Flow<'p> {
     by_entries: u32,
     /// Headers whose validity is a key of the table being applied.
     muted: Vec<PlaceId>,
+    /// Whether a table's key is evaluated.
+    in_key: bool,
     spent: u64,
     depth: u32,
     gave_up: bool,
@@ -306,7 +309,8 @@ impl Flow<'_> {
     /// Records the read of a scalar.
     fn note_read(&mut self, s: &State, place: PlaceId, span: Span) {
         if let Some(header) = self.places.header_of(place) {
-            self.note_header(Kind::HeaderRead, s, header, span);
+            let kind = if self.in_key { Kind::KeyRead } else { Kind::HeaderRead };
+            self.note_header(kind, s, header, span);
             return;
         }
         if let Root::Var(var) = self.places.root_of(place) {

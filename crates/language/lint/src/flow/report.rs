@@ -37,6 +37,8 @@ pub(super) struct Found {
 pub(super) enum Kind {
     /// A field of a header is read.
     HeaderRead,
+    /// A field of a header is a table's key.
+    KeyRead,
     /// A field of a header is assigned.
     HeaderWrite,
     /// A field of a header is assigned and the header made valid only then.
@@ -132,6 +134,14 @@ fn say(kind: Kind, v: &Visits) -> Option<Diagnostic> {
             Diagnostic::warning("W0020", format!("`{name}` may be invalid here"))
                 .at(span, "this reads a field of a header that is not valid on all paths here")
                 .help(format!("ask first: `if ({name}.isValid()) {{ ... }}`")),
+        ),
+        Kind::KeyRead => with_path(
+            Diagnostic::warning(
+                "W0020",
+                format!("`{name}` {} valid here", if always { "is not" } else { "may not be" }),
+            )
+            .at(span, "this key is a field of a header that is not valid on all paths to the table")
+            .help(format!("make `{name}.isValid(): exact` a key, too, or apply the table where the header is valid")),
         ),
         // A header that is assigned only on some paths is often handled on the others.
         Kind::HeaderWrite if always => Diagnostic::warning("W0020", format!("`{name}` is not valid here"))
