@@ -44,6 +44,12 @@ impl Model {
         Carried { kept: carried.kept.saturating_sub(wrong), lost: carried.lost + wrong }
     }
 
+    /// How many table entries controllers have added to those of the program.
+    pub fn added_entries(&self) -> usize {
+        let tables = self.vdp.pipeline().tables.iter().enumerate().filter(|(_, table)| !table.const_entries);
+        tables.map(|(at, table)| self.control()[TableId(at as u32)].len().saturating_sub(table.entries.len())).sum()
+    }
+
     fn carry_table(&mut self, old: &Model, at: TableId, to: TableId, carried: &mut Carried) {
         let (model, into) = (&old.vdp.pipeline()[at], &self.vdp.pipeline()[to]);
         let entries = if model.const_entries { Vec::new() } else { old.control()[at].entries() };

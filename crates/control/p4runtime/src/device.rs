@@ -250,8 +250,15 @@ impl Device {
             let Carried { kept, lost } = next.model.carry_over(&old.model);
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
         }
+        let removed = state.as_ref().map_or(0, |old| old.model.added_entries());
         self.tenant.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
         tracing::info!("device {}: program `{}` is running", self.id, next.program.pipeline.name);
+        if !keep && removed > 0 {
+            tracing::info!(
+                "device {}: {removed} entries of the program before are gone: RECONCILE_AND_COMMIT keeps them",
+                self.id
+            );
+        }
         self.warn_of_headroom();
         *state = Some(next);
         Ok(())
