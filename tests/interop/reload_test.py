@@ -342,7 +342,7 @@ class Test:
 
         def forwarded(key: bytes) -> bool:
             stream = lab.stream(key, 2, rate=200, inlets=inlet).start()
-            self.close(stream.until(60).finish())
+            self.close(stream.until(60).finish(2.0))
             return len(stream.received) > stream.sent / 2
 
         self.that("the next key is not accepted unasked", not forwarded(new))

@@ -16,10 +16,13 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import TYPE_CHECKING, Callable
 
 from .netns import Namespace
 from .process import wait_until
+
+if TYPE_CHECKING:
+    from .ledger import Ledger
 
 _CLONE_NEWNET = 0x40000000
 # UDP ports of the SCION packets.
@@ -276,6 +279,8 @@ class Stream(Tally):
         super().__init__()
         self._out, self._to, self._make, self._pause = out, to, make, 1 / rate
         self._stop, self._over = threading.Event(), threading.Event()
+        # Who loses packets on the way, if anybody counts.
+        self.ledger: Ledger | None = None
         self._inputs: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._send, daemon=True)]
 
@@ -296,16 +301,18 @@ class Stream(Tally):
         wait_until(f"{count} packets to be sent", lambda: self.sent >= count)
         return self
 
-    def finish(self, settle: float = 2.0) -> Stream:
-        """Stops sending, and waits until everything has arrived or nothing has for `settle` seconds; then a little longer, for
-        what arrives twice."""
+    def finish(self, patience: float = 30.0) -> Stream:
+        """Stops sending, and waits until each packet has arrived, or the ledger says who has lost it, or nothing has arrived for
+        `patience` seconds: what is missing then is lost. Waits a little longer, for what arrives twice."""
         self._stop.set()
         self._threads[0].join()
-        last, since = -1, time.monotonic()
-        while len(self.received) < self.sent and time.monotonic() - since < settle:
-            if len(self.received) != last:
-                last, since = len(self.received), time.monotonic()
-            time.sleep(0.02)
+        arrived, last = -1, time.monotonic()
+        while (missing := self.sent - len(self.received)) and (quiet := time.monotonic() - last) < patience:
+            if len(self.received) != arrived:
+                arrived, last = len(self.received), time.monotonic()
+            elif self.ledger and quiet > 0.5 and not self.ledger.close(self).router:
+                break
+            time.sleep(min(0.02 * missing, 0.2) if quiet > 0.5 else 0.02)
         time.sleep(0.1)
         self._over.set()
         for thread in self._threads[1:]:
