@@ -1,6 +1,6 @@
 //! Annotations: free, structured, and the older `@pragma` lines.
 
-use super::{PResult, Parser, expr};
+use super::{PResult, Parser, literal};
 use crate::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Expr, Ident};
 use crate::preprocess::string_body;
 use crate::token::{P, Tok};
@@ -54,7 +54,7 @@ impl Parser<'_> {
         let kind = match token.kind {
             Tok::Ident | Tok::Kw(_) => AnnotationTokenKind::Word,
             Tok::Str => AnnotationTokenKind::String,
-            Tok::Int => match expr::int_literal(&token.text) {
+            Tok::Int => match literal::int_literal(&token.text) {
                 Ok(value) => AnnotationTokenKind::Int(value),
                 Err(_) => AnnotationTokenKind::Punctuation,
             },

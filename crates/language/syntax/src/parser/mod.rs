@@ -12,6 +12,7 @@
 mod annotation;
 mod decl;
 mod expr;
+mod literal;
 mod stmt;
 mod table;
 mod types;

@@ -8,6 +8,7 @@
 mod buffers;
 mod condition;
 mod embedded;
+mod include;
 mod macros;
 mod print;
 
@@ -610,124 +611,6 @@ impl<'a> Preprocessor<'a> {
     }
 
     // --- #include ----------------------------------------------------------------------------
-
-    fn include(&mut self, hash: Span) {
-        let direct = match self.frames.last_mut() {
-            Some(frame) => frame.lexer.header_name(self.diags),
-            None => None,
-        };
-        let (name, angled, at) = match direct {
-            Some(name) => {
-                self.expect_line_end("#include");
-                name
-            }
-            None => match self.computed_include(hash) {
-                Some(name) => name,
-                None => return,
-            },
-        };
-        if self.frames.len() >= MAX_INCLUDE_DEPTH {
-            self.stop("E0002", format!("include files nested more than {MAX_INCLUDE_DEPTH} deep"), at);
-            return;
-        }
-        self.files += 1;
-        if self.files > MAX_FILES {
-            self.stop("E0002", "too many include files", at);
-            return;
-        }
-        match self.find_include(&name, angled) {
-            Ok(Some(found)) => {
-                if self.once.contains(&found.name) {
-                    return;
-                }
-                let directive = hash.to(at);
-                let file = self.map.add(found.name.as_str(), found.text, Some(directive));
-                self.push_file(file, found.home, found.name);
-            }
-            Ok(None) => {
-                let mut diagnostic = Diagnostic::error("E0001", format!("include file `{name}` not found")).at(at, "");
-                if self.options.no_disk {
-                    diagnostic = diagnostic.note("files on disk are not searched");
-                } else if self.options.include_paths.is_empty() {
-                    diagnostic = diagnostic.help(
-                        "name the directory it is in: `-I DIRECTORY` of the command, `Compiler::include` of the library",
-                    );
-                } else {
-                    let paths: Vec<String> =
-                        self.options.include_paths.iter().map(|p| format!("`{}`", p.display())).collect();
-                    diagnostic = diagnostic.note(format!("searched in {}", paths.join(", ")));
-                }
-                self.diags.push(diagnostic);
-            }
-            Err((path, error)) => self.diags.push(
-                Diagnostic::error("E0001", format!("cannot read include file `{}`: {error}", path.display()))
-                    .at(at, ""),
-            ),
-        }
-    }
-
-    /// `#include MACRO`: the macro's expansion must look like a file name.
-    fn computed_include(&mut self, hash: Span) -> Option<(String, bool, Span)> {
-        let line = self.tokens_in_line();
-        let at = line.first().zip(line.last()).map_or(hash, |(first, last)| first.span.to(last.span));
-        let tokens = self.expand_list(line);
-        match tokens.as_slice() {
-            [only] if only.kind == Tok::Str => {
-                return Some((string_body(&only.text).to_string(), false, at));
-            }
-            [first, middle @ .., last] if first.kind == Tok::P(P::Lt) && last.kind == Tok::P(P::Gt) => {
-                let name = middle.iter().map(|t| &*t.text).collect();
-                return Some((name, true, at));
-            }
-            _ => {}
-        }
-        self.diags.push(
-            Diagnostic::error("E0003", "`#include` needs a file name")
-                .at(at, "")
-                .help("write `#include <core.p4>` or `#include \"headers.p4\"`"),
-        );
-        None
-    }
-
-    /// The text of a file: of its buffer, or on disk. Bytes that are not UTF-8 (in comments, mostly) become replacement characters.
-    fn read(&self, path: &Path) -> std::io::Result<Arc<str>> {
-        if let Some(text) = self.options.buffers.get(path) {
-            return Ok(text.clone());
-        }
-        let bytes = std::fs::read(path)?;
-        Ok(match String::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(error) => String::from_utf8_lossy(error.as_bytes()).into(),
-        })
-    }
-
-    fn find_include(&self, name: &str, angled: bool) -> Result<Option<Found>, (PathBuf, std::io::Error)> {
-        let here = self.frames.last().map(|f| &f.home).filter(|_| !angled);
-        let paths = &self.options.include_paths;
-        if !self.options.no_disk {
-            let local = here.and_then(|h| if let Home::Disk(directory) = h { Some(directory) } else { None });
-            for directory in local.into_iter().chain(paths) {
-                let path = directory.join(name);
-                if path.is_file() || self.options.buffers.get(&path).is_some() {
-                    let text = self.read(&path).map_err(|e| (path.clone(), e))?;
-                    let home = Home::Disk(folder(&path));
-                    return Ok(Some(Found { name: path.display().to_string(), text, home }));
-                }
-            }
-        }
-        let local = here.and_then(|h| if let Home::Embedded(folder) = h { Some(folder) } else { None });
-        let searched = if self.options.no_disk { paths.as_slice() } else { &[] };
-        let names = local.into_iter().chain(searched).map(|folder| folder.join(name)).chain([PathBuf::from(name)]);
-        for path in names {
-            let registered = self.options.embedded.iter().find(|(known, _)| Path::new(known) == path);
-            if let Some((known, text)) = registered {
-                let home = Home::Embedded(folder(&path));
-                return Ok(Some(Found { name: format!("<{known}>"), text: text.clone(), home }));
-            }
-        }
-        let found = embedded::lookup(name).map(Arc::from);
-        Ok(found.map(|text| Found { name: format!("<{name}>"), text, home: Home::Embedded(PathBuf::new()) }))
-    }
 }
 
 /// Directives, to recognise misspelled ones.
