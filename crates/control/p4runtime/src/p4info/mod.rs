@@ -5,13 +5,14 @@
 mod annotations;
 mod format;
 mod ids;
+mod objects;
 mod pipeline;
 mod types;
 
 use std::collections::{BTreeMap, HashSet};
 
 use ::bytes::Bytes;
-use hopwright_ir::{self as ir, ExternFn, ExternKind, P4Kind as Kind, Pipeline, StmtKind, Unit, walk};
+use hopwright_ir::{self as ir, ExternFn, ExternKind, P4Kind as Kind, Pipeline, StmtKind, walk};
 use hopwright_sema::hir::{self, Annotation, AnnotationArg, TypedProgram};
 use hopwright_sema::reached::Reached;
 use num_bigint::BigUint;
@@ -23,6 +24,7 @@ pub(crate) use types::flat_fields;
 
 use crate::proto::config as p4;
 use ids::Names;
+use objects::{Objects, add_default};
 use types::Types;
 
 /// Why there is no P4Info for a program.
@@ -163,7 +165,7 @@ impl<'p> Builder<'p> {
             names.add(Kind::ControllerHeader, &header.control_plane_name)?;
         }
         for (at, instance) in self.pipeline.externs.iter().enumerate() {
-            if let Some(kind) = object_kind(&instance.kind)
+            if let Some(kind) = instance.kind.p4_kind()
                 && !self.unlisted.contains(&at)
             {
                 names.add(kind, &instance.name)?;
@@ -187,6 +189,10 @@ impl<'p> Builder<'p> {
         }
     }
 
+    fn objects(&self) -> Objects<'_> {
+        Objects { pipeline: self.pipeline, names: &self.names }
+    }
+
     fn build(mut self) -> Result<p4::P4Info> {
         let mut info = p4::P4Info { pkg_info: Some(self.package()?), ..Default::default() };
         for table in std::mem::take(&mut self.tables) {
@@ -199,20 +205,16 @@ impl<'p> Builder<'p> {
                 info.actions.push(self.action(action, in_table)?);
             }
         }
-        for (at, (object, instance)) in self.program.objects.iter().zip(&self.pipeline.externs).enumerate() {
+        for (at, object) in self.program.objects.iter().enumerate() {
             if !is_hidden(&object.annotations) && !self.unlisted.contains(&at) {
-                self.object(object, instance, &mut info)?;
+                self.object(ir::ExternId(at as u32), object, &mut info)?;
             }
         }
         // Registers that the architecture has, not the program.
-        for instance in self.pipeline.externs.iter().skip(self.program.objects.len()) {
-            if let ExternKind::Register { size, ty } = instance.kind {
-                info.registers.push(p4::Register {
-                    preamble: Some(self.preamble(Kind::Register, &instance.name, &[], &[])),
-                    type_spec: Some(types::scalar(ty)),
-                    size: i32::try_from(size).unwrap_or(i32::MAX),
-                    index_type_name: None,
-                });
+        for (at, instance) in self.pipeline.externs.iter().enumerate().skip(self.program.objects.len()) {
+            if matches!(instance.kind, ExternKind::Register { .. }) {
+                let preamble = self.preamble(Kind::Register, &instance.name, &[], &[]);
+                self.objects().add(ir::ExternId(at as u32), preamble, &mut info);
             }
         }
         for (header, name) in self.program.controller_headers() {
@@ -343,14 +345,7 @@ impl<'p> Builder<'p> {
             });
         }
         let default = action_id(table.default_action.function);
-        if !action_refs.iter().any(|a| a.id == default) {
-            action_refs.push(p4::ActionRef {
-                id: default,
-                scope: p4::action_ref::Scope::DefaultOnly.into(),
-                annotations: vec!["@defaultonly".into()],
-                ..Default::default()
-            });
-        }
+        add_default(&mut action_refs, default);
         let function = &self.program[table.default_action.function];
         let mut arguments = Vec::new();
         for ((param, param_id), value) in self.params(function)?.into_iter().zip(&model.default_action.args) {
@@ -361,33 +356,16 @@ impl<'p> Builder<'p> {
             };
             arguments.push(p4::table_action_call::Argument { param_id, value });
         }
-        let object = |id: ir::ExternId, kind| self.names.id(kind, &self.pipeline[id].name);
-        let direct = [(model.direct_counter, Kind::DirectCounter), (model.direct_meter, Kind::DirectMeter)];
-        let direct = direct.into_iter().filter_map(|(id, kind)| Some((id?, kind)));
         // P4Runtime knows no direct registers: a controller sees an array with a cell for each entry.
         let mut preamble = self.preamble(Kind::Table, name, &table.annotations, &[]);
         for id in &model.entry_cells {
-            if let Some(kind) = object_kind(&self.pipeline[*id].kind) {
-                preamble.annotations.push(format!("@entry_cells({})", object(*id, kind)));
+            if let Some(kind) = self.pipeline[*id].kind.p4_kind() {
+                let id = self.names.id(kind, &self.pipeline[*id].name);
+                preamble.annotations.push(format!("@entry_cells({id})"));
             }
         }
-        Ok(Some(p4::Table {
-            preamble: Some(preamble),
-            match_fields,
-            action_refs,
-            const_default_action_id: if model.const_default_action { default } else { 0 },
-            initial_default_action: Some(p4::TableActionCall { action_id: default, arguments }),
-            implementation_id: model.implementation.map_or(0, |id| object(id, Kind::ActionProfile)),
-            direct_resource_ids: direct.map(|(id, kind)| object(id, kind)).collect(),
-            size: model.size as i64,
-            idle_timeout_behavior: match model.idle_timeout {
-                true => p4::table::IdleTimeoutBehavior::NotifyControl.into(),
-                false => p4::table::IdleTimeoutBehavior::NoTimeout.into(),
-            },
-            is_const_table: model.const_entries,
-            has_initial_entries: !model.entries.is_empty(),
-            other_properties: None,
-        }))
+        let default = p4::TableActionCall { action_id: default, arguments };
+        Ok(Some(p4::Table { match_fields, action_refs, ..self.objects().table(model, preamble, Some(default)) }))
     }
 
     /// Action data with their numbers.
@@ -418,80 +396,26 @@ impl<'p> Builder<'p> {
         Ok(p4::Action { preamble: Some(preamble), params })
     }
 
-    fn object(&mut self, object: &hir::Object, instance: &ir::ExternInstance, info: &mut p4::P4Info) -> Result<()> {
-        let Some(kind) = object_kind(&instance.kind) else { return Ok(()) };
-        let silent: &[&str] = if kind == Kind::ActionProfile { &SELECTOR } else { &[] };
-        let preamble = Some(self.preamble(kind, &object.name, &object.annotations, silent));
-        let table_id =
-            |table: &Option<ir::TableId>| table.map_or(0, |t| self.names.id(Kind::Table, &self.pipeline[t].name));
-        match &instance.kind {
-            ExternKind::Counter { size, unit } => info.counters.push(p4::Counter {
-                preamble,
-                spec: Some(counter_spec(*unit)),
-                size: *size as i64,
-                index_type_name: None,
-            }),
-            // A direct resource without a table is not accessible.
-            ExternKind::DirectCounter { table: None, .. } | ExternKind::DirectMeter { table: None, .. } => {}
-            ExternKind::Stateless => {}
-            ExternKind::DirectCounter { table, unit } => info.direct_counters.push(p4::DirectCounter {
-                preamble,
-                spec: Some(counter_spec(*unit)),
-                direct_table_id: table_id(table),
-            }),
-            ExternKind::Meter { size, unit } => info.meters.push(p4::Meter {
-                preamble,
-                spec: Some(meter_spec(*unit)),
-                size: *size as i64,
-                index_type_name: None,
-            }),
-            ExternKind::DirectMeter { table, unit } => info.direct_meters.push(p4::DirectMeter {
-                preamble,
-                spec: Some(meter_spec(*unit)),
-                direct_table_id: table_id(table),
-            }),
-            ExternKind::Register { size, ty } => info.registers.push(p4::Register {
-                preamble,
-                type_spec: Some(match object.type_args.first() {
-                    Some(ty) => self.types.declared(ty, object.new_types.first().copied().flatten()),
-                    None => types::scalar(*ty),
-                }),
-                size: i32::try_from(*size).unwrap_or(i32::MAX),
-                index_type_name: None,
-            }),
-            ExternKind::ActionProfile { size } | ExternKind::ActionSelector { size, .. } => {
-                let id = self.program.objects.iter().position(|o| std::ptr::eq(o, object));
-                let used = |t: &&ir::Table| t.implementation.is_some_and(|i| Some(i.index()) == id);
-                let tables = self.pipeline.tables.iter().filter(used);
-                let ids = tables.map(|t| self.names.id(Kind::Table, &t.name)).filter(|id| *id != 0);
-                let with_selector = matches!(instance.kind, ExternKind::ActionSelector { .. });
-                info.action_profiles.push(p4::ActionProfile {
-                    preamble,
-                    table_ids: ids.collect(),
-                    with_selector,
-                    size: *size as i64,
-                    max_group_size: match with_selector {
-                        true => annotations::number(&object.annotations, "max_group_size").unwrap_or(0),
-                        false => 0,
-                    },
-                    selector_size_semantics: if with_selector { size_semantics(object)? } else { None },
-                    ..Default::default()
-                });
-            }
-            ExternKind::Named { type_name, args } => {
-                let mut instance = p4::ExternInstance { preamble, info: None };
-                if let (Some(preamble), Some(size)) = (&mut instance.preamble, args.first()) {
-                    preamble.annotations.push(format!("@size({size})"));
-                }
-                match info.externs.iter_mut().find(|e| e.extern_type_name == *type_name) {
-                    Some(known) => known.instances.push(instance),
-                    None => info.externs.push(p4::Extern {
-                        extern_type_id: kind as u32,
-                        extern_type_name: type_name.clone(),
-                        instances: vec![instance],
-                    }),
+    fn object(&mut self, at: ir::ExternId, object: &hir::Object, info: &mut p4::P4Info) -> Result<()> {
+        let kind = &self.pipeline[at].kind;
+        let Some(p4_kind) = kind.p4_kind() else { return Ok(()) };
+        let silent: &[&str] = if p4_kind == Kind::ActionProfile { &SELECTOR } else { &[] };
+        let preamble = self.preamble(p4_kind, &object.name, &object.annotations, silent);
+        self.objects().add(at, preamble, info);
+        match kind {
+            ExternKind::Register { .. } => {
+                if let (Some(register), Some(ty)) = (info.registers.last_mut(), object.type_args.first()) {
+                    let new_type = object.new_types.first().copied().flatten();
+                    register.type_spec = Some(self.types.declared(ty, new_type));
                 }
             }
+            ExternKind::ActionSelector { .. } => {
+                if let Some(profile) = info.action_profiles.last_mut() {
+                    profile.max_group_size = annotations::number(&object.annotations, "max_group_size").unwrap_or(0);
+                    profile.selector_size_semantics = size_semantics(object)?;
+                }
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -546,6 +470,15 @@ impl<'p> Builder<'p> {
 /// Annotations of action profiles that P4Info expresses in fields of its own.
 const SELECTOR: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
 
+/// The ids of all objects that P4Info lists.
+pub(crate) fn ids(info: &p4::P4Info) -> HashSet<u32> {
+    macro_rules! all {
+        ($($field:ident)*) => { [$(info.$field.iter().map(|object| &object.preamble).collect::<Vec<_>>()),*] };
+    }
+    let all = all!(tables actions action_profiles counters meters registers value_sets digests);
+    all.into_iter().flatten().flatten().map(|preamble| preamble.id).collect()
+}
+
 /// The unit of a selector's size.
 fn size_semantics(object: &hir::Object) -> Result<Option<p4::action_profile::SelectorSizeSemantics>> {
     use p4::action_profile::{SelectorSizeSemantics as Semantics, SumOfMembers, SumOfWeights};
@@ -591,35 +524,6 @@ pub(crate) fn match_kind(named: &p4::match_field::Match) -> Option<ir::MatchKind
         }
         Match::OtherMatchType(name) => ir::MatchKind::by_name(name),
     }
-}
-
-fn counter_spec(unit: Unit) -> p4::CounterSpec {
-    let unit = match unit {
-        Unit::Packets => p4::counter_spec::Unit::Packets,
-        Unit::Bytes => p4::counter_spec::Unit::Bytes,
-        Unit::Both => p4::counter_spec::Unit::Both,
-    };
-    p4::CounterSpec { unit: unit.into() }
-}
-
-fn meter_spec(unit: Unit) -> p4::MeterSpec {
-    let unit = match unit {
-        Unit::Packets => p4::meter_spec::Unit::Packets,
-        Unit::Bytes | Unit::Both => p4::meter_spec::Unit::Bytes,
-    };
-    p4::MeterSpec { unit: unit.into(), r#type: p4::meter_spec::Type::TwoRateThreeColor.into() }
-}
-
-fn object_kind(kind: &ExternKind) -> Option<Kind> {
-    Some(match kind {
-        ExternKind::Counter { .. } => Kind::Counter,
-        ExternKind::DirectCounter { .. } => Kind::DirectCounter,
-        ExternKind::Meter { .. } => Kind::Meter,
-        ExternKind::DirectMeter { .. } => Kind::DirectMeter,
-        ExternKind::Register { .. } => Kind::Register,
-        ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => Kind::ActionProfile,
-        ExternKind::Stateless | ExternKind::Named { .. } => return kind.p4_kind(),
-    })
 }
 
 /// What the program sends as digests, by the names that the pipeline has for them.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use hopwright_ir::{self as ir, ExternArg, ExternFn, ExternKind, P4Id, P4Kind as Kind, Pipeline, StmtKind, Unit, walk};
 
 use super::ids::Names;
-use super::{P4InfoError, Result, counter_spec, match_type, meter_spec, padded, types};
+use super::objects::{Objects, add_default};
+use super::{P4InfoError, Result, match_type, padded, types};
 use crate::proto::config as p4;
 
 /// The P4Info of a pipeline: what it says of its objects. Annotations, structs and controller headers are not known.
@@ -22,74 +23,49 @@ pub fn of_pipeline(pipeline: &Pipeline) -> Result<p4::P4Info> {
         pkg_info: Some(p4::PkgInfo { arch: "v1model".into(), ..Default::default() }),
         ..Default::default()
     };
-    let builder = Builder { pipeline, names };
-    info.tables = pipeline.tables.iter().filter(|t| t.id.is_some()).map(|t| builder.table(t)).collect();
-    info.actions = pipeline.actions.iter().filter(|a| a.id.is_some()).map(|a| builder.action(a)).collect();
-    pipeline.externs.iter().filter(|e| e.id.is_some()).for_each(|object| builder.object(object, &mut info));
-    info.value_sets = pipeline.value_sets.iter().map(|set| builder.value_set(set)).collect();
-    info.digests = builder.digests();
+    let objects = Objects { pipeline, names: &names };
+    info.tables = pipeline.tables.iter().filter(|t| t.id.is_some()).map(|t| objects.table_info(t)).collect();
+    info.actions = pipeline.actions.iter().filter(|a| a.id.is_some()).map(|a| objects.action(a)).collect();
+    for (at, object) in pipeline.externs.iter().enumerate() {
+        if let (Some(_), Some(kind)) = (object.id, object.kind.p4_kind()) {
+            objects.add(ir::ExternId(at as u32), objects.preamble(kind, &object.name), &mut info);
+        }
+    }
+    info.value_sets = pipeline.value_sets.iter().map(|set| objects.value_set(set)).collect();
+    info.digests = objects.digests();
     Ok(info)
 }
 
-struct Builder<'p> {
-    pipeline: &'p Pipeline,
-    names: Names,
-}
-
-impl Builder<'_> {
-    fn preamble(&self, kind: Kind, name: &str) -> Option<p4::Preamble> {
+impl Objects<'_> {
+    fn preamble(&self, kind: Kind, name: &str) -> p4::Preamble {
         let (id, alias) = (self.names.id(kind, name), self.names.alias(name));
-        Some(p4::Preamble { id, name: name.into(), alias, ..Default::default() })
+        p4::Preamble { id, name: name.into(), alias, ..Default::default() }
     }
 
-    fn table(&self, table: &ir::Table) -> p4::Table {
-        let id = |kind, id: ir::ExternId| self.names.id(kind, &self.pipeline[id].name);
+    fn table_info(&self, table: &ir::Table) -> p4::Table {
         let action_id = |action: ir::ActionId| self.names.id(Kind::Action, &self.pipeline[action].name);
         let fields = (1..).zip(&table.keys).filter(|(_, key)| key.kind.is_matched());
-        let mut action_refs: Vec<p4::ActionRef> = Vec::new();
-        for action in &table.actions {
-            action_refs.push(p4::ActionRef { id: action_id(action.action), ..Default::default() });
-        }
-        let default = action_id(table.default_action.action);
-        if default != 0 && !action_refs.iter().any(|a| a.id == default) {
-            let scope = p4::action_ref::Scope::DefaultOnly.into();
-            let annotations = vec!["@defaultonly".into()];
-            action_refs.push(p4::ActionRef { id: default, scope, annotations, ..Default::default() });
-        }
+        let action_ref =
+            |action: &ir::TableAction| p4::ActionRef { id: action_id(action.action), ..Default::default() };
+        let mut action_refs: Vec<p4::ActionRef> = table.actions.iter().map(action_ref).collect();
+        let default = Some(action_id(table.default_action.action)).filter(|id| *id != 0);
+        default.into_iter().for_each(|id| add_default(&mut action_refs, id));
         let params = &self.pipeline[table.default_action.action].params;
         let arguments = (1..).zip(params).zip(&table.default_action.args);
         let arguments = arguments.map(|((param_id, param), value)| p4::table_action_call::Argument {
             param_id,
             value: padded(value, param.ty.width()),
         });
-        let direct = [(table.direct_counter, Kind::DirectCounter), (table.direct_meter, Kind::DirectMeter)];
-        let direct = direct.into_iter().filter_map(|(object, kind)| Some(id(kind, object?)));
-        p4::Table {
-            preamble: self.preamble(Kind::Table, &table.name),
-            match_fields: fields
-                .map(|(id, key)| p4::MatchField {
-                    id,
-                    name: key.name.clone(),
-                    bitwidth: key.expr.ty.width() as i32,
-                    r#match: Some(match_type(key.kind)),
-                    ..Default::default()
-                })
-                .collect(),
-            action_refs,
-            const_default_action_id: if table.const_default_action { default } else { 0 },
-            initial_default_action: (default != 0)
-                .then(|| p4::TableActionCall { action_id: default, arguments: arguments.collect() }),
-            implementation_id: table.implementation.map_or(0, |object| id(Kind::ActionProfile, object)),
-            direct_resource_ids: direct.filter(|id| *id != 0).collect(),
-            size: table.size as i64,
-            idle_timeout_behavior: match table.idle_timeout {
-                true => p4::table::IdleTimeoutBehavior::NotifyControl.into(),
-                false => p4::table::IdleTimeoutBehavior::NoTimeout.into(),
-            },
-            is_const_table: table.const_entries,
-            has_initial_entries: !table.entries.is_empty(),
+        let match_fields = fields.map(|(id, key)| p4::MatchField {
+            id,
+            name: key.name.clone(),
+            bitwidth: key.expr.ty.width() as i32,
+            r#match: Some(match_type(key.kind)),
             ..Default::default()
-        }
+        });
+        let default = default.map(|action_id| p4::TableActionCall { action_id, arguments: arguments.collect() });
+        let preamble = self.preamble(Kind::Table, &table.name);
+        p4::Table { match_fields: match_fields.collect(), action_refs, ..self.table(table, preamble, default) }
     }
 
     fn action(&self, action: &ir::Action) -> p4::Action {
@@ -100,61 +76,7 @@ impl Builder<'_> {
             ..Default::default()
         };
         let params = (1..).zip(&action.params).map(param).collect();
-        p4::Action { preamble: self.preamble(Kind::Action, &action.name), params }
-    }
-
-    fn object(&self, object: &ir::ExternInstance, info: &mut p4::P4Info) {
-        let Some(kind) = object.kind.p4_kind() else { return };
-        let preamble = self.preamble(kind, &object.name);
-        let table_id = |table: &Option<ir::TableId>| {
-            table.map_or(0, |table| self.names.id(Kind::Table, &self.pipeline[table].name))
-        };
-        match &object.kind {
-            ExternKind::Counter { size, unit } => info.counters.push(p4::Counter {
-                preamble,
-                spec: Some(counter_spec(*unit)),
-                size: *size as i64,
-                index_type_name: None,
-            }),
-            ExternKind::Meter { size, unit } => info.meters.push(p4::Meter {
-                preamble,
-                spec: Some(meter_spec(*unit)),
-                size: *size as i64,
-                index_type_name: None,
-            }),
-            ExternKind::DirectCounter { table: table @ Some(_), unit } => {
-                info.direct_counters.push(p4::DirectCounter {
-                    preamble,
-                    spec: Some(counter_spec(*unit)),
-                    direct_table_id: table_id(table),
-                })
-            }
-            ExternKind::DirectMeter { table: table @ Some(_), unit } => info.direct_meters.push(p4::DirectMeter {
-                preamble,
-                spec: Some(meter_spec(*unit)),
-                direct_table_id: table_id(table),
-            }),
-            ExternKind::Register { size, ty } => info.registers.push(p4::Register {
-                preamble,
-                type_spec: Some(types::scalar(*ty)),
-                size: i32::try_from(*size).unwrap_or(i32::MAX),
-                index_type_name: None,
-            }),
-            ExternKind::ActionProfile { size } | ExternKind::ActionSelector { size, .. } => {
-                let used = |table: &&ir::Table| {
-                    table.implementation.is_some_and(|id| std::ptr::eq(&self.pipeline[id], object))
-                };
-                let tables = self.pipeline.tables.iter().filter(used);
-                info.action_profiles.push(p4::ActionProfile {
-                    preamble,
-                    table_ids: tables.map(|table| self.names.id(Kind::Table, &table.name)).collect(),
-                    with_selector: matches!(object.kind, ExternKind::ActionSelector { .. }),
-                    size: *size as i64,
-                    ..Default::default()
-                });
-            }
-            _ => {}
-        }
+        p4::Action { preamble: Some(self.preamble(Kind::Action, &action.name)), params }
     }
 
     fn value_set(&self, set: &ir::ValueSet) -> p4::ValueSet {
@@ -165,7 +87,7 @@ impl Builder<'_> {
             ..Default::default()
         };
         p4::ValueSet {
-            preamble: self.preamble(Kind::ValueSet, &set.name),
+            preamble: Some(self.preamble(Kind::ValueSet, &set.name)),
             r#match: (1..).zip(&set.types).map(field).collect(),
             size: i32::try_from(set.size).unwrap_or(i32::MAX),
         }
@@ -183,7 +105,7 @@ impl Builder<'_> {
             }
         });
         let digest = |(name, mut members): (String, Vec<p4::P4DataTypeSpec>)| p4::Digest {
-            preamble: self.preamble(Kind::Digest, &name),
+            preamble: Some(self.preamble(Kind::Digest, &name)),
             type_spec: match members.len() {
                 1 => members.pop(),
                 _ => Some(p4::P4DataTypeSpec {
