@@ -4,8 +4,8 @@ use hopwright_dataplane::{EntryTarget, VirtualDataPlane, WeightedAction};
 use hopwright_ir::{ActionCall, ExternId, ExternKind, TableEntry, TableId};
 use num_bigint::BigUint;
 
+use crate::copies::{set_multicast, set_session};
 use crate::model::{EntryKey, Model, Target};
-use crate::plan::{set_multicast, set_session};
 
 /// How much of an old program's state was taken over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -29,6 +29,13 @@ pub struct Update {
     pub entity: Entity,
 }
 
+impl Update {
+    /// A modification.
+    pub fn modify(entity: Entity) -> Update {
+        Update { operation: Operation::Modify, entity }
+    }
+}
+
 /// What can be written. Arrays, direct resources, value sets and settings are always there: they are modified only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entity {
@@ -59,7 +66,7 @@ pub enum Entity {
     Member {
         /// The profile.
         profile: u32,
-        /// Its number, from 1.
+        /// Its number.
         id: u32,
         /// Its action. A modification without one changes nothing.
         action: Option<Call>,
@@ -68,7 +75,7 @@ pub enum Entity {
     Group {
         /// The selector.
         profile: u32,
-        /// Its number, from 1.
+        /// Its number.
         id: u32,
         /// Its members and their weights, from 1.
         members: Vec<(u32, u32)>,
@@ -79,7 +86,7 @@ pub enum Entity {
     ValueSet(u32, Vec<Vec<(u32, MatchValue)>>),
     /// A multicast group, numbered from 1 to 32,767.
     Multicast(u32, MulticastGroup),
-    /// A clone session, numbered from 1 to 32,767.
+    /// A clone session, numbered from 0 to 32,767.
     CloneSession(u32, CloneSession),
     /// A digest that is sent to a control plane.
     Digest(u32, DigestConfig),
@@ -202,7 +209,7 @@ pub enum Cell {
 /// A multicast group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MulticastGroup {
-    /// Its copies, no two with the same port and instance.
+    /// Its copies.
     pub copies: Vec<Replica>,
     /// What is read back.
     pub metadata: Bytes,
@@ -211,14 +218,16 @@ pub struct MulticastGroup {
 /// A clone session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CloneSession {
-    /// Its copies, no two with the same port and instance.
+    /// Its copies. With a multicast group, at most one, whose instance is 0.
     pub copies: Vec<Replica>,
+    /// A multicast group whose copies are made, too, whatever they are at that time.
+    pub group: Option<u16>,
     /// The most bytes of a copy; 0 is all of the packet.
     pub max_length: u32,
 }
 
 /// A copy of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Replica {
     /// The port that it is sent to.
     pub port: u32,

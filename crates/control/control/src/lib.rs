@@ -20,17 +20,20 @@
 //!
 //! Invariants: a refused update changes nothing; what was applied and undone leaves everything as it was.
 //!
-//! The data plane's state is part of the model's. Nothing else may write it while there is a model.
+//! The data plane's state is part of the model's. Nothing else may write it while there is a model: protocols that control one program
+//! write one [`SharedModel`]. A [`Schema`] is made of a pipeline ([`Schema::of`]); P4Info adds annotations and translated types.
 
 pub mod bytes;
 mod carry;
 mod change;
 mod constraint;
+mod copies;
 mod digests;
 pub mod entity;
 mod error;
 pub mod listing;
 mod model;
+mod of_pipeline;
 mod plan;
 mod references;
 mod rules;
@@ -39,11 +42,11 @@ mod translation;
 mod used;
 
 pub use carry::Carried;
+pub use copies::PORT_BITS;
 pub use digests::{DigestData, DigestList, Digests};
 pub use entity::{Entity, Operation, Update};
 pub use error::{Error, ErrorKind, Result, bad_number};
-pub use model::{EntryKey, Idle, IdleEntry, Inverse, Model, Note, Plan, Target, Translate};
-pub use plan::PORT_BITS;
+pub use model::{EntryKey, Idle, IdleEntry, Inverse, Model, Note, Plan, SharedModel, Target, Translate};
 pub use rules::AnnotationError;
 pub use schema::Schema;
 pub use translation::{Translated, TranslatedType, Translations};

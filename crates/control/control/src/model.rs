@@ -1,7 +1,7 @@
 //! The state of a running program as control planes see it, and batches of updates of it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Control, EntryTarget, VirtualDataPlane};
@@ -9,6 +9,7 @@ use hopwright_ir::{ActionCall, ExternId, MatchValue, TableId};
 use num_bigint::BigUint;
 
 use crate::change::Change;
+use crate::copies;
 use crate::digests::Digests;
 use crate::entity::{CloneSession, Key, Metadata, MulticastGroup, Update};
 use crate::error::{Error, Result, aborted, exhausted, not_found};
@@ -87,8 +88,9 @@ pub struct Model {
 }
 
 impl Model {
-    /// The initial state of a program.
+    /// The state of a program that no other model has.
     pub fn new(schema: Arc<Schema>, vdp: Arc<VirtualDataPlane>) -> Model {
+        let (groups, sessions) = copies::written(vdp.control());
         let mut model = Model {
             digests: Digests::new(&schema),
             translations: Translations::new(&schema.translated_types),
@@ -96,8 +98,8 @@ impl Model {
             vdp,
             notes: HashMap::new(),
             default_metadata: BTreeMap::new(),
-            groups: BTreeMap::new(),
-            sessions: BTreeMap::new(),
+            groups,
+            sessions,
             referrers: Referrers::default(),
         };
         if !model.translations.is_empty() {
@@ -273,6 +275,17 @@ impl Model {
         Ok(self.carry_out(plan.0, inverse.map(|inverse| &mut inverse.0))?)
     }
 
+    /// Makes updates, all or none.
+    ///
+    /// # Errors
+    /// That of the first update that is refused.
+    pub fn make_updates(&mut self, updates: &[Update]) -> Result<()> {
+        let mut inverse = Inverse::default();
+        let one = |update| self.plan(update).and_then(|plan| self.carry_out(plan.0, Some(&mut inverse.0)));
+        let made = updates.iter().try_for_each(one);
+        made.inspect_err(|_| self.undo(inverse))
+    }
+
     /// Makes the changes of a plan, all or none.
     ///
     /// # Errors
@@ -346,5 +359,31 @@ impl Model {
         };
         let converted = convert(&self.schema, &mut translate)?;
         Ok(known.then_some(converted))
+    }
+}
+
+/// A program's model that several protocols write, each in its turn.
+#[derive(Clone, Debug)]
+pub struct SharedModel(Arc<Mutex<Model>>);
+
+impl SharedModel {
+    /// Shares a model.
+    pub fn new(model: Model) -> SharedModel {
+        SharedModel(Arc::new(Mutex::new(model)))
+    }
+
+    /// The model of a data plane that no other protocol controls.
+    pub fn of(vdp: Arc<VirtualDataPlane>) -> SharedModel {
+        SharedModel::new(Model::new(Arc::new(Schema::of(vdp.pipeline())), vdp))
+    }
+
+    /// Waits for the model.
+    pub fn lock(&self) -> MutexGuard<'_, Model> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether both are the same model.
+    pub fn is(&self, other: &SharedModel) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }

@@ -1,26 +1,15 @@
 //! Validates updates against the schema and the state, and plans the changes that they consist of. Nothing is changed here.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{self as dataplane, Count, EntryTarget, Group, Rates, WeightedAction};
+use hopwright_dataplane::{Count, EntryTarget, Group, Rates, WeightedAction};
 use hopwright_ir::ActionCall;
 
 use crate::change::{Change, Values};
-use crate::entity::{
-    Action, Call, Cell, CloneSession, DefaultEntry, DigestConfig, Entity, Entry, Metadata, MulticastGroup, Operation,
-    Replica, Update,
-};
-use crate::error::{Result, denied, exhausted, exists, invalid, not_found, out_of_range};
+use crate::entity::{Action, Call, Cell, DefaultEntry, DigestConfig, Entity, Entry, Metadata, Operation, Update};
+use crate::error::{Result, denied, exhausted, exists, invalid, not_found};
 use crate::model::{EntryKey, Idle, Model, Note, Plan, Target};
 use crate::schema::{self, Profile, Table, Use, object};
-
-/// First multicast group of clone sessions: one with several copies is a multicast group of its own.
-const FIRST_OF_CLONES: u32 = 0x8000;
-/// Bits of a port number.
-pub const PORT_BITS: u32 = 9;
-/// The most copies of a group.
-const MAX_COPIES: usize = 1024;
 
 impl Model {
     /// Checks an update completely. What depends on how full a table is, or on a device that runs the program, is known when the
@@ -125,7 +114,7 @@ fn words(entity: &Entity) -> &'static str {
 }
 
 /// Checks that what an update is about is there, or is not.
-fn check(what: impl Fn() -> String, operation: Operation, there: bool) -> Result<()> {
+pub(crate) fn check(what: impl Fn() -> String, operation: Operation, there: bool) -> Result<()> {
     match (operation, there) {
         (Operation::Insert, true) => Err(exists(format!("there is a {} already", what()))),
         (Operation::Modify | Operation::Delete, false) => Err(not_found(format!("there is no {}", what()))),
@@ -309,9 +298,6 @@ fn check_size(profile: &Profile, request: u32, weights: impl Iterator<Item = u32
 impl Model {
     fn plan_member(&self, operation: Operation, profile: u32, id: u32, action: Option<&Call>) -> Result<Vec<Change>> {
         let profile = object(&self.schema.action_profiles, profile, "action profile")?;
-        if id == 0 {
-            return Err(invalid("a member has a number above zero"));
-        }
         let there = self.control().profile(profile.at)?.member(id).is_some();
         check(|| format!("member {id} of `{}`", profile.name), operation, there)?;
         let action: Option<ActionCall> = match (operation, action) {
@@ -335,9 +321,6 @@ impl Model {
         max_size: u32,
     ) -> Result<Vec<Change>> {
         let profile = object(&self.schema.action_profiles, profile, "action profile")?;
-        if id == 0 {
-            return Err(invalid("a group has a number above zero"));
-        }
         if !profile.selector {
             return Err(invalid(format!("`{}` is no action selector: it has no groups", profile.name)));
         }
@@ -366,31 +349,8 @@ fn group(profile: &Profile, members: &[(u32, u32)], max_size: u32) -> Result<Gro
     Ok(group)
 }
 
-/// Multicast groups, clone sessions and digests.
+/// Digests.
 impl Model {
-    fn plan_multicast(&self, operation: Operation, id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
-        check_number("multicast groups", id)?;
-        check(|| format!("multicast group {id}"), operation, self.groups.contains_key(&id))?;
-        match operation {
-            Operation::Delete => Ok(vec![Change::Multicast(id as u16, None), Change::MulticastRead(id, None)]),
-            _ => set_multicast(id, group),
-        }
-    }
-
-    fn plan_session(&self, operation: Operation, id: u32, session: &CloneSession) -> Result<Vec<Change>> {
-        check_number("clone sessions", id)?;
-        check(|| format!("clone session {id}"), operation, self.sessions.contains_key(&id))?;
-        match operation {
-            Operation::Delete => Ok(vec![
-                Change::CloneSession(id, None),
-                // Without the session, nothing leads to its group.
-                Change::Multicast(group_of(id), None),
-                Change::CloneSessionRead(id, None),
-            ]),
-            _ => set_session(id, session),
-        }
-    }
-
     fn plan_digest(&self, operation: Operation, id: u32, config: DigestConfig) -> Result<Vec<Change>> {
         self.digests.check_known(id)?;
         match (operation, self.digests.is_on(id)) {
@@ -399,51 +359,4 @@ impl Model {
             _ => Ok(vec![Change::Digest(id, (operation != Operation::Delete).then_some(config))]),
         }
     }
-}
-
-fn check_number(what: &str, id: u32) -> Result<()> {
-    if id == 0 || id >= FIRST_OF_CLONES {
-        return Err(invalid(format!("{what} are numbered from 1 to {}", FIRST_OF_CLONES - 1)));
-    }
-    Ok(())
-}
-
-/// The changes that set a multicast group.
-pub(crate) fn set_multicast(id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
-    let copies = copies(&group.copies)?;
-    Ok(vec![Change::Multicast(id as u16, Some(copies)), Change::MulticastRead(id, Some(group.clone()))])
-}
-
-/// The changes that set a clone session.
-pub(crate) fn set_session(id: u32, session: &CloneSession) -> Result<Vec<Change>> {
-    let (group, copies) = (group_of(id), copies(&session.copies)?);
-    let truncate = Some(session.max_length).filter(|n| *n != 0);
-    Ok(vec![
-        Change::Multicast(group, Some(copies)),
-        Change::CloneSession(id, Some(dataplane::CloneSession { port: None, group: Some(group), truncate })),
-        Change::CloneSessionRead(id, Some(session.clone())),
-    ])
-}
-
-/// The multicast group of a clone session.
-fn group_of(session: u32) -> u16 {
-    (FIRST_OF_CLONES + session) as u16
-}
-
-fn copies(given: &[Replica]) -> Result<Vec<dataplane::Replica>> {
-    if given.len() > MAX_COPIES {
-        return Err(invalid(format!("more than {MAX_COPIES} copies")));
-    }
-    let mut seen = BTreeSet::new();
-    let copy = |Replica { port, instance, .. }: &Replica| {
-        if port >> PORT_BITS != 0 {
-            return Err(out_of_range(format!("port {port} does not fit {PORT_BITS} bits")));
-        }
-        let rid = u16::try_from(*instance).map_err(|_| out_of_range("an instance of more than 16 bits"))?;
-        if !seen.insert((*port, rid)) {
-            return Err(invalid(format!("port {port} with instance {rid} is there twice")));
-        }
-        Ok(dataplane::Replica { rid, port: *port as u16 })
-    };
-    given.iter().map(copy).collect()
 }

@@ -242,9 +242,17 @@ pub enum Use {
 }
 
 impl Schema {
-    /// A schema without objects, of a pipeline with this many tables.
-    pub fn new(tables: usize, translated_types: Vec<TranslatedType>) -> Schema {
-        Schema { table_ids: vec![0; tables], translated_types, ..Schema::default() }
+    /// Leaves out objects whose ids do not satisfy a condition.
+    pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
+        self.tables.retain(|id, _| keep(*id));
+        self.table_ids.iter_mut().filter(|id| !keep(**id)).for_each(|id| *id = 0);
+        self.tables.values_mut().for_each(|table| table.actions.retain(|action| keep(action.id)));
+        self.counters.retain(|id, _| keep(*id));
+        self.registers.retain(|id, _| keep(*id));
+        self.meters.retain(|id, _| keep(*id));
+        self.action_profiles.retain(|id, _| keep(*id));
+        self.value_sets.retain(|id, _| keep(*id));
+        self.digests.retain(|_, id| keep(*id));
     }
 
     /// Reads what annotations demand of entries. Everything else is there already.

@@ -118,7 +118,7 @@ impl Elections {
         if role.primary != was {
             role.tell_all(device)
         } else {
-            role.tell(device, stream)
+            role.notify(device, stream)
         }
         Ok(())
     }
@@ -193,10 +193,10 @@ impl Elections {
             .count()
     }
 
-    /// Who hears of idle entries at present.
-    pub(crate) fn audience(&self) -> Audience {
+    /// Who is notified of idle entries at present.
+    pub(crate) fn listeners(&self) -> Listeners {
         let primaries = self.roles.values().filter(|r| r.primary.is_some());
-        Audience(primaries.map(|r| r.config.clone()).collect())
+        Listeners(primaries.map(|r| r.config.clone()).collect())
     }
 
     /// Whether any role has a primary.
@@ -207,21 +207,21 @@ impl Elections {
 
 /// The configurations of the roles that have a primary.
 #[derive(Debug)]
-pub(crate) struct Audience(Vec<Option<Arc<RoleConfig>>>);
+pub(crate) struct Listeners(Vec<Option<Arc<RoleConfig>>>);
 
-impl Audience {
+impl Listeners {
     /// Whether a primary receives messages about a table.
-    pub(crate) fn hears_of(&self, table: u32) -> bool {
+    pub(crate) fn has_listener(&self, table: u32) -> bool {
         self.0.iter().any(|config| config.as_ref().is_none_or(|config| config.lists(table)))
     }
 }
 
 impl Role {
     fn tell_all(&self, device: u64) {
-        self.streams.keys().for_each(|stream| self.tell(device, *stream));
+        self.streams.keys().for_each(|stream| self.notify(device, *stream));
     }
 
-    fn tell(&self, device: u64, stream: StreamId) {
+    fn notify(&self, device: u64, stream: StreamId) {
         let Some(controller) = self.streams.get(&stream) else { return };
         let (code, message) = match self.primary {
             Some(primary) if primary == stream => (Code::Ok, "you are primary"),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     /// The code and election id of the next message.
-    fn heard(from: &mut Receiver<Outgoing>) -> (Code, Option<u128>) {
+    fn reply(from: &mut Receiver<Outgoing>) -> (Code, Option<u128>) {
         let Some(v1::stream_message_response::Update::Arbitration(a)) = from.try_recv().unwrap().unwrap().update else {
             panic!("not about arbitration");
         };
@@ -274,30 +274,30 @@ mod tests {
         let (a, mut from_a) = channel(9);
         let (b, mut from_b) = channel(9);
         e.update(1, 1, &ask(Some(5)), &a).unwrap();
-        assert_eq!(heard(&mut from_a), (Code::Ok, Some(5)));
+        assert_eq!(reply(&mut from_a), (Code::Ok, Some(5)));
         e.update(1, 2, &ask(Some(4)), &b).unwrap();
-        assert_eq!(heard(&mut from_b), (Code::AlreadyExists, Some(5)));
+        assert_eq!(reply(&mut from_b), (Code::AlreadyExists, Some(5)));
         assert!(from_a.try_recv().is_err());
         let failure = e.update(1, 2, &ask(Some(5)), &b).unwrap_err();
         assert_eq!(failure.code, Code::InvalidArgument);
 
         e.update(1, 2, &ask(Some(6)), &b).unwrap();
-        assert_eq!(heard(&mut from_b), (Code::Ok, Some(6)));
-        assert_eq!(heard(&mut from_a), (Code::AlreadyExists, Some(6)));
+        assert_eq!(reply(&mut from_b), (Code::Ok, Some(6)));
+        assert_eq!(reply(&mut from_a), (Code::AlreadyExists, Some(6)));
         assert!(e.check("", Some(&wire(6))).is_ok());
         assert_eq!(e.check("", Some(&wire(5))).unwrap_err().code, Code::PermissionDenied);
         assert_eq!(e.check("", None).unwrap_err().code, Code::PermissionDenied);
 
         // There is no successor: the election id to exceed stays.
         e.leave(1, 2);
-        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        assert_eq!(reply(&mut from_a), (Code::NotFound, Some(6)));
         e.update(1, 1, &ask(Some(5)), &a).unwrap();
-        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        assert_eq!(reply(&mut from_a), (Code::NotFound, Some(6)));
         e.update(1, 1, &ask(Some(6)), &a).unwrap();
-        assert_eq!(heard(&mut from_a), (Code::Ok, Some(6)));
+        assert_eq!(reply(&mut from_a), (Code::Ok, Some(6)));
         // The primary steps down.
         e.update(1, 1, &ask(None), &a).unwrap();
-        assert_eq!(heard(&mut from_a), (Code::NotFound, Some(6)));
+        assert_eq!(reply(&mut from_a), (Code::NotFound, Some(6)));
         assert!(!e.has_primary());
     }
 
@@ -310,7 +310,7 @@ mod tests {
         other.role = Some(v1::Role { name: "acl".into(), ..Default::default() });
         e.update(1, 1, &ask(Some(9)), &a).unwrap();
         e.update(1, 2, &other, &b).unwrap();
-        assert_eq!(heard(&mut from_b), (Code::Ok, Some(1)));
+        assert_eq!(reply(&mut from_b), (Code::Ok, Some(1)));
         assert_eq!(e.update(1, 2, &ask(Some(1)), &b).unwrap_err().code, Code::FailedPrecondition);
         assert!(e.check("acl", Some(&wire(1))).is_ok());
         assert!(e.check("", Some(&wire(9))).is_ok());

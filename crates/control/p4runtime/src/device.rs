@@ -42,7 +42,7 @@ pub struct Counts {
     pub lost: AtomicU64,
     /// Packets received from controllers.
     pub packets_out: AtomicU64,
-    /// Packets of controllers that the injection queue had no room for. The controller is told.
+    /// Packets of controllers that the injection queue had no room for. The controller gets an error.
     pub packets_out_refused: AtomicU64,
 }
 
@@ -174,8 +174,8 @@ impl Device {
         decode: impl Fn(&Schema, &mut Translate<'_>, &W) -> Result<ModelUpdate>,
         last: impl FnOnce() -> Result<()>,
     ) -> Result<Vec<Result<()>>> {
-        let mut state = lock(&self.state);
-        let model = &mut state.as_mut().ok_or_else(no_program)?.model;
+        let state = lock(&self.state);
+        let model = &mut *state.as_ref().ok_or_else(no_program)?.model.lock();
         self.name_ports(model);
         let results = match atomicity {
             Atomicity::ContinueOnError => model.write_each(writes, decode),
@@ -200,13 +200,13 @@ impl Device {
     pub(crate) fn read_as(&self, role: &str, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
         let rights = self.elections().rights(role);
         rights.check_read(p4_id(asked))?;
-        let mut state = lock(&self.state);
-        let state = state.as_mut().ok_or_else(no_program)?;
-        self.name_ports(&mut state.model);
+        let state = lock(&self.state);
+        let mut model = state.as_ref().ok_or_else(no_program)?.model.lock();
+        self.name_ports(&mut model);
         let mut found = Vec::new();
-        read::read(&state.model, asked, &mut found)?;
+        read::read(&model, asked, &mut found)?;
         if rights.own.is_some() {
-            found.retain(|e| rights.tells(e));
+            found.retain(|e| rights.shows(e));
         }
         Ok(found)
     }
@@ -245,9 +245,9 @@ impl Device {
     pub(crate) fn commit(&self, program: Program, keep: bool) -> Result<()> {
         let vdp = program.data_plane(self.policy)?;
         let mut state = lock(&self.state);
-        let mut next = State::new(program, vdp.clone());
+        let next = State::new(program, vdp.clone());
         if keep && let Some(old) = state.as_ref() {
-            let Carried { kept, lost } = next.model.carry_over(&old.model);
+            let Carried { kept, lost } = next.model.lock().carry_over(&old.model.lock());
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
         }
         let removed = state.as_ref().map_or(0, |old| old.model.added_entries());
@@ -281,9 +281,10 @@ impl Device {
         self.check_writable()?;
         let port = self.tenant.cpu_port().ok_or_else(|| precondition("the tenant has no CPU port"))?;
         let bytes = {
-            let mut state = lock(&self.state);
-            let State { program, model, .. } = state.as_mut().ok_or_else(no_program)?;
-            self.name_ports(model);
+            let state = lock(&self.state);
+            let State { program, model, .. } = state.as_ref().ok_or_else(no_program)?;
+            let mut model = model.lock();
+            self.name_ports(&mut model);
             model.translate(|_, translate| codec::packet_out(&program.schema, translate, given))?
         };
         let injected = self.tenant.injector().packet_out(port, &bytes);
@@ -294,25 +295,25 @@ impl Device {
 
     /// Acknowledges a list of digests.
     pub(crate) fn acknowledge(&self, ack: &v1::DigestListAck) -> Result<()> {
-        let mut state = lock(&self.state);
-        let digests = state.as_mut().ok_or_else(no_program)?.model.digests_mut();
-        Ok(digests.acknowledge(ack.digest_id, ack.list_id)?)
+        let state = lock(&self.state);
+        let mut model = state.as_ref().ok_or_else(no_program)?.model.lock();
+        Ok(model.digests_mut().acknowledge(ack.digest_id, ack.list_id)?)
     }
 
     /// Starts to notify controllers of packets, digests and idle entries, as long as the device is used.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub(crate) fn start_telling(self: &Arc<Device>) -> std::io::Result<()> {
+    pub(crate) fn start_notifying(self: &Arc<Device>) -> std::io::Result<()> {
         if self.read_only {
             return Ok(());
         }
         let device = Arc::downgrade(self);
         let name = format!("p4runtime-{}", self.id);
-        std::thread::Builder::new().name(name).spawn(move || tell(&device)).map(drop)
+        std::thread::Builder::new().name(name).spawn(move || notify(&device)).map(drop)
     }
 
-    fn tell_once(&self, swept: &mut Instant) {
+    fn notify_once(&self, swept: &mut Instant) {
         let cpu = self.tenant.cpu();
         if let Some(first) = cpu.receive(TICK) {
             let mut next = Some(first);
@@ -321,7 +322,7 @@ impl Device {
                 let Some(punted) = next.take().or_else(|| cpu.try_receive()) else { break };
                 let shown = lock(&self.state)
                     .as_ref()
-                    .and_then(|state| Encode::of(&state.model).packet_in(&state.program.schema, &punted));
+                    .and_then(|state| Encode::of(&state.model.lock()).packet_in(&state.program.schema, &punted));
                 match shown {
                     Some(packet) => {
                         self.counts.packets_in.fetch_add(1, Ordering::Relaxed);
@@ -334,21 +335,22 @@ impl Device {
             }
         }
         let now = Instant::now();
-        let audience = (now.duration_since(*swept) >= IDLE_SWEEP).then(|| self.elections().audience());
+        let listeners = (now.duration_since(*swept) >= IDLE_SWEEP).then(|| self.elections().listeners());
         let (mut lists, mut idle) = (Vec::new(), Vec::new());
-        if let Some(State { program, model, .. }) = lock(&self.state).as_mut() {
+        if let Some(State { program, model, .. }) = lock(&self.state).as_ref() {
+            let model = &mut *model.lock();
             let mut full = Vec::new();
             for _ in 0..DIGESTS_A_TURN {
                 let Some(digest) = self.tenant.next_digest() else { break };
-                self.tell_listeners(&digest);
+                self.forward_digest(&digest);
                 full.extend(model.digests_mut().add(&digest, now));
             }
             full.extend(model.digests_mut().due(now));
             lists = full.iter().map(|list| Encode::of(model).digests(list, &program.schema.types)).collect();
-            if let Some(audience) = audience {
+            if let Some(listeners) = listeners {
                 *swept = now;
                 self.name_ports(model);
-                let found = model.idle_entries(now, |table| audience.hears_of(table));
+                let found = model.idle_entries(now, |table| listeners.has_listener(table));
                 idle = found.iter().filter_map(|entry| Encode::of(model).idle(entry)).collect();
             }
         }
@@ -359,7 +361,7 @@ impl Device {
         }
     }
 
-    /// Tells a program that names ports which there are.
+    /// Gives a program that names ports their names.
     fn name_ports(&self, model: &mut Model) {
         if model.translations().names_ports() {
             model.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
@@ -380,13 +382,13 @@ impl std::fmt::Debug for Device {
 }
 
 /// Runs until the device is gone or the tenant stops.
-fn tell(device: &Weak<Device>) {
+fn notify(device: &Weak<Device>) {
     let mut swept = Instant::now();
     while let Some(device) = device.upgrade() {
         if device.tenant.stopping() {
             break;
         }
-        device.tell_once(&mut swept);
+        device.notify_once(&mut swept);
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use ::bytes::Bytes;
-use hopwright_control::{Model, Schema, Translate, Update};
+use hopwright_control::{Model, Schema, SharedModel, Translate, Update};
 use hopwright_dataplane::Digest;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tonic::Status;
 
 use crate::access::Caller;
+use crate::codec;
 use crate::device::{Device, lock, no_program};
 use crate::failure::{Failure, Result, denied, exhausted, invalid};
 use crate::program::Program;
@@ -205,6 +206,7 @@ impl Device {
         let rights: Rights = self.elections().rights("");
         let decode = |_: &Schema, _: &mut Translate<'_>, update: &Update| {
             rights.check_write(update.entity.object())?;
+            codec::check_numbers(&update.entity)?;
             Ok(update.clone())
         };
         self.apply(updates, packets.atomicity(), decode, last)
@@ -235,7 +237,12 @@ impl Device {
     pub fn read_model<T>(&self, object: Option<u32>, look: impl FnOnce(&Model) -> Result<T>) -> Result<T> {
         self.elections().rights("").check_read(object)?;
         let state = lock(&self.state);
-        look(&state.as_ref().ok_or_else(no_program)?.model)
+        look(&state.as_ref().ok_or_else(no_program)?.model.lock())
+    }
+
+    /// The control model of the program, for other protocols, if there is a program.
+    pub fn model(&self) -> Option<SharedModel> {
+        lock(&self.state).as_ref().map(|state| state.model.clone())
     }
 
     /// Applies a setting to an extern object with this id; see [`hopwright_dataplane::NativeExtern::control`].
@@ -246,7 +253,8 @@ impl Device {
         self.check_writable()?;
         let state = lock(&self.state);
         let state = state.as_ref().ok_or_else(no_program)?;
-        let object = state.model.control().named_extern(state.model.extern_object(id)?)?;
+        let model = state.model.lock();
+        let object = model.control().named_extern(model.extern_object(id)?)?;
         object.control(setting, data).map_err(invalid)
     }
 
@@ -262,7 +270,7 @@ impl Device {
     }
 
     /// Hands a digest to all listeners.
-    pub(crate) fn tell_listeners(&self, digest: &Digest) {
+    pub(crate) fn forward_digest(&self, digest: &Digest) {
         let mut listeners = lock(&self.listeners);
         if !listeners.is_empty() {
             listeners.retain(|l| !l.is_closed());

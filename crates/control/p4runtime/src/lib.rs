@@ -14,6 +14,7 @@ mod codec;
 mod device;
 mod device_config;
 mod devices;
+mod difference;
 mod failure;
 mod memory;
 pub mod p4info;

@@ -272,7 +272,8 @@ impl Reader<'_> {
         let groups = all.map(|(id, group)| self.encode.multicast(*id, group));
         let all =
             self.model.clone_sessions().iter().filter(|(id, _)| sessions.is_some_and(|asked| wanted(asked, **id)));
-        let sessions = all.map(|(id, session)| self.encode.session(*id, session));
+        let group = |id: u16| self.model.multicast_groups().get(&id.into());
+        let sessions = all.map(|(id, session)| self.encode.session(*id, session, session.group.and_then(group)));
         let wrap = |kind| Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry { r#type: Some(kind) });
         to.extend(groups.chain(sessions).map(wrap));
     }

@@ -1,4 +1,4 @@
-//! The devices of a server and who may reach them. Both change while it runs; streams are told.
+//! The devices of a server and who may reach them. Both change while it runs; streams are notified.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

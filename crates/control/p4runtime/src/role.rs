@@ -146,7 +146,7 @@ impl Rights {
     }
 
     /// Whether the role may see what was found.
-    pub(crate) fn tells(&self, found: &Entity) -> bool {
+    pub(crate) fn shows(&self, found: &Entity) -> bool {
         match (&self.own, p4_id(found)) {
             (Some(own), Some(id)) => own.lists(id),
             (Some(_), None) => false,

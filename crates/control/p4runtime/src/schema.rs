@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hopwright_control::TranslatedType;
-use hopwright_control::schema::{self as model, Action, Array, Field, Param, Profile, Register, Table, ValueSet};
-use hopwright_ir::{ExternId, ExternKind, Header, Pipeline, TableId, ValueSetId};
+use hopwright_control::schema::{self as model, Action, Field};
+use hopwright_ir::{Header, Pipeline};
 use hopwright_sema::hir::{self, TypedProgram};
 
 use crate::failure::{Result, invalid};
@@ -118,68 +118,75 @@ struct Builder<'b> {
 }
 
 impl Builder<'_> {
+    /// The pipeline's objects that P4Info lists, with what it alone has of them.
     fn schema(&self) -> Result<model::Schema> {
         let Builder { info, pipeline, .. } = self;
-        let mut schema = model::Schema::new(pipeline.tables.len(), self.translated.clone());
+        let mut schema = model::Schema::of(pipeline);
+        schema.translated_types = self.translated.clone();
+        let listed = p4info::ids(info);
+        schema.retain(|id| listed.contains(&id));
         let actions: HashMap<u32, &p4::Action> =
             info.actions.iter().filter_map(|a| Some((a.preamble.as_ref()?.id, a))).collect();
-        for table in info.tables.iter().filter_map(|table| self.table(table, &actions)) {
-            schema.table_ids[table.at.index()] = table.id;
-            schema.tables.insert(table.id, table);
-        }
-        self.add_objects(&mut schema);
-        schema.complete().map_err(|e| invalid(e.to_string()))?;
-        Ok(schema)
-    }
-
-    fn add_objects(&self, schema: &mut model::Schema) {
-        let Builder { info, pipeline, .. } = self;
-        let by_name: HashMap<&str, usize> =
-            pipeline.externs.iter().enumerate().map(|(at, e)| (e.name.as_str(), at)).collect();
-        let array = |preamble: &Option<p4::Preamble>, size: i64| {
-            let preamble = preamble.as_ref()?;
-            let at = ExternId(*by_name.get(preamble.name.as_str())? as u32);
-            Some((preamble.id, Array { at, name: preamble.name.clone(), size: size.max(0) as u64 }))
-        };
-        schema.counters = info.counters.iter().filter_map(|c| array(&c.preamble, c.size)).collect();
-        schema.meters = info.meters.iter().filter_map(|c| array(&c.preamble, c.size)).collect();
-        for register in &info.registers {
-            if let Some((id, cells)) = array(&register.preamble, i64::from(register.size))
-                && let ExternKind::Register { ty, .. } = pipeline[cells.at].kind
-            {
-                let translated = data_type(register.type_spec.as_ref(), info.type_info.as_ref(), &self.translated);
-                schema.registers.insert(id, Register { cells, ty, translated });
+        for table in &info.tables {
+            if let Some((preamble, known)) = named(&table.preamble, &mut schema.tables) {
+                known.alias.clone_from(&preamble.alias);
+                known.annotations.clone_from(&preamble.annotations);
+                self.describe(&mut known.fields, &table.match_fields);
+                known
+                    .actions
+                    .iter_mut()
+                    .for_each(|action| self.describe_action(action, actions.get(&action.id).copied()));
             }
         }
-        let named = |p: &Option<p4::Preamble>| p.as_ref().map(|p| (p.id, p.name.clone()));
+        for register in &info.registers {
+            if let Some((_, known)) = named(&register.preamble, &mut schema.registers) {
+                known.translated = data_type(register.type_spec.as_ref(), info.type_info.as_ref(), &self.translated);
+            }
+        }
         for request in &info.action_profiles {
-            if let Some((id, Array { at, name, .. })) = array(&request.preamble, request.size) {
-                let max_group_size = u32::try_from(request.max_group_size).unwrap_or(0);
-                let tables = request.table_ids.clone();
-                let of_members = match &request.selector_size_semantics {
+            if let Some((_, known)) = named(&request.preamble, &mut schema.action_profiles) {
+                known.max_group_size = u32::try_from(request.max_group_size).unwrap_or(0);
+                known.of_members = match &request.selector_size_semantics {
                     Some(p4::action_profile::SelectorSizeSemantics::SumOfMembers(sum)) => {
                         Some(u32::try_from(sum.max_member_weight).unwrap_or(0))
                     }
                     _ => None,
                 };
-                let profile = Profile { at, name, selector: request.with_selector, max_group_size, of_members, tables };
-                schema.action_profiles.insert(id, profile);
             }
         }
         for set in &info.value_sets {
-            if let Some((id, name)) = named(&set.preamble)
-                && let Some(at) = pipeline.value_sets.iter().position(|v| v.name == name)
-            {
-                let fields = set.r#match.iter().zip(&pipeline.value_sets[at].types).enumerate();
-                // P4Info has no other kinds of match.
-                let field = |(key, (f, ty)): (usize, (&p4::MatchField, &hopwright_ir::Type))| {
-                    Some(self.field(f, key, p4info::match_kind(f.r#match.as_ref()?)?, ty.width()))
-                };
-                let fields = fields.filter_map(field).collect();
-                schema.value_sets.insert(id, ValueSet { at: ValueSetId(at as u32), name, fields });
+            if let Some((_, known)) = named(&set.preamble, &mut schema.value_sets) {
+                self.describe(&mut known.fields, &set.r#match);
+                for (field, listed) in known.fields.iter_mut().zip(&set.r#match) {
+                    // P4Info has no other kinds of match.
+                    field.kind = listed.r#match.as_ref().and_then(p4info::match_kind).unwrap_or(field.kind);
+                }
             }
         }
-        schema.digests = info.digests.iter().filter_map(|d| named(&d.preamble)).map(|(id, name)| (name, id)).collect();
+        schema.complete().map_err(|e| invalid(e.to_string()))?;
+        Ok(schema)
+    }
+
+    /// Takes over what P4Info has of match fields.
+    fn describe(&self, fields: &mut [Field], listed: &[p4::MatchField]) {
+        for (field, listed) in fields.iter_mut().zip(listed) {
+            field.id = listed.id;
+            field.name.clone_from(&listed.name);
+            field.annotations.clone_from(&listed.annotations);
+            field.translated = self.type_of(listed.type_name.as_ref());
+        }
+    }
+
+    /// Takes over what P4Info has of an action.
+    fn describe_action(&self, action: &mut Action, listed: Option<&p4::Action>) {
+        let Some(listed) = listed else { return };
+        action.annotations = listed.preamble.as_ref().map_or_else(Vec::new, |p| p.annotations.clone());
+        for (param, listed) in action.params.iter_mut().zip(&listed.params) {
+            param.id = listed.id;
+            param.name.clone_from(&listed.name);
+            param.annotations.clone_from(&listed.annotations);
+            param.translated = self.type_of(listed.type_name.as_ref());
+        }
     }
 
     /// The fields of a controller header.
@@ -221,71 +228,13 @@ impl Builder<'_> {
         let name = &named?.name;
         self.translated.iter().position(|ty| ty.name == *name)
     }
+}
 
-    fn field(&self, field: &p4::MatchField, key: usize, kind: hopwright_ir::MatchKind, width: u32) -> Field {
-        Field {
-            id: field.id,
-            name: field.name.clone(),
-            annotations: field.annotations.clone(),
-            kind,
-            width,
-            key,
-            translated: self.type_of(field.type_name.as_ref()),
-        }
-    }
-
-    fn table(&self, table: &p4::Table, actions: &HashMap<u32, &p4::Action>) -> Option<Table> {
-        let preamble = table.preamble.as_ref()?;
-        let at = TableId(self.pipeline.tables.iter().position(|t| t.name == preamble.name)? as u32);
-        let model = &self.pipeline[at];
-        let keys = model.keys.iter().enumerate().filter(|(_, k)| k.kind.is_matched());
-        let fields = table.match_fields.iter().zip(keys);
-        let fields = fields.map(|(field, (at, key))| self.field(field, at, key.kind, key.expr.ty.width()));
-        // The default action may not be among those that the pipeline lists.
-        let default =
-            hopwright_ir::TableAction { action: model.default_action.action, table_only: false, default_only: true };
-        let action = |(at, reference): (usize, &p4::ActionRef)| {
-            let action = actions.get(&reference.id)?;
-            // P4Info that comes beside a pipeline may list the actions in another order.
-            let name = action.preamble.as_ref()?.name.as_str();
-            let mut all = model.actions.iter().chain([&default]);
-            let listed =
-                all.find(|listed| self.pipeline[listed.action].name == name).or_else(|| model.actions.get(at))?;
-            let params = action.params.iter().zip(&self.pipeline[listed.action].params);
-            let params = params.map(|(param, model)| Param {
-                id: param.id,
-                name: param.name.clone(),
-                annotations: param.annotations.clone(),
-                width: model.ty.width(),
-                translated: self.type_of(param.type_name.as_ref()),
-            });
-            let preamble = action.preamble.as_ref()?;
-            Some(Action {
-                id: reference.id,
-                at: listed.action,
-                name: preamble.name.clone(),
-                annotations: preamble.annotations.clone(),
-                default_only: listed.default_only,
-                table_only: listed.table_only,
-                params: params.collect(),
-            })
-        };
-        let direct = |wanted: u32| table.direct_resource_ids.iter().copied().find(|id| id >> 24 == wanted);
-        Some(Table {
-            id: preamble.id,
-            at,
-            name: preamble.name.clone(),
-            alias: preamble.alias.clone(),
-            annotations: preamble.annotations.clone(),
-            fields: fields.collect(),
-            keys: model.keys.len(),
-            actions: table.action_refs.iter().enumerate().filter_map(action).collect(),
-            priority: model.has_priority(),
-            const_entries: model.const_entries,
-            direct_counter: direct(0x13),
-            direct_meter: direct(0x15),
-            profile: model.implementation.map(|_| table.implementation_id),
-            idle_timeout: model.idle_timeout,
-        })
-    }
+/// The object that a preamble names.
+fn named<'i, 's, T>(
+    preamble: &'i Option<p4::Preamble>,
+    objects: &'s mut HashMap<u32, T>,
+) -> Option<(&'i p4::Preamble, &'s mut T)> {
+    let preamble = preamble.as_ref()?;
+    Some((preamble, objects.get_mut(&preamble.id)?))
 }

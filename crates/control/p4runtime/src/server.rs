@@ -178,7 +178,7 @@ fn add(registry: &Registry, device: Device) -> Result<Arc<Device>, ServeError> {
     if !registry.add(device.clone()) {
         return Err(ServeError::DeviceTwice(device.id()));
     }
-    if let Err(error) = device.start_telling() {
+    if let Err(error) = device.start_notifying() {
         registry.remove(device.id());
         return Err(error.into());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopwright_control::Model;
+use hopwright_control::{Model, SharedModel};
 use hopwright_dataplane::VirtualDataPlane;
 
 use crate::program::Program;
@@ -13,7 +13,7 @@ pub(crate) struct State {
     /// The number of the program's run ([`crate::Running`]).
     pub generation: u64,
     pub program: Program,
-    pub model: Model,
+    pub model: SharedModel,
 }
 
 /// The number of the next program that a device runs.
@@ -22,7 +22,7 @@ static GENERATION: AtomicU64 = AtomicU64::new(1);
 impl State {
     /// The initial state of a program.
     pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
-        let model = Model::new(program.schema.model.clone(), vdp);
+        let model = SharedModel::new(Model::new(program.schema.model.clone(), vdp));
         State { generation: GENERATION.fetch_add(1, Ordering::Relaxed), program, model }
     }
 }

@@ -6,7 +6,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use hopwright_dataplane::{Count, EntryTarget, VirtualDataPlane};
+use hopwright_control::SharedModel;
+use hopwright_control::entity::Action;
+use hopwright_dataplane::Count;
 use hopwright_ir::{ActionId, ExternKind, MatchForm, Pipeline, TableId};
 use num_bigint::BigUint;
 
@@ -134,12 +136,12 @@ pub fn are(text: &str) -> bool {
         && words.all(|word| [SHOWING, CHANGING, REFUSED, OLD].iter().any(|list| list.contains(&word)))
 }
 
-/// Executes the commands of a text.
+/// Executes the commands of a text. Handles are of entries that the model has, and then of those that the commands add.
 ///
 /// # Errors
 /// At the first command that is wrong or refused.
-pub fn execute(file: &str, text: &str, vdp: &Arc<VirtualDataPlane>) -> Result<(), CommandError> {
-    let mut runtime = Runtime::new(vdp.clone());
+pub fn execute(file: &str, text: &str, model: &SharedModel) -> Result<(), CommandError> {
+    let mut runtime = Runtime::new(model.clone());
     for (line, command) in lines(text) {
         let mut words = command.split_whitespace();
         let Some(name) = words.next() else { continue };
@@ -217,8 +219,8 @@ impl<'a> Command<'a> {
             "table_set_timeout" => {
                 Ok(self.runtime.set_entry_timeout(self.arg(0)?, self.number(1)?, self.number(2)?, false)?)
             }
-            "table_indirect_add" => self.table_indirect_add(EntryTarget::Member),
-            "table_indirect_add_with_group" => self.table_indirect_add(EntryTarget::Group),
+            "table_indirect_add" => self.table_indirect_add(Action::Member),
+            "table_indirect_add_with_group" => self.table_indirect_add(Action::Group),
             "table_indirect_delete" => Ok(self.runtime.delete_entry(self.arg(0)?, self.number(1)?, true)?),
             "table_indirect_set_default" => Ok(self.runtime.set_default_member(self.arg(0)?, self.number(1)?)?),
             "table_indirect_reset_default" => Ok(self.runtime.reset_default_entry(self.arg(0)?, true)?),
@@ -385,7 +387,7 @@ impl<'a> Command<'a> {
         Ok(())
     }
 
-    fn table_indirect_add(&mut self, target: fn(u32) -> EntryTarget) -> Done {
+    fn table_indirect_add(&mut self, target: fn(u32) -> Action) -> Done {
         let table = self.arg(0)?;
         let (args, priority) = self.priority(self.table(table)?, &self.args[1..])?;
         let arrow = args.iter().position(|arg| *arg == "=>").ok_or_else(|| Wrong("`=>` is missing".into()))?;

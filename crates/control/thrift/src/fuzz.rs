@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use hopwright_control::SharedModel;
 use hopwright_dataplane::{EngineKind, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 
@@ -32,8 +33,10 @@ impl Client {
     /// If the program does not run.
     pub fn new(pipeline: Arc<Pipeline>) -> Client {
         let vdp = VirtualDataPlane::new(pipeline, EngineKind::Interp).expect("the program runs");
-        let host = Host { tenant: None, ports: None, device_id: 0, port: 0, started: Instant::now() };
-        Client { service: Service::new(vdp, host) }
+        let model = SharedModel::of(vdp);
+        let model = Box::new(move || model.clone());
+        let host = Host { model, tenant: None, ports: None, device_id: 0, port: 0, started: Instant::now() };
+        Client { service: Service::new(host) }
     }
 
     /// Messages one behind the other. All answers are well formed, and nothing is left when the state is reset.

@@ -5,8 +5,8 @@
 //! - [`commands`] reads files of `simple_switch_CLI`'s commands.
 //! - [`json`] writes the JSON description of a program, which clients ask for first.
 //!
-//! `wire` is Thrift's binary protocol, `service` the methods, `runtime` what these do: a thin layer over the control interface of
-//! [`hopwright_dataplane`]. `failure` has the codes of BMv2's exceptions.
+//! `wire` is Thrift's binary protocol, `service` the methods, `runtime` what these do: updates of the [control model](hopwright_control), which
+//! other protocols may write, too. `failure` has the codes of BMv2's exceptions.
 //!
 //! The protocol is written here, because what Apache's compiler generates for these services is 27,000 lines, and its server bounds neither
 //! what a message makes it allocate nor how long clients may keep its threads.
@@ -20,6 +20,7 @@ mod server;
 mod service;
 mod wire;
 
+pub use hopwright_control::SharedModel;
 pub use server::{Options, ServeError, Server};
 pub use service::PortManager;
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hopwright_control::SharedModel;
 use hopwright_dataplane::{Tenant, wait};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -61,26 +62,29 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves the program of a tenant. `ports`: opens and closes ports for clients.
+    /// Serves the program of a tenant. `model` finds its control model if another protocol controls it, too, and may replace it.
+    /// `ports`: opens and closes ports for clients.
     ///
     /// # Errors
     /// If the address is in use.
     pub fn start(
         options: &Options,
         tenant: Arc<Tenant>,
+        model: impl Fn() -> Option<SharedModel> + Send + 'static,
         ports: Option<Box<dyn PortManager>>,
     ) -> Result<Server, ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
-        let vdp = tenant.vdp();
-        let started = Instant::now();
-        let host = Host { tenant: Some(tenant), ports, device_id: options.device_id, port: address.port(), started };
+        let (started, own) = (Instant::now(), SharedModel::of(tenant.vdp()));
+        let model = Box::new(move || model().unwrap_or_else(|| own.clone()));
+        let host =
+            Host { model, tenant: Some(tenant), ports, device_id: options.device_id, port: address.port(), started };
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             wait::give_way();
-            let clients = Clients { service: Arc::new(Mutex::new(Service::new(vdp, host))), list: Arc::default() };
+            let clients = Clients { service: Arc::new(Mutex::new(Service::new(host))), list: Arc::default() };
             runtime.block_on(async {
                 tokio::select! {
                     () = clients.accept(&listener) => {}

@@ -56,6 +56,7 @@ Examples:
   hopwright table set ipv4_lpm dst=10.0.0.0/8 drop
   hopwright table delete ipv4_lpm dst=10.0.0.0/8
   hopwright table default ipv4_lpm drop
+  hopwright table import commands.txt
   hopwright table show acl --json | jq '.entries[].match'
 
 Reading disturbs nobody. Writing needs that no controller is primary, or --force.
@@ -90,6 +91,13 @@ pub(crate) enum TableCommand {
         /// The table
         name: String,
         /// The entries; - for standard input
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Execute the commands of a file for BMv2's simple_switch_CLI: table_add, mc_mgrp_create, mirroring_add, register_write and the like
+    #[cfg(feature = "thrift")]
+    Import {
+        /// The commands; - for standard input. Handles are those of a switch that has only the program's entries
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },

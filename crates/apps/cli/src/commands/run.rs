@@ -160,7 +160,7 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     }
     let program = (!variant.without_program).then_some(&compiled);
     let server = Server::start(args, switch.default_tenant(), program)?;
-    let _thrift = thrift::start(args, &switch, opener)?;
+    let _thrift = thrift::start(args, &switch, &server, opener)?;
     let started_with = variant.starting.map(|starting| starting(&Starting { switch: &switch, server: &server }));
     let started_with = started_with.transpose()?;
     match variant.without_program {

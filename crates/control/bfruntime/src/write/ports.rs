@@ -147,5 +147,8 @@ pub(super) fn small(fields: &[DataField], id: u32) -> Option<u64> {
 
 fn session(operation: Operation, id: u32, copies: Vec<(u32, u32)>, max_length: u32) -> Update {
     let copies = copies.into_iter().map(|(port, instance)| copy(port, instance)).collect();
-    Update { operation, entity: Entity::CloneSession(id, CloneSession { copies, max_length }) }
+    Update {
+        operation,
+        entity: Entity::CloneSession(id, CloneSession { copies, max_length, ..CloneSession::default() }),
+    }
 }

@@ -64,6 +64,15 @@ proptest! {
         }
     }
 
+    /// A model of a data plane that has been written finds its multicast groups and clone sessions.
+    #[test]
+    fn another_model_finds_groups_and_sessions(updates in batch(80)) {
+        let (mut model, ids) = (model(), ids());
+        model.write_each(&updates, as_it_is);
+        let other = Model::new(model.schema().clone(), model.vdp().clone());
+        prop_assert_eq!(Oracle::seen(&other, &ids).copies(), Oracle::seen(&model, &ids).copies());
+    }
+
     /// ROLLBACK_ON_ERROR: all updates are made or none.
     #[test]
     fn a_refused_batch_changes_nothing((before, batch) in case()) {

@@ -1,6 +1,6 @@
 //! What a controller expects of a batch, from P4Runtime's specification (sections 9 and 12): maps of what was written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use hopwright_control::entity::{Action, Cells, DigestConfig, Entry, Key, MulticastGroup, Replica};
 use hopwright_control::{Entity, Model, Operation, Target, Update};
@@ -34,7 +34,8 @@ pub(crate) struct Oracle {
     numbers: [u64; CELLS],
     values: Vec<u64>,
     multicast: BTreeMap<u32, Vec<(u32, u32)>>,
-    sessions: BTreeMap<u32, (Vec<(u32, u32)>, u32)>,
+    /// Copies, multicast group, and the most bytes.
+    sessions: BTreeMap<u32, (Vec<(u32, u32)>, Option<u16>, u32)>,
     digest: Option<DigestConfig>,
 }
 
@@ -100,10 +101,15 @@ impl Oracle {
             let replicas = control.multicast_group(*id as u16).unwrap();
             assert!(replicas.iter().map(|r| (u32::from(r.port), u32::from(r.rid))).eq(copies.iter().copied()));
         }
-        let session = |s: &hopwright_control::entity::CloneSession| (pairs(&s.copies), s.max_length);
+        let session = |s: &hopwright_control::entity::CloneSession| (pairs(&s.copies), s.group, s.max_length);
         seen.sessions = model.clone_sessions().iter().map(|(id, s)| (*id, session(s))).collect();
         seen.digest = model.digests().configs().next().map(|(_, config)| config);
         seen
+    }
+
+    /// Multicast groups and clone sessions.
+    pub(crate) fn copies(&self) -> impl PartialEq + std::fmt::Debug + use<> {
+        (self.multicast.clone(), self.sessions.clone())
     }
 
     /// Makes an update, or says that it is refused.
@@ -142,7 +148,7 @@ impl Oracle {
                     None if modifies => self.members.get(id).copied(),
                     call => call.flatten(),
                 };
-                put(&mut self.members, *operation, *id, value, used) && *id != 0
+                put(&mut self.members, *operation, *id, value, used)
             }
             Entity::Group { id, members, .. } => {
                 let used = self.spread.values().any(|(_, group)| *group == Some(*id));
@@ -165,8 +171,11 @@ impl Oracle {
                 (1..0x8000).contains(id) && put(&mut self.multicast, *operation, *id, group, false)
             }
             Entity::CloneSession(id, session) => {
-                let value = valid_copies(&session.copies).then(|| (pairs(&session.copies), session.max_length));
-                (1..0x8000).contains(id) && put(&mut self.sessions, *operation, *id, value, false)
+                let copies = pairs(&session.copies);
+                let valid = valid_copies(&session.copies)
+                    && (session.group.is_none() || copies.is_empty() || matches!(copies[..], [(_, 0)]));
+                let value = valid.then_some((copies, session.group, session.max_length));
+                (0..0x8000).contains(id) && put(&mut self.sessions, *operation, *id, value, false)
             }
             Entity::Digest(id, config) => {
                 let mut digests: BTreeMap<u32, DigestConfig> =
@@ -274,6 +283,5 @@ fn valid_call(action: &Action, ids: &Ids) -> Option<Option<u64>> {
 }
 
 fn valid_copies(copies: &[Replica]) -> bool {
-    let different: BTreeSet<(u32, u32)> = pairs(copies).into_iter().collect();
-    different.len() == copies.len() && copies.iter().all(|c| c.port < 512 && c.instance < 1 << 16)
+    copies.iter().all(|c| c.port < 512 && c.instance < 1 << 16)
 }

@@ -154,6 +154,14 @@ fn group_number() -> impl Strategy<Value = u32> {
     mostly(1u32..3, prop_oneof![Just(0), Just(0x8000)])
 }
 
+fn session() -> impl Strategy<Value = Entity> {
+    let number = mostly(0u32..3, Just(0x8000));
+    let session = (copies(), option::weighted(0.3, 1u16..3), 0u32..99);
+    (number, session).prop_map(|(id, (copies, group, max_length))| {
+        Entity::CloneSession(id, CloneSession { copies, group, max_length })
+    })
+}
+
 /// An update of any kind.
 pub(crate) fn update(ids: Ids) -> impl Strategy<Value = Update> {
     let with = |operation: BoxedStrategy<Operation>, entity: BoxedStrategy<Entity>| {
@@ -166,8 +174,8 @@ pub(crate) fn update(ids: Ids) -> impl Strategy<Value = Update> {
         metadata: Metadata::default(),
     });
     let fixed = exact_key(ids.fixed).prop_map(|key| Entry { key, ..Entry::default() });
-    let member = (1u32..4, option::weighted(0.9, call(ids)));
-    let group = (1u32..3, vec((mostly(1u32..4, Just(9)), mostly(1u32..3, Just(0))), 0..3));
+    let member = (0u32..4, option::weighted(0.9, call(ids)));
+    let group = (0u32..3, vec((mostly(0u32..4, Just(9)), mostly(1u32..3, Just(0))), 0..3));
     let config = (0u64..3, 0u32..3, 0u64..3).prop_map(|(max, max_list, ack)| DigestConfig {
         max_timeout: Duration::from_secs(max),
         max_list,
@@ -193,9 +201,7 @@ pub(crate) fn update(ids: Ids) -> impl Strategy<Value = Update> {
         2 => with(operation().boxed(), (group_number(), copies()).prop_map(|(id, copies)| {
             Entity::Multicast(id, MulticastGroup { copies, ..MulticastGroup::default() })
         }).boxed()),
-        2 => with(operation().boxed(), (group_number(), copies(), 0u32..99).prop_map(|(id, copies, max_length)| {
-            Entity::CloneSession(id, CloneSession { copies, max_length })
-        }).boxed()),
+        3 => with(operation().boxed(), session().boxed()),
         1 => with(operation().boxed(), (mostly(Just(ids.digest), Just(5)), config).prop_map(|(id, c)| Entity::Digest(id, c)).boxed()),
     ]
 }

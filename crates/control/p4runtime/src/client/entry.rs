@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for (table, words, message) in [
             ("ipv4_lmp", "dst=10.0.0.0/8 drop", "there is no table `ipv4_lmp`: did you mean `ipv4_lpm`?"),
             ("ipv4_lpm", "dts=10.0.0.0/8 drop", "no match field of `ipv4_lpm` `dts`: did you mean `dst`?"),

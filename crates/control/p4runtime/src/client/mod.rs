@@ -3,7 +3,7 @@
 //! `names` resolves names of P4Info's objects, `value` converts numbers, addresses and matches, `entry` converts entries.
 //!
 //! The client reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a controller's
-//! place; beside a primary controller it writes only if it is told to.
+//! place; beside a primary controller it writes only with `force`.
 
 mod entry;
 mod names;
@@ -23,10 +23,13 @@ pub use entry::{ActionText, CountText, EntryText, Written, data_text};
 pub use names::{Either, Names, Unknown, alias};
 pub use value::{Format, number_text, parse_match, parse_number};
 
-use crate::proto::{config, rpc, trace, v1};
+use crate::program::Program;
+use crate::proto::config::P4Info;
+use crate::proto::{rpc, trace, v1};
 use trace::trace_client::TraceClient;
+use v1::get_forwarding_pipeline_config_request::ResponseType;
 use v1::p4_runtime_client::P4RuntimeClient;
-use v1::stream_message_response::Update as Heard;
+use v1::stream_message_response::Update as Received;
 
 /// The role in which the client writes.
 pub const ROLE: &str = "hopwright-command";
@@ -131,17 +134,18 @@ impl Client {
         let mut stub = P4RuntimeClient::new(channel.clone())
             .max_decoding_message_size(MAX_MESSAGE)
             .max_encoding_message_size(MAX_MESSAGE);
-        let request = v1::GetForwardingPipelineConfigRequest {
-            device_id: options.device,
-            response_type: v1::get_forwarding_pipeline_config_request::ResponseType::P4infoAndCookie.into(),
-        };
-        let answer = runtime.block_on(stub.get_forwarding_pipeline_config(request));
-        let answer = answer.map_err(|status| match status.code() {
-            Code::FailedPrecondition => ClientError::NoProgram,
-            _ => status.into(),
-        })?;
-        let info = answer.into_inner().config.and_then(|c| c.p4info).ok_or(ClientError::NoProgram)?;
+        let config = runtime.block_on(config(&mut stub, options.device, ResponseType::P4infoAndCookie))?;
+        let info = config.p4info.ok_or(ClientError::NoProgram)?;
         Ok(Client { options, runtime, channel, stub, names: Names::new(info) })
+    }
+
+    /// The program, as the switch has it.
+    ///
+    /// # Errors
+    /// If the switch does not have it in a form that is known here.
+    pub fn program(&mut self) -> Result<Program> {
+        let config = self.runtime.block_on(config(&mut self.stub, self.options.device, ResponseType::All))?;
+        Program::from_config(&config).map_err(|failure| ClientError::Text(failure.message))
     }
 
     /// The program's names.
@@ -150,7 +154,7 @@ impl Client {
     }
 
     /// The program's P4Info.
-    pub fn info(&self) -> &config::P4Info {
+    pub fn info(&self) -> &P4Info {
         self.names.info()
     }
 
@@ -203,13 +207,18 @@ impl Client {
     /// # Errors
     /// If a controller is primary and writing was not forced, or the switch refuses some updates.
     pub fn write(&mut self, kind: v1::update::Type, entities: Vec<v1::entity::Entity>) -> Result<()> {
-        if entities.is_empty() {
+        let update = |e| v1::Update { r#type: kind.into(), entity: Some(v1::Entity { entity: Some(e) }) };
+        self.write_updates(entities.into_iter().map(update).collect())
+    }
+
+    /// Makes updates, in order.
+    ///
+    /// # Errors
+    /// As [`Client::write`].
+    pub fn write_updates(&mut self, updates: Vec<v1::Update>) -> Result<()> {
+        if updates.is_empty() {
             return Ok(());
         }
-        let updates: Vec<v1::Update> = entities
-            .into_iter()
-            .map(|e| v1::Update { r#type: kind.into(), entity: Some(v1::Entity { entity: Some(e) }) })
-            .collect();
         let Client { options, runtime, stub, .. } = self;
         runtime.block_on(async {
             if !options.force {
@@ -239,6 +248,20 @@ impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Client").field("options", &self.options).finish_non_exhaustive()
     }
+}
+
+/// Reads a switch's program.
+async fn config(
+    stub: &mut P4RuntimeClient<Channel>,
+    device_id: u64,
+    parts: ResponseType,
+) -> Result<v1::ForwardingPipelineConfig> {
+    let request = v1::GetForwardingPipelineConfigRequest { device_id, response_type: parts.into() };
+    let answer = stub.get_forwarding_pipeline_config(request).await.map_err(|status| match status.code() {
+        Code::FailedPrecondition => ClientError::NoProgram,
+        _ => status.into(),
+    })?;
+    answer.into_inner().config.ok_or(ClientError::NoProgram)
 }
 
 /// The election id of all clients of this kind, so that one writes at a time.
@@ -293,27 +316,27 @@ async fn arbitrate(
     let given = v1::stream_message_request::Update::Arbitration(given);
     // The queue has room for one message.
     let _ = to.try_send(v1::StreamMessageRequest { update: Some(given) });
-    let heard = async {
+    let reply = async {
         let mut answers = stub.stream_channel(ReceiverStream::new(from)).await?.into_inner();
         while let Some(answer) = answers.message().await? {
-            if let Some(Heard::Arbitration(heard)) = answer.update {
-                return Ok((answers, heard));
+            if let Some(Received::Arbitration(reply)) = answer.update {
+                return Ok((answers, reply));
             }
         }
         Err(ClientError::Silent)
     };
-    let (answers, heard) = tokio::time::timeout(PATIENCE, heard).await.map_err(|_| ClientError::Silent)??;
-    Ok((to, answers, heard))
+    let (answers, reply) = tokio::time::timeout(PATIENCE, reply).await.map_err(|_| ClientError::Silent)??;
+    Ok((to, answers, reply))
 }
 
 /// Fails if a controller is primary of the default role.
 async fn look_for_controller(stub: &mut P4RuntimeClient<Channel>, device: u64) -> Result<()> {
-    let (_to, _answers, heard) = arbitrate(stub, device, None, None).await?;
-    let code = heard.status.map_or(0, |s| s.code);
+    let (_to, _answers, reply) = arbitrate(stub, device, None, None).await?;
+    let code = reply.status.map_or(0, |s| s.code);
     if code == Code::NotFound as i32 {
         return Ok(());
     }
-    let id = heard.election_id.unwrap_or_default();
+    let id = reply.election_id.unwrap_or_default();
     Err(ClientError::ControllerIsPrimary(u128::from(id.high) << 64 | u128::from(id.low)))
 }
 

@@ -1,5 +1,6 @@
 //! Messages to updates.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use ::bytes::Bytes;
@@ -28,7 +29,31 @@ use v1::update::Type;
 /// The message is malformed.
 pub(crate) fn update(schema: &Schema, translate: &mut Translate<'_>, message: &v1::Update) -> Result<Update> {
     let entity = entity(message)?;
-    Ok(Update { operation: operation(message)?, entity: Decoder { schema, translate }.entity(entity)? })
+    let update = Update { operation: operation(message)?, entity: Decoder { schema, translate }.entity(entity)? };
+    check_numbers(&update.entity)?;
+    Ok(update)
+}
+
+/// Checks what controllers must observe that the model does not demand.
+///
+/// # Errors
+/// A number is zero, or a copy is there twice.
+pub(crate) fn check_numbers(entity: &Entity) -> Result<()> {
+    match entity {
+        Entity::Member { id: 0, .. } => Err(invalid("a member has a number above zero")),
+        Entity::Group { id: 0, .. } => Err(invalid("a group has a number above zero")),
+        Entity::CloneSession(0, _) => Err(invalid("clone sessions are numbered from 1 to 32767")),
+        Entity::Multicast(_, MulticastGroup { copies, .. }) | Entity::CloneSession(_, CloneSession { copies, .. }) => {
+            let mut seen = HashSet::new();
+            match copies.iter().find(|copy| !seen.insert((copy.port, copy.instance))) {
+                Some(Replica { port, instance, .. }) => {
+                    Err(invalid(format!("port {port} with instance {instance} is there twice")))
+                }
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What an update is about.
@@ -247,7 +272,7 @@ impl Decoder<'_, '_> {
             return Err(unimplemented("classes of service of clones are not supported"));
         }
         let max_length = u32::try_from(m.packet_length_bytes).map_err(|_| invalid("a negative packet length"))?;
-        Ok(CloneSession { copies: self.copies(&m.replicas)?, max_length })
+        Ok(CloneSession { copies: self.copies(&m.replicas)?, group: None, max_length })
     }
 
     fn copies(&mut self, replicas: &[v1::Replica]) -> Result<Vec<Replica>> {

@@ -125,10 +125,12 @@ impl<'m> Encode<'m> {
         })
     }
 
-    pub(crate) fn session(&self, id: u32, session: &CloneSession) -> Copies {
+    /// A clone session and the multicast group that it names, whose copies are the session's, too.
+    pub(crate) fn session(&self, id: u32, session: &CloneSession, group: Option<&MulticastGroup>) -> Copies {
+        let copies = group.map_or(&[][..], |group| &group.copies);
         Copies::CloneSessionEntry(v1::CloneSessionEntry {
             session_id: id,
-            replicas: self.replicas(&session.copies),
+            replicas: self.replicas(&[&session.copies, copies].concat()),
             class_of_service: 0,
             packet_length_bytes: session.max_length as i32,
         })

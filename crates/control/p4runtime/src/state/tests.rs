@@ -55,21 +55,22 @@ struct Everything {
 type Notes = (Vec<Option<Note>>, Vec<Option<Metadata>>);
 
 fn notes(state: &State) -> Notes {
-    let tables = || (0..state.model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
+    let model = &*state.model.lock();
+    let tables = || (0..model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
     let of_table = |at| {
-        let entries = state.model.control()[at].entries().into_iter();
-        entries.map(move |e| state.model.note(&(at, e.matches, e.priority)).cloned())
+        let entries = model.control()[at].entries().into_iter();
+        entries.map(move |e| model.note(&(at, e.matches, e.priority)).cloned())
     };
-    let defaults = tables().map(|at| state.model.default_metadata(at).cloned());
+    let defaults = tables().map(|at| model.default_metadata(at).cloned());
     (tables().flat_map(of_table).collect(), defaults.collect())
 }
 
-fn write(state: &mut State, update: &v1::Update) -> Result<()> {
-    state.model.write_each(std::slice::from_ref(update), codec::update).remove(0)
+fn write(state: &State, update: &v1::Update) -> Result<()> {
+    state.model.lock().write_each(std::slice::from_ref(update), codec::update).remove(0)
 }
 
 fn everything(state: &State) -> Everything {
-    let mut entities = Vec::new();
+    let (model, mut entities) = (state.model.lock(), Vec::new());
     let all = v1::TableEntry {
         counter_data: Some(v1::CounterData::default()),
         meter_config: Some(v1::MeterConfig::default()),
@@ -92,10 +93,10 @@ fn everything(state: &State) -> Everything {
         Entity::PacketReplicationEngineEntry(Default::default()),
     ];
     let asked = asked.into_iter().chain(defaults.into_iter().map(|id| Entity::TableEntry(default(id))));
-    asked.for_each(|asked| read::read(&state.model, &asked, &mut entities).unwrap());
-    let control = state.model.control();
+    asked.for_each(|asked| read::read(&model, &asked, &mut entities).unwrap());
+    let control = model.control();
     let groups = (1..8).chain(0x8001..0x8008);
-    let tables = (0..state.model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
+    let tables = (0..model.vdp().pipeline().tables.len()).map(|at| TableId(at as u32));
     let targets = tables.flat_map(|at| {
         let entries = control[at].entries().into_iter();
         entries.map(move |entry| control[at].target(&entry.matches, entry.priority))
@@ -133,17 +134,17 @@ proptest! {
 
     #[test]
     fn what_is_refused_or_undone_changes_nothing((before, batch) in case()) {
-        let mut state = state();
+        let state = state();
         for one in &before {
             let (there, noted) = (everything(&state), notes(&state));
-            if write(&mut state, one).is_err() {
+            if write(&state, one).is_err() {
                 prop_assert_eq!(&everything(&state), &there, "{:?}", one);
                 prop_assert_eq!(notes(&state), noted, "{:?}", one);
             }
         }
         let (there, noted) = (everything(&state), notes(&state));
         // All of it is applied, and undone.
-        let results = state.model.write_all(&batch, codec::update, refused);
+        let results = state.model.lock().write_all(&batch, codec::update, refused);
         prop_assert_eq!(&everything(&state), &there);
         prop_assert_eq!(&notes(&state), &noted);
         let fits = results.is_err();
@@ -152,7 +153,7 @@ proptest! {
             let own: Vec<_> = results.iter().filter(|r| r.as_ref().is_err_and(|f| f.code != Code::Aborted)).collect();
             prop_assert_eq!((own.len(), results.iter().all(|r| r.is_err())), (1, true));
         }
-        let results = state.model.write_all(&batch, codec::update, || Ok(())).unwrap();
+        let results = state.model.lock().write_all(&batch, codec::update, || Ok(())).unwrap();
         prop_assert_eq!(results.iter().all(|r| r.is_ok()), fits);
         if !fits {
             prop_assert_eq!(&everything(&state), &there);
@@ -162,12 +163,12 @@ proptest! {
 
     #[test]
     fn of_a_batch_that_goes_on_exactly_the_good_updates_are_applied((before, batch) in case()) {
-        let (mut one, mut other) = (state(), state());
+        let (one, other) = (state(), state());
         let writes: Vec<v1::Update> = before.into_iter().chain(batch).collect();
-        let results = one.model.write_each(&writes, codec::update);
+        let results = one.model.lock().write_each(&writes, codec::update);
         let good = writes.iter().zip(results).filter(|(_, result)| result.is_ok());
         for (one, _) in good {
-            prop_assert!(write(&mut other, one).is_ok(), "{:?}", one);
+            prop_assert!(write(&other, one).is_ok(), "{:?}", one);
         }
         prop_assert_eq!(everything(&one), everything(&other));
     }
@@ -176,7 +177,7 @@ proptest! {
 /// Every kind of update is generated, and enough of them are good and bad for the properties to mean something.
 #[test]
 fn updates_of_every_kind_are_applied_and_refused() {
-    let mut state = state();
+    let state = state();
     let mut counts: BTreeMap<(String, i32), [u32; 2]> = BTreeMap::new();
     let mut seed = 1u64;
     let bytes = std::iter::from_fn(|| {
@@ -190,7 +191,7 @@ fn updates_of_every_kind_are_applied_and_refused() {
             let text = format!("{entity:?}");
             text.split('(').next().unwrap_or_default().to_string()
         });
-        let applied = write(&mut state, &update).is_ok();
+        let applied = write(&state, &update).is_ok();
         counts.entry((kind, update.r#type)).or_default()[usize::from(applied)] += 1;
     }
     let modified =
@@ -209,7 +210,7 @@ fn updates_of_every_kind_are_applied_and_refused() {
 /// The case of a controller: a count below zero, alone and in batches.
 #[test]
 fn a_refused_insert_leaves_no_entry() {
-    let mut state = state();
+    let state = state();
     let schema = state.program.schema.model.clone();
     let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
     let drop = hosts.actions.iter().find(|a| a.params.is_empty()).unwrap();
@@ -229,23 +230,23 @@ fn a_refused_insert_leaves_no_entry() {
     };
     let empty = everything(&state);
     assert_eq!(
-        state.model.write_each(&[insert(1, -1)], codec::update)[0].as_ref().unwrap_err().code,
+        state.model.lock().write_each(&[insert(1, -1)], codec::update)[0].as_ref().unwrap_err().code,
         Code::InvalidArgument
     );
     assert_eq!(everything(&state), empty);
-    let results = state.model.write_all(&[insert(2, 1), insert(3, -1)], codec::update, || Ok(())).unwrap();
+    let results = state.model.lock().write_all(&[insert(2, 1), insert(3, -1)], codec::update, || Ok(())).unwrap();
     let codes: Vec<Code> = results.into_iter().map(|r| r.unwrap_err().code).collect();
     assert_eq!(codes, [Code::Aborted, Code::InvalidArgument]);
     assert_eq!(everything(&state), empty);
-    let results = state.model.write_each(&[insert(4, 1), insert(5, -1)], codec::update);
+    let results = state.model.lock().write_each(&[insert(4, 1), insert(5, -1)], codec::update);
     assert_eq!(results.iter().map(|r| r.is_ok()).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(state.model.control()[hosts.at].len(), 1);
+    assert_eq!(state.model.lock().control()[hosts.at].len(), 1);
 }
 
 /// An entry that was removed and put back has its place among those of the same priority.
 #[test]
 fn an_undone_removal_keeps_the_order_of_entries() {
-    let mut state = state();
+    let state = state();
     let schema = state.program.schema.model.clone();
     let mut dice = Dice::new(Vec::new());
     let filters = schema.tables.values().find(|t| t.name.ends_with("filters")).unwrap();
@@ -256,19 +257,19 @@ fn an_undone_removal_keeps_the_order_of_entries() {
     };
     for id in 1..=3 {
         let insert = update(Type::Insert, id, &mut dice);
-        write(&mut state, &insert).unwrap();
+        write(&state, &insert).unwrap();
     }
     let (there, noted) = (everything(&state), notes(&state));
     let batch =
         [update(Type::Delete, 1, &mut dice), update(Type::Insert, 4, &mut dice), update(Type::Insert, 1, &mut dice)];
-    assert!(state.model.write_all(&batch, codec::update, refused).is_err());
+    assert!(state.model.lock().write_all(&batch, codec::update, refused).is_err());
     assert_eq!((everything(&state), notes(&state)), (there, noted));
 }
 
-/// Idle entries are told of again and again, and when somebody hears of them.
+/// Control planes are notified of idle entries after each timeout, once there is a listener.
 #[test]
-fn idle_entries_are_told_until_they_are_hit() {
-    let mut state = state();
+fn idle_entries_are_notified_until_they_are_hit() {
+    let state = state();
     let schema = state.program.schema.model.clone();
     let hosts = schema.tables.values().find(|t| t.name.ends_with("hosts")).unwrap();
     let key: EntryKey = (hosts.at, vec![MatchValue::Exact(7u8.into())], 0);
@@ -276,7 +277,7 @@ fn idle_entries_are_told_until_they_are_hit() {
     let second = Duration::from_secs(1);
     let entry = v1::TableEntry {
         table_id: hosts.id,
-        r#match: codec::Encode::of(&state.model).matches(&hosts.fields, &key.1),
+        r#match: codec::Encode::of(&state.model.lock()).matches(&hosts.fields, &key.1),
         action: Some(v1::TableAction {
             r#type: Some(v1::table_action::Type::Action(v1::Action { action_id: drop.id, params: Vec::new() })),
         }),
@@ -287,35 +288,36 @@ fn idle_entries_are_told_until_they_are_hit() {
     };
     let entity = Some(v1::Entity { entity: Some(Entity::TableEntry(entry)) });
     let insert = v1::Update { r#type: Type::Insert as i32, entity };
-    write(&mut state, &insert).unwrap();
-    let begin = state.model.note(&key).unwrap().idle.as_ref().unwrap().last_hit;
-    let told = |state: &mut State, tenths: u32, hears: bool| {
-        let found = state.model.idle_entries(begin + second * tenths / 10, |table| hears && table == hosts.id);
-        let found = found.iter().filter_map(|entry| codec::Encode::of(&state.model).idle(entry));
+    write(&state, &insert).unwrap();
+    let begin = state.model.lock().note(&key).unwrap().idle.as_ref().unwrap().last_hit;
+    let notified = |tenths: u32, listening: bool| {
+        let found =
+            state.model.lock().idle_entries(begin + second * tenths / 10, |table| listening && table == hosts.id);
+        let found = found.iter().filter_map(|entry| codec::Encode::of(&state.model.lock()).idle(entry));
         found.map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
     };
     let once = vec![(vec![1], 1_000_000_000)];
     // A count that a controller gives is no hit.
-    assert!(told(&mut state, 9, true).is_empty());
-    assert_eq!(told(&mut state, 10, true), once);
-    assert!(told(&mut state, 19, true).is_empty());
-    assert_eq!(told(&mut state, 20, true), once);
-    // Nobody hears of it for some time.
-    assert!(told(&mut state, 35, false).is_empty());
-    assert!(told(&mut state, 50, false).is_empty());
-    assert_eq!(told(&mut state, 51, true), once);
-    assert!(told(&mut state, 52, true).is_empty());
-    assert_eq!(told(&mut state, 61, true), once);
+    assert!(notified(9, true).is_empty());
+    assert_eq!(notified(10, true), once);
+    assert!(notified(19, true).is_empty());
+    assert_eq!(notified(20, true), once);
+    // There is no listener for some time.
+    assert!(notified(35, false).is_empty());
+    assert!(notified(50, false).is_empty());
+    assert_eq!(notified(51, true), once);
+    assert!(notified(52, true).is_empty());
+    assert_eq!(notified(61, true), once);
     // A hit ends it, and a count that is set does not.
     let count = hopwright_dataplane::Count { packets: 100, bytes: 0 };
     let of_entry = Key { table: hosts.id, fields: vec![(1, MatchValue::Exact(7u8.into()))], priority: 0 };
     let update = Update { operation: Operation::Modify, entity: control::Entity::DirectCounter(of_entry, count) };
-    let plan = state.model.plan(&update).unwrap();
-    state.model.apply(plan).unwrap();
-    assert_eq!(told(&mut state, 71, true), once);
+    let plan = state.model.lock().plan(&update).unwrap();
+    state.model.lock().apply(plan).unwrap();
+    assert_eq!(notified(71, true), once);
     let count = hopwright_dataplane::Count { packets: 101, bytes: 0 };
-    state.model.control()[hosts.at].set_direct_count(&key.1, 0, count).unwrap();
-    assert!(told(&mut state, 81, true).is_empty());
-    assert!(told(&mut state, 90, true).is_empty());
-    assert_eq!(told(&mut state, 91, true), once);
+    state.model.lock().control()[hosts.at].set_direct_count(&key.1, 0, count).unwrap();
+    assert!(notified(81, true).is_empty());
+    assert!(notified(90, true).is_empty());
+    assert_eq!(notified(91, true), once);
 }

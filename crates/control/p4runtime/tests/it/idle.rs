@@ -92,7 +92,7 @@ async fn elapsed(stub: &mut P4RuntimeClient<Channel>, entry: &v1::TableEntry) ->
 }
 
 #[test]
-fn idle_entries_are_told_again_and_to_the_next_primary() {
+fn idle_entries_are_notified_again_and_to_the_next_primary() {
     let (server, entry) = server();
     Runtime::new().unwrap().block_on(async {
         let endpoint = Endpoint::from_shared(format!("http://{}", server.address())).unwrap();

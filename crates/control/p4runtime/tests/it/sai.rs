@@ -462,7 +462,7 @@ fn wrong_annotations_are_refused_with_their_place() {
 }
 
 #[test]
-fn what_is_unknown_is_told_with_what_there_is() {
+fn an_unknown_name_is_reported_with_the_known_ones() {
     let sai = Sai::new();
     let mut entry = sai.entry("vrf_table", "vrf_id=red => no_action");
     let id = entry.table_id;

@@ -1,7 +1,10 @@
 //! Arrays that programs index: counters, meters, registers.
 
-use hopwright_dataplane::{ControlError, Count, CounterArray, MeterArray, Rates, RegisterArray};
-use hopwright_ir::{ExternId, ExternInstance, ExternKind, bits};
+use hopwright_control::entity::Cells;
+use hopwright_control::schema::{Array, Register};
+use hopwright_control::{Entity, Error, ErrorKind, Operation, Update};
+use hopwright_dataplane::{Count, Rates};
+use hopwright_ir::{ExternInstance, ExternKind, bits};
 use num_bigint::{BigInt, BigUint};
 
 use super::Runtime;
@@ -45,70 +48,81 @@ pub(super) fn from_rates(rates: Option<Rates>) -> Vec<MeterRate> {
     vec![rate(cir, cburst), rate(pir, pburst)]
 }
 
+/// A cell of an array. No array has as many as a negative index becomes.
+fn cell(object: u32, index: i32) -> Cells {
+    Cells { object, index: Some(index as u64) }
+}
+
+/// All cells of an array.
+fn all(object: u32) -> Cells {
+    Cells { object, index: None }
+}
+
 impl Runtime {
-    fn counter(&self, name: &str) -> Result<CounterArray<'_>> {
-        self.control().counter(name).map_err(of_counter)
+    fn counter(&self, name: &str) -> Result<(u32, &Array)> {
+        let found = self.object(&self.schema.counters, name);
+        found.ok_or_else(|| CounterCode::InvalidName.because(format!("the program has no counter `{name}`")))
     }
 
     pub(crate) fn read_counter(&self, counter: &str, index: i32) -> Result<Count> {
-        let counter = self.counter(counter)?;
-        let index = u64::try_from(index).map_err(|_| CounterCode::InvalidIndex.because("a negative index"))?;
-        counter.read(index).map_err(of_counter)
+        let counter = self.counter(counter)?.1.at;
+        self.control().counter(counter).and_then(|cells| cells.read(index as u64)).map_err(of_counter)
     }
 
     pub(crate) fn write_counter(&self, counter: &str, index: i32, count: Count) -> Result<()> {
-        let counter = self.counter(counter)?;
-        let index = u64::try_from(index).map_err(|_| CounterCode::InvalidIndex.because("a negative index"))?;
-        counter.write(index, count).map_err(of_counter)
+        let cell = cell(self.counter(counter)?.0, index);
+        self.write(Operation::Modify, Entity::Counter(cell, count)).map_err(of_counter)
     }
 
     pub(crate) fn reset_counters(&self, counter: &str) -> Result<()> {
-        let name = counter;
-        let counter = self.counter(name)?;
-        let cells = 0..self.size_of(name);
-        cells.into_iter().try_for_each(|at| counter.write(at, Count::default())).map_err(of_counter)
+        let cells = all(self.counter(counter)?.0);
+        self.write(Operation::Modify, Entity::Counter(cells, Count::default())).map_err(of_counter)
     }
 
-    fn meter(&self, name: &str) -> Result<MeterArray<'_>> {
-        self.control().meter(name).map_err(of_meter)
+    fn meter(&self, name: &str) -> Result<(u32, &Array)> {
+        let found = self.object(&self.schema.meters, name);
+        found.ok_or_else(|| MeterCode::InvalidName.because(format!("the program has no meter `{name}`")))
     }
 
     pub(crate) fn set_meter(&self, meter: &str, index: i32, rates: &[MeterRate]) -> Result<()> {
-        let meter = self.meter(meter)?;
-        let index = u64::try_from(index).map_err(|_| MeterCode::InvalidIndex.because("a negative index"))?;
-        // A wrong index is told before wrong rates, as BMv2 does.
-        meter.rates(index).map_err(of_meter)?;
-        let rates = to_rates(rates).map_err(|(code, reason)| code.because(reason))?;
-        meter.set_rates(index, Some(rates)).map_err(of_meter)
+        let (meter, array) = self.meter(meter)?;
+        // A wrong index is reported before wrong rates, as BMv2 does.
+        array.range(Some(index as u64)).map_err(of_meter)?;
+        self.set_rates(cell(meter, index), rates)
     }
 
     pub(crate) fn set_meters(&self, meter: &str, rates: &[MeterRate]) -> Result<()> {
-        let name = meter;
-        let meter = self.meter(name)?;
+        self.set_rates(all(self.meter(meter)?.0), rates)
+    }
+
+    fn set_rates(&self, cells: Cells, rates: &[MeterRate]) -> Result<()> {
         let rates = to_rates(rates).map_err(|(code, reason)| code.because(reason))?;
-        let mut cells = 0..self.size_of(name);
-        cells.try_for_each(|at| meter.set_rates(at, Some(rates))).map_err(of_meter)
+        self.write(Operation::Modify, Entity::Meter(cells, Some(rates))).map_err(of_meter)
     }
 
     pub(crate) fn meter_rates(&self, meter: &str, index: i32) -> Result<Vec<MeterRate>> {
-        let meter = self.meter(meter)?;
-        let index = u64::try_from(index).map_err(|_| MeterCode::InvalidIndex.because("a negative index"))?;
-        Ok(from_rates(meter.rates(index).map_err(of_meter)?))
+        let meter = self.meter(meter)?.1.at;
+        let rates = self.control().meter(meter).and_then(|cells| cells.rates(index as u64));
+        Ok(from_rates(rates.map_err(of_meter)?))
     }
 
-    fn register(&self, name: &str) -> Result<RegisterArray<'_>> {
-        self.control().register(name).map_err(of_register)
+    fn register(&self, name: &str) -> Result<(u32, &Register)> {
+        let found = self.object(&self.schema.registers, name);
+        found.ok_or_else(|| RegisterCode::InvalidName.because(format!("the program has no register `{name}`")))
+    }
+
+    fn register_cell(&self, register: &Register, index: u64) -> Result<i64> {
+        let value = self.control().register(register.cells.at).and_then(|cells| cells.read(index));
+        to_i64(&value.map_err(of_register)?)
     }
 
     pub(crate) fn read_register(&self, register: &str, index: i32) -> Result<i64> {
-        let array = self.register(register)?;
-        let index = u64::try_from(index).map_err(|_| RegisterCode::InvalidIndex.because("a negative index"))?;
-        to_i64(&array.read(index).map_err(of_register)?)
+        self.register_cell(self.register(register)?.1, index as u64)
     }
 
     pub(crate) fn read_registers(&self, register: &str) -> Result<Vec<i64>> {
-        let array = self.register(register)?;
-        (0..self.size_of(register)).map(|at| to_i64(&array.read(at).map_err(of_register)?)).collect()
+        let register = self.register(register)?.1;
+        (0..register.cells.size).map(|at| self.register_cell(register, at)).collect()
     }
 
     pub(crate) fn write_register(&self, register: &str, index: i32, value: i64) -> Result<()> {
@@ -118,63 +132,56 @@ impl Runtime {
 
     /// Writes the cells from an index to one before another.
     pub(crate) fn write_registers(&self, register: &str, start: i32, end: i32, value: i64) -> Result<()> {
-        let array = self.register(register)?;
-        let (size, bad) = (self.size_of(register), |reason: &str| RegisterCode::InvalidIndex.because(reason));
-        let start = u64::try_from(start).map_err(|_| bad("a negative index"))?;
-        let end = u64::try_from(end).ok().filter(|end| *end <= size && start <= *end);
-        let end = end.ok_or_else(|| bad("an index beyond the array"))?;
-        let value = self.register_value(register, value)?;
-        (start..end).try_for_each(|at| array.write(at, value.clone())).map_err(of_register)
+        let (object, array) = self.register(register)?;
+        if start < 0 || end < start || end as u64 > array.cells.size {
+            return Err(RegisterCode::InvalidIndex.because("an index beyond the array"));
+        }
+        let value = register_value(array, value)?;
+        let one = |index| Update::modify(Entity::Register(cell(object, index), value.clone()));
+        let updates: Vec<Update> = (start..end).map(one).collect();
+        self.model.lock().make_updates(&updates).map_err(of_register)
     }
 
     pub(crate) fn reset_registers(&self, register: &str) -> Result<()> {
-        let array = self.register(register)?;
-        (0..self.size_of(register)).try_for_each(|at| array.write(at, 0u32)).map_err(of_register)
-    }
-
-    /// The bits of a register's value. Negative ones are in two's complement of the register's width.
-    fn register_value(&self, register: &str, value: i64) -> Result<BigUint> {
-        let width = self.pipeline().extern_by_name(register).map(|at| &self.pipeline()[at].kind);
-        let width = if let Some(ExternKind::Register { ty, .. }) = width { ty.width() } else { 0 };
-        let fits = match u64::try_from(value) {
-            Ok(value) => bits::fits(&value.into(), width),
-            // Clients have no unsigned numbers, so that those of 64 bits may be negative.
-            Err(_) => width >= 64 || (width > 0 && value >= -1 << (width - 1)),
-        };
-        if fits && width <= 64 {
-            return Ok(bits::from_signed(&BigInt::from(value), width));
-        }
-        match u64::try_from(value) {
-            Ok(value) if fits => Ok(value.into()),
-            _ => Err(RegisterCode::Error.because(format!("{value} does not fit the {width} bits of `{register}`"))),
-        }
-    }
-
-    /// The number of an array's cells; zero if there is no such array.
-    fn size_of(&self, name: &str) -> u64 {
-        let kind = self.pipeline().extern_by_name(name).map(|at| &self.pipeline()[at].kind);
-        match kind {
-            Some(
-                ExternKind::Counter { size, .. } | ExternKind::Meter { size, .. } | ExternKind::Register { size, .. },
-            ) => *size,
-            _ => 0,
-        }
+        let cells = all(self.register(register)?.0);
+        self.write(Operation::Modify, Entity::Register(cells, BigUint::ZERO)).map_err(of_register)
     }
 
     /// Brings an object to its initial state.
-    pub(super) fn reset_object(&mut self, at: ExternId, instance: &ExternInstance) -> Result<()> {
+    pub(super) fn reset_object(&mut self, instance: &ExternInstance) -> Result<()> {
+        let name = &instance.name;
         match instance.kind {
-            ExternKind::Counter { .. } => self.reset_counters(&instance.name),
-            ExternKind::Meter { size, .. } => {
-                let meter = self.control().meter(at).map_err(of_meter)?;
-                (0..size).try_for_each(|cell| meter.set_rates(cell, None)).map_err(of_meter)
+            ExternKind::Counter { .. } => self.reset_counters(name),
+            ExternKind::Meter { .. } => {
+                let cells = all(self.meter(name)?.0);
+                self.write(Operation::Modify, Entity::Meter(cells, None)).map_err(of_meter)
             }
-            ExternKind::Register { size, .. } => {
-                let register = self.control().register(at).map_err(of_register)?;
-                (0..size).try_for_each(|cell| register.write(cell, instance.initial.clone())).map_err(of_register)
+            ExternKind::Register { .. } => {
+                let cells = all(self.register(name)?.0);
+                self.write(Operation::Modify, Entity::Register(cells, instance.initial.clone())).map_err(of_register)
             }
-            ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => self.clear_profile(at),
+            ExternKind::ActionProfile { .. } | ExternKind::ActionSelector { .. } => self.clear_profile(name),
             _ => Ok(()),
+        }
+    }
+}
+
+/// The bits of a register's value. Negative ones are in two's complement of the register's width.
+fn register_value(register: &Register, value: i64) -> Result<BigUint> {
+    let width = register.ty.width();
+    let fits = match u64::try_from(value) {
+        Ok(value) => bits::fits(&value.into(), width),
+        // Clients have no unsigned numbers, so that those of 64 bits may be negative.
+        Err(_) => width >= 64 || (width > 0 && value >= -1 << (width - 1)),
+    };
+    if fits && width <= 64 {
+        return Ok(bits::from_signed(&BigInt::from(value), width));
+    }
+    match u64::try_from(value) {
+        Ok(value) if fits => Ok(value.into()),
+        _ => {
+            let name = &register.cells.name;
+            Err(RegisterCode::Error.because(format!("{value} does not fit the {width} bits of `{name}`")))
         }
     }
 }
@@ -184,32 +191,19 @@ fn to_i64(value: &BigUint) -> Result<i64> {
     Ok(number as i64)
 }
 
-fn of_counter(error: ControlError) -> Failure {
-    match error {
-        ControlError::UnknownExtern(_) | ControlError::WrongExtern { .. } => CounterCode::InvalidName,
-        ControlError::Index { .. } => CounterCode::InvalidIndex,
-        _ => CounterCode::Error,
-    }
-    .because(error)
+macro_rules! exceptions {
+    ($($name:ident $code:ident;)*) => {
+        $(
+            fn $name(error: impl Into<Error>) -> Failure {
+                let error = error.into();
+                let code = if error.kind == ErrorKind::OutOfRange { $code::InvalidIndex } else { $code::Error };
+                code.because(error)
+            }
+        )*
+    };
 }
 
-fn of_meter(error: ControlError) -> Failure {
-    match error {
-        ControlError::UnknownExtern(_) | ControlError::WrongExtern { .. } => MeterCode::InvalidName,
-        ControlError::Index { .. } => MeterCode::InvalidIndex,
-        _ => MeterCode::Error,
-    }
-    .because(error)
-}
-
-fn of_register(error: ControlError) -> Failure {
-    match error {
-        ControlError::UnknownExtern(_) | ControlError::WrongExtern { .. } => RegisterCode::InvalidName,
-        ControlError::Index { .. } => RegisterCode::InvalidIndex,
-        _ => RegisterCode::Error,
-    }
-    .because(error)
-}
+exceptions! { of_counter CounterCode; of_meter MeterCode; of_register RegisterCode; }
 
 #[cfg(test)]
 mod tests {

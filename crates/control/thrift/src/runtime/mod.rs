@@ -1,43 +1,40 @@
-//! What BMv2's runtime interface can do, over the control interface of a data plane: typed functions, which the services and command
-//! files call.
+//! What BMv2's runtime interface can do, as updates of the control model: typed functions, which the services and command files call.
 //!
-//! It holds what BMv2 has and a data plane has not: handles of entries, nodes of multicast groups, when entries were last hit.
+//! It holds what BMv2 has and the model has not: handles of entries, nodes of multicast groups, members as default entries.
 
 mod arrays;
 mod handles;
-mod idle;
 mod profiles;
 mod replication;
 mod tables;
 mod value_sets;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use hopwright_dataplane::{CloneSession, Control, VirtualDataPlane};
-use hopwright_ir::entry::EntryError;
-use hopwright_ir::{ExternKind, Pipeline, TableId};
+use hopwright_control::entity::{CloneSession, Replica};
+use hopwright_control::{Entity, Error, ErrorKind, Operation, Schema, SharedModel, Update};
+use hopwright_dataplane::{Control, VirtualDataPlane};
+use hopwright_ir::{ExternKind, P4Id, Pipeline, TableId};
 
 use crate::failure::{Failure, IdCode, MirroringCode, Result, TableCode};
 use crate::json;
 pub(crate) use arrays::MeterRate;
 use handles::Handles;
-use idle::IdleTimes;
 use replication::Replication;
 pub(crate) use tables::{Entry, EntryAction, MatchParam};
 
-/// The highest number of a clone session.
-const MAX_SESSION: u32 = 0x7fff;
-
 /// A running program as BMv2's clients see it.
 pub(crate) struct Runtime {
+    model: SharedModel,
+    /// That of the model.
+    schema: Arc<Schema>,
     vdp: Arc<VirtualDataPlane>,
     /// By table.
     handles: Vec<Handles>,
     replication: Replication,
     /// Members of action profiles whose action is a table's default action.
     default_members: BTreeMap<TableId, u32>,
-    idle: IdleTimes,
     config: String,
 }
 
@@ -54,25 +51,40 @@ pub(crate) enum Resource {
 
 impl Runtime {
     /// The program with the state that it has. Entries that are there have handles in the order in which they were inserted.
-    pub(crate) fn new(vdp: Arc<VirtualDataPlane>) -> Runtime {
-        let pipeline = vdp.pipeline().clone();
-        let mut handles: Vec<Handles> = pipeline.tables.iter().map(|_| Handles::default()).collect();
+    pub(crate) fn new(model: SharedModel) -> Runtime {
+        let (schema, vdp) = {
+            let model = model.lock();
+            (model.schema().clone(), model.vdp().clone())
+        };
+        let mut handles: Vec<Handles> = vdp.pipeline().tables.iter().map(|_| Handles::default()).collect();
         for (at, handles) in handles.iter_mut().enumerate() {
             handles.sync(vdp.control()[TableId(at as u32)].entries());
         }
         Runtime {
-            config: json::of(&pipeline).to_string(),
+            config: json::of(vdp.pipeline()).to_string(),
+            model,
+            schema,
             vdp,
             handles,
             replication: Replication::default(),
             default_members: BTreeMap::new(),
-            idle: IdleTimes::default(),
         }
     }
 
-    /// Whether it is of this data plane.
-    pub(crate) fn is_of(&self, vdp: &Arc<VirtualDataPlane>) -> bool {
-        Arc::ptr_eq(&self.vdp, vdp)
+    /// Whether it is of this model.
+    pub(crate) fn is_of(&self, model: &SharedModel) -> bool {
+        self.model.is(model)
+    }
+
+    /// Makes an update.
+    fn write(&self, operation: Operation, entity: Entity) -> std::result::Result<(), Error> {
+        self.model.lock().make_updates(&[Update { operation, entity }])
+    }
+
+    /// The object of this name, or the only one whose name ends in it after a dot, with its id.
+    fn object<'s, T>(&self, objects: &'s HashMap<u32, T>, name: &str) -> Option<(u32, &'s T)> {
+        let P4Id(id) = self.pipeline()[self.pipeline().extern_by_name(name)?].id?;
+        Some((id, objects.get(&id)?))
     }
 
     pub(crate) fn pipeline(&self) -> &Arc<Pipeline> {
@@ -113,26 +125,29 @@ impl Runtime {
 
     /// Sets a clone session, which BMv2 calls mirroring session.
     pub(crate) fn set_mirroring(&self, id: i32, port: Option<i32>, group: Option<i32>) -> Result<()> {
-        let session = session_number(id)?;
-        let number = |number: i32, what: &str| {
-            u16::try_from(number).map_err(|_| MirroringCode::NotFound.because(format!("{number} is no {what}")))
-        };
-        let port = port.map(|port| number(port, "port")).transpose()?;
-        let group = group.map(|group| number(group, "multicast group")).transpose()?;
-        let to = CloneSession { port, group, truncate: None };
-        self.control().set_clone_session(session, Some(to)).map_err(|e| MirroringCode::NotFound.because(e))
+        let no = |number: i32, what: &str| MirroringCode::NotFound.because(format!("{number} is no {what}"));
+        let port = port.map(|port| u32::try_from(port).map_err(|_| no(port, "port"))).transpose()?;
+        let group = group.map(|group| u16::try_from(group).map_err(|_| no(group, "multicast group"))).transpose()?;
+        let copies = port.map(|port| Replica { port, ..Replica::default() }).into_iter().collect();
+        let there = self.model.lock().clone_sessions().contains_key(&(id as u32));
+        let operation = if there { Operation::Modify } else { Operation::Insert };
+        let session = CloneSession { copies, group, max_length: 0 };
+        self.write(operation, Entity::CloneSession(id as u32, session)).map_err(|e| MirroringCode::NotFound.because(e))
     }
 
     /// Removes a clone session.
     pub(crate) fn delete_mirroring(&self, id: i32) -> Result<()> {
-        self.mirroring(id)?;
-        self.control().set_clone_session(session_number(id)?, None).map_err(|e| MirroringCode::NotFound.because(e))
+        let session = Entity::CloneSession(id as u32, CloneSession::default());
+        self.write(Operation::Delete, session).map_err(|e| MirroringCode::NotFound.because(e))
     }
 
-    /// A clone session.
-    pub(crate) fn mirroring(&self, id: i32) -> Result<CloneSession> {
-        let session = self.control().clone_session(session_number(id)?);
-        session.ok_or_else(|| MirroringCode::NotFound.because(format!("there is no clone session {id}")))
+    /// The port and the multicast group of a clone session. A session with several copies, which a P4Runtime controller wrote, has no port.
+    pub(crate) fn mirroring(&self, id: i32) -> Result<(Option<u32>, Option<u16>)> {
+        let unknown = || MirroringCode::NotFound.because(format!("there is no clone session {id}"));
+        let model = self.model.lock();
+        let session = model.clone_sessions().get(&(id as u32)).ok_or_else(unknown)?;
+        let port = if let [only] = session.copies[..] { Some(only.port) } else { None };
+        Ok((port, session.group))
     }
 
     /// Brings the program's state to what it was at first, except clone sessions, as BMv2 does. Constant entries stay.
@@ -145,56 +160,28 @@ impl Runtime {
             }
             self.reset_default(at)?;
         }
-        for (_, at, instance) in json::externs(&pipeline, |_| true) {
-            self.reset_object(at, instance)?;
+        for (_, _, instance) in json::externs(&pipeline, |_| true).filter(|(_, _, instance)| instance.id.is_some()) {
+            self.reset_object(instance)?;
         }
-        for set in &pipeline.value_sets {
+        for set in pipeline.value_sets.iter().filter(|set| set.id.is_some()) {
             self.value_set_clear(&set.name)?;
         }
         self.replication_reset()
     }
 }
 
-fn session_number(id: i32) -> Result<u32> {
-    let number = u32::try_from(id).ok().filter(|number| *number <= MAX_SESSION);
-    number
-        .ok_or_else(|| MirroringCode::NotFound.because(format!("clone sessions have numbers from 0 to {MAX_SESSION}")))
-}
-
-/// A refusal of the control interface as a table's exception.
-fn of_table(error: hopwright_dataplane::ControlError) -> Failure {
-    use hopwright_dataplane::ControlError as E;
-    use hopwright_ir::profile::ProfileError as P;
-    let of_entry = |reason: &EntryError| match reason {
-        EntryError::Action { .. } => TableCode::InvalidActionName,
-        EntryError::ArgumentCount { .. } | EntryError::ArgumentTooWide { .. } => TableCode::BadActionData,
-        _ => TableCode::BadMatchKey,
-    };
-    let code = match &error {
-        E::UnknownTable(_) => TableCode::InvalidTableName,
-        E::UnknownAction(_) => TableCode::InvalidActionName,
-        E::Entry { reason, .. } => of_entry(reason),
-        E::Duplicate(_) => TableCode::DuplicateEntry,
-        E::NotFound(_) => TableCode::InvalidHandle,
-        E::Full { .. } => TableCode::Full,
-        E::ConstEntries(_) => TableCode::ImmutableEntries,
-        E::ConstDefault(_) => TableCode::DefaultEntryIsConst,
-        E::NoDirectCounter(_) => TableCode::CountersDisabled,
-        E::NoDirectMeter(_) => TableCode::MetersDisabled,
-        E::UnknownExtern(_) | E::WrongExtern { .. } => TableCode::InvalidProfileName,
-        E::Profile { reason, .. } => match reason {
-            P::NoMember(_) => TableCode::InvalidMember,
-            P::NoGroup(_) => TableCode::InvalidGroup,
-            P::MemberInUse(_) => TableCode::MemberStillUsed,
-            P::GroupInUse(_) => TableCode::GroupStillUsed,
-            P::Full { .. } => TableCode::Full,
-            P::NoSelector => TableCode::NoSelection,
-            P::NoProfile => TableCode::WrongTableType,
-            P::Action(reason) => of_entry(reason),
-            P::OtherTable { .. } => TableCode::InvalidActionName,
+/// A refused update of a table or action profile as its exception. `missing`: the code if there is not what the update needs.
+fn of_table(missing: TableCode) -> impl Fn(Error) -> Failure {
+    move |error| {
+        match error.kind {
+            ErrorKind::NotFound => missing,
+            ErrorKind::AlreadyExists => TableCode::DuplicateEntry,
+            ErrorKind::ResourceExhausted => TableCode::Full,
+            ErrorKind::PermissionDenied => TableCode::ImmutableEntries,
+            ErrorKind::OutOfRange => TableCode::BadActionData,
+            ErrorKind::InvalidArgument => TableCode::BadMatchKey,
             _ => TableCode::Error,
-        },
-        _ => TableCode::Error,
-    };
-    code.because(error)
+        }
+        .because(error)
+    }
 }

@@ -1,5 +1,8 @@
 //! Action profiles and selectors: members and groups.
 
+use hopwright_control::entity::Call;
+use hopwright_control::schema::{Profile, Use};
+use hopwright_control::{Entity, ErrorKind, Operation};
 use hopwright_dataplane::{ActionProfile, Group};
 use hopwright_ir::{ActionCall, ExternId, TableId};
 
@@ -7,18 +10,21 @@ use super::{EntryAction, Runtime, of_table};
 use crate::failure::{Result, TableCode};
 
 impl Runtime {
-    fn profile(&self, name: &str) -> Result<(ExternId, ActionProfile<'_>)> {
-        let profile = self.control().profile(name).map_err(of_table)?;
-        let unknown = || TableCode::InvalidProfileName.because(format!("there is no action profile `{name}`"));
-        Ok((self.pipeline().extern_by_name(name).ok_or_else(unknown)?, profile))
+    fn profile(&self, name: &str) -> Result<(u32, &Profile)> {
+        let found = self.object(&self.schema.action_profiles, name);
+        found.ok_or_else(|| TableCode::InvalidProfileName.because(format!("there is no action profile `{name}`")))
+    }
+
+    /// What is in an action profile.
+    fn contents(&self, name: &str) -> Result<ActionProfile<'_>> {
+        self.control().profile(self.profile(name)?.1.at).map_err(|error| TableCode::Error.because(error))
     }
 
     /// An action of one of the tables that have a profile.
-    fn member_call(&self, profile: ExternId, action: &str, data: &[Vec<u8>]) -> Result<ActionCall> {
-        let tables = (0..self.pipeline().tables.len() as u32).map(TableId);
+    fn call_of_member(&self, profile: &Profile, action: &str, data: &[Vec<u8>]) -> Result<Call> {
         let mut result = Err(TableCode::InvalidActionName.because(format!("no table with the profile has `{action}`")));
-        for table in tables.filter(|table| self.pipeline()[*table].implementation == Some(profile)) {
-            result = self.call(table, action, data);
+        for table in self.schema.ordered_tables().filter(|table| profile.tables.contains(&table.id)) {
+            result = self.call(table.at, action, data, Use::Entry);
             if result.is_ok() {
                 break;
             }
@@ -27,32 +33,46 @@ impl Runtime {
     }
 
     pub(crate) fn add_member(&mut self, profile: &str, action: &str, data: &[Vec<u8>]) -> Result<i32> {
-        let (at, profile) = self.profile(profile)?;
-        let call = self.member_call(at, action, data)?;
-        let id = lowest_free(|id| profile.member(id).is_some());
-        profile.insert_member(id, call).map_err(of_table)?;
+        let there = self.contents(profile)?;
+        let (profile, model) = self.profile(profile)?;
+        let action = Some(self.call_of_member(model, action, data)?);
+        let id = lowest_free(|id| there.member(id).is_some());
+        let member = Entity::Member { profile, id, action };
+        self.write(Operation::Insert, member).map_err(of_table(TableCode::InvalidMember))?;
         Ok(id as i32)
     }
 
     pub(crate) fn modify_member(&mut self, profile: &str, member: i32, action: &str, data: &[Vec<u8>]) -> Result<()> {
-        let (at, profile) = self.profile(profile)?;
-        let call = self.member_call(at, action, data)?;
-        profile.modify_member(member as u32, call.clone()).map_err(of_table)?;
-        for table in self.defaults_with(at, member) {
-            self.control()[table].set_default(Some(call.clone())).map_err(of_table)?;
-        }
-        Ok(())
+        let (profile, model) = self.profile(profile)?;
+        let call = self.call_of_member(model, action, data)?;
+        let changed = Entity::Member { profile, id: member as u32, action: Some(call.clone()) };
+        self.write(Operation::Modify, changed).map_err(of_table(TableCode::InvalidMember))?;
+        self.defaults_with(model.at, member)
+            .into_iter()
+            .try_for_each(|table| self.set_default(table, Some(call.clone())))
     }
 
     pub(crate) fn delete_member(&mut self, profile: &str, member: i32) -> Result<()> {
-        let (at, profile) = self.profile(profile)?;
-        if let Some(table) = self.defaults_with(at, member).first() {
+        let (profile, model) = self.profile(profile)?;
+        if let Some(table) = self.defaults_with(model.at, member).first() {
             let table = &self.pipeline()[*table].name;
             return Err(
                 TableCode::MemberStillUsed.because(format!("member {member} is the default of table `{table}`"))
             );
         }
-        profile.delete_member(member as u32).map_err(of_table)
+        self.delete(Entity::Member { profile, id: member as u32, action: None })
+    }
+
+    /// Deletes a member or a group.
+    fn delete(&self, entity: Entity) -> Result<()> {
+        let (missing, used) = match entity {
+            Entity::Group { .. } => (TableCode::InvalidGroup, TableCode::GroupStillUsed),
+            _ => (TableCode::InvalidMember, TableCode::MemberStillUsed),
+        };
+        self.write(Operation::Delete, entity).map_err(|error| match error.kind {
+            ErrorKind::FailedPrecondition => used.because(error),
+            _ => of_table(missing)(error),
+        })
     }
 
     /// The tables whose default entry is a member.
@@ -65,25 +85,39 @@ impl Runtime {
     }
 
     pub(crate) fn members(&self, profile: &str) -> Result<Vec<(u32, EntryAction)>> {
-        let members = self.profile(profile)?.1.members();
+        let members = self.contents(profile)?.members();
         Ok(members.into_iter().map(|(id, call)| (id, self.shown_call(&call))).collect())
     }
 
     pub(crate) fn member(&self, profile: &str, member: i32) -> Result<EntryAction> {
-        let found = self.profile(profile)?.1.member(member as u32);
-        let call = found.ok_or_else(|| TableCode::InvalidMember.because(format!("there is no member {member}")))?;
-        Ok(self.shown_call(&call))
+        Ok(self.shown_call(&self.action_of_member(self.profile(profile)?.1.at, member)?))
+    }
+
+    /// The action of a member.
+    pub(super) fn action_of_member(&self, profile: ExternId, member: i32) -> Result<ActionCall> {
+        let found = self.control().profile(profile).ok().and_then(|profile| profile.member(member as u32));
+        found.ok_or_else(|| TableCode::InvalidMember.because(format!("there is no member {member}")))
     }
 
     pub(crate) fn create_group(&mut self, profile: &str) -> Result<i32> {
-        let (_, profile) = self.profile(profile)?;
-        let id = lowest_free(|id| profile.group(id).is_some());
-        profile.insert_group(id, Group::default()).map_err(of_table)?;
+        let there = self.contents(profile)?;
+        let id = lowest_free(|id| there.group(id).is_some());
+        self.set_group(Operation::Insert, profile, id, Group::default())?;
         Ok(id as i32)
     }
 
+    fn set_group(&self, operation: Operation, profile: &str, id: u32, group: Group) -> Result<()> {
+        let (members, max_size) = (group.members.into_iter().collect(), group.max_size);
+        let group = Entity::Group { profile: self.profile(profile)?.0, id, members, max_size };
+        self.write(operation, group).map_err(|error| match error.kind {
+            ErrorKind::InvalidArgument => TableCode::NoSelection.because(error),
+            _ => of_table(TableCode::InvalidMember)(error),
+        })
+    }
+
     pub(crate) fn delete_group(&mut self, profile: &str, group: i32) -> Result<()> {
-        self.profile(profile)?.1.delete_group(group as u32).map_err(of_table)
+        let profile = self.profile(profile)?.0;
+        self.delete(Entity::Group { profile, id: group as u32, members: Vec::new(), max_size: 0 })
     }
 
     pub(crate) fn add_member_to_group(&mut self, profile: &str, member: i32, group: i32) -> Result<()> {
@@ -92,7 +126,7 @@ impl Runtime {
         if members.members.insert(member as u32, 1).is_some() {
             return Err(TableCode::MemberAlreadyInGroup.because(format!("group {group} has member {member}")));
         }
-        self.profile(profile)?.1.modify_group(group as u32, members).map_err(of_table)
+        self.set_group(Operation::Modify, profile, group as u32, members)
     }
 
     pub(crate) fn remove_member_from_group(&mut self, profile: &str, member: i32, group: i32) -> Result<()> {
@@ -101,26 +135,25 @@ impl Runtime {
         if members.members.remove(&(member as u32)).is_none() {
             return Err(TableCode::MemberNotInGroup.because(format!("group {group} has no member {member}")));
         }
-        self.profile(profile)?.1.modify_group(group as u32, members).map_err(of_table)
+        self.set_group(Operation::Modify, profile, group as u32, members)
     }
 
     pub(crate) fn groups(&self, profile: &str) -> Result<Vec<(u32, Group)>> {
-        Ok(self.profile(profile)?.1.groups())
+        Ok(self.contents(profile)?.groups())
     }
 
     pub(crate) fn group(&self, profile: &str, group: i32) -> Result<Group> {
-        let found = self.profile(profile)?.1.group(group as u32);
+        let found = self.contents(profile)?.group(group as u32);
         found.ok_or_else(|| TableCode::InvalidGroup.because(format!("there is no group {group}")))
     }
 
     /// Removes all members and groups. Nothing may refer to them.
-    pub(super) fn clear_profile(&mut self, profile: ExternId) -> Result<()> {
-        let profile = self.control().profile(profile).map_err(of_table)?;
-        for (id, _) in profile.groups() {
-            profile.delete_group(id).map_err(of_table)?;
+    pub(super) fn clear_profile(&mut self, profile: &str) -> Result<()> {
+        for (id, _) in self.groups(profile)? {
+            self.delete_group(profile, id as i32)?;
         }
-        for (id, _) in profile.members() {
-            profile.delete_member(id).map_err(of_table)?;
+        for (id, _) in self.members(profile)? {
+            self.delete_member(profile, id as i32)?;
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! The packet replication engine: nodes of multicast groups, and link aggregation groups (LAG).
 //!
-//! BMv2 builds groups of nodes, which have a replication id, ports and LAGs. A data plane has lists of copies; these are made again
+//! BMv2 builds groups of nodes, which have a replication id, ports and LAGs. The control model has lists of copies; these are made again
 //! whenever one of their nodes changes. Groups that another control plane has written become nodes when a client looks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_dataplane::Replica;
+use hopwright_control::entity::{MulticastGroup, Replica};
+use hopwright_control::{Entity, Operation, Update};
 use serde_json::json;
 
 use super::Runtime;
@@ -13,6 +14,8 @@ use crate::failure::{MulticastCode, Result};
 
 /// Ports and LAGs have smaller numbers.
 const MAX_PORTS: usize = 512;
+/// The highest number of a multicast group.
+const MAX_GROUP: u16 = 0x7fff;
 /// BMv2 chooses a LAG's port by this number.
 const LAG_HASH: usize = 0xff;
 
@@ -52,13 +55,13 @@ impl Replication {
         let copies = nodes.flat_map(|node| {
             let of_lags = node.lags.iter().filter_map(|lag| self.lags.get(lag)).filter(|ports| !ports.is_empty());
             let of_lags = of_lags.filter_map(|ports| ports.iter().nth(LAG_HASH % ports.len()));
-            node.ports.iter().chain(of_lags).map(|port| Replica { rid: node.rid, port: *port })
+            node.ports.iter().chain(of_lags).map(|port| copy(*port, node.rid))
         });
         Some(copies.collect())
     }
 
-    /// Makes the groups what others have made of them. `there`: all groups of the data plane.
-    fn import(&mut self, there: BTreeMap<u16, Vec<Replica>>) {
+    /// Makes the groups what others have made of them. `there`: all groups of the model.
+    fn import(&mut self, there: &BTreeMap<u16, Vec<Replica>>) {
         let ours: Vec<u16> = self.groups.keys().copied().collect();
         for group in ours.into_iter().chain(there.keys().copied()).collect::<BTreeSet<u16>>() {
             let copies = there.get(&group);
@@ -70,18 +73,18 @@ impl Replication {
             }
             let Some(copies) = copies else { continue };
             let mut nodes: Vec<Node> = Vec::new();
-            for Replica { rid, port } in copies {
+            for Replica { instance, port, .. } in copies {
+                // The model has bounded both.
+                let (rid, port) = (*instance as u16, *port as u16);
                 // A node has copies of one id, by rising port.
                 match nodes
                     .last_mut()
-                    .filter(|node| node.rid == *rid && node.ports.last().is_some_and(|last| last < port))
+                    .filter(|node| node.rid == rid && node.ports.last().is_some_and(|last| *last < port))
                 {
                     Some(node) => {
-                        node.ports.insert(*port);
+                        node.ports.insert(port);
                     }
-                    None => {
-                        nodes.push(Node { rid: *rid, ports: [*port].into(), lags: BTreeSet::new(), group: Some(group) })
-                    }
+                    None => nodes.push(Node { rid, ports: [port].into(), lags: BTreeSet::new(), group: Some(group) }),
                 }
             }
             let handles = nodes.into_iter().map(|node| self.add(node)).collect();
@@ -91,38 +94,43 @@ impl Replication {
 }
 
 impl Runtime {
-    /// Makes a change, of which the data plane takes all or nothing.
+    /// Makes a change, of which the model takes all or nothing.
     fn change_groups<T>(&mut self, change: impl FnOnce(&mut Replication) -> Result<T>) -> Result<T> {
         let before = self.groups_there();
-        self.replication.import(before.clone());
+        self.replication.import(&before);
         let mut next = self.replication.clone();
         let result = change(&mut next)?;
         let groups: BTreeSet<u16> = before.keys().chain(next.groups.keys()).copied().collect();
-        let set = |group: u16, copies| self.control().set_multicast_group(group, copies);
-        let changed: Vec<u16> =
-            groups.into_iter().filter(|group| before.get(group) != next.copies(*group).as_ref()).collect();
-        for (at, group) in changed.iter().enumerate() {
-            if let Err(error) = set(*group, next.copies(*group)) {
-                for undone in &changed[..at] {
-                    let _ = set(*undone, before.get(undone).cloned());
-                }
-                return Err(MulticastCode::Error.because(error));
-            }
-        }
+        let update = |group: u16| {
+            let (old, new) = (before.get(&group), next.copies(group));
+            let operation = match (old, &new) {
+                (None, _) => Operation::Insert,
+                (Some(_), None) => Operation::Delete,
+                (Some(old), Some(new)) if old != new => Operation::Modify,
+                _ => return None,
+            };
+            let copies = new.unwrap_or_default();
+            let entity = Entity::Multicast(group.into(), MulticastGroup { copies, ..MulticastGroup::default() });
+            Some(Update { operation, entity })
+        };
+        let updates: Vec<Update> = groups.into_iter().filter_map(update).collect();
+        self.model.lock().make_updates(&updates).map_err(|error| MulticastCode::Error.because(error))?;
         self.replication = next;
         Ok(result)
     }
 
-    /// All groups of the data plane, which has no list of them.
+    /// All groups of the model, with ports as numbers.
     fn groups_there(&self) -> BTreeMap<u16, Vec<Replica>> {
-        let control = self.control();
-        (1..=u16::MAX).filter_map(|group| Some((group, control.multicast_group(group)?))).collect()
+        let plain = |group: &MulticastGroup| {
+            group.copies.iter().map(|copy| Replica { port_is_typed: false, ..*copy }).collect()
+        };
+        self.model.lock().multicast_groups().iter().map(|(id, group)| (*id as u16, plain(group))).collect()
     }
 
     pub(crate) fn create_multicast_group(&mut self, group: i32) -> Result<i32> {
-        let number = u16::try_from(group).ok().filter(|group| *group != 0);
-        let number =
-            number.ok_or_else(|| MulticastCode::InvalidGroup.because("groups have numbers from 1 to 65535"))?;
+        let number = u16::try_from(group).ok().filter(|group| (1..=MAX_GROUP).contains(group));
+        let wrong = || MulticastCode::InvalidGroup.because(format!("groups have numbers from 1 to {MAX_GROUP}"));
+        let number = number.ok_or_else(wrong)?;
         self.change_groups(|groups| {
             groups.groups.entry(number).or_default();
             Ok(group)
@@ -211,7 +219,7 @@ impl Runtime {
     /// Groups, nodes and LAGs as JSON.
     pub(crate) fn multicast_entries(&mut self) -> String {
         let there = self.groups_there();
-        self.replication.import(there);
+        self.replication.import(&there);
         let Replication { groups, nodes, lags } = &self.replication;
         let groups: Vec<_> = groups.iter().map(|(id, nodes)| json!({ "id": id, "l1_handles": nodes })).collect();
         // BMv2 has two objects for a node, one of which has the ports.
@@ -222,6 +230,10 @@ impl Runtime {
         let lags: Vec<_> = lags.iter().map(|(id, ports)| json!({ "id": id, "ports": ports })).collect();
         json!({ "mgrps": groups, "l1_handles": l1, "l2_handles": l2, "lags": lags }).to_string()
     }
+}
+
+fn copy(port: u16, rid: u16) -> Replica {
+    Replica { port: port.into(), instance: rid.into(), port_is_typed: false }
 }
 
 fn existing_group(group: i32) -> Result<u16> {

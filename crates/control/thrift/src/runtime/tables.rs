@@ -1,8 +1,12 @@
 //! Tables: entries, default entries, their counters and meters.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{ControlError, Count, EntryTarget, Table};
+use hopwright_control::entity::{self, Action, Call, DefaultEntry};
+use hopwright_control::schema::{Table, Use};
+use hopwright_control::{Entity, EntryKey, ErrorKind, Operation};
+use hopwright_dataplane::{Count, EntryTarget};
 use hopwright_ir::{ActionCall, Key as TableKey, MatchForm, MatchValue, TableEntry, TableId, WrittenMatch, bits};
 use num_bigint::BigUint;
 
@@ -43,16 +47,17 @@ pub(crate) enum EntryAction {
     Group(u32),
 }
 
-/// What an entry is to run.
-enum Runs {
-    Call(ActionCall),
-    Target(EntryTarget),
-}
-
 /// Entries.
 impl Runtime {
     pub(super) fn table(&self, name: &str) -> Result<TableId> {
-        Ok(self.control().table(name).map_err(of_table)?.id())
+        let at = self.pipeline().table_by_name(name).filter(|at| self.schema.table_at(*at).is_some());
+        at.ok_or_else(|| TableCode::InvalidTableName.because(format!("the program has no table `{name}`")))
+    }
+
+    /// What the model has of a table.
+    fn model_of(&self, at: TableId) -> Result<&Table> {
+        let table = self.schema.table_at(at);
+        table.ok_or_else(|| TableCode::InvalidTableName.because("the table is hidden from control planes"))
     }
 
     /// A table without an action profile, or with one.
@@ -75,10 +80,14 @@ impl Runtime {
         if reset_default { self.reset_default(table) } else { Ok(()) }
     }
 
-    pub(super) fn clear_table(&mut self, table: TableId) -> Result<()> {
-        self.control()[table].clear().map_err(of_table)?;
-        self.handles[table.index()] = Default::default();
-        self.idle.forget(table);
+    pub(super) fn clear_table(&mut self, at: TableId) -> Result<()> {
+        for entry in self.control()[at].entries() {
+            let key = self.model_of(at)?.key(&(at, entry.matches, entry.priority));
+            let deleted = self.write(Operation::Delete, Entity::Entry(entity::Entry { key, ..Default::default() }));
+            // Another control plane may have removed it meanwhile.
+            deleted.or_else(|e| if e.kind == ErrorKind::NotFound { Ok(()) } else { Err(e) }).map_err(of_entry)?;
+        }
+        self.handles[at.index()] = Default::default();
         Ok(())
     }
 
@@ -91,39 +100,36 @@ impl Runtime {
         priority: i32,
     ) -> Result<i32> {
         let table = self.table_of_kind(table, false)?;
-        let call = self.call(table, action, data)?;
-        self.insert(table, matches, priority, Runs::Call(call))
+        let call = self.call(table, action, data, Use::Entry)?;
+        self.insert(table, matches, priority, Action::Call(call))
     }
 
     pub(crate) fn add_entry_to(
         &mut self,
         table: &str,
         matches: &[MatchParam],
-        target: EntryTarget,
+        target: Action,
         priority: i32,
     ) -> Result<i32> {
         let table = self.table_of_kind(table, true)?;
-        self.insert(table, matches, priority, Runs::Target(target))
+        self.insert(table, matches, priority, target)
     }
 
-    fn insert(&mut self, at: TableId, matches: &[MatchParam], priority: i32, runs: Runs) -> Result<i32> {
-        let model = &self.pipeline()[at];
-        if model.match_keys().next().is_none() {
-            return Err(TableCode::NoTableKey.because(format!("table `{}` has no keys", model.name)));
+    fn insert(&mut self, at: TableId, matches: &[MatchParam], priority: i32, action: Action) -> Result<i32> {
+        let table = self.model_of(at)?;
+        if table.fields.is_empty() {
+            return Err(TableCode::NoTableKey.because(format!("table `{}` has no keys", table.name)));
         }
         if !self.handles[at.index()].has_room() {
-            return Err(TableCode::Full.because(format!("there are no more handles for table `{}`", model.name)));
+            return Err(TableCode::Full.because(format!("there are no more handles for table `{}`", table.name)));
         }
         let (matches, priority) = self.key(at, matches, priority)?;
-        let table = &self.control()[at];
-        match runs {
-            Runs::Call(action) => table.insert(TableEntry { matches: matches.clone(), priority, action }),
-            Runs::Target(target) => table.insert_target(matches.clone(), priority, target),
-        }
-        .map_err(of_table)?;
-        let key = (matches, priority);
+        let key = (at, matches, priority);
+        let missing = missing_target(&action);
+        let entry = entity::Entry { key: table.key(&key), action: Some(action), ..Default::default() };
+        self.write(Operation::Insert, Entity::Entry(entry)).map_err(of_table(missing))?;
+        let key = (key.1, key.2);
         // An entry with this key that another control plane has removed.
-        self.idle.remove(at, &key);
         let handles = &mut self.handles[at.index()];
         handles.remove(&key);
         Ok(handles.add(Arc::new(key)))
@@ -131,25 +137,35 @@ impl Runtime {
 
     pub(crate) fn modify_entry(&mut self, table: &str, handle: i32, action: &str, data: &[Vec<u8>]) -> Result<()> {
         let at = self.table_of_kind(table, false)?;
-        let action = self.call(at, action, data)?;
-        self.with_entry(at, handle, |table, (matches, priority)| {
-            table.modify(TableEntry { matches: matches.clone(), priority: *priority, action })
-        })
+        let call = self.call(at, action, data, Use::Entry)?;
+        self.modify(at, handle, |entry| entry.action = Some(Action::Call(call)))
     }
 
-    pub(crate) fn modify_entry_to(&mut self, table: &str, handle: i32, target: EntryTarget) -> Result<()> {
+    pub(crate) fn modify_entry_to(&mut self, table: &str, handle: i32, target: Action) -> Result<()> {
         let at = self.table_of_kind(table, true)?;
-        self.with_entry(at, handle, |table, (matches, priority)| {
-            table.modify_target(matches.clone(), *priority, target)
-        })
+        self.modify(at, handle, |entry| entry.action = Some(target))
+    }
+
+    /// Changes something of an entry, and leaves the rest as it is.
+    fn modify(&mut self, at: TableId, handle: i32, change: impl FnOnce(&mut entity::Entry)) -> Result<()> {
+        let key = self.entry_key(at, handle)?;
+        let mut entry = entity::Entry { key: self.model_of(at)?.key(&key), ..Default::default() };
+        entry.rates = self.control()[at].direct_meter(&key.1, key.2).ok().flatten();
+        if let Some(note) = self.model.lock().note(&key) {
+            entry.metadata = note.metadata.clone();
+            entry.idle_timeout = note.idle.as_ref().map_or(Duration::ZERO, |idle| idle.timeout);
+        }
+        change(&mut entry);
+        let missing = entry.action.as_ref().map_or(TableCode::InvalidHandle, missing_target);
+        self.write(Operation::Modify, Entity::Entry(entry)).map_err(of_table(missing))
     }
 
     pub(crate) fn delete_entry(&mut self, table: &str, handle: i32, indirect: bool) -> Result<()> {
         let at = self.table_of_kind(table, indirect)?;
-        let key = self.handles[at.index()].key(handle)?;
-        self.with_entry(at, handle, |table, (matches, priority)| table.delete(matches, *priority))?;
-        self.idle.remove(at, &key);
-        self.handles[at.index()].remove(&key);
+        let key = self.entry_key(at, handle)?;
+        let entry = entity::Entry { key: self.model_of(at)?.key(&key), ..Default::default() };
+        self.write(Operation::Delete, Entity::Entry(entry)).map_err(of_entry)?;
+        self.handles[at.index()].remove(&(key.1, key.2));
         Ok(())
     }
 
@@ -164,28 +180,23 @@ impl Runtime {
         if !self.pipeline()[at].idle_timeout {
             return Err(TableCode::AgeingDisabled.because(format!("table `{table}` has no idle timeouts")));
         }
-        let milliseconds = u32::try_from(milliseconds).map_err(|_| TableCode::Error.because("a negative timeout"))?;
-        let key = self.handles[at.index()].key(handle)?;
-        let hits = self.with_entry(at, handle, |table, (matches, priority)| Ok(table.hits(matches, *priority)))?;
-        self.idle.set(at, key, milliseconds, hits);
-        Ok(())
+        let milliseconds = u64::try_from(milliseconds).map_err(|_| TableCode::Error.because("a negative timeout"))?;
+        self.modify(at, handle, |entry| entry.idle_timeout = Duration::from_millis(milliseconds))
     }
 
-    /// Does something with the entry that has a handle. An entry that is gone loses its handle.
-    fn with_entry<T>(
-        &mut self,
-        at: TableId,
-        handle: i32,
-        work: impl FnOnce(&Table, &Key) -> std::result::Result<T, ControlError>,
-    ) -> Result<T> {
+    /// The entry with a handle. An entry that is gone loses its handle.
+    fn entry_key(&mut self, at: TableId, handle: i32) -> Result<EntryKey> {
         let key = self.handles[at.index()].key(handle)?;
-        let table = &self.control()[at];
-        if table.get(&key.0, key.1).is_none() {
-            self.idle.remove(at, &key);
+        if self.control()[at].get(&key.0, key.1).is_none() {
             self.handles[at.index()].remove(&key);
             return Err(TableCode::InvalidHandle.because(format!("the entry with handle {handle} is gone")));
         }
-        work(table, &key).map_err(of_table)
+        Ok((at, key.0.clone(), key.1))
+    }
+
+    /// Looks which entries were hit. To be called a few times a second.
+    pub(crate) fn sweep(&self) {
+        self.model.lock().idle_entries(Instant::now(), |_| false);
     }
 
     pub(crate) fn entries(&mut self, table: &str) -> Result<Vec<Entry>> {
@@ -197,11 +208,10 @@ impl Runtime {
 
     pub(crate) fn entry(&mut self, table: &str, handle: i32) -> Result<Entry> {
         let at = self.table(table)?;
-        let entry = self.with_entry(at, handle, |table, (matches, priority)| {
-            let action = table.get(matches, *priority).ok_or_else(|| ControlError::NotFound(String::new()))?;
-            Ok(TableEntry { matches: matches.clone(), priority: *priority, action })
-        })?;
-        Ok(self.shown(at, handle, entry))
+        let (_, matches, priority) = self.entry_key(at, handle)?;
+        let gone = || TableCode::InvalidHandle.because(format!("the entry with handle {handle} is gone"));
+        let action = self.control()[at].get(&matches, priority).ok_or_else(gone)?;
+        Ok(self.shown(at, handle, TableEntry { matches, priority, action }))
     }
 
     pub(crate) fn entry_from_key(&mut self, table: &str, matches: &[MatchParam], priority: i32) -> Result<Entry> {
@@ -236,7 +246,7 @@ impl Runtime {
             matches: keys.filter_map(|(key, value)| shown_match(key, value)).collect(),
             priority: if model.has_priority() { i32::MAX - entry.priority } else { -1 },
             action,
-            life: self.idle.life(at, &(entry.matches, entry.priority)),
+            life: self.life(&(at, entry.matches, entry.priority)),
         }
     }
 
@@ -245,14 +255,34 @@ impl Runtime {
         EntryAction::Call(self.pipeline()[call.action].name.clone(), data)
     }
 
+    /// The idle timeout of an entry, and the time since its last hit, in milliseconds.
+    fn life(&self, key: &EntryKey) -> Option<(i32, i32)> {
+        let model = self.model.lock();
+        let idle = model.note(key)?.idle.as_ref()?;
+        let milliseconds = |time: Duration| i32::try_from(time.as_millis()).unwrap_or(i32::MAX);
+        Some((milliseconds(idle.timeout), milliseconds(idle.last_hit.elapsed())))
+    }
+
     /// An action of a table with its arguments.
-    pub(super) fn call(&self, table: TableId, action: &str, data: &[Vec<u8>]) -> Result<ActionCall> {
-        let args: Vec<BigUint> = data.iter().map(|bytes| BigUint::from_bytes_be(bytes)).collect();
-        let call = self.control().resolve_action(table, action, &args).map_err(of_table)?;
-        if !self.pipeline()[table].actions.iter().any(|listed| listed.action == call.action) {
-            let table = &self.pipeline()[table].name;
-            return Err(TableCode::InvalidActionName.because(format!("table `{table}` has no action `{action}`")));
+    pub(super) fn call(&self, at: TableId, action: &str, data: &[Vec<u8>], place: Use) -> Result<Call> {
+        let table = self.model_of(at)?;
+        let unknown =
+            || TableCode::InvalidActionName.because(format!("table `{}` has no action `{action}`", table.name));
+        let found = self.control().resolve_action(at, action, &[]).map_err(|_| unknown())?;
+        let listed = table.actions.iter().find(|listed| listed.at == found.action).ok_or_else(unknown)?;
+        let (wanted, given) = (listed.params.len(), data.len());
+        if wanted != given {
+            let name = &listed.name;
+            return Err(TableCode::BadActionData.because(format!("`{name}` has {wanted} parameters, not {given}")));
         }
+        let args =
+            listed.params.iter().map(|param| param.id).zip(data.iter().map(|bytes| BigUint::from_bytes_be(bytes)));
+        let call = Call { action: listed.id, args: args.collect() };
+        let code = |kind| match kind {
+            ErrorKind::PermissionDenied => TableCode::InvalidActionName,
+            _ => TableCode::BadActionData,
+        };
+        table.call(&call, place).map_err(|error| code(error.kind).because(error))?;
         Ok(call)
     }
 
@@ -283,8 +313,17 @@ impl Runtime {
 impl Runtime {
     pub(crate) fn set_default_action(&mut self, table: &str, action: &str, data: &[Vec<u8>]) -> Result<()> {
         let at = self.table_of_kind(table, false)?;
-        let call = self.call(at, action, data)?;
-        self.control()[at].set_default(Some(call)).map_err(of_table)
+        let call = self.call(at, action, data, Use::Default)?;
+        self.set_default(at, Some(call))
+    }
+
+    /// Sets the default action: without one, to that of the program.
+    pub(super) fn set_default(&self, at: TableId, action: Option<Call>) -> Result<()> {
+        let entry = DefaultEntry { table: self.model_of(at)?.id, action, ..DefaultEntry::default() };
+        self.write(Operation::Modify, Entity::Default(entry)).map_err(|error| match error.kind {
+            ErrorKind::PermissionDenied => TableCode::DefaultEntryIsConst.because(error),
+            _ => TableCode::Error.because(error),
+        })
     }
 
     pub(crate) fn reset_default_entry(&mut self, table: &str, indirect: bool) -> Result<()> {
@@ -294,7 +333,7 @@ impl Runtime {
 
     pub(super) fn reset_default(&mut self, at: TableId) -> Result<()> {
         if !self.pipeline()[at].const_default_action {
-            self.control()[at].set_default(None).map_err(of_table)?;
+            self.set_default(at, None)?;
         }
         self.default_members.remove(&at);
         Ok(())
@@ -304,9 +343,10 @@ impl Runtime {
     pub(crate) fn set_default_member(&mut self, table: &str, member: i32) -> Result<()> {
         let at = self.table_of_kind(table, true)?;
         let profile = self.pipeline()[at].implementation.ok_or_else(|| TableCode::WrongTableType.because(table))?;
-        let found = self.control().profile(profile).map_err(of_table)?.member(member as u32);
-        let call = found.ok_or_else(|| TableCode::InvalidMember.because(format!("there is no member {member}")))?;
-        self.control()[at].set_default(Some(call)).map_err(of_table)?;
+        let ActionCall { action, args } = self.action_of_member(profile, member)?;
+        let data: Vec<Vec<u8>> = args.iter().map(BigUint::to_bytes_be).collect();
+        let call = self.call(at, &self.pipeline()[action].name, &data, Use::Default)?;
+        self.set_default(at, Some(call))?;
         self.default_members.insert(at, member as u32);
         Ok(())
     }
@@ -330,22 +370,25 @@ impl Runtime {
 impl Runtime {
     pub(crate) fn read_direct_counter(&mut self, table: &str, handle: i32) -> Result<Count> {
         let at = self.table_with_counter(table)?;
-        self.with_entry(at, handle, |table, (matches, priority)| table.direct_count(matches, *priority))
+        let (_, matches, priority) = self.entry_key(at, handle)?;
+        self.control()[at].direct_count(&matches, priority).map_err(|error| of_entry(error.into()))
     }
 
     pub(crate) fn write_direct_counter(&mut self, table: &str, handle: i32, count: Count) -> Result<()> {
         let at = self.table_with_counter(table)?;
-        self.with_entry(at, handle, |table, (matches, priority)| table.set_direct_count(matches, *priority, count))
+        let key = self.entry_key(at, handle)?;
+        let key = self.model_of(at)?.key(&key);
+        self.write(Operation::Modify, Entity::DirectCounter(key, count)).map_err(of_entry)
     }
 
     pub(crate) fn reset_direct_counters(&mut self, table: &str) -> Result<()> {
         let at = self.table_with_counter(table)?;
-        let table = &self.control()[at];
-        for entry in table.entries() {
-            match table.set_direct_count(&entry.matches, entry.priority, Count::default()) {
+        for entry in self.control()[at].entries() {
+            let key = self.model_of(at)?.key(&(at, entry.matches, entry.priority));
+            match self.write(Operation::Modify, Entity::DirectCounter(key, Count::default())) {
                 // Another control plane has removed it meanwhile.
-                Ok(()) | Err(ControlError::NotFound(_)) => {}
-                Err(error) => return Err(of_table(error)),
+                Err(error) if error.kind != ErrorKind::NotFound => return Err(of_entry(error)),
+                _ => {}
             }
         }
         Ok(())
@@ -353,7 +396,7 @@ impl Runtime {
 
     fn table_with_counter(&self, table: &str) -> Result<TableId> {
         let at = self.table(table)?;
-        match self.pipeline()[at].direct_counter {
+        match self.model_of(at)?.direct_counter {
             Some(_) => Ok(at),
             None => Err(TableCode::CountersDisabled.because(format!("table `{table}` has no direct counter"))),
         }
@@ -362,23 +405,38 @@ impl Runtime {
     pub(crate) fn set_direct_meter(&mut self, table: &str, handle: i32, rates: &[MeterRate]) -> Result<()> {
         let at = self.table_with_meter(table)?;
         let rates = to_rates(rates).map_err(|(_, reason)| TableCode::InvalidMeterOperation.because(reason))?;
-        self.with_entry(at, handle, |table, (matches, priority)| {
-            table.set_direct_meter(matches, *priority, Some(rates))
-        })
+        let key = self.entry_key(at, handle)?;
+        let key = self.model_of(at)?.key(&key);
+        self.write(Operation::Modify, Entity::DirectMeter(key, Some(rates))).map_err(of_entry)
     }
 
     pub(crate) fn direct_meter(&mut self, table: &str, handle: i32) -> Result<Vec<MeterRate>> {
         let at = self.table_with_meter(table)?;
-        let rates = self.with_entry(at, handle, |table, (matches, priority)| table.direct_meter(matches, *priority))?;
+        let (_, matches, priority) = self.entry_key(at, handle)?;
+        let rates = self.control()[at].direct_meter(&matches, priority).map_err(|error| of_entry(error.into()))?;
         Ok(from_rates(rates))
     }
 
     fn table_with_meter(&self, table: &str) -> Result<TableId> {
         let at = self.table(table)?;
-        match self.pipeline()[at].direct_meter {
+        match self.model_of(at)?.direct_meter {
             Some(_) => Ok(at),
             None => Err(TableCode::MetersDisabled.because(format!("table `{table}` has no direct meter"))),
         }
+    }
+}
+
+/// A refused update of an entry as an exception.
+fn of_entry(error: hopwright_control::Error) -> Failure {
+    of_table(TableCode::InvalidHandle)(error)
+}
+
+/// The code if there is not what an entry is to run.
+fn missing_target(action: &Action) -> TableCode {
+    match action {
+        Action::Member(_) => TableCode::InvalidMember,
+        Action::Group(_) => TableCode::InvalidGroup,
+        Action::Call(_) | Action::Set(_) => TableCode::InvalidHandle,
     }
 }
 

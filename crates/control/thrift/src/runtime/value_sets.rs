@@ -1,6 +1,6 @@
 //! Parser value sets.
 
-use hopwright_dataplane::ValueSetMembers;
+use hopwright_control::{Entity, Operation};
 use hopwright_ir::{MatchValue, ValueSet, bits};
 use num_bigint::BigUint;
 
@@ -8,43 +8,53 @@ use super::Runtime;
 use super::tables::padded;
 use crate::failure::{Result, ValueSetCode};
 
+/// A member: a match for each part.
+type Member = Vec<MatchValue>;
+
 impl Runtime {
-    fn value_set(&self, name: &str) -> Result<(&ValueSet, ValueSetMembers<'_>)> {
+    /// A value set and its members.
+    fn value_set(&self, name: &str) -> Result<(&ValueSet, Vec<Member>)> {
         let unknown = || ValueSetCode::InvalidName.because(format!("the program has no value set `{name}`"));
         let at = self.pipeline().value_set_by_name(name).ok_or_else(unknown)?;
         let members = self.control().value_set(at).map_err(|error| ValueSetCode::InvalidName.because(error))?;
-        Ok((&self.pipeline()[at], members))
+        Ok((&self.pipeline()[at], members.read()))
+    }
+
+    fn set_members(&self, set: &ValueSet, members: &[Member]) -> Result<()> {
+        let known = set.id.and_then(|id| Some((id.0, self.schema.value_sets.get(&id.0)?)));
+        let (id, model) = known.ok_or_else(|| ValueSetCode::InvalidName.because("the value set is hidden"))?;
+        let members = members.iter().map(|member| model.given(member)).collect();
+        let written = self.write(Operation::Modify, Entity::ValueSet(id, members));
+        written.map_err(|error| ValueSetCode::Error.because(error))
     }
 
     /// Adds a value, which may be there.
     pub(crate) fn value_set_add(&self, set: &str, value: &[u8]) -> Result<()> {
-        let (model, members) = self.value_set(set)?;
-        let member = to_member(model, value)?;
-        let mut all = members.read();
-        if all.contains(&member) {
+        let (set, mut members) = self.value_set(set)?;
+        let member = to_member(set, value)?;
+        if members.contains(&member) {
             return Ok(());
         }
-        all.push(member);
-        members.replace(all).map_err(|error| ValueSetCode::Error.because(error))
+        members.push(member);
+        self.set_members(set, &members)
     }
 
     /// Removes a value, which may be missing.
     pub(crate) fn value_set_remove(&self, set: &str, value: &[u8]) -> Result<()> {
-        let (model, members) = self.value_set(set)?;
-        let member = to_member(model, value)?;
-        let mut all = members.read();
-        all.retain(|other| *other != member);
-        members.replace(all).map_err(|error| ValueSetCode::Error.because(error))
+        let (set, mut members) = self.value_set(set)?;
+        let member = to_member(set, value)?;
+        members.retain(|other| *other != member);
+        self.set_members(set, &members)
     }
 
     /// The values. Members of a P4Runtime controller that match more than one value are not among them.
     pub(crate) fn value_set_get(&self, set: &str) -> Result<Vec<Vec<u8>>> {
-        let (model, members) = self.value_set(set)?;
-        Ok(members.read().iter().filter_map(|member| from_member(model, member)).collect())
+        let (set, members) = self.value_set(set)?;
+        Ok(members.iter().filter_map(|member| from_member(set, member)).collect())
     }
 
     pub(crate) fn value_set_clear(&self, set: &str) -> Result<()> {
-        self.value_set(set)?.1.replace(Vec::new()).map_err(|error| ValueSetCode::Error.because(error))
+        self.set_members(self.value_set(set)?.0, &[])
     }
 }
 

@@ -11,7 +11,8 @@ mod standard;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hopwright_dataplane::{PortSummary, Tenant, VirtualDataPlane};
+use hopwright_control::SharedModel;
+use hopwright_dataplane::{PortSummary, Tenant};
 
 use crate::failure::{Application, Failure, Result};
 use crate::runtime::Runtime;
@@ -35,6 +36,8 @@ pub trait PortManager: Send {
 
 /// What clients see of the switch besides its program.
 pub(crate) struct Host {
+    /// Finds the control model of the program that runs.
+    pub(crate) model: Box<dyn Fn() -> SharedModel + Send>,
     /// Whose program it is; `None` in tests, which have no switch.
     pub(crate) tenant: Option<Arc<Tenant>>,
     pub(crate) ports: Option<Box<dyn PortManager>>,
@@ -59,16 +62,16 @@ pub(crate) struct Service {
 type Answer = Result<Option<Value>>;
 
 impl Service {
-    pub(crate) fn new(vdp: Arc<VirtualDataPlane>, host: Host) -> Service {
-        Service { runtime: Runtime::new(vdp), host }
+    pub(crate) fn new(host: Host) -> Service {
+        Service { runtime: Runtime::new((host.model)()), host }
     }
 
     /// Answers a message; `None` if the client expects no answer.
     pub(crate) fn handle(&mut self, message: &Message) -> Option<Message> {
         // Another control plane may have given the switch another program.
-        let vdp = self.host.tenant.as_ref().map(|tenant| tenant.vdp());
-        if let Some(vdp) = vdp.filter(|vdp| !self.runtime.is_of(vdp)) {
-            self.runtime = Runtime::new(vdp);
+        let model = (self.host.model)();
+        if !self.runtime.is_of(&model) {
+            self.runtime = Runtime::new(model);
         }
         let (service, method) = message.name.split_once(':').unwrap_or(("", &message.name));
         let answer = match message.kind {

@@ -24,9 +24,9 @@ impl Service {
                 None
             }
             "mirroring_session_get" => {
-                let session = runtime.mirroring(args.i32(1)?)?;
-                let fields = [(1, session.port), (2, session.group)].into_iter();
-                Some(Value::Struct(fields.filter_map(|(id, number)| Some((id, Value::I32(number?.into())))).collect()))
+                let (port, group) = runtime.mirroring(args.i32(1)?)?;
+                let fields = [(1, port), (2, group.map(u32::from))].into_iter();
+                Some(Value::Struct(fields.filter_map(|(id, number)| Some((id, Value::I32(number? as i32)))).collect()))
             }
             // The methods of old clients, which report with a number.
             "mirroring_mapping_add" => Some(Value::I32(
@@ -36,8 +36,8 @@ impl Service {
                 Some(Value::I32(runtime.delete_mirroring(args.i32(1)?).map_or(NO_SESSION, |()| 0)))
             }
             "mirroring_mapping_get_egress_port" => {
-                let port = runtime.mirroring(args.i32(1)?).ok().and_then(|session| session.port);
-                Some(Value::I32(port.map_or(NO_SESSION, i32::from)))
+                let port = runtime.mirroring(args.i32(1)?).ok().and_then(|(port, _)| port);
+                Some(Value::I32(port.map_or(NO_SESSION, |port| port as i32)))
             }
             "get_time_elapsed_us" => {
                 Some(Value::I64(i64::try_from(self.host.started.elapsed().as_micros()).unwrap_or(i64::MAX)))

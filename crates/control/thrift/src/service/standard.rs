@@ -1,6 +1,7 @@
 //! The service `Standard`: tables, action profiles, counters, meters, registers, value sets, ports and the switch itself.
 
-use hopwright_dataplane::{Count, EntryTarget, Group};
+use hopwright_control::entity::Action;
+use hopwright_dataplane::{Count, Group};
 use md5::{Digest, Md5};
 
 use super::args::Args;
@@ -78,8 +79,8 @@ impl Service {
 
     fn indirect_tables(&mut self, method: &str, args: Args<'_>) -> Answer {
         let (runtime, table) = (&mut self.runtime, args.text(2)?);
-        let member = |id: i16| Ok(EntryTarget::Member(args.i32(id)? as u32));
-        let group = |id: i16| Ok(EntryTarget::Group(args.i32(id)? as u32));
+        let member = |id: i16| Ok(Action::Member(args.i32(id)? as u32));
+        let group = |id: i16| Ok(Action::Group(args.i32(id)? as u32));
         match method {
             "bm_mt_indirect_add_entry" | "bm_mt_indirect_ws_add_entry" => {
                 let target = if method == "bm_mt_indirect_add_entry" { member(4)? } else { group(4)? };

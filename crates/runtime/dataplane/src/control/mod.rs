@@ -9,6 +9,7 @@ mod error;
 mod objects;
 mod spec;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -292,6 +293,16 @@ impl Control {
     /// Returns a multicast group.
     pub fn multicast_group(&self, group: u16) -> Option<Vec<Replica>> {
         self.traffic().groups.get(&group).cloned()
+    }
+
+    /// Returns all multicast groups by number.
+    pub fn multicast_groups(&self) -> BTreeMap<u16, Vec<Replica>> {
+        self.traffic().groups.clone()
+    }
+
+    /// Returns all clone sessions by number.
+    pub fn clone_sessions(&self) -> BTreeMap<u32, CloneSession> {
+        self.traffic().sessions.clone()
     }
 
     /// Returns a clone session.

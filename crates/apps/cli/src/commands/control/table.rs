@@ -1,6 +1,5 @@
 //! `hopwright table`.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use hopwright_p4runtime::client::{Client, EntryText, Written, alias};
@@ -42,6 +41,8 @@ pub(crate) fn run(args: &TableArgs) -> Result<(), Failure> {
         TableCommand::Add(entry) => write(&mut client, Type::Insert, entry),
         TableCommand::Set(entry) => write(&mut client, Type::Modify, entry),
         TableCommand::Load { name, file } => load(&mut client, name, file),
+        #[cfg(feature = "thrift")]
+        TableCommand::Import { file } => import(&mut client, file),
         TableCommand::Delete { name, entry, all } => delete(&mut client, name, entry, *all),
         TableCommand::Default { name, action, reset } => default(&mut client, name, action, *reset, json),
     }
@@ -169,14 +170,25 @@ fn entry(client: &Client, table: &str, words: &[String]) -> Result<v1::TableEntr
     Ok(entry)
 }
 
+/// The text of a file, or of standard input.
+fn read(file: &Path) -> Result<String, Failure> {
+    let text =
+        if file == Path::new("-") { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    text.map_err(|e| Failure::message(format!("{}: {e}", file.display())))
+}
+
+/// Executes commands for BMv2 on a model of the switch's program, and makes the updates that lead to its state.
+#[cfg(feature = "thrift")]
+fn import(client: &mut Client, file: &Path) -> Result<(), Failure> {
+    let text = read(file)?;
+    let program = client.program()?;
+    let execute = |model: &_| hopwright_thrift::commands::execute(&file.display().to_string(), &text, model);
+    let updates = program.updates_of(execute).map_err(|failure| Failure::message(failure.message))?;
+    Ok(client.write_updates(updates)?)
+}
+
 fn load(client: &mut Client, name: &str, file: &Path) -> Result<(), Failure> {
-    let text = if file == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(file)
-    };
-    let text = text.map_err(|e| Failure::message(format!("{}: {e}", file.display())))?;
+    let text = read(file)?;
     let mut entries = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default().trim();

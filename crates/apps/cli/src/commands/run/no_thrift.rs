@@ -13,6 +13,6 @@ pub(super) fn load_commands(_: &Path, _: &Arc<VirtualDataPlane>) -> Result<bool,
     Ok(false)
 }
 
-pub(super) fn start(_: &RunArgs, _: &Arc<Switch>, opener: Opener) -> Result<Opener, Failure> {
+pub(super) fn start(_: &RunArgs, _: &Arc<Switch>, _: &super::Server, opener: Opener) -> Result<Opener, Failure> {
     Ok(opener)
 }

@@ -70,9 +70,14 @@ impl Server {
         self.0.is_some()
     }
 
+    /// What controllers control, if there is a server.
+    pub(crate) fn device(&self) -> Option<Arc<Device>> {
+        self.0.as_ref().and_then(|server| server.devices().into_iter().next())
+    }
+
     /// Reads what controllers have done, also when the server has gone; null without a server.
     pub(crate) fn counts(&self) -> impl Fn() -> serde_json::Value + use<> {
-        let device = self.0.as_ref().and_then(|server| server.devices().into_iter().next());
+        let device = self.device();
         move || {
             let Some(device) = &device else { return serde_json::Value::Null };
             let (c, get) = (device.counts(), |count: &AtomicU64| count.load(Ordering::Relaxed));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hopwright_dataplane::{Switch, VirtualDataPlane};
 use hopwright_ports::{FrameMatch, Opener, Reception};
-use hopwright_thrift::{Options, PortManager, Server, commands};
+use hopwright_thrift::{Options, PortManager, Server, SharedModel, commands};
 
 use crate::cli::RunArgs;
 use crate::commands::interfaces::{self, Interface};
@@ -17,7 +17,7 @@ pub(super) fn load_commands(file: &Path, vdp: &Arc<VirtualDataPlane>) -> Result<
     let text = std::fs::read_to_string(file).map_err(|e| Failure::message(format!("{}: {e}", file.display())))?;
     let are_commands = commands::are(&text);
     if are_commands {
-        commands::execute(&file.display().to_string(), &text, vdp)?;
+        commands::execute(&file.display().to_string(), &text, &SharedModel::of(vdp.clone()))?;
     }
     Ok(are_commands)
 }
@@ -26,12 +26,15 @@ pub(super) fn load_commands(file: &Path, vdp: &Arc<VirtualDataPlane>) -> Result<
 pub(super) fn start(
     args: &RunArgs,
     switch: &Arc<Switch>,
+    controllers: &super::Server,
     opener: Opener,
 ) -> Result<(Option<Server>, Option<Opener>), Failure> {
     let Some(address) = args.thrift.address() else { return Ok((None, Some(opener))) };
     let options = Options { address, device_id: args.serve.device_id };
     let ports = Ports { switch: switch.clone(), opener, receptions: BTreeMap::new() };
-    let server = Server::start(&options, switch.default_tenant().clone(), Some(Box::new(ports)));
+    let device = controllers.device();
+    let model = move || device.as_ref()?.model();
+    let server = Server::start(&options, switch.default_tenant().clone(), model, Some(Box::new(ports)));
     let server = server.map_err(|e| Failure::message(format!("{e} (see --thrift)")))?;
     let address = server.address();
     tracing::info!("Thrift at {address}");
