@@ -23,7 +23,7 @@ from p4.v1 import p4runtime_pb2_grpc
 from names import HOPWRIGHT, ROOT, Links
 
 sys.path.insert(0, str(ROOT / "tests/p4runtime"))
-from switch import PATIENCE, ip, with_tag  # noqa: E402
+from switch import PATIENCE, veth, with_tag  # noqa: E402
 
 HOST = bytes.fromhex("020000000001")
 FRAME = HOST + bytes.fromhex("0200000000ff") + b"\x08\x00" + bytes(range(50))
@@ -65,12 +65,7 @@ class Switch(unittest.TestCase):
                         ROOT / "examples/l2.p4"], check=True)
         cls.sockets = []
         for n in (1, 2):
-            ip("link", "add", f"s1-eth{n}", "type", "veth", "peer", "name", f"h{n}-eth0")
-            for name in (f"s1-eth{n}", f"h{n}-eth0"):
-                pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                ip("link", "set", name, "up")
-            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            s.bind((f"h{n}-eth0", 0))
+            s = veth(f"s1-eth{n}", f"h{n}-eth0")
             s.settimeout(3 * PATIENCE)
             cls.sockets.append(s)
             cls.addClassCleanup(s.close)

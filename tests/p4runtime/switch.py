@@ -25,6 +25,17 @@ def ip(*args):
     subprocess.run(["ip", *args], check=True)
 
 
+def veth(device, peer):
+    """A pair of devices that are up, without packets of the kernel's IPv6. Returns a raw socket at the peer."""
+    ip("link", "add", device, "type", "veth", "peer", "name", peer)
+    for name in (device, peer):
+        pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
+        ip("link", "set", name, "up")
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    raw.bind((peer, 0))
+    return raw
+
+
 class Switch:
     """Runs a program; use it with `with`."""
 
@@ -35,12 +46,7 @@ class Switch:
     def __enter__(self):
         self.sockets = []
         for n in range(PORTS):
-            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}")
-            for name in (f"sw{n}", f"host{n}"):
-                pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                ip("link", "set", name, "up")
-            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            s.bind((f"host{n}", 0))
+            s = veth(f"sw{n}", f"host{n}")
             s.setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
             self.sockets.append(s)
         interfaces = [arg for n in range(PORTS) for arg in ("-i", f"{n}@sw{n}")]

@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.append(str(ROOT / "tests/p4runtime"))
 
-from switch import HOPWRIGHT, PATIENCE, ethernet, ip, ipv4  # noqa: E402, F401
+from switch import HOPWRIGHT, PATIENCE, ethernet, ip, ipv4, veth  # noqa: E402, F401
 
 P4RUNTIME = "127.0.0.1:9559"
 METRICS = "127.0.0.1:9090"
@@ -98,16 +98,12 @@ class Lab:
     def __enter__(self):
         self.hosts = []
         for n in range(self.devices):
-            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", f"host{n}")
-            for name in (f"sw{n}", f"host{n}"):
-                pathlib.Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-                ip("link", "set", name, "up")
-            if not self.sockets:
-                continue
-            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-            s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
-            s.bind((f"host{n}", 0))
-            self.hosts.append(s)
+            s = veth(f"sw{n}", f"host{n}")
+            if self.sockets:
+                s.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+                self.hosts.append(s)
+            else:
+                s.close()
         self.log = self.folder / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen([*self.prefix, HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
