@@ -6,11 +6,11 @@
 
 mod flow;
 pub mod hand_over;
+mod link_ports;
 mod missing;
 pub mod next_hop;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use hopwright_dataplane::{Pool, Port};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::netlink::{Device, Netlink};
-use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
+use hopwright_host::next_hop::DevicePort;
 use hopwright_ports::udp::{RawDevice, Takes};
-use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, PortChoice, UdpSockets, Wanted, XdpOptions};
+use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, UdpSockets, Wanted, XdpOptions};
 
 use crate::agent::{AgentError, Setup};
 use crate::config::links::Links;
@@ -28,7 +28,9 @@ use crate::config::topology::unusable_local;
 use crate::control::layout::Layout;
 use crate::control::program::LOCAL_PORT;
 use crate::packet;
-use crate::underlay::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links, used_devices};
+use link_ports::link_ports;
+pub use link_ports::{Carrier, Foreign, LinkPorts, survey};
+use next_hop::{Resolver, used_devices};
 
 /// A new port of the switch: its number, and one instance of the port for each worker.
 pub type NewPort = (u32, Vec<Box<dyn Port>>);
@@ -557,175 +559,6 @@ fn obstacle(device: &Device, devices: &BTreeMap<u32, Device>, longest_mtu: u32) 
     }
 }
 
-/// The kinds of port that a link uses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinkPorts {
-    /// The index of the link's counters.
-    pub index: u16,
-    /// The link's name: `interface 41`, `sibling br2` or `internal`.
-    pub link: String,
-    /// How packets to the router arrive.
-    pub receive: Carrier,
-    /// How packets to the other end are sent; `None` for the internal link, whose hosts may be reached through
-    /// different devices.
-    pub send: Option<Carrier>,
-}
-
-/// A port as a link uses it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carrier {
-    /// `AF_XDP`, `AF_PACKET` or `UDP`.
-    pub kind: String,
-    /// The device of a raw port.
-    pub device: Option<String>,
-    /// The reason for using the UDP port instead of a raw port.
-    pub why: Option<String>,
-}
-
-impl Carrier {
-    fn raw(kind: &str, device: &str) -> Carrier {
-        Carrier { kind: kind.into(), device: Some(device.into()), why: None }
-    }
-
-    fn udp(why: String) -> Carrier {
-        Carrier { kind: "UDP".into(), device: None, why: Some(why) }
-    }
-
-    /// Whether it is a raw port.
-    pub fn is_raw(&self) -> bool {
-        self.why.is_none()
-    }
-}
-
-impl fmt::Display for Carrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.device, &self.why) {
-            (Some(device), _) => write!(f, "{} on {device}", self.kind),
-            (None, Some(why)) => write!(f, "UDP sockets ({why})"),
-            (None, None) => f.write_str(&self.kind),
-        }
-    }
-}
-
-impl fmt::Display for LinkPorts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: receives by {}", self.link, self.receive)?;
-        match &self.send {
-            Some(send) => write!(f, ", sends by {send}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// `raw` returns the kind of a device's raw port, or the reason why it has none if that is known.
-fn link_ports<'a>(
-    kernel: &Netlink,
-    links: &Links,
-    next_hops: &Resolver,
-    longest_mtu: u32,
-    raw: impl Fn(u32) -> Result<&'a str, Option<String>>,
-) -> Vec<LinkPorts> {
-    let devices = kernel.devices();
-    let carrier = |index: u32| match (devices.get(&index), raw(index)) {
-        (Some(device), Ok(kind)) => Carrier::raw(kind, &device.name),
-        (Some(device), Err(why)) => {
-            let why = why.or_else(|| obstacle(device, devices, longest_mtu));
-            Carrier::udp(why.unwrap_or_else(|| format!("{} is not used otherwise", device.name)))
-        }
-        (None, _) => Carrier::udp(format!("device {index} is gone")),
-    };
-    let receive = |address: IpAddr| {
-        if let Some(why) = links.by_kernel_only(address) {
-            return Carrier::udp(why);
-        }
-        let Some(home) = kernel.device_with(address) else {
-            return Carrier::udp(format!("no network device has {address}"));
-        };
-        if !is_home(home) {
-            return carrier(home.index);
-        }
-        let names: Vec<&str> = devices.values().filter(|d| raw(d.index).is_ok()).map(|d| d.name.as_str()).collect();
-        let kind = devices.keys().find_map(|index| raw(*index).ok());
-        match kind {
-            Some(kind) => Carrier::raw(kind, &names.join(", ")),
-            None => Carrier::udp(format!("{address} is on {}", home.name)),
-        }
-    };
-    let send = |target: Target| {
-        let kernel_only = || links.by_kernel_only(links.local(target).ip());
-        if let Some(why) = links.problem(target).map(String::from).or_else(kernel_only) {
-            return Carrier::udp(why);
-        }
-        match next_hops.plan(target) {
-            Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device)) => carrier(device),
-            Plan::Fallback(FallbackReason::NoCarrier(device)) => {
-                let name = devices.get(&device).map_or_else(|| device.to_string(), |d| d.name.clone());
-                Carrier::udp(format!("{name} has no carrier"))
-            }
-            Plan::Fallback(why) => Carrier::udp(why.to_string()),
-        }
-    };
-    let inside = receive(links.internal.ip());
-    let internal = LinkPorts {
-        index: crate::config::links::INTERNAL_INDEX,
-        link: "internal".into(),
-        receive: inside.clone(),
-        send: None,
-    };
-    let external = links.external.iter().map(|e| LinkPorts {
-        index: e.index,
-        link: format!("interface {}", e.id),
-        receive: receive(e.underlay.local.ip()),
-        send: Some(send(Target::Link(LinkEnd::External(e.id)))),
-    });
-    let siblings = links.siblings.iter().map(|s| LinkPorts {
-        index: s.index,
-        link: format!("sibling {}", s.name),
-        receive: inside.clone(),
-        send: Some(send(Target::Link(LinkEnd::Sibling(s.number)))),
-    });
-    std::iter::once(internal).chain(external).chain(siblings).collect()
-}
-
-/// Addresses of a router that this machine does not have.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Foreign {
-    /// None of the router's addresses is on this machine.
-    All,
-    /// These addresses are not on this machine.
-    Some(Vec<IpAddr>),
-}
-
-/// Returns the ports that each link would use if the router started on this machine with this choice of ports.
-pub fn survey(kernel: &mut Netlink, links: &Links, choice: PortChoice) -> Result<Vec<LinkPorts>, Foreign> {
-    let mut addresses: Vec<IpAddr> = own_addresses(links).iter().map(SocketAddr::ip).collect();
-    addresses.dedup();
-    let count = addresses.len();
-    let foreign: Vec<IpAddr> =
-        addresses.into_iter().filter(|address| !missing::is_here(*address, kernel, links)).collect();
-    if foreign.len() == count {
-        return Err(Foreign::All);
-    } else if !foreign.is_empty() {
-        return Err(Foreign::Some(foreign));
-    }
-    let mtu = longest_mtu(&devices_of(kernel, links), links);
-    let mut next_hops = Resolver::new(HashMap::new(), VIA_KERNEL);
-    add_links(&mut next_hops, links, kernel);
-    let raw = raw_devices(kernel.devices(), &[links], &next_hops.devices(), mtu);
-    let port = |index: &u32| {
-        let device = kernel.devices().get(index)?;
-        Some((*index, DevicePort { number: 1, mac: device.mac?, mtu: device.mtu, carrier: device.running }))
-    };
-    next_hops.set_ports(raw.keys().filter_map(port).collect(), kernel, Instant::now());
-    let kind = match choice {
-        PortChoice::Auto => "AF_XDP or AF_PACKET",
-        PortChoice::AfXdp => "AF_XDP",
-        PortChoice::AfPacket => "AF_PACKET",
-    };
-    let raw = |index: u32| if raw.contains_key(&index) { Ok(kind) } else { Err(None) };
-    Ok(link_ports(kernel, links, &next_hops, mtu, raw))
-}
-
 /// The pattern of BFD packets, which must arrive even when a device receives more than the router can process: next
 /// header and path type of the SCION common header. BFD packets with extension headers do not match.
 fn bfd() -> Pattern {
@@ -767,122 +600,4 @@ fn devices_of(kernel: &mut Netlink, links: &Links) -> Vec<Device> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::synthetic::brload_links;
-
-    fn device(index: u32, name: &str, kind: &str, addresses: &[&str]) -> Device {
-        Device {
-            index,
-            name: name.into(),
-            mac: Some([2, 0, 0, 0, 0, index as u8]),
-            mtu: 1500,
-            up: true,
-            running: true,
-            kind: kind.into(),
-            addresses: addresses.iter().map(|a| a.parse().unwrap()).collect(),
-            ..Device::default()
-        }
-    }
-
-    fn map(devices: Vec<Device>) -> BTreeMap<u32, Device> {
-        devices.into_iter().map(|device| (device.index, device)).collect()
-    }
-
-    /// The addresses of [`brload_links`]: the internal one, and those of interfaces 2 and 3.
-    const INTERNAL: &str = "10.123.10.1";
-    const SECOND: &str = "10.123.2.1";
-    const THIRD: &str = "10.123.3.1";
-
-    fn raw(devices: Vec<Device>, used: &[u32]) -> Vec<(u32, Vec<String>)> {
-        let used = used.iter().copied().collect();
-        let raw = raw_devices(&map(devices), &[&brload_links()], &used, 1500);
-        raw.into_iter().map(|(i, a)| (i, a.iter().map(|(ip, _)| ip.to_string()).collect())).collect()
-    }
-
-    fn texts(addresses: &[&str]) -> Vec<String> {
-        addresses.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn raw_ports_and_whose_packets_they_take() {
-        let devices = || {
-            vec![
-                Device { loopback: true, mac: None, ..device(1, "lo", "", &["127.0.0.1"]) },
-                device(2, "eth0", "", &[INTERNAL, "10.123.10.99"]),
-                device(3, "eth1", "vlan", &[SECOND]),
-                device(4, "eth2", "veth", &[THIRD]),
-                device(5, "eth3", "", &["10.9.9.9"]),
-                device(6, "eth4", "", &[]),
-            ]
-        };
-        // Packets that arrive through another device than the one with the address are the kernel's.
-        let own = [(2, texts(&[INTERNAL])), (3, texts(&[SECOND])), (4, texts(&[THIRD]))];
-        assert_eq!(raw(devices(), &[]), own);
-        // A device that only routes use sends, and takes nothing.
-        assert_eq!(raw(devices(), &[1, 2, 6]), [own.to_vec(), vec![(6, vec![])]].concat());
-        // An address of the loopback device may be reached through all devices.
-        let mut home = devices();
-        home[0].addresses.push(INTERNAL.parse().unwrap());
-        home[1].addresses.clear();
-        home[5].up = false;
-        let anywhere = [
-            (2, texts(&[INTERNAL])),
-            (3, texts(&[INTERNAL, SECOND])),
-            (4, texts(&[INTERNAL, THIRD])),
-            (5, texts(&[INTERNAL])),
-        ];
-        let sorted = |mut found: Vec<(u32, Vec<String>)>| {
-            found.iter_mut().for_each(|(_, addresses)| addresses.sort());
-            found
-        };
-        assert_eq!(sorted(raw(home, &[])), sorted(anywhere.to_vec()));
-    }
-
-    #[test]
-    fn strict_arrival() {
-        let devices = map(vec![
-            Device { loopback: true, mac: None, ..device(1, "lo", "", &["127.0.0.1", THIRD]) },
-            device(2, "eth0", "", &[INTERNAL]),
-            Device { master: Some(9), ..device(3, "eth1", "", &[SECOND]) },
-        ]);
-        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
-        let mut found = arrival_devices(&devices, &brload_links());
-        found.sort();
-        let mut wanted = vec![(ip(INTERNAL), vec![2]), (ip(SECOND), vec![3, 9])];
-        wanted.sort();
-        assert_eq!(found, wanted);
-    }
-
-    #[test]
-    fn devices_without_raw_ports() {
-        let bridge = device(9, "br0", "bridge", &[]);
-        let vrf = device(10, "red", "vrf", &[]);
-        let why = |device: Device| {
-            let devices = map(vec![device.clone(), bridge.clone(), vrf.clone()]);
-            obstacle(&device, &devices, 1500).unwrap_or_default()
-        };
-        let plain = || device(2, "x0", "", &[SECOND]);
-        assert_eq!(why(plain()), "");
-        assert_eq!(why(device(2, "x0", "bridge", &[SECOND])), "");
-        assert_eq!(why(Device { master: Some(10), ..plain() }), "", "a VRF leaves its devices their packets");
-        assert_eq!(why(Device { master: Some(9), ..plain() }), "x0 is part of the bridge br0");
-        assert_eq!(why(Device { mac: None, ..plain() }), "x0 is not an Ethernet device");
-        assert_eq!(why(device(2, "x0", "macvlan", &[SECOND])), "x0 is a macvlan device");
-        assert!(why(Device { mtu: 9000, ..plain() }).starts_with("the MTU of x0, 9000, is more than the 1500"));
-        assert!(why(device(2, "x0", "dummy", &[SECOND])).starts_with("x0 leads nowhere"));
-        assert_eq!(raw(vec![device(2, "x0", "macvlan", &[SECOND])], &[2]), []);
-    }
-
-    #[test]
-    fn what_people_read() {
-        let link = LinkPorts {
-            index: 1,
-            link: "interface 41".into(),
-            receive: Carrier::raw("AF_XDP", "eth1"),
-            send: Some(Carrier::udp("tun0 is not an Ethernet device".into())),
-        };
-        let text = "interface 41: receives by AF_XDP on eth1, sends by UDP sockets (tun0 is not an Ethernet device)";
-        assert_eq!(link.to_string(), text);
-    }
-}
+mod tests;
