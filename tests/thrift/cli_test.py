@@ -14,6 +14,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "p4runtime"))
 from switch import HOPWRIGHT, PATIENCE, Switch, ethernet, ip, ipv4  # noqa: E402
 
+import grpc  # noqa: E402
+from p4.v1 import p4runtime_pb2 as p4rt  # noqa: E402
+from p4.v1 import p4runtime_pb2_grpc  # noqa: E402
 from thrift.protocol import TBinaryProtocol, TMultiplexedProtocol  # noqa: E402
 from thrift.Thrift import TApplicationException  # noqa: E402
 from thrift.transport import TSocket, TTransport  # noqa: E402
@@ -359,6 +362,55 @@ class CommandLine(unittest.TestCase):
         self.assertNotIn("send(port=2)", shown)
         subprocess.run([HOPWRIGHT, "table", "delete", "hosts", "--all"], check=True)
         self.assertIn("INVALID_HANDLE", cli(f"table_dump_entry hosts {1 << 24}")[0])
+
+    def test_one_model(self):
+        """Groups and sessions of Thrift are those of P4Runtime, which cannot insert them again."""
+        cli("mc_mgrp_create 1", "mc_node_create 7 1 2", "mc_node_associate 1 0", "mirroring_add 5 3", "mirroring_add_mc 6 1")
+        found = {}
+        channel = grpc.insecure_channel("127.0.0.1:9559")
+        self.addCleanup(channel.close)
+        stub = p4runtime_pb2_grpc.P4RuntimeStub(channel)
+        request = p4rt.ReadRequest(device_id=1)
+        request.entities.add().packet_replication_engine_entry.SetInParent()
+        for answer in stub.Read(request, timeout=PATIENCE):
+            for entity in answer.entities:
+                entry = entity.packet_replication_engine_entry
+                kind = entry.WhichOneof("type")
+                value = getattr(entry, kind)
+                number = value.multicast_group_id if kind == "multicast_group_entry" else value.session_id
+                found[kind, number] = [(r.egress_port, r.instance) for r in value.replicas]
+        group = [(1, 7), (2, 7)]
+        self.assertEqual(found, {("multicast_group_entry", 1): group, ("clone_session_entry", 5): [(3, 0)], ("clone_session_entry", 6): group})
+
+    def test_a_file_of_commands_is_imported(self):
+        """`hopwright table import` leaves the switch as the same commands of BMv2's command line do."""
+        commands = ["table_add routes forward 10.0.0.0/8 => 02:00:00:00:00:11 1", "table_add routes drop 10.9.0.0/16 =>", "table_delete routes 1",
+                    "table_add acl drop 10.0.0.0&&&0xff000000 0->255 0&&&0 7 => 10", "act_prof_create_member paths send 1",
+                    "act_prof_create_member paths send 2", "act_prof_create_group paths", "act_prof_add_member_to_group paths 0 0",
+                    "act_prof_add_member_to_group paths 1 0", "table_indirect_add_with_group spread 10.1.2.3 => 0",
+                    "table_set_default routes forward 0x33 3", "mc_mgrp_create 1", "mc_node_create 7 1 2", "mc_node_associate 1 0",
+                    "mirroring_add 5 3", "register_write last_ttl 3 9", "counter_write by_port 2 5 6", "meter_set_rates by_protocol 1 0.5:3 2:4",
+                    "table_add hosts flood 02:00:00:00:00:01 => 1"]
+        shows = ["table_dump routes", "table_dump acl", "table_dump hosts", "register_read last_ttl", "counter_read by_port 2",
+                 "meter_get_rates by_protocol 1", "mirroring_get 5", "mc_dump"]
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join([*commands, "table_add hosts send 1 => 600"]))
+            file.flush()
+            refused = subprocess.run([HOPWRIGHT, "table", "import", file.name], capture_output=True, text=True)
+            self.assertEqual(refused.returncode, 1)
+            self.assertIn(f"{file.name}:{len(commands) + 1}: ", refused.stderr)
+            self.assertEqual(cli("table_num_entries routes"), ["0"])
+            file.truncate(0)
+            file.seek(0)
+            file.write("\n".join(["# comment", *commands]))
+            file.flush()
+            subprocess.run([HOPWRIGHT, "table", "import", file.name], check=True)
+        imported, spread = cli(*shows), cli("table_dump spread", "act_prof_dump paths")
+        self.assertIn("Index: group(1)", spread[0])
+        self.assertIn("Members: [1, 2]", spread[1])
+        self.assertIsNotNone(self.gone(0, ipv4("10.9.9.9", "10.1.2.3"), 2))
+        cli("reset_state", "mirroring_delete 5", *commands)
+        self.assertEqual(imported, cli(*shows))
 
     def test_calls_that_make_no_sense(self):
         standard, pre = client(), client("no_such_service")

@@ -38,6 +38,7 @@ mod plan;
 mod references;
 mod rules;
 pub mod schema;
+pub mod text;
 mod translation;
 mod used;
 

@@ -67,6 +67,7 @@ fn everything(model: &Model) -> Result<Vec<Entity>> {
         Entity::MeterEntry(Default::default()),
         Entity::RegisterEntry(Default::default()),
         Entity::ValueSetEntry(Default::default()),
+        Entity::DigestEntry(Default::default()),
         Entity::PacketReplicationEngineEntry(Default::default()),
     ] {
         read::read(model, &asked, &mut found)?;
@@ -99,6 +100,7 @@ fn key(entity: &Entity) -> Vec<u8> {
         Entity::MeterEntry(meter) => meter.config = None,
         Entity::RegisterEntry(register) => register.data = None,
         Entity::ValueSetEntry(set) => set.members.clear(),
+        Entity::DigestEntry(digest) => digest.config = None,
         Entity::PacketReplicationEngineEntry(entry) => match &mut entry.r#type {
             Some(Copies::MulticastGroupEntry(group)) => group.replicas.clear(),
             Some(Copies::CloneSessionEntry(session)) => {

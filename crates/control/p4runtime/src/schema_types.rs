@@ -1,11 +1,10 @@
 //! The types of a program whose values are translated, and what has them.
 
 use ::bytes::Bytes;
-use hopwright_control::{TranslatedType, bytes};
+use hopwright_control::{TranslatedType, bytes, text};
 use hopwright_ir::bits;
 use hopwright_sema::hir::{self, TypedProgram};
 use num_bigint::BigUint;
-use num_traits::Num;
 
 use crate::failure::{Failure, Result, invalid};
 use crate::p4info;
@@ -65,9 +64,9 @@ fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<
                 let [name, value] = pair else { return None };
                 let name = match sdn_width {
                     None => Bytes::from(name.strip_prefix('"')?.strip_suffix('"')?.to_string()),
-                    Some(width) => bytes::of(&number(name).filter(|n| *n <= bits::mask(width))?),
+                    Some(width) => bytes::of(&text::number(name).filter(|n| *n <= bits::mask(width))?),
                 };
-                let value = number(value).filter(|n| *n <= bits::mask(width))?;
+                let value = text::number(value).filter(|n| *n <= bits::mask(width))?;
                 let new = pairs.iter().all(|(other, of)| *other != name && *of != value);
                 new.then_some((name, value))
             };
@@ -76,14 +75,6 @@ fn fixed(declared: &hir::NewType, sdn_width: Option<u32>, width: u32) -> Result<
         }
     }
     Ok(pairs)
-}
-
-fn number(word: &str) -> Option<BigUint> {
-    match word.get(..2) {
-        Some("0x" | "0X") => BigUint::from_str_radix(&word[2..], 16).ok(),
-        Some("0b" | "0B") => BigUint::from_str_radix(&word[2..], 2).ok(),
-        _ => BigUint::from_str_radix(word, 10).ok(),
-    }
 }
 
 /// The translation of a type: its own, or that of the type that it is a new name of.

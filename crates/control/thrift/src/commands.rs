@@ -3,11 +3,10 @@
 //! The commands that change a switch are executed; those that show something are skipped, because nobody would see it. Names may be
 //! shortened to what follows a dot, numbers and addresses are written as for BMv2's tool.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use hopwright_control::SharedModel;
 use hopwright_control::entity::Action;
+use hopwright_control::{SharedModel, text};
 use hopwright_dataplane::Count;
 use hopwright_ir::{ActionId, ExternKind, MatchForm, Pipeline, TableId};
 use num_bigint::BigUint;
@@ -464,25 +463,17 @@ fn rates(args: &[&str]) -> Done<Vec<MeterRate>> {
 /// The bytes of a value: a number, or an address if the width is that of one.
 fn value(text: &str, width: u32) -> Done<Vec<u8>> {
     let address = match width {
-        32 if text.contains('.') => text.parse::<Ipv4Addr>().ok().map(|address| address.octets().to_vec()),
-        128 if text.contains(':') => text.parse::<Ipv6Addr>().ok().map(|address| address.octets().to_vec()),
-        48 if text.contains(':') => {
-            let bytes: Option<Vec<u8>> = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-            bytes.filter(|bytes| bytes.len() == 6)
-        }
-        _ => return Ok(number(text)?.to_bytes_be()),
+        32 => text.contains('.'),
+        48 | 128 => text.contains(':'),
+        _ => false,
     };
-    address.ok_or_else(|| Wrong(format!("`{text}` is no address of {width} bits")))
+    match text::value(text).filter(|value| address && value.bits() <= u64::from(width)) {
+        Some(value) => Ok(value.to_bytes_be()),
+        None if address => wrong(format!("`{text}` is no address of {width} bits")),
+        None => Ok(number(text)?.to_bytes_be()),
+    }
 }
 
-/// A number, as Python writes it.
 fn number(text: &str) -> Done<BigUint> {
-    let (digits, radix) = match text.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => (&text[2..], 16),
-        Some("0b") => (&text[2..], 2),
-        Some("0o") => (&text[2..], 8),
-        _ => (text, 10),
-    };
-    let found = BigUint::parse_bytes(digits.as_bytes(), radix);
-    found.ok_or_else(|| Wrong(format!("`{text}` is no number")))
+    text::number(text).ok_or_else(|| Wrong(format!("`{text}` is no number")))
 }

@@ -3,10 +3,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use ::bytes::Bytes;
+use hopwright_control::text;
 use hopwright_interp::AddressForm;
 use hopwright_ir::MatchForm;
-use num_bigint::{BigInt, BigUint};
-use num_traits::{Num, Signed};
+use num_bigint::BigUint;
+use num_traits::CheckedSub;
 
 use crate::bytes;
 use crate::p4info::match_kind;
@@ -81,47 +82,17 @@ pub fn number_text(format: Format, value: &[u8]) -> String {
 /// # Errors
 /// A message that says what is wrong.
 pub fn parse_number(text: &str, width: u32) -> Result<BigUint, String> {
-    let value = if let Ok(address) = text.parse::<Ipv4Addr>() {
-        BigUint::from(u32::from(address))
-    } else if let Some(bytes) = colons(text) {
-        BigUint::from_bytes_be(&bytes)
-    } else if let Ok(address) = text.parse::<Ipv6Addr>() {
-        BigUint::from(u128::from(address))
-    } else {
-        let number = integer(text).ok_or_else(|| {
-            format!("`{text}` is no number (such as 7, 0x1f, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01)")
-        })?;
-        let wrapped = if number.is_negative() { number + (BigInt::from(1) << width) } else { number };
-        wrapped.to_biguint().ok_or_else(|| format!("`{text}` does not fit {width} bits"))?
+    let not_fitting = || format!("`{text}` does not fit {width} bits");
+    let negative = text.strip_prefix('-').and_then(text::number);
+    let value = match (text, negative) {
+        ("true", _) => Some(1u8.into()),
+        ("false", _) => Some(BigUint::ZERO),
+        (_, None) => text::value(text),
+        (_, Some(number)) => Some((BigUint::from(1u8) << width).checked_sub(&number).ok_or_else(not_fitting)?),
     };
-    if value.bits() > u64::from(width) { Err(format!("`{text}` does not fit {width} bits")) } else { Ok(value) }
-}
-
-/// Pairs of hexadecimal digits separated by colons: a MAC address, or a longer or shorter number. Eight groups are an IPv6
-/// address unless all are pairs.
-fn colons(text: &str) -> Option<Vec<u8>> {
-    let parts: Vec<&str> = text.split(':').collect();
-    let pair = |p: &&str| (p.len() == 2).then(|| u8::from_str_radix(p, 16).ok())?;
-    if parts.len() < 2 { None } else { parts.iter().map(pair).collect() }
-}
-
-fn integer(text: &str) -> Option<BigInt> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text),
-    };
-    let value = match digits.get(..2).map(str::to_ascii_lowercase).as_deref() {
-        Some("0x") => BigUint::from_str_radix(&digits[2..], 16),
-        Some("0o") => BigUint::from_str_radix(&digits[2..], 8),
-        Some("0b") => BigUint::from_str_radix(&digits[2..], 2),
-        _ => match digits {
-            "true" => Ok(1u8.into()),
-            "false" => Ok(BigUint::ZERO),
-            _ => BigUint::from_str_radix(digits, 10),
-        },
-    };
-    let value = BigInt::from(value.ok()?);
-    Some(if negative { -value } else { value })
+    let value = value
+        .ok_or_else(|| format!("`{text}` is no number (such as 7, 0x1f, 10.0.0.1, 2001:db8::1, 02:00:00:00:00:01)"))?;
+    if value.bits() > u64::from(width) { Err(not_fitting()) } else { Ok(value) }
 }
 
 fn ones(width: u32) -> BigUint {

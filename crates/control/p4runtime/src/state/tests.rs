@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hopwright_control::entity::{Key, Metadata};
-use hopwright_control::{self as control, EntryKey, Note, Operation, Update};
+use hopwright_control::{self as control, EntryKey, Note, Operation, SharedModel, Update};
 use hopwright_dataplane::{EngineKind, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::{MatchValue, TableId};
@@ -159,6 +159,21 @@ proptest! {
             prop_assert_eq!(&everything(&state), &there);
             prop_assert_eq!(&notes(&state), &noted);
         }
+    }
+
+    #[test]
+    fn the_updates_of_a_state_lead_to_it((before, _) in case()) {
+        let (one, other) = (state(), state());
+        one.model.lock().write_each(&before, codec::update);
+        let change = |model: &SharedModel| {
+            model.lock().write_each(&before, codec::update);
+            Ok::<_, String>(())
+        };
+        for update in program().updates_of(change).unwrap() {
+            let written = write(&other, &update);
+            prop_assert!(written.is_ok(), "{:?}: {:?}", update, written);
+        }
+        prop_assert_eq!(everything(&one), everything(&other));
     }
 
     #[test]
