@@ -1,6 +1,6 @@
 //! Builds the graphs of a pipeline.
 
-use crate::{Edge, Graph, Node, NodeKind};
+use crate::{Edge, Graph, Node, NodeKind, Object};
 use hopwright_ir::text;
 use hopwright_ir::*;
 
@@ -47,7 +47,8 @@ fn parser(p: &Pipeline) -> Graph {
     let mut nodes: Vec<Node> = parser
         .states
         .iter()
-        .map(|state| {
+        .enumerate()
+        .map(|(at, state)| {
             let body = state.body.iter().flat_map(|s| statement_lines(p, s));
             let keys = match &state.transition {
                 Transition::Select { keys, .. } => keys.iter().map(|k| text::expression(p, k, &[])).collect(),
@@ -58,7 +59,8 @@ fn parser(p: &Pipeline) -> Graph {
             if !keys.is_empty() {
                 lines.push(shortened(&format!("select ({})", keys.join(", "))));
             }
-            Node { lines, kind: NodeKind::State }
+            let spans = std::iter::once(state.span).chain(state.body.iter().map(|s| s.span)).collect();
+            Node { lines, kind: NodeKind::State, object: Some(Object::State(StateId(at as u32))), spans }
         })
         .collect();
     let mut edges = Vec::new();
@@ -86,7 +88,7 @@ fn parser(p: &Pipeline) -> Graph {
         }
     }
     for name in ["accept", "reject"] {
-        nodes.push(Node { lines: vec![name.into()], kind: NodeKind::Terminal });
+        nodes.push(Node { lines: vec![name.into()], kind: NodeKind::Terminal, object: None, spans: Vec::new() });
     }
     if !edges.iter().any(|e| e.to == count + 1) {
         nodes.pop();
@@ -108,17 +110,17 @@ struct Builder<'a> {
 fn control(p: &Pipeline, name: &str, control: &Control) -> Graph {
     let graph = Graph { name: name.into(), title: control.name.clone(), nodes: Vec::new(), edges: Vec::new() };
     let mut builder = Builder { p, graph, scopes: Vec::new(), exits: Vec::new() };
-    let start = builder.node(vec!["start".into()], NodeKind::Terminal, Vec::new());
+    let start = builder.node(vec!["start".into()], NodeKind::Terminal, Vec::new(), Vec::new());
     let mut ends = builder.block(&control.body, vec![(start, String::new())]);
     ends.append(&mut builder.exits);
-    builder.node(vec!["end".into()], NodeKind::Terminal, ends);
+    builder.node(vec!["end".into()], NodeKind::Terminal, Vec::new(), ends);
     builder.graph
 }
 
 impl Builder<'_> {
-    fn node(&mut self, lines: Vec<String>, kind: NodeKind, from: Ends) -> usize {
+    fn node(&mut self, lines: Vec<String>, kind: NodeKind, spans: Vec<Span>, from: Ends) -> usize {
         let to = self.graph.nodes.len();
-        self.graph.nodes.push(Node { lines, kind });
+        self.graph.nodes.push(Node { lines, kind, object: None, spans });
         self.connect(from, to);
         to
     }
@@ -134,7 +136,7 @@ impl Builder<'_> {
                 break;
             }
             if is_plain(stmt) {
-                plain.extend(statement_lines(self.p, stmt));
+                plain.push(stmt);
                 continue;
             }
             ends = self.statements(&mut plain, ends);
@@ -144,26 +146,28 @@ impl Builder<'_> {
     }
 
     /// Makes a node of the statements gathered.
-    fn statements(&mut self, plain: &mut Vec<String>, ends: Ends) -> Ends {
+    fn statements(&mut self, plain: &mut Vec<&Stmt>, ends: Ends) -> Ends {
         if plain.is_empty() || ends.is_empty() {
             return ends;
         }
-        let lines = clipped(std::mem::take(plain));
-        vec![(self.node(lines, NodeKind::Statements, ends), String::new())]
+        let plain = std::mem::take(plain);
+        let lines = clipped(plain.iter().flat_map(|stmt| statement_lines(self.p, stmt)).collect());
+        let spans = plain.iter().map(|stmt| stmt.span).collect();
+        vec![(self.node(lines, NodeKind::Statements, spans, ends), String::new())]
     }
 
     fn branch(&mut self, stmt: &Stmt, ends: Ends) -> Ends {
         match &stmt.kind {
             StmtKind::If { cond, then, otherwise } => {
                 let text = shortened(&text::expression(self.p, cond, &[]));
-                let node = self.node(vec![text], NodeKind::Condition, ends);
+                let node = self.node(vec![text], NodeKind::Condition, vec![stmt.span], ends);
                 let mut open = self.block(then, vec![(node, "true".into())]);
                 open.extend(self.block(otherwise, vec![(node, "false".into())]));
                 open
             }
             StmtKind::Switch { value, cases, default } => {
                 let text = shortened(&text::expression(self.p, value, &[]));
-                let node = self.node(vec![format!("switch {text}")], NodeKind::Condition, ends);
+                let node = self.node(vec![format!("switch {text}")], NodeKind::Condition, vec![stmt.span], ends);
                 let mut open = Vec::new();
                 for (values, body) in cases {
                     let label = values.iter().map(|v| format!("{v:#x}")).collect::<Vec<_>>().join(", ");
@@ -172,12 +176,14 @@ impl Builder<'_> {
                 open.extend(self.block(default, vec![(node, "default".into())]));
                 open
             }
-            StmtKind::Apply { table, .. } => {
-                let table = &self.p[*table];
+            StmtKind::Apply { table: id, .. } => {
+                let table = &self.p[*id];
                 let mut lines = vec![table.name.clone()];
                 let key = |k: &Key| shortened(&format!("{}: {}", k.name, format!("{:?}", k.kind).to_lowercase()));
                 lines.extend(clipped(table.keys.iter().map(key).collect()));
-                vec![(self.node(lines, NodeKind::Table, ends), String::new())]
+                let node = self.node(lines, NodeKind::Table, vec![stmt.span], ends);
+                self.graph.nodes[node].object = Some(Object::Table(*id));
+                vec![(node, String::new())]
             }
             StmtKind::Scope { label, body } => {
                 self.scopes.push((*label, Vec::new()));
@@ -194,7 +200,7 @@ impl Builder<'_> {
                 Vec::new()
             }
             StmtKind::Loop { body, .. } => {
-                let head = self.node(vec!["loop".into()], NodeKind::Condition, ends);
+                let head = self.node(vec!["loop".into()], NodeKind::Condition, vec![stmt.span], ends);
                 let open = self.block(body, vec![(head, String::new())]);
                 self.connect(open, head);
                 Vec::new()

@@ -5,7 +5,10 @@ mod svg;
 
 use std::fmt::Write;
 
+use hopwright_ir::{Span, StateId, TableId};
+
 pub use build::graphs;
+pub use svg::{Area, Curve, Layout};
 
 /// A directed graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,19 @@ pub struct Node {
     pub lines: Vec<String>,
     /// What it stands for.
     pub kind: NodeKind,
+    /// The parser state or the table.
+    pub object: Option<Object>,
+    /// The P4 text of its statements, or of its branch.
+    pub spans: Vec<Span>,
+}
+
+/// The object of the pipeline that a node stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A parser state.
+    State(StateId),
+    /// A table.
+    Table(TableId),
 }
 
 /// What a node stands for.
@@ -82,6 +98,11 @@ impl Graph {
         }
         out.push_str("}\n");
         out
+    }
+
+    /// Where the picture has its nodes and edges.
+    pub fn layout(&self) -> Layout {
+        svg::layout(self)
     }
 
     /// The graph as a picture.

@@ -34,7 +34,7 @@ struct Link {
     lower: usize,
 }
 
-struct Layout {
+struct Arrangement {
     places: Vec<Place>,
     layers: Vec<Vec<usize>>,
     links: Vec<Link>,
@@ -42,12 +42,49 @@ struct Layout {
     routes: Vec<Vec<usize>>,
 }
 
+/// Where a picture of a graph has its parts, in pixels from the top left corner.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    /// The picture's width.
+    pub width: f64,
+    /// The picture's height.
+    pub height: f64,
+    /// By node.
+    pub nodes: Vec<Area>,
+    /// By edge.
+    pub edges: Vec<Curve>,
+}
+
+/// The rectangle of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Area {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+/// An edge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The `d` of an SVG path.
+    pub path: String,
+    /// The left end and the middle line of its label.
+    pub label: (f64, f64),
+}
+
+/// Arranges the graph.
+pub(super) fn layout(graph: &Graph) -> Layout {
+    let mut arrangement = arrange(graph);
+    arrangement.order();
+    arrangement.position();
+    arrangement.layout(graph)
+}
+
 /// Draws the graph.
 pub(super) fn draw(graph: &Graph) -> String {
-    let mut layout = arrange(graph);
-    layout.order();
-    layout.position();
-    layout.write(graph)
+    write(graph, &layout(graph))
 }
 
 /// For every edge, whether it closes a cycle in a depth-first walk from the first node.
@@ -87,7 +124,7 @@ fn closing(graph: &Graph) -> Vec<bool> {
 }
 
 /// Layers of the nodes, bends of the edges.
-fn arrange(graph: &Graph) -> Layout {
+fn arrange(graph: &Graph) -> Arrangement {
     let back = closing(graph);
     let ends = |i: usize| {
         let edge = &graph.edges[i];
@@ -110,7 +147,7 @@ fn arrange(graph: &Graph) -> Layout {
     }
     let depth = layer.iter().max().map_or(0, |m| m + 1);
     let mut layout =
-        Layout { places: Vec::new(), layers: vec![Vec::new(); depth], links: Vec::new(), routes: Vec::new() };
+        Arrangement { places: Vec::new(), layers: vec![Vec::new(); depth], links: Vec::new(), routes: Vec::new() };
     for (i, node) in graph.nodes.iter().enumerate() {
         let longest = node.lines.iter().map(|l| l.chars().count()).max().unwrap_or(0) as f64;
         let (mut width, mut height) = (longest * CHARACTER + 18.0, node.lines.len() as f64 * LINE + 12.0);
@@ -141,7 +178,7 @@ fn arrange(graph: &Graph) -> Layout {
     layout
 }
 
-impl Layout {
+impl Arrangement {
     /// Neighbours of every place in the layer above or below.
     fn neighbours(&self, above: bool) -> Vec<Vec<usize>> {
         let mut all = vec![Vec::new(); self.places.len()];
@@ -233,88 +270,101 @@ impl Layout {
         }
     }
 
-    fn write(&self, graph: &Graph) -> String {
+    fn layout(&self, graph: &Graph) -> Layout {
         let right = self.places.iter().map(|p| p.x + p.width / 2.0).fold(0.0, f64::max);
         let bottom = self.places.iter().map(|p| p.y + p.height / 2.0).fold(0.0, f64::max);
-        // Room for edges from a node to itself.
-        let (width, height) = (right + MARGIN * 2.0, bottom + MARGIN);
-        let mut out = String::new();
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
-             viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"{FONT}\">"
-        );
-        out.push_str(
-            "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" \
-             markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#555\"/></marker></defs>\n",
-        );
-        let _ = writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>");
-        let _ = writeln!(
-            out,
-            "<text x=\"{MARGIN}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\">{}</text>",
-            MARGIN + 4.0,
-            escaped(&graph.title)
-        );
-        for (edge, route) in graph.edges.iter().zip(&self.routes) {
-            self.edge(&mut out, route, &edge.label);
-        }
+        let mut nodes = vec![Area { left: 0.0, top: 0.0, width: 0.0, height: 0.0 }; graph.nodes.len()];
         for place in &self.places {
             if let Some(node) = place.node {
-                write_node(&mut out, place, &graph.nodes[node].lines, graph.nodes[node].kind);
+                let Place { x, y, width, height, .. } = *place;
+                nodes[node] = Area { left: x - width / 2.0, top: y - height / 2.0, width, height };
             }
         }
-        out.push_str("</svg>\n");
-        out
+        let edges = self.routes.iter().map(|route| self.curve(route)).collect();
+        // Room for edges from a node to itself.
+        Layout { width: right + MARGIN * 2.0, height: bottom + MARGIN, nodes, edges }
     }
 
-    fn edge(&self, out: &mut String, route: &[usize], label: &str) {
+    fn curve(&self, route: &[usize]) -> Curve {
         let place = |i: usize| &self.places[route[i]];
         let last = route.len() - 1;
         let (from, to) = (place(0), place(last));
         let mut path = String::new();
-        let (label_x, label_y);
+        // Writing to a string cannot fail.
         if route.len() == 2 && route[0] == route[1] {
             let (x, y) = (from.x + from.width / 2.0, from.y);
             let (out_y, in_y, far) = (y - 6.0, y + 6.0, x + 34.0);
             let _ =
                 write!(path, "M{x:.1} {out_y:.1}C{far:.1} {:.1} {far:.1} {:.1} {x:.1} {in_y:.1}", y - 18.0, y + 18.0);
-            (label_x, label_y) = (x + 10.0, y);
-        } else {
-            let down = from.y < to.y;
-            let side = if down { 1.0 } else { -1.0 };
-            let mut points = vec![(from.x, from.y + side * from.height / 2.0)];
-            points.extend((1..last).map(|i| (place(i).x, place(i).y)));
-            points.push((to.x, to.y - side * to.height / 2.0));
-            let _ = write!(path, "M{:.1} {:.1}", points[0].0, points[0].1);
-            for pair in points.windows(2) {
-                let middle = (pair[0].1 + pair[1].1) / 2.0;
-                let ((ax, _), (bx, by)) = (pair[0], pair[1]);
-                let _ = write!(path, "C{ax:.1} {middle:.1} {bx:.1} {middle:.1} {bx:.1} {by:.1}");
-            }
-            label_x = (points[0].0 + points[1].0) / 2.0 + 4.0;
-            label_y = (points[0].1 + points[1].1) / 2.0;
+            return Curve { path, label: (x + 10.0, y) };
         }
-        let _ = writeln!(out, "<path d=\"{path}\" fill=\"none\" stroke=\"#555\" marker-end=\"url(#arrow)\"/>");
-        if !label.is_empty() {
-            let lines: Vec<&str> = label.lines().collect();
-            let top = label_y - (lines.len() as f64 - 1.0) * 10.0 / 2.0;
-            for (i, line) in lines.iter().enumerate() {
-                let y = top + i as f64 * 10.0 + 3.0;
-                let _ = writeln!(
-                    out,
-                    "<text x=\"{label_x:.1}\" y=\"{y:.1}\" font-size=\"9\" fill=\"#333\">{}</text>",
-                    escaped(line)
-                );
-            }
+        let down = from.y < to.y;
+        let side = if down { 1.0 } else { -1.0 };
+        let mut points = vec![(from.x, from.y + side * from.height / 2.0)];
+        points.extend((1..last).map(|i| (place(i).x, place(i).y)));
+        points.push((to.x, to.y - side * to.height / 2.0));
+        let _ = write!(path, "M{:.1} {:.1}", points[0].0, points[0].1);
+        for pair in points.windows(2) {
+            let middle = (pair[0].1 + pair[1].1) / 2.0;
+            let ((ax, _), (bx, by)) = (pair[0], pair[1]);
+            let _ = write!(path, "C{ax:.1} {middle:.1} {bx:.1} {middle:.1} {bx:.1} {by:.1}");
         }
+        Curve { path, label: ((points[0].0 + points[1].0) / 2.0 + 4.0, (points[0].1 + points[1].1) / 2.0) }
     }
 }
 
-fn write_node(out: &mut String, place: &Place, lines: &[String], kind: NodeKind) {
-    let Place { x, y, width, height, .. } = *place;
-    let (left, top) = (x - width / 2.0, y - height / 2.0);
-    let (right, bottom) = (x + width / 2.0, y + height / 2.0);
+fn write(graph: &Graph, layout: &Layout) -> String {
+    let Layout { width, height, .. } = layout;
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\" font-family=\"sans-serif\" font-size=\"{FONT}\">"
+    );
+    out.push_str(
+        "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"7\" \
+         markerHeight=\"7\" orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#555\"/></marker></defs>\n",
+    );
+    let _ = writeln!(out, "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>");
+    let _ = writeln!(
+        out,
+        "<text x=\"{MARGIN}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\">{}</text>",
+        MARGIN + 4.0,
+        escaped(&graph.title)
+    );
+    for (edge, curve) in graph.edges.iter().zip(&layout.edges) {
+        write_edge(&mut out, curve, &edge.label);
+    }
+    for (node, area) in graph.nodes.iter().zip(&layout.nodes) {
+        write_node(&mut out, *area, &node.lines, node.kind);
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn write_edge(out: &mut String, curve: &Curve, label: &str) {
+    let (label_x, label_y) = curve.label;
+    let _ = writeln!(out, "<path d=\"{}\" fill=\"none\" stroke=\"#555\" marker-end=\"url(#arrow)\"/>", curve.path);
+    if label.is_empty() {
+        return;
+    }
+    let lines: Vec<&str> = label.lines().collect();
+    let top = label_y - (lines.len() as f64 - 1.0) * 10.0 / 2.0;
+    for (i, line) in lines.iter().enumerate() {
+        let y = top + i as f64 * 10.0 + 3.0;
+        let _ = writeln!(
+            out,
+            "<text x=\"{label_x:.1}\" y=\"{y:.1}\" font-size=\"9\" fill=\"#333\">{}</text>",
+            escaped(line)
+        );
+    }
+}
+
+fn write_node(out: &mut String, area: Area, lines: &[String], kind: NodeKind) {
+    let Area { left, top, width, height } = area;
+    let (x, y) = (left + width / 2.0, top + height / 2.0);
+    let (right, bottom) = (left + width, top + height);
     let style = format!("fill=\"{}\" stroke=\"#444\"", kind.colour());
     let _ = match kind {
         NodeKind::Terminal => writeln!(

@@ -15,6 +15,7 @@ use crate::failure::{Failure, Result, denied, exhausted, invalid};
 use crate::program::Program;
 use crate::proto::config::P4Info;
 use crate::proto::v1;
+use crate::read::{self, TablePage};
 use crate::role::Rights;
 use crate::service::Service;
 use v1::write_request::Atomicity;
@@ -228,6 +229,28 @@ impl Device {
     /// If the role may not read it, there is no such object or no program.
     pub fn read_entity(&self, asked: &v1::entity::Entity) -> Result<Vec<v1::entity::Entity>> {
         self.read_as("", asked)
+    }
+
+    /// Reads some of a table's entries, as a controller of the default role may: of those that `fits` accepts, `count` after the first
+    /// `skip`. Without `fits` all of them are accepted, and only those that are returned are converted.
+    ///
+    /// # Errors
+    /// As [`Device::read_entity`].
+    pub fn table_page(
+        &self,
+        table: u32,
+        fits: Option<&mut dyn FnMut(&v1::TableEntry) -> bool>,
+        skip: usize,
+        count: usize,
+    ) -> Result<TablePage> {
+        self.elections().rights("").check_read(Some(table))?;
+        let state = lock(&self.state);
+        read::page(&state.as_ref().ok_or_else(no_program)?.model, table, fits, skip, count)
+    }
+
+    /// Whether a control plane can write.
+    pub fn is_writable(&self) -> bool {
+        self.check_writable().is_ok()
     }
 
     /// Looks at the control model for an object, as a controller of the default role may. Without an object, it is for what has no id.

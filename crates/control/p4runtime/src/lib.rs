@@ -40,4 +40,6 @@ pub use device_config::{BUNDLE_FIELD, compile_device_config};
 pub use devices::{Devices, Packets, Running};
 pub use failure::{Failure, batch};
 pub use program::{Bundle, EnginePolicy, Maker, Program};
+pub use read::TablePage;
 pub use server::{DEFAULT_ADDRESS, Options, ServeError, Server, Tls};
+pub use trace::{Conditions, Extracted, otherwise};

@@ -25,6 +25,51 @@ pub(crate) fn read(model: &Model, asked: &Entity, to: Sink<'_>) -> Result<()> {
     Reader { model, schema: model.schema(), encode: Encode::of(model) }.read(asked, to)
 }
 
+/// Some of a table's entries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TablePage {
+    /// The entries, with their counters if the table has such.
+    pub entries: Vec<v1::TableEntry>,
+    /// How many entries were accepted.
+    pub accepted: usize,
+    /// How many entries the table has.
+    pub total: usize,
+    /// The default entry.
+    pub default: v1::TableEntry,
+}
+
+/// Reads a page of a table.
+pub(crate) fn page(
+    model: &Model,
+    table: u32,
+    fits: Option<&mut dyn FnMut(&v1::TableEntry) -> bool>,
+    skip: usize,
+    count: usize,
+) -> Result<TablePage> {
+    let reader = Reader { model, schema: model.schema(), encode: Encode::of(model) };
+    let t = reader.schema.table(table)?;
+    let keys: Vec<EntryKey> =
+        model.control()[t.at].entries().into_iter().map(|e| (t.at, e.matches, e.priority)).collect();
+    let total = keys.len();
+    let (entries, accepted) = match fits {
+        None => (keys.iter().skip(skip).take(count).map(|key| reader.counted_entry(t, key)).collect(), total),
+        Some(fits) => {
+            let (mut entries, mut accepted) = (Vec::new(), 0);
+            for key in &keys {
+                let entry = reader.counted_entry(t, key);
+                if fits(&entry) {
+                    if accepted >= skip && entries.len() < count {
+                        entries.push(entry);
+                    }
+                    accepted += 1;
+                }
+            }
+            (entries, accepted)
+        }
+    };
+    Ok(TablePage { entries, accepted, total, default: reader.default_entry(t) })
+}
+
 struct Reader<'m> {
     model: &'m Model,
     schema: &'m Schema,
@@ -127,6 +172,17 @@ impl Reader<'_> {
         let mut entry = v1::TableEntry { table_id: t.id, action, is_default_action: true, ..Default::default() };
         if let Some(metadata) = self.model.default_metadata(t.at) {
             set_metadata(&mut entry, metadata);
+        }
+        entry
+    }
+
+    /// An entry with its counter.
+    fn counted_entry(&self, t: &Table, key: &EntryKey) -> v1::TableEntry {
+        let mut entry = self.encode.key(t, key);
+        entry.is_const = t.const_entries;
+        entry.action = self.model.target(key).and_then(|target| self.encode.target(t, &target));
+        if t.direct_counter.is_some() {
+            entry.counter_data = self.model.control()[t.at].direct_count(&key.1, key.2).ok().map(counted);
         }
         entry
     }

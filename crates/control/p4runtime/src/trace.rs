@@ -59,7 +59,7 @@ struct Watch {
     device: Arc<Device>,
     sampling: Sampling,
     follower: ShadowExecution,
-    conditions: Vec<Condition>,
+    conditions: Conditions,
     wanted: Vec<String>,
     left: u64,
     /// Whether the client may still watch.
@@ -89,7 +89,7 @@ struct Condition {
 impl Watch {
     fn new(device: Arc<Device>, request: &trace::WatchRequest, allowed: Allowed) -> Result<Watch> {
         let follower = follower(&device)?;
-        let conditions = conditions(follower.vdp().pipeline(), &request.r#where)?;
+        let conditions = Conditions::new(follower.vdp().pipeline(), &request.r#where)?;
         let sampling = device.tenant().sample(request.ingress_port).map_err(|e| exhausted(e.to_string()))?;
         let left = if request.packets == 0 { u64::MAX } else { request.packets };
         Ok(Watch { device, sampling, follower, conditions, wanted: request.r#where.clone(), left, allowed })
@@ -123,7 +123,7 @@ impl Watch {
             return Ok(());
         }
         self.follower = follower(&self.device)?;
-        self.conditions = conditions(self.follower.vdp().pipeline(), &self.wanted)?;
+        self.conditions = Conditions::new(self.follower.vdp().pipeline(), &self.wanted)?;
         Ok(())
     }
 }
@@ -133,11 +133,11 @@ fn follower(device: &Device) -> Result<ShadowExecution> {
 }
 
 /// The interpreter's trace of a packet; `None` if the packet does not meet the conditions.
-fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sample) -> Option<trace::Packet> {
+fn follow(follower: &mut ShadowExecution, conditions: &Conditions, sample: &Sample) -> Option<trace::Packet> {
     let pipeline = follower.vdp().pipeline().clone();
     let mut watcher = Watcher { trace: Trace::new(&pipeline), headers: HashMap::new() };
     let output = follower.process(sample.bytes(), sample.ingress_port() as u16, sample.time_us(), &mut watcher);
-    if !conditions.iter().all(|c| c.holds(sample.bytes(), &watcher.headers)) {
+    if !conditions.hold(sample.bytes(), &watcher.headers) {
         return None;
     }
     let sent = |s: &hopwright_interp::Sent| trace::Sent { port: u32::from(s.port), bytes: s.bytes.clone().into() };
@@ -152,8 +152,8 @@ fn follow(follower: &mut ShadowExecution, conditions: &[Condition], sample: &Sam
     })
 }
 
-/// The switch's result, if it differs from the interpreter's.
-fn otherwise(sample: &Sample, output: &Output) -> String {
+/// What the switch did with a packet, in words, if it differs from the interpreter's result; empty otherwise.
+pub fn otherwise(sample: &Sample, output: &Output) -> String {
     let ports = |port: u32| output.sent.iter().any(|s| u32::from(s.port) == port);
     match (sample.verdict(), sample.egress_port()) {
         (Verdict::Forward, Some(port)) if !ports(port) => format!("sent it to port {port}"),
@@ -168,7 +168,37 @@ fn otherwise(sample: &Sample, output: &Output) -> String {
 /// Records the trace, and where headers were first extracted.
 struct Watcher<'a> {
     trace: Trace<'a>,
-    headers: HashMap<HeaderId, (usize, usize)>,
+    headers: Extracted,
+}
+
+/// Offset and length in bytes of each header where it was first extracted.
+pub type Extracted = HashMap<HeaderId, (usize, usize)>;
+
+/// What a packet's header fields must be for it to be traced.
+pub struct Conditions(Vec<Condition>);
+
+impl Conditions {
+    /// Conditions `FIELD=VALUE`, `FIELD=VALUE&&&MASK` or `FIELD=VALUE/LENGTH`, at most 64. Fields may be named by the end of their names.
+    ///
+    /// # Errors
+    /// If a condition is malformed, or there is no such field.
+    pub fn new(pipeline: &Pipeline, conditions: &[String]) -> Result<Conditions> {
+        if conditions.len() > MAX_CONDITIONS {
+            return Err(invalid(format!("more than {MAX_CONDITIONS} conditions")));
+        }
+        conditions.iter().map(|text| condition(pipeline, text)).collect::<Result<_>>().map(Conditions)
+    }
+
+    /// Whether all of them hold for a packet in which these headers were extracted.
+    pub fn hold(&self, packet: &[u8], headers: &Extracted) -> bool {
+        self.0.iter().all(|condition| condition.holds(packet, headers))
+    }
+}
+
+impl std::fmt::Debug for Conditions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Conditions").field(&self.0.len()).finish()
+    }
 }
 
 impl Observer for Watcher<'_> {
@@ -181,7 +211,7 @@ impl Observer for Watcher<'_> {
 }
 
 impl Condition {
-    fn holds(&self, packet: &[u8], headers: &HashMap<HeaderId, (usize, usize)>) -> bool {
+    fn holds(&self, packet: &[u8], headers: &Extracted) -> bool {
         let Some((offset, length)) = headers.get(&self.header) else { return false };
         let Some(bytes) = packet.get(*offset..*offset + *length) else { return false };
         let below = match self.place {
@@ -192,13 +222,6 @@ impl Condition {
         let value = (BigUint::from_bytes_be(bytes) >> below) & bits::mask(self.width);
         value & &self.mask == self.value
     }
-}
-
-fn conditions(pipeline: &Pipeline, wanted: &[String]) -> Result<Vec<Condition>> {
-    if wanted.len() > MAX_CONDITIONS {
-        return Err(invalid(format!("more than {MAX_CONDITIONS} conditions")));
-    }
-    wanted.iter().map(|text| condition(pipeline, text)).collect()
 }
 
 /// The fields of the header that a name begins with, or all fields, for a message.

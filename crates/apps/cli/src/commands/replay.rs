@@ -1,11 +1,10 @@
 //! `hopwright replay`.
 
-mod events;
-
 use std::borrow::Cow;
 use std::path::Path;
 
 use hopwright_interp::changed_ranges;
+use hopwright_packet_trace::Events;
 use hopwright_stf::{DataPlaneEngine, Processed};
 use pcap_file::pcap::PcapPacket;
 
@@ -14,7 +13,6 @@ use crate::commands::stf;
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
-use events::Events;
 
 /// The path of a packet as text and as JSON; empty without --trace.
 type PacketPath = (String, serde_json::Value);

@@ -516,7 +516,7 @@ fn match_type(kind: ir::MatchKind) -> p4::match_field::Match {
 }
 
 /// The match kind that P4Info names.
-pub(crate) fn match_kind(named: &p4::match_field::Match) -> Option<ir::MatchKind> {
+pub fn match_kind(named: &p4::match_field::Match) -> Option<ir::MatchKind> {
     use p4::match_field::{Match, MatchType};
     match named {
         Match::MatchType(number) => {

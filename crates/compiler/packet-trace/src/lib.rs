@@ -1,18 +1,19 @@
-//! The path of a packet through a program as JSON. docs/packet-traces.md describes the form.
+//! The path of a packet through a program as JSON. `docs/packet-traces.md` describes the form.
 
 use hopwright_interp::{Decision, Event, Observer, Stage, Trace, Value, match_text, value_text};
 use hopwright_ir::{ExternFn, Param, Pipeline, SlotKind, Span, Target};
 use serde_json::{Map, Value as Json, json};
 
 /// Collects the events of packets, and their text.
-pub(super) struct Events<'a> {
+#[derive(Debug)]
+pub struct Events<'a> {
     pipeline: &'a Pipeline,
     text: Trace<'a>,
     passes: Vec<Pass>,
 }
 
 /// What happens from the beginning of the parser on.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Pass {
     events: Vec<Json>,
     /// For each packet that goes to egress, its events.
@@ -20,12 +21,13 @@ struct Pass {
 }
 
 impl<'a> Events<'a> {
-    pub(super) fn new(pipeline: &'a Pipeline) -> Events<'a> {
+    /// Creates a collection without events, for this program.
+    pub fn new(pipeline: &'a Pipeline) -> Events<'a> {
         Events { pipeline, text: Trace::new(pipeline), passes: Vec::new() }
     }
 
-    /// The text and the passes of the packet since the last call.
-    pub(super) fn take(&mut self) -> (String, Json) {
+    /// Returns the text and the passes of the packet since the last call.
+    pub fn take(&mut self) -> (String, Json) {
         let copies =
             |copies: Vec<Vec<Json>>| copies.into_iter().map(|events| json!({ "events": events })).collect::<Vec<_>>();
         let passes = std::mem::take(&mut self.passes);
