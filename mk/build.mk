@@ -79,5 +79,5 @@ demo-tools:
 # One after the other: packages are installed by one at a time.
 tools: | interop-tools
 ifneq ($(ROOT),)
-	for tool in tutorial p4runtime bfruntime thrift ip openflow rina rtl monitoring; do tests/$$tool/setup.sh || exit; done
+	for tool in tutorial p4runtime bfruntime thrift page ip openflow rina rtl monitoring; do tests/$$tool/setup.sh || exit; done
 endif

@@ -1,6 +1,6 @@
 ### Tests with networks of namespaces (root)
 
-.PHONY: p4runtime p4runtime-clients test-bfruntime test-thrift test-switchblade test-rina test-switch test-four-routers four-routers-clients \
+.PHONY: p4runtime p4runtime-clients test-page test-bfruntime test-thrift test-switchblade test-rina test-switch test-four-routers four-routers-clients \
   test-openflow tutorial test-epic test-ip test-tcp test-bmv2
 
 ## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
@@ -14,6 +14,11 @@ p4runtime-clients:
 test-thrift: hopwright
 	tests/thrift/setup.sh
 	tests/thrift/run.sh
+
+## test-page: the page of a switch and the playground, in a browser without a window
+test-page: hopwright
+	tests/page/setup.sh
+	tests/page/run.sh
 
 ## test-bfruntime: the BfRuntime service as a controller of a Tofino program sees it
 test-bfruntime: hopwright

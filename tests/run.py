@@ -52,7 +52,7 @@ STAGES = [
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
         "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-epic", "test-openflow", "test-switch",
-        "test-bmv2", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-monitoring",
+        "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-monitoring",
         "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may

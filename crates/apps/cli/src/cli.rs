@@ -20,6 +20,8 @@ pub(crate) mod jit;
 pub(crate) mod openflow;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod p4runtime;
+#[cfg(feature = "page")]
+pub(crate) mod page;
 #[cfg(feature = "rina")]
 pub(crate) mod rina;
 #[cfg(feature = "rtl")]
@@ -172,6 +174,12 @@ pub(crate) enum Command {
     /// Trace packets of a running switch: parser states, keys, entries, changes, each with its P4 line
     #[cfg(feature = "p4runtime")]
     Trace(control::TraceArgs),
+    /// Serve a page on which to try programs: errors, graphs, packets step by step, what each engine makes of them, generated code
+    ///
+    /// Open the address that it prints in a browser. Programs are compiled and run by processes of their own with limits of time and
+    /// memory, which read no file. docs/page.md describes the page.
+    #[cfg(feature = "page")]
+    Playground(page::PlaygroundArgs),
     /// Run a program on the packets of a capture
     ///
     /// With --trace, prints for each packet the parser states, table keys, entries hit and fields changed, each with
@@ -459,6 +467,9 @@ pub(crate) struct RunArgs {
     #[cfg(feature = "thrift")]
     #[command(flatten)]
     pub thrift: thrift::ThriftArgs,
+    #[cfg(feature = "page")]
+    #[command(flatten)]
+    pub page: page::HttpArgs,
     /// Write the counters as JSON to this file each second
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::Cli;
 
 /// Commands, the features that they need, and whether this build has these.
-const COMMANDS: [(&str, &str, bool); 22] = [
+const COMMANDS: [(&str, &str, bool); 23] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
     ("fmt", "fmt", cfg!(feature = "fmt")),
@@ -28,6 +28,7 @@ const COMMANDS: [(&str, &str, bool); 22] = [
     ("scion", "scion", cfg!(feature = "scion")),
     ("epic", "epic", cfg!(feature = "epic")),
     ("lsp", "lsp", cfg!(feature = "lsp")),
+    ("playground", "page", cfg!(feature = "page")),
     ("bench", "bench", cfg!(feature = "bench")),
 ];
 

@@ -86,6 +86,8 @@ fn main() -> ExitCode {
         Command::Meter(args) => commands::control::meter::run(&args),
         #[cfg(feature = "p4runtime")]
         Command::Trace(args) => commands::control::trace::run(&args),
+        #[cfg(feature = "page")]
+        Command::Playground(args) => commands::playground::run(&args),
         Command::Replay(args) => commands::replay::run(&args),
         #[cfg(feature = "epic")]
         Command::Epic(command) => commands::epic::run(&command),

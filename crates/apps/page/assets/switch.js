@@ -60,8 +60,8 @@ async function load() {
   views.overview.reset();
   views.program.load(state.program);
   views.trace.load(state.program);
-  if (tenant.device === null) put(place("tables"), el("p", {}, "The tenant has no device id: its tables are not shown."));
-  else await views.tables.load();
+  views.tables.hide(tenant.device === null ? "The tenant has no device id: its tables are not shown." : "");
+  if (tenant.device !== null) await views.tables.load();
 }
 
 async function tick() {

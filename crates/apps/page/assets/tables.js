@@ -21,13 +21,27 @@ export class Tables {
     this.default = el("div", { class: "row middle" });
     this.body = el("div", { class: "card", hidden: true }, this.title, this.keys, this.message, this.done, this.form,
       el("div", { class: "row" }, el("label", { class: "stack" }, "Search", this.search), this.pages), this.entries, this.default);
-    put(place, el("div", { class: "split narrow" }, el("div", { class: "card" }, el("h2", {}, "Tables"), this.list), this.body));
+    this.why = el("p", { hidden: true });
+    this.all = el("div", { class: "split narrow" }, el("div", { class: "card" }, el("h2", {}, "Tables"), this.list), this.body);
+    put(place, this.why, this.all);
+  }
+
+  /// Shows why there are no tables, or the tables.
+  hide(why) {
+    put(this.why, why);
+    this.why.hidden = !why;
+    this.all.hidden = Boolean(why);
   }
 
   async load() {
     const { tenant } = this.context();
     this.close();
-    this.tables = await ask("/api/tables", { tenant });
+    try {
+      this.tables = await ask("/api/tables", { tenant });
+    } catch (error) {
+      this.hide(error.message);
+      return;
+    }
     this.buttons = this.tables.map((table) => el("button", { type: "button", "aria-pressed": "false", onclick: () => this.open(table) }, el("span", {}, table.alias), el("span", { class: "hint" }, whole(table.entries))));
     put(this.list, this.buttons.length ? this.buttons.map((button) => el("li", {}, button)) : el("li", { class: "hint" }, "The program has no tables."));
     const again = this.tables.find((table) => table.name === this.table?.name) ?? this.tables[0];

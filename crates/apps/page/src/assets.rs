@@ -48,7 +48,16 @@ mod tests {
         }
         for (name, kind, text) in FILES {
             if kind == SCRIPT {
-                for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "Function(", "srcdoc", "DOMParser"] {
+                for word in [
+                    "innerHTML",
+                    "outerHTML",
+                    "insertAdjacentHTML",
+                    "document.write",
+                    "eval(",
+                    "Function(",
+                    "srcdoc",
+                    "DOMParser",
+                ] {
                     assert!(!text.contains(word), "{name}: {word}");
                 }
             }

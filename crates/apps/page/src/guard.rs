@@ -122,9 +122,14 @@ impl Guard {
             return None;
         }
         match &self.token {
-            None => Some((StatusCode::FORBIDDEN, "this page is read-only: the switch was started without --http-write")),
+            None => {
+                Some((StatusCode::FORBIDDEN, "this page is read-only: the switch was started without --http-write"))
+            }
             Some(token) if token.is_in(headers) => None,
-            Some(_) => Some((StatusCode::UNAUTHORIZED, "the token is missing or wrong: open the page by the address with #token=…")),
+            Some(_) => Some((
+                StatusCode::UNAUTHORIZED,
+                "the token is missing or wrong: open the page by the address with #token=…",
+            )),
         }
     }
 
@@ -183,10 +188,26 @@ mod tests {
     #[test]
     fn hosts_that_another_site_could_be_are_refused() {
         let guard = Guard::new("router.example:8080", None);
-        for host in ["127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "localhost:8080", "LOCALHOST", "192.0.2.1:80", "Router.example:8080"] {
+        for host in [
+            "127.0.0.1:8080",
+            "127.0.0.1",
+            "[::1]:8080",
+            "localhost:8080",
+            "LOCALHOST",
+            "192.0.2.1:80",
+            "Router.example:8080",
+        ] {
             assert_eq!(status(&guard, Method::GET, "/", &[("host", host)]), 200, "{host}");
         }
-        for host in ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.evil.example:8080", "", ":8080", "a@127.0.0.1:1:"] {
+        for host in [
+            "evil.example",
+            "evil.example:8080",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:8080",
+            "",
+            ":8080",
+            "a@127.0.0.1:1:",
+        ] {
             assert_eq!(status(&guard, Method::GET, "/", &[("host", host)]), 421, "{host}");
         }
         assert_eq!(status(&guard, Method::GET, "/", &[]), 421);
@@ -201,7 +222,14 @@ mod tests {
         let host = ("host", "127.0.0.1:8080");
         let get = |fields: &[(&'static str, &str)]| status(&guard, Method::GET, "/api/live", fields);
         assert_eq!(get(&[host, ("origin", "http://127.0.0.1:8080")]), 200);
-        for origin in ["http://127.0.0.1:8081", "http://evil.example", "null", "http://127.0.0.1:8080.evil.example", "file://", "127.0.0.1:8080"] {
+        for origin in [
+            "http://127.0.0.1:8081",
+            "http://evil.example",
+            "null",
+            "http://127.0.0.1:8080.evil.example",
+            "file://",
+            "127.0.0.1:8080",
+        ] {
             assert_eq!(get(&[host, ("origin", origin)]), 403, "{origin}");
         }
         assert_eq!(get(&[host, ("sec-fetch-site", "same-origin")]), 200);
@@ -217,17 +245,31 @@ mod tests {
         let (host, json) = (("host", "localhost"), ("content-type", "application/json; charset=utf-8"));
         let bearer = format!("Bearer {}", token.text());
         let guard = Guard::new("127.0.0.1:8080", Some(token.clone()));
-        let post = |guard: &Guard, fields: &[(&'static str, &str)]| status(guard, Method::POST, "/api/write/entry", fields);
+        let post =
+            |guard: &Guard, fields: &[(&'static str, &str)]| status(guard, Method::POST, "/api/write/entry", fields);
         assert_eq!(post(&guard, &[host, json, ("authorization", &bearer)]), 200);
         assert_eq!(post(&guard, &[host, json]), 401);
-        for wrong in ["", "Bearer", "Bearer ", &bearer[..20], &format!("{bearer}0"), &bearer.replace("Bearer", "Basic"), token.text()] {
+        for wrong in [
+            "",
+            "Bearer",
+            "Bearer ",
+            &bearer[..20],
+            &format!("{bearer}0"),
+            &bearer.replace("Bearer", "Basic"),
+            token.text(),
+        ] {
             assert_eq!(post(&guard, &[host, json, ("authorization", wrong)]), 401, "{wrong}");
         }
-        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", ""] {
+        for kind in
+            ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=application/json", ""]
+        {
             assert_eq!(post(&guard, &[host, ("content-type", kind), ("authorization", &bearer)]), 415, "{kind}");
         }
         assert_eq!(status(&guard, Method::PUT, "/api/write/entry", &[host, json, ("authorization", &bearer)]), 405);
-        assert_eq!(status(&guard, Method::OPTIONS, "/api/write/entry", &[host, ("origin", "http://evil.example")]), 403);
+        assert_eq!(
+            status(&guard, Method::OPTIONS, "/api/write/entry", &[host, ("origin", "http://evil.example")]),
+            403
+        );
         let read_only = Guard::new("127.0.0.1:8080", None);
         assert_eq!(post(&read_only, &[host, json, ("authorization", "Bearer ")]), 403);
         assert_ne!(token.text(), Token::random().unwrap().text());

@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 
 /// A switch's counts.
 pub(crate) fn switch(stats: &SwitchStats) -> Value {
-    let stages = Stage::ALL.iter().zip(stats.stages).map(|(stage, time)| {
-        json!({ "name": stage.name(), "ns": time.ns, "packets": time.packets })
-    });
+    let stages = Stage::ALL
+        .iter()
+        .zip(stats.stages)
+        .map(|(stage, time)| json!({ "name": stage.name(), "ns": time.ns, "packets": time.packets }));
     json!({ "ports": stats.ports.iter().map(port).collect::<Vec<_>>(), "stages": stages.collect::<Vec<_>>(),
             "no_tenant": stats.no_tenant })
 }

@@ -56,7 +56,8 @@ impl Profile {
             let thread = std::thread::Builder::new().name("page-profile".into());
             counts.running = thread.spawn(move || run(&tenant, &program, &shared)).is_ok();
         }
-        let shares: Vec<f64> = counts.nodes.iter().map(|n| if counts.packets > 0.0 { n / counts.packets } else { 0.0 }).collect();
+        let shares: Vec<f64> =
+            counts.nodes.iter().map(|n| if counts.packets > 0.0 { n / counts.packets } else { 0.0 }).collect();
         json!({ "packets": counts.packets.round(), "shares": shares, "problem": counts.problem })
     }
 }

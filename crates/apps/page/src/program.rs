@@ -94,7 +94,8 @@ pub(crate) struct NodeIndex {
 
 impl NodeIndex {
     pub(crate) fn new(graphs: &[Graph]) -> NodeIndex {
-        let mut index = NodeIndex { states: HashMap::new(), tables: HashMap::new(), statements: HashMap::new(), count: 0 };
+        let mut index =
+            NodeIndex { states: HashMap::new(), tables: HashMap::new(), statements: HashMap::new(), count: 0 };
         for node in graphs.iter().flat_map(|graph| &graph.nodes) {
             let at = index.count;
             index.count += 1;

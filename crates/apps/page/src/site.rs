@@ -60,7 +60,10 @@ pub(crate) fn pages(watched: Arc<dyn Watched>, writable: bool) -> Router {
     };
     let api = Router::new()
         .route("/api/about", get(|State(site): State<Arc<Site>>| async move { respond(Ok(site.about())) }))
-        .route("/api/live", get(|State(site): State<Arc<Site>>, uri: Uri| async move { respond(site.live(&Query::of(&uri))) }))
+        .route(
+            "/api/live",
+            get(|State(site): State<Arc<Site>>, uri: Uri| async move { respond(site.live(&Query::of(&uri))) }),
+        )
         .route("/api/program", get(program_of))
         .route("/api/tables", get(list_tables))
         .route("/api/table", get(page_of_table))
@@ -100,7 +103,10 @@ impl Site {
     /// What does not change, or seldom.
     fn about(&self) -> Value {
         let all = self.watched.tenants();
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).retain(|name, _| all.iter().any(|(t, _)| t.name() == name));
+        self.kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|name, _| all.iter().any(|(t, _)| t.name() == name));
         let tenants = all.iter().map(|(tenant, device)| {
             let vdp = tenant.vdp();
             json!({

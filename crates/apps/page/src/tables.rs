@@ -103,7 +103,8 @@ pub(crate) fn page(device: &Device, query: &Query) -> Answer {
 }
 
 fn entry_json(text: &EntryText) -> Value {
-    let keys: serde_json::Map<String, Value> = text.matches.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let keys: serde_json::Map<String, Value> =
+        text.matches.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
     json!({ "keys": keys, "priority": text.priority, "action": text.action(), "actions": text.actions, "text": text.to_string(),
             "key_text": text.keys(), "counter": text.counter })
 }
@@ -122,13 +123,19 @@ pub(crate) fn write(device: &Device, request: &Write) -> Answer {
             let text = [format!("=> {}", request.entry)];
             let action = match request.entry.trim() {
                 "" => None,
-                _ => names.table_action(table, &Written::parse(&text).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?,
+                _ => {
+                    names.table_action(table, &Written::parse(&text).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))?
+                }
             };
             let table_id = name(&table.preamble).1;
-            (v1::update::Type::Modify, v1::TableEntry { table_id, action, is_default_action: true, ..Default::default() })
+            (
+                v1::update::Type::Modify,
+                v1::TableEntry { table_id, action, is_default_action: true, ..Default::default() },
+            )
         }
         operation => {
-            let entry = Written::parse(&words).and_then(|written| names.entry(table, &written)).map_err(|e| wrong(&e))?;
+            let entry =
+                Written::parse(&words).and_then(|written| names.entry(table, &written)).map_err(|e| wrong(&e))?;
             let kind = match operation {
                 Operation::Insert => v1::update::Type::Insert,
                 Operation::Modify => v1::update::Type::Modify,

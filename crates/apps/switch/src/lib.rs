@@ -15,4 +15,5 @@ mod program;
 mod run;
 mod running;
 
-pub use run::{Command, SwitchError, check, run};
+pub use run::{Command, Starting, SwitchError, check, run};
+pub use running::Tenants;

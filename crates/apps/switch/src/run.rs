@@ -2,10 +2,11 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait;
+use hopwright_dataplane::{Switch, wait};
 use hopwright_host::http::{self, Listener};
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_p4runtime::ServeError;
@@ -17,7 +18,7 @@ use crate::agent;
 use crate::config::{Config, ConfigError};
 use crate::metrics;
 use crate::program::Compiled;
-use crate::running::Running;
+use crate::running::{Running, Tenants};
 
 /// How often the switch's health is looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -44,6 +45,8 @@ pub enum SwitchError {
     Metrics { address: String, error: io::Error },
     #[error(transparent)]
     Admin(#[from] admin::AdminError),
+    #[error("{0}")]
+    Start(String),
     #[error("{0} has changed: that needs a restart")]
     NeedsRestart(&'static str),
     #[error("there is no tenant `{0}`")]
@@ -90,12 +93,20 @@ pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
     Ok(lines)
 }
 
+/// What is done with a switch and its tenants before packets flow. What it returns is kept until the switch ends.
+pub type Starting<'a> = dyn Fn(&Arc<Switch>, Tenants) -> Result<Box<dyn Send>, String> + 'a;
+
 /// Runs a switch until it is told to stop. `commands` are told by whoever holds the sender, of which `tell` is a copy for the
 /// administration socket.
 ///
 /// # Errors
 /// If it cannot start, or does not forward packets any more.
-pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> Result<(), SwitchError> {
+pub fn run(
+    file: &Path,
+    commands: &Receiver<Command>,
+    tell: Sender<Command>,
+    starting: &Starting<'_>,
+) -> Result<(), SwitchError> {
     let config = Config::load(file)?;
     // First of all, because it tells that another switch is running.
     let socket = admin::Socket::open(&config.switch.socket, tell)?;
@@ -108,6 +119,7 @@ pub fn run(file: &Path, commands: &Receiver<Command>, tell: Sender<Command>) -> 
     let pages =
         listener.transpose()?.map(|listener| (listener, metrics::pages(switch.clone(), running.board().clone())));
     let _http = http::serve(pages.into_iter().collect()).map_err(SwitchError::Thread)?;
+    let _started_with = starting(&switch, running.tenants()).map_err(SwitchError::Start)?;
     announce(&running);
     let name = std::thread::Builder::new().name("worker-0".into());
     let run = move || {

@@ -42,6 +42,24 @@ pub(crate) struct Hosted {
 /// The tenants, for threads that look at them.
 pub(crate) type Board = Arc<Mutex<Vec<Shown>>>;
 
+/// The tenants of a running switch, for threads that look at them.
+#[derive(Clone)]
+pub struct Tenants(Board);
+
+impl Tenants {
+    /// The tenants there are now, with their P4Runtime devices.
+    pub fn now(&self) -> Vec<(Arc<Tenant>, Option<Arc<Device>>)> {
+        lock(&self.0).iter().map(|shown| (shown.tenant.clone(), shown.device.clone())).collect()
+    }
+}
+
+impl std::fmt::Debug for Tenants {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<String> = self.now().iter().map(|(tenant, _)| tenant.name().to_string()).collect();
+        f.debug_tuple("Tenants").field(&names).finish()
+    }
+}
+
 /// What is shown of a tenant.
 #[derive(Clone)]
 pub(crate) struct Shown {
@@ -116,6 +134,10 @@ impl Running {
     /// The kind of a device's ports, and why; `None` for ports that agents add.
     pub(crate) fn how(&self, device: &str) -> Option<&str> {
         self.how.get(device).map(String::as_str)
+    }
+
+    pub(crate) fn tenants(&self) -> Tenants {
+        Tenants(self.board.clone())
     }
 
     pub(crate) fn board(&self) -> &Board {

@@ -20,6 +20,9 @@ pub(crate) struct SwitchHostArgs {
     /// Needs no privileges and no devices. Exit status: 0 the switch would start with these files, 1 it would not.
     #[arg(long)]
     pub check: bool,
+    #[cfg(feature = "page")]
+    #[command(flatten)]
+    pub page: super::page::HttpArgs,
 }
 
 #[derive(Debug, Subcommand)]

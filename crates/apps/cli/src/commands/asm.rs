@@ -50,21 +50,31 @@ pub(crate) fn machine_code(pipeline: &Pipeline) -> Result<String, Failure> {
 /// The code below the lines that it was generated for.
 fn annotated(pipeline: &Pipeline, code: &[u8], lines: &[(Range<u32>, Span)]) -> Result<String, Failure> {
     let mut out = String::new();
+    for (span, text) in blocks(code, lines)? {
+        let _ = writeln!(out, "; {}", span.and_then(|s| pipeline.sources.quote(s)).unwrap_or_else(|| "-".into()));
+        out.push_str(&text);
+    }
+    let _ = writeln!(out, "; {} bytes", code.len());
+    Ok(out)
+}
+
+/// The code in pieces, each with the P4 text that it was generated for.
+pub(crate) fn blocks(code: &[u8], lines: &[(Range<u32>, Span)]) -> Result<Vec<(Option<Span>, String)>, Failure> {
+    let mut blocks: Vec<(Option<Span>, String)> = Vec::new();
     let mut lines = lines.iter().peekable();
-    let mut shown: Option<Span> = None;
     disassemble(code, |at, instruction| {
         while lines.peek().is_some_and(|(range, _)| range.end <= at) {
             lines.next();
         }
         let span = lines.peek().filter(|(range, _)| range.contains(&at)).map(|(_, span)| *span);
-        if span != shown || at == 0 {
-            shown = span;
-            let _ = writeln!(out, "; {}", span.and_then(|s| pipeline.sources.quote(s)).unwrap_or_else(|| "-".into()));
+        if blocks.last().is_none_or(|(last, _)| *last != span) {
+            blocks.push((span, String::new()));
         }
-        let _ = writeln!(out, "{at:6x}:  {instruction}");
+        if let Some((_, text)) = blocks.last_mut() {
+            let _ = writeln!(text, "{at:6x}:  {instruction}");
+        }
     })?;
-    let _ = writeln!(out, "; {} bytes", code.len());
-    Ok(out)
+    Ok(blocks)
 }
 
 /// Hands out each instruction as text, with its offset in the code.

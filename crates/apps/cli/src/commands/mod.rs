@@ -28,6 +28,10 @@ pub(crate) mod man;
 pub(crate) mod openflow;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod p4info;
+#[cfg(feature = "page")]
+pub(crate) mod page;
+#[cfg(feature = "page")]
+pub(crate) mod playground;
 pub(crate) mod preprocess;
 pub(crate) mod replay;
 #[cfg(feature = "rina")]

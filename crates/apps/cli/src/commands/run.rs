@@ -161,6 +161,11 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     let program = (!variant.without_program).then_some(&compiled);
     let server = Server::start(args, switch.default_tenant(), program)?;
     let _thrift = thrift::start(args, &switch, &server, opener)?;
+    #[cfg(feature = "page")]
+    let _page = {
+        let device = server.device(args, switch.default_tenant(), program)?;
+        super::page::start(&args.page, Arc::new(super::page::One { switch: switch.clone(), device }))?
+    };
     let started_with = variant.starting.map(|starting| starting(&Starting { switch: &switch, server: &server }));
     let started_with = started_with.transpose()?;
     match variant.without_program {

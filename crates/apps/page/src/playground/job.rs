@@ -206,8 +206,10 @@ fn traces(pipeline: &Arc<Pipeline>, script: &Script) -> Result<Value, Stopped> {
         let output = output.ok_or("only the interpreter can trace")?;
         let (text, passes) = bounded.events.take();
         let out: Vec<Value> = output.sent.iter().map(|s| sent(bytes, s.port, &s.bytes)).collect();
-        Ok(json!({ "port": port, "bytes": hex(bytes), "sent": out, "passes": passes, "text": text, "fault": output.why_lost(),
-                   "truncated": bounded.left == 0 }))
+        Ok(
+            json!({ "port": port, "bytes": hex(bytes), "sent": out, "passes": passes, "text": text, "fault": output.why_lost(),
+                   "truncated": bounded.left == 0 }),
+        )
     });
     packets.map(Value::from)
 }
@@ -246,7 +248,9 @@ fn engines(request: &Request, pipeline: &Arc<Pipeline>, script: &Script) -> Valu
 fn of_engine<E: Engine>(script: &Script, make: &mut dyn FnMut() -> Result<E, String>) -> Value {
     let run = |make: &mut dyn FnMut() -> Result<E, String>| -> Result<Value, Stopped> {
         let mut engine = make().map_err(Stopped::Because)?;
-        let packets = each_packet(&mut engine, script, |engine, port, bytes, time| Ok(processed(&engine.process(port, bytes, time)?)))?;
+        let packets = each_packet(&mut engine, script, |engine, port, bytes, time| {
+            Ok(processed(&engine.process(port, bytes, time)?))
+        })?;
         let mut engine = make().map_err(Stopped::Because)?;
         let report = hopwright_stf::run(script, &mut engine).map_err(|e| Stopped::At(located(e)))?;
         let failures: Vec<Value> = report.failures.into_iter().map(|f| problem(&located(f))).collect();
@@ -267,7 +271,9 @@ fn processed(processed: &Processed) -> Value {
 /// Makes engines that evaluate the typed program as the specification says.
 fn reference(request: &Request) -> Result<impl FnMut() -> Result<ReferenceEngine, String> + use<>, String> {
     let compiled = compile(request, false);
-    let (Some(typed), Some(pipeline)) = (compiled.typed, compiled.pipeline) else { return Err("it does not compile".into()) };
+    let (Some(typed), Some(pipeline)) = (compiled.typed, compiled.pipeline) else {
+        return Err("it does not compile".into());
+    };
     let (typed, pipeline, sources) = (Rc::new(typed), Arc::new(pipeline), compiled.sources);
     Ok(move || {
         let reference = Reference::new(typed.clone(), sources.clone()).map_err(|found| {

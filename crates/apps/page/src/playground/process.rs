@@ -51,7 +51,8 @@ impl Worker {
         // What is not a request starts no process.
         let request: Request = parse(request)?;
         let request = serde_json::to_vec(&request).map_err(|e| Refusal::bad(e.to_string()))?;
-        let failed = |e: io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot start a process: {e}"));
+        let failed =
+            |e: io::Error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot start a process: {e}"));
         let Some((program, arguments)) = self.command.split_first() else { return Err(Refusal::bad("no command")) };
         let mut command = Command::new(program);
         command.args(arguments).env_clear().current_dir("/");
@@ -110,8 +111,13 @@ fn why_ended(status: ExitStatus) -> String {
 /// # Errors
 /// If the limits cannot be set, the request is none, or the result cannot be written.
 pub fn work(listings: &[Listing]) -> io::Result<()> {
-    let limits =
-        [(Resource::Cpu, PROCESSOR_TIME), (Resource::As, MEMORY), (Resource::Nofile, FILES), (Resource::Fsize, 0), (Resource::Core, 0)];
+    let limits = [
+        (Resource::Cpu, PROCESSOR_TIME),
+        (Resource::As, MEMORY),
+        (Resource::Nofile, FILES),
+        (Resource::Fsize, 0),
+        (Resource::Core, 0),
+    ];
     for (resource, limit) in limits {
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
     }
@@ -129,7 +135,8 @@ mod tests {
 
     fn run(command: &[&str]) -> Answer {
         let command = command.iter().map(OsString::from).collect();
-        let worker = Worker { time: Duration::from_millis(300), longest_answer: 1000, ..Worker::new(command, Vec::new()) };
+        let worker =
+            Worker { time: Duration::from_millis(300), longest_answer: 1000, ..Worker::new(command, Vec::new()) };
         worker.run(br#"{"program": "control c() { }"}"#)
     }
 
@@ -158,7 +165,9 @@ mod tests {
     #[test]
     fn what_is_no_request_starts_no_process() {
         let worker = Worker::new(vec!["/no/such/command".into()], Vec::new());
-        for request in [&b""[..], b"{}", b"[]", b"{\"program\": 1}", b"{\"program\": \"\", \"file\": \"/etc/passwd\"}", b"\xff"] {
+        for request in
+            [&b""[..], b"{}", b"[]", b"{\"program\": 1}", b"{\"program\": \"\", \"file\": \"/etc/passwd\"}", b"\xff"]
+        {
             assert!(worker.run(request).unwrap_err().1.contains("not as expected"));
         }
     }

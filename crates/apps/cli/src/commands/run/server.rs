@@ -38,9 +38,7 @@ impl Server {
         };
         let mut device = Device::new(serve.device_id, tenant.clone(), policy(args.engine));
         if let Some(compiled) = compiled {
-            let config = compile::device_config(compiled, &args.source)?;
-            let program = Program::from_compiled(compiled, config.into());
-            device = device.with_program(program.map_err(|f| Failure::message(f.message))?);
+            device = with_program(device, args, compiled)?;
         }
         let options = Options { address: serve.p4runtime, tls, access: Access::Everybody };
         #[cfg(feature = "bfruntime")]
@@ -63,6 +61,24 @@ impl Server {
     #[cfg(feature = "bmv2")]
     pub(crate) fn address(&self) -> Option<std::net::SocketAddr> {
         self.0.as_ref().map(hopwright_p4runtime::Server::address)
+    }
+
+    /// The device that controllers have; without a server, one that only the page has, if there is one.
+    #[cfg(feature = "page")]
+    pub(crate) fn device(
+        &self,
+        args: &RunArgs,
+        tenant: &Arc<Tenant>,
+        compiled: Option<&Compiled>,
+    ) -> Result<Option<Arc<Device>>, Failure> {
+        match (&self.0, compiled) {
+            (Some(server), _) => Ok(server.devices().into_iter().next()),
+            (None, Some(compiled)) if args.page.http.is_some() => {
+                let device = Device::new(args.serve.device_id, tenant.clone(), policy(args.engine));
+                Ok(Some(Arc::new(with_program(device, args, compiled)?)))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Whether controllers get the packets for the CPU.
@@ -88,6 +104,13 @@ impl Server {
             })
         }
     }
+}
+
+/// The device with the program that the switch runs already.
+fn with_program(device: Device, args: &RunArgs, compiled: &Compiled) -> Result<Device, Failure> {
+    let config = compile::device_config(compiled, &args.source)?;
+    let program = Program::from_compiled(compiled, config.into());
+    Ok(device.with_program(program.map_err(|f| Failure::message(f.message))?))
 }
 
 /// How programs that controllers push run: as the first one.
