@@ -118,9 +118,10 @@ class Browser:
         self.wait(clicked, f"`{selector}` with `{text}` cannot be clicked")
 
     def fill(self, name, value):
-        """Fills the field with this label."""
+        """Fills the field with this label, or the first one whose label contains it."""
         def field():
-            return next((e for e in self.all("input, textarea") if e.is_displayed() and e.is_enabled() and name in e.accessible_name), None)
+            fields = [(e.accessible_name, e) for e in self.all("input, textarea") if e.is_displayed() and e.is_enabled()]
+            return next((e for label, e in fields if label == name), None) or next((e for label, e in fields if name in label), None)
         element = self.wait(field, f"there is no field `{name}`")
         element.clear()
         element.send_keys(value)

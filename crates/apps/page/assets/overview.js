@@ -9,7 +9,7 @@ export class Overview {
     this.packets = new Plot("Packets", "packets/s", ["received", "sent", "dropped"]);
     this.bits = new Plot("Throughput", "bit/s", ["received", "sent"]);
     this.time = new Plot("Time of a packet", "ns in each stage", ["program", "receive", "sort", "send"]);
-    this.queues = new Plot("Queues", "packets waiting", ["all egress queues"]);
+    this.queues = new Plot("Queues", "packets waiting", ["all egress queues"], 10);
     this.plots = [this.packets, this.bits, this.time, this.queues];
     this.ports = el("div");
     this.drops = el("div");

@@ -53,7 +53,10 @@ fn exchange(to: SocketAddr, request: &str) -> Answer {
 /// A request with these header fields, each ending a line.
 fn request(to: SocketAddr, method: &str, path: &str, fields: &str, body: &str) -> Answer {
     let length = body.len();
-    exchange(to, &format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"))
+    exchange(
+        to,
+        &format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {length}\r\n{fields}\r\n{body}"),
+    )
 }
 
 fn get(to: SocketAddr, path: &str) -> Answer {

@@ -12,10 +12,14 @@ fn entries_are_searched_paged_and_changed() {
     assert_eq!(about["tenants"][0]["writable"], true);
     let tables = shown.get(&format!("/api/tables?tenant={tenant}")).json();
     assert_eq!((&tables[0]["name"], &tables[0]["priority"]), (&json!("AclIngress.acl"), &json!(true)));
-    assert_eq!(tables[0]["keys"][1], json!({ "name": "hdr.udp.dst_port", "match": "range", "width": 16, "optional": true }));
+    assert_eq!(
+        tables[0]["keys"][1],
+        json!({ "name": "hdr.udp.dst_port", "match": "range", "width": 16, "optional": true })
+    );
     assert!(tables[0]["constraints"][0].as_str().unwrap().contains("src::mask"), "{tables}");
     for number in 1..=60 {
-        let entry = format!("src=10.0.{number}.0/24 dst_port=2000..3000 priority={number} => permit(port={})", number % 4);
+        let entry =
+            format!("src=10.0.{number}.0/24 dst_port=2000..3000 priority={number} => permit(port={})", number % 4);
         let done = shown.write("insert", &entry);
         assert_eq!(done.status, 200, "{done:?}");
     }
@@ -31,7 +35,10 @@ fn entries_are_searched_paged_and_changed() {
     assert_eq!(page("search=10.0.17.0")["entries"][0]["action"], "deny()");
     assert_eq!(shown.write("delete", "src=10.0.17.0/24 dst_port=2000..3000 priority=17").status, 200);
     assert_eq!(page("search=10.0.17.0")["accepted"], 0);
-    assert_eq!((shown.write("default", "permit(port=2)").status, &page("")["default"]), (200, &json!("permit(port=2)")));
+    assert_eq!(
+        (shown.write("default", "permit(port=2)").status, &page("")["default"]),
+        (200, &json!("permit(port=2)"))
+    );
     assert_eq!((shown.write("default", "").status, &page("")["default"]), (200, &json!("deny()")));
 }
 
@@ -73,15 +80,21 @@ fn counts_move_and_nodes_are_counted_while_somebody_looks() {
     let wire = shown.wires[0].clone();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let sender = std::thread::spawn(move || {
-        while stopped.recv_timeout(std::time::Duration::from_millis(1)).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
+        while stopped
+            .recv_timeout(std::time::Duration::from_millis(1))
+            .is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
             wire.send(udp([10, 0, 0, 1], 5000));
             wire.send(vec![0; 60]);
         }
     });
     assert_eq!(shown.wires[1].wait(PATIENCE), Some(udp([10, 0, 0, 1], 5000)));
     let first = wait_for(shown.address(), &live, |live| live["tenant"]["tx_packets"].as_u64() > Some(0));
-    wait_for(shown.address(), &live, |live| live["tenant"]["tx_packets"].as_u64() > first["tenant"]["tx_packets"].as_u64());
-    let counted = wait_for(shown.address(), &format!("{live}&nodes=1"), |live| live["nodes"]["packets"].as_f64() > Some(40.0));
+    wait_for(shown.address(), &live, |live| {
+        live["tenant"]["tx_packets"].as_u64() > first["tenant"]["tx_packets"].as_u64()
+    });
+    let counted =
+        wait_for(shown.address(), &format!("{live}&nodes=1"), |live| live["nodes"]["packets"].as_f64() > Some(40.0));
     for node in [udp_state, table] {
         let share = counted["nodes"]["shares"][node].as_f64().unwrap();
         assert!((0.3..0.7).contains(&share), "{}: {share}", lines[node]);
@@ -89,7 +102,10 @@ fn counts_move_and_nodes_are_counted_while_somebody_looks() {
     assert_eq!(counted["nodes"]["shares"][0], 1.0);
     assert!(counted["tenant"]["drops"]["by the program"].as_u64() > Some(0));
     let ports = counted["ports"].as_array().unwrap();
-    assert!(ports[0]["rx_packets"].as_u64() >= ports[1]["tx_packets"].as_u64() && ports[1]["name"] == "wire-2", "{ports:?}");
+    assert!(
+        ports[0]["rx_packets"].as_u64() >= ports[1]["tx_packets"].as_u64() && ports[1]["name"] == "wire-2",
+        "{ports:?}"
+    );
     // The entry's counter.
     let page = shown.get(&format!("/api/table?tenant={}&table=acl", shown.tenant())).json();
     assert!(page["entries"][0]["counter"]["packets"].as_i64() > Some(0), "{page}");
@@ -104,23 +120,35 @@ fn a_packet_that_matches_is_followed_step_by_step() {
     let wire = shown.wires[0].clone();
     let (stop, stopped) = std::sync::mpsc::channel::<()>();
     let sender = std::thread::spawn(move || {
-        while stopped.recv_timeout(std::time::Duration::from_millis(1)).is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout) {
+        while stopped
+            .recv_timeout(std::time::Duration::from_millis(1))
+            .is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout)
+        {
             wire.send(udp([192, 168, 0, 1], 7));
             wire.send(udp([10, 9, 8, 7], 5000));
         }
     });
-    let path = format!("/api/trace?tenant={}&where=ipv4.src%3D10.0.0.0%2F8&port=1&packets=2&seconds=20", shown.tenant());
+    let path =
+        format!("/api/trace?tenant={}&where=ipv4.src%3D10.0.0.0%2F8&port=1&packets=2&seconds=20", shown.tenant());
     let answer = wait_for(shown.address(), &path, |answer| answer["packets"].as_array().unwrap().len() == 2);
     let packet = &answer["packets"][0];
     assert_eq!((&packet["port"], &packet["sent"][0]["port"], &packet["otherwise"]), (&json!(1), &json!(2), &json!("")));
     let events = packet["passes"][0]["events"].as_array().unwrap();
     let hit = events.iter().find(|event| event["event"] == "table").unwrap();
-    assert_eq!((&hit["keys"][0]["value"], &hit["action"], &hit["hit"]), (&json!("10.9.8.7"), &json!("AclIngress.permit"), &json!(true)));
+    assert_eq!(
+        (&hit["keys"][0]["value"], &hit["action"], &hit["hit"]),
+        (&json!("10.9.8.7"), &json!("AclIngress.permit"), &json!(true))
+    );
     let line = hit["line"].as_u64().unwrap() as usize;
     assert_eq!(ACL.lines().nth(line - 1).unwrap().trim(), "acl.apply();");
     drop(stop);
     sender.join().unwrap();
-    for (query, why) in [("where=ipv4.scr%3D1", "no header field"), ("where=ipv4.src", "expected FIELD=VALUE"), ("packets=x", "expected a number"), ("port=-1", "expected a number")] {
+    for (query, why) in [
+        ("where=ipv4.scr%3D1", "no header field"),
+        ("where=ipv4.src", "expected FIELD=VALUE"),
+        ("packets=x", "expected a number"),
+        ("port=-1", "expected a number"),
+    ] {
         let refused = shown.get(&format!("/api/trace?tenant={}&seconds=1&{query}", shown.tenant()));
         assert!(refused.status == 400 && refused.body.contains(why), "{query}: {refused:?}");
     }
@@ -131,7 +159,14 @@ fn a_packet_that_matches_is_followed_step_by_step() {
 #[test]
 fn what_there_is_not_is_not_found() {
     let shown = Shown::new(ACL, false);
-    for path in ["/api/live?tenant=nobody", "/api/tables?tenant=%3Cscript%3E", "/api/nothing", "/../../etc/passwd", "/page.css/", "/api/write/entry/x"] {
+    for path in [
+        "/api/live?tenant=nobody",
+        "/api/tables?tenant=%3Cscript%3E",
+        "/api/nothing",
+        "/../../etc/passwd",
+        "/page.css/",
+        "/api/write/entry/x",
+    ] {
         assert_eq!(shown.get(path).status, 404, "{path}");
     }
     assert_eq!(shown.get(&format!("/api/table?tenant={}&table=nothing", shown.tenant())).status, 400);
