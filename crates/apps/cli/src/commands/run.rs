@@ -163,7 +163,7 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     let _thrift = thrift::start(args, &switch, &server, opener)?;
     #[cfg(feature = "page")]
     let _page = {
-        let device = server.device(args, switch.default_tenant(), program)?;
+        let device = server.device_of_page(args, switch.default_tenant(), program)?;
         super::page::start(&args.page, Arc::new(super::page::One { switch: switch.clone(), device }))?
     };
     let started_with = variant.starting.map(|starting| starting(&Starting { switch: &switch, server: &server }));

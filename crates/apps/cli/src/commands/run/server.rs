@@ -65,14 +65,14 @@ impl Server {
 
     /// The device that controllers have; without a server, one that only the page has, if there is one.
     #[cfg(feature = "page")]
-    pub(crate) fn device(
+    pub(crate) fn device_of_page(
         &self,
         args: &RunArgs,
         tenant: &Arc<Tenant>,
         compiled: Option<&Compiled>,
     ) -> Result<Option<Arc<Device>>, Failure> {
-        match (&self.0, compiled) {
-            (Some(server), _) => Ok(server.devices().into_iter().next()),
+        match (self.device(), compiled) {
+            (Some(device), _) => Ok(Some(device)),
             (None, Some(compiled)) if args.page.http.is_some() => {
                 let device = Device::new(args.serve.device_id, tenant.clone(), policy(args.engine));
                 Ok(Some(Arc::new(with_program(device, args, compiled)?)))
