@@ -9,6 +9,7 @@
 //   path.p4       may it come this way and go that way?    mac.p4  hop authentication and expiry
 //   one_hop.p4    the special path between neighbours that know no path yet
 //   epic.p4       the path type whose packets prove each for itself that they may use the path
+//   hummingbird.p4  path type whose hops may reserve bandwidth: only with the macro HUMMINGBIRD
 //   bfd.p4        what the agent hears of the routers at the other ends of its links
 //   delivery.p4   hosts and services of this AS
 //   underlay.p4   new Ethernet, IP and UDP headers       checksum.p4  one's complement sums
@@ -40,6 +41,7 @@
 #include "bfd.p4"
 #include "mac.p4"
 #include "epic.p4"
+#include "hummingbird.p4"
 #include "path.p4"
 #include "one_hop.p4"
 #include "delivery.p4"

@@ -9,6 +9,10 @@
 //   NO_OTHER_KEYS    further keys to try while keys are being changed (mac.p4)
 //   NO_SIZE_CLASSES  the counters tell packets apart by size (counters.p4); nothing is punted, sizes are not told apart
 //
+// One that can be added:
+//
+//   HUMMINGBIRD      path type Hummingbird, an experiment (hummingbird.p4); not with ../tofino
+//
 // A profile chooses the sizes. Without one they are those of software. What does not fit a table is left to the CPU port. The agent
 // needs counters by size.
 //
@@ -55,3 +59,15 @@ bool is_left_out(in bit<8> path_type) {
 #endif
     return false;
 }
+
+#ifdef HUMMINGBIRD
+// Reservations that are policed at the same time, at most.
+const bit<32> RESERVATION_BUCKETS = 65536;
+
+// A SCION path of one kind or the other; whether the current hop is behind the first.
+#define HAS_PATH(hdr) (hdr.path.isValid() || hdr.hummingbird.isValid())
+#define IS_BEHIND_FIRST_HOP(hdr) (hdr.path.isValid() ? hdr.path.curr_hf != 0 : hdr.hummingbird.curr_hf != 0)
+#else
+#define HAS_PATH(hdr) hdr.path.isValid()
+#define IS_BEHIND_FIRST_HOP(hdr) hdr.path.curr_hf != 0
+#endif

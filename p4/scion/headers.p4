@@ -100,6 +100,9 @@ const bit<8> PATH_EMPTY   = 0;
 const bit<8> PATH_SCION   = 1;
 const bit<8> PATH_ONE_HOP = 2;
 const bit<8> PATH_EPIC    = 3;
+#ifdef HUMMINGBIRD
+const bit<8> PATH_HUMMINGBIRD = 5;
+#endif
 
 // Common header (12 bytes) and the two AS numbers, which every packet has.
 header scion_t {
@@ -170,10 +173,40 @@ header hop_t {
     bit<48> mac;
 }
 
+#ifdef HUMMINGBIRD
+// Path meta header of a Hummingbird path: counts words, not hops.
+header hummingbird_t {
+    bit<2>  curr_inf;
+    bit<8>  curr_hf;
+    bit<1>  reserved;
+    bit<7>  seg0_len;
+    bit<7>  seg1_len;
+    bit<7>  seg2_len;
+    bit<32> base_timestamp;      // seconds since 1970
+    bit<10> millis;              // when it was sent, since then
+    bit<22> counter;             // tells packets of one moment apart
+}
+
+// Behind a hop field whose first bit is set: a reservation.
+header flyover_t {
+    bit<22> res_id;
+    bit<10> bandwidth;
+    bit<16> start_offset;        // seconds from the start to the base timestamp
+    bit<16> duration;            // seconds
+}
+
+// A hop before those the router looks at.
+header passed_hop_t { varbit<160> bits; }
+#endif
+
 const bit<8>  EPIC_WORDS    = 4;
 const bit<8>  HOP_WORDS     = 3;
 const bit<8>  MAX_HOPS      = 64;
 const bit<32> HOP_BITS      = 96;
+#ifdef HUMMINGBIRD
+const bit<7>  FLYOVER_WORDS = 2;
+#define MAX_PASSED_HOPS 63
+#endif
 
 // The hops before those the router looks at: their number is the packet's business.
 header hops_t      { varbit<6048> bits; }
@@ -215,15 +248,30 @@ struct headers_t {
     // A SCION path seen from the current hop. Which of these are there depends on where that is.
     // A one-hop path has info, hop (the sender's) and hop_next (filled in by the receiving router).
     path_meta_t  path;
+#ifdef HUMMINGBIRD
+    hummingbird_t hummingbird;   // instead
+#endif
     info_t       info_prev2;
     info_t       info_prev;
     info_t       info;           // current segment
     info_t       info_next;
     info_t       info_next2;
     hops_t       hops_before;
+#ifdef HUMMINGBIRD
+    passed_hop_t[MAX_PASSED_HOPS] passed_hops; // instead
+#endif
     hop_t        hop_prev;       // last hop of the previous segment, if the current is the first of its own
+#ifdef HUMMINGBIRD
+    flyover_t    flyover_prev;
+#endif
     hop_t        hop;            // current hop
+#ifdef HUMMINGBIRD
+    flyover_t    flyover;
+#endif
     hop_t        hop_next;       // first hop of the next segment, if the current is the last of its own
+#ifdef HUMMINGBIRD
+    flyover_t    flyover_next;
+#endif
 
     // Behind the path, only if the packet may be for a host of this AS or has extension headers. In transit, path_rest
     // begins behind the last hop above.
@@ -338,6 +386,13 @@ struct metadata_t {
     bit<128> tag;                // MAC of the current hop as computed
     bit<128> tag_next;           // at a segment change, of the next one
     bit<48>  new_hop_mac;        // of the hop that a router adds to a one-hop path
+#ifdef HUMMINGBIRD
+    bit<16>  path_bytes;         // SCION header up to the end of the path
+    bit<16>  flyover_ingress;    // the interfaces of the current hop's reservation
+    bit<16>  flyover_egress;
+    bit<32>  flyover_start;      // seconds since 1970
+    bit<48>  flyover_mac;        // what the hop's MAC has been rid of
+#endif
 
     // Delivery inside the AS.
     L4       l4;

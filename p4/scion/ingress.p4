@@ -73,7 +73,7 @@ control Decide(in headers_t hdr, inout metadata_t meta, in standard_metadata_t s
             return;
         }
 
-        if (hdr.path.isValid()) {
+        if (HAS_PATH(hdr)) {
             check_ingress_hop.apply(hdr, meta);
         } else if (meta.bfd == 1) {
             check_bfd.apply(meta, std);
@@ -124,6 +124,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 #ifndef NO_EPIC
     CheckEpic() check_epic;
 #endif
+#ifdef HUMMINGBIRD
+    TakeOutFlyover() take_out_flyover;
+    PoliceFlyover() police_flyover;
+    AdvanceHummingbird() advance_hummingbird;
+#endif
     CountReceived() count_received;
     CountForwarded() count_forwarded;
     CountRefused() count_refused;
@@ -160,6 +165,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         hdr.bridge.setInvalid();
 #endif
         if (meta.reason == Reason.NONE) {
+#ifdef HUMMINGBIRD
+            if (hdr.flyover.isValid()) {
+                take_out_flyover.apply(hdr, meta);
+            }
+#endif
             decide.apply(hdr, meta, std);
             // What is left out is counted where it is processed.
             if (meta.reason != Reason.FEATURE_LEFT_OUT) {
@@ -175,6 +185,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         if (meta.reason == Reason.NONE) {
             if (hdr.path.isValid()) {
                 advance_path.apply(hdr, meta);
+#ifdef HUMMINGBIRD
+            } else if (hdr.hummingbird.isValid()) {
+                police_flyover.apply(hdr, meta, std);
+                advance_hummingbird.apply(hdr, meta);
+#endif
 #ifndef NO_ONE_HOP
             } else {
                 advance_one_hop.apply(hdr, meta);
@@ -198,6 +213,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else if ((bit<8>) meta.reason < PUNT_FIRST) {
             mark_to_drop(std);
         } else {
+#ifdef HUMMINGBIRD
+            if (hdr.flyover.isValid()) {
+                hdr.hop.mac = hdr.hop.mac ^ meta.flyover_mac;
+            }
+#endif
             hdr.packet_in.setValid();
             hdr.packet_in.reason = (bit<8>) meta.reason;
             hdr.packet_in.at_next_hop = (bit<8>) meta.at_next_hop;

@@ -112,7 +112,7 @@ control ComputeMacs(in headers_t hdr, inout metadata_t meta) {
             return;
         }
         meta.seg_id = hdr.info.seg_id;
-        if (hdr.path.isValid()) {
+        if (HAS_PATH(hdr)) {
             if (hdr.info.peering == 1) {
                 // Two segments that meet at the peering link; their hops there are the peering hops.
                 meta.peering = meta.first_of_segment | meta.last_of_segment;
@@ -184,6 +184,13 @@ control CheckMacs(in headers_t hdr, inout metadata_t meta) {
                 meta.reason = Reason.PATH_EXPIRED;
                 return;
             }
+#ifdef HUMMINGBIRD
+            if (hdr.hummingbird.isValid() && hdr.hop_next.reserved[5:5] == 1) {
+                // A reservation that covers a segment change is at the hop before it. The MAC here is not the hop's alone.
+                meta.reason = Reason.INVALID_HOP_MAC;
+                return;
+            }
+#endif
             if (meta.tag_next[127:80] != hdr.hop_next.mac) {
 #ifdef NO_OTHER_KEYS
                 leave_other_keys.apply(meta);

@@ -39,6 +39,15 @@ parser BorderRouterParser(packet_in packet,
     bit<8> epic_words = 0;
     bit<8> info_words = 0;
     bit<8> next_hdr = 0;
+#ifdef HUMMINGBIRD
+    // In words, counted from the first hop field.
+    bit<16> first_word = 0;      // of the current segment
+    bit<16> end_word = 0;        // behind it
+    bit<16> words = 0;           // of all hop fields
+    bit<16> hop_words = 0;       // of the current hop field
+    bit<16> passed_words = 0;    // of those in front that are still to be passed
+    bit<16> words_behind = 0;    // of those behind what the router looks at
+#endif
 
     state start {
         transition select(std.ingress_port) {
@@ -136,6 +145,9 @@ parser BorderRouterParser(packet_in packet,
             PATH_EMPTY: empty_path;
 #ifndef NO_EPIC
             PATH_EPIC: epic_path;
+#endif
+#ifdef HUMMINGBIRD
+            PATH_HUMMINGBIRD: hummingbird_path;
 #endif
             default: accept;
         }
@@ -319,6 +331,181 @@ parser BorderRouterParser(packet_in packet,
         meta.path_words = meta.path_words - HOP_WORDS * (hop_count - 1 - current);
         transition behind_path;
     }
+
+#ifdef HUMMINGBIRD
+    // ---- Path type Hummingbird ----------------------------------------------------------------------
+
+    // Like a SCION path, but hop fields are of two lengths.
+    state hummingbird_path {
+        packet.extract(hdr.hummingbird);
+        first_word = 0;
+        end_word = (bit<16>) hdr.hummingbird.seg0_len;
+        words = end_word + (bit<16>) hdr.hummingbird.seg1_len + (bit<16>) hdr.hummingbird.seg2_len;
+        transition select(hdr.hummingbird.seg0_len, hdr.hummingbird.seg1_len, hdr.hummingbird.seg2_len,
+                          hdr.hummingbird.curr_inf) {
+            (0, _, _, _): malformed_path;
+            (_, 0, 0, 0): reserved_1_of_1;
+            (_, 0, _, _): malformed_path;
+            (_, _, 0, 0): reserved_1_of_2;
+            (_, _, 0, 1): reserved_2_of_2;
+            (_, _, 0, _): malformed_path;
+            (_, _, _, 0): reserved_1_of_3;
+            (_, _, _, 1): reserved_2_of_3;
+            (_, _, _, 2): reserved_3_of_3;
+            default: malformed_path;
+        }
+    }
+
+    state reserved_1_of_1 {
+        packet.extract(hdr.info);
+        info_words = 2;
+        transition reserved_hops;
+    }
+
+    state reserved_1_of_2 {
+        packet.extract(hdr.info);
+        packet.extract(hdr.info_next);
+        info_words = 4;
+        transition reserved_hops;
+    }
+
+    state reserved_2_of_2 {
+        packet.extract(hdr.info_prev);
+        packet.extract(hdr.info);
+        info_words = 4;
+        first_word = end_word;
+        end_word = words;
+        transition reserved_hops;
+    }
+
+    state reserved_1_of_3 {
+        packet.extract(hdr.info);
+        packet.extract(hdr.info_next);
+        packet.extract(hdr.info_next2);
+        info_words = 6;
+        transition reserved_hops;
+    }
+
+    state reserved_2_of_3 {
+        packet.extract(hdr.info_prev);
+        packet.extract(hdr.info);
+        packet.extract(hdr.info_next);
+        info_words = 6;
+        first_word = end_word;
+        end_word = end_word + (bit<16>) hdr.hummingbird.seg1_len;
+        transition reserved_hops;
+    }
+
+    state reserved_3_of_3 {
+        packet.extract(hdr.info_prev2);
+        packet.extract(hdr.info_prev);
+        packet.extract(hdr.info);
+        info_words = 6;
+        first_word = end_word + (bit<16>) hdr.hummingbird.seg1_len;
+        end_word = words;
+        transition reserved_hops;
+    }
+
+    state reserved_hops {
+        passed_words = (bit<16>) hdr.hummingbird.curr_hf;
+        verify(passed_words >= first_word && passed_words + (bit<16>) HOP_WORDS <= end_word, error.ScionHopNotInSegment);
+        // Common header and AS numbers, host addresses, path meta header, info fields, hop fields.
+        hop_words = 7 + ((bit<16>) hdr.scion.dst_len + 1) + ((bit<16>) hdr.scion.src_len + 1) + 3 + (bit<16>) info_words + words;
+        verify(hop_words <= (bit<16>) hdr.scion.hdr_len, error.ScionHeaderTooShort);
+        meta.path_words = hop_words[7:0];
+        meta.path_bytes = hop_words << 2;
+        words_behind = words - passed_words;
+        if (passed_words == first_word && passed_words != 0) {
+            meta.first_of_segment = 1;
+            if (hdr.info.peering == 0) {
+                // The flyover of a segment change is at the current hop, so the one before has none.
+                verify(passed_words >= (bit<16>) HOP_WORDS, error.ScionHopNotInSegment);
+                passed_words = passed_words - (bit<16>) HOP_WORDS;
+            }
+        }
+        transition select(passed_words) {
+            0: reserved_previous;
+            default: reserved_passed;
+        }
+    }
+
+    // CurrHF has to be where a hop field begins: all before it are looked at.
+    state reserved_passed {
+        hop_words = packet.lookahead<bit<1>>() == 1 ? 16w5 : 3;
+        verify(hop_words <= passed_words, error.ScionHopNotInSegment);
+        packet.extract(hdr.passed_hops.next, (bit<32>) hop_words << 5);
+        passed_words = passed_words - hop_words;
+        transition select(passed_words) {
+            0: reserved_previous;
+            default: reserved_passed;
+        }
+    }
+
+    state reserved_previous {
+        transition select(meta.first_of_segment, hdr.info.peering) {
+            (1, 0): reserved_previous_hop;
+            default: reserved_hop;
+        }
+    }
+
+    state reserved_previous_hop {
+        packet.extract(hdr.hop_prev);
+        verify(hdr.hop_prev.reserved[5:5] == 0, error.ScionHopNotInSegment);
+        transition reserved_hop;
+    }
+
+    state reserved_hop {
+        packet.extract(hdr.hop);
+        transition select(hdr.hop.reserved[5:5]) {
+            1: reserved_flyover;
+            default: reserved_end_of_hop;
+        }
+    }
+
+    state reserved_flyover {
+        packet.extract(hdr.flyover);
+        words_behind = words_behind - (bit<16>) FLYOVER_WORDS;
+        transition reserved_end_of_hop;
+    }
+
+    state reserved_end_of_hop {
+        words_behind = words_behind - (bit<16>) HOP_WORDS;
+        verify(words_behind <= words && words - words_behind <= end_word, error.ScionHopNotInSegment);
+        if (words - words_behind == end_word) {
+            if (end_word == words) {
+                meta.last_of_path = 1;
+            } else {
+                meta.last_of_segment = 1;
+            }
+        }
+        transition select(meta.last_of_segment, meta.last_of_path) {
+            (1, _): reserved_next_hop;
+            (_, 1): behind_path;
+            default: reserved_in_transit;
+        }
+    }
+
+    state reserved_next_hop {
+        verify(words_behind >= (bit<16>) HOP_WORDS, error.ScionHopNotInSegment);
+        packet.extract(hdr.hop_next);
+        words_behind = words_behind - (bit<16>) HOP_WORDS;
+        transition reserved_in_transit;
+    }
+
+    state reserved_in_transit {
+        transition select(hdr.scion.next_hdr) {
+            PROTO_HOP_BY_HOP: reserved_extensions;
+            PROTO_END_TO_END: reserved_extensions;
+            default: accept;
+        }
+    }
+
+    state reserved_extensions {
+        meta.in_transit = 1;
+        meta.path_words = meta.path_words - words_behind[7:0];
+        transition behind_path;
+    }
+#endif
 
     // ---- Other path types ---------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ bool allowed_at_change(in LinkType from, in LinkType to) {
 
 // First half: everything about the hop by which the packet came.
 control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
+#ifdef HUMMINGBIRD
+    CheckSegments() check_segments;
+#endif
     bit<1> from_outside = 0;
     bit<16> entered_by = 0;
 
@@ -35,6 +38,14 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
     apply {
         from_outside = (bit<1>) (meta.source.scope == LinkScope.EXTERNAL);
 
+#ifdef HUMMINGBIRD
+        if (hdr.hummingbird.isValid()) {
+            check_segments.apply(hdr, meta);
+            if (meta.reason != Reason.NONE) {
+                return;
+            }
+        } else
+#endif
         // A segment of a single hop exists only at a peering link.
         if (hdr.info.peering == 0) {
             if (hdr.path.seg0_len == 1 || hdr.path.seg1_len == 1 || hdr.path.seg2_len == 1) {
@@ -79,7 +90,7 @@ control CheckIngressHop(in headers_t hdr, inout metadata_t meta) {
                 return;
             }
         } else {
-            if (hdr.path.curr_hf != 0) {
+            if (IS_BEHIND_FIRST_HOP(hdr)) {
                 // In transit. Right behind a segment change, the previous segment says where it entered.
                 if (meta.first_of_segment == 1 && meta.peering == 0) {
                     entered_by = hdr.info_prev.cons_dir == 1 ? hdr.hop_prev.cons_ingress

@@ -67,12 +67,17 @@ pub(crate) fn check_files(agent: &config::Agent) -> Result<(), String> {
     }
 }
 
-/// The program that an agent brings along.
-pub(crate) fn program(kind: AgentKind) -> Compiled {
+/// Which macro the program that an agent brings along does not have, if any.
+pub(crate) fn unknown_macro(kind: AgentKind, defines: &[String]) -> Option<&String> {
+    defines.iter().find(|name| kind != AgentKind::Scion || *name != scion_program::HUMMINGBIRD)
+}
+
+/// The program that an agent brings along, with these macros.
+pub(crate) fn program(kind: AgentKind, defines: &[String]) -> Compiled {
     match kind {
         AgentKind::Ip => hopwright_ip::program::compile(),
         AgentKind::OpenFlow => hopwright_openflow::compile(),
-        AgentKind::Scion => scion_program::compile(true),
+        AgentKind::Scion => scion_program::compile_part(defines),
     }
 }
 

@@ -303,6 +303,7 @@ impl Agent {
             slow_path_time: StageTime::default(),
             setup,
         };
+        agent.slow_path.set_secret_value(agent.setup.keys.secret_values[0].clone());
         // Links with BFD are down until their session is up.
         agent.look_around()?;
         for (target, ..) in next_hop::link_ends(&agent.setup.links) {

@@ -17,7 +17,7 @@ use hopwright_ports::closing;
 use super::{Agent, AgentError, Options, Setup};
 use crate::config::change::{self, ReloadCounts};
 use crate::control::program::LINK_COUNTERS;
-use crate::control::tables::{self, LINK_TABLES};
+use crate::control::tables::{self, FLYOVER_CELLS, FLYOVERS, LINK_TABLES};
 use crate::underlay::next_hop::{self, link_ends};
 
 /// Files are read after they have not changed for this time, because a change may take several writes.
@@ -283,6 +283,7 @@ impl Agent {
         self.program_all(changes)?;
         self.log_link_ports();
         self.slow_path.set(super::slow_path_settings(&self.setup.config));
+        self.slow_path.set_secret_value(self.setup.keys.secret_values[0].clone());
         Ok(difference.counts())
     }
 
@@ -293,7 +294,8 @@ impl Agent {
         };
         let running = indices(&self.setup);
         for index in indices(setup).into_iter().filter(|i| !running.contains(i)) {
-            for (counter, cells) in LINK_COUNTERS {
+            let flyovers = tables::has_hummingbird(&self.vdp).then_some((FLYOVERS, FLYOVER_CELLS));
+            for (counter, cells) in LINK_COUNTERS.into_iter().chain(flyovers) {
                 for cell in 0..cells {
                     self.vdp
                         .control()

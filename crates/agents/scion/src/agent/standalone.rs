@@ -17,7 +17,7 @@ use super::hand_over::{Estate, Workers};
 use super::take_over::{Heir, Rest};
 use super::{Agent, AgentError, Company, Options, Place, Setup};
 use crate::control::layout::Layout;
-use crate::control::program::{CPU_PORT, URGENT_CPU_PORT};
+use crate::control::program::{self, CPU_PORT, URGENT_CPU_PORT};
 use crate::privileges::{self, Phase};
 use crate::status::http::Listeners;
 use crate::status::stats::{Stats, StatsFile, WriteChange};
@@ -101,10 +101,13 @@ struct Built {
 /// Builds everything. Returns `None` if the router is told to stop meanwhile.
 fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentError> {
     let (make, layout) = (options.data_plane.clone(), setup.config.hopwright.layout);
-    // An open port takes frames from the kernel: compiling a layout, or starting a device, comes before the ports.
-    let takes_long = make.is_some() || layout != Layout::Plain;
+    let hummingbird = setup.config.hopwright.hummingbird;
+    // An open port takes frames from the kernel: compiling a program, or starting a device, comes before the ports.
+    let takes_long = make.is_some() || layout != Layout::Plain || hummingbird;
+    let pipeline = move || if hummingbird { program::with_hummingbird() } else { layout.pipeline() };
     let mut program = Loading::start(move || match &make {
-        Some(make) => (make.0)(&layout.pipeline()),
+        Some(make) => (make.0)(&pipeline()),
+        None if hummingbird => VirtualDataPlane::new(pipeline(), EngineKind::Jit),
         None => layout.run(EngineKind::Jit),
     })?;
     if takes_long && !program.wait(&options.stop)? {

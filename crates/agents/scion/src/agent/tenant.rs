@@ -61,6 +61,7 @@ fn refused(settings: &Hopwright) -> Option<(&'static str, &'static str)> {
         ("rest_us", settings.rest_us != default.rest_us, of_switch),
         ("batch", settings.batch != default.batch, of_switch),
         ("layout", settings.layout != default.layout, of_switch),
+        ("hummingbird", settings.hummingbird, "for a tenant it is a macro: defines = [\"HUMMINGBIRD\"] in switch.toml"),
         ("slow_path", settings.slow_path != default.slow_path, own),
         ("slow_path_netns", settings.slow_path_netns != default.slow_path_netns, own),
     ]
@@ -259,6 +260,7 @@ mod tests {
             "rest_us = 0",
             "batch = 32",
             "layout = \"1br\"",
+            "hummingbird = true",
             "slow_path = \"tap\"",
             "slow_path_netns = \"x\"",
         ] {

@@ -106,6 +106,7 @@ pub fn check(running: &Setup, new: &Setup) -> Result<(), NeedsRestart> {
     same("hopwright.rest_us", &a.hopwright.rest_us, &b.hopwright.rest_us, rest)?;
     same("hopwright.batch", &a.hopwright.batch, &b.hopwright.batch, shown)?;
     same("hopwright.layout", &a.hopwright.layout, &b.hopwright.layout, shown)?;
+    same("hopwright.hummingbird", &a.hopwright.hummingbird, &b.hopwright.hummingbird, shown)?;
     Ok(())
 }
 
@@ -209,7 +210,7 @@ mod tests {
         let setup = |toml: &str| {
             let text = br#"{"isd_as": "1-ff00:0:1", "mtu": 1400, "border_routers": {}}"#;
             let topology = crate::config::topology::Topology::parse(file, text).unwrap();
-            let keys = crate::config::keys::Keys { current: synthetic::key(), next: synthetic::key() };
+            let keys = crate::config::keys::Keys::derive(b"current", b"next");
             let (config, links) = (Config::parse_unchecked(file, toml).unwrap(), synthetic::rich_links(false));
             Setup { file: None, config, topology, links, keys, bfd: Vec::new() }
         };
@@ -223,6 +224,7 @@ mod tests {
             "rest_us = 0",
             "batch = 32",
             "layout = \"2br+2aes\"",
+            "hummingbird = true",
         ] {
             let refused = check(&running, &setup(&format!("[hopwright]\n{setting}\n"))).unwrap_err();
             let (name, value) = setting.split_once(" = ").unwrap();

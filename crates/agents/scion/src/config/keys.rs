@@ -17,7 +17,7 @@ const LONGEST_KEY: usize = 4096;
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// The key for hop-field MACs (AES-128).
+/// The key for hop-field MACs, or the secret value for reservations (AES-128).
 #[derive(Clone)]
 pub struct HopKey(Zeroizing<[u8; 16]>);
 
@@ -26,6 +26,14 @@ impl HopKey {
     pub fn derive(master: &[u8]) -> HopKey {
         let mut key = Zeroizing::new([0; 16]);
         pbkdf2::pbkdf2_hmac::<sha2::Sha256>(master, b"Derive OF Key", 1000, key.as_mut_slice());
+        HopKey(key)
+    }
+
+    /// Derives the secret value of Hummingbird reservations from an AS master key: PBKDF2-HMAC-SHA256, salt "Derive hbird sv",
+    /// 1000 rounds. The salt is that of the reference, which calls this `DeriveSecretValue`.
+    pub fn derive_secret_value(master: &[u8]) -> HopKey {
+        let mut key = Zeroizing::new([0; 16]);
+        pbkdf2::pbkdf2_hmac::<sha2::Sha256>(master, b"Derive hbird sv", 1000, key.as_mut_slice());
         HopKey(key)
     }
 
@@ -51,6 +59,19 @@ pub struct Keys {
     pub current: HopKey,
     /// The key for hop fields made after the next key change (`master1.key`).
     pub next: HopKey,
+    /// The secret values of reservations, derived from the same files.
+    pub secret_values: [HopKey; 2],
+}
+
+impl Keys {
+    /// Derives all keys from the master keys: the current and the next one.
+    pub fn derive(current: &[u8], next: &[u8]) -> Keys {
+        Keys {
+            current: HopKey::derive(current),
+            next: HopKey::derive(next),
+            secret_values: [current, next].map(HopKey::derive_secret_value),
+        }
+    }
 }
 
 impl fmt::Debug for HopKey {
@@ -73,8 +94,8 @@ pub enum KeyError {
 
 /// Reads `keys/master0.key` and `keys/master1.key` in a configuration directory. Both must be valid.
 pub fn load(config_dir: &Path) -> Result<Keys, KeyError> {
-    let key = |name: &str| read(&config_dir.join("keys").join(name)).map(|master| HopKey::derive(&master));
-    Ok(Keys { current: key("master0.key")?, next: key("master1.key")? })
+    let key = |name: &str| read(&config_dir.join("keys").join(name));
+    Ok(Keys::derive(&key("master0.key")?, &key("master1.key")?))
 }
 
 /// Reads a master key file.

@@ -113,6 +113,8 @@ pub struct Hopwright {
     pub batch: usize,
     /// The pipes that the program runs in.
     pub layout: Layout,
+    /// Path type Hummingbird, an experiment.
+    pub hummingbird: bool,
     /// Packets to an address of the router must come by the device that has it.
     pub strict_arrival: bool,
     /// Which ports of hosts packets are delivered to.
@@ -136,6 +138,7 @@ impl Default for Hopwright {
             rest_us: None,
             batch: MAX_BATCH,
             layout: Layout::default(),
+            hummingbird: false,
             strict_arrival: false,
             dispatched_ports: DispatchedPorts::default(),
             slow_path: SlowPathBy::default(),
@@ -513,6 +516,9 @@ impl Config {
         }
         if self.hopwright.dispatched_ports != DispatchedPorts::Reference && self.hopwright.layout != Layout::Plain {
             problem("hopwright.dispatched_ports", format!("not with layout {}", self.hopwright.layout));
+        }
+        if self.hopwright.hummingbird && self.hopwright.layout != Layout::Plain {
+            problem("hopwright.hummingbird", format!("not with layout {}", self.hopwright.layout));
         }
         let ports = 0..=i64::from(u16::MAX);
         let name = self.slow_path_netns().unwrap_or_default();

@@ -223,6 +223,7 @@ fn errors_name_file_and_field() {
         ("general.id = 'a'\nhopwright.ports = 'dpdk'", "`dpdk` is no kind of port"),
         ("general.id = 'a'\nhopwright.dispatched_ports = 'all'", "unknown variant"),
         ("general.id = 'a'\nhopwright.dispatched_ports = 'specification'\nhopwright.layout = '1br'", "not with layout"),
+        ("general.id = 'a'\nhopwright.hummingbird = true\nhopwright.layout = '1br'", "hummingbird: not with layout"),
         ("general.id = 'a'\nhopwright.batch = 0", "hopwright.batch: 0 is not in 1 to 256"),
         ("general.id = 'a'\nhopwright.batch = 257", "hopwright.batch: 257 is not in 1 to 256"),
         ("general.id = 'a'\nhopwright.batch = -1", "line 2"),

@@ -10,6 +10,7 @@ use hopwright_dataplane::{ControlError, VirtualDataPlane};
 use crate::config::change::Settings;
 use crate::config::keys::{HopKey, Keys};
 use crate::control::program::{action, object, table};
+use crate::control::tables;
 
 /// The indices of the program's `other_key` object.
 const PREVIOUS: u64 = 0;
@@ -46,6 +47,9 @@ impl Rollover {
         // Additional keys first, so that every packet verifies with one of them.
         self.program_others(vdp, keys)?;
         set_key(vdp, object::HOP_KEY, 0, Some(&keys.current))?;
+        if tables::has_hummingbird(vdp) {
+            tables::set_secret_value(vdp, &keys.secret_values[0])?;
+        }
         self.current = Some(keys.current.clone());
         Ok(())
     }

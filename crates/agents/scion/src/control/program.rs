@@ -58,6 +58,19 @@ pub(crate) use generated::{LinkScope, LinkState, LinkType, Traffic, action, obje
 /// The reasons why packets are not forwarded, as described in `reasons.p4`.
 pub use generated::Reason;
 
+/// The macro that adds path type Hummingbird to the program.
+pub const HUMMINGBIRD: &str = "HUMMINGBIRD";
+
+/// Compiles the program with path type Hummingbird.
+///
+/// # Panics
+/// If the program has errors, which is a defect of this crate.
+pub fn with_hummingbird() -> Arc<Pipeline> {
+    let compiled = compile_part(&[HUMMINGBIRD.to_string()]);
+    let report = compiled.report(false);
+    Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{report}")))
+}
+
 /// Compiles the program with macros of `features.p4`, for a chip that runs part of it.
 pub fn compile_part(macros: &[String]) -> Compiled {
     let mut options = options();

@@ -18,6 +18,7 @@ pub const SOURCES: &[(&str, &str)] = files![
     "epic.p4",
     "features.p4",
     "headers.p4",
+    "hummingbird.p4",
     "ingress.p4",
     "links.p4",
     "mac.p4",

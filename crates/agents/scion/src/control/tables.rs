@@ -88,6 +88,28 @@ pub fn program(vdp: &VirtualDataPlane, links: &Links, key: &HopKey) -> Result<()
     set_clock(vdp, links, hopwright_dataplane::wall_clock_us())
 }
 
+/// The object with the secret value for reservations, of a program with path type Hummingbird.
+const SECRET_VALUE: &str = "flyover_secret";
+
+/// The counter of Hummingbird packets by link and outcome, and the names of the outcomes, in the order of the program's `Flyover`.
+pub(crate) const FLYOVERS: &str = "flyovers";
+/// See [`FLYOVERS`].
+pub(crate) const FLYOVER_OUTCOMES: [&str; 6] =
+    ["none", "priority", "not_valid", "not_fresh", "over_rate", "no_bucket"];
+/// The cells of [`FLYOVERS`] for a link.
+pub(crate) const FLYOVER_CELLS: u64 = 8;
+
+/// Whether a program has path type Hummingbird.
+pub fn has_hummingbird(vdp: &VirtualDataPlane) -> bool {
+    vdp.pipeline().extern_by_name(SECRET_VALUE).is_some()
+}
+
+/// Sets the AS's secret value for reservations. The program must have path type Hummingbird.
+pub fn set_secret_value(vdp: &VirtualDataPlane, secret_value: &HopKey) -> Result<(), ControlError> {
+    let done = vdp.control().key_table(SECRET_VALUE)?.set_key(0, secret_value.bytes());
+    done.map_err(|_| ControlError::UnknownExtern(SECRET_VALUE.into()))
+}
+
 /// Programs the router's identity and its links over the current entries.
 pub fn program_links(
     vdp: &VirtualDataPlane,

@@ -13,8 +13,10 @@ use cmac::{Cmac, Mac};
 use crate::packet::ia::IsdAs;
 
 mod epic;
+mod hummingbird;
 
 pub use epic::Epic;
+pub use hummingbird::{Flyover, HummingbirdPath, Sent};
 
 /// Next-header numbers.
 pub const UDP: u8 = 17;
@@ -33,6 +35,8 @@ pub const BFD: u8 = 203;
 pub const EMPTY_PATH: u8 = 0;
 /// See [`EMPTY_PATH`].
 pub const ONE_HOP_PATH: u8 = 2;
+/// The path type Hummingbird.
+pub const HUMMINGBIRD_PATH: u8 = 5;
 
 /// A frame on a link: Ethernet, IP, UDP, SCION.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +128,8 @@ pub enum Path {
     OneHop(Info, Hop, Hop),
     /// Type 3.
     Epic(Epic, ScionPath),
+    /// Type 5.
+    Hummingbird(HummingbirdPath),
     /// Any type and any bytes, a multiple of 4.
     Raw(u8, Vec<u8>),
 }
@@ -197,6 +203,19 @@ impl Hop {
         u16::from_be_bytes([self.mac[0], self.mac[1]])
     }
 
+    /// Reads a hop field, whose 12 bytes must be there.
+    pub(crate) fn parse(hop: &[u8]) -> Hop {
+        let word = |at: usize| u16::from_be_bytes([hop[at], hop[at + 1]]);
+        Hop {
+            ingress_alert: hop[0] & 2 != 0,
+            egress_alert: hop[0] & 1 != 0,
+            exp_time: hop[1],
+            ingress: word(2),
+            egress: word(4),
+            mac: [hop[6], hop[7], hop[8], hop[9], hop[10], hop[11]],
+        }
+    }
+
     fn pack(&self, out: &mut Vec<u8>) {
         out.push(u8::from(self.ingress_alert) << 1 | u8::from(self.egress_alert));
         out.push(self.exp_time);
@@ -220,6 +239,16 @@ pub fn full_mac(key: &[u8; 16], seg_id: u16, timestamp: u32, hop: &Hop) -> [u8; 
 }
 
 impl Info {
+    /// Reads an info field, whose 8 bytes must be there.
+    pub(crate) fn parse(info: &[u8]) -> Info {
+        Info {
+            peering: info[0] & 2 != 0,
+            cons_dir: info[0] & 1 != 0,
+            seg_id: u16::from_be_bytes([info[2], info[3]]),
+            timestamp: u32::from_be_bytes([info[4], info[5], info[6], info[7]]),
+        }
+    }
+
     fn pack(&self, out: &mut Vec<u8>) {
         out.extend([u8::from(self.peering) << 1 | u8::from(self.cons_dir), 0]);
         out.extend(self.seg_id.to_be_bytes());
@@ -308,6 +337,10 @@ impl Path {
                 epic.pack(&mut out);
                 path.pack(&mut out);
                 3
+            }
+            Path::Hummingbird(path) => {
+                path.pack(&mut out);
+                HUMMINGBIRD_PATH
             }
             Path::Raw(path_type, bytes) => {
                 out.extend(bytes);

@@ -12,9 +12,10 @@ use super::message::{self, Kind, Message};
 use super::path::{HOP, INFO, META};
 use super::spao;
 use super::view::{COMMON, ETHERNET, Underlay, View, word};
+use crate::config::keys::HopKey;
 use crate::config::links::Links;
 use crate::control::program::{LOCAL_PORT, PacketIn, Reason};
-use crate::packet::{self, END_TO_END, Envelope, Host, Path, SCMP, Scion, ScionPath};
+use crate::packet::{self, END_TO_END, Envelope, HUMMINGBIRD_PATH, Host, HummingbirdPath, Path, SCMP, Scion, ScionPath};
 use crate::stun;
 
 /// The maximum length of an error message's SCION packet in bytes, including the quote.
@@ -87,6 +88,8 @@ pub struct Router<'a> {
     pub links: &'a Links,
     /// Whether to authenticate errors, and replies to authenticated traceroute requests.
     pub authenticate: bool,
+    /// The AS's secret value for reservations, by which hop fields become those of the way back.
+    pub secret_value: Option<&'a HopKey>,
 }
 
 /// Returns what to do about a packet that arrived at the CPU port as `frame`, behind `header`. `now_us` is in
@@ -119,6 +122,8 @@ struct Checked {
     bytes: Vec<u8>,
     view: View,
     path: ScionPath,
+    /// The whole path as it came, if it is one of type Hummingbird.
+    hummingbird: Option<HummingbirdPath>,
 }
 
 impl Checked {
@@ -126,6 +131,9 @@ impl Checked {
     fn new(reason: Reason, underlay: &Underlay<'_>, header: &PacketIn) -> Result<Checked, Silence> {
         let mut bytes = underlay.payload().to_vec();
         let view = View::parse(&bytes).ok_or(Silence::Malformed)?;
+        if bytes[8] == HUMMINGBIRD_PATH {
+            return Checked::hummingbird(reason, bytes, view, header);
+        }
         let mut path = ScionPath::parse(&bytes[view.path.clone()]).ok_or(Silence::Malformed)?;
         let peering = path.is_peering().ok_or(Silence::Malformed)?;
         let start = view.path.start;
@@ -159,16 +167,41 @@ impl Checked {
         }
         bytes[start] = path.curr_inf << 6 | path.curr_hf;
         bytes[start + 1] &= 3;
-        Ok(Checked { bytes, view, path })
+        Ok(Checked { bytes, view, path, hummingbird: None })
+    }
+
+    /// A packet with a path of type Hummingbird is quoted as it came: what the reference has changed by then depends on its order of
+    /// computing, and is no fact that a host could use. SegID in particular stays, which is what the way back needs.
+    fn hummingbird(reason: Reason, mut bytes: Vec<u8>, view: View, header: &PacketIn) -> Result<Checked, Silence> {
+        let whole = HummingbirdPath::parse(&bytes[view.path_header.clone()]).ok_or(Silence::Malformed)?;
+        let mut path = whole.path.clone();
+        path.is_peering().ok_or(Silence::Malformed)?;
+        if header.at_next_hop {
+            path.advance().ok_or(Silence::Malformed)?;
+        }
+        let flag = alert(reason, path.info().cons_dir);
+        let mut checked = Checked { bytes: Vec::new(), view, path, hummingbird: Some(whole) };
+        if let Some(flag) = flag {
+            bytes[checked.hop_pointer()] &= !flag;
+            let (_, hop) = checked.path.current();
+            (hop.ingress_alert, hop.egress_alert) = (hop.ingress_alert && flag != 2, hop.egress_alert && flag != 1);
+        }
+        checked.bytes = bytes;
+        Ok(checked)
     }
 
     /// Returns an offset as an error's pointer counts it. The reference counts as if the path were of type SCION.
     fn hop_pointer(&self) -> usize {
+        if let Some(whole) = &self.hummingbird {
+            let hops = self.view.path_header.start + HummingbirdPath::META + INFO * self.path.segments.len();
+            return hops + 4 * whole.word_of(self.path.curr_hf.into());
+        }
         self.view.path_header.start + META + INFO * self.path.segments.len() + HOP * usize::from(self.path.curr_hf)
     }
 
     fn info_pointer(&self) -> usize {
-        self.view.path_header.start + META + INFO * usize::from(self.path.curr_inf)
+        let meta = if self.hummingbird.is_some() { HummingbirdPath::META } else { META };
+        self.view.path_header.start + meta + INFO * usize::from(self.path.curr_inf)
     }
 
     /// Returns the error message, or the answer to a request. `None` if the request is not a valid one.
@@ -216,8 +249,22 @@ impl Checked {
     }
 
     /// Returns the path for the answer, as the next router on the return path expects it.
-    fn return_path(&self, to_outside: bool) -> Result<ScionPath, Silence> {
-        let mut path = self.path.clone().reversed();
+    fn return_path(&self, to_outside: bool, secret_value: Option<&HopKey>) -> Result<Path, Silence> {
+        let Some(whole) = &self.hummingbird else {
+            return self.reversed(self.path.clone(), to_outside).map(Path::Scion);
+        };
+        let mut whole = whole.clone();
+        if let Some(secret_value) = secret_value {
+            let header = self.view.path_header.start + whole.bytes();
+            let payload = word(&self.bytes, 6).unwrap_or(0);
+            whole.aggregate(secret_value.bytes(), View::dst_ia(&self.bytes), payload.wrapping_add(header as u16));
+        }
+        let path = self.reversed(whole.path, to_outside)?;
+        Ok(Path::Hummingbird(HummingbirdPath::without_flyovers(whole.sent, path)))
+    }
+
+    fn reversed(&self, path: ScionPath, to_outside: bool) -> Result<ScionPath, Silence> {
+        let mut path = path.reversed();
         let peering = path.is_peering().ok_or(Silence::NoReturnPath)?;
         // If the packet has changed segments here, or should have, the return path must be in the segment it arrived
         // by.
@@ -225,7 +272,7 @@ impl Checked {
             path.advance().ok_or(Silence::NoReturnPath)?;
         }
         if to_outside {
-            if path.info().cons_dir && !peering {
+            if path.info().cons_dir && !peering && self.hummingbird.is_none() {
                 path.chain();
             }
             path.advance().ok_or(Silence::NoReturnPath)?;
@@ -273,7 +320,7 @@ fn reply(
         src_ia: router.links.ia,
         dst: Host::Raw(bytes[9] >> 2 & 3, bytes[view.src_host.clone()].to_vec()),
         src: Host::Ip(router.links.internal.ip()),
-        path: Path::Scion(checked.return_path(header.ingress != 0)?),
+        path: checked.return_path(header.ingress != 0, router.secret_value)?,
         extensions: if authenticate { vec![(END_TO_END, spao::extension(now_us))] } else { Vec::new() },
         next_hdr: SCMP,
         payload: [&[message.kind.scmp_type, message.kind.code, 0, 0], message.body.as_slice()].concat(),

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
+use crate::config::keys::HopKey;
 use crate::config::links::{INTERNAL_INDEX, Links};
 use crate::control::program::{PacketIn, Reason};
 use crate::status::metrics::SlowPathDrops;
@@ -39,6 +40,7 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct SlowPath {
     authenticate: bool,
+    secret_value: Option<HopKey>,
     limiter: limit::Limiter,
     stun: stun::Limiter,
     counts: Counts,
@@ -141,6 +143,7 @@ impl SlowPath {
     pub fn new(settings: Settings) -> SlowPath {
         SlowPath {
             authenticate: settings.authenticate,
+            secret_value: None,
             limiter: limit::Limiter::new(settings.limit),
             stun: stun::Limiter::new(),
             counts: Counts::default(),
@@ -152,6 +155,11 @@ impl SlowPath {
     pub fn set(&mut self, settings: Settings) {
         self.authenticate = settings.authenticate;
         self.limiter.set(settings.limit);
+    }
+
+    /// Sets the AS's secret value for reservations.
+    pub fn set_secret_value(&mut self, secret_value: HopKey) {
+        self.secret_value = Some(secret_value);
     }
 
     /// Whether packets punted for this reason are answered by this module.
@@ -185,7 +193,8 @@ impl SlowPath {
             }
             return Outcome::Drop(Silence::Limited);
         }
-        let mut outcome = answer(punted, header, &Router { links, authenticate: self.authenticate }, now_us);
+        let router = Router { links, authenticate: self.authenticate, secret_value: self.secret_value.as_ref() };
+        let mut outcome = answer(punted, header, &router, now_us);
         // Only hosts inside the AS need the route; the other end of a link is where the packet came from.
         if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame) | Outcome::Stun(frame), 0) =
             (&outcome, header.ingress)
@@ -314,7 +323,7 @@ mod tests {
             next_hop: None,
         };
         let extensions = |packet: &[u8], authenticate, now_us| {
-            let router = Router { links: &links, authenticate };
+            let router = Router { links: &links, authenticate, secret_value: None };
             let Outcome::Reply(kind, frame) = answer(&envelope.around(packet), &header, &router, now_us) else {
                 panic!("no reply")
             };

@@ -25,26 +25,9 @@ impl ScionPath {
         }
         let (infos, rest) = bytes[META..].split_at_checked(INFO * count)?;
         let mut rest = rest.get(..HOP * hops)?.chunks_exact(HOP);
-        let word = |field: &[u8], at: usize| u16::from_be_bytes([field[at], field[at + 1]]);
         let segments = infos.chunks_exact(INFO).zip(lengths).map(|(info, length)| Segment {
-            info: Info {
-                peering: info[0] & 2 != 0,
-                cons_dir: info[0] & 1 != 0,
-                seg_id: word(info, 2),
-                timestamp: u32::from_be_bytes([info[4], info[5], info[6], info[7]]),
-            },
-            hops: rest
-                .by_ref()
-                .take(length)
-                .map(|hop| Hop {
-                    ingress_alert: hop[0] & 2 != 0,
-                    egress_alert: hop[0] & 1 != 0,
-                    exp_time: hop[1],
-                    ingress: word(hop, 2),
-                    egress: word(hop, 4),
-                    mac: [hop[6], hop[7], hop[8], hop[9], hop[10], hop[11]],
-                })
-                .collect(),
+            info: Info::parse(info),
+            hops: rest.by_ref().take(length).map(Hop::parse).collect(),
         });
         let path = ScionPath {
             curr_inf: (meta >> 30) as u8,

@@ -111,7 +111,7 @@ impl View {
         let path = match packet[8] {
             1 => path_header.clone(),
             3 => path_header.start + EPIC_BYTES..path_header.end,
-            0 | 2 => path_header.end..path_header.end,
+            0 | 2 | packet::HUMMINGBIRD_PATH => path_header.end..path_header.end,
             _ => return None,
         };
         if path.start > path.end {
@@ -134,6 +134,10 @@ impl View {
         extension(HOP_BY_HOP)?;
         let end_to_end = extension(END_TO_END)?;
         Some(View { dst_host, src_host, path_header, path, end_to_end, l4, payload })
+    }
+
+    pub(super) fn dst_ia(packet: &[u8]) -> IsdAs {
+        IsdAs(array(packet, COMMON).map_or(0, u64::from_be_bytes))
     }
 
     pub(super) fn src_ia(packet: &[u8]) -> IsdAs {

@@ -28,9 +28,18 @@ pub const INTERNAL_PORT: u16 = 100;
 
 const LOCAL: IsdAs = IsdAs(0x0001_ff00_0000_0001);
 
+/// The AS's master key.
+const MASTER: &[u8] = b"a key for tests and benchmarks only";
+
 /// The AS's key.
 pub fn key() -> HopKey {
-    static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(b"a key for tests and benchmarks only"));
+    static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive(MASTER));
+    KEY.clone()
+}
+
+/// The AS's secret value for reservations.
+pub fn secret_value() -> HopKey {
+    static KEY: LazyLock<HopKey> = LazyLock::new(|| HopKey::derive_secret_value(MASTER));
     KEY.clone()
 }
 

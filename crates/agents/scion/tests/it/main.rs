@@ -6,5 +6,6 @@ mod damage;
 mod differential;
 mod forwarding;
 mod hardware;
+mod hummingbird;
 mod simulation;
 mod slow_path;

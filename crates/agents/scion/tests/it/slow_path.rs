@@ -75,7 +75,7 @@ impl Program {
     fn answered(&mut self, port: u16, frame: &[u8], authenticate: bool) -> (Reason, Outcome) {
         let header = self.punted(port, frame);
         assert_eq!(header.port, port);
-        let router = Router { links: &self.links, authenticate };
+        let router = Router { links: &self.links, authenticate, secret_value: None };
         (Reason::from_number(header.reason).unwrap(), answer(frame, &header, &router, NOW_US))
     }
 }
@@ -623,7 +623,7 @@ fn multicast_and_nobody_get_no_answer() {
     let outcome = |change: &dyn Fn(&mut Frame)| {
         let mut f = f.clone();
         change(&mut f);
-        answer(&f.pack(), &header, &Router { links: &links, authenticate: false }, NOW_US)
+        answer(&f.pack(), &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US)
     };
     assert!(matches!(outcome(&|_| {}), Outcome::Reply(..)));
     let silent = Outcome::Drop(Silence::BadSource);
@@ -651,7 +651,7 @@ fn multicast_and_nobody_get_no_answer() {
     let mut local = f.clone();
     local.src = "127.0.0.1:1".parse().unwrap();
     let header = PacketIn { port: program::LOCAL_PORT as u16, ..header };
-    let reply = answer(&local.pack(), &header, &Router { links: &links, authenticate: false }, NOW_US);
+    let reply = answer(&local.pack(), &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
     assert!(matches!(reply, Outcome::Reply(..)), "{reply:?}");
 }
 
@@ -666,7 +666,7 @@ fn wrong_udp_checksums_get_no_answer() {
         let header = rich().punted(4, &f.pack());
         bytes[at] ^= 1;
         let links = rich_links(false);
-        let outcome = answer(&bytes, &header, &Router { links: &links, authenticate: false }, NOW_US);
+        let outcome = answer(&bytes, &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
         assert_eq!(outcome, Outcome::Drop(Silence::BadChecksum), "{at}");
         bytes[at] ^= 1;
     }
@@ -851,7 +851,7 @@ fn random_traffic() {
         for _ in 0..6000 {
             let (port, frame) = traffic.next_frame();
             let Fate::Punted(header) = program.process(port, &frame) else { continue };
-            let router = Router { links: &program.links, authenticate: seed % 2 == 0 };
+            let router = Router { links: &program.links, authenticate: seed % 2 == 0, secret_value: None };
             match answer(&frame, &header, &router, NOW_US) {
                 Outcome::Reply(kind, bytes) => {
                     replies += 1;

@@ -346,6 +346,11 @@ impl Checker<'_, '_> {
         };
         let kind = agent.as_ref().map(|a| a.kind);
         let reserved = kind.map(agent::reserved_ports).unwrap_or_default();
+        if let (Program::Agent(kind), span) = (&file, text.name.span())
+            && let Some(name) = agent::unknown_macro(*kind, &text.defines)
+        {
+            self.problem(span, format!("tenant `{}`: its agent's program has no macro `{name}`", text.name.get_ref()));
+        }
         let cpu_port_span = text.cpu_port.as_ref().map(Spanned::span);
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
         if let Some(span) = cpu_port_span {

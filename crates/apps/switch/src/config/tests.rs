@@ -140,6 +140,9 @@ fn absurd_values() {
     refused(&with(scion).replace("{ 1 =", "{ 509 ="), 6, "port 509 is its agent's");
     refused(&with(&format!("cpu_port = 509\n{scion}")), 7, "the CPU port of its agent's program is 510");
     refused(&with(&format!("match = [{{ vlan = 10 }}]\n{scion}")), 7, "takes no frames with VLAN tags");
+    let own = with(scion).replace("program = \"red.p4\"", "defines = [\"NO_EPIC\"]");
+    assert!(parse(&own.replace("NO_EPIC", "HUMMINGBIRD")).is_ok());
+    refused(&own, 4, "its agent's program has no macro `NO_EPIC`");
     refused(&(String::from("[switch]\nports = \"af_xdp\"\n") + &with(scion)), 1, "expected auto or af_packet");
     refused(&with("device_id = 7"), 1, "there is no [p4runtime]");
     refused(&with("").replace("red.p4", "missing.p4"), 5, "missing.p4: No such file");

@@ -10,6 +10,7 @@ use hopwright_ir::TableId;
 use super::traffic::{BySize, DropsBySize, KINDS, LinkTraffic, SIZE_CLASSES};
 use crate::config::links::{INTERNAL_INDEX, SERVICE_CONTROL};
 use crate::control::program::Reason;
+use crate::control::tables::FLYOVER_OUTCOMES;
 use crate::status::{ActiveConfig, Session, Snapshot, Status};
 
 /// Returns the page of all metrics, in [`super::CONTENT_TYPE`].
@@ -31,6 +32,7 @@ pub fn page(status: &Status) -> Result<String, ControlError> {
     write_log_events(&mut text);
     let reasons = vdp.control().counter("reasons").map(|c| c.read_all())?;
     refused(&mut text, &links, &reasons.iter().map(|c| c.packets).collect::<Vec<_>>());
+    flyovers(&mut text, &links);
     switch(&mut text, status, &stats);
     stages(&mut text, &stats, &snapshot);
     agent(&mut text, &snapshot);
@@ -263,6 +265,19 @@ fn refused(text: &mut Text, links: &[Link], reasons: &[u64]) {
             }
             let nowhere = [("interface", "none"), ("reason", &*label)];
             text.count(&nowhere, unknown[reason]);
+        }
+    }
+}
+
+fn flyovers(text: &mut Text, links: &[Link]) {
+    if links.iter().all(|link| link.traffic.flyovers.is_none()) {
+        return;
+    }
+    let help = "Hummingbird packets forwarded, by the link they came from and what became of their reservation.";
+    text.counter("hopwright_hummingbird_packets_total", help);
+    for link in links {
+        for (outcome, count) in FLYOVER_OUTCOMES.iter().zip(link.traffic.flyovers.into_iter().flatten()) {
+            text.count(&link.with(&[("outcome", outcome)]), count);
         }
     }
 }

@@ -9,6 +9,7 @@ use hopwright_dataplane::{ControlError, Count, VirtualDataPlane};
 
 use crate::control::layout::bridge_bytes;
 use crate::control::program::{PacketOut, Reason, Traffic, object};
+use crate::control::tables::{self, FLYOVER_CELLS, FLYOVER_OUTCOMES, FLYOVERS};
 
 /// Size classes of SCION packets: powers of two in bytes, with the reference's names.
 pub const SIZE_CLASSES: [&str; 9] =
@@ -105,6 +106,8 @@ pub struct LinkTraffic {
     pub dropped: [u64; SIZE_CLASSES.len()],
     /// Packets received from the link and not forwarded, by reason. Reasons without packets are left out.
     pub refused: Vec<(Reason, u64)>,
+    /// Hummingbird packets received from the link and forwarded, by what became of their reservation; `None` without that path type.
+    pub flyovers: Option<[u64; FLYOVER_OUTCOMES.len()]>,
 }
 
 impl LinkTraffic {
@@ -134,6 +137,11 @@ impl LinkTraffic {
             if let (Some(reason), 1..) = (Reason::from_number(number), count.packets) {
                 traffic.refused.push((reason, count.packets));
             }
+        }
+        if tables::has_hummingbird(vdp) {
+            let start = u64::from(index) * FLYOVER_CELLS;
+            let cells = vdp.control().counter(FLYOVERS)?.read_range(start..start + FLYOVER_CELLS);
+            traffic.flyovers = Some(std::array::from_fn(|outcome| cells[outcome].packets));
         }
         for (output, own) in traffic.output[OTHER].iter_mut().zip(own.0.get(&index).into_iter().flatten()) {
             output.packets += own.packets;
