@@ -470,7 +470,10 @@ parser BorderRouterParser(packet_in packet,
 
     state reserved_end_of_hop {
         words_behind = words_behind - (bit<16>) HOP_WORDS;
-        verify(words_behind <= words && words - words_behind <= end_word, error.ScionHopNotInSegment);
+        // What is left of the segment is nothing, or at least one more hop field.
+        verify(words_behind <= words && words - words_behind <= end_word
+               && (words - words_behind == end_word || words - words_behind + (bit<16>) HOP_WORDS <= end_word),
+               error.ScionHopNotInSegment);
         if (words - words_behind == end_word) {
             if (end_word == words) {
                 meta.last_of_path = 1;

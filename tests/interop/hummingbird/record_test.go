@@ -12,10 +12,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,12 +37,15 @@ import (
 )
 
 const (
-	master   = "a key for tests and benchmarks only"
-	localIA  = "1-ff00:0:1"
-	internal = "10.0.0.1:30042"
-	siblingB = "10.0.0.2:30042"
-	siblingC = "10.0.0.3:30042"
+	master  = "a key for tests and benchmarks only"
+	localIA = "1-ff00:0:1"
 )
+
+// The first byte of all underlay addresses: 10, or 127 for a router that runs on this machine.
+var network = 10
+
+func internalAddr() string { return fmt.Sprintf("%d.0.0.1:30042", network) }
+func hostAddr() string     { return fmt.Sprintf("%d.0.0.81", network) }
 
 var externals = map[uint16]topology.LinkType{
 	1: topology.Core, 2: topology.Child, 3: topology.Child, 4: topology.Parent, 5: topology.Peer, 8: topology.Parent,
@@ -52,9 +57,14 @@ var siblings = map[uint16]topology.LinkType{
 
 func siblingOf(ifID uint16) string {
 	if ifID < 20 {
-		return siblingB
+		return fmt.Sprintf("%d.0.0.2:30042", network)
 	}
-	return siblingC
+	return fmt.Sprintf("%d.0.0.3:30042", network)
+}
+
+// Both ends of a link, and where its packets come from.
+func linkEnds(ifID uint16) (string, string) {
+	return fmt.Sprintf("%d.%d.0.1:50000", network, ifID), fmt.Sprintf("%d.%d.0.2:50000", network, ifID)
 }
 
 // record is a packet and what became of it.
@@ -80,6 +90,7 @@ func newRecordedRouter(t *testing.T) *dataPlane {
 	dp.SetPortRange(1024, 1<<16-1)
 	dp.underlays["udpip"].SetConnOpener(MockConnOpener{})
 	host := func(text string) addr.Host { return addr.HostIP(netip.MustParseAddrPort(text).Addr()) }
+	internal := internalAddr()
 	require.NoError(t, dp.AddInternalInterface(host(internal), "udpip", internal))
 	link := func(local, remote string, kind topology.LinkType) control.LinkInfo {
 		return control.LinkInfo{
@@ -91,7 +102,7 @@ func newRecordedRouter(t *testing.T) *dataPlane {
 		}
 	}
 	for id, kind := range externals {
-		local, remote := fmt.Sprintf("10.%d.0.1:50000", id), fmt.Sprintf("10.%d.0.2:50000", id)
+		local, remote := linkEnds(id)
 		require.NoError(t, dp.AddExternalInterface(id, link(local, remote, kind), host(local), host(remote)))
 	}
 	for id, kind := range siblings {
@@ -206,10 +217,10 @@ func (g *generator) packet(s scenario) made {
 	}
 	src, dst := "10.8.0.1", "10.9.0.1"
 	if s.from == "int" {
-		scn.SrcIA, src = local, "10.0.0.81"
+		scn.SrcIA, src = local, hostAddr()
 	}
 	if s.out == 0 {
-		scn.DstIA, dst = local, "10.0.0.81"
+		scn.DstIA, dst = local, hostAddr()
 	}
 	require.NoError(g.t, scn.SetSrcAddr(addr.MustParseHost(src)))
 	require.NoError(g.t, scn.SetDstAddr(addr.MustParseHost(dst)))
@@ -337,6 +348,18 @@ func (g *generator) bytes(m made, payload int) []byte {
 	udp := make([]byte, payload)
 	g.Read(udp)
 	copy(udp, []byte{0xc3, 0x50, 0xc3, 0x51, byte(payload >> 8), byte(payload), 0, 0})
+	switch {
+	case m.scn.NextHdr == slayers.L4SCMP:
+		copy(udp, []byte{byte(slayers.SCMPTypeTracerouteRequest), 0, 0, 0, 0xc3, 0x50, 0, 7})
+		clear(udp[8:24])
+	case g.Intn(8) == 0 && payload >= 20:
+		// Extension headers: hop-by-hop, end-to-end or both, of padding.
+		m.scn.NextHdr = pick(g, slayers.HopByHopClass, slayers.End2EndClass)
+		copy(udp, []byte{byte(slayers.L4UDP), 0, 1, 0, 0xc3, 0x50, 0xc3, 0x51, byte((payload - 4) >> 8), byte(payload - 4), 0, 0})
+		if m.scn.NextHdr == slayers.HopByHopClass && g.Intn(2) == 0 {
+			copy(udp, []byte{byte(slayers.End2EndClass), 0, 1, 0, byte(slayers.L4UDP), 1, 1, 4, 0, 0, 0, 0, 0xc3, 0x50, 0xc3, 0x51})
+		}
+	}
 	buffer := gopacket.NewSerializeBuffer()
 	options := gopacket.SerializeOptions{FixLengths: true}
 	require.NoError(g.t, gopacket.SerializeLayers(buffer, options, m.scn, gopacket.Payload(udp)))
@@ -439,6 +462,9 @@ func TestRecordHummingbird(t *testing.T) {
 		if kind == 0 {
 			what = pick(g, faults...)
 			before[what](g, &m, s)
+			if strings.HasSuffix(what, "alert") && g.Intn(2) == 0 {
+				m.scn.NextHdr, payload, what = slayers.L4SCMP, 24, what+" of traceroute"
+			}
 		}
 		g.sign(m, s, payload)
 		packet := g.bytes(m, payload)
@@ -451,4 +477,117 @@ func TestRecordHummingbird(t *testing.T) {
 			count--
 		}
 	}
+}
+
+// peers are the sockets around a router that runs on this machine: the other ends of its links, siblings and a host, by address.
+type peers map[string]*net.UDPConn
+
+func (p peers) open(t *testing.T, address string) {
+	if p[address] == nil {
+		addr, err := net.ResolveUDPAddr("udp", address)
+		require.NoError(t, err)
+		p[address], err = net.ListenUDP("udp", addr)
+		require.NoError(t, err)
+	}
+}
+
+// ends are the address that sends a scenario's packets, and the router's to which it does.
+func (s scenario) ends() (string, string) {
+	switch {
+	case s.from == "int":
+		return hostAddr() + ":50000", internalAddr()
+	case s.from[:3] == "sib":
+		return siblingOf(s.in), internalAddr()
+	default:
+		local, remote := linkEnds(s.in)
+		return remote, local
+	}
+}
+
+// to is the address at which a forwarded packet has to arrive.
+func (r record) to() string {
+	switch {
+	case r.Egress == 0:
+		return hostAddr() + ":50001"
+	case externals[r.Egress] != 0:
+		_, remote := linkEnds(r.Egress)
+		return remote
+	default:
+		return siblingOf(r.Egress)
+	}
+}
+
+// Sends packets to a router that runs on this machine with the configuration of hummingbird.sh: what arrives where has to be what the
+// reference's router makes of them. HOPWRIGHT_LIVE is the number of packets.
+func TestLiveHummingbird(t *testing.T) {
+	count, err := strconv.Atoi(os.Getenv("HOPWRIGHT_LIVE"))
+	if err != nil {
+		t.Skip("HOPWRIGHT_LIVE is not set")
+	}
+	network = 127
+	d := newRecordedRouter(t)
+	g := &generator{Rand: rand.New(rand.NewSource(1)), t: t}
+	around := peers{}
+	for id := range externals {
+		_, remote := linkEnds(id)
+		around.open(t, remote)
+	}
+	for id := range siblings {
+		around.open(t, siblingOf(id))
+	}
+	around.open(t, hostAddr()+":50000")
+	around.open(t, hostAddr()+":50001")
+	var faults []string
+	for name := range before {
+		faults = append(faults, name)
+	}
+	slices.Sort(faults)
+	buffer := make([]byte, 9000)
+	forwarded, answered, priority := 0, 0, 0
+	for i := 0; i < count; i++ {
+		g.now = time.Now()
+		s := g.scenario()
+		m := g.packet(s)
+		what := "good"
+		if g.Intn(4) == 0 {
+			what = pick(g, faults...)
+			before[what](g, &m, s)
+		}
+		g.sign(m, s, 60)
+		packet := g.bytes(m, 60)
+		source, destination := s.ends()
+		to, err := net.ResolveUDPAddr("udp", destination)
+		require.NoError(t, err)
+		r, ok := d.record(t, s, packet, what)
+		if !ok || r.Result == "drop" {
+			continue
+		}
+		_, err = around[source].WriteToUDP(packet, to)
+		require.NoError(t, err)
+		at := source
+		if r.Result == "forward" {
+			at = r.to()
+		}
+		require.NoError(t, around[at].SetReadDeadline(time.Now().Add(20*time.Second)))
+		n, err := around[at].Read(buffer)
+		require.NoError(t, err, "%s: nothing arrives at %s", r.What, at)
+		if r.Result == "forward" {
+			require.Equal(t, r.Out, hex.EncodeToString(buffer[:n]), r.What)
+			forwarded++
+			if r.Priority {
+				priority++
+			}
+			continue
+		}
+		answered++
+		theirs, err := hex.DecodeString(r.Answer)
+		require.NoError(t, err)
+		if len(theirs) == 0 || theirs[4] != byte(slayers.L4SCMP) {
+			continue
+		}
+		scmp := func(packet []byte) []byte { return packet[4*int(packet[5]):][:2] }
+		require.Equal(t, scmp(theirs), scmp(buffer[:n]), r.What)
+	}
+	t.Logf("%d packets forwarded, %d of them with a valid reservation, %d answered", forwarded, priority, answered)
+	require.Greater(t, priority, forwarded/4)
 }

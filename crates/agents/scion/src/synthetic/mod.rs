@@ -12,7 +12,9 @@ use crate::config::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, 
 use crate::config::topology::{Relation, Underlay};
 use crate::control::tables::{self, LinkState};
 use crate::packet::ia::IsdAs;
-use crate::packet::{self, Frame, Hop, Host, Info, Path, Scion, ScionPath, Segment};
+use crate::packet::{
+    self, Flyover, Frame, Hop, Host, HummingbirdPath, Info, Path, Scion, ScionPath, Segment, Sent,
+};
 use crate::underlay::next_hop::NextHop;
 
 mod traffic;
@@ -180,15 +182,22 @@ pub struct Case {
     pub hops: u32,
     /// The number of MACs that the router must check.
     pub macs: u32,
+    /// Whether the path is one of type Hummingbird, with a reservation at the current hop.
+    pub reserved: bool,
+}
+
+/// A case with a path of type SCION.
+const fn case(name: &'static str, (ingress_port, egress_port): (u16, u16), hops: u32, macs: u32) -> Case {
+    Case { name, ingress_port, egress_port, hops, macs, reserved: false }
 }
 
 /// All cases.
 pub const CASES: [Case; 5] = [
-    Case { name: "in", ingress_port: 2, egress_port: INTERNAL_PORT, hops: 2, macs: 1 },
-    Case { name: "out", ingress_port: INTERNAL_PORT, egress_port: 2, hops: 2, macs: 1 },
-    Case { name: "in_transit", ingress_port: 2, egress_port: INTERNAL_PORT, hops: 4, macs: 2 },
-    Case { name: "out_transit", ingress_port: INTERNAL_PORT, egress_port: 2, hops: 4, macs: 1 },
-    Case { name: "br_transit", ingress_port: 2, egress_port: 3, hops: 4, macs: 2 },
+    case("in", (2, INTERNAL_PORT), 2, 1),
+    case("out", (INTERNAL_PORT, 2), 2, 1),
+    case("in_transit", (2, INTERNAL_PORT), 4, 2),
+    case("out_transit", (INTERNAL_PORT, 2), 4, 1),
+    case("br_transit", (2, 3), 4, 2),
 ];
 
 impl Case {
@@ -233,6 +242,10 @@ impl Case {
         segment.splice(at..at, std::iter::repeat_n(there, more));
         path.curr_hf += if at == 0 { more as u8 } else { 0 };
         path.sign(key().bytes(), src == outside);
+        let mut path = Path::Scion(path);
+        if self.reserved {
+            path = reserved(path, flow, now_s, dst_ia, bytes.checked_sub(42)?)?;
+        }
         let host = |ia: IsdAs| if ia == LOCAL { inside.ip() } else { address("10.1.2.3:1").ip() };
         let mut frame = Frame {
             dst_mac: ROUTER_MAC,
@@ -249,7 +262,7 @@ impl Case {
                 src_ia,
                 dst: Host::Ip(host(dst_ia)),
                 src: Host::Ip(host(src_ia)),
-                path: Path::Scion(path),
+                path,
                 extensions: Vec::new(),
                 next_hdr: packet::UDP,
                 payload: packet::udp_payload(50000, 50000, &[]),
@@ -260,4 +273,16 @@ impl Case {
         frame.scion.payload = packet::udp_payload(50000, 50000, &vec![0; more]);
         Some(frame.pack())
     }
+}
+
+/// The path with a reservation at its current hop, for a packet of `bytes` bytes.
+fn reserved(path: Path, flow: u32, now_s: u32, dst_ia: IsdAs, bytes: usize) -> Option<Path> {
+    let Path::Scion(path) = path else { return None };
+    let sent = Sent { base_timestamp: now_s, millis_and_counter: flow };
+    let flyover = Flyover { res_id: flow, bandwidth: 0x3ff, start_offset: 100, duration: 3600 };
+    let mut flyovers = vec![None; path.curr_hf.into()];
+    flyovers.push(Some(flyover));
+    let mut path = HummingbirdPath { sent, path, flyovers };
+    path.aggregate(secret_value().bytes(), dst_ia, bytes.try_into().ok()?);
+    Some(Path::Hummingbird(path))
 }

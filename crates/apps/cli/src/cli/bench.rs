@@ -80,6 +80,9 @@ pub(crate) struct BenchScionArgs {
     /// Layouts of the program in pipes of a switch chip: plain, 1br, 1br+1aes, 1br+2aes, 2br+2aes
     #[arg(long, value_name = "LAYOUT", value_delimiter = ',', value_parser = layout, default_values_t = [Layout::Plain])]
     pub layout: Vec<Layout>,
+    /// Also the program with path type Hummingbird: with packets of path type SCION (`hbird`), and with a reservation (`flyover`)
+    #[arg(long)]
+    pub hummingbird: bool,
     /// Leave these passes over traces out, to see what they gain
     #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_passes())]
     pub without: Vec<TracePass>,

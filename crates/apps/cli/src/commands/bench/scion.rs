@@ -11,6 +11,7 @@ use hopwright_dataplane::{
     EngineKind, Executor, FrameSize, Packet, Pool, TracePass, VirtualDataPlane, wait, wall_clock_us,
 };
 use hopwright_interp::MAX_PASSES;
+use hopwright_scion::control::{program, tables};
 use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
@@ -109,16 +110,24 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
             }
         }
     }
-    for &layout in &args.layout {
-        let pipeline = compile::printed(layout.compile(true))?;
+    let layouts = args.layout.iter().map(|layout| (layout.name(), layout.compile(true), false));
+    let hummingbird = [("hbird", false), ("flyover", true)].into_iter().filter(|_| args.hummingbird);
+    let hummingbird =
+        hummingbird.map(|(name, reserved)| (name, program::compile_part(&[program::HUMMINGBIRD.to_string()]), reserved));
+    for (layout, compiled, reserved) in layouts.chain(hummingbird) {
+        let pipeline = compile::printed(compiled)?;
         let vdp =
             VirtualDataPlane::new(pipeline.clone(), EngineKind::Jit).map_err(|e| compile::refused(&pipeline, &e))?;
         synthetic::program(&vdp, &synthetic::brload_links(), &synthetic::brload_hosts())?;
+        if tables::has_hummingbird(&vdp) {
+            tables::set_secret_value(&vdp, &synthetic::secret_value())?;
+        }
+        runs.iter_mut().for_each(|(case, ..)| case.reserved = reserved);
         compile_traces(&mut Executor::new(Arc::clone(&vdp)), &runs, &args.without)?;
         let all = runs.iter().flat_map(|run| args.workers.iter().map(move |w| (run, *w)));
         for ((case, size, working_set), workers) in all {
             let record = several(&vdp, workers, case, *size, *working_set, (args.duration, args.single_step))?;
-            let record = Record { layout: layout.name(), ..record };
+            let record = Record { layout, ..record };
             if !args.json {
                 println!(
                     "{:<8} {:>7} {:<12} {:>5} {:>5} {:>5} {:>6} {:>8} {:>10.1} {:>8.1} {:>8} {:>8} {:>6.1} {:>7.1} {:>6.1}",
