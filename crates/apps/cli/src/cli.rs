@@ -132,7 +132,7 @@ pub(crate) enum Command {
     /// Run a packet test (STF)
     ///
     /// Installs the table entries of the test file, sends its packets, and compares the output with its expectations.
-    /// Exit status: 0 passed, 1 failed.
+    /// Exit status: 0 all tests passed, 1 a test failed.
     Stf(StfArgs),
     /// Run a program as a software switch on network interfaces
     ///
@@ -419,9 +419,9 @@ pub(crate) enum RunEngine {
 pub(crate) struct StfArgs {
     #[command(flatten)]
     pub source: Source,
-    /// The test
-    #[arg(value_name = "TEST.stf")]
-    pub test: PathBuf,
+    /// The tests; each begins with the program's initial state
+    #[arg(value_name = "TEST.stf", required = true)]
+    pub tests: Vec<PathBuf>,
     /// The engine
     #[arg(long, value_enum, default_value_t = TestEngine::FASTEST)]
     pub engine: TestEngine,
@@ -431,6 +431,18 @@ pub(crate) struct StfArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub coverage: CoverageArgs,
+}
+
+/// Where to write what packets reached of the program.
+#[derive(Args, Debug)]
+pub(crate) struct CoverageArgs {
+    /// Write what packets reached of the program: lines, branches, parser states, select cases, actions, outcomes of tables. FILE.info is
+    /// for lcov and genhtml, FILE.html a page with the source, any other name text, - standard output. May be repeated. The interpreter
+    /// runs the program, without optimisation
+    #[arg(long = "coverage", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -506,6 +518,8 @@ pub(crate) struct ReplayArgs {
     /// Print a trace of each packet
     #[arg(long)]
     pub trace: bool,
+    #[command(flatten)]
+    pub coverage: CoverageArgs,
     /// Print results as JSON, one object per packet, with --trace all that happened to it (docs/packet-traces.md)
     #[arg(long)]
     pub json: bool,

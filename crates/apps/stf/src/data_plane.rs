@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use hopwright_coverage::Coverage;
 use hopwright_dataplane::packet::PoolError;
 use hopwright_dataplane::{Control, Count, Executor, FrameSize, Pool, Table, Verdict, VirtualDataPlane};
-use hopwright_interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Observer, Output, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
@@ -27,6 +28,8 @@ pub struct DataPlaneEngine {
     pub executor: Executor,
     /// Where they are. All frames are here between two packets.
     pub pool: Pool,
+    /// Counts what packets reach, if it is there; then only the interpreter runs packets.
+    pub coverage: Option<Coverage>,
 }
 
 impl DataPlaneEngine {
@@ -36,7 +39,22 @@ impl DataPlaneEngine {
     /// If there is no memory for frames.
     pub fn new(vdp: Arc<VirtualDataPlane>, size: FrameSize) -> Result<DataPlaneEngine, PoolError> {
         let pool = Pool::new(FRAMES, size.with_headroom(vdp.headroom()))?;
-        Ok(DataPlaneEngine { executor: Executor::new(vdp.clone()), vdp, pool })
+        Ok(DataPlaneEngine { executor: Executor::new(vdp.clone()), vdp, pool, coverage: None })
+    }
+
+    /// Processes a packet, and reports every step to an observer.
+    ///
+    /// # Errors
+    /// A message if the engine is not the interpreter.
+    pub fn process_observed(
+        &mut self,
+        port: u16,
+        packet: &[u8],
+        now_us: u64,
+        observer: &mut dyn Observer,
+    ) -> Result<Processed, String> {
+        let output = self.executor.process_observed(packet, port, now_us, observer);
+        output.map(processed).ok_or_else(|| "only the interpreter can be observed".into())
     }
 
     fn control(&self) -> &Control {
@@ -45,6 +63,15 @@ impl DataPlaneEngine {
 
     fn table(&self, id: TableId) -> &Table {
         &self.control()[id]
+    }
+}
+
+/// What the interpreter made of a packet, as the runner takes it.
+fn processed(output: Output) -> Processed {
+    Processed {
+        fault: output.why_lost().map(Into::into),
+        sent: output.sent.into_iter().map(|sent| (sent.port, sent.bytes)).collect(),
+        digests: output.digests,
     }
 }
 
@@ -58,6 +85,11 @@ impl Engine for DataPlaneEngine {
     }
 
     fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+        if let Some(mut coverage) = self.coverage.take() {
+            let processed = self.process_observed(port, packet, now_us, &mut coverage);
+            self.coverage = Some(coverage);
+            return processed;
+        }
         let Some(mut frame) = self.pool.take_filled(packet) else {
             return Err(format!("a packet of {} bytes does not fit a frame", packet.len()));
         };

@@ -51,6 +51,21 @@ impl Machine<'_> {
         }
     }
 
+    /// Reports the beginning of a block of the pipeline.
+    pub(super) fn enter(&mut self, stage: Stage) {
+        if let Some(observer) = &mut self.observer {
+            observer.enter(stage, self.packet);
+            observer.event(&Event::Enter(stage));
+        }
+    }
+
+    /// Reports what a statement has decided.
+    fn decide(&mut self, stmt: &Stmt, outcome: usize) {
+        if let Some(observer) = &mut self.observer {
+            observer.outcome(stmt, outcome);
+        }
+    }
+
     /// Runs a control from its beginning.
     pub(super) fn control(&mut self, stage: Stage) -> Result<(), Fault> {
         let pipeline = self.pipeline;
@@ -62,7 +77,7 @@ impl Machine<'_> {
             Stage::ComputeChecksum => &pipeline.compute_checksum,
             Stage::Deparser => &pipeline.deparser,
         };
-        self.tell(Event::Enter(stage));
+        self.enter(stage);
         match self.block(&control.body)? {
             Flow::Next | Flow::Exit => Ok(()),
             Flow::Leave(label) => Err(Fault { message: format!("no scope {label} to leave"), span: control.span }),
@@ -84,6 +99,9 @@ impl Machine<'_> {
 
     fn statement(&mut self, stmt: &Stmt) -> Result<Flow, Fault> {
         let span = stmt.span;
+        if let Some(observer) = &mut self.observer {
+            observer.statement(stmt, self.packet);
+        }
         match &stmt.kind {
             StmtKind::Assign(slot, value) => {
                 let value = self.eval(value);
@@ -104,13 +122,15 @@ impl Machine<'_> {
             StmtKind::PushFront(stack, count) => self.push_front(*stack, *count, span),
             StmtKind::PopFront(stack, count) => self.pop_front(*stack, *count, span),
             StmtKind::If { cond, then, otherwise } => {
-                let taken = if self.eval(cond).is_true() { then } else { otherwise };
-                return self.block(taken);
+                let holds = self.eval(cond).is_true();
+                self.decide(stmt, usize::from(!holds));
+                return self.block(if holds { then } else { otherwise });
             }
             StmtKind::Switch { value, cases, default } => {
                 let value = self.eval(value).bits;
-                let taken = cases.iter().find(|(values, _)| values.contains(&value));
-                return self.block(taken.map_or(default, |(_, body)| body));
+                let taken = cases.iter().position(|(values, _)| values.contains(&value));
+                self.decide(stmt, taken.unwrap_or(cases.len()));
+                return self.block(taken.map_or(default, |case| &cases[case].1));
             }
             StmtKind::Scope { label, body } => {
                 return Ok(match self.block(body)? {
@@ -147,7 +167,9 @@ impl Machine<'_> {
                 return Ok(self.lookahead(*total_bits, parts, span));
             }
             StmtKind::Verify(cond, error) => {
-                if !self.eval(cond).is_true() {
+                let holds = self.eval(cond).is_true();
+                self.decide(stmt, usize::from(!holds));
+                if !holds {
                     let error = self.eval(error).to_u64() as u32;
                     return Ok(Flow::ParserError(error));
                 }

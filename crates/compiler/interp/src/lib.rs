@@ -299,6 +299,12 @@ impl<S: Store> Interp<S> {
         v1model::Run::new(self, Some(observer), now_us).process(packet, ingress_port)
     }
 
+    /// Replaces the store, and keeps the settings of named externs.
+    pub fn map_store<T: Store>(self, map: impl FnOnce(S) -> T) -> Interp<T> {
+        let Interp { pipeline, store, externs, depths, priorities, max_passes, room } = self;
+        Interp { pipeline, store: map(store), externs, depths, priorities, max_passes, room }
+    }
+
     /// Returns the model of a named extern object, for settings by the control plane.
     ///
     /// # Errors

@@ -1,13 +1,29 @@
 //! Events during the execution of a packet, from which execution traces are made.
 
-use hopwright_ir::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, TableEntry, TableId, Target};
+use hopwright_ir::{ActionCall, ExternCall, HeaderId, SlotId, Span, StateId, Stmt, TableEntry, TableId, Target};
 
-use super::Value;
+use super::{PacketState, Value};
 
 /// Receives all events of a packet, in order.
 pub trait Observer {
     /// Called for each event.
     fn event(&mut self, event: &Event<'_>);
+
+    /// Called when a block of the pipeline begins for a packet.
+    fn enter(&mut self, stage: Stage, packet: &PacketState) {
+        let _ = (stage, packet);
+    }
+
+    /// Called before each statement of a parser state, control or action. The statement is the pipeline's own.
+    fn statement(&mut self, stmt: &Stmt, packet: &PacketState) {
+        let _ = (stmt, packet);
+    }
+
+    /// Called when a statement has decided how execution continues: 0 for true and 1 for false of an `if` or a `verify`,
+    /// and the number of the case of a `switch`, whose default is the one behind the last.
+    fn outcome(&mut self, stmt: &Stmt, outcome: usize) {
+        let _ = (stmt, outcome);
+    }
 }
 
 /// A block of the v1model pipeline.

@@ -62,6 +62,16 @@ impl PacketState {
         &self.slots[slot.index()]
     }
 
+    /// The whole packet as this pass received it.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The number of bytes that the parser has consumed.
+    pub fn cursor(&self) -> usize {
+        self.cursor
+    }
+
     /// Sets a scalar slot to the lowest bits of a number.
     pub fn set(&mut self, slot: SlotId, value: u64) {
         let target = &mut self.slots[slot.index()];

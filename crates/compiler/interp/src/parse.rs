@@ -13,7 +13,7 @@ impl Machine<'_> {
     pub(super) fn parse(&mut self) -> Result<(), Fault> {
         let pipeline = self.pipeline;
         let parser = &pipeline.parser;
-        self.tell(Event::Enter(Stage::Parser));
+        self.enter(Stage::Parser);
         let mut target = Target::State(parser.start);
         while let Target::State(id) = target {
             let state = &parser.states[id.0 as usize];

@@ -7,6 +7,7 @@ pub(crate) mod bench;
 #[cfg(feature = "bmv2")]
 pub(crate) mod bmv2;
 pub(crate) mod check;
+pub(crate) mod coverage;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod control;
 #[cfg(feature = "epic")]

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use hopwright_interp::changed_ranges;
 use hopwright_packet_trace::Events;
-use hopwright_stf::{DataPlaneEngine, Processed};
+use hopwright_stf::{Engine as _, Processed};
 use pcap_file::pcap::PcapPacket;
 
 use crate::cli::{EngineChoice, ReplayArgs};
-use crate::commands::stf;
+use crate::commands::{coverage, stf};
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
@@ -28,6 +28,17 @@ struct Totals {
 
 /// Runs a program on a capture.
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    if !args.coverage.files.is_empty() {
+        let mut engine = coverage::engine(&args.source)?;
+        if let Some(entries) = &args.entries {
+            stf::configure(entries, &mut engine)?;
+        }
+        packets(args, |packet, now_us| {
+            let processed = engine.process(args.port, packet, now_us).map_err(Failure::message)?;
+            Ok((processed, (String::new(), serde_json::Value::Null)))
+        })?;
+        return coverage::write(&args.coverage, engine.coverage.as_ref());
+    }
     if !args.trace {
         let mut engine = engine::of_test(&args.source, args.engine)?;
         if let Some(entries) = &args.entries {
@@ -45,7 +56,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     }
     let mut trace = Events::new(&pipeline);
     packets(args, |packet, now_us| {
-        let processed = observed(&mut engine, &mut trace, args.port, packet, now_us)?;
+        let processed = engine.process_observed(args.port, packet, now_us, &mut trace).map_err(Failure::message)?;
         Ok((processed, trace.take()))
     })
 }
@@ -95,23 +106,6 @@ fn packets(
 
 fn damaged(path: &Path, packets: u64, error: &dyn std::fmt::Display) -> Failure {
     Failure::message(format!("{}: damaged after {packets} packets: {error}", path.display()))
-}
-
-fn observed(
-    engine: &mut DataPlaneEngine,
-    trace: &mut Events<'_>,
-    port: u16,
-    packet: &[u8],
-    now_us: u64,
-) -> Result<Processed, Failure> {
-    let Some(output) = engine.executor.process_observed(packet, port, now_us, trace) else {
-        return Err(Failure::message("only the interpreter can trace"));
-    };
-    Ok(Processed {
-        fault: output.why_lost().map(Into::into),
-        sent: output.sent.into_iter().map(|s| (s.port, s.bytes)).collect(),
-        digests: output.digests,
-    })
 }
 
 fn report(args: &ReplayArgs, totals: &Totals, packet: &[u8], processed: &Processed, (trace, passes): &PacketPath) {
