@@ -30,6 +30,8 @@ pub(crate) mod rtl;
 pub(crate) mod scion;
 #[cfg(feature = "switch")]
 pub(crate) mod switch;
+#[cfg(feature = "testgen")]
+pub(crate) mod testgen;
 #[cfg(feature = "thrift")]
 pub(crate) mod thrift;
 
@@ -134,6 +136,16 @@ pub(crate) enum Command {
     /// Installs the table entries of the test file, sends its packets, and compares the output with its expectations.
     /// Exit status: 0 all tests passed, 1 a test failed.
     Stf(StfArgs),
+    /// Make packet tests of a program
+    ///
+    /// Finds packets, table entries, and states of registers and meters with which each parser state, select case, branch, action and outcome
+    /// of a table is reached, as far as it can be, and writes a packet test (STF) for each packet with what must come of it. Each test has
+    /// been run by the interpreter and as machine code; if they differ, that is an error. At the end comes what is reached, and why the rest
+    /// is not. docs/testgen.md explains it.
+    ///
+    /// Exit status: 0 tests were made, 1 the program has errors or the engines differ.
+    #[cfg(feature = "testgen")]
+    Testgen(testgen::TestgenArgs),
     /// Run a program as a software switch on network interfaces
     ///
     /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it

@@ -12,6 +12,7 @@ const COMMANDS: [(&str, &str, bool); 23] = [
     ("fmt", "fmt", cfg!(feature = "fmt")),
     ("fit", "fit", cfg!(feature = "fit")),
     ("rtl", "rtl", cfg!(feature = "rtl")),
+    ("testgen", "testgen", cfg!(feature = "testgen")),
     ("p4info", "p4runtime", cfg!(feature = "p4runtime")),
     ("bundle", "p4runtime", cfg!(feature = "p4runtime")),
     ("table", "p4runtime", cfg!(feature = "p4runtime")),

@@ -66,6 +66,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "p4runtime")]
         Command::Bundle(args) => commands::p4info::bundle(&args),
         Command::Stf(args) => commands::stf::run(&args),
+        #[cfg(feature = "testgen")]
+        Command::Testgen(args) => commands::testgen::run(&args),
         Command::Run(args) => commands::run::run(&args),
         // Has been run above, with a log of its own.
         #[cfg(feature = "bmv2")]

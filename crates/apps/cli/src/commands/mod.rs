@@ -7,9 +7,9 @@ pub(crate) mod bench;
 #[cfg(feature = "bmv2")]
 pub(crate) mod bmv2;
 pub(crate) mod check;
-pub(crate) mod coverage;
 #[cfg(feature = "p4runtime")]
 pub(crate) mod control;
+pub(crate) mod coverage;
 #[cfg(feature = "epic")]
 pub(crate) mod epic;
 pub(crate) mod explain;
@@ -47,5 +47,7 @@ pub(crate) mod stf;
 pub(crate) mod switch;
 #[cfg(feature = "switch")]
 pub(crate) mod tenant;
+#[cfg(feature = "testgen")]
+pub(crate) mod testgen;
 #[cfg(feature = "jit")]
 pub(crate) mod trace_ir;

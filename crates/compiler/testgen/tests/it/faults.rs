@@ -1,0 +1,1 @@
+//! Faults in programs that the tests of the right programs find.

@@ -1,0 +1,73 @@
+//! What tests of programs reach.
+
+use std::path::Path;
+
+use hopwright_coverage::Kind;
+use hopwright_dataplane::EngineKind;
+use hopwright_testgen::{Generated, Options};
+
+use super::{compiled, failure, options, root, tests_of};
+
+/// What is not reached, for people.
+fn unreached(generated: &Generated) -> Vec<String> {
+    let points = generated.coverage.points();
+    let text = |u: &hopwright_testgen::Unreached| {
+        let point = &points.all()[u.point];
+        format!("{} {}: {}", points.location(u.point), point.label, u.why)
+    };
+    generated.unreached.iter().map(text).collect()
+}
+
+/// Makes tests; each must pass with both engines. Returns what they do not reach.
+fn missed(file: &Path, options: &Options) -> Vec<String> {
+    let pipeline = compiled(file, false);
+    let (generated, texts) = tests_of(&pipeline, "", options);
+    let optimised = compiled(file, true);
+    for text in &texts {
+        for kind in [EngineKind::Interp, EngineKind::Jit] {
+            assert_eq!(failure(&optimised, kind, text), None, "{kind:?}\n{text}");
+        }
+    }
+    eprintln!("{}: {} tests of {} runs; {}", file.display(), texts.len(), generated.runs, generated.ended);
+    unreached(&generated)
+}
+
+#[test]
+fn everything_of_the_examples_is_reached() {
+    for name in ["examples/l2.p4", "examples/l3.p4"] {
+        assert_eq!(missed(&root().join(name), &options()), [""; 0], "{name}");
+    }
+}
+
+/// A path that needs two packets' worth of luck: a value that an action sets, compared with a field behind a checksum.
+#[test]
+fn conditions_over_several_tables_and_a_checksum_are_met() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/deep.p4");
+    let missed = missed(&file, &options());
+    // `x < 4 && x > 8` is never true.
+    let expected = ["true", "meta.never = 1"];
+    assert_eq!(missed.len(), expected.len(), "{missed:#?}");
+    for (missed, expected) in missed.iter().zip(expected) {
+        assert!(missed.contains(expected), "{missed}");
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_tests() {
+    let pipeline = compiled(&root().join("examples/l3.p4"), false);
+    let few = |seed| tests_of(&pipeline, "", &Options { seed, max_tests: 12, ..options() }).1;
+    assert_eq!(few(7), few(7));
+    assert_ne!(few(7), few(8));
+}
+
+/// Without cases, tests reach the same points, and there are fewer.
+#[test]
+fn points_alone_need_fewer_tests() {
+    let pipeline = compiled(&root().join("examples/l3.p4"), false);
+    let (all, _) = tests_of(&pipeline, "", &options());
+    let (few, _) = tests_of(&pipeline, "", &Options { cases: false, ..options() });
+    assert!(few.tests.len() < all.tests.len());
+    let reached = |generated: &Generated| generated.coverage.counts().iter().filter(|count| **count > 0).count();
+    assert_eq!(reached(&few), reached(&all));
+    assert!(all.coverage.points().all().iter().any(|point| matches!(point.kind, Kind::Branch(..))));
+}
