@@ -202,7 +202,7 @@ impl Points {
         let at = place(stmt.span);
         match &stmt.kind {
             StmtKind::If { cond, .. } if keyword("if") && !is_constant(cond) => {}
-            StmtKind::Verify(cond, _) if !is_constant(cond) => {}
+            StmtKind::Verify(cond, _) if keyword("verify") && !is_constant(cond) => {}
             StmtKind::Switch { value, cases, .. } if keyword("switch") && !is_constant(value) => {
                 let pipeline = self.pipeline.clone();
                 for (number, (values, body)) in cases.iter().enumerate() {

@@ -9,7 +9,7 @@ use crate::inputs::{Choice, Inputs};
 use crate::term::Term;
 
 /// A decision of a run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Step {
     /// These are true in the run, and must be for others to come as far.
     pub conditions: Vec<Term>,
@@ -66,7 +66,7 @@ pub(crate) struct Applied {
 }
 
 /// A run with its path.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
     pub inputs: Inputs,
     pub steps: Vec<Step>,
@@ -80,6 +80,8 @@ pub(crate) struct Run {
     pub groups: BTreeSet<u16>,
     /// The number of bytes that parsers looked at.
     pub parsed: usize,
+    /// Points that no test reaches, and that the run could not be turned to.
+    pub near: Vec<usize>,
     /// Externs whose results stand for themselves on this path.
     pub externs: BTreeSet<String>,
 }

@@ -29,6 +29,8 @@ use crate::{Generated, Options, Unreached};
 const PASSES: u32 = 12;
 /// Runs whose alternatives are kept.
 const RUNS: usize = 1500;
+/// Runs that look for a visible outcome.
+const VISIBLE: usize = 12;
 /// How often a point's condition may contradict the path before others are tried first.
 const HOPELESS: usize = 20;
 /// Bytes of the first packets.
@@ -64,7 +66,8 @@ pub(crate) struct Search<'a> {
     tests: Vec<Test>,
     /// Inputs to run next, with the point or case that they are for.
     ready: VecDeque<(Inputs, Option<usize>, Option<u64>)>,
-    queue: BinaryHeap<(Reverse<(u8, usize, usize)>, Reverse<usize>)>,
+    /// Class, times, depth; then the latest.
+    queue: BinaryHeap<(Reverse<(u8, usize, usize)>, usize)>,
     waiting: HashMap<usize, Waiting>,
     kept_runs: usize,
     sequence: usize,
@@ -183,10 +186,10 @@ impl<'a> Search<'a> {
             if self.begun.elapsed() > self.options.time {
                 return None;
             }
-            let (Reverse((class, _, depth)), Reverse(sequence)) = self.queue.pop()?;
+            let (Reverse((class, _, depth)), sequence) = self.queue.pop()?;
             let Some(waiting) = self.waiting.remove(&sequence) else { continue };
             let alternative = &waiting.run.steps[waiting.step].alternatives[waiting.alternative];
-            let now = self.class(alternative);
+            let now = self.class(alternative, &waiting.run);
             if now > class {
                 // It is worth less than when it was put in.
                 self.wait(waiting, now, depth);
@@ -205,37 +208,92 @@ impl<'a> Search<'a> {
     }
 
     /// How much an alternative is worth: the lower the more.
-    fn class(&self, alternative: &Alternative) -> u8 {
+    fn class(&self, alternative: &Alternative, run: &Run) -> u8 {
+        // A run is near if it came to a decision that should have gone otherwise.
+        let near = || run.near.iter().any(|goal| self.total.counts()[*goal] == 0);
         match alternative {
             Alternative { goal: Some(goal), .. } if self.total.counts()[*goal] == 0 => 0,
             Alternative { case: Some(case), .. } if !self.cases.contains(case) => 1,
-            Alternative { goal: Some(goal), .. } if self.relevant.contains(goal) => 2,
-            Alternative { case: Some(_), .. } => 4,
-            _ => 3,
+            Alternative { goal: Some(goal), .. } if self.relevant.contains(goal) => if near() { 2 } else { 3 },
+            Alternative { case: Some(_), .. } => 5,
+            _ => 4,
         }
+    }
+
+    /// Orders what waits anew.
+    fn reorder(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let old = std::mem::take(&mut self.queue);
+        let mut order: Vec<_> = old.into_iter().map(|(Reverse((.., depth)), sequence)| (sequence, depth)).collect();
+        order.sort_unstable();
+        for (sequence, depth) in order {
+            let Some(waiting) = waiting.get(&sequence) else { continue };
+            let alternative = &waiting.run.steps[waiting.step].alternatives[waiting.alternative];
+            let times = self.times.get(&alternative.key).copied().unwrap_or(0);
+            self.queue.push((Reverse((self.class(alternative, &waiting.run), times, depth)), sequence));
+        }
+        self.waiting = waiting;
     }
 
     fn wait(&mut self, waiting: Waiting, class: u8, depth: usize) {
         let alternative = &waiting.run.steps[waiting.step].alternatives[waiting.alternative];
         let times = self.times.get(&alternative.key).copied().unwrap_or(0);
         self.sequence += 1;
-        self.queue.push((Reverse((class, times, depth)), Reverse(self.sequence)));
+        self.queue.push((Reverse((class, times, depth)), self.sequence));
         self.waiting.insert(self.sequence, waiting);
+    }
+
+    /// A run that reaches the same and sends a packet, if one is found by letting tables hit that missed: what a packet that is dropped was
+    /// like is not seen.
+    fn visible(&mut self, run: Run, coverage: Coverage, wanted: &[usize]) -> (Run, Coverage) {
+        let hidden = |run: &Run| run.output.sent.is_empty();
+        if !hidden(&run) || wanted.is_empty() {
+            return (run, coverage);
+        }
+        let pipeline = self.pipeline.clone();
+        let mut tries = VISIBLE;
+        for applied in run.applied.iter().rev().filter(|applied| applied.choice.is_none()) {
+            let table = &pipeline[applied.table];
+            if table.const_entries || table.match_keys().next().is_none() {
+                continue;
+            }
+            for action in table.actions.iter().filter(|action| !action.default_only) {
+                if tries == 0 {
+                    return (run, coverage);
+                }
+                tries -= 1;
+                let mut inputs = run.inputs.clone();
+                let call = self.call(action.action);
+                inputs.choices.insert((applied.table.0, applied.nth), Choice::Hit(call));
+                let (other, reached) = self.execute(inputs);
+                let same = wanted.iter().all(|point| reached.counts()[*point] > 0 || self.is_miss(*point));
+                if !hidden(&other) && same && other.output.fault.is_none() {
+                    return (other, reached);
+                }
+            }
+        }
+        (run, coverage)
     }
 
     /// Runs inputs, keeps a test if they reach something new, and looks at the alternatives.
     fn explore(&mut self, inputs: Inputs, goal: Option<usize>, case: Option<u64>) -> Result<(), String> {
-        let (run, coverage) = self.execute(inputs);
-        let new = |total: &Coverage| -> Vec<usize> {
+        let (mut run, mut coverage) = self.execute(inputs);
+        let new = |coverage: &Coverage, total: &Coverage| -> Vec<usize> {
             let pairs = coverage.counts().iter().zip(total.counts()).enumerate();
             pairs.filter(|(_, (now, before))| **now > 0 && **before == 0).map(|(at, _)| at).collect()
         };
-        let wanted = new(&self.total);
+        let wanted = new(&coverage, &self.total);
         let new_cases = self.options.cases && run.cases.iter().any(|case| !self.cases.contains(case));
         if run.output.fault.is_some() {
             self.faults += 1;
         } else if !wanted.is_empty() || new_cases {
             self.keep(&run, &wanted)?;
+            // What others could see is a test, too.
+            let visible = self.visible(run.clone(), coverage.clone(), &wanted);
+            if run.output.sent.is_empty() && !visible.0.output.sent.is_empty() {
+                (run, coverage) = visible;
+                self.keep_visible(&run)?;
+            }
         }
         if let Some(goal) = goal.filter(|goal| coverage.counts()[*goal] == 0) {
             self.tried.entry(goal).or_default().missed += 1;
@@ -249,9 +307,13 @@ impl<'a> Search<'a> {
             let counts = self.total.counts();
             let points = self.points.all();
             let decisions = (0..points.len()).filter(|at| counts[*at] == 0 && !matches!(points[*at].kind, Kind::Statement(_)));
-            self.relevant = self.relevance.of(decisions.filter(|at| self.tried.contains_key(at)));
+            let relevant = self.relevance.of(decisions.filter(|at| self.tried.contains_key(at)));
+            if relevant != self.relevant {
+                self.relevant = relevant;
+                self.reorder();
+            }
         }
-        self.look_at(Rc::new(run));
+        self.look_at(run);
         Ok(())
     }
 
@@ -269,6 +331,22 @@ impl<'a> Search<'a> {
         run.groups.clone_from(&answers.groups);
         drop(answers);
         (run, coverage)
+    }
+
+    /// Whether a point is that a table misses, or what follows from that.
+    fn is_miss(&self, point: usize) -> bool {
+        matches!(self.points.all()[point].kind, Kind::Miss(_))
+    }
+
+    /// Makes a test of a run that sends something, whatever it reaches.
+    fn keep_visible(&mut self, run: &Run) -> Result<(), String> {
+        if let Some((mut test, reached)) = finish::test(self.prepare, &self.points, run, &[], &mut self.random)? {
+            let counts = reached.counts().iter().zip(self.total.counts()).enumerate();
+            test.reaches = counts.filter(|(_, (now, before))| **now > 0 && **before == 0).map(|(at, _)| at).collect();
+            self.total.add(&reached);
+            self.tests.push(test);
+        }
+        Ok(())
     }
 
     /// Makes a test of a run. What it reaches is what its entries make a switch without answers reach.
@@ -289,30 +367,53 @@ impl<'a> Search<'a> {
     }
 
     /// Solves for the alternatives of a run that reach something new at once, and puts off the others.
-    fn look_at(&mut self, run: Rc<Run>) {
+    fn look_at(&mut self, mut run: Run) {
         let mut solver = Solver::new();
         let mut path = 0u64;
-        self.kept_runs += 1;
+        let mut later = Vec::new();
+        let mut near = Vec::new();
+        let mut repeated = Vec::new();
         for (number, step) in run.steps.iter().enumerate() {
             for (at, alternative) in step.alternatives.iter().enumerate() {
-                let class = self.class(alternative);
-                if class == 1 && !self.options.cases && alternative.change.is_none() {
-                    continue;
-                }
                 if !self.seen.insert(key_of((path, alternative.key))) {
+                    repeated.push((number, at, path));
                     continue;
                 }
-                let hopeless = alternative.goal.and_then(|g| self.tried.get(&g)).is_some_and(|t| t.impossible > HOPELESS);
-                let class = if class == 0 && hopeless { 2 } else { class };
-                if class == 0 && self.begun.elapsed() < self.options.time {
-                    if let Some(inputs) = self.solve(&mut solver, &run, number, alternative) {
-                        self.ready.push_back((inputs, alternative.goal, None));
+                match alternative.goal.filter(|goal| self.total.counts()[*goal] == 0) {
+                    Some(goal) if self.tried.get(&goal).is_none_or(|tried| tried.impossible < HOPELESS) => {
+                        match self.solve(&mut solver, &run, number, alternative) {
+                            Some(inputs) => self.ready.push_back((inputs, Some(goal), None)),
+                            None => near.push(goal),
+                        }
                     }
-                } else if class <= 2 || (class == 3 && self.kept_runs < RUNS) {
-                    self.wait(Waiting { run: run.clone(), step: number, alternative: at }, class, number);
+                    _ => later.push((number, at)),
                 }
             }
             path = key_of((path, step.key));
+        }
+        // Alternatives that were seen on another run may do more on one that is near.
+        if let Some(goal) = near.first() {
+            for (number, at, path) in repeated {
+                let key = run.steps[number].alternatives[at].key;
+                if self.seen.insert(key_of((path, key, goal))) {
+                    later.push((number, at));
+                }
+            }
+        }
+        run.near = near;
+        let run = Rc::new(run);
+        self.kept_runs += 1;
+        for (step, alternative) in later {
+            let it = &run.steps[step].alternatives[alternative];
+            let class = match self.class(it, &run) {
+                // Others may still lead there.
+                0 => 3,
+                1 if !self.options.cases && it.change.is_none() => continue,
+                class => class,
+            };
+            if class <= 3 || self.kept_runs < RUNS {
+                self.wait(Waiting { run: run.clone(), step, alternative }, class, step);
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hopwright_coverage::{Coverage, Points};
 use hopwright_interp::{Decision, Event, Observer, PacketState, Stage, Value};
-use hopwright_ir::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StateId, Stmt, StmtKind, TableId, Type, bits, walk};
+use hopwright_ir::{Expr, ExprKind, HeaderId, Pipeline, SlotId, Span, StateId, Stmt, StmtKind, TableId, Type, bits};
 use num_bigint::BigUint;
 
 use crate::inputs::{Inputs, Shared};
@@ -314,21 +314,5 @@ impl Shadow<'_> {
     /// Which cases a run meets: packets that end at a statement.
     fn cases(&mut self) -> &mut BTreeSet<u64> {
         &mut self.run.cases
-    }
-}
-
-/// The atoms of a condition: comparisons and other parts that logic connects.
-pub(crate) fn atoms(cond: &Expr) -> Vec<&Expr> {
-    use hopwright_ir::{BinaryOp, UnaryOp};
-    match &cond.kind {
-        ExprKind::Binary(BinaryOp::LogicalAnd | BinaryOp::LogicalOr, a, b) => {
-            [atoms(a), atoms(b)].into_iter().flatten().collect()
-        }
-        ExprKind::Unary(UnaryOp::Not, a) => atoms(a),
-        _ => {
-            let mut constant = true;
-            walk::exprs(cond, &mut |e| constant &= matches!(e.kind, ExprKind::Const(_) | ExprKind::Cast(_)));
-            if constant { Vec::new() } else { vec![cond] }
-        }
     }
 }

@@ -4,9 +4,12 @@ use hopwright_coverage::Kind;
 use hopwright_interp::{Store, Value};
 use hopwright_ir::{
     ActionCall, BinaryOp, Expr, ExprKind, HeaderId, MatchValue, SlotId, SlotKind, Stmt, StmtKind, TableEntry, TableId,
+    Type, UnaryOp,
 };
 
-use super::{Shadow, atoms, key_of, place_key};
+use super::{Shadow, key_of, place_key};
+use num_bigint::BigUint;
+
 use crate::inputs::Choice;
 use crate::path::{Alternative, Change, Finds, Step};
 use crate::term::{self, Term, Variable, constant};
@@ -139,37 +142,56 @@ impl Shadow<'_> {
         }
     }
 
-    /// Each part of a condition is a case of its own, true and false; so are the bounds of comparisons.
+    /// Each part of a condition is a case of its own, true and false, while the other parts let it decide; so are the bounds of
+    /// comparisons.
     fn bounds(&mut self, cond: &Expr, place: u64, alternatives: &mut Vec<Alternative>) {
-        let parts = atoms(cond);
-        let several = parts.len() > 1;
-        for (number, part) in parts.into_iter().enumerate() {
-            let mut wanted: Vec<(Term, &str)> = Vec::new();
-            let holds = self.eval(part);
-            if several {
-                wanted.push((holds.clone(), "true"));
-                wanted.push((term::not(&holds), "false"));
+        let mut wanted: Vec<Term> = Vec::new();
+        self.parts(cond, &constant(1u32, 1), &mut wanted);
+        for (number, condition) in wanted.into_iter().enumerate() {
+            self.case(condition, key_of((place, number)), alternatives);
+        }
+    }
+
+    /// A case that is no point: the run has it, or it is an alternative.
+    pub(super) fn case(&mut self, condition: Term, case: u64, alternatives: &mut Vec<Alternative>) {
+        if term::is_true(&condition) {
+            self.cases().insert(case);
+        } else if !term::is_constant(&condition) {
+            let conditions = vec![condition];
+            alternatives.push(Alternative { case: Some(case), conditions, key: case, ..Alternative::default() });
+        }
+    }
+
+    /// The cases of a condition that decides where `context` is true.
+    fn parts(&self, cond: &Expr, context: &Term, wanted: &mut Vec<Term>) {
+        match &cond.kind {
+            ExprKind::Binary(op @ (BinaryOp::LogicalAnd | BinaryOp::LogicalOr), a, b) => {
+                for (part, other) in [(a, b), (b, a)] {
+                    let other = self.eval(other);
+                    let lets = if *op == BinaryOp::LogicalAnd { other } else { term::not(&other) };
+                    self.parts(part, &term::and(context, &lets), wanted);
+                }
             }
-            if let ExprKind::Binary(op, a, b) = &part.kind
-                && matches!(op, BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge)
-            {
+            ExprKind::Unary(UnaryOp::Not, a) => self.parts(a, context, wanted),
+            _ => {
+                let holds = self.eval(cond);
+                wanted.push(term::and(context, &holds));
+                wanted.push(term::and(context, &term::not(&holds)));
+                let ExprKind::Binary(op, a, b) = &cond.kind else { return };
+                if self.eval(a).width != self.eval(b).width || !matches!(a.ty, Type::Bits(_) | Type::Int(_)) {
+                    return;
+                }
                 let (x, y) = (self.eval(a), self.eval(b));
                 let one = constant(1u32, x.width);
-                let beside = match op {
-                    BinaryOp::Lt | BinaryOp::Ge => term::equal(&term::add(&x, &one), &y),
-                    _ => term::equal(&x, &term::add(&y, &one)),
+                let below = term::equal(&term::add(&x, &one), &y);
+                let above = term::equal(&x, &term::add(&y, &one));
+                let at_bounds = match op {
+                    BinaryOp::Lt | BinaryOp::Ge => vec![term::equal(&x, &y), below],
+                    BinaryOp::Gt | BinaryOp::Le => vec![term::equal(&x, &y), above],
+                    BinaryOp::Eq | BinaryOp::Ne => vec![below, above],
+                    _ => Vec::new(),
                 };
-                wanted.push((term::equal(&x, &y), "equal"));
-                wanted.push((beside, "beside"));
-            }
-            for (condition, what) in wanted {
-                let case = key_of((place, number, what));
-                if term::is_true(&condition) {
-                    self.cases().insert(case);
-                } else {
-                    let conditions = vec![condition];
-                    alternatives.push(Alternative { case: Some(case), conditions, key: case, ..Alternative::default() });
-                }
+                wanted.extend(at_bounds.iter().map(|bound| term::and(context, bound)));
             }
         }
     }
@@ -200,6 +222,13 @@ impl Shadow<'_> {
         self.other_choices(id, nth, choice.as_ref(), &mut step);
         if !matches!(choice, Some(Choice::Hit(_))) {
             self.entries_of_program(id, &terms, &mut step);
+            for (number, entry) in table.entries.iter().enumerate() {
+                for (key, (value, term)) in entry.matches.iter().zip(&terms).enumerate() {
+                    for (at, bound) in bounds_of(value, term).into_iter().enumerate() {
+                        self.case(bound, key_of((id.0, number, key, at)), &mut step.alternatives);
+                    }
+                }
+            }
         }
         self.step(step);
     }
@@ -323,4 +352,37 @@ fn matches_entry(matches: &[MatchValue], keys: &[Term]) -> Term {
         all = term::and(&all, &one);
     }
     all
+}
+
+/// The bounds of what an entry matches: the first and last value of a range and those beside it, and values that differ in the last bit
+/// that is compared.
+fn bounds_of(value: &MatchValue, key: &Term) -> Vec<Term> {
+    match value {
+        MatchValue::Range { lo, hi } => range_bounds(lo, hi, key),
+        other => match other.value_and_mask(key.width) {
+            Some((value, mask)) => beside_mask(&value, &mask, key),
+            None => Vec::new(),
+        },
+    }
+}
+
+/// The first and last value of a range, and those beside it.
+pub(super) fn range_bounds(lo: &BigUint, hi: &BigUint, key: &Term) -> Vec<Term> {
+    let below = (*lo > BigUint::ZERO).then(|| lo - 1u32);
+    let above = (*hi < hopwright_ir::bits::mask(key.width)).then(|| hi + 1u32);
+    let values = [Some(lo.clone()), Some(hi.clone()), below, above].into_iter().flatten();
+    values.map(|value| term::equal(key, &constant(value, key.width))).collect()
+}
+
+/// Values that differ from those that a mask accepts in the last bit that is compared, and one that differs in bits that are not.
+pub(super) fn beside_mask(value: &BigUint, mask: &BigUint, key: &Term) -> Vec<Term> {
+    let Some(last) = mask.trailing_zeros() else { return Vec::new() };
+    let all = hopwright_ir::bits::mask(key.width);
+    let masked = term::and(key, &constant(mask.clone(), key.width));
+    let beside = value ^ (BigUint::from(1u32) << last);
+    let mut bounds = vec![term::equal(&masked, &constant(beside, key.width))];
+    if *mask != all {
+        bounds.push(term::equal(key, &constant((value & mask) | (&all ^ mask), key.width)));
+    }
+    bounds
 }

@@ -5,6 +5,7 @@ use hopwright_ir::{Expr, HeaderId, KeySet, SelectCase, SlotId, Stmt, Transition,
 
 use hopwright_coverage::Kind;
 
+use super::controls::{beside_mask, range_bounds};
 use super::{Shadow, key_of, place_key};
 use crate::path::{Alternative, Change, Step};
 use crate::term::{self, Term, constant};
@@ -136,6 +137,22 @@ impl Shadow<'_> {
                 (None, _) => {}
             }
         }
+        for (number, case) in cases.iter().enumerate() {
+            for (key, (set, term)) in case.sets.iter().zip(&keys).enumerate() {
+                let bounds = match set {
+                    KeySet::Value(value) => beside_mask(value, &hopwright_ir::bits::mask(term.width), term),
+                    KeySet::Mask(value, mask) => beside_mask(value, mask, term),
+                    KeySet::Range(lo, hi) => range_bounds(lo, hi, term),
+                    KeySet::Any | KeySet::ValueSet(_) => Vec::new(),
+                };
+                // The other keys are as the case wants them.
+                let others = self.matches_but(case, &keys, &types, key);
+                for (at, bound) in bounds.into_iter().enumerate() {
+                    let bound = term::and(&bound, &others);
+                    self.case(bound, key_of((state.0, number, key, at)), &mut step.alternatives);
+                }
+            }
+        }
         self.step(step);
         // Past a value set that matches, cases need it not to.
         if let Some([KeySet::ValueSet(set)]) = cases.get(taken).map(|case| case.sets.as_slice())
@@ -149,8 +166,16 @@ impl Shadow<'_> {
 
     /// Whether a case matches.
     fn matches(&self, case: &SelectCase, keys: &[Term], types: &[Type]) -> Term {
+        self.matches_but(case, keys, types, usize::MAX)
+    }
+
+    /// Whether a case matches in all keys but one.
+    fn matches_but(&self, case: &SelectCase, keys: &[Term], types: &[Type], but: usize) -> Term {
         let mut all = constant(1u32, 1);
-        for ((set, key), ty) in case.sets.iter().zip(keys).zip(types) {
+        for (number, ((set, key), ty)) in case.sets.iter().zip(keys).zip(types).enumerate() {
+            if number == but {
+                continue;
+            }
             let number = |value: &num_bigint::BigUint| constant(value.clone(), key.width);
             let one = match set {
                 KeySet::Any => continue,
