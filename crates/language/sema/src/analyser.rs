@@ -148,6 +148,7 @@ impl<'a> Analyser<'a> {
                     architecture: None,
                     type_name: String::new(),
                     ghosts: Vec::new(),
+                    pipelines: Vec::new(),
                     blocks: Vec::new(),
                     values: Vec::new(),
                     objects: Vec::new(),

@@ -138,6 +138,8 @@ pub struct Package {
     /// Constructor parameter names with the instances bound to them, in order. Those of a package that is an
     /// argument itself have its parameter's name before them: `ingress.parser`.
     pub blocks: Vec<(String, InstanceId)>,
+    /// The names of packages that are arguments, in order: those of their declarations, or of the parameters.
+    pub pipelines: Vec<String>,
     /// Tofino 2: ghost threads, with the number of their pipe. They are not among the blocks.
     pub ghosts: Vec<(usize, InstanceId)>,
     /// Constructor parameters that are constants.

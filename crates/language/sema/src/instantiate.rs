@@ -13,9 +13,10 @@ use crate::args::ArgRule;
 use crate::call::uses;
 use crate::hir::{self, Direction};
 use crate::infer::Unifier;
+use crate::packages::bound;
 use crate::scope::{Entity, InstanceEntity, OpenInstance};
 use crate::types::{BlockDecl, ParamSig, Sig, Ty};
-use crate::value::{PackageArgs, Place, Typed, Value};
+use crate::value::{Place, Typed, Value};
 
 /// Maximum number of parser and control instances.
 const MAX_INSTANCES: usize = 4096;
@@ -287,59 +288,17 @@ impl<'a> Analyser<'a> {
                 }
                 let is_main = named.name == "main" && !self.context.constructing;
                 let subst = crate::types::bind(&params, targs);
+                let before = self.made_so_far();
                 let checked = self.constructor_args(&sig, args, subst, &mut unifier, None, span)?;
                 let types = params.iter().map(|p| checked.subst.get(p).cloned());
                 let ty = &Ty::Package(*p, types.map(|t| t.unwrap_or(Ty::Err)).collect());
-                let mut bound = PackageArgs::default();
-                for (param, arg) in sig.params.iter().zip(&checked.args) {
-                    let Some(t) = arg else { continue };
-                    let name = param.name.to_string();
-                    match &t.value {
-                        Some(Value::Instance(id)) => bound.blocks.push((name, *id)),
-                        Some(Value::Object(id)) => bound.objects.push((name, *id)),
-                        Some(Value::Package(inner)) => {
-                            let under = |n: &String| format!("{name}.{n}");
-                            for (n, id) in &inner.blocks {
-                                bound.blocks.push((under(n), *id));
-                            }
-                            for (n, id) in &inner.objects {
-                                bound.objects.push((under(n), *id));
-                            }
-                            for (n, v, t) in &inner.values {
-                                bound.values.push((under(n), v.clone(), t.clone()));
-                            }
-                        }
-                        Some(Value::Opaque) | None => {}
-                        Some(v) => bound.values.push((name, v.clone(), t.ty.clone())),
-                    }
-                }
+                let own_name = if self.context.constructing { "" } else { named.name };
+                let bound = bound(own_name, &sig, &checked.args, self.made_since(&before));
                 if !is_main {
                     return Some(Entity::Const(Value::Package(Rc::new(bound)), ty.clone()));
                 }
-                let values = bound.values.into_iter().map(|(n, v, t)| (n, self.constant(v, &t, span).hir)).collect();
                 let annotations = self.annotations(named.annotations);
-                let mut pipes: Vec<String> = Vec::new();
-                let (mut blocks, mut ghosts) = (Vec::new(), Vec::new());
-                for (block, id) in bound.blocks {
-                    let (pipe, part) = block.rsplit_once('.').unwrap_or(("", &block));
-                    if !pipes.iter().any(|known| known == pipe) {
-                        pipes.push(pipe.to_string());
-                    }
-                    match part {
-                        "ghost" => ghosts.push((pipes.len() - 1, id)),
-                        _ => blocks.push((block, id)),
-                    }
-                }
-                self.out.main = hir::Package {
-                    type_name: name.to_string(),
-                    architecture,
-                    blocks,
-                    ghosts,
-                    values,
-                    objects: bound.objects,
-                    annotations,
-                    span,
-                };
+                self.main_package(&sig, &checked.args, bound, annotations, (name.to_string(), architecture), span);
                 self.has_main = true;
                 Some(Entity::Const(Value::Opaque, ty.clone()))
             }

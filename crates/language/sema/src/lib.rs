@@ -20,6 +20,7 @@ mod infer;
 mod instantiate;
 mod match_kinds;
 mod ops;
+mod packages;
 pub mod reached;
 mod run_time_bits;
 mod scope;

@@ -17,6 +17,10 @@ pub struct Reached<'p> {
     pub called: BTreeSet<FunctionId>,
     /// The types of digests, by the place of the call.
     pub digests: HashMap<Span, &'p Type>,
+    /// The types of port metadata that ingress parsers unpack, by the position of the block.
+    pub port_metadata: BTreeMap<usize, &'p Type>,
+    /// The position of the block that is being followed.
+    block: usize,
     instances: BTreeSet<InstanceId>,
     functions: BTreeSet<FunctionId>,
     /// Within a function or action.
@@ -27,7 +31,9 @@ impl<'p> Reached<'p> {
     /// Follows the blocks of the package.
     pub fn new(program: &'p TypedProgram) -> Reached<'p> {
         let mut reached = Reached::default();
-        for block in program.main.blocks.iter().map(|(_, id)| id).chain(program.main.ghosts.iter().map(|(_, id)| id)) {
+        let blocks = program.main.blocks.iter().map(|(_, id)| id).chain(program.main.ghosts.iter().map(|(_, id)| id));
+        for (at, block) in blocks.enumerate() {
+            reached.block = at;
             reached.instance(program, *block);
         }
         reached
@@ -152,6 +158,9 @@ impl<'p> Reached<'p> {
             Callee::ExternFunction(name) if name == "digest" => {
                 let data = call.args.get(1).and_then(|a| a.value.as_ref());
                 self.digests.extend(call.type_args.first().or(data.map(|d| &d.ty)).map(|ty| (call.span, ty)));
+            }
+            Callee::ExternFunction(name) if name == "port_metadata_unpack" => {
+                self.port_metadata.extend(call.type_args.first().map(|ty| (self.block, ty)));
             }
             Callee::Method(object, name) if name == "pack" && program[*object].type_name == "Digest" => {
                 let data = call.args.first().and_then(|a| a.value.as_ref());

@@ -1,5 +1,6 @@
 //! Compile-time values, and checked expressions before they enter the typed program.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -37,9 +38,23 @@ pub(crate) enum Value {
 /// The arguments of a package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct PackageArgs {
+    /// The name of the package that has them; empty if it has none.
+    pub name: String,
     pub blocks: Vec<(String, hir::InstanceId)>,
     pub objects: Vec<(String, hir::ObjectId)>,
     pub values: Vec<(String, Value, Ty)>,
+    /// What was made of each kind for its blocks.
+    pub made: Made,
+}
+
+/// Positions in the lists of a typed program, by kind: what was made while something was instantiated.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Made {
+    pub instances: Range<usize>,
+    pub tables: Range<usize>,
+    pub objects: Range<usize>,
+    pub value_sets: Range<usize>,
+    pub functions: Range<usize>,
 }
 
 /// Whether an expression is a left-value.
