@@ -220,6 +220,28 @@ impl Control {
         }
     }
 
+    /// Adds bytes to the length of each packet that counters and meters of the program see: those of a frame that are not in packets,
+    /// such as the four of its check sequence. What has been counted so far is read as if it had had them, too.
+    pub fn count_frame_bytes(&self, bytes: u8) {
+        self.tables.iter().for_each(|table| table.frame.set(bytes));
+        for object in &self.externs {
+            match object {
+                ExternObject::Counters(counters) => counters.frame.set(bytes),
+                ExternObject::Meters(meters) => meters.set_frame(bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a packet that hit an entry of a table costs its direct meter.
+    pub(crate) fn metered(&self, table: TableId, bytes: u64) -> u64 {
+        let meter = self.pipeline[table].direct_meter.map(|id| &self.externs[id.index()]);
+        match meter {
+            Some(ExternObject::Meters(meters)) => meters.cost(bytes),
+            _ => bytes,
+        }
+    }
+
     /// Finds an action profile or selector.
     pub fn profile<'a>(&self, profile: impl Into<ObjectRef<'a>>) -> Result<ActionProfile<'_>, ControlError> {
         match self.object(profile)? {

@@ -35,7 +35,7 @@ impl CounterArray<'_> {
     pub fn read(&self, index: u64) -> Result<Count, ControlError> {
         let at = cell_index(self.name, index, self.cells.len())?;
         self.fetch(index..index + 1);
-        Ok(self.cells.read(at))
+        Ok(self.cells.frame.with(self.cells.read(at)))
     }
 
     /// Reads all cells.
@@ -47,7 +47,7 @@ impl CounterArray<'_> {
     pub fn read_range(&self, range: Range<u64>) -> Vec<Count> {
         let end = range.end.min(self.cells.len() as u64);
         self.fetch(range.start..end);
-        (range.start..end).map(|i| self.cells.read(i as usize)).collect()
+        (range.start..end).map(|i| self.cells.frame.with(self.cells.read(i as usize))).collect()
     }
 
     /// Brings cells up to date that a device counts. If it does not answer they stay as they were when last read.
@@ -60,6 +60,7 @@ impl CounterArray<'_> {
     /// Sets one cell. Packets that a worker counts concurrently may be lost.
     pub fn write(&self, index: u64, count: Count) -> Result<(), ControlError> {
         let at = cell_index(self.name, index, self.cells.len())?;
+        let count = self.cells.frame.without(count);
         if let Some((mut device, counter)) = self.cells.device.get() {
             device.set_count(counter, index, count).map_err(|reason| refused(self.name, reason))?;
         }
@@ -105,7 +106,7 @@ impl RegisterArray<'_> {
     }
 }
 
-/// The meters of an indirect meter array.
+/// The meters of an indirect meter array; those of a table's entries, of which there are only common properties.
 #[derive(Clone, Copy, Debug)]
 pub struct MeterArray<'a> {
     pub(super) name: &'a str,
@@ -116,6 +117,23 @@ impl MeterArray<'_> {
     /// Returns the rates of one meter; `None` if they are not configured, in which case every packet is green.
     pub fn rates(&self, index: u64) -> Result<Option<Rates>, ControlError> {
         Ok(self.meters.rates(cell_index(self.name, index, self.meters.len())?))
+    }
+
+    /// Bytes that are added to the length of each packet, or subtracted from it.
+    pub fn adjustment(&self) -> i32 {
+        self.meters.adjustment()
+    }
+
+    /// Sets them, for all meters of the array.
+    ///
+    /// # Errors
+    /// A device runs the meters.
+    pub fn set_adjustment(&self, bytes: i32) -> Result<(), ControlError> {
+        if self.meters.device.get().is_some() {
+            return Err(refused(self.name, "it measures packets by their length".into()));
+        }
+        self.meters.set_adjustment(bytes);
+        Ok(())
     }
 
     /// Sets the rates of one meter and fills its buckets. With `None`, every packet is green.

@@ -82,7 +82,7 @@ impl Store for LiveStore {
             return Color::Green;
         }
         // SAFETY: the interpreter is the engine, so no generated code runs the meter.
-        unsafe { self.control[table].measure_hit(matches, priority, now_us, cost) }
+        unsafe { self.control[table].measure_hit(matches, priority, now_us, self.control.metered(table, cost)) }
     }
 
     fn visit_profile(&self, profile: ExternId, visit: &mut dyn FnMut(&Profile)) {
@@ -111,7 +111,7 @@ impl Store for LiveStore {
             return Some(Color::Green);
         }
         // SAFETY: the interpreter is the engine, so no generated code runs the meter.
-        Some(unsafe { meters.measure(at, now_us, cost) })
+        Some(unsafe { meters.measure(at, now_us, meters.cost(cost)) })
     }
 
     fn read_register(&self, register: ExternId, index: u64) -> Option<BigUint> {

@@ -67,19 +67,47 @@ impl Cells {
     }
 }
 
+/// Bytes of a frame that are not in packets, such as its check sequence. Workers count bytes of packets; these are added when counts are
+/// read.
+#[derive(Debug, Default)]
+pub(crate) struct Frame(AtomicU64);
+
+impl Frame {
+    pub(crate) fn set(&self, bytes: u8) {
+        self.0.store(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// What has been counted, with them.
+    pub(crate) fn with(&self, count: Count) -> Count {
+        let Count { packets, bytes } = count;
+        Count { packets, bytes: bytes.wrapping_add(self.of(packets)) }
+    }
+
+    /// The inverse.
+    pub(crate) fn without(&self, count: Count) -> Count {
+        let Count { packets, bytes } = count;
+        Count { packets, bytes: bytes.wrapping_sub(self.of(packets)) }
+    }
+
+    fn of(&self, packets: u64) -> u64 {
+        packets.wrapping_mul(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// An array of counters with a copy per worker, so that workers never write the same memory. Its values are the sums of
 /// the copies.
 #[derive(Debug)]
 pub(crate) struct Counters {
     size: usize,
     copies: Mutex<Vec<Arc<Cells>>>,
+    pub(crate) frame: Frame,
     /// Where packets are counted instead, if they are.
     pub(crate) device: OnDevice,
 }
 
 impl Counters {
     pub(crate) fn new(size: usize) -> Counters {
-        Counters { size, copies: Mutex::default(), device: OnDevice::default() }
+        Counters { size, copies: Mutex::default(), frame: Frame::default(), device: OnDevice::default() }
     }
 
     pub(crate) fn len(&self) -> usize {

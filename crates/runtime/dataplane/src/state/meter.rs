@@ -5,7 +5,7 @@
 use std::cell::UnsafeCell;
 use std::ffi::c_void;
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_abi::{ExternHandle, NO_METER};
@@ -94,6 +94,9 @@ pub(crate) struct Meters {
     direct: bool,
     cells: Box<[MeterCell]>,
     domain: Arc<Domain>,
+    /// Bytes that a packet has beside its own: of frames, and what a control plane adds or subtracts.
+    frame: AtomicI64,
+    adjustment: AtomicI64,
     /// Held while rates are set or read.
     writers: Mutex<()>,
     /// What runs the meters, if it is a device.
@@ -110,6 +113,8 @@ impl Meters {
             direct: false,
             cells,
             domain: domain.clone(),
+            frame: AtomicI64::new(0),
+            adjustment: AtomicI64::new(0),
             writers: Mutex::new(()),
             device: OnDevice::default(),
         })
@@ -152,8 +157,26 @@ impl Meters {
         unsafe { self.cells[index].execute(now_us, cost) }
     }
 
-    fn cost(&self, bytes: u64) -> u64 {
-        if self.unit == Unit::Packets { 1 } else { bytes }
+    /// Bytes of a frame that are not in packets.
+    pub(crate) fn set_frame(&self, bytes: u8) {
+        self.frame.store(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// Bytes that are added to the length of each packet.
+    pub(crate) fn adjustment(&self) -> i32 {
+        self.adjustment.load(Ordering::Relaxed) as i32
+    }
+
+    pub(crate) fn set_adjustment(&self, bytes: i32) {
+        self.adjustment.store(bytes.into(), Ordering::Relaxed);
+    }
+
+    /// What a packet costs for which the program says 1 or this many bytes.
+    pub(crate) fn cost(&self, bytes: u64) -> u64 {
+        if self.unit == Unit::Packets {
+            return 1;
+        }
+        bytes.saturating_add_signed(self.frame.load(Ordering::Relaxed) + self.adjustment.load(Ordering::Relaxed))
     }
 }
 

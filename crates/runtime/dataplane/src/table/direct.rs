@@ -21,6 +21,7 @@ impl Table {
             Some(device) => self.answer(device.lock().direct_count(self.id, matches, priority)),
             None => Ok(here),
         }
+        .map(|count| self.frame.with(count))
     }
 
     /// Returns how many packets hit an entry. Only tables with a direct counter or idle timeouts count hits; the result
@@ -44,6 +45,7 @@ impl Table {
             let record = writer.records.get(matches, priority).ok_or_else(|| ControlError::NotFound(self.name()))?;
             record.counter.clone()
         };
+        let count = self.frame.without(count);
         if let Some(device) = self.device.get() {
             self.answer(device.lock().set_direct_count(self.id, matches, priority, count))?;
         }

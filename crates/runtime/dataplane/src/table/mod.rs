@@ -39,7 +39,7 @@ use hopwright_ir::{ActionCall, ActionId, MatchForm, MatchValue, Pipeline, TableE
 
 use crate::control::ControlError;
 use crate::offload::Device;
-use crate::state::cell::Cells;
+use crate::state::cell::{Cells, Frame};
 use crate::sync::quiescence::{self, Domain};
 use arena::Arena;
 use block::{Block, Contents, Link, Rank, Shape};
@@ -83,6 +83,8 @@ pub struct Table {
     reader: Reader,
     /// Estimated bytes that lookups touch in total; the key prefetcher compares it with the caches.
     bytes: AtomicUsize,
+    /// What bytes of entries' counters are without.
+    pub(crate) frame: Frame,
     /// What runs the program, if that is not here.
     device: OnceLock<Arc<Device>>,
 }
@@ -251,6 +253,7 @@ impl Table {
             }),
             reader,
             bytes: AtomicUsize::new(0),
+            frame: Frame::default(),
             device: OnceLock::new(),
         };
         for entry in &model.entries {
