@@ -21,7 +21,9 @@ impl Lowering<'_> {
             let kind = self
                 .object_kind(object)
                 .unwrap_or(ExternKind::Named { type_name: object.type_name.clone(), args: Vec::new() });
-            let concurrent = object.annotations.iter().any(|a| a.name == "concurrent");
+            // Packets only read the parameters of register actions.
+            let only_read = self.is_tofino() && object.type_name == "RegisterParam";
+            let concurrent = only_read || object.annotations.iter().any(|a| a.name == "concurrent");
             let initial = match kind {
                 ExternKind::Register { ty, .. } => self.initial_value(object, ty).unwrap_or_default(),
                 _ => BigUint::ZERO,
@@ -31,9 +33,10 @@ impl Lowering<'_> {
         }
     }
 
-    /// What a register's cells hold at first: the constructor's argument behind the size, which direct registers do not have.
+    /// What a register's cells hold at first: the constructor's argument behind the size, which direct registers and
+    /// parameters of register actions do not have.
     fn initial_value(&mut self, object: &hir::Object, ty: Type) -> Result<BigUint> {
-        let at = usize::from(object.type_name != "DirectRegister");
+        let at = usize::from(!matches!(object.type_name.as_str(), "DirectRegister" | "RegisterParam"));
         let Some(initial) = object.args.get(at) else { return Ok(BigUint::ZERO) };
         let block = std::mem::take(&mut self.block);
         let whole = self.value(initial).and_then(|value| self.joined(&value, initial.span));

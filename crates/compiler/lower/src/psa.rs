@@ -37,7 +37,7 @@ impl Lowering<'_> {
             ("DirectMeter", "execute") => self.meter_color(object, call, 0),
             ("Hash", "get_hash") => self.hash_value(object, call, ty),
             ("Random", "read") => self.random_value(object, call, ty),
-            ("Digest", "pack") => self.pack_digest(call),
+            ("Digest", "pack") => self.pack_digest(object, call),
             ("InternetChecksum", _) => self.internet_checksum(object, name, call),
             _ => return None,
         })
@@ -181,11 +181,15 @@ impl Lowering<'_> {
         Ok(Some(place(slot)))
     }
 
-    pub(crate) fn pack_digest(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+    pub(crate) fn pack_digest(&mut self, object: hir::ObjectId, call: &hir::Call) -> Result<Option<Value>> {
         let mut args = Arguments::new(self, call)?;
         args.args.push(ExternArg::In(Expr::constant(0u32, Type::Bits(32), call.span)));
         args.list(self, 0)?;
-        let name = self.digest_name(&args.at(0)?.ty, call.span);
+        // Controllers of Tofino know digests by their objects, others by their types.
+        let name = match self.is_tofino() {
+            true => self.program[object].name.clone(),
+            false => self.digest_name(&args.at(0)?.ty, call.span),
+        };
         args.finish(self, ExternFn::Digest(name), call.span)?;
         Ok(None)
     }

@@ -159,10 +159,13 @@ impl Lowering<'_> {
                         *table = Some(id);
                     }
                 }
+                // A filter with an index is no part of entries.
+                ("registers" | "filters", hir::Property::Object(object))
+                    if matches!(self.program[*object].type_name.as_str(), "Lpf" | "Wred") => {}
                 ("registers" | "filters", hir::Property::Object(object)) => {
                     self.entry_cells(id, ExternId(object.0), table.span)?
                 }
-                ("support_timeout", hir::Property::Value(value)) => {
+                ("support_timeout" | "idle_timeout", hir::Property::Value(value)) => {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
                 }

@@ -5,7 +5,7 @@
 //!
 //! Multicast copies are excluded by two registers of the control plane. `level1_exclusion` has by replication id the exclusion id of a
 //! node, with a bit above it if there is one: the node receives no packet with this id. `level2_exclusion` has a bit by exclusion id
-//! and port: the port receives no packet with this id whose `rid` is the node's replication id.
+//! and port: the port receives no packet with this id whose `rid` is the node's replication id, or that in `global_rid`, with a bit above it.
 
 use hopwright_ir::InstanceType;
 use hopwright_ir::{BinaryOp, DROP_PORT, Expr, ExternArg, ExternFn, ExternId, SlotId, StmtKind, Type};
@@ -25,7 +25,8 @@ const EXCLUDES: u32 = 1 << 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Exclusion {
     level1: Option<ExternId>,
-    level2: Option<ExternId>,
+    /// With the register of the replication id that is that of all nodes.
+    level2: Option<(ExternId, ExternId)>,
 }
 
 impl Lowering<'_> {
@@ -102,7 +103,10 @@ impl Lowering<'_> {
         let (first, second) = (uses(self, "level1_exclusion_id"), uses(self, "level2_exclusion_id"));
         Exclusion {
             level1: first.then(|| self.concurrent_register("level1_exclusion", 1 << 16, Type::Bits(17), span)),
-            level2: second.then(|| self.concurrent_register("level2_exclusion", 1 << 18, Type::Bits(1), span)),
+            level2: second.then(|| {
+                let excluded = self.concurrent_register("level2_exclusion", 1 << 18, Type::Bits(1), span);
+                (excluded, self.concurrent_register("global_rid", 1, Type::Bits(17), span))
+            }),
         }
     }
 
@@ -136,7 +140,7 @@ impl Lowering<'_> {
                     here = either(here, compare(this.slot_expr(node, span), wanted, span));
                 }
                 let id = this.written_for_tm(pipe, "level2_exclusion_id");
-                if let (Some(register), Some(id)) = (exclusion.level2, id) {
+                if let (Some((register, global)), Some(id)) = (exclusion.level2, id) {
                     let pruned = this.temp(Type::Bits(1), span);
                     let (id, port) = (this.slot_expr(id, span), this.slot_expr(standard.egress_port, span));
                     let index = binary(BinaryOp::Concat, id, port, Type::Bits(18), span);
@@ -145,8 +149,10 @@ impl Lowering<'_> {
                     this.extern_call(ExternFn::RegisterRead(register), args, span);
                     let mut prunes = this.is(pruned, 1, span);
                     if let Some(rid) = member_of(this, &pipe.storage, &pipe.types, ParamRole::IngressForTm, "rid") {
-                        let same = compare(this.slot_expr(rid, span), this.slot_expr(standard.egress_rid, span), span);
-                        prunes = both(same, prunes);
+                        let rid = this.slot_expr(rid, span);
+                        let same = compare(rid.clone(), this.slot_expr(standard.egress_rid, span), span);
+                        let everywhere = this.is_global_rid(global, rid, span)?;
+                        prunes = both(either(same, everywhere), prunes);
                     }
                     here = either(here, prunes);
                 }
@@ -161,6 +167,16 @@ impl Lowering<'_> {
             this.branch(both(multicast, excluded), drop, otherwise, span);
             Ok(())
         })
+    }
+
+    /// Whether a packet's replication id is the one that counts for all nodes.
+    fn is_global_rid(&mut self, register: ExternId, rid: Expr, span: Span) -> Result<Expr> {
+        let (ty, global) = (Type::Bits(17), self.temp(Type::Bits(17), span));
+        let first = Expr::constant(0u32, Type::Bits(32), span);
+        self.extern_call(ExternFn::RegisterRead(register), vec![ExternArg::Out(global), ExternArg::In(first)], span);
+        let rid = self.cast(rid, ty, span)?;
+        let wanted = binary(BinaryOp::Or, rid, Expr::constant(EXCLUDES, ty, span), ty, span);
+        Ok(compare(self.slot_expr(global, span), wanted, span))
     }
 
     /// Whether a program excludes copies.

@@ -28,7 +28,6 @@ const STATELESS: &[&str] = &[
     "Random",
     "IdleTimeout",
     "MathUnit",
-    "RegisterParam",
     "SelectorAction",
     "Mirror",
     "Resubmit",
@@ -56,6 +55,8 @@ impl Lowering<'_> {
             "ActionProfile" if self.selected(object) => Ok(ExternKind::Stateless),
             // A cell for each entry of the table that has it.
             "DirectRegister" => self.register_kind(object, 0),
+            // What a controller sets and register actions read.
+            "RegisterParam" => self.register_kind(object, 1),
             "Lpf" | "Wred" | "DirectLpf" | "DirectWred" => self.filter_kind(object),
             name if is_stateless(name) => Ok(ExternKind::Stateless),
             _ => return None,
@@ -170,19 +171,26 @@ impl Lowering<'_> {
     }
 
     /// The metadata of the packet's port, from a register of the control plane.
+    /// Makes the register of port metadata, unless there is one.
+    pub(super) fn has_port_metadata(&mut self, span: Span) {
+        if self.requests.as_ref().is_none_or(|r| r.port_metadata.is_some()) {
+            return;
+        }
+        let ty = Type::Bits(self.port_metadata_bits());
+        let register = self.concurrent_register("port_metadata", 512, ty, span);
+        let slot = self.new_slot("tofino.port_metadata", ty, SlotKind::Metadata, span);
+        if let Some(requests) = &mut self.requests {
+            requests.port_metadata = Some((register, slot));
+        }
+    }
+
     fn port_metadata(&mut self, call: &hir::Call, ty: Option<&hir::Type>) -> Result<Option<Value>> {
         let span = call.span;
         let Some(ty) = call.type_args.first().or(ty) else {
             return Err(self.unsupported(span, "port metadata of this type"));
         };
-        let width = if self.is_tofino2() { 192 } else { 64 };
-        if self.requests.as_ref().is_some_and(|r| r.port_metadata.is_none()) {
-            let register = self.concurrent_register("port_metadata", 512, Type::Bits(width), span);
-            let slot = self.new_slot("tofino.port_metadata", Type::Bits(width), SlotKind::Metadata, span);
-            if let Some(requests) = &mut self.requests {
-                requests.port_metadata = Some((register, slot));
-            }
-        }
+        let width = self.port_metadata_bits();
+        self.has_port_metadata(span);
         let name = format!("{}.$port", self.scope);
         let place = self.alloc(ty, &name, Purpose::Local, span)?;
         let mut slots = Vec::new();
@@ -239,7 +247,7 @@ impl Lowering<'_> {
                     self.register_action(object, args, index, 0)
                 })
             }
-            ("RegisterParam", "read") => self.register_param(object),
+            ("RegisterParam", "read") => self.register_param(object, call, ty),
             ("Meter", "execute") => self.tofino_color(object, call, true),
             ("DirectMeter", "execute") => self.tofino_color(object, call, false),
             ("Counter", "count") => self.count(object, call),
@@ -253,7 +261,7 @@ impl Lowering<'_> {
             ("ParserPriority", _) => Ok(None),
             ("Mirror", "emit") => self.request(true, call),
             ("Resubmit", "emit") => self.request(false, call),
-            ("Digest", "pack") => self.pack_digest(call),
+            ("Digest", "pack") => self.pack_digest(object, call),
             ("MathUnit", "execute") => self.math_unit(object, call),
             (kind, _) if kind.starts_with("LearnAction") => {
                 let why = "the match hardware gives its digest, from the keys of a d-left hash table";

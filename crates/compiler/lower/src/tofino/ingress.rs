@@ -1,20 +1,24 @@
 //! Ingress of Tofino's pipes: what their parsers begin with, and a pass through their ingress controls.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use hopwright_ir::{
-    BinaryOp, Block, DROP_PORT, Expr, ExprKind, ExternArg, ExternFn, InstanceType, KeySet, Parser, SelectCase, State,
-    StateId, StmtKind, Target, Transition, Type,
+    BinaryOp, Block, DROP_PORT, Expr, ExprKind, ExternArg, ExternFn, InstanceType, KeySet, Parser, SelectCase, SlotId,
+    State, StateId, StmtKind, Target, Transition, Type,
 };
 use hopwright_sema::architecture::ParamRole;
 use hopwright_source::Span;
+use num_traits::ToPrimitive;
 
 use super::prefix::{Prefix, Product};
 use super::{PORT, Pipe, Slots, TO_INGRESS, bit, member_of, request};
 use crate::two_passes::number;
 use crate::value::{binary, compare, mux, not};
 use crate::{Lowering, Reported, Result};
+
+/// Bits of `ingress_intrinsic_metadata_t`.
+const INTRINSIC: u32 = 64;
 
 impl Lowering<'_> {
     /// One parser of all pipes' parsers.
@@ -134,10 +138,69 @@ impl Lowering<'_> {
         }
     }
 
+    /// Bits of port metadata.
+    pub(super) fn port_metadata_bits(&self) -> u32 {
+        if self.is_tofino2() { 192 } else { 64 }
+    }
+
+    /// Whether an ingress parser takes port metadata as they are in front of a packet that was received.
+    pub(super) fn extracts_port_metadata(&self, parser: &Parser) -> bool {
+        let metadata = INTRINSIC..INTRINSIC + self.port_metadata_bits();
+        let (mut seen, mut todo) = (HashSet::new(), vec![(parser.start, 0)]);
+        while let Some((id, start)) = todo.pop() {
+            if start >= metadata.end || !seen.insert((id, start)) {
+                continue;
+            }
+            let state = &parser.states[id.0 as usize];
+            let (mut at, mut resubmitted) = (start, None);
+            for stmt in &state.body {
+                let (taken, part) = match &stmt.kind {
+                    StmtKind::Extract { header, varbit_bits: None } => {
+                        let header = &self.headers[header.index()];
+                        let first = header.fields.iter().find(|field| at == 0 && field.offset_bits == 0);
+                        resubmitted = resubmitted.or(first.map(|field| field.slot));
+                        (header.fixed_bits, 0..header.fixed_bits)
+                    }
+                    StmtKind::Lookahead { parts, .. } => {
+                        let end = |(slot, offset): &(SlotId, u32)| offset + self.slots[slot.index()].ty.width();
+                        let first = parts.iter().map(|part| part.1).min().unwrap_or(0);
+                        (0, first..parts.iter().map(end).max().unwrap_or(0))
+                    }
+                    StmtKind::Advance { bits, .. } => match bits.as_const().and_then(|bits| bits.to_u32()) {
+                        Some(bits) => (bits, 0..0),
+                        None => return false,
+                    },
+                    _ => (0, 0..0),
+                };
+                if at + part.start < metadata.end && at + part.end > metadata.start && !part.is_empty() {
+                    return true;
+                }
+                at = at.saturating_add(taken);
+            }
+            let mut targets = Vec::new();
+            match &state.transition {
+                Transition::Goto(target) => targets.push(*target),
+                Transition::Select { keys, cases } => {
+                    // Headers of resubmissions are in the place of port metadata.
+                    let flag = |key: &Expr| matches!(key.kind, ExprKind::Slot(slot) if Some(slot) == resubmitted);
+                    let by_flag = matches!(keys.as_slice(), [key] if flag(key));
+                    let again = |sets: &[KeySet]| matches!(sets, [KeySet::Value(value)] if *value == number(1));
+                    let taken = cases.iter().filter(|case| !by_flag || !again(&case.sets));
+                    targets.extend(taken.map(|case| case.target));
+                }
+            }
+            todo.extend(targets.into_iter().filter_map(|target| match target {
+                Target::State(next) => Some((next, at)),
+                _ => None,
+            }));
+        }
+        false
+    }
+
     /// What is in front of a packet that ingress parses: as received; then for each header of a `Resubmit` object.
     fn ingress_prefixes(&mut self, slots: &Slots, span: Span) -> Vec<Rc<Prefix>> {
         let standard = self.standard_metadata();
-        let metadata_bits = if self.is_tofino2() { 192 } else { 64 };
+        let metadata_bits = self.port_metadata_bits();
         let resubmits = self.requests.as_ref().map(|r| r.resubmits.clone()).unwrap_or_default();
         let port_metadata = self.requests.as_ref().and_then(|r| r.port_metadata);
         let headers = std::iter::once(None).chain(resubmits.into_iter().map(Some));
@@ -152,10 +215,10 @@ impl Lowering<'_> {
                 match (header, port_metadata) {
                     (Some(header), _) => {
                         header.iter().for_each(|slot| prefix.push(self.bits_of_slot(*slot, span)));
-                        prefix.fill(64 + 64, span);
+                        prefix.fill(INTRINSIC + 64, span);
                     }
                     (None, Some((_, slot))) => prefix.push(self.slot_expr(slot, span)),
-                    (None, None) => prefix.fill(64 + metadata_bits, span),
+                    (None, None) => prefix.fill(INTRINSIC + metadata_bits, span),
                 }
                 Rc::new(prefix)
             })

@@ -171,6 +171,9 @@ impl Lowering<'_> {
         if failed {
             return Err(Reported);
         }
+        if pipes.iter().any(|pipe| self.extracts_port_metadata(&pipe.parsers[0])) {
+            self.has_port_metadata(span);
+        }
         let prefix_bits = self.egress_prefixes(&slots, span).first().map_or(0, |prefix| prefix.width());
         slots.always_bypass = pipes.iter().all(|pipe| self.egress_does_nothing(pipe, prefix_bits));
         slots.single = slots.always_bypass && self.requests.as_ref().is_some_and(|r| r.mirrors.is_empty());

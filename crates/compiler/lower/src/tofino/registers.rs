@@ -301,10 +301,18 @@ impl Lowering<'_> {
         self.cast(whole, bits, span)
     }
 
-    /// A parameter of register actions is its initial value.
-    pub(super) fn register_param(&mut self, object: hir::ObjectId) -> Result<Option<Value>> {
-        let program = self.program;
-        let initial = program[object].args.first().ok_or(Reported)?;
-        Ok(Some(self.value(initial)?))
+    /// `read` of a parameter of register actions: the one cell of its register.
+    pub(super) fn register_param(
+        &mut self,
+        object: hir::ObjectId,
+        call: &hir::Call,
+        ty: Option<&hir::Type>,
+    ) -> Result<Option<Value>> {
+        let span = call.span;
+        let slot = self.cell_slot(object, span)?;
+        let first = Expr::constant(0u32, Type::Bits(32), span);
+        let args = vec![ExternArg::Out(slot), ExternArg::In(first)];
+        self.extern_call(ExternFn::RegisterRead(ExternId(object.0)), args, span);
+        self.cell_value(slot, ty, span)
     }
 }
