@@ -9,11 +9,11 @@ use hopwright_dataplane::Control;
 
 use crate::change::Change;
 use crate::entity::{CloneSession, MulticastGroup, Operation, Replica};
-use crate::error::{Result, invalid, out_of_range};
+use crate::error::{Result, exhausted, invalid, out_of_range};
 use crate::model::Model;
 use crate::plan::check;
 
-/// The first multicast group of clone sessions.
+/// The multicast group of clone session 0, and so on: a session with several copies has a multicast group of its own.
 const FIRST_OF_CLONES: u32 = 0x8000;
 /// Bits of a port number.
 pub const PORT_BITS: u32 = 9;
@@ -22,7 +22,12 @@ const MAX_COPIES: usize = 1024;
 
 impl Model {
     pub(crate) fn plan_multicast(&self, operation: Operation, id: u32, group: &MulticastGroup) -> Result<Vec<Change>> {
-        check_number("multicast groups", 1, id)?;
+        if id == 0 || id > u16::MAX.into() {
+            return Err(invalid(format!("multicast groups are numbered from 1 to {}", u16::MAX)));
+        }
+        if self.sessions.keys().any(|session| u32::from(group_of(*session)) == id) {
+            return Err(exhausted(format!("a clone session has multicast group {id} for its copies")));
+        }
         check(|| format!("multicast group {id}"), operation, self.groups.contains_key(&id))?;
         match operation {
             Operation::Delete => Ok(vec![Change::Multicast(id as u16, None), Change::MulticastRead(id, None)]),
@@ -31,7 +36,12 @@ impl Model {
     }
 
     pub(crate) fn plan_session(&self, operation: Operation, id: u32, session: &CloneSession) -> Result<Vec<Change>> {
-        check_number("clone sessions", 0, id)?;
+        if id >= FIRST_OF_CLONES {
+            return Err(invalid(format!("clone sessions are numbered from 0 to {}", FIRST_OF_CLONES - 1)));
+        }
+        if self.groups.contains_key(&group_of(id).into()) {
+            return Err(exhausted(format!("clone session {id} needs multicast group {} for its copies", group_of(id))));
+        }
         check(|| format!("clone session {id}"), operation, self.sessions.contains_key(&id))?;
         match operation {
             Operation::Delete => Ok(vec![
@@ -43,13 +53,6 @@ impl Model {
             _ => set_session(id, session),
         }
     }
-}
-
-fn check_number(what: &str, first: u32, id: u32) -> Result<()> {
-    if id < first || id >= FIRST_OF_CLONES {
-        return Err(invalid(format!("{what} are numbered from {first} to {}", FIRST_OF_CLONES - 1)));
-    }
-    Ok(())
 }
 
 /// The changes that set a multicast group.
@@ -84,7 +87,9 @@ pub(crate) fn written(control: &Control) -> (BTreeMap<u32, MulticastGroup>, BTre
     let copy =
         |copy: &dataplane::Replica| Replica { port: copy.port.into(), instance: copy.rid.into(), port_is_typed: false };
     let copies = |group: &[dataplane::Replica]| group.iter().map(copy).collect::<Vec<_>>();
-    let groups = control.multicast_groups().into_iter().filter(|(id, _)| u32::from(*id) < FIRST_OF_CLONES);
+    let sessions = control.clone_sessions();
+    let of_session = |id: u16| sessions.iter().any(|(session, _)| group_of(*session) == id);
+    let groups = control.multicast_groups().into_iter().filter(|(id, _)| !of_session(*id));
     let groups = groups.map(|(id, group)| (id.into(), MulticastGroup { copies: copies(&group), ..Default::default() }));
     let session = |(id, session): (u32, dataplane::CloneSession)| {
         let port = session.port.map(|port| Replica { port: port.into(), ..Default::default() });
@@ -93,7 +98,7 @@ pub(crate) fn written(control: &Control) -> (BTreeMap<u32, MulticastGroup>, BTre
         let copies = port.into_iter().chain(copies(&own.unwrap_or_default())).collect();
         (id, CloneSession { copies, group, max_length: session.truncate.unwrap_or(0) })
     };
-    (groups.collect(), control.clone_sessions().into_iter().map(session).collect())
+    (groups.collect(), sessions.iter().cloned().map(session).collect())
 }
 
 /// The multicast group of a clone session.

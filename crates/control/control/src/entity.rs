@@ -84,7 +84,7 @@ pub enum Entity {
     },
     /// All members of a parser value set; each has a match by field id.
     ValueSet(u32, Vec<Vec<(u32, MatchValue)>>),
-    /// A multicast group, numbered from 1 to 32,767.
+    /// A multicast group, numbered from 1 to 65,535. Those from 32,768 on may belong to clone sessions.
     Multicast(u32, MulticastGroup),
     /// A clone session, numbered from 0 to 32,767.
     CloneSession(u32, CloneSession),
