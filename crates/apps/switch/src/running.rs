@@ -378,6 +378,10 @@ impl Running {
     fn serve_tenant(&self, hosted: &mut Hosted) -> Result<(), SwitchError> {
         if let (Some(server), Some(id)) = (&self.server, hosted.config.device_id) {
             let device = Device::new(id, hosted.tenant.clone(), hosted.config.program.engine);
+            let device = match hosted.config.count_fcs {
+                Some(count) => device.count_fcs(count),
+                None => device,
+            };
             let device = device.with_program(hosted.program.program.clone());
             let device = if hosted.config.agent.is_some() { device.read_only() } else { device };
             hosted.device = Some(server.add(device)?);

@@ -7,9 +7,11 @@ use hopwright_dataplane::{FrameSize, SwitchBuilder, Worker};
 use hopwright_p4runtime::proto::v1;
 use hopwright_p4runtime::{Device, EnginePolicy, Program};
 use prost::Message as _;
+use tonic::Code;
 
 use crate::proto::{
-    self, entity::Entity, set_forwarding_pipeline_config_request::Action, table_entry, update, write_request::Atomicity,
+    self, TableFlags, entity::Entity, set_forwarding_pipeline_config_request::Action, table_entry, update,
+    write_request::Atomicity,
 };
 use crate::schema::{Object, Table};
 use crate::service;
@@ -19,6 +21,11 @@ use crate::{read, write};
 
 /// A request's kind, and its length in two bytes.
 const HEAD: usize = 3;
+/// The device's pipe.
+const PIPE: u32 = 0;
+/// What reads show is what the data plane has.
+const FROM_HARDWARE: Option<TableFlags> =
+    Some(TableFlags { from_hw: true, key_only: false, mod_del: false, reset_ttl: false, reset_stats: false });
 /// The most updates of a request that are carried out.
 const UPDATES: usize = 16;
 
@@ -124,7 +131,8 @@ impl Controller {
         self.step();
         match applied {
             Ok(results) => {
-                assert_eq!(results.len(), request.updates.len(), "a result for each update");
+                let complete = results.len() == request.updates.len() || results.last().is_some_and(Result::is_err);
+                assert!(complete, "a result for each update, up to the one that is refused");
                 heard.updates += results.len() as u64;
                 for failure in results.into_iter().filter_map(Result::err) {
                     assert!(!failure.message.is_empty(), "refused without a reason");
@@ -136,21 +144,30 @@ impl Controller {
     }
 
     /// All entries of all tables, in order, but for large arrays.
-    fn everything(&self, state: &State) -> Vec<Vec<u8>> {
+    fn everything(&self, state: &mut State) -> Vec<Vec<u8>> {
         let read = |table: &&Table| match table.object {
             Object::Counter | Object::Meter(_) | Object::Register | Object::PortMetadata { .. } => table.size <= 64,
             _ => true,
         };
-        let tables = state.schema.tables.iter().filter(read);
-        let all = tables.flat_map(|table| {
-            let all = proto::TableEntry { table_id: table.id, ..Default::default() };
+        let schema = state.schema.clone();
+        let all = schema.tables.iter().filter(read).flat_map(|table| {
+            let all = proto::TableEntry { table_id: table.id, table_flags: FROM_HARDWARE, ..Default::default() };
             let default = matches!(table.object, Object::Match { .. })
                 .then(|| proto::TableEntry { is_default_entry: true, ..all.clone() });
             [all].into_iter().chain(default).map(of)
         });
-        let found = all.map(|all| read::find(state, &self.device, write::ALL_PIPES, &all));
-        let found = found.flat_map(|found| found.unwrap_or_else(|failure| panic!("{}", failure.message)));
+        let found = all.flat_map(|all| self.found(state, &all));
         found.map(|entity| proto::Entity { entity: Some(entity) }.encode_to_vec()).collect()
+    }
+
+    /// What is found in the device's pipe, if it has the table.
+    fn found(&self, state: &mut State, asked: &proto::Entity) -> Vec<Entity> {
+        match read::find(state, &self.device, PIPE, asked) {
+            Ok(found) => found,
+            // No pipe shares the entries of the table, as its scope says.
+            Err(failure) if matches!(failure.code, Code::NotFound | Code::InvalidArgument) => Vec::new(),
+            Err(failure) => panic!("{}", failure.message),
+        }
     }
 
     fn set_program(&self, request: &[u8], heard: &mut Outcome) {
@@ -167,7 +184,7 @@ impl Controller {
         }
         self.step();
         if self.device.device_config().is_ok_and(|runs| runs != self.program) {
-            self.everything(&self.state());
+            self.everything(&mut self.state());
             self.device
                 .replace_program(self.program.as_bytes())
                 .unwrap_or_else(|failure| panic!("{}", failure.message));
@@ -177,15 +194,15 @@ impl Controller {
 
     fn read(&self, request: &[u8], heard: &mut Outcome) {
         let Ok(mut request) = proto::ReadRequest::decode(request) else { return };
-        let state = self.state();
+        let mut state = self.state();
         for asked in request.entities.iter_mut().take(UPDATES) {
             if let Some(entity) = asked.entity.as_mut() {
                 repair(&state, entity);
             }
-            match read::find(&state, &self.device, write::ALL_PIPES, asked) {
+            match read::find(&mut state, &self.device, PIPE, asked) {
                 Ok(found) => {
                     heard.found += found.len() as u64;
-                    found.iter().take(UPDATES).for_each(|entity| self.find_again(&state, entity));
+                    found.iter().take(UPDATES).for_each(|entity| self.find_again(&mut state, entity));
                 }
                 Err(failure) => assert!(!failure.message.is_empty(), "refused without a reason"),
             }
@@ -193,14 +210,19 @@ impl Controller {
     }
 
     /// An entry that was found is found by its key.
-    fn find_again(&self, state: &State, entity: &Entity) {
+    fn find_again(&self, state: &mut State, entity: &Entity) {
         let Entity::TableEntry(entry) = entity else { return };
         if entry.is_default_entry || key_fields(entry).is_empty() {
             return;
         }
-        let asked = proto::TableEntry { table_id: entry.table_id, value: entry.value.clone(), ..Default::default() };
-        let again = read::find(state, &self.device, write::ALL_PIPES, &of(asked))
-            .unwrap_or_else(|failure| panic!("{}", failure.message));
+        let asked = proto::TableEntry {
+            table_id: entry.table_id,
+            value: entry.value.clone(),
+            table_flags: FROM_HARDWARE,
+            ..Default::default()
+        };
+        let again =
+            read::find(state, &self.device, PIPE, &of(asked)).unwrap_or_else(|failure| panic!("{}", failure.message));
         let keys: Vec<_> = again.iter().map(|e| if let Entity::TableEntry(e) = e { &e.value } else { &None }).collect();
         assert_eq!(keys, [&entry.value], "an entry is found by its key");
     }
@@ -219,27 +241,22 @@ impl Controller {
         let mut tables: Vec<&Table> = schema.tables.iter().collect();
         tables.sort_by_key(order);
         for table in tables {
-            let state = self.state();
-            let all = of(proto::TableEntry { table_id: table.id, ..Default::default() });
-            let find = |state: &State| {
-                read::find(state, &self.device, write::ALL_PIPES, &all)
-                    .unwrap_or_else(|failure| panic!("{}", failure.message))
-            };
+            let all = proto::TableEntry { table_id: table.id, table_flags: FROM_HARDWARE, ..Default::default() };
+            let find = |state: &mut State| self.found(state, &of(all.clone()));
             if matches!(
                 table.object,
-                Object::Counter | Object::Meter(_) | Object::Register | Object::PortMetadata { .. }
+                Object::Counter | Object::Meter(_) | Object::Register | Object::RegisterParam | Object::Device
             ) {
                 continue;
             }
-            let found = find(&state);
-            drop(state);
+            let found = find(&mut self.state());
             count += found.len() as u64;
             for entity in found {
                 let Entity::TableEntry(entry) = entity else { panic!("a table has entries") };
                 let removed = proto::TableEntry { table_id: table.id, value: entry.value, ..Default::default() };
                 self.carry_out(update::Type::Delete, removed);
             }
-            assert_eq!(find(&self.state()).len(), 0, "`{}` has entries after all were deleted", table.name);
+            assert_eq!(find(&mut self.state()).len(), 0, "`{}` has entries after all were deleted", table.name);
             if let Object::Match { .. } = table.object
                 && !table.const_default
             {
@@ -257,7 +274,8 @@ impl Controller {
     fn carry_out(&self, kind: update::Type, entry: proto::TableEntry) {
         let update = proto::Update { r#type: kind as i32, entity: Some(of(entry)) };
         let mut state = self.state();
-        let request = proto::WriteRequest { updates: vec![update], ..Default::default() };
+        let target = Some(proto::TargetDevice { pipe_id: PIPE, ..Default::default() });
+        let request = proto::WriteRequest { updates: vec![update], target, ..Default::default() };
         let results = service::apply(&mut state, &self.device, &request);
         self.step();
         let failure = results.unwrap_or_else(|failure| vec![Err(failure)]).into_iter().find_map(Result::err);

@@ -6,14 +6,17 @@
 //!
 //! `schema` has the tables that a controller sees, `write` and `read` convert entries, `service` is the gRPC service.
 
+mod attributes;
 mod failure;
 pub mod fuzz;
+mod idle;
 pub use hopwright_protobuf::bfrt as proto;
 mod read;
 mod schema;
 mod service;
 mod state;
 mod value;
+mod watch;
 mod write;
 
 use hopwright_p4runtime::Devices;

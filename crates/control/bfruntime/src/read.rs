@@ -1,6 +1,9 @@
 //! Evaluates reads: what is in the control model becomes entries of tables.
 
+mod device;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use hopwright_control::entity::Key as EntryId;
 use hopwright_control::schema::{Table as ModelTable, object};
@@ -9,46 +12,124 @@ use hopwright_dataplane::{Count, EntryTarget, Rates};
 use hopwright_ir::{ActionCall, MatchValue};
 use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
+use tonic::Code;
 
+use crate::attributes;
 use crate::failure::{Result, invalid, not_found, unimplemented};
-use crate::proto::{self, TableData, data_field::Value, entity::Entity, key_field as wire, object_id, table_entry};
+use crate::idle::Shown;
+use crate::proto::{
+    self, TableData, data_field::Value, entity::Entity, handle_id, key_field as wire, object_id, table_entry,
+};
+use crate::schema::program::HIT_STATES;
 use crate::schema::{Field, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
 use crate::state::{FilterCell, State};
-use crate::value::{bytes, field as data_field, numbers, numeric, truths};
+use crate::value::{bytes, field as data_field, number_key, numbers, numeric, truths};
 use crate::write::{self, key_fields, keyed, table};
 
 /// What a request finds, in this pipe if the table is one of each pipe.
 ///
 /// # Errors
 /// If it is invalid.
-pub(crate) fn find(state: &State, device: &Device, pipe: u32, asked: &proto::Entity) -> Result<Vec<Entity>> {
+pub(crate) fn find(state: &mut State, device: &Device, pipe: u32, asked: &proto::Entity) -> Result<Vec<Entity>> {
     match asked.entity.as_ref().ok_or_else(|| invalid("an entity is empty"))? {
         Entity::TableEntry(entry) => {
-            let table = table(&state.schema, entry.table_id)?;
-            if let Some(table_entry::Value::HandleId(_)) = entry.value {
-                return Err(unimplemented("entries are found by their keys only, not by handles"));
-            }
-            let read = Read { state, device, table, request: entry, pipe };
-            let found = read.entries()?;
-            if found.is_empty() && !key_fields(entry).is_empty() {
-                return Err(not_found(format!("`{}` has no entry with this key", table.name)));
-            }
-            Ok(found.into_iter().map(|(key, data)| read.entry(key, data)).collect())
+            look_for_idle(state, device, Instant::now());
+            entries(state, device, pipe, entry)
         }
         Entity::TableUsage(request) => {
             let table = table(&state.schema, request.table_id)?;
             let all = proto::TableEntry { table_id: request.table_id, ..Default::default() };
-            let usage = Read { state, device, table, request: &all, pipe }.entries()?.len() as u32;
+            let usage = match attributes::check_read(state, table, pipe, true, false) {
+                Ok(()) => {
+                    Read { state, device, table, request: &all, pipe, from_hardware: true }.entries()?.len() as u32
+                }
+                Err(failure) if failure.code == Code::NotFound => 0,
+                Err(failure) => return Err(failure),
+            };
             Ok(vec![Entity::TableUsage(proto::TableUsage { table_id: request.table_id, usage, ..Default::default() })])
         }
         Entity::ObjectId(object) => {
             let id = object_id(&state.schema, object)?;
             Ok(vec![Entity::ObjectId(proto::ObjectId { object: None, id })])
         }
-        Entity::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
-        Entity::Handle(_) => Err(unimplemented("entries have no handles")),
+        Entity::TableAttribute(attribute) => {
+            Ok(vec![Entity::TableAttribute(attributes::get(state, device, attribute)?)])
+        }
+        Entity::Handle(asked) => {
+            let handle = handle(state, device, pipe, asked)?;
+            let value = Some(handle_id::Value::HandleId(handle));
+            Ok(vec![Entity::Handle(proto::HandleId { table_id: asked.table_id, value })])
+        }
         Entity::TableOperation(_) => Err(invalid("an operation is written, not read")),
     }
+}
+
+/// The entries of a table that a request finds.
+fn entries(state: &State, device: &Device, pipe: u32, asked: &proto::TableEntry) -> Result<Vec<Entity>> {
+    let table = table(&state.schema, asked.table_id)?;
+    let pipe = asked.entry_tgt.as_ref().map_or(pipe, |target| target.pipe_id);
+    let flags = asked.table_flags.unwrap_or_default();
+    let from_hardware = flags.from_hw || asked.table_read_flag.is_some_and(|flags| flags.from_hw);
+    let mut request = asked.clone();
+    let handle = match asked.value {
+        Some(table_entry::Value::HandleId(handle)) => Some(handle),
+        _ => None,
+    };
+    if let Some(handle) = handle {
+        let wrong = || invalid(format!("`{}` has no entry with the handle {handle}", table.name));
+        let key = state.handles.key(table.id, handle).ok_or_else(wrong)?;
+        request.value = Some(table_entry::Value::Key(key_of(table, key)));
+    }
+    match asked.is_default_entry {
+        true => attributes::check_default(state, table, pipe)?,
+        false => attributes::check_read(state, table, pipe, from_hardware, handle.is_some())?,
+    }
+    let read = Read { state, device, table, request: &request, pipe, from_hardware };
+    let found = read.entries()?;
+    if found.is_empty() && !key_fields(&request).is_empty() {
+        return Err(not_found(format!("`{}` has no entry with this key", table.name)));
+    }
+    Ok(found.into_iter().map(|(key, data)| read.entry(key, data)).collect())
+}
+
+/// The handle of an entry that is there.
+fn handle(state: &mut State, device: &Device, pipe: u32, asked: &proto::HandleId) -> Result<u32> {
+    let schema = state.schema.clone();
+    let table = table(&schema, asked.table_id)?;
+    let Some(handle_id::Value::Key(key)) = &asked.value else { return Err(invalid("a handle is asked for by a key")) };
+    if !matches!(table.object, Object::Match { .. }) {
+        return Err(unimplemented(format!("entries of `{}` have no handles", table.name)));
+    }
+    attributes::check_read(state, table, pipe, true, false)?;
+    let id = keyed(table, &key.fields)?;
+    let there = device.read_model(Some(table.id), |model| {
+        let at = model.schema().table(table.id)?.entry_key(&id)?;
+        Ok(model.target(&at).is_some())
+    })?;
+    match there {
+        true => Ok(state.handles.of(&id)),
+        false => Err(not_found(format!("`{}` has no entry with this key", table.name))),
+    }
+}
+
+/// Looks for entries that have become idle, or active, if it is time to.
+pub(crate) fn look_for_idle(state: &mut State, device: &Device, now: Instant) -> Vec<(EntryId, bool)> {
+    if !state.idle.due(now) {
+        return Vec::new();
+    }
+    let hits = |key: &EntryId| {
+        let hits = device.read_model(Some(key.table), |model| {
+            let at = model.schema().table(key.table)?.entry_key(key)?;
+            Ok(model.target(&at).map(|_| model.control()[at.0].hits(&at.1, at.2)))
+        });
+        hits.ok().flatten()
+    };
+    state.idle.look(now, hits)
+}
+
+/// An entry's key as controllers read it.
+pub(crate) fn key_of(table: &Table, key: &EntryId) -> proto::TableKey {
+    proto::TableKey { fields: table.keys.iter().map(|k| key_field(k, key)).collect() }
 }
 
 /// The id of what a controller names.
@@ -97,6 +178,8 @@ struct Read<'r> {
     table: &'r Table,
     request: &'r proto::TableEntry,
     pipe: u32,
+    /// Not from what a controller has written.
+    from_hardware: bool,
 }
 
 type Found = (Vec<proto::KeyField>, TableData);
@@ -109,6 +192,7 @@ impl Read<'_> {
             value: (!self.request.is_default_entry).then_some(table_entry::Value::Key(proto::TableKey { fields: key })),
             data: (!key_only).then_some(self.wanted(data)),
             is_default_entry: self.request.is_default_entry,
+            entry_tgt: self.request.entry_tgt,
             ..Default::default()
         })
     }
@@ -124,7 +208,7 @@ impl Read<'_> {
 
     fn entries(&self) -> Result<Vec<Found>> {
         match self.table.object {
-            Object::Match { counter, meter, .. } => self.match_entries(counter, meter),
+            Object::Match { counter, meter, idle, .. } => self.match_entries(counter, meter, idle),
             Object::Members => self.members(),
             Object::Groups { profile } => self.groups(profile),
             Object::Counter => self.counters(),
@@ -132,7 +216,9 @@ impl Read<'_> {
             Object::Register => self.registers(self.table.id),
             Object::Filter(_) => self.filters(),
             Object::ValueSet => self.value_set(),
-            Object::PortMetadata { register } => self.registers(register),
+            Object::RegisterParam => self.register_param(),
+            Object::PortMetadata { register, bits } => self.port_metadata(register, bits),
+            Object::Device => Ok(vec![(Vec::new(), device::settings(self.state, self.device))]),
             Object::MulticastGroups => self.multicast_groups(),
             Object::MulticastLags => self.lists(&self.state.lags),
             Object::MulticastEcmps => self.lists(&self.state.ecmps),
@@ -162,9 +248,7 @@ impl Read<'_> {
     }
 
     fn number_key(&self, value: u64) -> Vec<proto::KeyField> {
-        let Some(key) = self.table.keys.first() else { return Vec::new() };
-        let value = bytes(&value.into(), key.ty.bits());
-        vec![proto::KeyField { field_id: key.id, match_type: Some(wire::MatchType::Exact(wire::Exact { value })) }]
+        number_key(self.table, value).fields
     }
 
     /// Looks at the control model.
@@ -172,10 +256,15 @@ impl Read<'_> {
         self.device.read_model(Some(object), look)
     }
 
-    fn match_entries(&self, counter: bool, meter: Option<MeterUnit>) -> Result<Vec<Found>> {
+    fn match_entries(&self, counter: bool, meter: Option<MeterUnit>, idle: bool) -> Result<Vec<Found>> {
         self.model(self.table.id, |model| {
             let table = model.schema().table(self.table.id)?;
             let entries = &model.control()[table.at];
+            if self.request.is_default_entry
+                && let Some(member) = self.state.default_members.get(&self.table.id)
+            {
+                return Ok(vec![(Vec::new(), of_fields(vec![word(field::ACTION_MEMBER_ID, *member)]))]);
+            }
             if self.request.is_default_entry {
                 return Ok(vec![(Vec::new(), self.target(table, &Target::Action(entries.default_action())))]);
             }
@@ -204,45 +293,20 @@ impl Read<'_> {
                     let cell = FilterCell::Entry(*id, key.clone());
                     data.fields.extend(self.state.filters.get(&cell).into_iter().flatten().cloned());
                 }
-                found.push((self.table.keys.iter().map(|k| self.key_field(k, &key)).collect(), data));
+                if idle {
+                    let hits = entries.hits(matches, *priority);
+                    let shown = self.state.idle.shown(self.table.id, &key, hits, self.from_hardware);
+                    data.fields.push(match shown {
+                        Shown::Ttl(left) => word(field::ENTRY_TTL, left),
+                        Shown::Active(active) => {
+                            data_field(field::ENTRY_HIT_STATE, Value::StrVal(HIT_STATES[usize::from(active)].into()))
+                        }
+                    });
+                }
+                found.push((key_of(self.table, &key).fields, data));
             }
             Ok(found)
         })
-    }
-
-    /// A field of an entry's key, as the controller wrote it: also if anything matches.
-    fn key_field(&self, key: &Key, entry: &EntryId) -> proto::KeyField {
-        let bits = key.ty.bits();
-        let given = entry.fields.iter().find(|(id, _)| *id == key.id).map(|(_, value)| value);
-        let of = |value: &BigUint| bytes(value, bits);
-        let zero = BigUint::ZERO;
-        use crate::schema::Matching;
-        use wire::MatchType;
-        let match_type = match (given, key.matching) {
-            _ if key.id == field::MATCH_PRIORITY => {
-                MatchType::Exact(wire::Exact { value: of(&write::priority(entry.priority).into()) })
-            }
-            (Some(MatchValue::Exact(value)), _) => MatchType::Exact(wire::Exact { value: of(value) }),
-            (Some(MatchValue::Lpm { value, prefix_len }), _) => {
-                MatchType::Lpm(wire::Lpm { value: of(value), prefix_len: *prefix_len as i32 })
-            }
-            (Some(MatchValue::Ternary { value, mask }), _) => {
-                MatchType::Ternary(wire::Ternary { value: of(value), mask: of(mask) })
-            }
-            (Some(MatchValue::Range { lo, hi }), _) => MatchType::Range(wire::Range { low: of(lo), high: of(hi) }),
-            (Some(MatchValue::Optional(Some(value))), _) => {
-                MatchType::Optional(wire::Optional { value: of(value), is_valid: true })
-            }
-            (_, Matching::Exact) => MatchType::Exact(wire::Exact { value: of(&zero) }),
-            (_, Matching::Lpm) => MatchType::Lpm(wire::Lpm { value: of(&zero), prefix_len: 0 }),
-            (_, Matching::Ternary) => MatchType::Ternary(wire::Ternary { value: of(&zero), mask: of(&zero) }),
-            (_, Matching::Range) => {
-                let all = (BigUint::from(1u32) << bits) - 1u32;
-                MatchType::Range(wire::Range { low: of(&zero), high: of(&all) })
-            }
-            (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&zero), is_valid: false }),
-        };
-        proto::KeyField { field_id: key.id, match_type: Some(match_type) }
     }
 
     /// What an entry runs.
@@ -327,6 +391,35 @@ impl Read<'_> {
             let found = |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit))));
             meter.range(index)?.map(found).collect()
         })
+    }
+
+    fn register_param(&self) -> Result<Vec<Found>> {
+        let cells = self.model(self.table.id, |model| cells(model, self.table.id, Some(0), &self.table.data))?;
+        Ok(cells.into_iter().map(|(_, fields)| (Vec::new(), of_fields(fields))).collect())
+    }
+
+    /// Port metadata that was written, as the program finds it.
+    fn port_metadata(&self, register: Option<u32>, bits: u32) -> Result<Vec<Found>> {
+        let (wanted, table) = (self.number()?, self.table.id);
+        let written = self.state.port_metadata.range((table, 0)..=(table, u32::MAX));
+        let shown = written.filter(|((_, port), _)| wanted.is_none_or(|w| w == u64::from(*port)));
+        let one = |((_, port), kept): (&(u32, u32), &Vec<proto::DataField>)| {
+            let fields = match register {
+                Some(register) => {
+                    let unused = bits - self.table.data.iter().map(|f| f.ty.bits()).sum::<u32>();
+                    let mut known = self.table.data.clone();
+                    // What is below the fields.
+                    known.push(Field::new(0, "", Ty::Bytes(unused)));
+                    let index = Some(u64::from(*port));
+                    let mut cells = self.model(register, |model| cells(model, register, index, &known))?;
+                    cells.pop().map(|(_, fields)| fields).unwrap_or_default()
+                }
+                None => kept.clone(),
+            };
+            let fields = fields.into_iter().filter(|f| f.field_id != 0).collect();
+            Ok((self.number_key(u64::from(*port)), of_fields(fields)))
+        };
+        shown.map(one).collect()
     }
 
     fn registers(&self, register: u32) -> Result<Vec<Found>> {
@@ -450,16 +543,13 @@ impl Read<'_> {
         let members = write::value_set(self.device, self.table.id)?.into_iter().filter(|m| !exact || *m == wanted);
         let found = |fields| {
             let entry = EntryId { fields, ..EntryId::default() };
-            (self.table.keys.iter().map(|k| self.key_field(k, &entry)).collect(), TableData::default())
+            (key_of(self.table, &entry).fields, TableData::default())
         };
         Ok(members.map(found).collect())
     }
 
     fn cpu_port(&self) -> Result<Vec<Found>> {
-        let wanted = self.number()?;
-        let shown = self.state.cpu_port.into_iter().filter(|port| wanted.is_none_or(|w| w == u64::from(*port)));
-        let data = || of_fields(vec![data_field(fixed::COPY_TO_CPU, Value::BoolVal(true))]);
-        Ok(shown.map(|port| (self.number_key(u64::from(port)), data())).collect())
+        self.stored(self.state.multicast_ports.iter().map(|(port, data)| (*port, data)))
     }
 
     /// The ports that the switch has, with what was written to them.
@@ -478,6 +568,41 @@ impl Read<'_> {
             })
             .collect())
     }
+}
+
+/// A field of an entry's key, as the controller wrote it: also if anything matches.
+fn key_field(key: &Key, entry: &EntryId) -> proto::KeyField {
+    let bits = key.ty.bits();
+    let given = entry.fields.iter().find(|(id, _)| *id == key.id).map(|(_, value)| value);
+    let of = |value: &BigUint| bytes(value, bits);
+    let zero = BigUint::ZERO;
+    use crate::schema::Matching;
+    use wire::MatchType;
+    let match_type = match (given, key.matching) {
+        _ if key.id == field::MATCH_PRIORITY => {
+            MatchType::Exact(wire::Exact { value: of(&write::priority(entry.priority).into()) })
+        }
+        (Some(MatchValue::Exact(value)), _) => MatchType::Exact(wire::Exact { value: of(value) }),
+        (Some(MatchValue::Lpm { value, prefix_len }), _) => {
+            MatchType::Lpm(wire::Lpm { value: of(value), prefix_len: *prefix_len as i32 })
+        }
+        (Some(MatchValue::Ternary { value, mask }), _) => {
+            MatchType::Ternary(wire::Ternary { value: of(value), mask: of(mask) })
+        }
+        (Some(MatchValue::Range { lo, hi }), _) => MatchType::Range(wire::Range { low: of(lo), high: of(hi) }),
+        (Some(MatchValue::Optional(Some(value))), _) => {
+            MatchType::Optional(wire::Optional { value: of(value), is_valid: true })
+        }
+        (_, Matching::Exact) => MatchType::Exact(wire::Exact { value: of(&zero) }),
+        (_, Matching::Lpm) => MatchType::Lpm(wire::Lpm { value: of(&zero), prefix_len: 0 }),
+        (_, Matching::Ternary) => MatchType::Ternary(wire::Ternary { value: of(&zero), mask: of(&zero) }),
+        (_, Matching::Range) => {
+            let all = (BigUint::from(1u32) << bits) - 1u32;
+            MatchType::Range(wire::Range { low: of(&zero), high: of(&all) })
+        }
+        (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&zero), is_valid: false }),
+    };
+    proto::KeyField { field_id: key.id, match_type: Some(match_type) }
 }
 
 fn of_fields(fields: Vec<proto::DataField>) -> TableData {

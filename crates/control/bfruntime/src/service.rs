@@ -18,12 +18,14 @@ use crate::failure::{ERROR_TYPE, Result, aborted, exhausted, exists, invalid, no
 use crate::proto::bf_runtime_server::BfRuntime;
 use crate::proto::{
     self, DataField, DigestList, ReadResponse, StreamMessageResponse, Subscribe, TableData, TargetDevice,
-    WriteResponse, set_forwarding_pipeline_config_request::Action, stream_message_request, stream_message_response,
+    WriteResponse, data_field, set_forwarding_pipeline_config_request::Action, stream_message_request,
+    stream_message_response, subscribe::Notifications,
 };
+use crate::schema::fixed::device::LEARN_TIMEOUT;
 use crate::schema::{Digest, program};
 use crate::state::{Change, State};
-use crate::value::numeric;
-use crate::{read, write};
+use crate::value::{numeric, small};
+use crate::{read, watch, write};
 
 /// Messages that wait to be sent to a client; further ones are lost.
 const WAITING: usize = 4096;
@@ -36,9 +38,12 @@ const PIECE: usize = 512;
 const STALL: Duration = Duration::from_secs(30);
 /// How long a client may have a stream without subscribing.
 const SUBSCRIPTION: Duration = Duration::from_secs(30);
-/// How long digests are collected before they are sent together, and how many at most.
-const DIGEST_DELAY: Duration = Duration::from_millis(10);
+/// The most digests that are sent together.
 const MAX_LIST: usize = 1024;
+/// How long digests are collected at most.
+const LONGEST_LEARN_TIMEOUT: Duration = Duration::from_secs(10);
+/// How often it is looked for idle entries and for ports that have lost or found their link.
+const WATCH_INTERVAL: Duration = Duration::from_millis(50);
 
 type Sender = mpsc::Sender<std::result::Result<StreamMessageResponse, Status>>;
 
@@ -51,7 +56,14 @@ pub(crate) struct Service {
 }
 
 /// Subscribed clients, by device and id.
-type Clients = Arc<Mutex<BTreeMap<(u64, u32), Sender>>>;
+type Clients = Arc<Mutex<BTreeMap<(u64, u32), Client>>>;
+
+/// A subscribed client, and what it wants to be notified of.
+#[derive(Clone)]
+struct Client {
+    to: Sender,
+    wants: Notifications,
+}
 
 /// Ends a subscription when the stream ends.
 struct Subscription {
@@ -105,38 +117,40 @@ pub(crate) fn name_of(file: &str) -> String {
     name.strip_suffix(".p4").unwrap_or(name).to_string()
 }
 
-/// The pipe that a request is for: all of them if it does not say.
-fn pipe(target: Option<TargetDevice>) -> u32 {
-    target.map_or(write::ALL_PIPES, |target| target.pipe_id)
+/// What a request is for: all pipes if it does not say.
+fn target(target: Option<TargetDevice>) -> TargetDevice {
+    let everything = TargetDevice { device_id: 0, pipe_id: write::ALL_PIPES, direction: 0xff, prsr_id: 0xff };
+    target.unwrap_or(everything)
 }
 
 /// Applies updates; returns what became of each.
 pub(crate) fn apply(state: &mut State, device: &Device, request: &proto::WriteRequest) -> Result<Vec<Result<()>>> {
     use proto::write_request::Atomicity as Wanted;
-    let pipe = pipe(request.target);
+    let target = target(request.target);
     let packets = match Wanted::try_from(request.atomicity) {
         Ok(Wanted::ContinueOnError) => {
-            let one = |update| apply_all(state, device, pipe, std::slice::from_ref(update), Packets::MeetParts);
+            let one = |update| apply_all(state, device, &target, std::slice::from_ref(update), Packets::MeetParts);
             return Ok(request.updates.iter().map(one).map(|results| results?.remove(0)).collect());
         }
         Ok(Wanted::RollbackOnError) => Packets::MeetParts,
         Ok(Wanted::DataplaneAtomic) => Packets::MeetAllOrNothing,
         Err(_) => return Err(invalid("no such atomicity")),
     };
-    apply_all(state, device, pipe, &request.updates, packets)
+    apply_all(state, device, &target, &request.updates, packets)
 }
 
 /// Applies all updates or none.
 fn apply_all(
     state: &mut State,
     device: &Device,
-    pipe: u32,
+    target: &TargetDevice,
     updates: &[proto::Update],
     packets: Packets,
 ) -> Result<Vec<Result<()>>> {
+    // As from Tofino's drivers, the last result is that of the update that failed: those before it were fine, but are undone.
     let fail = |at: usize, failure: Failure| {
-        let mut results = vec![Err(aborted("another update of the batch failed")); updates.len()];
-        results[at] = Err(failure);
+        let mut results = vec![Ok(()); at];
+        results.push(Err(failure));
         Ok(results)
     };
     // Later updates see what earlier ones change here, but not what they change in tables.
@@ -145,7 +159,7 @@ fn apply_all(
     // Which writes belong to which update.
     let mut ends = Vec::new();
     for (at, update) in updates.iter().enumerate() {
-        let effects = match write::effects(next.as_ref().unwrap_or(state), device, pipe, update) {
+        let effects = match write::effects(next.as_ref().unwrap_or(state), device, target, update) {
             Ok(effects) => effects,
             Err(failure) => return fail(at, failure),
         };
@@ -221,7 +235,7 @@ impl BfRuntime for Service {
         let results = results.await?;
         let counts = |r: &Result<()>| r.as_ref().is_err_and(|f| !(ignore && f.code == Code::NotFound));
         if results.iter().any(counts) && !in_answer {
-            return Err(batch(&results, ERROR_TYPE));
+            return Err(batch(&results, "updates", ERROR_TYPE));
         }
         let status = if in_answer || ignore { results.iter().map(error).collect() } else { Vec::new() };
         Ok(Response::new(WriteResponse { status }))
@@ -232,6 +246,7 @@ impl BfRuntime for Service {
         request: Request<proto::ReadRequest>,
     ) -> std::result::Result<Response<Self::ReadStream>, Status> {
         let device = self.reach(&request, request.get_ref().target.unwrap_or_default().device_id)?;
+        let in_answer = request.metadata().get("error_in_resp").is_some_and(|value| value == "1");
         let request = request.into_inner();
         let (bytes, state) = (request.encoded_len(), self.state(&device));
         let answer = self.devices.answer(&device).map_err(Failure::status)?;
@@ -240,20 +255,26 @@ impl BfRuntime for Service {
         let (to, from) = mpsc::channel(2);
         tokio::spawn(async move {
             let _places = (place, answer);
+            let mut results = Vec::new();
             for asked in request.entities {
                 // No more than one answer is in memory at a time.
-                let (state, program, pipe) = (state.clone(), request.p4_name.clone(), pipe(request.target));
+                let (state, program, pipe) = (state.clone(), request.p4_name.clone(), target(request.target).pipe_id);
                 let found = devices.work(device.clone(), 0, move |device| {
-                    let state = refresh(&state, device, &program).map_err(Failure::status)?;
-                    read::find(&state, device, pipe, &asked).map_err(Failure::status)
+                    let mut state = refresh(&state, device, &program).map_err(Failure::status)?;
+                    Ok(read::find(&mut state, device, pipe, &asked))
                 });
                 let found = match found.await {
-                    Ok(found) => found,
+                    Ok(Ok(found)) => found,
+                    Ok(Err(failure)) => {
+                        results.push(Err(failure));
+                        continue;
+                    }
                     Err(status) => {
                         let _ = to.send_timeout(Err(status), STALL).await;
                         return;
                     }
                 };
+                results.push(Ok(()));
                 let mut found = found.into_iter().map(|entity| proto::Entity { entity: Some(entity) }).peekable();
                 while found.peek().is_some() {
                     let entities = found.by_ref().take(PIECE).collect();
@@ -262,6 +283,14 @@ impl BfRuntime for Service {
                         return;
                     }
                 }
+            }
+            // What was found has been sent.
+            if results.iter().any(Result::is_err) {
+                let end = match in_answer {
+                    true => Ok(ReadResponse { entities: Vec::new(), status: results.iter().map(error).collect() }),
+                    false => Err(batch(&results, "entities", ERROR_TYPE)),
+                };
+                let _ = to.send_timeout(end, STALL).await;
             }
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(from))))
@@ -290,7 +319,7 @@ impl BfRuntime for Service {
         if action == Action::VerifyAndWarmInitBeginAndEnd {
             let update = stream_message_response::Update::SetForwardingPipelineConfigResponse(answer);
             for (_, client) in lock(&self.clients).range((id, 0)..=(id, u32::MAX)) {
-                let _ = client.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
+                let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
             }
         }
         Ok(Response::new(answer))
@@ -345,14 +374,10 @@ impl BfRuntime for Service {
                     return;
                 }
             };
-            let wants = match &first.update {
-                Some(stream_message_request::Update::Subscribe(subscribe)) => {
-                    subscribe.notifications.is_some_and(|n| n.enable_learn_notifications)
-                }
-                _ => false,
-            };
-            let digests = if wants { Some(device.listen_to_digests()) } else { None };
+            let wants = wants(&first);
+            let digests = if wants.enable_learn_notifications { Some(device.listen_to_digests()) } else { None };
             let notify = service.notify(device.clone(), digests, to.clone());
+            let watch = service.watch(device.clone(), wants);
             let receive = async {
                 while let Some(Ok(message)) = incoming.next().await {
                     // Lists need no acknowledgement. A further subscription is answered like the first.
@@ -363,6 +388,7 @@ impl BfRuntime for Service {
             };
             tokio::select! {
                 () = notify => {}
+                () = watch => {}
                 () = receive => {}
                 () = to.closed() => {}
                 () = service.devices.revoked(&extensions, &device) => {
@@ -381,7 +407,36 @@ fn accepted(request: &Subscribe) -> StreamMessageResponse {
     StreamMessageResponse { update: Some(stream_message_response::Update::Subscribe(subscribe)) }
 }
 
+/// What a client wants to be notified of.
+fn wants(first: &proto::StreamMessageRequest) -> Notifications {
+    match &first.update {
+        Some(stream_message_request::Update::Subscribe(subscribe)) => subscribe.notifications.unwrap_or_default(),
+        _ => Notifications::default(),
+    }
+}
+
 impl Service {
+    /// Notifies clients of what changes without them, as long as one is there that wants to be.
+    async fn watch(&self, device: Arc<Device>, wants: Notifications) {
+        let idle = wants.enable_idletimeout_notifications || wants.enable_entry_active_notifications;
+        if !idle && !wants.enable_port_status_change_notifications {
+            return std::future::pending().await;
+        }
+        let state = self.state(&device);
+        loop {
+            tokio::time::sleep(WATCH_INTERVAL).await;
+            let Ok(mut state) = refresh(&state, &device, "") else { continue };
+            let found = watch::changes(&mut state, &device);
+            drop(state);
+            for (_, client) in lock(&self.clients).range((device.id(), 0)..=(device.id(), u32::MAX)) {
+                for update in found.iter().filter(|update| watch::concerns(update, &client.wants)) {
+                    // A client that does not read loses notifications.
+                    let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
+                }
+            }
+        }
+    }
+
     /// Subscribes a client and tells it so.
     fn subscribe(
         &self,
@@ -398,7 +453,7 @@ impl Service {
         if clients.contains_key(&id) {
             return Err(exists(format!("there is a client {} already", first.client_id)));
         }
-        clients.insert(id, to.clone());
+        clients.insert(id, Client { to: to.clone(), wants: wants(first) });
         drop(clients);
         let subscription = Subscription { clients: self.clients.clone(), id };
         let _ = to.try_send(Ok(accepted(subscribe)));
@@ -416,7 +471,8 @@ impl Service {
         let (state, id) = (self.state(&device), device.id());
         let mut list_id = 0u32;
         while let Some(first) = digests.recv().await {
-            tokio::time::sleep(DIGEST_DELAY).await;
+            let delay = learn_timeout(&lock(&state));
+            tokio::time::sleep(delay).await;
             let mut collected = vec![first];
             while collected.len() < MAX_LIST
                 && let Ok(next) = digests.try_recv()
@@ -425,9 +481,8 @@ impl Service {
             }
             let Ok(schema) = refresh(&state, &device, "").map(|state| state.schema.clone()) else { continue };
             for known in &schema.digests {
-                let name = known.name.strip_prefix("pipe.").unwrap_or(&known.name);
                 let data: Vec<TableData> =
-                    collected.iter().filter(|d| d.name == name).map(|d| digest_data(known, d)).collect();
+                    collected.iter().filter(|d| d.name == known.object).map(|d| digest_data(known, d)).collect();
                 if data.is_empty() {
                     continue;
                 }
@@ -441,6 +496,16 @@ impl Service {
             }
         }
     }
+}
+
+/// How long digests are collected before they are sent together.
+fn learn_timeout(state: &State) -> Duration {
+    let set = state.device.iter().find(|f| f.field_id == LEARN_TIMEOUT).and_then(|f| f.value.as_ref());
+    let microseconds = match set {
+        Some(data_field::Value::Stream(bytes)) => small("", 32, bytes).unwrap_or_default(),
+        _ => write::LEARN_TIMEOUT.into(),
+    };
+    Duration::from_micros(microseconds).min(LONGEST_LEARN_TIMEOUT)
 }
 
 fn digest_data(known: &Digest, digest: &hopwright_dataplane::Digest) -> TableData {

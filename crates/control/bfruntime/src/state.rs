@@ -8,7 +8,8 @@ use hopwright_control::entity::Key;
 use hopwright_dataplane::{PortSet, StreamCounts};
 use hopwright_ir::MatchValue;
 
-use crate::proto::DataField;
+use crate::idle::{Given, IdleTables};
+use crate::proto::{DataField, EntryScope, IdleTable, PreDeviceConfig};
 use crate::schema::Schema;
 
 /// Pipes of a device.
@@ -45,6 +46,53 @@ pub(crate) struct State {
     /// Where copies to the CPU go.
     pub cpu_port: Option<u32>,
     pub generators: Generators,
+    /// Data of port metadata as they were written, by table and port.
+    pub port_metadata: BTreeMap<(u32, u32), Vec<DataField>>,
+    /// Settings of the device.
+    pub device: Vec<DataField>,
+    /// Members that default entries run, by table.
+    pub default_members: BTreeMap<u32, u32>,
+    /// Which pipes share the entries of a table, where a controller has said so.
+    pub scopes: BTreeMap<u32, EntryScope>,
+    /// Of multicast.
+    pub replication: PreDeviceConfig,
+    /// Settings of ports for multicast, other than where copies to the CPU go.
+    pub multicast_ports: BTreeMap<u32, Vec<DataField>>,
+    pub idle: IdleTables,
+    /// Whether ports had a link when they were looked at last.
+    pub links: BTreeMap<u32, bool>,
+    pub handles: Handles,
+}
+
+/// Numbers of entries, by which controllers may ask for them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handles {
+    last: u32,
+    keys: BTreeMap<(u32, u32), Key>,
+    numbers: HashMap<Key, u32>,
+}
+
+impl Handles {
+    /// That of an entry, which has it until it is deleted.
+    pub(crate) fn of(&mut self, key: &Key) -> u32 {
+        if let Some(known) = self.numbers.get(key) {
+            return *known;
+        }
+        self.last += 1;
+        self.keys.insert((key.table, self.last), key.clone());
+        self.numbers.insert(key.clone(), self.last);
+        self.last
+    }
+
+    pub(crate) fn key(&self, table: u32, handle: u32) -> Option<&Key> {
+        self.keys.get(&(table, handle))
+    }
+
+    fn forget(&mut self, key: &Key) {
+        if let Some(handle) = self.numbers.remove(key) {
+            self.keys.remove(&(key.table, handle));
+        }
+    }
 }
 
 /// Packet generators.
@@ -113,6 +161,20 @@ pub(crate) enum Change {
     PacketBuffer(u8, Arc<[u8]>),
     /// All groups, or all nodes of none.
     NoGroups,
+    /// Of a table and a port.
+    PortMetadata((u32, u32), Option<Vec<DataField>>),
+    Device(Vec<DataField>),
+    DefaultMember(u32, Option<u32>),
+    Scope(u32, EntryScope),
+    Replication(PreDeviceConfig),
+    MulticastPort(u32, Option<Vec<DataField>>),
+    IdleTable(u32, IdleTable),
+    /// What an entry was given, and how often it had been hit.
+    IdleEntry(Key, Given, u64),
+    /// Which entries of the table were hit, by their keys.
+    Hits(u32, Vec<(Key, u64)>),
+    /// An entry that is deleted.
+    Deleted(Key),
 }
 
 impl State {
@@ -135,6 +197,19 @@ impl State {
                 self.generators.apply(&change);
             }
             Change::NoGroups => self.groups.clear(),
+            Change::PortMetadata(port, data) => set(&mut self.port_metadata, port, data),
+            Change::Device(settings) => self.device = settings,
+            Change::DefaultMember(table, member) => set(&mut self.default_members, table, member),
+            Change::Scope(table, scope) => drop(self.scopes.insert(table, scope)),
+            Change::Replication(config) => self.replication = config,
+            Change::MulticastPort(port, data) => set(&mut self.multicast_ports, port, data),
+            Change::IdleTable(table, settings) => self.idle.set(table, settings),
+            Change::IdleEntry(key, given, hits) => self.idle.give(key.table, &key, given, hits),
+            Change::Hits(table, hits) => self.idle.update_hits(table, &hits),
+            Change::Deleted(key) => {
+                self.idle.forget(key.table, &key);
+                self.handles.forget(&key);
+            }
         }
     }
 }

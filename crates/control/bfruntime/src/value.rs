@@ -5,8 +5,9 @@ use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use crate::failure::{Result, invalid, out_of_range};
+use crate::proto::key_field::{Exact, MatchType};
 use crate::proto::{self, data_field::Value};
-use crate::schema::{Field, Ty};
+use crate::schema::{Field, Key, Table, Ty};
 
 /// A number of this many bits.
 ///
@@ -37,6 +38,15 @@ pub(crate) fn bytes(value: &BigUint, bits: u32) -> Vec<u8> {
     let mut bytes = vec![0; length - shortest.len()];
     bytes.extend(shortest);
     bytes
+}
+
+/// The key of an entry of a table whose key is a number.
+pub(crate) fn number_key(table: &Table, number: u64) -> proto::TableKey {
+    let field = |key: &Key| proto::KeyField {
+        field_id: key.id,
+        match_type: Some(MatchType::Exact(Exact { value: bytes(&number.into(), key.ty.bits()) })),
+    };
+    proto::TableKey { fields: table.keys.first().map(field).into_iter().collect() }
 }
 
 /// The data of an entry.

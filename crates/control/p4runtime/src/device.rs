@@ -26,6 +26,8 @@ use v1::write_request::Atomicity;
 const TICK: Duration = Duration::from_millis(10);
 /// How often idle timeouts are checked.
 const IDLE_SWEEP: Duration = Duration::from_millis(250);
+/// Bytes of a frame check sequence.
+const FCS: u8 = 4;
 /// The most digests that are handled before packets are handled again.
 const DIGESTS_A_TURN: usize = 256;
 
@@ -53,6 +55,8 @@ pub struct Device {
     pub(crate) policy: EnginePolicy,
     /// Something else has the tenant's tables and CPU queue.
     read_only: bool,
+    /// Whether bytes of counters and meters are those of packets with their frame check sequence; as on the program's device if it is not said.
+    count_fcs: Option<bool>,
     elections: Mutex<Elections>,
     pub(crate) state: Mutex<Option<State>>,
     /// Services of other protocols.
@@ -70,6 +74,7 @@ impl Device {
             tenant,
             policy,
             read_only: false,
+            count_fcs: None,
             elections: Mutex::default(),
             state: Mutex::default(),
             listeners: Mutex::default(),
@@ -84,9 +89,16 @@ impl Device {
         Device { read_only: true, ..self }
     }
 
+    /// A device whose counters and meters see packets with their frame check sequence, of four bytes, or without. Those of Tofino
+    /// programs do if it is not said.
+    pub fn count_fcs(self, count: bool) -> Device {
+        Device { count_fcs: Some(count), ..self }
+    }
+
     /// Registers the program that the tenant runs already, so that controllers find it.
     pub fn with_program(self, program: Program) -> Device {
         let vdp = self.tenant.vdp();
+        self.count_frames(&program, &vdp);
         *lock(&self.state) = Some(State::new(program, vdp));
         self
     }
@@ -99,8 +111,14 @@ impl Device {
         let mut state = lock(&self.state);
         self.tenant.replace(vdp.clone()).map_err(|e| exhausted(e.to_string()))?;
         self.warn_of_headroom();
+        self.count_frames(&program, &vdp);
         *state = Some(State::new(program, vdp));
         Ok(())
+    }
+
+    fn count_frames(&self, program: &Program, vdp: &VirtualDataPlane) {
+        let counted = self.count_fcs.unwrap_or(program.counts_fcs());
+        vdp.control().count_frame_bytes(if counted { FCS } else { 0 });
     }
 
     /// The device id.
@@ -148,7 +166,11 @@ impl Device {
         let atomicity = Atomicity::try_from(request.atomicity);
         let atomicity = atomicity.map_err(|_| invalid("no such atomicity").status())?;
         let results = self.apply_messages(&rights, &request.updates, atomicity).map_err(Failure::status)?;
-        if results.iter().any(|r| r.is_err()) { Err(failure::batch(&results, failure::ERROR_TYPE)) } else { Ok(()) }
+        if results.iter().any(|r| r.is_err()) {
+            Err(failure::batch(&results, "updates", failure::ERROR_TYPE))
+        } else {
+            Ok(())
+        }
     }
 
     /// Applies P4Runtime's updates with these rights; returns what became of each.
@@ -244,6 +266,7 @@ impl Device {
 
     pub(crate) fn commit(&self, program: Program, keep: bool) -> Result<()> {
         let vdp = program.data_plane(self.policy)?;
+        self.count_frames(&program, &vdp);
         let mut state = lock(&self.state);
         let next = State::new(program, vdp.clone());
         if keep && let Some(old) = state.as_ref() {

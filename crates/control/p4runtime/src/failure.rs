@@ -82,15 +82,15 @@ impl From<ControlError> for Failure {
     }
 }
 
-/// The status of a write of which some updates failed: one error for each update, in order, including those that succeeded,
+/// The status of a request of which some parts, such as `updates`, failed: one error for each part, in order, including those that succeeded,
 /// as long as there is room; the first failures carry their messages. `error_type` is the type URL of errors, whose messages have the
 /// fields of P4Runtime's.
-pub fn batch(results: &[std::result::Result<(), Failure>], error_type: &str) -> Status {
+pub fn batch(results: &[std::result::Result<(), Failure>], what: &str, error_type: &str) -> Status {
     let failed = results.iter().filter(|r| r.is_err()).count();
     let first = results.iter().enumerate().find_map(|(at, r)| Some((at, r.as_ref().err()?)));
     let message = first.map_or_else(String::new, |(at, failure)| {
         let (all, why) = (results.len(), cut(&failure.message));
-        format!("{failed} of {all} updates failed; the first is number {at}: {why}")
+        format!("{failed} of {all} {what} failed; the first is number {at}: {why}")
     });
     // The message is sent twice: percent-encoded, which may triple its length, and in the details, in Base64.
     let room = (MAX_TRAILERS - 3 * message.len().min(MAX_TRAILERS / 4)) * 3 / 4 - message.len();
@@ -169,7 +169,7 @@ mod tests {
             vec![long(); 100_000],
             [vec![Ok(()); 5000], vec![long(); 5000]].concat(),
         ] {
-            let status = batch(&results, ERROR_TYPE);
+            let status = batch(&results, "updates", ERROR_TYPE);
             assert!(trailers(&status) < 8 << 10, "{}", trailers(&status));
             let failed = results.iter().filter(|r| r.is_err()).count();
             assert!(status.message().starts_with(&format!("{failed} of {} updates failed", results.len())));

@@ -162,6 +162,12 @@ impl Program {
         };
         built.map_err(|error| unimplemented(error.text(&self.pipeline)))
     }
+
+    /// Whether the device that the program is for counts frame check sequences.
+    pub(crate) fn counts_fcs(&self) -> bool {
+        let package = self.config.p4info.as_ref().and_then(|info| info.pkg_info.as_ref());
+        package.is_some_and(|package| matches!(package.arch.as_str(), "tna" | "t2na"))
+    }
 }
 
 impl Bundle {

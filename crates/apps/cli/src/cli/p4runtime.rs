@@ -52,6 +52,10 @@ pub(crate) struct ServeArgs {
     /// The switch's P4Runtime device id
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub device_id: u64,
+    /// Whether bytes of counters and meters are those of packets with their frame check sequence, of four bytes; true for
+    /// programs of Tofino, whose devices count it, and false for others if it is not given
+    #[arg(long, value_name = "BOOL")]
+    pub count_fcs: Option<bool>,
     /// Encrypt P4Runtime with this certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,

@@ -93,6 +93,7 @@ struct TenantText {
     cpu_port: Option<Spanned<u32>>,
     cpu_queue: Option<Spanned<usize>>,
     device_id: Option<Spanned<u64>>,
+    count_fcs: Option<bool>,
     agent: Option<Spanned<toml::Table>>,
 }
 
@@ -389,6 +390,7 @@ impl Checker<'_, '_> {
                 passes: self.within("passes", text.passes, PASSES),
             },
             device_id: self.within("device_id", text.device_id, 1..=u64::MAX),
+            count_fcs: text.count_fcs,
             agent,
             name,
         }

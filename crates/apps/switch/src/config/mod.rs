@@ -79,6 +79,8 @@ pub struct Tenant {
     pub limits: Limits,
     /// Its P4Runtime device id; `None`: no controller reaches it.
     pub device_id: Option<u64>,
+    /// Whether its counters and meters see packets with their frame check sequence; `None`: as on the device that the program is for.
+    pub count_fcs: Option<bool>,
     /// Its control plane in the switch's process.
     pub agent: Option<Agent>,
 }

@@ -17,6 +17,7 @@ const PORT_COUNTS: u32 = 0xff01_0002;
 const APPLICATIONS: u32 = 0xff05_0001;
 const PACKET_BUFFER: u32 = 0xff05_0002;
 const GENERATOR_PORTS: u32 = 0xff05_0003;
+const DEVICE: u32 = 0xff06_0001;
 
 /// Fields of multicast groups.
 pub(crate) mod group {
@@ -31,8 +32,9 @@ pub(crate) mod group {
 /// The one field of link aggregation groups, of sets of nodes, and of level-2 exclusion ids: ports or nodes.
 pub(crate) const LIST: u32 = 1;
 
-/// The one field of ports that copies to the CPU may go to.
-pub(crate) const COPY_TO_CPU: u32 = 1;
+/// Fields of ports for multicast: whether copies of groups go there, and those to the CPU.
+pub(crate) const FORWARDS: u32 = 2;
+pub(crate) const COPY_TO_CPU: u32 = 4;
 
 /// Fields of multicast nodes.
 pub(crate) mod node {
@@ -92,6 +94,26 @@ pub(crate) mod generator {
     pub(crate) const CLEAR_PORT_DOWN: u32 = 4;
 }
 
+/// Fields of the device.
+pub(crate) mod device {
+    pub(crate) const SKU: u32 = 1;
+    pub(crate) const PIPES: u32 = 2;
+    pub(crate) const STAGES: u32 = 3;
+    pub(crate) const MOST_PORTS: u32 = 4;
+    pub(crate) const FRONT_PORTS: u32 = 5;
+    pub(crate) const PCIE_CPU_PORT: u32 = 6;
+    pub(crate) const ETHERNET_CPU_PORTS: u32 = 7;
+    pub(crate) const INTERNAL_PORTS: u32 = 8;
+    pub(crate) const EXTERNAL_PORTS: u32 = 9;
+    pub(crate) const RECIRCULATION_PORTS: u32 = 10;
+    pub(crate) const LINK_INTERRUPTS: u32 = 11;
+    pub(crate) const LEARN_INTERRUPTS: u32 = 12;
+    pub(crate) const LEARN_DRAIN_TIMEOUT: u32 = 13;
+    pub(crate) const LEARN_TIMEOUT: u32 = 14;
+    pub(crate) const INACTIVE_NODE_DELETE: u32 = 15;
+    pub(crate) const SELECTOR_MEMBER_ORDER: u32 = 16;
+}
+
 const SPEEDS: &[&str] = &[
     "BF_SPEED_NONE",
     "BF_SPEED_1G",
@@ -146,6 +168,7 @@ fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: V
         keys,
         actions: Vec::new(),
         data,
+        pipes: Vec::new(),
         registers: Vec::new(),
         filters: Vec::new(),
         const_default: false,
@@ -215,7 +238,12 @@ pub(crate) fn tables() -> Vec<Table> {
             Object::CpuPort,
             512,
             key("$DEV_PORT", 32),
-            vec![field(COPY_TO_CPU, "$COPY_TO_CPU_PORT_ENABLE", Ty::Bool).mandatory()],
+            vec![
+                port_class(field(1, "$MULTICAST_BACKUP_PORT", Ty::Uint(32))),
+                field(FORWARDS, "$MULTICAST_FORWARD_STATE", Ty::Bool),
+                field(3, "$MULTICAST_CLEAR_FAST_FAILOVER", Ty::Bool),
+                field(COPY_TO_CPU, "$COPY_TO_CPU_PORT_ENABLE", Ty::Bool),
+            ],
         ),
         table(
             MULTICAST_NODES,
@@ -285,6 +313,32 @@ pub(crate) fn tables() -> Vec<Table> {
             (1..).zip(COUNTS).map(|(id, (name, _))| field(id, name, Ty::Uint(64)).read_only()).collect(),
         ),
     ]
+}
+
+/// The device itself.
+pub(crate) fn device(generation: &Generation) -> Table {
+    use device as id;
+    let shown = |id, name: &str, ty| Field::new(id, name, ty).read_only();
+    let data = vec![
+        shown(id::SKU, "sku", Ty::Text(&[])),
+        shown(id::PIPES, "num_pipes", Ty::Uint(32)),
+        shown(id::STAGES, "num_stages", Ty::Uint(32)),
+        shown(id::MOST_PORTS, "num_max_ports", Ty::Uint(32)),
+        shown(id::FRONT_PORTS, "num_front_ports", Ty::Uint(32)),
+        shown(id::PCIE_CPU_PORT, "pcie_cpu_port", Ty::Uint(32)),
+        shown(id::ETHERNET_CPU_PORTS, "eth_cpu_port_list", Ty::Uint(32)).repeated(),
+        shown(id::INTERNAL_PORTS, "internal_port_list", Ty::Uint(32)).repeated(),
+        shown(id::EXTERNAL_PORTS, "external_port_list", Ty::Uint(32)).repeated(),
+        shown(id::RECIRCULATION_PORTS, "recirc_port_list", Ty::Uint(32)).repeated(),
+        shown(id::LINK_INTERRUPTS, "intr_based_link_monitoring", Ty::Bool),
+        Field::new(id::LEARN_INTERRUPTS, "flow_learn_intr_mode", Ty::Bool),
+        Field::new(id::LEARN_DRAIN_TIMEOUT, "lrt_dr_timeout_usec", Ty::Uint(32)),
+        Field::new(id::LEARN_TIMEOUT, "flow_learn_timeout_usec", Ty::Uint(32)),
+        Field::new(id::INACTIVE_NODE_DELETE, "inactive_node_delete", Ty::Bool),
+        Field::new(id::SELECTOR_MEMBER_ORDER, "selector_member_order", Ty::Bool),
+    ];
+    let name = format!("{}.dev.device_configuration", generation.device);
+    table(DEVICE, &name, Object::Device, 1, Vec::new(), data)
 }
 
 /// Those of a device's packet generators.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, Table, Ty};
+use super::{Action, Digest, Field, FilterKind, Key, Matching, MeterUnit, Object, Table, Ty, field};
 
 /// The document of these tables and digests.
 pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[Digest]) -> Value {
@@ -14,25 +14,17 @@ pub(crate) fn document<'t>(tables: impl Iterator<Item = &'t Table>, digests: &[D
 }
 
 fn table(t: &Table) -> Value {
-    let (operations, attributes): (&[&str], &[&str]) = match t.object {
-        Object::Match { counter: true, .. } if !t.registers.is_empty() => (&["SyncCounters", "SyncRegisters"], &[]),
-        Object::Match { counter: true, .. } => (&["SyncCounters"], &[]),
-        Object::Match { .. } if !t.registers.is_empty() => (&["SyncRegisters"], &[]),
-        Object::Counter => (&["Sync"], &[]),
-        Object::Register => (&["Sync"], &[]),
-        _ => (&[], &[]),
-    };
     let mut value = json!({
         "name": t.name,
         "id": t.id,
-        "table_type": kind(&t.object),
+        "table_type": kind(t),
         "size": t.size,
         "annotations": [],
         "depends_on": t.depends_on,
         "key": t.keys.iter().map(key).collect::<Vec<_>>(),
         "data": data(t),
-        "supported_operations": operations,
-        "attributes": attributes,
+        "supported_operations": operations(t),
+        "attributes": attributes(t),
     });
     if let Some(object) = value.as_object_mut() {
         if !t.actions.is_empty() {
@@ -45,9 +37,36 @@ fn table(t: &Table) -> Value {
     value
 }
 
-fn kind(object: &Object) -> &'static str {
-    match object {
+/// What a controller can have done with a table.
+pub(crate) fn operations(t: &Table) -> Vec<&'static str> {
+    match t.object {
+        Object::Match { counter, idle, .. } => {
+            let all = [(counter, "SyncCounters"), (!t.registers.is_empty(), "SyncRegisters"), (idle, "UpdateHitState")];
+            all.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+        }
+        Object::Counter | Object::Register => vec!["Sync"],
+        _ => Vec::new(),
+    }
+}
+
+fn attributes(t: &Table) -> Vec<&'static str> {
+    match t.object {
+        Object::Match { meter, idle, .. } => {
+            let all = [(meter.is_some(), "MeterByteCountAdjust"), (true, "EntryScope"), (idle, "IdleTimeout")];
+            all.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
+        }
+        Object::Meter(_) => vec!["MeterByteCountAdjust"],
+        Object::ValueSet => vec!["EntryScope"],
+        Object::MulticastGroups => vec!["pre_device_config"],
+        Object::Ports => vec!["port_status_notif_cb"],
+        _ => Vec::new(),
+    }
+}
+
+fn kind(t: &Table) -> &'static str {
+    match t.object {
         Object::Match { indirect: false, .. } => "MatchAction_Direct",
+        Object::Match { indirect: true, .. } if has_selector(t) => "MatchAction_Indirect_Selector",
         Object::Match { indirect: true, .. } => "MatchAction_Indirect",
         Object::Members => "Action",
         Object::Groups { .. } => "Selector",
@@ -57,6 +76,8 @@ fn kind(object: &Object) -> &'static str {
         Object::Filter(FilterKind::Lpf) => "Lpf",
         Object::Filter(FilterKind::Wred) => "Wred",
         Object::ValueSet => "ParserValueSet",
+        Object::RegisterParam => "RegisterParam",
+        Object::Device => "DevConfigure",
         Object::PortMetadata { .. } => "PortMetadata",
         Object::MulticastGroups => "PreMgid",
         Object::MulticastNodes => "PreNode",
@@ -92,9 +113,15 @@ fn key(k: &Key) -> Value {
     })
 }
 
-/// The data of a table. An entry of an indirect table has a member or a group.
+/// Whether entries may refer to groups.
+fn has_selector(t: &Table) -> bool {
+    t.data.iter().any(|f| f.id == field::SELECTOR_GROUP_ID)
+}
+
+/// The data of a table. An entry of an indirect table has a member, or may have a group.
 fn data(t: &Table) -> Vec<Value> {
     if let Object::Match { indirect: true, .. } = t.object
+        && has_selector(t)
         && let [member, group, rest @ ..] = t.data.as_slice()
     {
         let first = json!({"mandatory": true, "read_only": false, "oneof": [plain(member), plain(group)]});

@@ -8,6 +8,8 @@ pub(crate) mod fixed;
 mod json;
 pub(crate) mod program;
 
+pub(crate) use json::operations;
+
 use std::collections::HashMap;
 
 /// Ids of fields that objects of one kind have in common. Ids of keys, parameters and registers' members are smaller.
@@ -17,6 +19,8 @@ pub(crate) mod field {
     pub(crate) const SELECTOR_GROUP_ID: u32 = 65540;
     pub(crate) const ACTION_MEMBER_STATUS: u32 = 65541;
     pub(crate) const MAX_GROUP_SIZE: u32 = 65542;
+    pub(crate) const ENTRY_TTL: u32 = 65543;
+    pub(crate) const ENTRY_HIT_STATE: u32 = 65544;
     pub(crate) const CIR_KBPS: u32 = 65545;
     pub(crate) const PIR_KBPS: u32 = 65546;
     pub(crate) const CBS_KBITS: u32 = 65547;
@@ -56,7 +60,11 @@ pub(crate) struct Schema {
     pub loopback_register: Option<u32>,
     pub exclusion_register: Option<u32>,
     pub pruning_register: Option<u32>,
-    /// The packet generators that the device has.
+    /// That of the replication id which counts for all nodes.
+    pub global_rid_register: Option<u32>,
+    /// Pipes of the device: those of `Switch`, or one that all ports belong to.
+    pub pipes: u32,
+    /// The device that the program is for, if that is a Tofino.
     pub generation: Option<Generation>,
     by_id: HashMap<u32, usize>,
 }
@@ -66,8 +74,19 @@ impl Schema {
     pub(crate) fn new(program: String, tables: Vec<Table>, digests: Vec<Digest>) -> Schema {
         let by_id = tables.iter().enumerate().rev().map(|(at, table)| (table.id, at)).collect();
         let (loopback_register, exclusion_register, pruning_register) = (None, None, None);
-        let generation = None;
-        Schema { program, tables, digests, loopback_register, exclusion_register, pruning_register, generation, by_id }
+        let (generation, pipes) = (None, 1);
+        Schema {
+            program,
+            tables,
+            digests,
+            loopback_register,
+            exclusion_register,
+            pruning_register,
+            global_rid_register: None,
+            pipes,
+            generation,
+            by_id,
+        }
     }
 
     pub(crate) fn table(&self, id: u32) -> Option<&Table> {
@@ -85,11 +104,13 @@ impl Schema {
     }
 }
 
-/// What the packet generators of a device are like.
+/// What a device is like.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Generation {
     /// The device in names of tables.
     pub device: &'static str,
+    pub stages: u32,
+    /// Of packet generators.
     pub applications: u32,
     /// Bits of an application's number in the header of its packets.
     pub application_bits: u32,
@@ -102,6 +123,8 @@ pub(crate) struct Table {
     pub name: String,
     /// What it stands for.
     pub object: Object,
+    /// The pipes that have it, which share its entries.
+    pub pipes: Vec<u8>,
     /// The number of its entries.
     pub size: u64,
     pub keys: Vec<Key>,
@@ -128,6 +151,8 @@ pub(crate) enum Object {
         meter: Option<MeterUnit>,
         /// Whether entries have a direct counter.
         counter: bool,
+        /// Whether entries may be idle.
+        idle: bool,
     },
     /// The members of an action profile.
     Members,
@@ -141,9 +166,12 @@ pub(crate) enum Object {
     Filter(FilterKind),
     /// Members of a parser value set.
     ValueSet,
-    /// The register with this id, by port.
+    /// The one cell of a register that register actions read.
+    RegisterParam,
+    /// The register with this id and cells of this many bits, by port. Without one the program does not look at port metadata.
     PortMetadata {
-        register: u32,
+        register: Option<u32>,
+        bits: u32,
     },
     MulticastGroups,
     MulticastNodes,
@@ -159,6 +187,8 @@ pub(crate) enum Object {
     Applications,
     PacketBuffer,
     GeneratorPorts,
+    /// The device itself, as its one default entry.
+    Device,
 }
 
 impl Object {
@@ -178,6 +208,7 @@ impl Object {
                 | Object::Applications
                 | Object::PacketBuffer
                 | Object::GeneratorPorts
+                | Object::Device
         )
     }
 }
@@ -312,6 +343,8 @@ impl Field {
 #[derive(Clone, Debug)]
 pub(crate) struct Digest {
     pub id: u32,
+    /// What the data plane calls it.
+    pub object: String,
     pub name: String,
     pub fields: Vec<Field>,
 }

@@ -8,6 +8,8 @@ use hopwright_p4runtime::proto::config::{
     p4_data_type_spec::TypeSpec, p4_new_type_spec::Representation,
 };
 
+use prost::Message;
+
 use super::{
     Action, Digest, DirectRegister, Field, FilterKind, Generation, Key, Matching, MeterUnit, Object, Schema, Table, Ty,
     field,
@@ -15,8 +17,6 @@ use super::{
 
 /// The prefix of ids of action selectors, whose members have the id of P4Info.
 const SELECTOR: u32 = 0x82 << 24;
-/// The prefix of the id of port metadata.
-const PORT_METADATA: u32 = 0x90 << 24;
 /// The register of port metadata, by port.
 const PORT_METADATA_REGISTER: &str = "port_metadata";
 /// The register of ports that lead back to ingress, that of level-1 exclusion ids by replication id, and that of ports by level-2
@@ -24,12 +24,17 @@ const PORT_METADATA_REGISTER: &str = "port_metadata";
 const LOOPBACK_REGISTER: &str = "loopback";
 const EXCLUSION_REGISTER: &str = "level1_exclusion";
 const PRUNING_REGISTER: &str = "level2_exclusion";
+const GLOBAL_RID_REGISTER: &str = "global_rid";
+/// Ports of a device.
+const PORTS: i64 = 512;
+/// What `$ENTRY_HIT_STATE` says of an entry.
+pub(crate) const HIT_STATES: &[&str] = &["ENTRY_IDLE", "ENTRY_ACTIVE"];
 /// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
 /// The tables of a program of this name.
 pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
-    let builder = Builder { info };
+    let builder = Builder { info, pipelines: pipelines(info) };
     let mut tables: Vec<Table> = info.tables.iter().filter_map(|t| builder.table(t)).collect();
     tables.extend(info.action_profiles.iter().flat_map(|p| builder.profile(p)));
     tables.extend(info.counters.iter().filter_map(|c| builder.counter(c)));
@@ -37,30 +42,67 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(info.registers.iter().filter_map(|r| builder.register(r)));
     tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
     tables.extend(info.value_sets.iter().filter_map(|v| builder.value_set(v)));
-    let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
-    tables.extend(super::fixed::tables());
     let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
-        Some("tna") => Some(Generation { device: "tf1", applications: 8, application_bits: 3 }),
-        Some("t2na") => Some(Generation { device: "tf2", applications: 16, application_bits: 4 }),
+        Some("tna") => Some(Generation { device: "tf1", stages: 12, applications: 8, application_bits: 3 }),
+        Some("t2na") => Some(Generation { device: "tf2", stages: 20, applications: 16, application_bits: 4 }),
         _ => None,
     };
+    let port_metadata_bits = if generation.is_some_and(|generation| generation.device == "tf2") { 192 } else { 64 };
+    tables.extend(builder.port_metadata(port_metadata_bits));
+    let digests = info.digests.iter().filter_map(|d| builder.digest(d)).collect();
+    tables.extend(super::fixed::tables());
     tables.extend(generation.iter().flat_map(super::fixed::generators));
-    let register = |name: &str| {
-        let mut preambles = info.registers.iter().filter_map(|r| r.preamble.as_ref());
-        preambles.find(|p| p.name == name).map(|p| p.id)
-    };
+    tables.extend(generation.iter().map(super::fixed::device));
     let schema = Schema::new(name.to_string(), tables, digests);
     Schema {
-        loopback_register: register(LOOPBACK_REGISTER),
-        exclusion_register: register(EXCLUSION_REGISTER),
-        pruning_register: register(PRUNING_REGISTER),
+        loopback_register: builder.register_id(LOOPBACK_REGISTER),
+        exclusion_register: builder.register_id(EXCLUSION_REGISTER),
+        pruning_register: builder.register_id(PRUNING_REGISTER),
+        global_rid_register: builder.register_id(GLOBAL_RID_REGISTER),
+        pipes: builder.pipelines.iter().map(|pipeline| pipeline.pipes.len()).sum::<usize>().max(1) as u32,
         generation,
         ..schema
     }
 }
 
+/// A pipeline of a program: its name, those of its blocks, and the pipes that it is in.
+struct Pipeline<'i> {
+    name: &'i str,
+    blocks: Vec<&'i str>,
+    pipes: Vec<u8>,
+}
+
+/// The pipelines that the annotations of the package name.
+fn pipelines(info: &P4Info) -> Vec<Pipeline<'_>> {
+    use p4::{expression::Value, structured_annotation::Body};
+    let annotations = info.pkg_info.iter().flat_map(|package| &package.structured_annotations);
+    let lists = annotations.filter(|a| a.name == "pipeline").filter_map(|a| match &a.body {
+        Some(Body::ExpressionList(list)) => Some(&list.expressions),
+        _ => None,
+    });
+    let mut all: Vec<Pipeline<'_>> = Vec::new();
+    for (pipe, list) in (0u8..).zip(lists) {
+        let mut texts = list.iter().filter_map(|expression| match &expression.value {
+            Some(Value::StringValue(text)) => Some(text.as_str()),
+            _ => None,
+        });
+        let Some(name) = texts.next() else { continue };
+        match all.iter_mut().find(|known| known.name == name) {
+            Some(known) => known.pipes.push(pipe),
+            None => all.push(Pipeline { name, blocks: texts.collect(), pipes: vec![pipe] }),
+        }
+    }
+    all
+}
+
+/// Whether something is below an instance of this name.
+fn is_below(name: &str, instance: &str) -> bool {
+    name.strip_prefix(instance).is_some_and(|rest| rest.starts_with('.'))
+}
+
 struct Builder<'i> {
     info: &'i P4Info,
+    pipelines: Vec<Pipeline<'i>>,
 }
 
 /// Whether an object is one of the table's own, with a cell for each entry. P4Runtime has direct counters and meters; others are
@@ -78,11 +120,39 @@ fn annotated<N: FromStr>(preamble: &p4::Preamble, name: &str) -> impl Iterator<I
     preamble.annotations.iter().filter_map(number)
 }
 
+/// The text in an object's annotation `@name(text)`.
+fn text_of<'p>(preamble: &'p p4::Preamble, name: &str) -> Option<&'p str> {
+    let text = |a: &'p String| a.strip_prefix('@')?.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')');
+    preamble.annotations.iter().find_map(text)
+}
+
 impl Builder<'_> {
+    /// The pipeline that an object belongs to: the first one if none of their blocks has it.
+    fn pipeline_of(&self, name: &str) -> Option<&Pipeline<'_>> {
+        let has = |pipeline: &&Pipeline<'_>| {
+            is_below(name, pipeline.name) || pipeline.blocks.iter().any(|block| is_below(name, block))
+        };
+        self.pipelines.iter().find(has).or(self.pipelines.first())
+    }
+
+    /// The name of an object below that of its pipeline.
+    fn qualified(&self, name: &str) -> String {
+        match self.pipeline_of(name) {
+            Some(pipeline) if is_below(name, pipeline.name) => name.to_string(),
+            pipeline => format!("{}.{name}", pipeline.map_or("pipe", |pipeline| pipeline.name)),
+        }
+    }
+
+    fn register_id(&self, name: &str) -> Option<u32> {
+        let mut preambles = self.info.registers.iter().filter_map(|r| r.preamble.as_ref());
+        preambles.find(|p| p.name == name).map(|p| p.id)
+    }
+
     fn base(&self, preamble: &p4::Preamble, object: Object, size: i64) -> Table {
         Table {
             id: preamble.id,
-            name: format!("pipe.{}", preamble.name),
+            name: self.qualified(&preamble.name),
+            pipes: self.pipeline_of(&preamble.name).map_or(vec![0], |pipeline| pipeline.pipes.clone()),
             object,
             size: size.max(0) as u64,
             keys: Vec::new(),
@@ -100,7 +170,8 @@ impl Builder<'_> {
         let of = |preamble: &Option<p4::Preamble>| preamble.as_ref().is_some_and(|p| direct(&p.id));
         let counter = self.info.direct_counters.iter().find(|c| of(&c.preamble));
         let meter = self.info.direct_meters.iter().find(|m| of(&m.preamble)).map(|m| unit(m.spec.as_ref()));
-        let object = Object::Match { indirect: t.implementation_id != 0, meter, counter: counter.is_some() };
+        let idle = t.idle_timeout_behavior() != p4::table::IdleTimeoutBehavior::NoTimeout;
+        let object = Object::Match { indirect: t.implementation_id != 0, meter, counter: counter.is_some(), idle };
         let mut table = self.base(t.preamble.as_ref()?, object, t.size);
         table.const_default = t.const_default_action_id != 0;
         let mut priority = false;
@@ -119,11 +190,11 @@ impl Builder<'_> {
             table.actions = t.action_refs.iter().filter_map(|a| self.action(a)).collect();
         } else {
             table.depends_on = vec![t.implementation_id];
+            table.data.push(Field::new(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", Ty::Uint(32)));
             if self.profile_of(t.implementation_id).is_some_and(|p| p.with_selector) {
                 table.depends_on.push(SELECTOR | t.implementation_id & 0xff_ffff);
+                table.data.push(Field::new(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", Ty::Uint(32)));
             }
-            table.data.push(Field::new(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", Ty::Uint(32)));
-            table.data.push(Field::new(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", Ty::Uint(32)));
         }
         if let Some(counter) = counter {
             table.data.extend(counted(counter.spec.as_ref()));
@@ -143,6 +214,10 @@ impl Builder<'_> {
         for (kind, preamble) in self.filters().filter(|(_, preamble)| direct(&preamble.id)) {
             table.data.extend(kind.fields());
             table.filters.push((preamble.id, kind));
+        }
+        if idle {
+            table.data.push(Field::new(field::ENTRY_HIT_STATE, "$ENTRY_HIT_STATE", Ty::Text(HIT_STATES)));
+            table.data.push(Field::new(field::ENTRY_TTL, "$ENTRY_TTL", Ty::Uint(32)));
         }
         Some(table)
     }
@@ -185,8 +260,11 @@ impl Builder<'_> {
         }
         let mut groups = self.base(preamble, Object::Groups { profile: preamble.id }, p.size);
         groups.id = SELECTOR | preamble.id & 0xff_ffff;
-        // One object is both here. It has the name that programs give the selector.
-        members.name.push_str("_ap");
+        // One object is both here, which has the name of the selector.
+        match text_of(preamble, "action_profile") {
+            Some(name) => members.name = self.qualified(name),
+            None => members.name.push_str("_ap"),
+        }
         groups.keys = exact(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID");
         groups.data = vec![
             Field::new(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", Ty::Uint(32)).repeated(),
@@ -276,15 +354,13 @@ impl Builder<'_> {
             return None;
         }
         let fields = self.register_fields(r)?;
+        // Tables of port metadata have it.
         if preamble.name == PORT_METADATA_REGISTER {
-            let object = Object::PortMetadata { register: preamble.id };
-            let mut table = self.base(preamble, object, i64::from(r.size));
-            table.id = PORT_METADATA | preamble.id & 0xff_ffff;
-            table.name = "pipe.$PORT_METADATA".into();
-            let (id, name) = (field::INGRESS_PORT, "ig_intr_md.ingress_port".into());
-            table.keys = vec![Key { id, name, matching: Matching::Exact, ty: Ty::Bytes(9), mandatory: true }];
-            let ty = fields.first()?.ty;
-            table.data = vec![Field::new(field::PORT_METADATA, "$DEFAULT_FIELD", ty)];
+            return None;
+        }
+        if preamble.annotations.iter().any(|a| a == "@register_param") {
+            let mut table = self.base(preamble, Object::RegisterParam, 1);
+            table.data = vec![Field::new(1, "value", fields.first()?.ty).mandatory()];
             return Some(table);
         }
         let mut table = self.base(preamble, Object::Register, i64::from(r.size));
@@ -293,11 +369,45 @@ impl Builder<'_> {
         Some(table)
     }
 
+    /// The port metadata of each ingress parser: what it unpacks, from the highest bits on, or all bits as one field.
+    fn port_metadata(&self, bits: u32) -> Vec<Table> {
+        let register = self.register_id(PORT_METADATA_REGISTER);
+        let externs = self.info.externs.iter().filter(|e| e.extern_type_name == "PortMetadata");
+        let mut tables = Vec::new();
+        for instance in externs.flat_map(|e| &e.instances) {
+            let Some(preamble) = &instance.preamble else { continue };
+            let mut table = self.base(preamble, Object::PortMetadata { register, bits }, PORTS);
+            table.name.clone_from(&preamble.name);
+            let name = format!("{}.ingress_port", text_of(preamble, "key").unwrap_or("ig_intr_md"));
+            table.keys = vec![Key {
+                id: field::INGRESS_PORT,
+                name,
+                matching: Matching::Exact,
+                ty: Ty::Bytes(9),
+                mandatory: true,
+            }];
+            let unpacked = instance.info.as_ref().and_then(|any| P4DataTypeSpec::decode(any.value.as_slice()).ok());
+            if let Some(spec) = unpacked {
+                let known = self.fields(&spec, "f1", &mut table.data, 0).is_some();
+                table.data.iter_mut().for_each(|f| f.mandatory = true);
+                if !known || table.data.iter().map(|f| f.ty.bits()).sum::<u32>() > bits {
+                    table.data.clear();
+                }
+            }
+            if table.data.is_empty() {
+                table.data = vec![Field::new(field::PORT_METADATA, "$DEFAULT_FIELD", Ty::Bytes(bits))];
+            }
+            tables.push(table);
+        }
+        tables
+    }
+
     fn digest(&self, d: &p4::Digest) -> Option<Digest> {
         let preamble = d.preamble.as_ref()?;
         let mut fields = Vec::new();
         self.fields(d.type_spec.as_ref()?, "f1", &mut fields, 0)?;
-        Some(Digest { id: preamble.id, name: format!("pipe.{}", preamble.name), fields })
+        let (object, name) = (preamble.name.clone(), self.qualified(&preamble.name));
+        Some(Digest { id: preamble.id, object, name, fields })
     }
 
     /// Adds the numbers that a type consists of, numbered from 1. `None` if it has parts of unknown types.

@@ -1,11 +1,14 @@
 //! Turns the updates of a write into updates of the control model and changes of the [`State`].
 
+mod device;
 mod filters;
 mod generators;
+mod idle;
 mod multicast;
-mod objects;
+pub(crate) mod objects;
 mod ports;
 
+pub(crate) use device::LEARN_TIMEOUT;
 pub(crate) use generators::{BUFFER, buffered, data_of, place};
 pub(crate) use objects::{rates_of, value_set};
 
@@ -15,15 +18,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hopwright_control::entity::{Action, Call, DefaultEntry, Entry, Key};
-use hopwright_control::{Entity, EntryKey, Operation, Update};
-use hopwright_dataplane::{PortSet, Stream, StreamCounts};
-use hopwright_ir::MatchValue;
+use hopwright_control::{Entity, EntryKey, Operation, Target, Update};
+use hopwright_dataplane::{PortSet, Stream, StreamCounts, VirtualDataPlane};
+use hopwright_ir::{ExternId, MatchValue};
 use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
 
+use crate::attributes;
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::{self, key_field::MatchType, table_entry, update};
-use crate::schema::{Field, Key as KeyField, Matching, Object, Schema, Table, field};
+use crate::schema::{Field, Key as KeyField, Matching, Object, Schema, Table, field, operations};
 use crate::state::{Change, PIPES, State};
 use crate::value::{self, Data, number, small};
 
@@ -51,12 +55,18 @@ pub(crate) enum Counting {
     Counts(Arc<StreamCounts>, [Option<u64>; 3]),
     /// A port that triggers packet generators again when it loses its link.
     PortDown(Arc<PortSet>, u32),
+    /// Bytes that meters add to the length of packets.
+    MeterBytes(Arc<VirtualDataPlane>, ExternId, i32),
 }
 
 impl Counting {
     pub(crate) fn set(self) {
         match self {
             Counting::PortDown(down, port) => down.remove(port),
+            // It was checked that it can be done.
+            Counting::MeterBytes(vdp, meter, bytes) => {
+                let _ = vdp.control().meter(meter).and_then(|meters| meters.set_adjustment(bytes));
+            }
             Counting::Counts(counts, values) => {
                 let cells = [&counts.triggers, &counts.batches, &counts.packets];
                 let set = |(cell, value): (&AtomicU64, Option<u64>)| {
@@ -82,7 +92,12 @@ impl Effects {
 ///
 /// # Errors
 /// If it is invalid, or not supported.
-pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto::Update) -> Result<Effects> {
+pub(crate) fn effects(
+    state: &State,
+    device: &Device,
+    target: &proto::TargetDevice,
+    update: &proto::Update,
+) -> Result<Effects> {
     use proto::entity::Entity as Written;
     let kind = update::Type::try_from(update.r#type).unwrap_or(update::Type::Unspecified);
     let entity = update.entity.as_ref().and_then(|e| e.entity.as_ref());
@@ -90,9 +105,11 @@ pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto:
         Written::TableEntry(entry) => {
             let table = table(&state.schema, entry.table_id)?;
             if let Some(table_entry::Value::HandleId(_)) = entry.value {
-                return Err(unimplemented("entries are found by their keys only, not by handles"));
+                return Err(unimplemented("entries are written by their keys only, not by handles"));
             }
-            let request = Request { state, device, table, kind, entry, pipe };
+            let target = entry.entry_tgt.as_ref().unwrap_or(target);
+            attributes::check_write(state, table, target)?;
+            let request = Request { state, device, table, kind, entry, pipe: target.pipe_id };
             match table.object {
                 Object::Match { .. } => request.match_entry(),
                 Object::Members => request.member(),
@@ -101,7 +118,9 @@ pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto:
                 Object::Meter(unit) => request.meter(unit),
                 Object::Register => request.register(),
                 Object::Filter(kind) => request.filter(kind),
-                Object::PortMetadata { register } => request.port_metadata(register),
+                Object::RegisterParam => request.register_param(),
+                Object::PortMetadata { register, bits } => request.port_metadata(register, bits),
+                Object::Device => request.device_settings(),
                 Object::MulticastNodes => request.node(),
                 Object::MulticastGroups => request.multicast_group(),
                 Object::MulticastLags => request.lag(),
@@ -118,14 +137,16 @@ pub(crate) fn effects(state: &State, device: &Device, pipe: u32, update: &proto:
             }
         }
         Written::TableOperation(operation) => {
-            // Counters and registers are always up to date.
-            table(&state.schema, operation.table_id)?;
-            match operation.table_operations_type.as_str() {
+            let table = table(&state.schema, operation.table_id)?;
+            let name = operation.table_operations_type.as_str();
+            match name {
+                "UpdateHitState" if operations(table).contains(&name) => idle::update_hits(device, table),
+                // Counters and registers are always up to date.
                 "SyncCounters" | "SyncRegisters" | "Sync" => Ok(Effects::default()),
-                other => Err(unimplemented(format!("the operation `{other}` is not supported"))),
+                other => Err(unimplemented(format!("`{}` has no operation `{other}`", table.name))),
             }
         }
-        Written::TableAttribute(_) => Err(unimplemented("attributes of tables are not supported")),
+        Written::TableAttribute(attribute) => attributes::set(state, device, attribute),
         Written::TableUsage(_) | Written::ObjectId(_) | Written::Handle(_) => {
             Err(invalid("this can be read, not written"))
         }
@@ -206,15 +227,17 @@ impl<'r> Request<'r> {
                 None => Operation::Insert,
             },
             Kind::Delete => {
-                let changes = self.without_filters(&entry.key);
+                let mut changes = self.without_filters(&entry.key);
+                changes.push(Change::Deleted(entry.key.clone()));
                 return Ok(Effects { changes, ..Effects::update(Operation::Delete, Entity::Entry(entry)) });
             }
             _ => return Err(self.unsupported()),
         };
-        entry.action = self.action()?;
+        entry.action = self.action(&entry.key, operation)?;
         self.fill(operation, &mut entry)?;
         let mut settings = self.cells(&entry.key)?;
-        let changes = self.filters_of_entry(operation, &entry.key, &mut settings)?;
+        let mut changes = self.filters_of_entry(operation, &entry.key, &mut settings)?;
+        changes.extend(self.idle_entry(operation, &entry.key)?);
         let mut effects = Effects::update(operation, Entity::Entry(entry));
         effects.updates.extend(settings);
         Ok(Effects { changes, ..effects })
@@ -222,18 +245,28 @@ impl<'r> Request<'r> {
 
     fn default_entry(&self) -> Result<Effects> {
         use update::Type as Kind;
-        let action = match self.kind {
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify => self.action()?,
-            Kind::Delete | Kind::Reset => None,
+        let table = self.table.id;
+        let (action, member) = match self.kind {
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => match self.default_action()? {
+                Some(Action::Member(member)) => (Some(self.call_of_member(member)?), Some(member)),
+                Some(Action::Call(call)) => (Some(call), None),
+                Some(_) => {
+                    let name = &self.table.name;
+                    return Err(invalid(format!("the default entry of `{name}` names an action or a member")));
+                }
+                None => (None, None),
+            },
+            // There is nothing to reset.
+            Kind::Delete | Kind::Reset if self.table.const_default => return Ok(Effects::default()),
+            Kind::Delete | Kind::Reset => (None, None),
             _ => return Err(self.unsupported()),
         };
-        let action = match action {
-            None => None,
-            Some(Action::Call(call)) => Some(call),
-            Some(_) => return Err(invalid(format!("the default entry of `{}` names an action", self.table.name))),
-        };
-        let entry = DefaultEntry { table: self.table.id, action, ..DefaultEntry::default() };
-        Ok(Effects::update(Operation::Modify, Entity::Default(entry)))
+        let entry = DefaultEntry { table, action, ..DefaultEntry::default() };
+        let mut effects = Effects::update(Operation::Modify, Entity::Default(entry));
+        if member.is_some() || self.state.default_members.contains_key(&table) {
+            effects.changes.push(Change::DefaultMember(table, member));
+        }
+        Ok(effects)
     }
 
     fn delete_all(&self) -> Result<Effects> {
@@ -245,6 +278,7 @@ impl<'r> Request<'r> {
         let mut effects = Effects::default();
         for key in keys {
             effects.changes.extend(self.without_filters(&key));
+            effects.changes.push(Change::Deleted(key.clone()));
             let entity = Entity::Entry(Entry { key, ..Entry::default() });
             effects.updates.push(Update { operation: Operation::Delete, entity });
         }
@@ -292,13 +326,42 @@ impl<'r> Request<'r> {
         Ok((action, Data::new(data, known, &self.table.name)?))
     }
 
-    /// What an entry runs.
-    fn action(&self) -> Result<Option<Action>> {
+    /// What a default entry runs.
+    fn default_action(&self) -> Result<Option<Action>> {
+        self.action_or(|_| Ok(None))
+    }
+
+    /// What an entry runs. A modification that leaves parameters out keeps them.
+    fn action(&self, key: &Key, operation: Operation) -> Result<Option<Action>> {
+        self.action_or(|action| match operation {
+            Operation::Modify => self.arguments(key, action),
+            _ => Ok(None),
+        })
+    }
+
+    /// The arguments with which an entry runs this action.
+    fn arguments(&self, key: &Key, action: u32) -> Result<Option<Vec<(u32, BigUint)>>> {
+        self.device.read_model(Some(key.table), |model| {
+            let table = model.schema().table(key.table)?;
+            let at = table.entry_key(key)?;
+            let Some(Target::Action(call)) = model.target(&at) else { return Ok(None) };
+            let known = table.actions.iter().find(|a| a.at == call.action && a.id == action);
+            Ok(known.map(|known| known.params.iter().map(|p| p.id).zip(call.args).collect()))
+        })
+    }
+
+    fn action_or(&self, before: impl FnOnce(u32) -> Result<Option<Vec<(u32, BigUint)>>>) -> Result<Option<Action>> {
         let (action, values) = self.named_action()?;
         let member = values.small(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", 32)?;
         let group = values.small(field::SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", 32)?;
         Ok(match (action, member, group) {
-            (Some(action), None, None) => Some(Action::Call(call(action, &values)?)),
+            (Some(action), None, None) if action.data.iter().all(|f| values.has(f.id)) => {
+                Some(Action::Call(call(action, &values, &[])?))
+            }
+            (Some(action), None, None) => {
+                let before = before(action.id)?.unwrap_or_default();
+                Some(Action::Call(call(action, &values, &before)?))
+            }
             (None, Some(member), None) => Some(Action::Member(member as u32)),
             (None, None, Some(group)) => Some(Action::Group(group as u32)),
             (None, None, None) => self.only_action().map(Action::Call),
@@ -330,10 +393,11 @@ impl<'r> Request<'r> {
     }
 }
 
-/// The call of an action.
-fn call(action: &crate::schema::Action, values: &Data<'_>) -> Result<Call> {
+/// The call of an action, with what was there before in the place of missing arguments.
+fn call(action: &crate::schema::Action, values: &Data<'_>, before: &[(u32, BigUint)]) -> Result<Call> {
     let one = |field: &Field| {
-        let value = values.number(field)?;
+        let kept = || before.iter().find(|(id, _)| *id == field.id).map(|(_, value)| value.clone());
+        let value = values.number(field)?.or_else(kept);
         Ok((field.id, value.ok_or_else(|| invalid(format!("`{}` is missing", field.name)))?))
     };
     Ok(Call { action: action.id, args: action.data.iter().map(one).collect::<Result<_>>()? })

@@ -9,10 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use hopwright_control::entity::{Cells, MulticastGroup, Replica};
 use hopwright_control::{Entity, Operation, Update};
 
+use super::ports::truth;
 use super::{Effects, Request, objects};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::update::Type as Kind;
-use crate::schema::fixed::{LIST, group, node};
+use crate::schema::fixed::{FORWARDS, LIST, group, node};
 use crate::state::{Change, Group, MAX_MEMBERS, MAX_NODES, Node, State};
 
 /// The register that says by replication id to which level-1 exclusion id a node belongs, if this bit is set.
@@ -30,11 +31,12 @@ pub(super) struct Plan<'s> {
     node: Option<(u32, &'s Node)>,
     lag: Option<(u32, &'s BTreeSet<u32>)>,
     ecmp: Option<(u32, &'s BTreeSet<u32>)>,
+    port: Option<(u32, bool)>,
 }
 
 impl<'s> Plan<'s> {
     pub(super) fn of(state: &'s State) -> Plan<'s> {
-        Plan { state, node: None, lag: None, ecmp: None }
+        Plan { state, node: None, lag: None, ecmp: None, port: None }
     }
 
     fn node(&self, id: u32) -> Option<&'s Node> {
@@ -49,19 +51,31 @@ impl<'s> Plan<'s> {
         self.ecmp.filter(|e| e.0 == id).map(|e| e.1).or_else(|| self.state.ecmps.get(&id))
     }
 
+    /// Whether copies are sent to a port.
+    fn forwards(&self, port: u32) -> bool {
+        let set = || truth(self.state.multicast_ports.get(&port)?, FORWARDS);
+        self.port.filter(|p| p.0 == port).map(|p| p.1).or_else(set).unwrap_or(true)
+    }
+
+    /// The same with a port to which copies are sent, or not.
+    pub(super) fn with_port(self, port: u32, forwards: bool) -> Plan<'s> {
+        Plan { port: Some((port, forwards)), ..self }
+    }
+
     /// The copies of a group: replication ids and ports.
     pub(super) fn copies(&self, group: &Group) -> BTreeSet<(u16, u32)> {
         let mut copies = BTreeSet::new();
         let chosen = group.ecmps.keys().filter_map(|id| self.ecmp(*id)?.first());
         for node in group.nodes.keys().chain(chosen).filter_map(|id| self.node(*id)) {
             let chosen = node.lags.iter().filter_map(|id| self.lag(*id)?.first());
-            copies.extend(node.ports.iter().chain(chosen).map(|port| (node.rid, *port)));
+            let ports = node.ports.iter().chain(chosen).filter(|port| self.forwards(**port));
+            copies.extend(ports.map(|port| (node.rid, *port)));
         }
         copies
     }
 
     /// The updates of groups that the change concerns.
-    fn updates(&self) -> Vec<Update> {
+    pub(super) fn updates(&self) -> Vec<Update> {
         let before = Plan::of(self.state);
         let changed = |group: &&Group| before.copies(group) != self.copies(group);
         let groups = self.state.groups.iter().filter(|(_, group)| changed(group));
@@ -189,7 +203,11 @@ impl Request<'_> {
     }
 
     pub(super) fn pruning(&self) -> Result<Effects> {
-        let (id, ports) = self.list(&self.state.pruned)?;
+        // On the device its entries are always there.
+        let (id, ports) = match self.kind {
+            Kind::Insert => Request { kind: Kind::InsertOrModify, ..*self }.list(&self.state.pruned)?,
+            _ => self.list(&self.state.pruned)?,
+        };
         if id >= PRUNING_IDS || ports.iter().flatten().any(|port| *port >= PRUNED_PORTS) {
             return Err(invalid(format!("level-2 exclusion ids and ports are less than {PRUNING_IDS}")));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopwright_control::entity::Cells;
+use hopwright_control::entity::{Call, Cells, DefaultEntry};
 use hopwright_control::schema::{ValueSet, object};
 use hopwright_control::{Entity, Operation, Update};
 use hopwright_dataplane::{ActionProfile, Count, Rates};
@@ -82,6 +82,9 @@ impl Request<'_> {
                 Some(_) => Operation::Modify,
                 None => Operation::Insert,
             },
+            Kind::Delete if !self.defaults_of(profile, id)?.is_empty() => {
+                return Err(invalid(format!("a default entry runs member {id} still")));
+            }
             Kind::Delete => return Ok(Effects::update(Operation::Delete, member(id, None))),
             _ => return Err(self.unsupported()),
         };
@@ -91,7 +94,40 @@ impl Request<'_> {
         let action =
             action.ok_or_else(|| invalid(format!("`{}` has no action with id {action_id}", self.table.name)))?;
         let values = Data::new(data, action.data.iter(), &self.table.name)?;
-        Ok(Effects::update(operation, member(id, Some(call(action, &values)?))))
+        let action = call(action, &values, &[])?;
+        let mut effects = Effects::update(operation, member(id, Some(action.clone())));
+        // Default entries that run the member are of its action.
+        for table in self.defaults_of(profile, id)? {
+            let entry = DefaultEntry { table, action: Some(action.clone()), ..DefaultEntry::default() };
+            effects.updates.push(Update { operation: Operation::Modify, entity: Entity::Default(entry) });
+        }
+        Ok(effects)
+    }
+
+    /// Tables whose default entries run a member.
+    fn defaults_of(&self, profile: u32, member: u32) -> Result<Vec<u32>> {
+        let named = self.state.default_members.iter().filter(|(_, id)| **id == member).map(|(table, _)| *table);
+        let named: Vec<u32> = named.collect();
+        if named.is_empty() {
+            return Ok(named);
+        }
+        self.device.read_model(Some(profile), |model| {
+            let has = |table: &u32| model.schema().table(*table).is_ok_and(|t| t.profile == Some(profile));
+            Ok(named.into_iter().filter(has).collect())
+        })
+    }
+
+    /// The action of a member of the table's profile.
+    pub(super) fn call_of_member(&self, member: u32) -> Result<Call> {
+        let table = self.table.id;
+        self.device.read_model(Some(table), |model| {
+            let known = model.schema().table(table)?;
+            let missing = || not_found(format!("`{}` has no member {member}", self.table.name));
+            let profile = object(&model.schema().action_profiles, known.profile.unwrap_or_default(), "action profile")?;
+            let call = model.control().profile(profile.at)?.member(member).ok_or_else(missing)?;
+            let action = known.actions.iter().find(|a| a.at == call.action).ok_or_else(missing)?;
+            Ok(Call { action: action.id, args: action.params.iter().map(|p| p.id).zip(call.args).collect() })
+        })
     }
 
     pub(super) fn members_group(&self, profile: u32) -> Result<Effects> {
@@ -177,12 +213,52 @@ impl Request<'_> {
         self.register_cell(self.table.id)
     }
 
-    pub(super) fn port_metadata(&self, register: u32) -> Result<Effects> {
-        self.register_cell(register)
+    /// The one cell of a parameter, which is the default entry of its table.
+    pub(super) fn register_param(&self) -> Result<Effects> {
+        let id = self.table.id;
+        let value = match self.sets()? {
+            true => joined(&self.table.data, &self.data()?)?,
+            false => initial(self.device, id)?,
+        };
+        Ok(register(Cells { object: id, index: Some(0) }, value))
+    }
+
+    /// The fields of port metadata are in the highest bits of a cell. Entries are those that were written.
+    pub(super) fn port_metadata(&self, object: Option<u32>, bits: u32) -> Result<Effects> {
+        let table = self.table.id;
+        let ports = match (self.optional_number()?, self.kind) {
+            (Some(port), _) if port >= self.table.size => {
+                return Err(invalid(format!("ports have numbers up to {}", self.table.size - 1)));
+            }
+            (Some(port), _) => vec![port as u32],
+            (None, Kind::Delete | Kind::Reset) => {
+                self.state.port_metadata.range((table, 0)..=(table, u32::MAX)).map(|((_, port), _)| *port).collect()
+            }
+            (None, _) => return Err(invalid(format!("`{}`: the port is missing", self.table.name))),
+        };
+        let mut effects = Effects::default();
+        for port in ports {
+            let (value, kept) = match self.sets()? {
+                true => {
+                    let unused = bits - self.table.data.iter().map(|f| f.ty.bits()).sum::<u32>();
+                    (joined(&self.table.data, &self.data()?)? << unused, Some(self.kept()?))
+                }
+                false => (BigUint::ZERO, None),
+            };
+            if let Some(object) = object {
+                let cells = Cells { object, index: Some(port.into()) };
+                effects.updates.extend(register(cells, value).updates);
+            }
+            effects.changes.push(Change::PortMetadata((table, port), kept));
+        }
+        Ok(effects)
     }
 
     fn register_cell(&self, id: u32) -> Result<Effects> {
-        let value = if self.sets()? { joined(&self.table.data, &self.data()?)? } else { BigUint::ZERO };
+        let value = match self.sets()? {
+            true => joined(&self.table.data, &self.data()?)?,
+            false => initial(self.device, id)?,
+        };
         Ok(register(self.cell(id)?, value))
     }
 
@@ -243,6 +319,14 @@ pub(crate) fn value_set(device: &Device, id: u32) -> Result<Vec<Vec<(u32, MatchV
     })
 }
 
+/// What the cells of a register hold at first.
+fn initial(device: &Device, id: u32) -> Result<BigUint> {
+    device.read_model(Some(id), |model| {
+        let at = model.extern_object(id)?;
+        Ok(model.vdp().pipeline()[at].initial.clone())
+    })
+}
+
 /// Fields as one number, the first one in the highest bits.
 fn joined(fields: &[Field], data: &Data<'_>) -> Result<BigUint> {
     let mut whole = BigUint::ZERO;
@@ -254,7 +338,7 @@ fn joined(fields: &[Field], data: &Data<'_>) -> Result<BigUint> {
 }
 
 /// Sets cells of a register.
-pub(super) fn register(cells: Cells, value: BigUint) -> Effects {
+pub(crate) fn register(cells: Cells, value: BigUint) -> Effects {
     Effects::update(Operation::Modify, Entity::Register(cells, value))
 }
 

@@ -7,9 +7,9 @@ use super::multicast::{Plan, copy};
 use super::{Effects, Request, objects};
 use crate::failure::{Result, exists, invalid, not_found};
 use crate::proto::{DataField, data_field::Value, update::Type as Kind};
-use crate::schema::fixed::{COPY_TO_CPU, mirror, port};
+use crate::schema::fixed::{COPY_TO_CPU, FORWARDS, mirror, port};
 use crate::state::Change;
-use crate::value::merged;
+use crate::value::{self, merged};
 
 /// The bit of the loopback register that says that a port leads to another one.
 const LOOPBACK: u32 = 1 << 15;
@@ -72,35 +72,59 @@ impl Request<'_> {
         Ok((copies, small(fields, mirror::MAX_LENGTH).unwrap_or(0) as u32))
     }
 
-    /// One port gets the copies to the CPU. Another one takes its place.
+    /// Settings of a port for multicast. One port gets the copies to the CPU, and another one takes its place; the other settings are
+    /// kept.
     pub(super) fn cpu_port(&self) -> Result<Effects> {
         let before = self.state.cpu_port;
-        let port = match (self.optional_number()?, self.kind, before) {
-            (None, Kind::Delete, None) => return Ok(Effects::default()),
-            (None, Kind::Delete, Some(all)) => all,
-            _ => self.number()? as u32,
-        };
-        let enabled = || -> Result<bool> {
-            self.data()?;
-            let given = self.entry.data.as_ref().and_then(|data| truth(&data.fields, COPY_TO_CPU));
-            given.ok_or_else(|| invalid("`$COPY_TO_CPU_PORT_ENABLE` is missing"))
-        };
-        let after = match self.kind {
-            Kind::Insert if before == Some(port) => return Err(exists(format!("port {port} is the CPU's already"))),
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify if enabled()? => Some(port),
-            Kind::Insert | Kind::Modify | Kind::InsertOrModify => before.filter(|before| *before != port),
-            Kind::Delete if before == Some(port) => None,
-            Kind::Delete => return Err(not_found(format!("port {port} is not the CPU's"))),
+        if self.kind == Kind::Delete && self.optional_number()?.is_none() {
+            let mut effects = self.lead_copies(before, None);
+            let ports = self.state.multicast_ports.keys();
+            effects.changes.extend(ports.map(|port| Change::MulticastPort(*port, None)));
+            return Ok(effects);
+        }
+        let port = self.number()? as u32;
+        if port >= 512 {
+            return Err(invalid("ports have numbers up to 511"));
+        }
+        let known = before == Some(port) || self.state.multicast_ports.contains_key(&port);
+        let (after, kept) = match self.kind {
+            Kind::Insert | Kind::Modify | Kind::InsertOrModify => {
+                let kept = merged(self.state.multicast_ports.get(&port), self.kept()?);
+                let after = match truth(&kept, COPY_TO_CPU) {
+                    Some(true) => Some(port),
+                    Some(false) => before.filter(|before| *before != port),
+                    None => before,
+                };
+                (after, Some(kept))
+            }
+            Kind::Delete if known => (before.filter(|before| *before != port), None),
+            Kind::Delete => return Err(not_found(format!("nothing is set for port {port}"))),
             _ => return Err(self.unsupported()),
         };
+        let mut effects = self.lead_copies(before, after);
+        // Another port has the copies now.
+        if let (Some(other), true) = (before, before != after)
+            && let Some(fields) = self.state.multicast_ports.get(&other).filter(|_| other != port)
+        {
+            let off = merged(Some(fields), vec![value::field(COPY_TO_CPU, Value::BoolVal(false))]);
+            effects.changes.push(Change::MulticastPort(other, Some(off)));
+        }
+        let forwards = kept.as_ref().and_then(|fields| truth(fields, FORWARDS)).unwrap_or(true);
+        effects.updates.extend(Plan::of(self.state).with_port(port, forwards).updates());
+        effects.changes.push(Change::MulticastPort(port, kept));
+        Ok(effects)
+    }
+
+    /// Leads copies to the CPU to a port, or nowhere.
+    fn lead_copies(&self, before: Option<u32>, after: Option<u32>) -> Effects {
         let copies = after.map(|port| (port, 0)).into_iter().collect();
         let kind = match (before, after) {
-            (None, None) => return Ok(Effects::default()),
+            (None, None) => return Effects::default(),
             (None, Some(_)) => Operation::Insert,
             (Some(_), Some(_)) => Operation::Modify,
             (Some(_), None) => Operation::Delete,
         };
-        Ok(Effects::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)]))
+        Effects::new(vec![session(kind, CPU_SESSION, copies, 0)], vec![Change::CpuPort(after)])
     }
 
     pub(super) fn port(&self) -> Result<Effects> {

@@ -115,6 +115,12 @@ impl Decoder<'_, '_> {
                 let members = m.members.iter().map(|member| self.fields(fields, &member.r#match));
                 Entity::ValueSet(m.value_set_id, members.collect::<Result<_>>()?)
             }
+            Message::ActionProfileMember(m) if m.member_id == 0 => {
+                return Err(invalid("a member has a number above zero"));
+            }
+            Message::ActionProfileGroup(m) if m.group_id == 0 => {
+                return Err(invalid("a group has a number above zero"));
+            }
             Message::ActionProfileMember(m) => Entity::Member {
                 profile: m.action_profile_id,
                 id: m.member_id,

@@ -7,6 +7,7 @@ mod format;
 mod ids;
 mod objects;
 mod pipeline;
+mod tofino;
 mod types;
 
 use std::collections::{BTreeMap, HashSet};
@@ -64,7 +65,10 @@ pub fn of(program: &TypedProgram, pipeline: &Pipeline) -> Result<p4::P4Info> {
     };
     builder.collect()?;
     builder.names.assign();
-    builder.build()
+    let port_metadata = builder.port_metadata(&reached);
+    let mut info = builder.build()?;
+    info.externs.extend(port_metadata);
+    Ok(info)
 }
 
 /// The direct counters and meters of tables that no control applies, and what such a table's properties make, by position.
@@ -244,6 +248,7 @@ impl<'p> Builder<'p> {
             doc: annotations::documentation(annotated),
             ..Default::default()
         };
+        package.structured_annotations.extend(self.pipelines());
         for (key, value) in annotations::pairs(annotated, SAID[0]) {
             let field = match key {
                 "name" => &mut package.name,
@@ -400,7 +405,15 @@ impl<'p> Builder<'p> {
         let kind = &self.pipeline[at].kind;
         let Some(p4_kind) = kind.p4_kind() else { return Ok(()) };
         let silent: &[&str] = if p4_kind == Kind::ActionProfile { &SELECTOR } else { &[] };
-        let preamble = self.preamble(p4_kind, &object.name, &object.annotations, silent);
+        let mut preamble = self.preamble(p4_kind, &object.name, &object.annotations, silent);
+        match (object.type_name.as_str(), object.args.first().map(|arg| &arg.kind)) {
+            ("RegisterParam", _) => preamble.annotations.push("@register_param".into()),
+            // One object is both here.
+            ("ActionSelector", Some(hir::ExprKind::Object(profile))) => {
+                preamble.annotations.push(format!("@action_profile({})", self.program[*profile].name));
+            }
+            _ => {}
+        }
         self.objects().add(at, preamble, info);
         match kind {
             ExternKind::Register { .. } => {

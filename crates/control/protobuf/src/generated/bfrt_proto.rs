@@ -229,11 +229,229 @@ pub struct TableUsage {
     #[prost(message, optional, tag = "4")]
     pub table_flags: ::core::option::Option<TableFlags>,
 }
-/// A controller sets and reads how a table behaves. Only which attribute it is matters here: none is supported.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TableAttribute {
     #[prost(uint32, tag = "1")]
     pub table_id: u32,
+    #[prost(oneof = "table_attribute::Attribute", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10")]
+    pub attribute: ::core::option::Option<table_attribute::Attribute>,
+}
+/// Nested message and enum types in `TableAttribute`.
+pub mod table_attribute {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Attribute {
+        #[prost(message, tag = "2")]
+        IdleTable(super::IdleTable),
+        #[prost(message, tag = "3")]
+        EntryScope(super::EntryScope),
+        #[prost(message, tag = "4")]
+        DynKeyMask(super::DynKeyMask),
+        #[prost(message, tag = "5")]
+        DynHashing(super::DynHashing),
+        #[prost(message, tag = "6")]
+        ByteCountAdj(super::ByteCountAdj),
+        #[prost(message, tag = "7")]
+        PortStatusNotify(super::PortStatusChg),
+        #[prost(message, tag = "8")]
+        IntvlMs(super::StatePullIntvl),
+        #[prost(message, tag = "9")]
+        PreDeviceConfig(super::PreDeviceConfig),
+        #[prost(message, tag = "10")]
+        SelectorUpdateNotify(super::SelectorUpdateCb),
+    }
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeyFieldMask {
+    #[prost(uint32, tag = "1")]
+    pub field_id: u32,
+    #[prost(bytes = "vec", tag = "2")]
+    pub mask: ::prost::alloc::vec::Vec<u8>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct DynKeyMask {
+    #[prost(message, repeated, tag = "1")]
+    pub fields: ::prost::alloc::vec::Vec<KeyFieldMask>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DynHashing {
+    #[prost(uint32, tag = "1")]
+    pub alg: u32,
+    #[prost(uint64, tag = "2")]
+    pub seed: u64,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ByteCountAdj {
+    #[prost(int32, tag = "1")]
+    pub byte_count_adjust: i32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct IdleTable {
+    #[prost(uint32, tag = "1")]
+    pub ttl_query_interval: u32,
+    #[prost(uint32, tag = "2")]
+    pub max_ttl: u32,
+    #[prost(uint32, tag = "3")]
+    pub min_ttl: u32,
+    #[prost(enumeration = "idle_table::IdleTableMode", tag = "4")]
+    pub idle_table_mode: i32,
+    #[prost(bool, tag = "5")]
+    pub enable: bool,
+}
+/// Nested message and enum types in `IdleTable`.
+pub mod idle_table {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum IdleTableMode {
+        IdleTablePollMode = 0,
+        IdleTableNotifyMode = 1,
+    }
+    impl IdleTableMode {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::IdleTablePollMode => "IDLE_TABLE_POLL_MODE",
+                Self::IdleTableNotifyMode => "IDLE_TABLE_NOTIFY_MODE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "IDLE_TABLE_POLL_MODE" => Some(Self::IdleTablePollMode),
+                "IDLE_TABLE_NOTIFY_MODE" => Some(Self::IdleTableNotifyMode),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StatePullIntvl {
+    #[prost(uint32, tag = "1")]
+    pub intvl_val: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PortStatusChg {
+    #[prost(bool, tag = "1")]
+    pub enable: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SelectorUpdateCb {
+    #[prost(bool, tag = "1")]
+    pub enable: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Mode {
+    #[prost(uint64, tag = "3")]
+    pub args: u64,
+    #[prost(oneof = "mode::Scope", tags = "1, 2")]
+    pub scope: ::core::option::Option<mode::Scope>,
+}
+/// Nested message and enum types in `Mode`.
+pub mod mode {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum PredefinedMode {
+        All = 0,
+        Single = 1,
+    }
+    impl PredefinedMode {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::All => "ALL",
+                Self::Single => "SINGLE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ALL" => Some(Self::All),
+                "SINGLE" => Some(Self::Single),
+                _ => None,
+            }
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Scope {
+        #[prost(enumeration = "PredefinedMode", tag = "1")]
+        Predef(i32),
+        #[prost(uint64, tag = "2")]
+        UserDefined(u64),
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreGlobalRid {
+    #[prost(uint32, tag = "1")]
+    pub global_rid: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PrePortProtection {
+    #[prost(bool, tag = "1")]
+    pub enable: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreFastFailover {
+    #[prost(bool, tag = "1")]
+    pub enable: bool,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreMaxNodesBeforeYield {
+    #[prost(uint32, tag = "1")]
+    pub count: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreMaxNodeThreshold {
+    #[prost(uint32, tag = "1")]
+    pub node_count: u32,
+    #[prost(uint32, tag = "2")]
+    pub port_lag_count: u32,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PreDeviceConfig {
+    #[prost(message, optional, tag = "1")]
+    pub pre_global_rid: ::core::option::Option<PreGlobalRid>,
+    #[prost(message, optional, tag = "2")]
+    pub pre_port_protection: ::core::option::Option<PrePortProtection>,
+    #[prost(message, optional, tag = "3")]
+    pub pre_fast_failover: ::core::option::Option<PreFastFailover>,
+    #[prost(message, optional, tag = "4")]
+    pub pre_max_nodes_before_yield: ::core::option::Option<PreMaxNodesBeforeYield>,
+    #[prost(message, optional, tag = "5")]
+    pub pre_max_node_threshold: ::core::option::Option<PreMaxNodeThreshold>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct EntryScope {
+    #[prost(message, optional, tag = "1")]
+    pub gress_scope: ::core::option::Option<Mode>,
+    #[prost(message, optional, tag = "2")]
+    pub pipe_scope: ::core::option::Option<Mode>,
+    #[prost(message, optional, tag = "3")]
+    pub prsr_scope: ::core::option::Option<Mode>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TableOperation {
@@ -544,7 +762,7 @@ pub struct DigestListAck {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct StreamMessageResponse {
-    #[prost(oneof = "stream_message_response::Update", tags = "1, 2, 5")]
+    #[prost(oneof = "stream_message_response::Update", tags = "1, 2, 3, 4, 5")]
     pub update: ::core::option::Option<stream_message_response::Update>,
 }
 /// Nested message and enum types in `StreamMessageResponse`.
@@ -555,6 +773,10 @@ pub mod stream_message_response {
         Subscribe(super::Subscribe),
         #[prost(message, tag = "2")]
         Digest(super::DigestList),
+        #[prost(message, tag = "3")]
+        IdleTimeoutNotification(super::IdleTimeoutNotification),
+        #[prost(message, tag = "4")]
+        PortStatusChangeNotification(super::PortStatusChgNotification),
         #[prost(message, tag = "5")]
         SetForwardingPipelineConfigResponse(super::SetForwardingPipelineConfigResponse),
     }
@@ -569,6 +791,61 @@ pub struct DigestList {
     pub data: ::prost::alloc::vec::Vec<TableData>,
     #[prost(message, optional, tag = "4")]
     pub target: ::core::option::Option<TargetDevice>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct IdleTimeoutNotification {
+    #[prost(message, optional, tag = "1")]
+    pub target: ::core::option::Option<TargetDevice>,
+    #[prost(message, optional, tag = "2")]
+    pub table_entry: ::core::option::Option<TableEntry>,
+    #[prost(enumeration = "idle_timeout_notification::NotificationType", tag = "3")]
+    pub r#type: i32,
+}
+/// Nested message and enum types in `IdleTimeoutNotification`.
+pub mod idle_timeout_notification {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum NotificationType {
+        EntryActive = 0,
+        EntryIdle = 1,
+    }
+    impl NotificationType {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::EntryActive => "ENTRY_ACTIVE",
+                Self::EntryIdle => "ENTRY_IDLE",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "ENTRY_ACTIVE" => Some(Self::EntryActive),
+                "ENTRY_IDLE" => Some(Self::EntryIdle),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PortStatusChgNotification {
+    #[prost(message, optional, tag = "1")]
+    pub table_entry: ::core::option::Option<TableEntry>,
+    #[prost(bool, tag = "2")]
+    pub port_up: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SetForwardingPipelineConfigRequest {

@@ -37,6 +37,9 @@ impl Server {
             Some(_) => "encrypted, for clients with a certificate",
         };
         let mut device = Device::new(serve.device_id, tenant.clone(), policy(args.engine));
+        if let Some(count) = serve.count_fcs {
+            device = device.count_fcs(count);
+        }
         if let Some(compiled) = compiled {
             device = with_program(device, args, compiled)?;
         }

@@ -1,0 +1,77 @@
+//! What controllers of Tofino programs want to know, and P4Info has no messages for: pipelines, and port metadata of their parsers.
+//! BfRuntime reads it.
+
+use hopwright_ir::{P4Id, P4Kind};
+use hopwright_sema::hir;
+use hopwright_sema::reached::Reached;
+use prost::Message;
+
+use super::{Builder, p4};
+
+/// The number of blocks of a pipeline.
+const BLOCKS: usize = 6;
+/// The type of the ids of port metadata, in the range for extern objects that P4Runtime does not know.
+const PORT_METADATA: u32 = 0x90;
+
+impl Builder<'_> {
+    /// The names of the pipelines of `Switch`, by pipe, each with those of its blocks.
+    pub(super) fn pipelines(&self) -> Vec<p4::StructuredAnnotation> {
+        use p4::structured_annotation::Body;
+        let program = self.program;
+        let text = |text: &String| p4::Expression { value: Some(p4::expression::Value::StringValue(text.clone())) };
+        let pipelines = program.main.pipelines.iter().zip(program.main.blocks.chunks(BLOCKS));
+        pipelines
+            .filter(|(_, blocks)| blocks.len() == BLOCKS)
+            .map(|(name, blocks)| {
+                let blocks = blocks.iter().map(|(_, id)| text(&program[*id].name));
+                let expressions = std::iter::once(text(name)).chain(blocks).collect();
+                let body = Some(Body::ExpressionList(p4::ExpressionList { expressions }));
+                p4::StructuredAnnotation { name: "pipeline".into(), body, ..Default::default() }
+            })
+            .collect()
+    }
+
+    /// The port metadata of ingress parsers: what they unpack, if they do.
+    pub(super) fn port_metadata(&mut self, reached: &Reached<'_>) -> Option<p4::Extern> {
+        let program = self.program;
+        let mut instances: Vec<p4::ExternInstance> = Vec::new();
+        for (pipe, blocks) in program.main.pipelines.iter().zip(0..) {
+            let first = blocks * BLOCKS;
+            let parser = &program[program.main.blocks.get(first)?.1];
+            let own = parser.name.strip_prefix(pipe).is_some_and(|rest| rest.starts_with('.'));
+            let above = if own { String::new() } else { format!("{pipe}.") };
+            let name = format!("{above}{}.$PORT_METADATA", parser.name);
+            if instances.iter().any(|i| i.preamble.as_ref().is_some_and(|p| p.name == name)) {
+                continue;
+            }
+            let info = reached.port_metadata.get(&first).map(|ty| prost_types::Any {
+                type_url: "type.googleapis.com/p4.config.v1.P4DataTypeSpec".into(),
+                value: self.types.spec(ty).encode_to_vec(),
+            });
+            let number = P4Id::of_name(P4Kind::Register, &name, |_| true).0 & P4Id::NUMBER;
+            let preamble = p4::Preamble {
+                id: PORT_METADATA << 24 | number,
+                alias: name.clone(),
+                name,
+                annotations: vec![format!("@key({})", intrinsic_metadata(program, parser))],
+                ..Default::default()
+            };
+            instances.push(p4::ExternInstance { preamble: Some(preamble), info });
+        }
+        (!instances.is_empty()).then(|| p4::Extern {
+            extern_type_id: PORT_METADATA,
+            extern_type_name: "PortMetadata".into(),
+            instances,
+        })
+    }
+}
+
+/// What a parser calls the intrinsic metadata.
+fn intrinsic_metadata<'p>(program: &'p hir::TypedProgram, parser: &hir::Instance) -> &'p str {
+    let is = |var: &&hir::Var| match &var.ty {
+        hir::Type::Header(id) | hir::Type::Struct(id) => program[*id].name == "ingress_intrinsic_metadata_t",
+        _ => false,
+    };
+    let found = parser.params.iter().map(|param| &program[param.var]).find(is);
+    found.map_or("ig_intr_md", |var| var.name.as_str())
+}
