@@ -13,6 +13,8 @@ UNITS = ("hopwright-router@.service", "hopwright-rina@.service", "hopwright-swit
 GROUPS = ("hopwright", "rina", "scion")
 # The names of BMv2 and p4c that the command may be called by, in a folder of their own.
 BMV2_NAMES = ("simple_switch", "simple_switch_grpc", "psa_switch", "p4c", "p4c-bm2-ss", "p4c-bm2-psa")
+# Those of Intel's tools for Tofino.
+TOFINO_NAMES = ("bf-p4c", "bf_switchd", "tofino-model", "bf_kdrv_mod_load")
 # Programs, packet tests, controllers of the examples.
 KINDS = {".p4", ".stf", ".py", ".txt"}
 
@@ -66,6 +68,8 @@ def system(dist: Dist, zsh: str) -> Tree:
     tree.add("usr/bin/hopwright", dist.binary.read_bytes(), 0o755)
     for name in BMV2_NAMES:
         tree.link(f"usr/lib/hopwright/bmv2/{name}", "../../../bin/hopwright")
+    for name in TOFINO_NAMES:
+        tree.link(f"usr/lib/hopwright/tofino/{name}", "../../../bin/hopwright")
     for page in dist.pages():
         tree.add(f"usr/share/man/man1/{page.name}.gz", compressed(page.read_bytes()))
     tree.add("usr/share/bash-completion/completions/hopwright", dist.file("completions/hopwright.bash").read_bytes())

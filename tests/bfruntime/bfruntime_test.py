@@ -117,6 +117,85 @@ class BfRuntime(unittest.TestCase):
         self.switch.send(0, frame)
         self.assertIsNone(self.switch.receive(1, timeout=0.3))
 
+    def test_handles_of_entries(self):
+        table, key = self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        handle = table.handle_get(ALL, [key])
+        self.assertEqual(table.handle_get(ALL, [key]), handle)
+        ((data, found),) = table.entry_get(ALL, flags={"from_hw": False}, handle=handle)
+        self.assertEqual((data.to_dict()["port"], found.to_dict()["hdr.ethernet.dst"]["value"]), (2, HOST))
+        with Refused(self, "INVALID_ARGUMENT"):
+            list(table.entry_get(ALL, flags={"from_hw": False}, handle=handle + 1))
+        with Refused(self, "NOT_FOUND"):
+            table.handle_get(ALL, [table.make_key([gc.KeyTuple("hdr.ethernet.dst", 5)])])
+
+    def test_entries_of_one_pipe(self):
+        table, key = self.switched()
+        (scope,) = table.attribute_get(ALL, "EntryScope")
+        self.assertIn("pipe_scope", scope)
+        pipe = lambda number: gc.Target(device_id=0, pipe_id=number)
+        table.attribute_entry_scope_set(ALL, predefined_pipe_scope_val=PB.Mode.SINGLE)
+        table.entry_add(pipe(0), [key], [self.send(table, 2)])
+        self.switch.send(0, ethernet("020000000001", "020000000002", 0x88b5, bytes(50)))
+        self.assertIsNotNone(self.switch.receive(2))
+        # There is no other pipe.
+        with Refused(self, "INVALID_ARGUMENT"):
+            table.entry_add(pipe(1), [key], [self.send(table, 2)])
+        # Entries that are there keep their scope.
+        with Refused(self, "INVALID_ARGUMENT"):
+            table.attribute_entry_scope_set(ALL)
+        table.entry_del(pipe(0), [key])
+        table.attribute_entry_scope_set(ALL)
+
+    def test_entries_become_idle(self):
+        table = self.table("In.refused")
+        key = lambda source: table.make_key([gc.KeyTuple("hdr.ethernet.src", source)])
+        table.attribute_idle_time_set(ALL, True, PB.IdleTable.IDLE_TABLE_NOTIFY_MODE, 100, 10000, 100)
+        table.entry_add(ALL, [key(1), key(2)], [table.make_data([gc.DataTuple("$ENTRY_TTL", ttl)], "In.drop") for ttl in (0, 200)])
+        notice = self.interface.idletime_notification_get(timeout=PATIENCE)
+        self.assertEqual(int.from_bytes(notice.table_entry.key.fields[0].exact.value, "big"), 2)
+        self.assertEqual(notice.table_entry.table_id, table.info.id_get() if public else table.id)
+        (found,) = table.attribute_get(ALL, "IdleTimeout")
+        self.assertEqual((found["ttl_query_interval"], found["max_ttl"]), (100, 10000))
+
+    def test_port_metadata(self):
+        ports, (table, key) = self.table("InParser.$PORT_METADATA"), self.switched()
+        table.entry_add(ALL, [key], [self.send(table, 2)])
+        at = ports.make_key([gc.KeyTuple("ig_intr_md.ingress_port", 1)])
+        ports.entry_add(ALL, [at], [ports.make_data([gc.DataTuple("class", 7), gc.DataTuple("unused", 9)])])
+        frame = ethernet("020000000001", "020000000002", 0x88b5, bytes(50))
+
+        def passes(port):
+            self.switch.send(port, frame)
+            return self.switch.receive(2, 0.5) is not None
+
+        self.assertEqual((passes(0), passes(1)), (True, False))
+        ((data, _),) = ports.entry_get(ALL, [at], {"from_hw": False})
+        self.assertEqual((data.to_dict()["class"], data.to_dict()["unused"]), (7, 9))
+        ports.entry_del(ALL, [at])
+        self.assertTrue(passes(1))
+
+    def test_a_parameter_of_register_actions(self):
+        step, numbers = self.table("In.step"), self.table("In.numbers")
+        at = numbers.make_key([gc.KeyTuple("$REGISTER_INDEX", 1)])
+        number = lambda: next(numbers.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["In.numbers.f1"]
+        ((data, _),) = step.default_entry_get(ALL)
+        self.assertEqual(data.to_dict()["value"], 1)
+        step.default_entry_set(ALL, step.make_data([gc.DataTuple("value", 100)]))
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        until(lambda: number() == [107])
+        step.default_entry_reset(ALL)
+        self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
+        until(lambda: number() == [108])
+
+    def test_bytes_that_meters_count(self):
+        meter = self.table("In.rate")
+        (found,) = meter.attribute_get(ALL, "MeterByteCountAdjust")
+        self.assertEqual(found["byte_count_adjust"], 0)
+        meter.attribute_meter_bytecount_adjust_set(ALL, 20)
+        (found,) = meter.attribute_get(ALL, "MeterByteCountAdjust")
+        self.assertEqual(found["byte_count_adjust"], 20)
+
     def test_default_entries(self):
         table, _ = self.switched()
         table.default_entry_set(ALL, self.send(table, 3))
@@ -129,7 +208,7 @@ class BfRuntime(unittest.TestCase):
         self.assertEqual(data.to_dict()["action_name"], "In.drop")
 
     def test_routes_and_a_selector(self):
-        members, groups, next_hops, routes = map(self.table, ("In.choice_ap", "In.choice", "In.next_hops", "In.routes"))
+        members, groups, next_hops, routes = map(self.table, ("In.members", "In.choice", "In.next_hops", "In.routes"))
         member = lambda n: members.make_key([gc.KeyTuple("$ACTION_MEMBER_ID", n)])
         group = groups.make_key([gc.KeyTuple("$SELECTOR_GROUP_ID", 1)])
         members.entry_add(ALL, [member(1), member(2)], [self.send(members, 1), self.send(members, 2)])
@@ -201,6 +280,9 @@ class BfRuntime(unittest.TestCase):
         self.switch.send(3, ipv4("10.9.9.9", "10.1.2.3"))
         at = index(counter, "$COUNTER_INDEX", 3)
         until(lambda: next(counter.entry_get(ALL, [at], {"from_hw": True}))[0].to_dict()["$COUNTER_SPEC_PKTS"] == 1)
+        # With the frame check sequence.
+        ((data, _),) = counter.entry_get(ALL, [at], {"from_hw": True})
+        self.assertEqual(data.to_dict()["$COUNTER_SPEC_BYTES"], len(ipv4("10.9.9.9", "10.1.2.3")) + 4)
         counter.entry_mod(ALL, [at], [counter.make_data([gc.DataTuple("$COUNTER_SPEC_BYTES", 7),
                                                         gc.DataTuple("$COUNTER_SPEC_PKTS", 5)])])
         ((data, _),) = counter.entry_get(ALL, [at], {"from_hw": True})
@@ -213,7 +295,7 @@ class BfRuntime(unittest.TestCase):
         at = index(meter, "$METER_INDEX", 2)
         fields = ("$METER_SPEC_CIR_KBPS", "$METER_SPEC_PIR_KBPS", "$METER_SPEC_CBS_KBITS", "$METER_SPEC_PBS_KBITS")
         ((data, _),) = meter.entry_get(ALL, [at], {"from_hw": True})
-        self.assertEqual({data.to_dict()[f] for f in fields}, {2**64 - 1})
+        self.assertEqual([data.to_dict()[f] for f in fields], [5195848221] * 2 + [4380866642] * 2)
         rates = (1000, 2000, 80, 160)
         meter.entry_add(ALL, [at], [meter.make_data([gc.DataTuple(f, n) for f, n in zip(fields, rates)])])
         ((data, _),) = meter.entry_get(ALL, [at], {"from_hw": True})
@@ -292,7 +374,7 @@ class BfRuntime(unittest.TestCase):
         # A request that is refused for its second cell changes none.
         other = lpf.make_key([gc.KeyTuple("$LPF_INDEX", 2)])
         wrong = settings[:3] + [gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 33)]
-        with Refused(self, "ABORTED", "INVALID_ARGUMENT"):
+        with Refused(self, "INVALID_ARGUMENT"):
             lpf.entry_add(ALL, [other, at], [lpf.make_data(settings), lpf.make_data(wrong)],
                           atomicity=PB.WriteRequest.ROLLBACK_ON_ERROR)
         self.assertEqual(list(lpf.entry_get(ALL, None, {"from_hw": False})), [])
@@ -313,7 +395,7 @@ class BfRuntime(unittest.TestCase):
         table.entry_add(ALL, [entry], [table.make_data([gc.DataTuple("mark", 9), *eighth], "In.watch")])
         ((data, _),) = table.entry_get(ALL, [entry], {"from_hw": False})
         self.assertEqual(data.to_dict()["$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"], 3)
-        members, next_hops, routes = map(self.table, ("In.choice_ap", "In.next_hops", "In.routes"))
+        members, next_hops, routes = map(self.table, ("In.members", "In.next_hops", "In.routes"))
         members.entry_add(ALL, [members.make_key([gc.KeyTuple("$ACTION_MEMBER_ID", 1)])], [self.send(members, 1)])
         next_hops.entry_add(ALL, [next_hops.make_key([gc.KeyTuple("md.next_hop", 5)])],
                             [next_hops.make_data([gc.DataTuple("$ACTION_MEMBER_ID", 1)])])
@@ -495,7 +577,7 @@ class BfRuntime(unittest.TestCase):
             counts.entry_mod(ALL, [at(2)], [counts.make_data([])])
 
     def test_digests(self):
-        learn = self.info.learn_get("seen_t")
+        learn = self.info.learn_get("InDeparser.seen")
         self.switch.send(3, ethernet("02000000aaaa", "020000000042", 0x88b5, bytes(50)))
         digest = self.interface.digest_get(timeout=PATIENCE)
         (data,) = learn.make_data_list(digest)
@@ -569,25 +651,24 @@ class BfRuntime(unittest.TestCase):
             self.switch.send(0, packet)
             return self.switch.receive(port)[2:]
 
-        self.assertEqual(list(table.entry_get(ALL)), [])
+        def enabled_at():
+            shown = {key.to_dict()["$DEV_PORT"]["value"]: data.to_dict() for data, key in table.entry_get(ALL)}
+            return [port for port, data in sorted(shown.items()) if data["$COPY_TO_CPU_PORT_ENABLE"]]
+
         table.entry_add(ALL, [at(2)], [enabled(True)])
         self.assertEqual(copied(2)[14:], packet[14:])
-        with Refused(self, "ALREADY_EXISTS"):
-            table.entry_add(ALL, [at(2)], [enabled(True)])
+        self.assertEqual(enabled_at(), [2])
         # Another port takes its place.
         table.entry_mod(ALL, [at(3)], [enabled(True)])
         self.assertEqual(copied(3)[14:], packet[14:])
         self.assertIsNone(self.switch.receive(2, 0.3))
-        ((data, found),) = table.entry_get(ALL)
-        self.assertEqual((found.to_dict()["$DEV_PORT"]["value"], data.to_dict()["$COPY_TO_CPU_PORT_ENABLE"]), (3, True))
+        self.assertEqual(enabled_at(), [3])
         table.entry_mod(ALL, [at(2)], [enabled(False)])
         self.assertEqual(copied(3)[14:], packet[14:])
         table.entry_mod(ALL, [at(3)], [enabled(False)])
         self.switch.send(0, packet)
         self.assertIsNone(self.switch.receive(3, 0.3))
-        self.assertEqual(list(table.entry_get(ALL)), [])
-        with Refused(self, "NOT_FOUND"):
-            table.entry_del(ALL, [at(3)])
+        self.assertEqual(enabled_at(), [])
 
     def generator(self, frame, **settings):
         """Application 3 sends a frame by the generators' port of pipe 0."""
@@ -710,7 +791,7 @@ class BfRuntime(unittest.TestCase):
         table.entry_add(ALL, [key], [self.send(table, 2)])
         rollback = PB.WriteRequest.ROLLBACK_ON_ERROR
         for atomicity in (rollback, PB.WriteRequest.DATAPLANE_ATOMIC):
-            with Refused(self, "ABORTED", "ALREADY_EXISTS"):
+            with Refused(self, "ALREADY_EXISTS"):
                 table.entry_add(ALL, [missing, key], [self.send(table, 2), self.send(table, 2)], atomicity=atomicity)
             self.assertEqual(next(table.usage_get(ALL)), 1)
         with Refused(self, "ALREADY_EXISTS"):

@@ -186,11 +186,13 @@ class Table:
         except grpc.RpcError as error:
             raise BfruntimeReadWriteRpcException(error) from None
 
-    def entry_get(self, target, keys=None, flags=None):
+    def entry_get(self, target, keys=None, flags=None, handle=None):
         request = self.read(target)
         for key in keys or [None]:
             entry = request.entities.add().table_entry
             entry.table_id = self.id
+            if handle is not None:
+                entry.handle_id = handle
             if key is not None:
                 entry.key.CopyFrom(key.message)
         for entity in self.receive(request):
@@ -216,6 +218,53 @@ class Table:
         said = request.updates.add(type=pb.Update.INSERT).entity.table_operation
         said.table_id, said.table_operations_type = self.id, operation
         self.interface.stub.Write(request)
+
+    def handle_get(self, target, keys):
+        request = self.read(target)
+        asked = request.entities.add().handle
+        asked.table_id = self.id
+        asked.key.CopyFrom(keys[0].message)
+        return next(self.receive(request)).handle.handle_id
+
+    def attribute_set(self, target, fill):
+        request = pb.WriteRequest(client_id=self.interface.client_id)
+        request.target.device_id, request.target.pipe_id = target.device_id, target.pipe_id
+        attribute = request.updates.add(type=pb.Update.INSERT).entity.table_attribute
+        attribute.table_id = self.id
+        fill(attribute)
+        try:
+            self.interface.stub.Write(request)
+        except grpc.RpcError as error:
+            raise BfruntimeReadWriteRpcException(error) from None
+
+    def attribute_entry_scope_set(self, target, predefined_pipe_scope_val=pb.Mode.ALL):
+        def fill(attribute):
+            attribute.entry_scope.pipe_scope.predef = predefined_pipe_scope_val
+            attribute.entry_scope.pipe_scope.args = 0xff
+        self.attribute_set(target, fill)
+
+    def attribute_idle_time_set(self, target, enable=False, idle_table_mode=pb.IdleTable.IDLE_TABLE_NOTIFY_MODE, ttl_query_interval=5000,
+                                max_ttl=3600000, min_ttl=1000):
+        def fill(attribute):
+            idle = attribute.idle_table
+            idle.enable, idle.idle_table_mode, idle.ttl_query_interval = enable, idle_table_mode, ttl_query_interval
+            idle.max_ttl, idle.min_ttl = max_ttl, min_ttl
+        self.attribute_set(target, fill)
+
+    def attribute_meter_bytecount_adjust_set(self, target, byte_count=0):
+        def fill(attribute):
+            attribute.byte_count_adj.byte_count_adjust = byte_count
+        self.attribute_set(target, fill)
+
+    def attribute_get(self, target, name):
+        request = self.read(target)
+        attribute = request.entities.add().table_attribute
+        attribute.table_id = self.id
+        field = {"EntryScope": "entry_scope", "IdleTimeout": "idle_table", "MeterByteCountAdjust": "byte_count_adj"}[name]
+        getattr(attribute, field).SetInParent()
+        for entity in self.receive(request):
+            found = getattr(entity.table_attribute, field)
+            yield {field.name: getattr(found, field.name) for field in found.DESCRIPTOR.fields}
 
     def shown_key(self, key):
         names, shown = {k["id"]: k["name"] for k in self.keys.values()}, {}
@@ -286,10 +335,11 @@ class ClientInterface:
         self.client_id, self.device_id = client_id, device_id
         self.channel = grpc.insecure_channel(grpc_addr)
         self.stub = rpc.BfRuntimeStub(self.channel)
-        self.outgoing, self.digests, self.others = queue.Queue(), queue.Queue(), queue.Queue()
+        self.outgoing, self.digests, self.idle, self.others = (queue.Queue() for _ in range(4))
         subscribe = pb.StreamMessageRequest(client_id=client_id)
         subscribe.subscribe.device_id = device_id
         subscribe.subscribe.notifications.enable_learn_notifications = True
+        subscribe.subscribe.notifications.enable_idletimeout_notifications = True
         self.outgoing.put(subscribe)
         self.stream = self.stub.StreamChannel(iter(self.outgoing.get, END))
         threading.Thread(target=self.receive, daemon=True).start()
@@ -301,12 +351,16 @@ class ClientInterface:
     def receive(self):
         try:
             for message in self.stream:
-                (self.digests if message.HasField("digest") else self.others).put(message)
+                kinds = {"digest": self.digests, "idle_timeout_notification": self.idle}
+                kinds.get(message.WhichOneof("update"), self.others).put(message)
         except grpc.RpcError as error:
             self.others.put(error)
 
     def digest_get(self, timeout=1):
         return self.digests.get(timeout=timeout).digest
+
+    def idletime_notification_get(self, timeout=1):
+        return self.idle.get(timeout=timeout).idle_timeout_notification
 
     def bind_pipeline_config(self, p4_name):
         request = pb.SetForwardingPipelineConfigRequest(client_id=self.client_id, device_id=self.device_id)

@@ -50,6 +50,12 @@ struct headers_t {
 struct metadata_t {
     bit<16>  next_hop;
     bit<10>  session;
+    bit<8>   class;
+}
+
+struct port_metadata_t {
+    bit<8>   class;
+    bit<24>  unused;
 }
 
 struct seen_t {
@@ -67,8 +73,8 @@ parser InParser(packet_in pkt, out headers_t hdr, out metadata_t md, out ingress
 
     state start {
         pkt.extract(ig_intr_md);
-        pkt.advance(PORT_METADATA_SIZE);
-        md = {0, 0};
+        port_metadata_t port_md = port_metadata_unpack<port_metadata_t>(pkt);
+        md = {0, 0, port_md.class};
         transition select(ig_intr_md.ingress_port) {
             CPU_PORT: packet_out;
             GENERATOR_PORT: generated;
@@ -116,6 +122,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     DirectCounter<bit<64>>(CounterType_t.PACKETS) routed;
     Meter<PortId_t>(512, MeterType_t.BYTES) rate;
     Register<bit<32>, bit<8>>(16, 7) numbers;
+    RegisterParam<bit<32>>(1) step;
     @noWarn("unused") Register<pair_t, bit<8>>(16) pairs;
     DirectRegister<pair_t>({0, 3}) watched;
     DirectLpf<bit<16>>() lengths;
@@ -127,7 +134,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
 
     RegisterAction<bit<32>, bit<8>, bit<32>>(numbers) count = {
         void apply(inout bit<32> value) {
-            value = value + 1;
+            value = value + step.read();
         }
     };
 
@@ -217,6 +224,7 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
     table refused {
         key = { hdr.ethernet.src: exact; }
         actions = { drop; }
+        idle_timeout = true;
         size = 16;
     }
 
@@ -252,6 +260,9 @@ control In(inout headers_t hdr, inout metadata_t md, in ingress_intrinsic_metada
             }
             switched.apply();
             refused.apply();
+            if (md.class == 7) {
+                drop();
+            }
         }
     }
 }

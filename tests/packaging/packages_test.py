@@ -87,7 +87,7 @@ class Debian(Case):
                      "usr/lib/systemd/system/hopwright-router@.service", "usr/lib/sysusers.d/hopwright.conf",
                      "usr/share/doc/hopwright/copyright", "usr/share/doc/hopwright/install.md", "usr/share/hopwright/examples/l2.p4",
                      "usr/share/hopwright/monitoring/hopwright-router.rules.yml",
-                     "usr/lib/hopwright/bmv2/simple_switch_grpc"):
+                     "usr/lib/hopwright/bmv2/simple_switch_grpc", "usr/lib/hopwright/tofino/bf_switchd"):
             self.assertIn(path, listed)
         self.assertEqual(listed["usr/lib/hopwright/bmv2/p4c"].linkname, "../../../bin/hopwright")
         self.assertEqual({(m.uid, m.gid, m.mtime) for m in listed.values()}, {(0, 0, PROJECT.epoch)})

@@ -1,6 +1,7 @@
 """The PTF tests of Intel's SDE as it was published, with its unmodified BfRuntime client."""
 
 import functools
+import json
 import shutil
 import subprocess
 import tempfile
@@ -13,8 +14,14 @@ PROGRAMS = "pkgsrc/p4-examples/p4_16_programs"
 UTILITIES = "pkgsrc/ptf-modules/ptf-utils"
 CLIENT = "pkgsrc/bf-drivers/src/bf_rt"
 SERVER = ("127.0.0.1", 50052)
-# As run_p4_tests.sh has it for Tofino: ports 0 to 8 and the CPU's.
+# As run_p4_tests.sh has it for Tofino: ports 0 to 8 and the CPU's, if a test has no ports.json.
 PORTS = [*range(9), 64]
+# The bits of a port's number within its pipe.
+PIPE = 7
+# The fewest ports of a pipe that tests of it can do with.
+FEW = 4
+# Programs of two pipelines, with which a device has four pipes.
+TWO_PIPELINES = {"tna_32q_2pipe"}
 PARAMETERS = {
     "arch": "tofino", "target": "asic-model", "use_pi": "False", "traffic_gen": "None", "config_file": "filename", "drivers_test_info": "None",
     "test_seed": "1", "num_pipes": "1", "pkt_size": "100", "port_mode": "100g", "counter_byte_adjust": "0", "setup": False, "cleanup": False,
@@ -29,8 +36,9 @@ class Tests(ptf.PtfSuite):
     title = "open-p4studio: PTF"
     repository = "p4lang/open-p4studio"
     counts = """All tests of pkgsrc/p4-examples/p4_16_programs/tna_*: their programs, PTF of PyPI with Scapy, and the SDE's BfRuntime client, each test with a
-        switch of its own that has ports 0 to 8 and 64. The tests are run for a device of one pipe, which is what a program with one pipeline has
-        here; those that need four pipes fail, also where they would skip themselves."""
+        switch of its own that has the ports of the test's ports.json, or 0 to 8 and 64. The tests of programs with one pipeline are run for a
+        device of one pipe and its ports, which is what such a program has here; those that need four pipes fail, also where they would skip
+        themselves."""
     # Some wait for entries to become idle.
     timeout = 240
 
@@ -59,7 +67,17 @@ class Tests(ptf.PtfSuite):
             return "skips itself on a device of one pipe"
         switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
                   "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
-        return self.run_one(folder, f"test.{test}", switch, SERVER, PORTS, PARAMETERS | {"p4_name": folder.name}, modules(checkout))
+        pipes = 4 if folder.name in TWO_PIPELINES else 1
+        parameters = PARAMETERS | {"p4_name": folder.name, "num_pipes": str(pipes)}
+        return self.run_one(folder, f"test.{test}", switch, SERVER, ports(folder, pipes), parameters, modules(checkout))
+
+
+def ports(folder: Path, pipes: int) -> list[int]:
+    """The ports of a test's switch: those of its ports.json in the pipes there are, unless these are too few."""
+    file = folder / "ports.json"
+    listed = json.loads(file.read_text())["PortToVeth"] if file.exists() else []
+    within = [port["device_port"] for port in listed if port["device_port"] >> PIPE < pipes]
+    return within if len(within) >= FEW else PORTS
 
 
 @functools.cache

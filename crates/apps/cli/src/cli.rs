@@ -151,10 +151,10 @@ pub(crate) enum Command {
     /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it
     /// prints its counters.
     Run(RunArgs),
-    /// Be a command of BMv2 or p4c: NAME with its options
+    /// Be a command of BMv2, p4c or Intel's SDE: NAME with its options
     ///
-    /// Scripts that call these commands by their names need links to `hopwright`, which packages have in /usr/lib/hopwright/bmv2.
-    /// docs/from-bmv2.md says how to use them, and what differs.
+    /// Scripts that call these commands by their names need links to `hopwright`, which packages have in /usr/lib/hopwright/bmv2
+    /// and /usr/lib/hopwright/tofino. docs/from-bmv2.md and docs/tofino.md say how to use them, and what differs.
     #[cfg(feature = "bmv2")]
     As(bmv2::AsArgs),
     /// Run a switch with several programs, each for a tenant of its own

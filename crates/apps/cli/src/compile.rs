@@ -27,7 +27,7 @@ fn read(source: &Source, optimise: bool) -> Compiled {
     compile_file(&source.file, &options(source), optimise)
 }
 
-/// Compiles P4 source text, or what `hopwright bundle` or `hopwright as p4c` made of it.
+/// Compiles P4 source text, or what `hopwright bundle`, `hopwright as p4c` or `hopwright as bf-p4c` made of it.
 #[cfg(feature = "p4runtime")]
 fn read(source: &Source, optimise: bool) -> Compiled {
     if !is_compiled(source) {
@@ -49,10 +49,10 @@ fn read(source: &Source, optimise: bool) -> Compiled {
     })
 }
 
-/// Whether a file is a program that a compiler has packed as JSON.
+/// Whether a file is a program that a compiler has packed as JSON: for BMv2's switches, or for Tofino as `tofino.bin`.
 #[cfg(feature = "p4runtime")]
 fn is_compiled(source: &Source) -> bool {
-    source.file.extension().is_some_and(|extension| extension == "json")
+    source.file.extension().is_some_and(|extension| extension == "json" || extension == "bin")
 }
 
 /// The device config of a compiled program: what a controller would send to a switch to have it run there.

@@ -21,7 +21,7 @@ use crate::proto::{
     self, TableData, data_field::Value, entity::Entity, handle_id, key_field as wire, object_id, table_entry,
 };
 use crate::schema::program::HIT_STATES;
-use crate::schema::{Field, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
+use crate::schema::{Field, Generation, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
 use crate::state::{FilterCell, State};
 use crate::value::{bytes, field as data_field, number_key, numbers, numeric, truths};
 use crate::write::{self, key_fields, keyed, table};
@@ -281,7 +281,8 @@ impl Read<'_> {
                     data.fields.extend(self.counts(entries.direct_count(matches, *priority).unwrap_or_default()));
                 }
                 if let Some(unit) = meter {
-                    data.fields.extend(rates(entries.direct_meter(matches, *priority).ok().flatten(), unit));
+                    let of_entry = entries.direct_meter(matches, *priority).ok().flatten();
+                    data.fields.extend(rates(of_entry, unit, self.state.schema.generation));
                 }
                 for register in &self.table.registers {
                     let index = entries.entry_index(matches, *priority).map(u64::from);
@@ -388,7 +389,7 @@ impl Read<'_> {
         self.model(id, |model| {
             let meter = object(&model.schema().meters, id, "meter")?;
             let meters = model.control().meter(meter.at)?;
-            let found = |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit))));
+            let found = |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit, self.state.schema.generation))));
             meter.range(index)?.map(found).collect()
         })
     }
@@ -613,8 +614,8 @@ fn word(id: u32, value: u32) -> proto::DataField {
     numeric(id, Ty::Uint(32), &value.into())
 }
 
-fn rates(rates: Option<Rates>, unit: MeterUnit) -> Vec<proto::DataField> {
-    write::rates_of(rates, unit).map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).to_vec()
+fn rates(rates: Option<Rates>, unit: MeterUnit, generation: Option<Generation>) -> Vec<proto::DataField> {
+    write::rates_of(rates, unit, generation).map(|(id, n)| numeric(id, Ty::Uint(64), &n.into())).to_vec()
 }
 
 /// Cells of a register with the fields that they consist of: one, or all.

@@ -117,7 +117,7 @@ pub(crate) fn check(interfaces: &[Interface], cpu_port: Option<u32>) -> Result<(
 }
 
 /// The interfaces of this network namespace.
-fn all() -> Vec<String> {
+pub(crate) fn all() -> Vec<String> {
     let text = std::fs::read_to_string(INTERFACES).unwrap_or_default();
     let names = text.lines().filter_map(|line| Some(line.split_once(':')?.0.trim().to_string()));
     let mut names: Vec<String> = names.collect();

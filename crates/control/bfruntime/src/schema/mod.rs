@@ -114,6 +114,8 @@ pub(crate) struct Generation {
     pub applications: u32,
     /// Bits of an application's number in the header of its packets.
     pub application_bits: u32,
+    /// The rate of a meter that limits nothing.
+    pub meter_kbps: u64,
 }
 
 /// A table.

@@ -13,7 +13,7 @@ use num_bigint::BigUint;
 use super::{Effects, Request, call, keyed};
 use crate::failure::{Result, exhausted, exists, invalid, not_found};
 use crate::proto::{key_field::MatchType, update::Type as Kind};
-use crate::schema::{Field, MeterUnit, field};
+use crate::schema::{Field, Generation, MeterUnit, field};
 use crate::state::{Change, MAX_MEMBERS};
 use crate::value::{Data, small};
 
@@ -21,6 +21,8 @@ use crate::value::{Data, small};
 const NO_LIMIT: u64 = u64::MAX;
 /// The largest count, rate or burst: P4Runtime, which shows them too, has signed numbers.
 const MOST: u64 = i64::MAX as u64;
+/// The largest burst of a Tofino's meter, in kilobits.
+const METER_KBITS: u64 = 4_380_866_642;
 /// Bytes in a kilobit.
 const KILOBIT: u64 = 125;
 
@@ -374,9 +376,16 @@ pub(super) fn rates(data: &Data<'_>, unit: MeterUnit) -> Result<Option<Rates>> {
 }
 
 /// The rates of a meter as numbers of its fields: CIR, PIR, CBS, PBS.
-pub(crate) fn rates_of(rates: Option<Rates>, unit: MeterUnit) -> [(u32, u64); 4] {
+pub(crate) fn rates_of(rates: Option<Rates>, unit: MeterUnit, generation: Option<Generation>) -> [(u32, u64); 4] {
     let ([cir, pir, cburst, pburst], factor) = rate_fields(unit);
-    let Some(rates) = rates else { return [cir, pir, cburst, pburst].map(|id| (id, NO_LIMIT)) };
+    let Some(rates) = rates else {
+        // The most that a Tofino's meter can have, as Intel's driver rounds it.
+        let (rate, burst) = match (unit, generation) {
+            (MeterUnit::Bytes, Some(generation)) => (generation.meter_kbps, METER_KBITS),
+            _ => (NO_LIMIT, NO_LIMIT),
+        };
+        return [(cir, rate), (pir, rate), (cburst, burst), (pburst, burst)];
+    };
     let value = |n: u64| if n == MOST { NO_LIMIT } else { n / factor };
     [(cir, rates.cir), (pir, rates.pir), (cburst, rates.cburst), (pburst, rates.pburst)].map(|(id, n)| (id, value(n)))
 }

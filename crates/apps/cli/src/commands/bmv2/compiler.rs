@@ -8,6 +8,8 @@ use hopwright_p4runtime::p4info;
 use hopwright_syntax::{Diagnostics, SourceMap};
 
 use super::compiler_options::{CompilerOptions, InfoForm};
+#[cfg(feature = "bfruntime")]
+use super::tofino::{self, Chip};
 use super::{Name, json, messages};
 use crate::cli::Source;
 use crate::commands;
@@ -15,15 +17,19 @@ use crate::commands::p4info::refuse_uncontrollable;
 use crate::compile;
 use crate::failure::Failure;
 
-/// p4c's macro of this target.
-const TARGET_MACRO: &str = "__TARGET_BMV2__";
+/// p4c's macro of BMv2.
+const BMV2_MACRO: &str = "__TARGET_BMV2__";
 
 const HELP: &str = "\
-Compiles P4-16 for BMv2's switches, which Hopwright replaces. It takes p4c's options, of which these matter:
+Compiles P4-16 for BMv2's switches and for Tofino, which Hopwright replaces. It takes p4c's options, of which these matter:
 
-  -o PATH                        output: a folder (p4c), a file (p4c-bm2-ss, p4c-bm2-psa)
-  -b, --target bmv2              the target; there is no other
-  -a, --arch v1model|psa         the architecture
+  -o PATH                        output: a folder (p4c, bf-p4c), a file (p4c-bm2-ss, p4c-bm2-psa)
+  -b, --target bmv2|tofino|tofino2|tofino3
+                                 the target
+  -a, --arch v1model|psa|tna|t2na
+                                 the architecture
+  --bf-rt-schema FILE, --program-name NAME
+                                 for Tofino: the file that lists tables for BfRuntime, the name of the program
   -E                             preprocess only: to OUTPUT/PROGRAM.p4i (p4c), to standard output (others)
   --std p4-16                    the language; P4-14 is refused
   -I DIR, -D NAME[=VALUE], -U NAME
@@ -35,7 +41,8 @@ Compiles P4-16 for BMv2's switches, which Hopwright replaces. It takes p4c's opt
   --version                      print the version
 
 The JSON file is for Hopwright's switches: it has the P4 program in it, and of BMv2's format what tools read names from.
-docs/from-bmv2.md says what differs.
+docs/from-bmv2.md says what differs. For Tofino the folder has PROGRAM.conf, bf-rt.json, and the program as PIPELINE/tofino.bin,
+which `hopwright as bf_switchd` runs; docs/tofino.md says more.
 ";
 
 /// How a compiler ends.
@@ -52,7 +59,7 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<End, Failure> 
     let words = words.map_err(|word| Failure::message(format!("{}: not UTF-8", word.display())))?;
     let options = match CompilerOptions::read(name, &words) {
         Ok(options) => options,
-        Err(wrong) if name == Name::P4c => return Ok(usage(&wrong)),
+        Err(wrong) if name.is_driver() => return Ok(usage(&wrong)),
         Err(wrong) => {
             eprintln!("error: {wrong}\nUse '--help' to see all available options.");
             return Ok(End::Status(1));
@@ -66,12 +73,10 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<End, Failure> 
         print_version(name);
         return Ok(End::Done);
     }
-    if options.target != "bmv2" || !matches!(options.architecture.as_str(), "v1model" | "psa") {
-        return Ok(usage(&format!(
-            "Unknown backend: {}-{} (there are bmv2-v1model and bmv2-psa)",
-            options.target, options.architecture
-        )));
-    }
+    let backend = match Backend::of(&options) {
+        Ok(backend) => backend,
+        Err(wrong) => return Ok(usage(&wrong)),
+    };
     let file = match input(name, &options) {
         Ok(file) => file.to_path_buf(),
         Err(end) => return Ok(end),
@@ -84,15 +89,52 @@ pub(super) fn run(name: Name, arguments: Vec<OsString>) -> Result<End, Failure> 
         );
         return Ok(End::Status(1));
     }
-    let outputs = Outputs::of(name, &options, &file);
+    let outputs = Outputs::of(name, &options, &backend, &file);
     if options.dry_run {
-        println!("compiler:\nhopwright as {} -o {} {}", name.text(), outputs.json_text(), file.display());
+        println!("compiler:\nhopwright as {} -o {} {}", name.text(), outputs.text(), file.display());
         return Ok(End::Done);
     }
     if options.preprocess {
-        return preprocess(name, &options, &file, &outputs);
+        return preprocess(name, &source(&options, &backend, &file), &outputs);
     }
-    compile(&options, &file, &outputs)
+    compile(&options, &backend, &file, &outputs)
+}
+
+/// What is compiled for.
+struct Backend {
+    architecture: String,
+    define: &'static str,
+    /// The chip, if it is one.
+    #[cfg(feature = "bfruntime")]
+    chip: Option<&'static Chip>,
+}
+
+impl Backend {
+    /// That of the target and the architecture.
+    fn of(options: &CompilerOptions) -> Result<Backend, String> {
+        let (target, wanted) = (options.target.as_str(), options.architecture.as_deref());
+        let unknown = |architecture: &str, known: &str| {
+            Err(format!("Unknown backend: {target}-{architecture} (there are bmv2-v1model and bmv2-psa{known})"))
+        };
+        #[cfg(feature = "bfruntime")]
+        if let Some(chip) = Chip::of(target) {
+            return match wanted.unwrap_or(chip.architecture) {
+                known if known == chip.architecture => {
+                    Ok(Backend { architecture: known.into(), define: chip.define, chip: Some(chip) })
+                }
+                other => unknown(other, &format!(", and {target}-{}", chip.architecture)),
+            };
+        }
+        match wanted.unwrap_or("v1model") {
+            known @ ("v1model" | "psa") if target == "bmv2" => Ok(Backend {
+                architecture: known.into(),
+                define: BMV2_MACRO,
+                #[cfg(feature = "bfruntime")]
+                chip: None,
+            }),
+            other => unknown(other, if cfg!(feature = "bfruntime") { ", and those of tofino, tofino2 and tofino3" } else { "" }),
+        }
+    }
 }
 
 /// An error of the driver's command line.
@@ -113,7 +155,7 @@ fn print_version(name: Name) {
 
 /// The program, or how p4c ends without one.
 fn input(name: Name, options: &CompilerOptions) -> Result<&Path, End> {
-    let driver = name == Name::P4c;
+    let driver = name.is_driver();
     let file = match options.files.as_slice() {
         [file] => file,
         [] if driver => return Err(usage("no input pathname was specified.")),
@@ -150,8 +192,14 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn of(name: Name, options: &CompilerOptions, file: &Path) -> Outputs {
-        if name != Name::P4c {
+    fn of(name: Name, options: &CompilerOptions, backend: &Backend, file: &Path) -> Outputs {
+        #[cfg(feature = "bfruntime")]
+        if backend.chip.is_some() {
+            let stem = PathBuf::from(file.file_stem().unwrap_or_default());
+            return Outputs { folder: options.output.clone().or_else(|| Some(stem.with_added_extension("tofino"))), json: None };
+        }
+        let _ = backend;
+        if !name.is_driver() {
             return Outputs { folder: None, json: options.output.clone() };
         }
         let folder = options.output.clone().unwrap_or_else(|| ".".into());
@@ -159,14 +207,14 @@ impl Outputs {
         Outputs { folder: Some(folder), json: Some(json) }
     }
 
-    fn json_text(&self) -> String {
-        self.json.as_ref().map_or_else(|| "-".into(), |file| file.display().to_string())
+    fn text(&self) -> String {
+        self.json.as_ref().or(self.folder.as_ref()).map_or_else(|| "-".into(), |file| file.display().to_string())
     }
 }
 
-fn source(options: &CompilerOptions, file: &Path) -> Source {
+fn source(options: &CompilerOptions, backend: &Backend, file: &Path) -> Source {
     let mut define = options.define.clone();
-    define.insert(0, TARGET_MACRO.into());
+    define.insert(0, backend.define.into());
     Source {
         file: file.into(),
         include: options.include.clone(),
@@ -178,16 +226,23 @@ fn source(options: &CompilerOptions, file: &Path) -> Source {
 }
 
 /// Preprocesses only: the driver to a file beside its output, whose folder it does not make, a compiler to standard output.
-fn preprocess(name: Name, options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
-    let output = outputs.json.as_ref().filter(|_| name == Name::P4c).map(|json| json.with_extension("p4i"));
-    match commands::preprocess::print(&source(options, file), true, output.as_deref()) {
+fn preprocess(name: Name, source: &Source, outputs: &Outputs) -> Result<End, Failure> {
+    let beside = outputs.json.as_ref().filter(|_| name.is_driver()).map(|json| json.with_extension("p4i"));
+    let stem = Path::new(source.file.file_stem().unwrap_or_default());
+    let within = outputs.folder.as_ref().map(|folder| folder.join(stem).with_added_extension("p4pp"));
+    match commands::preprocess::print(source, true, beside.or(within).as_deref()) {
         Err(Failure::Reported) => Ok(End::Status(1)),
         other => other.map(|()| End::Done),
     }
 }
 
-fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
-    let source = source(options, file);
+fn compile(
+    options: &CompilerOptions,
+    backend: &Backend,
+    file: &Path,
+    outputs: &Outputs,
+) -> Result<End, Failure> {
+    let source = source(options, backend, file);
     if let Some(folder) = &outputs.folder {
         std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
     }
@@ -197,7 +252,7 @@ fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<
         return Ok(failed(&compiled.diagnostics, &compiled.sources, options));
     }
     eprint!("{}", messages::text(&compiled.diagnostics, &compiled.sources));
-    if let Some(wrong) = wrong_architecture(&compiled, &options.architecture) {
+    if let Some(wrong) = wrong_architecture(&compiled, &backend.architecture) {
         eprintln!("error: {}: {wrong}", file.display());
         return Ok(End::Status(1));
     }
@@ -211,8 +266,18 @@ fn compile(options: &CompilerOptions, file: &Path, outputs: &Outputs) -> Result<
         };
         write(file, &bytes)?;
     }
+    let bundle = compile::device_config(&compiled, &source)?;
+    #[cfg(feature = "bfruntime")]
+    if let (Some(chip), Some(folder)) = (backend.chip, &outputs.folder) {
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let program = options.program.as_deref().unwrap_or(&stem);
+        if program != stem {
+            eprintln!("warning: --program-name: controllers find the program as {stem}, by its file");
+        }
+        let schema = options.tables.as_deref();
+        tofino::outputs::Outputs { folder, program, schema, chip }.write(&compiled, &info, &bundle)?;
+    }
     if let Some(json) = &outputs.json {
-        let bundle = compile::device_config(&compiled, &source)?;
         let written = json::of(file, pipeline, serde_json::from_slice(&bundle)?);
         write(json, format!("{written:#}\n").as_bytes())?;
     }

@@ -18,6 +18,9 @@ enum Effect {
     Standard,
     Target,
     Architecture,
+    /// The file for `bf-rt.json`.
+    Tables,
+    ProgramName,
     InfoFiles,
     InfoFile,
     InfoFormat,
@@ -47,6 +50,7 @@ use Argument::{Needed, Optional, Without};
 use Effect::*;
 
 const NO_PASSES: &str = "the passes of this compiler are others; `hopwright ir` prints the program behind them";
+const NO_LOGS: &str = "`hopwright graph` and `hopwright fit` print graphs and resources";
 const NO_DEPENDENCIES: &str = "rules for make are not written";
 
 /// All options, as p4c spells them.
@@ -95,7 +99,21 @@ const OPTIONS: &[(&[&str], Argument, Effect)] = &[
     ),
     (&["-M", "-MD", "-MG", "-MP"], Without, Refused(NO_DEPENDENCIES)),
     (&["-MF", "-MT", "-MQ"], Needed, Refused(NO_DEPENDENCIES)),
-    (&["--help-pragmas", "--help-targets"], Without, Help),
+    (&["--help-pragmas", "--help-targets", "--help-warnings"], Without, Help),
+    // Intel's.
+    (&["--bf-rt-schema"], Needed, Tables),
+    (&["--program-name"], Needed, ProgramName),
+    (&["--create-graphs", "--display-power-budget", "--log-hashes"], Without, Warning(NO_LOGS)),
+    (&["--parser-timing-reports", "--schema-versions"], Without, Warning(NO_LOGS)),
+    (&["--archive", "--archive-source"], Optional, Warning("outputs are not packed; tar packs their folder")),
+    (&["--verbose", "--num-stages-override", "--placement"], Needed, Nothing),
+    (&["--no-bf-rt-schema", "--no-link", "--skip-precleaner", "--backward-compatible"], Without, Nothing),
+    (&["--auto-init-metadata", "--disable-egress-latency-padding", "--parser-bandwidth-opt"], Without, Nothing),
+    (&["--egress-intrinsic-metadata-opt", "--no-dead-code-elimination", "--quick-phv-alloc"], Without, Nothing),
+    (&["--p4runtime-force-std-externs"], Without, Nothing),
+    (&["--skip-compilation"], Needed, Refused("all pipelines of a program are compiled")),
+    (&["--ir-to-json"], Needed, Refused("p4c's IR is not written")),
+    (&["-s"], Without, Refused("there is no assembler")),
 ];
 
 /// A form of P4Info.
@@ -116,8 +134,12 @@ pub(super) struct CompilerOptions {
     pub output: Option<PathBuf>,
     pub p4_14: bool,
     pub target: String,
-    /// `v1model` or `psa`, unless it is refused later.
-    pub architecture: String,
+    /// Without one, the target's.
+    pub architecture: Option<String>,
+    /// The file for `bf-rt.json`.
+    pub tables: Option<PathBuf>,
+    /// The program's name, if it is not the file's.
+    pub program: Option<String>,
     pub info: Vec<(PathBuf, InfoForm)>,
     /// Names of warnings; `warnings` are all.
     pub disabled: Vec<String>,
@@ -145,8 +167,10 @@ impl CompilerOptions {
             undefine: Vec::new(),
             output: None,
             p4_14: false,
-            target: "bmv2".into(),
-            architecture: if name == Name::P4cBm2Psa { "psa" } else { "v1model" }.into(),
+            target: name.target().into(),
+            architecture: (name == Name::P4cBm2Psa).then(|| "psa".into()),
+            tables: None,
+            program: None,
             info: Vec::new(),
             disabled: Vec::new(),
             errors: Vec::new(),
@@ -183,7 +207,7 @@ impl CompilerOptions {
                 Without => false,
                 Needed => value.is_none(),
                 Optional => {
-                    value.is_none() && name == Name::P4c && words.peek().is_some_and(|next| !next.starts_with('-'))
+                    value.is_none() && name.is_driver() && words.peek().is_some_and(|next| !next.starts_with('-'))
                 }
             };
             if next_is_value {
@@ -219,10 +243,12 @@ impl CompilerOptions {
                     let mut parts = value.split('-');
                     self.target = parts.next().unwrap_or_default().to_string();
                     if let Some(architecture) = parts.next() {
-                        self.architecture = if architecture == "ss" { "v1model" } else { architecture }.into();
+                        self.architecture = Some(if architecture == "ss" { "v1model" } else { architecture }.into());
                     }
                 }
-                Architecture => self.architecture = value,
+                Architecture => self.architecture = Some(value).filter(|name| name != "default"),
+                Tables => self.tables = Some(value.into()),
+                ProgramName => self.program = Some(value),
                 InfoFiles => {
                     for file in value.split(',').filter(|file| !file.is_empty()) {
                         self.info.push((file.into(), form_of(file)?));
@@ -333,7 +359,7 @@ mod tests {
             "-b bmv2-psa-p4org --std=p4_16 -Iinc -I inc2 -DA -D B=1 -UA -g -v --Wdisable=unused,shadow --Werror -o out a.p4",
         )
         .unwrap();
-        assert_eq!((options.target.as_str(), options.architecture.as_str()), ("bmv2", "psa"));
+        assert_eq!((options.target.as_str(), options.architecture.as_deref()), ("bmv2", Some("psa")));
         assert_eq!(options.include, [PathBuf::from("inc"), PathBuf::from("inc2")]);
         assert_eq!((options.define, options.undefine), (vec!["B=1".to_string()], vec!["A".to_string()]));
         assert_eq!(
@@ -344,6 +370,19 @@ mod tests {
             read(Name::P4c, "--target bmv2 --arch v1model -Xp4c --p4runtime-file=x --p4runtime-format text a.p4");
         assert_eq!(options.unwrap().info, [(PathBuf::from("x"), InfoForm::Text)]);
         assert!(read(Name::P4c, "--std p4-14 a.p4").unwrap().p4_14);
+    }
+
+    #[cfg(feature = "bfruntime")]
+    #[test]
+    fn a_line_of_the_sde_is_understood() {
+        let line = "--std p4-16 --target tofino2 --arch t2na -o out --bf-rt-schema out/bf-rt.json --p4runtime-files p.txtpb \
+                    --p4runtime-force-std-externs --verbose 2 -g --program-name p -I inc a.p4";
+        let options = read(Name::BfP4c, line).unwrap();
+        assert_eq!((options.target.as_str(), options.architecture.as_deref()), ("tofino2", Some("t2na")));
+        assert_eq!((options.tables, options.program), (Some("out/bf-rt.json".into()), Some("p".to_string())));
+        assert!(options.notes.is_empty());
+        assert_eq!(read(Name::BfP4c, "a.p4").unwrap().target, "tofino");
+        assert!(read(Name::BfP4c, "-s a.p4").is_err());
     }
 
     /// The driver's own parser takes the next word, as Python's argparse does.

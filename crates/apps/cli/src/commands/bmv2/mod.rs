@@ -1,6 +1,6 @@
-//! `hopwright` by the names of BMv2's switches and of p4c: takes their options, and behaves as the scripts around them expect.
+//! `hopwright` by the names of BMv2's switches, of p4c and of Intel's tools for Tofino: takes their options, and behaves as the scripts around them expect.
 //!
-//! [`switch`] translates the options of a switch to those of `hopwright run`; [`compiler`] is p4c. What cannot be honoured is refused
+//! [`switch`] translates the options of a switch to those of `hopwright run`; [`compiler`] is p4c, and [`tofino`] has what is Intel's. What cannot be honoured is refused
 //! or reported in a line, never ignored.
 
 mod compiler;
@@ -11,6 +11,8 @@ mod messages;
 mod packet_log;
 mod switch;
 mod switch_options;
+#[cfg(feature = "bfruntime")]
+mod tofino;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -41,11 +43,46 @@ pub(crate) enum Name {
     /// p4c's compiler for psa_switch
     #[value(name = "p4c-bm2-psa")]
     P4cBm2Psa,
+    /// Intel's driver of p4c for Tofino
+    #[cfg(feature = "bfruntime")]
+    #[value(name = "bf-p4c")]
+    BfP4c,
+    /// Intel's daemon for a Tofino, controlled by BfRuntime
+    #[cfg(feature = "bfruntime")]
+    #[value(name = "bf_switchd")]
+    BfSwitchd,
+    /// Intel's model of a Tofino: bf_switchd has its ports
+    #[cfg(feature = "bfruntime")]
+    #[value(name = "tofino-model")]
+    TofinoModel,
+    /// Loads Intel's kernel module: there is none
+    #[cfg(feature = "bfruntime")]
+    #[value(name = "bf_kdrv_mod_load")]
+    BfKdrvModLoad,
 }
 
 impl Name {
     fn of(name: &OsStr) -> Option<Name> {
         Name::from_str(name.to_str()?, false).ok()
+    }
+
+    /// Whether it is a driver of p4c: it has a folder for its outputs.
+    fn is_driver(self) -> bool {
+        match self {
+            Name::P4c => true,
+            #[cfg(feature = "bfruntime")]
+            Name::BfP4c => true,
+            _ => false,
+        }
+    }
+
+    /// What a compiler compiles for, if it is not told.
+    fn target(self) -> &'static str {
+        match self {
+            #[cfg(feature = "bfruntime")]
+            Name::BfP4c => "tofino",
+            _ => "bmv2",
+        }
     }
 
     /// The name as users write it.
@@ -72,16 +109,34 @@ pub(crate) fn run(name: Name, arguments: Vec<OsString>) -> ExitCode {
         Name::SimpleSwitch | Name::SimpleSwitchGrpc | Name::PsaSwitch => {
             switch::run(name, arguments).map(|()| ExitCode::SUCCESS)
         }
-        Name::P4c | Name::P4cBm2Ss | Name::P4cBm2Psa => compiler::run(name, arguments).map(|end| match end {
-            compiler::End::Done => ExitCode::SUCCESS,
-            compiler::End::Status(status) => ExitCode::from(status),
-        }),
+        Name::P4c | Name::P4cBm2Ss | Name::P4cBm2Psa => compiled(name, arguments),
+        #[cfg(feature = "bfruntime")]
+        Name::BfP4c => compiled(name, arguments),
+        #[cfg(feature = "bfruntime")]
+        Name::BfSwitchd => tofino::switchd::run(arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "bfruntime")]
+        Name::TofinoModel => {
+            println!("tofino-model: nothing to do: bf_switchd is the device; its option --ports takes the file of -f");
+            Ok(ExitCode::SUCCESS)
+        }
+        #[cfg(feature = "bfruntime")]
+        Name::BfKdrvModLoad => {
+            println!("bf_kdrv_mod_load: nothing to do: ports are interfaces of the kernel");
+            Ok(ExitCode::SUCCESS)
+        }
     };
     result.unwrap_or_else(|failure| {
         if let Failure::Error(error) = failure {
             eprintln!("{}: {}", name.text(), Failure::text(&error));
         }
         ExitCode::FAILURE
+    })
+}
+
+fn compiled(name: Name, arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
+    compiler::run(name, arguments).map(|end| match end {
+        compiler::End::Done => ExitCode::SUCCESS,
+        compiler::End::Status(status) => ExitCode::from(status),
     })
 }
 
@@ -105,6 +160,8 @@ mod tests {
         assert_eq!(called("simple_switch_grpc -- --cpu-port 255"), expected);
         assert_eq!(called("/usr/lib/hopwright/bmv2/simple_switch_grpc -- --cpu-port 255"), expected);
         assert_eq!(called("./hopwright as simple_switch_grpc -- --cpu-port 255"), expected);
+        #[cfg(feature = "bfruntime")]
+        assert_eq!(called("/sde/bin/bf_switchd"), Some((Name::BfSwitchd, Vec::new())));
         assert_eq!(called("hopwright as psa_switch"), Some((Name::PsaSwitch, Vec::new())));
         for other in
             ["hopwright", "hopwright as", "hopwright as simple", "hopwright run", "hopwright run as simple_switch"]
