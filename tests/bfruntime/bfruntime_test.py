@@ -234,6 +234,22 @@ class BfRuntime(unittest.TestCase):
         self.assertIsNotNone(self.switch.receive(2))
         ((data, _),) = groups.entry_get(ALL, [group], {"from_hw": False})
         self.assertEqual(data.to_dict()["$ACTION_MEMBER_ID"], [1, 2])
+        # A member has the weight of as many as it is there, active or not.
+        ids, active = [2, 1, 2, 1, 2], [True, False, True, False, False]
+        groups.entry_mod(ALL, [group], [groups.make_data([gc.DataTuple("$ACTION_MEMBER_ID", int_arr_val=ids),
+                                                         gc.DataTuple("$ACTION_MEMBER_STATUS", bool_arr_val=active)])])
+        ((data, _),) = groups.entry_get(ALL, [group], {"from_hw": False})
+        shown = zip(data.to_dict()["$ACTION_MEMBER_ID"], data.to_dict()["$ACTION_MEMBER_STATUS"])
+        self.assertEqual(sorted(shown), sorted(zip(ids, active)))
+        # The group of an entry has an active member, and no entry leads to one without.
+        none = groups.make_data([gc.DataTuple("$ACTION_MEMBER_ID", int_arr_val=[1]), gc.DataTuple("$ACTION_MEMBER_STATUS", bool_arr_val=[False])])
+        with Refused(self, "INVALID_ARGUMENT"):
+            groups.entry_mod(ALL, [group], [none])
+        other = groups.make_key([gc.KeyTuple("$SELECTOR_GROUP_ID", 2)])
+        groups.entry_add(ALL, [other], [none])
+        with Refused(self, "INVALID_ARGUMENT"):
+            next_hops.entry_add(ALL, [next_hops.make_key([gc.KeyTuple("md.next_hop", 6)])],
+                                [next_hops.make_data([gc.DataTuple("$SELECTOR_GROUP_ID", 2)])])
         self.assertEqual(data.to_dict()["$ACTION_MEMBER_STATUS"], [False, True])
 
         ((data, key),) = routes.entry_get(ALL, None, {"from_hw": True})
@@ -580,6 +596,7 @@ class BfRuntime(unittest.TestCase):
         learn = self.info.learn_get("InDeparser.seen")
         self.switch.send(3, ethernet("02000000aaaa", "020000000042", 0x88b5, bytes(50)))
         digest = self.interface.digest_get(timeout=PATIENCE)
+        self.assertEqual(digest.target.device_id, 0)
         (data,) = learn.make_data_list(digest)
         shown = data.to_dict()
         self.assertEqual((shown["src"], shown["port"]), (0x020000000042, 3))

@@ -185,7 +185,7 @@ mod tests {
         let (key, begin) = (Key { table: 7, ..Key::default() }, Instant::now());
         tables.set(7, notifying(1000));
         tables.give(7, &key, Given { ttl: Some(2000), ..Given::default() }, 0);
-        let at = |seconds| begin + Duration::from_millis(seconds * 1000 + 500);
+        let at = |seconds: u64| begin + Duration::from_millis(seconds * 1000 + 500);
         assert!(!tables.due(begin));
         assert_eq!(tables.look(at(1), |_| Some(0)), []);
         assert_eq!(tables.shown(7, &key, 0, true), Shown::Ttl(1000));

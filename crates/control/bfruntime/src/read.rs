@@ -360,9 +360,11 @@ impl Read<'_> {
             Ok(model.control().profile(profile.at)?.groups())
         });
         let found = |(id, group): (u32, hopwright_dataplane::Group)| {
-            let mut members: Vec<(u32, bool)> = group.members.keys().map(|m| (*m, true)).collect();
             let inactive = self.state.inactive.get(&(profile, id));
-            members.extend(inactive.into_iter().flatten().map(|m| (*m, false)));
+            let active = group.members.iter().map(|(member, weight)| (*member, *weight, true));
+            let all = active.chain(inactive.into_iter().flatten().map(|(member, times)| (*member, *times, false)));
+            let mut members: Vec<(u32, bool)> =
+                all.flat_map(|(member, times, is)| (0..times).map(move |_| (member, is))).collect();
             members.sort_unstable();
             let data = vec![
                 numbers(field::ACTION_MEMBER_ID, members.iter().map(|m| m.0).collect()),
@@ -389,7 +391,8 @@ impl Read<'_> {
         self.model(id, |model| {
             let meter = object(&model.schema().meters, id, "meter")?;
             let meters = model.control().meter(meter.at)?;
-            let found = |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit, self.state.schema.generation))));
+            let found =
+                |at| Ok((self.number_key(at), of_fields(rates(meters.rates(at)?, unit, self.state.schema.generation))));
             meter.range(index)?.map(found).collect()
         })
     }

@@ -63,6 +63,8 @@ type Clients = Arc<Mutex<BTreeMap<(u64, u32), Client>>>;
 struct Client {
     to: Sender,
     wants: Notifications,
+    /// The id that it calls the device by: 0, if the server has one device.
+    device: u32,
 }
 
 /// Ends a subscription when the stream ends.
@@ -376,7 +378,7 @@ impl BfRuntime for Service {
             };
             let wants = wants(&first);
             let digests = if wants.enable_learn_notifications { Some(device.listen_to_digests()) } else { None };
-            let notify = service.notify(device.clone(), digests, to.clone());
+            let notify = service.notify(device.clone(), called(&first), digests, to.clone());
             let watch = service.watch(device.clone(), wants);
             let receive = async {
                 while let Some(Ok(message)) = incoming.next().await {
@@ -407,6 +409,14 @@ fn accepted(request: &Subscribe) -> StreamMessageResponse {
     StreamMessageResponse { update: Some(stream_message_response::Update::Subscribe(subscribe)) }
 }
 
+/// The id that a client calls the device by.
+fn called(first: &proto::StreamMessageRequest) -> u32 {
+    match &first.update {
+        Some(stream_message_request::Update::Subscribe(subscribe)) => subscribe.device_id,
+        _ => 0,
+    }
+}
+
 /// What a client wants to be notified of.
 fn wants(first: &proto::StreamMessageRequest) -> Notifications {
     match &first.update {
@@ -431,7 +441,9 @@ impl Service {
             for (_, client) in lock(&self.clients).range((device.id(), 0)..=(device.id(), u32::MAX)) {
                 for update in found.iter().filter(|update| watch::concerns(update, &client.wants)) {
                     // A client that does not read loses notifications.
-                    let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update.clone()) }));
+                    let mut update = update.clone();
+                    watch::tell_device(&mut update, client.device);
+                    let _ = client.to.try_send(Ok(StreamMessageResponse { update: Some(update) }));
                 }
             }
         }
@@ -453,7 +465,7 @@ impl Service {
         if clients.contains_key(&id) {
             return Err(exists(format!("there is a client {} already", first.client_id)));
         }
-        clients.insert(id, Client { to: to.clone(), wants: wants(first) });
+        clients.insert(id, Client { to: to.clone(), wants: wants(first), device: subscribe.device_id });
         drop(clients);
         let subscription = Subscription { clients: self.clients.clone(), id };
         let _ = to.try_send(Ok(accepted(subscribe)));
@@ -464,11 +476,12 @@ impl Service {
     async fn notify(
         &self,
         device: Arc<Device>,
+        called: u32,
         digests: Option<mpsc::Receiver<hopwright_dataplane::Digest>>,
         to: Sender,
     ) {
         let Some(mut digests) = digests else { return std::future::pending().await };
-        let (state, id) = (self.state(&device), device.id());
+        let state = self.state(&device);
         let mut list_id = 0u32;
         while let Some(first) = digests.recv().await {
             let delay = learn_timeout(&lock(&state));
@@ -487,8 +500,7 @@ impl Service {
                     continue;
                 }
                 list_id = list_id.wrapping_add(1);
-                let target =
-                    Some(TargetDevice { device_id: id as u32, pipe_id: write::ALL_PIPES, ..Default::default() });
+                let target = Some(TargetDevice { device_id: called, pipe_id: write::ALL_PIPES, ..Default::default() });
                 let list = DigestList { digest_id: known.id, list_id, data, target };
                 let update = Some(stream_message_response::Update::Digest(list));
                 // A client that does not read loses lists.

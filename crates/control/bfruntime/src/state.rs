@@ -33,8 +33,8 @@ pub(crate) struct State {
     pub ecmps: BTreeMap<u32, BTreeSet<u32>>,
     /// Ports by level-2 exclusion id.
     pub pruned: BTreeMap<u32, BTreeSet<u32>>,
-    /// Members that take no part in a group, by profile and group.
-    pub inactive: BTreeMap<(u32, u32), BTreeSet<u32>>,
+    /// Members that take no part in a group, and how often they are in it, by profile and group.
+    pub inactive: BTreeMap<(u32, u32), BTreeMap<u32, u32>>,
     /// Settings of filters as they were written, by filter and cell.
     pub filters: HashMap<FilterCell, Vec<DataField>>,
     /// Data as they were written, by session.
@@ -148,7 +148,7 @@ pub(crate) enum Change {
     Lag(u32, Option<BTreeSet<u32>>),
     Ecmp(u32, Option<BTreeSet<u32>>),
     Pruned(u32, Option<BTreeSet<u32>>),
-    Inactive((u32, u32), BTreeSet<u32>),
+    Inactive((u32, u32), BTreeMap<u32, u32>),
     Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),

@@ -90,6 +90,11 @@ impl<'d> Data<'d> {
         self.value(id).is_some()
     }
 
+    /// Whether the field is there, be it as an empty list, which clients leave out.
+    pub(crate) fn names(&self, id: u32) -> bool {
+        self.fields.iter().any(|field| field.field_id == id)
+    }
+
     /// A number.
     pub(crate) fn number(&self, field: &Field) -> Result<Option<BigUint>> {
         match self.value(field.id) {

@@ -16,7 +16,7 @@ use crate::{read, value};
 /// What has changed since it was looked at last.
 pub(crate) fn changes(state: &mut State, device: &Device) -> Vec<Update> {
     let schema = state.schema.clone();
-    let target = TargetDevice { device_id: device.id() as u32, pipe_id: ALL_PIPES, direction: 0xff, prsr_id: 0xff };
+    let target = TargetDevice { device_id: 0, pipe_id: ALL_PIPES, direction: 0xff, prsr_id: 0xff };
     let mut found = Vec::new();
     for (key, idle) in read::look_for_idle(state, device, Instant::now()) {
         let Some(table) = schema.table(key.table) else { continue };
@@ -42,6 +42,13 @@ pub(crate) fn changes(state: &mut State, device: &Device) -> Vec<Update> {
         }
     }
     found
+}
+
+/// Sets the device of a notification, as the client calls it.
+pub(crate) fn tell_device(update: &mut Update, device: u32) {
+    if let Update::IdleTimeoutNotification(IdleTimeoutNotification { target: Some(target), .. }) = update {
+        target.device_id = device;
+    }
 }
 
 /// Whether a client wants to be notified of this.

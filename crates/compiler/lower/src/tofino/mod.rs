@@ -167,7 +167,9 @@ impl Lowering<'_> {
         match all.len() {
             1 => pipes.iter_mut().for_each(|pipe| pipe.numbers.clear()),
             // Half of the device's pipes run the one, and half the other.
-            2 => pipes.iter_mut().for_each(|pipe| pipe.numbers = pipe.numbers.iter().flat_map(|n| [*n, n + 2]).collect()),
+            2 => {
+                pipes.iter_mut().for_each(|pipe| pipe.numbers = pipe.numbers.iter().flat_map(|n| [*n, n + 2]).collect())
+            }
             _ => {}
         }
         self.unapplied_tables();

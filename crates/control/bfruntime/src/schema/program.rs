@@ -43,8 +43,20 @@ pub(crate) fn schema(name: &str, info: &P4Info) -> Schema {
     tables.extend(builder.filters().filter_map(|(kind, preamble)| builder.filter(kind, preamble)));
     tables.extend(info.value_sets.iter().filter_map(|v| builder.value_set(v)));
     let generation = match info.pkg_info.as_ref().map(|package| package.arch.as_str()) {
-        Some("tna") => Some(Generation { device: "tf1", stages: 12, applications: 8, application_bits: 3, meter_kbps: 5_195_848_221 }),
-        Some("t2na") => Some(Generation { device: "tf2", stages: 20, applications: 16, application_bits: 4, meter_kbps: 4_087_999_890 }),
+        Some("tna") => Some(Generation {
+            device: "tf1",
+            stages: 12,
+            applications: 8,
+            application_bits: 3,
+            meter_kbps: 5_195_848_221,
+        }),
+        Some("t2na") => Some(Generation {
+            device: "tf2",
+            stages: 20,
+            applications: 16,
+            application_bits: 4,
+            meter_kbps: 4_087_999_890,
+        }),
         _ => None,
     };
     let port_metadata_bits = if generation.is_some_and(|generation| generation.device == "tf2") { 192 } else { 64 };

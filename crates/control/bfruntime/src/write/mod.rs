@@ -363,7 +363,10 @@ impl<'r> Request<'r> {
                 Some(Action::Call(call(action, &values, &before)?))
             }
             (None, Some(member), None) => Some(Action::Member(member as u32)),
-            (None, None, Some(group)) => Some(Action::Group(group as u32)),
+            (None, None, Some(group)) => {
+                self.check_group(group as u32)?;
+                Some(Action::Group(group as u32))
+            }
             (None, None, None) => self.only_action().map(Action::Call),
             _ => return Err(invalid("an entry has one action, member or group")),
         })

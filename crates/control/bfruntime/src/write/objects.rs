@@ -1,11 +1,11 @@
 //! Writes what tables refer to: members and groups of action profiles, counters, meters, registers.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use hopwright_control::entity::{Call, Cells, DefaultEntry};
-use hopwright_control::schema::{ValueSet, object};
-use hopwright_control::{Entity, Operation, Update};
-use hopwright_dataplane::{ActionProfile, Count, Rates};
+use hopwright_control::schema::{Table, ValueSet, object};
+use hopwright_control::{Entity, Operation, Target, Update};
+use hopwright_dataplane::{ActionProfile, Count, EntryTarget, Rates};
 use hopwright_ir::MatchValue;
 use hopwright_p4runtime::Device;
 use num_bigint::BigUint;
@@ -140,7 +140,7 @@ impl Request<'_> {
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
             let all = self.profile(profile, |profile| profile.groups())?;
             let of = self.state.inactive.keys().filter(|(p, _)| *p == profile);
-            let changes = of.map(|group| Change::Inactive(*group, BTreeSet::new())).collect();
+            let changes = of.map(|group| Change::Inactive(*group, BTreeMap::new())).collect();
             return Ok(Effects::new(all.into_iter().map(|(id, _)| delete(id)).collect(), changes));
         }
         let id = self.number()? as u32;
@@ -153,7 +153,7 @@ impl Request<'_> {
             }
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, Some(_)) => Operation::Modify,
             (Kind::Delete, Some(_)) => {
-                return Ok(Effects::new(vec![delete(id)], vec![Change::Inactive((profile, id), BTreeSet::new())]));
+                return Ok(Effects::new(vec![delete(id)], vec![Change::Inactive((profile, id), BTreeMap::new())]));
             }
             _ => return Err(self.unsupported()),
         };
@@ -166,29 +166,62 @@ impl Request<'_> {
             return Err(invalid("$ACTION_MEMBER_STATUS has as many values as $ACTION_MEMBER_ID"));
         }
         let is_active = |at: usize| active.get(at).copied().unwrap_or(true);
-        let (mut in_use, mut inactive) = (BTreeSet::new(), BTreeSet::new());
-        if incremental || members.is_empty() && operation == Operation::Modify {
-            in_use = before.iter().flat_map(|g| g.members.keys().copied()).collect();
+        let (mut in_use, mut inactive) = (BTreeMap::new(), BTreeMap::new());
+        let keeps = operation == Operation::Modify && !data.names(field::ACTION_MEMBER_ID);
+        if incremental || keeps {
+            in_use = before.iter().flat_map(|g| g.members.iter().map(|(member, weight)| (*member, *weight))).collect();
             inactive = self.state.inactive.get(&(profile, id)).cloned().unwrap_or_default();
         }
-        for (at, member) in members.iter().enumerate() {
-            in_use.remove(member);
-            inactive.remove(member);
-            match (removes, is_active(at)) {
-                (true, _) => {}
-                (false, true) => drop(in_use.insert(*member)),
-                (false, false) => drop(inactive.insert(*member)),
+        if incremental {
+            for member in members {
+                in_use.remove(member);
+                inactive.remove(member);
             }
         }
-        if inactive.len() > MAX_MEMBERS {
+        // A member that is given twice has twice the weight.
+        for (at, member) in members.iter().enumerate().filter(|_| !removes) {
+            *if is_active(at) { &mut in_use } else { &mut inactive }.entry(*member).or_insert(0) += 1;
+        }
+        if inactive.values().map(|times| *times as usize).sum::<usize>() > MAX_MEMBERS {
             return Err(exhausted(format!("no more than {MAX_MEMBERS} members of a group take no part in it")));
+        }
+        if in_use.is_empty() && operation == Operation::Modify && self.leads_to(profile, id)? {
+            return Err(invalid(format!("entries lead to the group {id}, of which a member must be active")));
         }
         let most = data.small(field::MAX_GROUP_SIZE, "$MAX_GROUP_SIZE", 32)?.map(|most| most as u32);
         // A group's size does not change.
         let max_size = before.as_ref().map_or(most.unwrap_or(0), |g| g.max_size);
-        let members = in_use.into_iter().map(|member| (member, 1)).collect();
+        let members = in_use.into_iter().collect();
         let update = Update { operation, entity: Entity::Group { profile, id, members, max_size } };
         Ok(Effects::new(vec![update], vec![Change::Inactive((profile, id), inactive)]))
+    }
+
+    /// Whether an entry of a table leads to a group.
+    fn leads_to(&self, profile: u32, group: u32) -> Result<bool> {
+        self.device.read_model(Some(profile), |model| {
+            let mut tables = model.schema().tables.values().filter(|table| table.profile == Some(profile));
+            let wanted = Some(Target::Profile(EntryTarget::Group(group)));
+            let leads = |table: &Table| {
+                let entries = model.control()[table.at].entries();
+                entries.into_iter().any(|entry| model.target(&(table.at, entry.matches, entry.priority)) == wanted)
+            };
+            Ok(tables.any(leads))
+        })
+    }
+
+    /// Checks that a group, if there is one, has a member that is active, as a group must to which an entry leads.
+    pub(super) fn check_group(&self, group: u32) -> Result<()> {
+        let table = self.table.id;
+        self.device.read_model(Some(table), |model| {
+            let Some(profile) = model.schema().table(table)?.profile else { return Ok(()) };
+            let profile = object(&model.schema().action_profiles, profile, "action profile")?;
+            match model.control().profile(profile.at)?.group(group) {
+                Some(found) if found.members.is_empty() => {
+                    Err(invalid(format!("the group {group} has no active member")))
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     pub(super) fn counter(&self) -> Result<Effects> {

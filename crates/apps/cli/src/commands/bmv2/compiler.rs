@@ -132,7 +132,10 @@ impl Backend {
                 #[cfg(feature = "bfruntime")]
                 chip: None,
             }),
-            other => unknown(other, if cfg!(feature = "bfruntime") { ", and those of tofino, tofino2 and tofino3" } else { "" }),
+            other => unknown(
+                other,
+                if cfg!(feature = "bfruntime") { ", and those of tofino, tofino2 and tofino3" } else { "" },
+            ),
         }
     }
 }
@@ -196,7 +199,10 @@ impl Outputs {
         #[cfg(feature = "bfruntime")]
         if backend.chip.is_some() {
             let stem = PathBuf::from(file.file_stem().unwrap_or_default());
-            return Outputs { folder: options.output.clone().or_else(|| Some(stem.with_added_extension("tofino"))), json: None };
+            return Outputs {
+                folder: options.output.clone().or_else(|| Some(stem.with_added_extension("tofino"))),
+                json: None,
+            };
         }
         let _ = backend;
         if !name.is_driver() {
@@ -236,12 +242,7 @@ fn preprocess(name: Name, source: &Source, outputs: &Outputs) -> Result<End, Fai
     }
 }
 
-fn compile(
-    options: &CompilerOptions,
-    backend: &Backend,
-    file: &Path,
-    outputs: &Outputs,
-) -> Result<End, Failure> {
+fn compile(options: &CompilerOptions, backend: &Backend, file: &Path, outputs: &Outputs) -> Result<End, Failure> {
     let source = source(options, backend, file);
     if let Some(folder) = &outputs.folder {
         std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;

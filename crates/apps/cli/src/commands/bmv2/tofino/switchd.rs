@@ -119,7 +119,10 @@ pub(in super::super) fn run(arguments: Vec<OsString>) -> Result<(), Failure> {
         if let Some(port) = options.status_port {
             let address = SocketAddr::new(listening(local), port);
             let listener = TcpListener::bind(address);
-            tell_status(listener.map_err(|e| Failure::message(format!("--status-port: {address}: {e}")))?, conf.device)?;
+            tell_status(
+                listener.map_err(|e| Failure::message(format!("--status-port: {address}: {e}")))?,
+                conf.device,
+            )?;
         }
         println!("bf_switchd: dev_id {} initialized", conf.device);
         if let Some(address) = starting.server.address() {
@@ -139,7 +142,10 @@ fn notes(options: &Options) -> Vec<&'static str> {
         (options.tcp_port_base.is_some() || options.skip_dma, "--tcp-port-base, --skip-dma: there is no DMA"),
         (options.skip_hld.is_some(), "--skip-hld: there are no managers to skip"),
         (options.kernel_pkt, "--kernel-pkt: packets for the CPU go to P4Runtime, or to the interface of its port"),
-        (options.ucli || options.shell_no_wait, "--ucli, --shell-no-wait: there is no shell; `hopwright control` shows tables"),
+        (
+            options.ucli || options.shell_no_wait,
+            "--ucli, --shell-no-wait: there is no shell; `hopwright control` shows tables",
+        ),
         (options.init_mode.as_deref().is_some_and(|mode| mode != "cold"), "--init-mode: tables are empty at the start"),
     ];
     all.iter().filter(|(applies, _)| *applies).map(|(_, note)| *note).collect()
@@ -151,7 +157,9 @@ fn of_the_model(there: &[String]) -> Result<Vec<Interface>, Failure> {
     let all = pairs.chain([(CPU.0, CPU.1.to_string())]).filter(|(_, name)| there.contains(name));
     let found: Vec<Interface> = all.map(|(number, name)| Interface { number, name }).collect();
     match found.is_empty() {
-        true => Err(Failure::message("there is neither --ports nor an interface such as veth0, as veth_setup.sh makes")),
+        true => {
+            Err(Failure::message("there is neither --ports nor an interface such as veth0, as veth_setup.sh makes"))
+        }
         false => Ok(found),
     }
 }
