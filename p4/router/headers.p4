@@ -8,6 +8,14 @@ const bit<9> CPU_PORT = 510;
 // The same for protocols that must not wait behind a flood of other packets: see control_protocols.
 const bit<9> URGENT_CPU_PORT = 508;
 
+// Reverse path validation (RFC 3704): whether the route to a packet's source has to lead by the port that the packet came by, or
+// anywhere; what fails is the control plane's to drop.
+const bit<2> SOURCE_UNCHECKED = 0;
+const bit<2> SOURCE_STRICT = 1;
+const bit<2> SOURCE_LOOSE = 2;
+// No port has this number.
+const bit<9> SEVERAL_PORTS = 511;
+
 // In front of a punted packet, which follows unmodified.
 @controller_header("packet_in")
 header packet_in_t {
@@ -113,6 +121,12 @@ struct meta_t {
     mac_t   mac;             // of the ingress port
     bit<32> hash_seed;
     bit<1>  link_group;      // the frame came as a link-layer multicast or broadcast
+    bit<1>  kernel_ipv4;     // of the ingress port: only the kernel may forward IPv4
+    bit<1>  kernel_ipv6;     // the same for IPv6
+    bit<1>  kernel_frames;   // frames to other stations, too, are the kernel's
+    bit<2>  check_source;    // of the ingress port, for IPv4: SOURCE_*
+    bit<1>  source_known;    // there is a route to the source
+    bit<9>  source_port;     // the port by which it leads, or SEVERAL_PORTS
     bit<32> route;           // index of the route's counter
     bit<16> next_hop;
     bit<16> group;           // of next hops; 0: the route has one next hop

@@ -12,7 +12,7 @@
 //
 // The tables say what the control plane knows: `ports` the Ethernet addresses of the router's ports, `routes_ipv4` and
 // `routes_ipv6` the routes, host routes for neighbours included, `groups` the groups of equal-cost next hops,
-// `next_hops` the neighbours, and `redirects` when senders are told of better ways. A packet's precedence is its priority in the
+// `next_hops` the neighbours, `rules_ipv4` and `rules_ipv6` which packets other tables route, and `redirects` when senders are told of better ways. A packet's precedence is its priority in the
 // egress port's queues, if the port has some. The state that packets change is counters only, so that several workers can run the program.
 //
 // Written for v1model with the incremental checksums of internet_checksum.p4. WITHOUT_IPV4 or WITHOUT_IPV6 leaves one
@@ -115,10 +115,15 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     // Forwarded packets by the number that the route's entry has.
     counter(ROUTE_COUNTERS, CounterType.packets_and_bytes) route_packets;
 
-    // Addresses of the ingress port. The seed makes routers in a row spread flows differently.
-    action receive(mac_t mac, bit<32> hash_seed) {
+    // The address of the ingress port, and what of its packets the control plane must see. The seed makes routers in a row spread flows
+    // differently.
+    action receive(mac_t mac, bit<32> hash_seed, bit<1> kernel_ipv4, bit<1> kernel_ipv6, bit<1> kernel_frames, bit<2> check_source) {
         meta.mac = mac;
         meta.hash_seed = hash_seed;
+        meta.kernel_ipv4 = kernel_ipv4;
+        meta.kernel_ipv6 = kernel_ipv6;
+        meta.kernel_frames = kernel_frames;
+        meta.check_source = check_source;
     }
 
     action unknown_port() {
@@ -159,12 +164,10 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 #endif
             if (hdr.ethernet.type == TYPE_ARP) {
                 meta.reason = Reason.ARP;
-            } else if (hdr.ethernet.type < FIRST_TYPE || hdr.ethernet.type == TYPE_LLDP) {
-                meta.reason = Reason.LINK_LAYER;
             } else if (hdr.ethernet.type == TYPE_IPV4 || hdr.ethernet.type == TYPE_IPV6) {
                 meta.reason = Reason.MALFORMED;
             } else {
-                meta.reason = Reason.UNKNOWN_TYPE;
+                meta.reason = Reason.LINK_LAYER;
             }
         }
         if (meta.reason == Reason.FORWARDED) {
@@ -174,6 +177,13 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         if (meta.link_group == 1
             && (meta.reason == Reason.FORWARDED || (bit<8>) meta.reason >= (bit<8>) Reason.NO_ROUTE)) {
             meta.reason = Reason.LINK_GROUP;
+        }
+        // Nothing is forwarded or dropped here that the kernel may treat otherwise.
+        if ((bit<8>) meta.reason < FIRST_PUNTED
+            && (meta.kernel_frames == 1
+                || meta.reason != Reason.OTHER_MAC
+                   && (meta.kernel_ipv4 == 1 && hdr.ipv4.isValid() || meta.kernel_ipv6 == 1 && hdr.ipv6.isValid()))) {
+            meta.reason = Reason.POLICY;
         }
 
         if (meta.reason == Reason.FORWARDED) {

@@ -34,13 +34,11 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         key = { hdr.ipv4.dst: lpm; }
         actions = { via; multipath; end; }
         default_action = end((bit<8>) Reason.NO_ROUTE);
-        // Destinations that are not forwarded (RFC 6890). The longer prefixes of routes win.
+        // Destinations that Linux does not forward, whatever its routes are. The longer prefixes of routes win.
         entries = {
-            0x00000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            0x00000000 &&& 0xffffffff: end((bit<8>) Reason.BROADCAST);
             0x7f000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
-            0xa9fe0000 &&& 0xffff0000: end((bit<8>) Reason.MARTIAN_DESTINATION);
             0xe0000000 &&& 0xf0000000: end((bit<8>) Reason.MULTICAST);
-            0xf0000000 &&& 0xf0000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
             0xffffffff &&& 0xffffffff: end((bit<8>) Reason.BROADCAST);
         }
         size = 1048576;
@@ -48,17 +46,49 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 
     action accept_source() { }
 
+    // Sources that Linux does not forward. Its own addresses are for the agent to add.
     table martians_ipv4 {
         key = { hdr.ipv4.src: lpm; }
         actions = { end; accept_source; }
         default_action = accept_source();
         entries = {
-            0x00000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0x00000000 &&& 0xffffffff: end((bit<8>) Reason.MARTIAN_SOURCE);
             0x7f000000 &&& 0xff000000: end((bit<8>) Reason.MARTIAN_SOURCE);
-            0xa9fe0000 &&& 0xffff0000: end((bit<8>) Reason.MARTIAN_SOURCE);
-            0xe0000000 &&& 0xe0000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0xe0000000 &&& 0xf0000000: end((bit<8>) Reason.MARTIAN_SOURCE);
+            0xffffffff &&& 0xffffffff: end((bit<8>) Reason.MARTIAN_SOURCE);
         }
+        size = 16384;
+    }
+
+    action use_routes() { }
+
+    // Which packets are not routed by `routes_ipv4` alone.
+    table rules_ipv4 {
+        key = {
+            hdr.ipv4.src: ternary;
+            hdr.ipv4.dst: ternary;
+            std.ingress_port: ternary;
+            hdr.ipv4.tos: ternary;
+            hdr.ipv4.protocol: ternary;
+        }
+        actions = { end; use_routes; }
+        default_action = use_routes();
         size = 1024;
+    }
+
+    action reached_by(bit<9> port) {
+        meta.source_known = 1;
+        meta.source_port = port;
+    }
+
+    action nowhere() { }
+
+    // Where routes to sources lead, while a port has sources checked.
+    table sources_ipv4 {
+        key = { hdr.ipv4.src: lpm; }
+        actions = { reached_by; nowhere; }
+        default_action = nowhere();
+        size = 1048576;
     }
 
 #ifdef PATH_SPLICING
@@ -81,6 +111,15 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 #endif
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv4.apply();
+            }
+            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE) {
+                rules_ipv4.apply();
+            }
+            if (meta.check_source != SOURCE_UNCHECKED && (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE)) {
+                sources_ipv4.apply();
+                if (meta.source_known == 0 || meta.check_source == SOURCE_STRICT && meta.source_port != std.ingress_port) {
+                    meta.reason = Reason.POLICY;
+                }
             }
             if (meta.reason == Reason.FORWARDED && hdr.ipv4.ttl <= 1) {
                 meta.reason = Reason.HOP_LIMIT;

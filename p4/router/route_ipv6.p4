@@ -22,10 +22,9 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         actions = { via; multipath; end; }
         default_action = end((bit<8>) Reason.NO_ROUTE);
         entries = {
-            // Unspecified, loopback, IPv4-mapped (RFC 4291, sections 2.5.2, 2.5.3 and 2.5.5).
-            128w0 &&& 0xffffffff_ffffffff_ffffffff_ffffffff: end((bit<8>) Reason.MARTIAN_DESTINATION);
+            // Unspecified, loopback (RFC 4291, sections 2.5.2 and 2.5.3).
+            128w0 &&& 0xffffffff_ffffffff_ffffffff_ffffffff: end((bit<8>) Reason.LINK_LOCAL);
             128w1 &&& 0xffffffff_ffffffff_ffffffff_ffffffff: end((bit<8>) Reason.MARTIAN_DESTINATION);
-            0x0000ffff_00000000 &&& 0xffffffff_ffffffff_ffffffff_00000000: end((bit<8>) Reason.MARTIAN_DESTINATION);
             // Link-local, multicast.
             128w0xfe80 << 112 &&& 128w0xffc0 << 112: end((bit<8>) Reason.LINK_LOCAL);
             128w0xff << 120 &&& 128w0xff << 120: end((bit<8>) Reason.MULTICAST);
@@ -51,6 +50,21 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         size = 1024;
     }
 
+    action use_routes() { }
+
+    // As rules_ipv4. The protocol is behind extension headers.
+    table rules_ipv6 {
+        key = {
+            hdr.ipv6.src: ternary;
+            hdr.ipv6.dst: ternary;
+            std.ingress_port: ternary;
+            hdr.ipv6.traffic_class: ternary;
+        }
+        actions = { end; use_routes; }
+        default_action = use_routes();
+        size = 1024;
+    }
+
     apply {
         meta.length = IPV6_BYTES + (bit<32>) hdr.ipv6.payload_length;
         if (hdr.ipv6.version != 6 || ETHERNET_BYTES + meta.length > std.packet_length) {
@@ -61,6 +75,9 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
             routes_ipv6.apply();
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv6.apply();
+            }
+            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE) {
+                rules_ipv6.apply();
             }
             if (meta.reason == Reason.FORWARDED && hdr.ipv6.hop_limit <= 1) {
                 meta.reason = Reason.HOP_LIMIT;

@@ -15,12 +15,15 @@ use hopwright_host::namespace::{Namespace, NamespaceError};
 use hopwright_host::netlink::Netlink;
 use hopwright_ports::DeviceError;
 
+use crate::carrier::{Carriers, SharedFib};
 use crate::config::Config;
 use crate::fib::Fib;
 use crate::mirror::Mirror;
+use crate::policy::Sources;
 use crate::ports;
 use crate::program::{Program, ProgramError};
 use crate::punt::Exchange;
+use crate::show;
 
 /// Files that make a namespace's kernel a router.
 const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"];
@@ -89,6 +92,7 @@ pub(crate) struct Counters {
     pub overruns: AtomicU64,
     pub undecoded: AtomicU64,
     pub probes: AtomicU64,
+    pub punted: AtomicU64,
 }
 
 /// The agent's counts.
@@ -120,6 +124,8 @@ pub struct Counts {
     pub undecoded: u64,
     /// How often the kernel was asked to confirm or resolve a neighbour.
     pub probes: u64,
+    /// Reasons there are at present to leave packets to the kernel: `hopwright ip show` names them.
+    pub punted: u64,
 }
 
 /// A running agent. It stops when it is dropped; the tables stay as they are.
@@ -159,14 +165,29 @@ impl Agent {
         let (taps, ports) = ports::open(devices, config, &namespace, &host, &mut inside)?;
         let counters = Arc::new(Counters::default());
         let stop = Arc::new(Stop::new().map_err(Error::Thread)?);
-        let fib = Fib::new(program, counters.clone())?;
+        let fib = SharedFib::new(Fib::new(program, counters.clone())?);
         let mut agent = Agent { stop: stop.clone(), threads: Vec::new(), counters: counters.clone() };
         let exchange = Exchange::new(tenant, taps, counters.clone());
-        let mut mirror = Mirror::new(host, inside, ports, fib, counters);
+        let of_port = |port: &ports::Port| {
+            let name = inside.devices().get(&port.tap).map_or_else(String::new, |device| device.name.clone());
+            (port.number, port.tap, name)
+        };
+        let of_ports: Vec<_> = ports.iter().map(of_port).collect();
+        let sources = namespace.run(|| Sources::open(&of_ports))?;
+        let (asker, requests) = show::channel().map_err(Error::Thread)?;
+        let asked = asker.wakeup();
+        let of_devices = ports.iter().map(|port| (port.device, port.tap)).collect();
+        let mut mirror = Mirror::new(host, inside, sources, ports, fib.clone(), counters, requests);
         mirror.begin()?;
-        let told = stop.clone();
-        agent.spawn("ip-punt", move || exchange.run(&told))?;
-        agent.spawn("ip-mirror", move || mirror.run(&stop))?;
+        let carriers = Carriers::new(Netlink::open().map_err(Error::Netlink)?, of_devices, fib, asked.clone());
+        let [punting, watching, showing] = [stop.clone(), stop.clone(), stop.clone()];
+        agent.spawn("ip-carrier", move || carriers.run(&watching))?;
+        agent.spawn("ip-punt", move || exchange.run(&punting))?;
+        agent.spawn("ip-mirror", move || mirror.run(&stop, &asked))?;
+        match show::Server::bind(&config.namespace) {
+            Ok(server) => agent.spawn("ip-show", move || server.run(&asker, &showing))?,
+            Err(error) => tracing::warn!(%error, "`hopwright ip show` cannot ask this router"),
+        }
         Ok(agent)
     }
 
@@ -204,6 +225,7 @@ impl Agent {
             overruns: c.overruns.load(Relaxed),
             undecoded: c.undecoded.load(Relaxed),
             probes: c.probes.load(Relaxed),
+            punted: c.punted.load(Relaxed),
         }
     }
 }
@@ -231,6 +253,8 @@ impl Counts {
         let entries = [("routes", self.routes), ("next_hops", self.next_hops), ("groups", self.groups)];
         page.gauge("hopwright_ip_entries", "Entries of the fast path's tables.");
         entries.iter().for_each(|(table, n)| page.sample(&[("tenant", tenant), ("table", table)], n));
+        page.gauge("hopwright_ip_left_to_kernel", "Reasons to leave packets to the kernel.");
+        page.sample(&[("tenant", tenant)], self.punted);
         let work = [
             ("route_changes", self.changes),
             ("routes_refused", self.refused),

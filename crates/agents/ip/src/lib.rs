@@ -6,16 +6,20 @@
 //! followed by netlink and written to the program's tables: whatever sets the kernel's routes, `ip route`, FRR or BIRD,
 //! drives the fast path.
 //!
-//! - [`Agent`] runs it, on two threads: one moves punted packets, the other writes the tables.
+//! - [`Agent`] runs it, on threads: one moves punted packets, one writes the tables, one watches carriers, one answers questions.
 //! - [`Config`] is what an administrator chooses. [`program`] is the P4 program that is built in.
 
 mod agent;
+mod carrier;
 mod config;
 mod fib;
 mod mirror;
+mod policy;
 mod ports;
 pub mod program;
 mod punt;
+pub mod show;
 
 pub use agent::{Agent, Counts, Error};
 pub use config::Config;
+pub use policy::{Packets, Punted};

@@ -34,6 +34,7 @@ pub(crate) enum Reason {
     NoRoute = 40,
     Unresolved = 42,
     KernelRoute = 44,
+    Policy = 46,
 }
 
 /// A packet that leaves by the port that it came by goes to the kernel in one of this many moments, each a microsecond long. The kernel
@@ -100,6 +101,56 @@ impl RouteTable {
     }
 }
 
+/// Which packets that come by a port only the kernel may forward or drop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kernel {
+    pub ipv4: bool,
+    pub ipv6: bool,
+    /// All, those to other stations, too.
+    pub frames: bool,
+    /// How sources of IPv4 packets are checked: the kernel's number for `rp_filter`.
+    pub check_source: u8,
+}
+
+/// Where the route to a source leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reached {
+    By(u32),
+    /// By one of several ports, or by a device that is no port.
+    Somehow,
+    Nowhere,
+}
+
+/// `SEVERAL_PORTS` in `headers.p4`.
+const SEVERAL_PORTS: u64 = 511;
+
+#[derive(Clone, Copy, Debug)]
+struct SourceTable {
+    table: TableId,
+    reached_by: ActionId,
+    nowhere: ActionId,
+}
+
+/// Which tables a program has that it need not have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables {
+    /// Of rules, for IPv4 and IPv6.
+    pub rules: [bool; 2],
+    /// Of where routes to sources lead.
+    pub sources: bool,
+}
+
+/// What a rule asks for: bits of fields that packets have to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Selector {
+    pub src: (u128, u128),
+    pub dst: (u128, u128),
+    pub port: (u16, u16),
+    pub tos: (u8, u8),
+    /// Of IPv4.
+    pub protocol: (u8, u8),
+}
+
 /// The parts of a running program that the agent uses.
 #[derive(Debug)]
 pub(crate) struct Program {
@@ -113,8 +164,12 @@ pub(crate) struct Program {
     resolve: ActionId,
     pub groups: TableId,
     r#use: ActionId,
-    /// A program need not have it.
+    /// A program need not have these: by which packets redirects are caused, which sources are the kernel's to judge, and which packets
+    /// are not routed by the routes alone, of IPv4 and IPv6.
     redirects: Option<(TableId, ActionId)>,
+    martians: Option<(TableId, ActionId)>,
+    rules: [Option<(TableId, ActionId)>; 2],
+    sources: Option<SourceTable>,
     /// Numbers of routes that can have a counter of their own.
     pub route_counters: u32,
 }
@@ -159,17 +214,17 @@ impl Program {
                 _ => Err(ProgramError::Missing { kind: "counter", name }),
             }
         };
-        let redirects = match pipeline.table_by_name("redirects") {
+        let optional = |name, bits: &[u32], action, parameters: &[u32]| match pipeline.table_by_name(name) {
             Some(id) => {
-                keys(pipeline, id, "redirects", &[9, 48])?;
-                Some((id, action_of(pipeline, id, "redirects", "redirect", &[])?))
+                keys(pipeline, id, name, bits)?;
+                Ok(Some((id, action_of(pipeline, id, name, action, parameters)?)))
             }
-            None => None,
+            None => Ok(None),
         };
         counter("next_hop_packets")?;
         counter("reasons")?;
         Ok(Program {
-            receive: action_of(pipeline, ports, "ports", "receive", &[48, 32])?,
+            receive: action_of(pipeline, ports, "ports", "receive", &[48, 32, 1, 1, 1, 2])?,
             forward: action_of(pipeline, next_hops, "next_hops", "forward", &[9, 48, 48, 16])?,
             resolve: action_of(pipeline, next_hops, "next_hops", "resolve", &[])?,
             r#use: action_of(pipeline, groups, "groups", "use", &[16])?,
@@ -179,13 +234,72 @@ impl Program {
             ports,
             next_hops,
             groups,
-            redirects,
+            redirects: optional("redirects", &[9, 48], "redirect", &[])?,
+            martians: optional("martians_ipv4", &[32], "end", &[8])?,
+            sources: match optional("sources_ipv4", &[32], "reached_by", &[9])? {
+                Some((table, reached_by)) => {
+                    let nowhere = action_of(pipeline, table, "sources_ipv4", "nowhere", &[])?;
+                    Some(SourceTable { table, reached_by, nowhere })
+                }
+                None => None,
+            },
+            rules: [
+                optional("rules_ipv4", &[32, 32, 9, 8, 8], "end", &[8])?,
+                optional("rules_ipv6", &[128, 128, 9, 8], "end", &[8])?,
+            ],
             control,
         })
     }
 
-    pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32) -> ActionCall {
-        call(self.receive, [number(mac), hash_seed.into()])
+    pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32, kernel: Kernel) -> ActionCall {
+        let Kernel { ipv4, ipv6, frames, check_source } = kernel;
+        let flags = [ipv4, ipv6, frames].map(u64::from);
+        call(self.receive, [number(mac), hash_seed.into(), flags[0], flags[1], flags[2], check_source.into()])
+    }
+
+    /// Which of the tables there are that a program need not have.
+    pub(crate) fn optional(&self) -> Tables {
+        Tables { rules: self.rules.map(|rules| rules.is_some()), sources: self.sources.is_some() }
+    }
+
+    /// The table of where routes to sources lead, if the program checks sources.
+    pub(crate) fn sources(&self) -> Option<TableId> {
+        self.sources.map(|sources| sources.table)
+    }
+
+    /// What that table has for a route that leads by a port, by several or another device, or nowhere.
+    pub(crate) fn source(&self, reached: Reached) -> Option<ActionCall> {
+        let sources = self.sources?;
+        Some(match reached {
+            Reached::By(port) => call(sources.reached_by, [port.into()]),
+            Reached::Somehow => call(sources.reached_by, [SEVERAL_PORTS]),
+            Reached::Nowhere => call(sources.nowhere, []),
+        })
+    }
+
+    /// The table of sources that are the kernel's to judge, and what it has for one of them.
+    pub(crate) fn martian(&self) -> Option<(TableId, ActionCall)> {
+        let (table, end) = self.martians?;
+        Some((table, call(end, [u64::from(Reason::Policy as u8)])))
+    }
+
+    /// Whether the program has a table of rules.
+    pub(crate) fn rules(&self, ipv6: bool) -> Option<TableId> {
+        self.rules[usize::from(ipv6)].map(|(table, _)| table)
+    }
+
+    /// The entry that hands packets to the kernel.
+    pub(crate) fn rule(&self, ipv6: bool, selector: &Selector) -> Option<(TableId, TableEntry)> {
+        let (table, end) = self.rules[usize::from(ipv6)]?;
+        let key = |(value, mask): (u128, u128)| MatchValue::Ternary { value: value.into(), mask: mask.into() };
+        let small = |(value, mask): (u16, u16)| key((value.into(), mask.into()));
+        let byte = |(value, mask): (u8, u8)| key((value.into(), mask.into()));
+        let mut matches = vec![key(selector.src), key(selector.dst), small(selector.port), byte(selector.tos)];
+        if !ipv6 {
+            matches.push(byte(selector.protocol));
+        }
+        let action = call(end, [u64::from(Reason::Policy as u8)]);
+        Some((table, TableEntry { matches, priority: 1, action }))
     }
 
     /// The table, and the entry by which a port's packets cause redirects now and then.
@@ -252,13 +366,14 @@ mod tests {
     fn the_reasons_are_those_of_the_program() {
         let reasons = reasons();
         assert_eq!(reasons[0], (0, "FORWARDED"));
-        assert_eq!(reasons.last(), Some(&(45, "REDIRECT")));
+        assert_eq!(reasons.last(), Some(&(46, "POLICY")));
         for (reason, name) in [
             (Reason::Blackhole, "BLACKHOLE"),
             (Reason::Local, "LOCAL"),
             (Reason::NoRoute, "NO_ROUTE"),
             (Reason::Unresolved, "UNRESOLVED"),
             (Reason::KernelRoute, "KERNEL_ROUTE"),
+            (Reason::Policy, "POLICY"),
         ] {
             assert!(reasons.contains(&(reason as u8, name)), "{name}");
         }
@@ -273,7 +388,7 @@ mod tests {
         let insert = |table, matches, action| {
             program.control[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
         };
-        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive(MAC, 0));
+        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive(MAC, 0, Kernel::default()));
         let neighbour = Forward { port: 1, src: MAC, dst: [6; 6], mtu: 1500 };
         insert(program.next_hops, vec![MatchValue::Exact(1u8.into())], program.forward(Some(neighbour)));
         for routes in [program.ipv4, program.ipv6].into_iter().flatten() {

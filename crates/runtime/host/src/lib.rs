@@ -17,6 +17,7 @@ pub mod hand_over;
 pub mod http;
 pub mod metrics;
 pub mod namespace;
+pub mod netfilter;
 pub mod netlink;
 pub mod next_hop;
 pub mod service_manager;

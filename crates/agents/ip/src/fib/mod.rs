@@ -6,7 +6,7 @@
 pub(crate) mod next_hops;
 mod view;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,11 +16,12 @@ use hopwright_ir::{ActionCall, MatchValue, TableEntry};
 use num_bigint::BigUint;
 
 use crate::agent::Counters;
-use crate::program::{Program, Reason, RouteTable};
+use crate::program::{self, Kernel, Program, Reached, Reason, RouteTable, Selector};
+use crate::show::{self, State};
 #[cfg(test)]
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
-pub(crate) use view::View;
+pub(crate) use view::{Ports, View};
 
 /// Prefixes whose entries are the program's own: loopback, link-local unicast and multicast addresses. The kernel has
 /// such routes on every link.
@@ -59,7 +60,15 @@ pub(crate) struct Fib {
     /// Entries that the program starts with.
     initial: HashMap<Prefix, ActionCall>,
     installed: HashMap<Prefix, Installed>,
+    /// Prefixes of the router's own addresses, which are no sources of packets that it forwards.
+    own: HashSet<Prefix>,
+    /// Where routes to sources lead, while sources are checked.
+    sources: Option<HashMap<Prefix, Reached>>,
+    /// Entries that hand packets to the kernel because of rules, of IPv4 and IPv6.
+    rules: [BTreeSet<Selector>; 2],
     hops: NextHops,
+    /// Carriers have come or gone since this was last asked.
+    carriers_changed: bool,
     route_counters: Numbers,
     counters: Arc<Counters>,
 }
@@ -78,8 +87,18 @@ impl Fib {
             }
         }
         let redirects = program.redirects(0).map(|(table, _)| table);
-        for table in [program.ports, program.groups, program.next_hops].into_iter().chain(redirects) {
+        let rules = [false, true].into_iter().filter_map(|ipv6| program.rules(ipv6));
+        for table in [program.ports, program.groups, program.next_hops]
+            .into_iter()
+            .chain(redirects)
+            .chain(rules)
+            .chain(program.sources())
+        {
             control[table].clear()?;
+        }
+        if let Some((martians, _)) = program.martian() {
+            control[martians].clear()?;
+            pipeline[martians].entries.iter().try_for_each(|entry| control[martians].insert(entry.clone()))?;
         }
         if let Some(selector) = pipeline[program.groups].implementation {
             let selector = control.profile(selector)?;
@@ -91,7 +110,11 @@ impl Fib {
             reserved: reserved.collect(),
             initial,
             installed: HashMap::new(),
+            own: HashSet::new(),
+            sources: None,
+            rules: Default::default(),
             hops: NextHops::new(),
+            carriers_changed: false,
             route_counters: Numbers::up_to(program.route_counters.saturating_sub(1)),
             program,
             counters,
@@ -106,15 +129,48 @@ impl Fib {
         &mut self.hops
     }
 
-    /// Has the router accept frames to an Ethernet address at a port, and tell who sends to it of better first hops.
-    pub(crate) fn set_port(&self, number: u32, mac: [u8; 6], hash_seed: u32) -> Result<(), ControlError> {
+    /// Has the router accept frames to an Ethernet address at a port, and tell who sends to it of better first hops. What the kernel must
+    /// see is handed over.
+    pub(crate) fn set_port(
+        &self,
+        number: u32,
+        mac: [u8; 6],
+        hash_seed: u32,
+        kernel: Kernel,
+    ) -> Result<(), ControlError> {
         let table = &self.program.control[self.program.ports];
         let matches = vec![MatchValue::Exact(number.into())];
-        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed) })?;
+        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed, kernel) })?;
         match self.program.redirects(number) {
             Some((table, entry)) => put(&self.program.control[table], entry),
             None => Ok(()),
         }
+    }
+
+    /// Has the router ignore what comes by a port.
+    pub(crate) fn close_port(&self, number: u32) -> Result<(), ControlError> {
+        let table = &self.program.control[self.program.ports];
+        match table.get(&[MatchValue::Exact(number.into())], 0) {
+            Some(_) => table.delete(&[MatchValue::Exact(number.into())], 0),
+            None => Ok(()),
+        }
+    }
+
+    /// Hands the packets to the kernel that one of the rules selects.
+    ///
+    /// # Errors
+    /// The program's table has no room for them.
+    pub(crate) fn set_rules(&mut self, ipv6: bool, wanted: BTreeSet<Selector>) -> Result<(), ControlError> {
+        let before = &mut self.rules[usize::from(ipv6)];
+        let entry = |selector| self.program.rule(ipv6, selector);
+        for (table, entry) in wanted.difference(before).filter_map(entry) {
+            self.program.control[table].insert(entry)?;
+        }
+        for (table, entry) in before.difference(&wanted).filter_map(entry) {
+            self.program.control[table].delete(&entry.matches, entry.priority)?;
+        }
+        *before = wanted;
+        Ok(())
     }
 
     /// Brings the entries of prefixes up to date. Errors are logged and counted: the entry stays as it was.
@@ -134,6 +190,57 @@ impl Fib {
         self.counters.groups.store(self.hops.group_count() as u64, Relaxed);
     }
 
+    /// All prefixes that have entries of the kernel's.
+    pub(crate) fn prefixes(&self) -> Vec<Prefix> {
+        self.installed.keys().copied().collect()
+    }
+
+    /// Says which ports' TAP devices are without carrier. Their next hops leave their groups.
+    pub(crate) fn set_dark(&mut self, dark: HashSet<u32>) -> Result<(), ControlError> {
+        self.carriers_changed = true;
+        self.hops.set_dark(&self.program, dark)
+    }
+
+    /// Whether [`Fib::set_dark`] has been called since the last call.
+    pub(crate) fn take_carriers_changed(&mut self) -> bool {
+        std::mem::take(&mut self.carriers_changed)
+    }
+
+    /// Adds what is in the tables. `names`: of devices, by their index.
+    pub(crate) fn describe(&self, state: &mut State, names: &HashMap<u32, String>, routes: bool) {
+        state.next_hops.extend(self.hops.iter().map(|(id, hop)| show::NextHop {
+            id,
+            address: hop.key.address.to_string(),
+            device: names.get(&hop.key.device).cloned().unwrap_or_default(),
+            mac: hop.forward.map(|forward| show::mac(forward.dst)),
+            mtu: hop.forward.map(|forward| forward.mtu),
+            packets: next_hops::packets(&self.program, id),
+        }));
+        state.groups.extend(self.hops.groups().map(|(id, hops)| show::Group { id, next_hops: hops.to_vec() }));
+        state.route_count = self.installed.len();
+        let reasons = program::reasons();
+        let name = |number: u8| reasons.iter().find(|(n, _)| *n == number).map_or("?", |(_, name)| *name);
+        if let Ok(cells) = self.program.control.counter("reasons") {
+            let count = |number: u8| cells.read(number.into()).map_or(0, |count| count.packets);
+            state.reasons.extend(reasons.iter().map(|(number, name)| (name.to_lowercase(), count(*number))));
+        }
+        if routes {
+            let does = |installed: &Installed| match installed {
+                Installed::Via { hop, .. } => format!("next hop {hop}"),
+                Installed::Multipath { group, .. } => format!("group {group}"),
+                Installed::End(Reason::Blackhole) => "dropped: BLACKHOLE".into(),
+                Installed::End(reason) => format!("punted: {}", name(*reason as u8)),
+            };
+            let mut all: Vec<_> = self.installed.iter().collect();
+            all.sort_unstable_by_key(|(prefix, _)| (prefix.address, prefix.length));
+            let route = |(prefix, installed): (&Prefix, &Installed)| show::Route {
+                prefix: format!("{}/{}", prefix.address, prefix.length),
+                does: does(installed),
+            };
+            state.routes = all.into_iter().map(route).collect();
+        }
+    }
+
     /// Brings the entries of the next hops that `which` selects up to date.
     pub(crate) fn refresh(&mut self, view: &View<'_>, which: impl Fn(&HopKey) -> bool) {
         let selected = self.hops.iter().filter(|(_, hop)| which(&hop.key)).map(|(id, hop)| (id, hop.key));
@@ -150,6 +257,8 @@ impl Fib {
         if self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address)) {
             return Ok(());
         }
+        self.update_own(view, prefix)?;
+        self.update_source(view, prefix)?;
         let before = self.installed.get(&prefix).copied();
         let wanted = wanted(view, prefix);
         if wanted.as_ref().map(|wanted| self.would_be(wanted, before)) == before.map(Some) {
@@ -186,6 +295,55 @@ impl Fib {
                 before.map_or(Ok(()), |before| self.release(before, 0))
             }
         }
+    }
+
+    /// Sources in the local table are the kernel's to judge.
+    fn update_own(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
+        let own = prefix.address.is_ipv4() && view.is_own(prefix);
+        let Some((table, action)) = self.program.martian().filter(|_| own != self.own.contains(&prefix)) else {
+            return Ok(());
+        };
+        let (table, matches) = (&self.program.control[table], vec![lpm(prefix)]);
+        if own {
+            put(table, TableEntry { matches, priority: 0, action })?;
+            self.own.insert(prefix);
+        } else {
+            table.delete(&matches, 0)?;
+            self.own.remove(&prefix);
+        }
+        Ok(())
+    }
+
+    /// Whether where routes to sources lead is in the tables from now on. If so, prefixes have to be brought up to date.
+    pub(crate) fn check_sources(&mut self, checked: bool) -> Result<(), ControlError> {
+        let Some(table) = self.program.sources().filter(|_| checked != self.sources.is_some()) else { return Ok(()) };
+        self.sources = checked.then(HashMap::new);
+        self.program.control[table].clear()
+    }
+
+    fn update_source(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
+        let (Some(sources), Some(table)) = (&mut self.sources, self.program.sources()) else { return Ok(()) };
+        if prefix.address.is_ipv6() {
+            return Ok(());
+        }
+        let wanted = view.route(prefix).map(|forwarding| view.reached(forwarding));
+        if wanted.as_ref() == sources.get(&prefix) {
+            return Ok(());
+        }
+        let (table, matches) = (&self.program.control[table], vec![lpm(prefix)]);
+        match wanted {
+            Some(reached) => {
+                if let Some(action) = self.program.source(reached) {
+                    put(table, TableEntry { matches, priority: 0, action })?;
+                }
+                sources.insert(prefix, reached);
+            }
+            None => {
+                table.delete(&matches, 0)?;
+                sources.remove(&prefix);
+            }
+        }
+        Ok(())
     }
 
     /// What would be installed, if no next hop or group has to be made for it.
@@ -272,7 +430,8 @@ fn of_route(view: &View<'_>, prefix: Prefix, forwarding: &Forwarding) -> Wanted 
             // Neighbours of a link have host routes; the kernel looks for those that have none.
             None => return Wanted::End(Reason::Unresolved),
         };
-        keys.push((HopKey { device: hop.device, address, mtu: forwarding.mtu }, hop.weight));
+        let ipv6 = prefix.address.is_ipv6();
+        keys.push((HopKey { device: hop.device, address, mtu: forwarding.mtu, ipv6 }, hop.weight));
     }
     match keys[..] {
         [] => Wanted::End(Reason::NoRoute),

@@ -4,7 +4,7 @@
 //! many routes there are. A group's members are those of its next hops that are resolved, or all while none is: what goes
 //! to the others waits for resolution in the kernel.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::net::IpAddr;
 
 use hopwright_dataplane::{ControlError, EntryTarget, Group};
@@ -28,6 +28,8 @@ pub(crate) struct HopKey {
     pub address: IpAddr,
     /// The path's MTU, if a route says so.
     pub mtu: Option<u32>,
+    /// The packets are of IPv6, which may have an MTU of its own.
+    pub ipv6: bool,
 }
 
 /// A next hop.
@@ -57,6 +59,8 @@ pub(crate) struct NextHops {
     groups: BTreeMap<u16, Set>,
     by_hops: HashMap<Box<[(u16, u16)]>, u16>,
     free_groups: Numbers,
+    /// TAP devices of ports without carrier: their next hops are not used, whatever the kernel has of them.
+    dark: HashSet<u32>,
 }
 
 /// Numbers to give away. One that was given back is used again as late as possible: packets may still have it.
@@ -95,6 +99,7 @@ impl NextHops {
             groups: BTreeMap::new(),
             by_hops: HashMap::new(),
             free_groups: Numbers::up_to((GROUPS - 1).into()),
+            dark: HashSet::new(),
         }
     }
 
@@ -109,6 +114,11 @@ impl NextHops {
 
     pub(crate) fn len(&self) -> usize {
         self.hops.len()
+    }
+
+    /// All groups by number: next hops with their weights.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (u16, &[(u16, u16)])> {
+        self.groups.iter().map(|(id, group)| (*id, &*group.hops))
     }
 
     pub(crate) fn group_count(&self) -> usize {
@@ -139,7 +149,7 @@ impl NextHops {
         }
         let table = &program.control[program.next_hops];
         let id = self.free_hops.take().ok_or_else(|| full(program, program.next_hops))? as u16;
-        let forward = forward(&key);
+        let forward = forward(&key).filter(|_| !self.dark.contains(&key.device));
         table.insert(entry(id, program.forward(forward)))?;
         let selector = program.control.profile(selector(program))?;
         selector.insert_member(id.into(), program.use_next_hop(id))?;
@@ -226,6 +236,7 @@ impl NextHops {
     /// Says how a next hop is reached from now on.
     pub(super) fn set(&mut self, program: &Program, id: u16, forward: Option<Forward>) -> Result<(), ControlError> {
         let Some(hop) = self.hops.get_mut(&id) else { return Ok(()) };
+        let forward = forward.filter(|_| !self.dark.contains(&hop.key.device));
         if hop.forward == forward {
             return Ok(());
         }
@@ -248,6 +259,26 @@ impl NextHops {
             table.modify(entry(id, program.forward(forward)))?;
         }
         Ok(())
+    }
+
+    /// Says which ports' TAP devices are without carrier from now on. Their next hops leave all groups, and are punted. Those that are back
+    /// wait for [`NextHops::set`].
+    pub(super) fn set_dark(&mut self, program: &Program, dark: HashSet<u32>) -> Result<(), ControlError> {
+        self.dark = dark;
+        let mut gone = HashSet::new();
+        for (id, hop) in &mut self.hops {
+            if self.dark.contains(&hop.key.device) && hop.forward.take().is_some() {
+                gone.insert(*id);
+            }
+        }
+        let selector = program.control.profile(selector(program))?;
+        for (number, group) in &self.groups {
+            if group.hops.iter().any(|(hop, _)| gone.contains(hop)) {
+                selector.modify_group((*number).into(), self.members(&group.hops))?;
+            }
+        }
+        let table = &program.control[program.next_hops];
+        gone.into_iter().try_for_each(|id| table.modify(entry(id, program.forward(None))))
     }
 
     /// The members that a group of these next hops has now.
@@ -306,10 +337,10 @@ mod tests {
     use hopwright_dataplane::{Executor, FrameSize, Pool, Verdict};
 
     use super::*;
-    use crate::program::data_plane;
+    use crate::program::{Kernel, data_plane};
 
     fn key(last: u8) -> HopKey {
-        HopKey { device: 1, address: [10, 0, 0, last].into(), mtu: None }
+        HopKey { device: 1, address: [10, 0, 0, last].into(), mtu: None, ipv6: false }
     }
 
     fn forward(port: u32) -> Option<Forward> {
@@ -399,7 +430,11 @@ mod tests {
         let insert = |table, matches, action| {
             program.control[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
         };
-        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive([2, 0, 0, 0, 1, 1], seed));
+        insert(
+            program.ports,
+            vec![MatchValue::Exact(1u8.into())],
+            program.receive([2, 0, 0, 0, 1, 1], seed, Kernel::default()),
+        );
         let mut hops = NextHops::new();
         let ids = [2, 3].map(|port| (hops.acquire(&program, key(port), |_| forward(port.into())).unwrap(), 1));
         let group = hops.acquire_group(&program, ids.to_vec()).unwrap();
@@ -442,7 +477,7 @@ mod tests {
         let program = Program::new(&data_plane().unwrap()).unwrap();
         let mut hops = NextHops::new();
         let acquire = |hops: &mut NextHops, n: u16| {
-            let key = HopKey { device: n.into(), address: [10, 0, 0, 1].into(), mtu: None };
+            let key = HopKey { device: n.into(), address: [10, 0, 0, 1].into(), mtu: None, ipv6: false };
             hops.acquire(&program, key, |_| None).unwrap()
         };
         for n in 1..GROUPS {

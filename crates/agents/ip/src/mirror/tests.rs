@@ -8,7 +8,7 @@ use num_bigint::BigUint;
 
 use super::*;
 use crate::config::Config;
-use crate::fib::exact;
+use crate::fib::{Fib, exact};
 use crate::ports;
 use crate::program::{Program, data_plane};
 
@@ -56,8 +56,13 @@ impl Router {
         let (taps, ports) = ports::open(&devices, &config, &namespace, &host, &mut inside).unwrap();
         let program = Program::new(&data_plane().unwrap()).unwrap();
         let counters = Arc::new(Counters::default());
-        let fib = Fib::new(program, counters.clone()).unwrap();
-        let mut mirror = Mirror::new(host, inside, ports, fib, counters);
+        let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());
+        let of_ports: Vec<_> = ports.iter().map(|port| (port.number, port.tap, format!("s{}", port.number))).collect();
+        let sources = namespace.run(|| Sources::open(&of_ports)).unwrap();
+        namespace.run(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")).unwrap().unwrap();
+        namespace.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
+        let (_, requests) = crate::show::channel().unwrap();
+        let mut mirror = Mirror::new(host, inside, sources, ports, fib, counters, requests);
         mirror.begin().unwrap();
         for n in 2..=4 {
             ip(&format!("address add 10.0.{n}.1/24 dev s{n}"));
@@ -72,7 +77,8 @@ impl Router {
     fn path(&mut self, prefix: &str) -> Path {
         let (address, length) = prefix.split_once('/').unwrap();
         let prefix = Prefix::new(address.parse().unwrap(), length.parse().unwrap());
-        let program = self.mirror.fib.program();
+        let mut fib = self.mirror.fib.lock();
+        let program = fib.program();
         let (control, groups) = (program.control.clone(), program.groups);
         let routes = if prefix.address.is_ipv4() { program.ipv4 } else { program.ipv6 }.unwrap();
         let value = match prefix.address {
@@ -89,7 +95,6 @@ impl Router {
             let selector = control.profile(control.pipeline()[groups].implementation.unwrap()).unwrap();
             selector.group(number.into()).unwrap().members.keys().map(|hop| *hop as u16).collect()
         };
-        let fib = &mut self.mirror.fib;
         let device = |hop: u16| fib.next_hops().iter().find(|(id, _)| *id == hop).unwrap().1.key.device;
         let devices: Vec<u32> = hops.into_iter().map(device).collect();
         let names = devices.iter().map(|device| self.mirror.inside.devices()[device].name.clone());
@@ -161,4 +166,45 @@ fn routes_follow_their_next_hop_objects() {
         check("link set p3 up", &[]);
         check("nexthop flush", &[]);
     }
+}
+
+/// What the kernel does besides routing has a name, and is gone from the list when it is gone.
+#[test]
+fn what_only_the_kernel_does_is_left_to_it() {
+    if skipped() {
+        return;
+    }
+    let mut router = Router::new("policy");
+    let mut wait = |command: &str, expected: &[&str]| {
+        let done = Command::new("ip").args(["netns", "exec", &router.name.0, "sh", "-c", command]).output().unwrap();
+        assert!(done.status.success(), "{command}: {}", String::from_utf8_lossy(&done.stderr));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            router.mirror.step().unwrap();
+            let state = router.mirror.state(false);
+            let found: Vec<String> = state.punted.into_iter().map(|punted| punted.why).chain(state.rules).collect();
+            if found == expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "after `{command}`: {found:?}, not {expected:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait("true", &[]);
+    let conf = "/proc/sys/net/ipv4/conf/s2";
+    wait(&format!("ip rule add pref 40000 lookup 9; echo 2 > {conf}/rp_filter"), &["rp_filter of s2 is 2"]);
+    wait("ip rule del pref 40000", &[]);
+    wait(&format!("echo 0 > {conf}/rp_filter; echo 0 > {conf}/forwarding"), &["net.ipv4.conf.s2.forwarding is 0"]);
+    wait(
+        &format!("echo 1 > {conf}/forwarding; ip rule add pref 9 to 10.7.0.0/16 tos 0x10 lookup 100"),
+        &["rule 9: from all to 10.7.0.0/16 tos 0x10"],
+    );
+    wait("ip rule del pref 9; ip -6 rule add pref 9 lookup 100", &["rule 9: from all"]);
+    wait("ip -6 rule del pref 9; ip rule add pref 9 fwmark 7 lookup 100; ip rule add pref 40000 lookup 100", &[]);
+    wait("ip link add b0 type bridge; ip link set s2 master b0", &["s2 is part of bridge b0"]);
+    wait("ip link del b0; ip link add m0 link s3 type macvlan", &["macvlan m0 is on top of s3"]);
+    wait("ip link del m0; ip link set s4 down", &["s4 is down"]);
+    wait("ip link set s4 up; ip xfrm policy add dst 10.0.0.0/8 dir fwd", &["IPsec policies (ip xfrm policy)"; 2]);
+    wait("ip xfrm policy flush; tc qdisc add dev s3 clsact", &["s3 has the queueing discipline clsact"; 2]);
+    wait("tc qdisc del dev s3 clsact", &[]);
 }

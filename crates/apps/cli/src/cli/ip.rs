@@ -2,19 +2,22 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use hopwright_ports::PortChoice;
 
 use crate::commands::interfaces::Interface;
 
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct IpArgs {
+    #[command(subcommand)]
+    pub command: Option<IpCommand>,
     /// Make an interface port NUMBER of the router
     #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
     pub interfaces: Vec<Interface>,
     /// The control plane: a network namespace (`ip netns`), which is made if it is not there
-    #[arg(long, value_name = "NAME")]
-    pub namespace: String,
+    #[arg(long, value_name = "NAME", required = true)]
+    pub namespace: Option<String>,
     /// How to receive and send packets: af_xdp, af_packet, or auto: AF_XDP on each interface where it works
     #[arg(long, value_name = "KIND", default_value_t)]
     pub ports: PortChoice,
@@ -24,4 +27,23 @@ pub(crate) struct IpArgs {
     /// Write the counters as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum IpCommand {
+    /// Show what a running router has in its tables, and which packets it leaves to the kernel and why
+    Show(IpShowArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct IpShowArgs {
+    /// The router's control plane
+    #[arg(long, value_name = "NAME")]
+    pub namespace: String,
+    /// All routes, too
+    #[arg(long)]
+    pub routes: bool,
+    /// As JSON
+    #[arg(long)]
+    pub json: bool,
 }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Switch, SwitchBuilder};
 use hopwright_ip::program::{self, CPU_PORT, URGENT_CPU_PORT};
-use hopwright_ip::{Agent, Config, Counts};
+use hopwright_ip::{Agent, Config, Counts, show};
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 use serde_json::json;
 
-use crate::cli::ip::IpArgs;
+use crate::cli::ip::{IpArgs, IpCommand, IpShowArgs};
 use crate::commands::interfaces::{self, Interface};
 use crate::failure::Failure;
 use crate::signals;
@@ -22,8 +22,12 @@ const STATS_INTERVAL: Duration = Duration::from_secs(1);
 /// How long it takes at most to notice that it is to stop.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs a router until a signal stops it.
+/// Runs a router until a signal stops it, or shows what a running one does.
 pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
+    if let Some(IpCommand::Show(args)) = &args.command {
+        return show(args);
+    }
+    let namespace = args.namespace.clone().ok_or_else(|| Failure::message("--namespace NAME is missing"))?;
     interfaces::check(&args.interfaces, Some(CPU_PORT))?;
     let vdp = program::data_plane()?;
     let (opener, pools) = Opener::new(&Wanted {
@@ -44,7 +48,7 @@ pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
     }
     let (switch, workers) = builder.build_workers()?;
     let _reception = interfaces::receive(&switch, &args.interfaces)?;
-    let config = Config { namespace: args.namespace.clone(), names: BTreeMap::new() };
+    let config = Config { namespace: namespace.clone(), names: BTreeMap::new() };
     let agent = Agent::start(switch.default_tenant(), &devices, &config)?;
     let stopped = switch.clone();
     signals::handle(move || stopped.stop(), None)?;
@@ -53,7 +57,7 @@ pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
         let thread = std::thread::Builder::new().name(format!("worker-{number}"));
         threads.push(thread.spawn(move || worker.run())?);
     }
-    tracing::info!("routing; namespace {} is the control plane; stop with Ctrl-C", args.namespace);
+    tracing::info!("routing; namespace {} is the control plane; stop with Ctrl-C", namespace);
 
     let started = Instant::now();
     let mut next = started;
@@ -77,6 +81,21 @@ pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
     if failed {
         return Err(Failure::message("the router has lost its control plane"));
     }
+    Ok(())
+}
+
+fn show(args: &IpShowArgs) -> Result<(), Failure> {
+    let cannot = |error| {
+        let socket = show::path(&args.namespace);
+        let hint = "is there a router with this control plane? `ip netns` lists namespaces";
+        Failure::message(format!("{}: {error}: {hint}", socket.display()))
+    };
+    let state = show::ask(&args.namespace, args.routes).map_err(cannot)?;
+    let text = match args.json {
+        true => format!("{}\n", serde_json::to_string(&state)?),
+        false => show::text(&state, args.routes),
+    };
+    print!("{text}");
     Ok(())
 }
 
@@ -117,6 +136,7 @@ fn write(path: &Path, switch: &Switch, counts: Counts, started: Instant) -> Resu
         "notifications_lost": counts.overruns,
         "undecoded": counts.undecoded,
         "neighbour_probes": counts.probes,
+        "left_to_kernel": counts.punted,
         "ports": ports,
     });
     crate::output::replace(path, &page.to_string()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))

@@ -58,7 +58,11 @@ impl Kernel {
             return self.object_changed(object, changes);
         }
         if matches!(frame.kind, kind::NEW_RULE | kind::DEL_RULE) {
-            changes.everything = true;
+            (changes.everything, changes.policy) = (true, true);
+            return;
+        }
+        if kind::SETTINGS.contains(&frame.kind) || kind::QUEUEING.contains(&frame.kind) {
+            changes.policy = true;
             return;
         }
         match decode(frame) {
@@ -107,13 +111,14 @@ impl Kernel {
                 let before = device.clone();
                 read_link(&link, device);
                 changes.everything |= *device != before;
+                changes.policy |= *device != before;
                 // Routes, next hops and their objects go and come back with the link and its carrier, and the kernel does not
                 // report all of them.
                 changes.lost_routes |= (before.up, before.running) != (device.up, device.running);
             }
             RouteNetlinkMessage::DelLink(link) => {
                 self.devices.remove(&link.header.index);
-                changes.everything = true;
+                (changes.everything, changes.policy) = (true, true);
                 changes.lost_routes = true;
             }
             RouteNetlinkMessage::NewAddress(address) => {
@@ -152,17 +157,24 @@ impl Kernel {
             }
             RouteNetlinkMessage::NewRoute(route) => {
                 changes.lost_routes |= self.disturbed_by(&route);
-                changes.routes.extend(match &mut self.routes {
-                    Some(routes) => routes.add(&route, flags),
-                    None => prefix(&route),
-                });
+                match &mut self.routes {
+                    Some(routes) => {
+                        let changed = routes.add(&route, flags);
+                        changes.routes.extend(changed.into_iter().flat_map(|prefix| routes.affected_by(prefix)));
+                    }
+                    None => changes.routes.extend(prefix(&route)),
+                }
             }
             RouteNetlinkMessage::DelRoute(route) => {
                 changes.lost_routes |= self.disturbed_by(&route);
-                changes.routes.extend(match &mut self.routes {
-                    Some(routes) => routes.remove(&route),
-                    None => prefix(&route),
-                });
+                match &mut self.routes {
+                    Some(routes) => {
+                        let wide = prefix(&route).map(|prefix| routes.affected_by(prefix));
+                        let changed = routes.remove(&route);
+                        changes.routes.extend(changed.and(wide).into_iter().flatten());
+                    }
+                    None => changes.routes.extend(prefix(&route)),
+                }
             }
             _ => {}
         }

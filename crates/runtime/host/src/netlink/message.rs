@@ -4,7 +4,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use netlink_packet_core::{DecodeError, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
-use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage};
+use netlink_packet_route::link::{
+    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, XdpAttached,
+};
 use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteType, RouteVia};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
@@ -23,6 +25,11 @@ pub(super) mod kind {
     /// Links, addresses, routes and neighbours: what comes and what goes.
     pub(in crate::netlink) const FOLLOWED: [u16; 8] = [16, 17, 20, 21, 24, 25, 28, 29];
     pub(in crate::netlink) const LINKS: [u16; 2] = [16, 17];
+    pub(in crate::netlink) const GET_RULE: u16 = 34;
+    pub(in crate::netlink) const QUEUEING: [u16; 2] = [36, 37];
+    pub(in crate::netlink) const GET_QUEUEING: u16 = 38;
+    /// Some of the settings in `/proc/sys/net/ipv4/conf` and `/proc/sys/net/ipv6/conf`.
+    pub(in crate::netlink) const SETTINGS: [u16; 2] = [80, 81];
     pub(in crate::netlink) const NEW_NEXT_HOP: u16 = 104;
     pub(in crate::netlink) const DEL_NEXT_HOP: u16 = 105;
     pub(in crate::netlink) const GET_NEXT_HOP: u16 = 106;
@@ -30,7 +37,7 @@ pub(super) mod kind {
 
 /// A message of a datagram.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame<'a> {
+pub(crate) struct Frame<'a> {
     pub kind: u16,
     pub flags: u16,
     pub sequence: u32,
@@ -40,7 +47,7 @@ pub(super) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     /// What follows the header.
-    pub(super) fn body(&self) -> &'a [u8] {
+    pub(crate) fn body(&self) -> &'a [u8] {
         &self.bytes[HEADER..]
     }
 
@@ -52,10 +59,10 @@ impl<'a> Frame<'a> {
 
 /// A datagram ends within a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Truncated;
+pub(crate) struct Truncated;
 
 /// The messages of a datagram.
-pub(super) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = Result<Frame<'_>, Truncated>> {
+pub(crate) fn frames(mut bytes: &[u8]) -> impl Iterator<Item = Result<Frame<'_>, Truncated>> {
     std::iter::from_fn(move || {
         if bytes.is_empty() {
             return None;
@@ -93,6 +100,18 @@ pub(super) fn decode(frame: &Frame<'_>) -> Result<Option<RouteNetlinkMessage>, D
     })
 }
 
+/// The attributes of a message or of an attribute that contains others: type and value.
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let [a, b, c, d] = *bytes.first_chunk()?;
+        let length = usize::from(u16::from_ne_bytes([a, b])).max(4);
+        let value = bytes.get(4..length).unwrap_or(&[]);
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        // The upper two bits say that there are others inside, and in which byte order numbers are.
+        Some((u16::from_ne_bytes([c, d]) & 0x3fff, value))
+    })
+}
+
 /// The destination prefix of a unicast route.
 pub(super) fn prefix(route: &RouteMessage) -> Option<Prefix> {
     let any = match route.header.address_family {
@@ -122,7 +141,7 @@ pub(super) fn read_link(link: &LinkMessage, device: &mut Device) {
     device.up = link.header.flags.contains(LinkFlags::Up);
     device.running = link.header.flags.contains(LinkFlags::Running);
     device.loopback = link.header.flags.contains(LinkFlags::Loopback);
-    device.master = None;
+    (device.master, device.link, device.xdp) = (None, None, false);
     let ethernet = link.header.link_layer_type == LinkLayerType::Ether;
     for attribute in &link.attributes {
         match attribute {
@@ -130,6 +149,11 @@ pub(super) fn read_link(link: &LinkMessage, device: &mut Device) {
             LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
             LinkAttribute::Address(bytes) => device.mac = mac_of(bytes).filter(|_| ethernet),
             LinkAttribute::Controller(index) => device.master = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::Link(index) => device.link = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::Xdp(xdp) => {
+                let none = LinkXdp::Attached(XdpAttached::None);
+                device.xdp = xdp.iter().any(|what| matches!(what, LinkXdp::Attached(_)) && *what != none);
+            }
             LinkAttribute::LinkInfo(infos) => {
                 for info in infos {
                     if let LinkInfo::Kind(kind) = info {

@@ -2,16 +2,17 @@
 //! notifications.
 
 mod kernel;
-mod message;
+pub(crate) mod message;
 mod objects;
 #[cfg(test)]
 mod overrun;
 #[cfg(test)]
 mod recorded;
-mod request;
+pub(crate) mod request;
 mod routes;
+mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, RawFd};
@@ -33,17 +34,21 @@ use message::{decode, family, kind, read_route};
 use objects::{Groups, OBJECT_HEADER};
 use request::{Answer, Requests};
 pub use routes::{Forwarding, NextHop, RouteKind, Routes};
+pub use rules::{Rule, RuleAction};
 
 /// Multicast groups of rtnetlink (`RTNLGRP_*` in linux/rtnetlink.h).
-const GROUPS: [u32; 9] = [
+const GROUPS: [u32; 12] = [
     1,  // link
     3,  // neighbours
+    4,  // queueing disciplines
     5,  // IPv4 addresses
     7,  // IPv4 routes
     8,  // IPv4 rules
     9,  // IPv6 addresses
     11, // IPv6 routes
     19, // IPv6 rules
+    24, // IPv4 settings
+    25, // IPv6 settings
     32, // next-hop objects
 ];
 /// Bytes of notifications that may be queued; where routes are followed, of which very many may change at once.
@@ -74,6 +79,10 @@ pub struct Device {
     pub kind: String,
     /// Index of the bridge, bond or VRF that it is part of.
     pub master: Option<u32>,
+    /// Index of the device that it is on top of: a VLAN's, a macvlan's.
+    pub link: Option<u32>,
+    /// It has an XDP program.
+    pub xdp: bool,
     /// The host's own.
     pub loopback: bool,
     /// Addresses of the host on it.
@@ -119,6 +128,8 @@ pub enum Route {
 pub struct Changes {
     /// Devices, addresses or rules changed: any route may have changed without a notification of its own.
     pub everything: bool,
+    /// Rules, settings of devices or queueing disciplines changed.
+    pub policy: bool,
     /// Destinations of changed routes.
     pub routes: Vec<Prefix>,
     /// Routes may have changed without a notification, or been missed; see [`Netlink::reload_routes`].
@@ -383,6 +394,43 @@ impl Netlink {
         }
         self.stale = true;
         Ok(groups)
+    }
+
+    /// The rules by which the kernel chooses routing tables, of both protocols, in its order.
+    pub fn rules(&mut self) -> io::Result<Vec<Rule>> {
+        let mut rules = Vec::new();
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let header = [family as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+            let answer =
+                self.requests.exchange(kind::GET_RULE, NLM_F_DUMP, &header, |frame| rules.extend(rules::read(frame)));
+            match answer {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EAFNOSUPPORT)) => {}
+                other => drop(other?),
+            }
+        }
+        Ok(rules)
+    }
+
+    /// The kinds of the queueing disciplines that devices have at their roots and, `ingress` and `clsact`, in front of reception.
+    pub fn queueing(&mut self) -> io::Result<BTreeSet<(u32, String)>> {
+        const HEADER: usize = 20;
+        const KIND: u16 = 1;
+        // struct tcmsg: the device's index is in the bytes from 4, the parent in those from 12.
+        const ROOTS: std::ops::RangeFrom<u32> = 0xffff_fff1..;
+        let mut found = BTreeSet::new();
+        let answer = self.requests.exchange(kind::GET_QUEUEING, NLM_F_DUMP, &[0; HEADER], |frame| {
+            let (header, rest) = frame.body().split_at_checked(HEADER).unwrap_or((&[], &[]));
+            let number = |at: usize| Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?));
+            let kind = message::attributes(rest).find(|(kind, _)| *kind == KIND);
+            let kind = kind.map(|(_, name)| String::from_utf8_lossy(name).trim_end_matches('\0').to_string());
+            if number(12).is_some_and(|parent| ROOTS.contains(&parent)) {
+                found.extend(number(4).zip(kind));
+            }
+        });
+        match answer {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(found),
+            other => other.map(|_| found),
+        }
     }
 
     /// Gives a device an Ethernet address and MTU, and sets it up. Needs CAP_NET_ADMIN.

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::message::{Frame, kind};
+use super::message::{Frame, attributes, kind};
 
 /// Bytes of the header of a message about an object (`struct nhmsg`).
 pub(super) const OBJECT_HEADER: usize = 8;
@@ -34,16 +34,12 @@ pub(super) fn read(frame: &Frame<'_>) -> Option<ObjectMessage> {
     };
     let number = |bytes: &[u8]| bytes.first_chunk().map(|id| u32::from_ne_bytes(*id));
     let mut message = ObjectMessage { id: 0, gone, members: Box::default() };
-    let mut attributes = frame.body().get(OBJECT_HEADER..).unwrap_or(&[]);
-    while let Some([a, b, c, d]) = attributes.first_chunk() {
-        let length = usize::from(u16::from_ne_bytes([*a, *b])).max(4);
-        let value = attributes.get(4..length).unwrap_or(&[]);
-        match u16::from_ne_bytes([*c, *d]) {
+    for (kind, value) in attributes(frame.body().get(OBJECT_HEADER..).unwrap_or(&[])) {
+        match kind {
             ID => message.id = number(value).unwrap_or(0),
             GROUP => message.members = value.chunks_exact(MEMBER).filter_map(number).collect(),
             _ => {}
         }
-        attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
     }
     Some(message)
 }

@@ -216,3 +216,68 @@ fn unknown_attributes_are_no_error() {
     let (plain, extended) = (plain.routes().unwrap(), extended.routes().unwrap());
     assert!(plain.prefixes().chain(extended.prefixes()).all(|prefix| plain.get(prefix) == extended.get(prefix)));
 }
+
+/// Rules as the kernel lists them: what a packet has to be, and what happens to it.
+#[test]
+fn rules_are_those_of_the_kernel() {
+    let steps = steps();
+    let after = |command: &str| -> Vec<Rule> {
+        let step = steps.iter().find(|step| step.command.starts_with(command)).unwrap();
+        frames(&step.lists["rules"]).filter_map(|frame| rules::read(&frame.unwrap())).collect()
+    };
+    let plain = |ipv6, priority, table| Rule {
+        ipv6,
+        priority,
+        from: None,
+        to: None,
+        input: None,
+        tos: 0,
+        protocol: None,
+        narrower: false,
+        inverted: false,
+        never_forwarded: false,
+        suppresses: false,
+        action: RuleAction::Lookup(table),
+    };
+    let defaults = [
+        plain(false, 0, 255),
+        plain(false, 32766, 254),
+        plain(false, 32767, 253),
+        plain(true, 0, 255),
+        plain(true, 32766, 254),
+    ];
+    assert_eq!(after("ip rule del priority 77"), defaults);
+    let prefix = |address: [u8; 4], length| Some(Prefix::new(address.into(), length));
+    let found = after("ip -6 rule add from 2001:db8::/32");
+    let expected = [
+        Rule {
+            to: prefix([10, 7, 0, 0], 16),
+            input: Some("s2".into()),
+            tos: 16,
+            protocol: Some(6),
+            ..plain(false, 78, 1000)
+        },
+        Rule { from: prefix([10, 7, 0, 1], 32), inverted: true, action: RuleAction::Other, ..plain(false, 79, 0) },
+        Rule { narrower: true, never_forwarded: true, ..plain(false, 80, 100) },
+        Rule { never_forwarded: true, suppresses: true, ..plain(false, 81, 254) },
+        Rule { narrower: true, action: RuleAction::Nothing, ..plain(false, 82, 0) },
+    ];
+    assert_eq!(found[1..6], expected);
+    let from = Some(Prefix::new("2001:db8::".parse().unwrap(), 32));
+    assert!(found.contains(&Rule { from, action: RuleAction::Other, ..plain(true, 83, 0) }), "{found:?}");
+}
+
+/// Rules, settings and queueing disciplines that change are reported as such.
+#[test]
+fn policy_that_changes_is_reported() {
+    for step in &steps()[1..] {
+        let policy = ["ip rule add", "ip rule del", "ip -6 rule add", "sysctl", "tc qdisc"]
+            .iter()
+            .any(|word| step.command.starts_with(word));
+        let mut changes = Changes::default();
+        let mut kernel = Kernel::following_routes();
+        step.events.iter().for_each(|event| kernel.take_up(event, &mut changes));
+        assert!(!policy || changes.policy, "{}", step.command);
+        assert_eq!(kernel.undecoded(), 0, "{}", step.command);
+    }
+}

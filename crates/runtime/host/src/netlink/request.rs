@@ -10,7 +10,7 @@ use netlink_sys::{Socket, SocketAddr};
 use super::message::{Frame, HEADER, frames, kind};
 
 /// A socket for requests.
-pub(super) struct Requests {
+pub(crate) struct Requests {
     socket: Socket,
     sequence: u32,
 }
@@ -18,7 +18,7 @@ pub(super) struct Requests {
 /// What an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     Complete,
     /// Something changed while the kernel listed it: what there is may be missing.
     Disturbed,
@@ -26,7 +26,12 @@ pub(super) enum Answer {
 
 impl Requests {
     pub(super) fn open() -> io::Result<Requests> {
-        let mut socket = Socket::new(NETLINK_ROUTE)?;
+        Requests::of(NETLINK_ROUTE)
+    }
+
+    /// Of another protocol of netlink.
+    pub(crate) fn of(protocol: isize) -> io::Result<Requests> {
+        let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Requests { socket, sequence: 0 })
@@ -50,7 +55,7 @@ impl Requests {
     }
 
     /// The same, of a request of this type without its header.
-    pub(super) fn exchange(
+    pub(crate) fn exchange(
         &mut self,
         kind: u16,
         flags: u16,

@@ -1,6 +1,7 @@
 //! The routes of the main and the local table, as the kernel reports them.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE};
@@ -31,7 +32,8 @@ pub enum RouteKind {
     /// Answered by ICMP: unreachable and prohibited destinations.
     Unreachable,
     /// Only the kernel can say: the route uses a next-hop object of which it reports only the number
-    /// (`net.ipv4.nexthop_compat_mode` is 0), or has lookups go on in other tables.
+    /// (`net.ipv4.nexthop_compat_mode` is 0), has lookups go on in other tables, or is for one type of service or for packets of
+    /// some sources.
     KernelOnly,
 }
 
@@ -65,6 +67,8 @@ pub struct Forwarding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Route {
     local_table: bool,
+    /// For one type of service, or for some sources: 0 and 0 otherwise.
+    selector: (u8, u8),
     metric: u32,
     forwarding: Forwarding,
     /// The next-hop object that it refers to.
@@ -81,9 +85,10 @@ struct Origin {
 }
 
 impl Route {
-    /// Routes of the same rank differ in nothing that lookups look at. The local table comes first.
-    fn rank(&self) -> (bool, u32) {
-        (!self.local_table, self.metric)
+    /// Routes of the same rank differ in nothing that lookups look at. The local table comes first, then what is only for some
+    /// packets.
+    fn rank(&self) -> (bool, Reverse<(u8, u8)>, u32) {
+        (!self.local_table, Reverse(self.selector), self.metric)
     }
 
     fn has_dead(&self) -> bool {
@@ -103,11 +108,13 @@ impl Route {
     }
 }
 
-/// All routes of the main and the local table. Routes for one type of service, other tables and rules are left out.
+/// All routes of the main and the local table. Other tables are left out.
 #[derive(Debug, Default)]
 pub struct Routes {
     /// By prefix, in the order in which lookups prefer them.
     by_prefix: HashMap<Prefix, Vec<Route>>,
+    /// Prefixes of more than one address in the local table, which lookups look at before the main table, by length.
+    wide: BTreeSet<(u8, IpAddr)>,
     uses: Uses,
 }
 
@@ -144,13 +151,51 @@ impl Uses {
 impl Routes {
     /// What the kernel does with packets to a prefix, longer prefixes aside.
     pub fn get(&self, prefix: Prefix) -> Option<&Forwarding> {
-        self.by_prefix.get(&prefix)?.first().map(|route| &route.forwarding)
+        let first = self.by_prefix.get(&prefix)?.first()?;
+        let wider = || self.local_network(prefix).and_then(|wider| self.by_prefix.get(&wider)?.first());
+        let route = if first.local_table { first } else { wider().unwrap_or(first) };
+        Some(&route.forwarding)
     }
 
     /// What it does with packets to an address: the entry of the longest prefix.
     pub fn lookup(&self, address: IpAddr) -> Option<(Prefix, &Forwarding)> {
         let bits = if address.is_ipv4() { 32 } else { 128 };
+        if let Some(wide) = self.local_network(Prefix::host(address)) {
+            return Some((wide, self.get(wide)?));
+        }
         (0..=bits).rev().map(|length| Prefix::new(address, length)).find_map(|p| Some((p, self.get(p)?)))
+    }
+
+    /// Whether the local table has a route of a prefix.
+    pub fn is_local(&self, prefix: Prefix) -> bool {
+        self.by_prefix.get(&prefix).and_then(|routes| routes.first()).is_some_and(|route| route.local_table)
+    }
+
+    /// The longest prefix of the local table that is shorter than a prefix and covers it.
+    fn local_network(&self, prefix: Prefix) -> Option<Prefix> {
+        let shorter = self.wide.iter().rev().filter(|(length, _)| *length < prefix.length);
+        let mut wide = shorter.map(|(length, address)| Prefix { address: *address, length: *length });
+        wide.find(|wide| wide.address.is_ipv4() == prefix.address.is_ipv4() && wide.contains(prefix.address))
+    }
+
+    /// The prefixes that may be forwarded differently after a prefix's routes have changed: those that it covers, too, if it is in the
+    /// local table.
+    pub(super) fn affected_by(&self, prefix: Prefix) -> Vec<Prefix> {
+        if !self.wide.contains(&(prefix.length, prefix.address)) {
+            return vec![prefix];
+        }
+        let covered = self.prefixes().filter(|p| prefix.length < p.length && prefix.contains(p.address));
+        covered.chain([prefix]).collect()
+    }
+
+    /// Takes note of whether the local table has a route of a prefix.
+    fn note_wide(&mut self, prefix: Prefix) {
+        let host = prefix == Prefix::host(prefix.address);
+        if !host && self.is_local(prefix) {
+            self.wide.insert((prefix.length, prefix.address));
+        } else if !self.wide.is_empty() {
+            self.wide.remove(&(prefix.length, prefix.address));
+        }
     }
 
     /// All prefixes that have routes.
@@ -217,6 +262,7 @@ impl Routes {
             let twice = routes.remove(place + 1 + behind);
             self.uses.remove(&twice);
         }
+        self.note_wide(prefix);
         Some(prefix)
     }
 
@@ -246,6 +292,7 @@ impl Routes {
             self.by_prefix.remove(&prefix);
         }
         self.uses.remove(&old);
+        self.note_wide(prefix);
         Some(prefix)
     }
 
@@ -257,15 +304,16 @@ impl Routes {
     }
 }
 
-/// A route of a message; none if it is of another table, for a type of service, or a copy in a cache.
+/// A route of a message; none if it is of another table or a copy in a cache.
 fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     let header = &message.header;
     let find = |found: fn(&RouteAttribute) -> Option<u32>| message.attributes.iter().find_map(found);
     let table = find(|a| if let RouteAttribute::Table(table) = a { Some(*table) } else { None });
     let table = table.unwrap_or(header.table.into());
-    if !matches!(table, MAIN | LOCAL) || header.tos != 0 || header.flags.contains(RouteFlags::Cloned) {
+    if !matches!(table, MAIN | LOCAL) || header.flags.contains(RouteFlags::Cloned) {
         return None;
     }
+    let selector = (header.tos, header.source_prefix_length);
     let prefix = prefix(message)?;
     let prefix = Prefix::new(prefix.address, prefix.length);
     let mut kind = match header.kind {
@@ -278,15 +326,12 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     };
     let metric = find(|a| if let RouteAttribute::Priority(metric) = a { Some(*metric) } else { None });
     let mtu = message.attributes.iter().find_map(|a| match a {
-        RouteAttribute::Metrics(metrics) => metrics.iter().find_map(|metric| match metric {
-            RouteMetric::Mtu(mtu) if *mtu > 0 => Some(*mtu),
-            _ => None,
-        }),
+        RouteAttribute::Metrics(metrics) => path_mtu(metrics, prefix.address.is_ipv6()),
         _ => None,
     });
     let next_hops = if kind == RouteKind::Unicast { next_hops(message) } else { Box::default() };
     let object = find(|a| if let RouteAttribute::NhId(id) = a { Some(*id) } else { None });
-    if kind == RouteKind::Unicast && object.is_some() && next_hops.is_empty() {
+    if kind == RouteKind::Unicast && object.is_some() && next_hops.is_empty() || selector != (0, 0) {
         kind = RouteKind::KernelOnly;
     }
     let source = message.attributes.iter().find_map(|a| match a {
@@ -296,7 +341,18 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     });
     let origin = Origin { protocol: header.protocol, scope: header.scope, source };
     let forwarding = Forwarding { kind, next_hops, mtu };
-    Some((prefix, Route { local_table: table == LOCAL, metric: metric.unwrap_or(0), forwarding, object, origin }))
+    let (local_table, metric) = (table == LOCAL, metric.unwrap_or(0));
+    Some((prefix, Route { local_table, selector, metric, forwarding, object, origin }))
+}
+
+/// The MTU that a route has for what is forwarded: IPv6 has one only if it is locked (`ip6_dst_mtu_maybe_forward`).
+fn path_mtu(metrics: &[RouteMetric], ipv6: bool) -> Option<u32> {
+    const LOCKED: u32 = 1 << 2;
+    let locked = metrics.iter().any(|metric| matches!(metric, RouteMetric::Lock(locked) if locked & LOCKED != 0));
+    metrics.iter().find_map(|metric| match metric {
+        RouteMetric::Mtu(mtu) if *mtu > 0 && (locked || !ipv6) => Some(*mtu),
+        _ => None,
+    })
 }
 
 fn next_hops(message: &RouteMessage) -> Box<[NextHop]> {

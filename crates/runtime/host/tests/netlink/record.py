@@ -8,6 +8,7 @@ Needs root: the script works in a network namespace of its own, which is gone wh
     $ COMMAND            what was done; everything below is the consequence
     event N...           a datagram of notifications, as the multicast groups of `hopwright_host::netlink` deliver it
     routes N...          all routes afterwards: the answers to RTM_GETROUTE for IPv4 and IPv6, if they have changed
+    rules N...           all rules afterwards: the answers to RTM_GETRULE, if they have changed
     objects N...         all next-hop objects afterwards: the answer to RTM_GETNEXTHOP, if it has changed
     links, addresses, neighbours N...
                          the answers to RTM_GETLINK, RTM_GETADDR and RTM_GETNEIGH, at the start and at the end
@@ -22,10 +23,10 @@ import subprocess
 import sys
 import time
 
-GROUPS = [1, 3, 5, 7, 8, 9, 11, 19, 32]
+GROUPS = [1, 3, 4, 5, 7, 8, 9, 11, 19, 24, 25, 32]
 NETLINK_ADD_MEMBERSHIP, SOL_NETLINK = 1, 270
 NLM_F_REQUEST, NLM_F_DUMP, NLMSG_ERROR, NLMSG_DONE = 1, 0x300, 2, 3
-GETLINK, GETADDR, GETROUTE, GETNEIGH, GETNEXTHOP = 18, 22, 26, 30, 106
+GETLINK, GETADDR, GETROUTE, GETNEIGH, GETRULE, GETNEXTHOP = 18, 22, 26, 30, 34, 106
 
 SETUP = """
 ip link set lo up
@@ -172,6 +173,20 @@ ip neigh add 2001:db8:2::2 lladdr 02:00:00:00:02:02 dev s2 nud noarp
 ip neigh add 2001:db8:2::3 dev s2 nud failed
 ip rule add from 10.0.0.0/8 table 100 priority 77
 ip rule del priority 77
+ip rule add to 10.7.0.0/16 iif s2 tos 0x10 ipproto tcp lookup 1000 priority 78
+ip rule add not from 10.7.0.1 prohibit priority 79
+ip rule add fwmark 7 dport 53 lookup 100 priority 80
+ip rule add fwmark 0/1 oif s3 lookup main suppress_prefixlength 0 priority 81
+ip rule add uidrange 0-100 nop priority 82
+ip -6 rule add from 2001:db8::/32 goto 32766 priority 83
+for p in 78 79 80 81 82; do ip rule del priority $p; done
+ip -6 rule del priority 83
+
+# Settings, and queueing disciplines.
+sysctl -qw net.ipv4.conf.s2.forwarding=0 net.ipv6.conf.s2.forwarding=1
+tc qdisc add dev s2 clsact
+tc qdisc add dev s3 root tbf rate 1mbit burst 10k latency 50ms
+tc qdisc del dev s2 clsact
 
 # Links: the kernel removes what led there, and says little about it.
 ip nexthop add id 31 via 10.0.3.2 dev s3
@@ -250,6 +265,8 @@ class Kernel:
         # struct rtmsg and struct nhmsg.
         families = (socket.AF_INET, socket.AF_INET6)
         self.write("routes", sum((self.dump(GETROUTE, bytes([family]) + bytes(11)) for family in families), []))
+        # struct fib_rule_hdr.
+        self.write("rules", sum((self.dump(GETRULE, bytes([family]) + bytes(11)) for family in families), []))
         self.write("objects", self.dump(GETNEXTHOP, bytes(8)))
 
     def write_others(self):

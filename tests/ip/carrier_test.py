@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""How long packets are lost when a port of a group of two loses its carrier, with many routes, beside a Linux kernel.
+
+The same network as in `lab_test.py`. Every route goes by two next hops. A host sends packets of many flows at a steady rate; the other end of a
+link goes down; printed is, for both routers, how long after that flows of the lost port were still lost. The kernel has
+`ignore_routes_with_linkdown`, without which it would lose them for ever.
+
+Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries`, 1 if not, 2 if the test could not be carried out.
+"""
+
+import argparse
+import os
+import pathlib
+import socket
+import struct
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
+from differential.packets import frame, ipv4  # noqa: E402
+from differential.world import World  # noqa: E402
+from lab.netns import LabError, remove_all, require_root  # noqa: E402
+from lab.process import unwind_on_signals  # noqa: E402
+
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+PREFIX = f"hwcarrier{os.getpid()}-"
+FLOWS = 64
+
+
+class Stream(threading.Thread):
+    """Packets at a steady rate; each has its number, and the time at which it was sent is kept."""
+
+    def __init__(self, sock: socket.socket, to: str, rate: int):
+        super().__init__(daemon=True)
+        self.sock, self.rate, self.sent, self.over = sock, rate, [], False
+        self.frames = [frame(1, ipv4("10.0.1.2", to, sport=5000 + flow, data=b"carrier " + bytes(8))) for flow in range(FLOWS)]
+
+    def run(self) -> None:
+        begin = time.monotonic()
+        while not self.over:
+            number = len(self.sent)
+            data = bytearray(self.frames[number % FLOWS])
+            data[-8:] = struct.pack("!Q", number)
+            # The UDP checksum is none.
+            data[40:42] = b"\0\0"
+            self.sent.append(time.monotonic())
+            self.sock.send(data)
+            time.sleep(max(0, begin + len(self.sent) / self.rate - time.monotonic()))
+
+
+def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
+    """Seconds after the cut at which the last lost packet was sent, and how many were lost."""
+    stream = Stream(side.hosts[1], "100.0.0.9", rate)
+    arrived: set[int] = set()
+
+    def take(until: float) -> None:
+        while time.monotonic() < until:
+            side.pump(0.05)
+            arrived.update(struct.unpack("!Q", data[-8:])[0] for _, data in side.arrived if data[42:49] == b"carrier")
+            side.arrived.clear()
+
+    stream.start()
+    take(time.monotonic() + 1)
+    cut = time.monotonic()
+    world.hosts.ip("link", "set", device, "down")
+    took = time.monotonic() - cut
+    take(time.monotonic() + 3)
+    stream.over = True
+    stream.join()
+    take(time.monotonic() + 1)
+    late = [n for n, at in enumerate(stream.sent) if at > cut and n not in arrived]
+    world.hosts.ip("link", "set", device, "up")
+    last = max((stream.sent[n] for n in late), default=cut) - cut
+    print(f"  {side.name}: {len(late)} of {len(stream.sent)} packets lost, the last {last * 1000:.1f} ms after the cut began,"
+          f" which took {took * 1000:.1f} ms", flush=True)
+    return max(0.0, last - took), len(late)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--routes", type=int, default=100_000)
+    parser.add_argument("--rate", type=int, default=2000, help="packets a second")
+    parser.add_argument("--tries", type=int, default=5, help="a busy machine may be late")
+    parser.add_argument("--limit", type=float, default=10, help="milliseconds")
+    args = parser.parse_args()
+    unwind_on_signals()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            require_root("this test")
+            world = World(PREFIX, HOPWRIGHT, pathlib.Path(folder), [])
+            try:
+                world.hosts = world.namespaces[0]
+                world.reset()
+                batch = pathlib.Path(folder) / "routes"
+                first = 100 << 24
+                address = lambda n: ".".join(str(byte) for byte in (first + n).to_bytes(4, "big"))
+                batch.write_text("".join(f"route add {address(n)}/32 nhid 9\n" for n in range(args.routes)))
+                for side in world.sides:
+                    side.shell.run("for i in all s2 s3; do echo 1 > /proc/sys/net/ipv4/conf/$i/ignore_routes_with_linkdown; done\n"
+                                   "ip nexthop add id 2 via 10.0.2.2 dev s2\nip nexthop add id 3 via 10.0.3.2 dev s3\n"
+                                   f"ip nexthop add id 9 group 2/3\nip -batch {batch}")
+                world.ours.follows(settings=True)
+                print(f"{world.ours.show()['route_count']} routes", flush=True)
+                best = {}
+                for attempt in range(args.tries):
+                    for side in world.sides:
+                        took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][2 + attempt % 2], args.rate)
+                        best[side.name] = min(took, best.get(side.name, took))
+                    for side in world.sides:
+                        side.shell.run("ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:02 dev s2 nud permanent\n"
+                                       "ip neigh replace 10.0.3.2 lladdr 02:00:00:00:03:02 dev s3 nud permanent")
+                    world.ours.follows(settings=False)
+                    if best["hopwright"] * 1000 <= args.limit and attempt:
+                        break
+            finally:
+                world.close()
+        except LabError as error:
+            print(error, file=sys.stderr)
+            return 2
+        finally:
+            remove_all(PREFIX)
+    print("best of each, milliseconds: " + ", ".join(f"{name} {took * 1000:.1f}" for name, took in best.items()))
+    return 0 if best["hopwright"] * 1000 <= args.limit else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

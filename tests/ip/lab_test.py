@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""`hopwright ip` beside a Linux kernel: the same commands, the same packets, and what arrives has to be the same.
+
+The same four hosts' ends lead to two routers: a namespace whose kernel forwards, and `hopwright ip` with a namespace as control plane.
+`differential/table.py` has the scenarios, a row each; `differential/chance.py` makes others from seeds. Commands go to both namespaces, packets to both
+routers. Compared are all frames that arrive at hosts, but for what `differential/packets.py` calls noise, and what `docs/ip-router.md` lists as
+differences. Packets are sent again for some time before a difference counts.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+import time
+from collections import Counter
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
+from differential import chance, table  # noqa: E402, F401
+from differential.packets import describe  # noqa: E402
+from differential.scenario import SCENARIOS, Do, Scenario, Send, Silent  # noqa: E402
+from differential.world import World  # noqa: E402
+from lab.netns import LabError, remove_all, require_root  # noqa: E402
+from lab.process import unwind_on_signals  # noqa: E402
+
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
+PREFIX = f"hwlab{os.getpid()}-"
+# What a kernel says that lacks something.
+MISSING = ("not supported", "Unknown device type", "No such file or directory", "unknown option", "Could not process rule",
+           "Unknown qdisc", "Specified qdisc kind is unknown", "not found", "No such device", "Failed to load")
+
+
+class Difference(Exception):
+    """Both routers do not do the same."""
+
+
+class Skipped(Exception):
+    """This kernel lacks something."""
+
+
+def arrivals(side, step: Send) -> Counter:
+    if step.any_path:
+        return Counter((0, data[12:]) for _, data in side.arrived)
+    return Counter(side.arrived)
+
+
+def paths(side, step: Send) -> set[int]:
+    return {port for port, _ in side.arrived}
+
+
+def explain(world: World, step: Send) -> str:
+    linux, ours = (arrivals(side, step) for side in world.sides)
+    show = lambda frames: "\n".join(f"      {n} at {port}: {describe(data if len(data) > 14 and not step.any_path else bytes(12) + data)}"
+                                    for (port, data), n in frames.items()) or "      nothing"
+    state = world.ours.show()
+    return (f"    only behind Linux:\n{show(linux - ours)}\n    only behind Hopwright:\n{show(ours - linux)}\n"
+            f"    left to the kernel: {[p['why'] for p in state['punted']] + state['rules']}")
+
+
+def forwarded(world: World) -> int:
+    return world.ours.show()["reasons"]["forwarded"]
+
+
+def exchange(world: World, step: Send, patience: float) -> None:
+    """Sends packets until both routers do the same with them."""
+    deadline, pause = time.monotonic() + patience, 0.05
+    while True:
+        before = forwarded(world) if step.fast else 0
+        world.exchange(list(step.frames))
+        same = lambda: arrivals(world.linux, step) == arrivals(world.ours, step) and len(world.linux.arrived) >= step.least
+        late = time.monotonic() + (2 if step.least else 0.5)
+        while not same() and time.monotonic() < late:
+            world.wait(0.05)
+        if same() and step.any_path and step.fast and paths(world.linux, step) != paths(world.ours, step):
+            wrong = f"    paths: Linux {paths(world.linux, step)}, Hopwright {paths(world.ours, step)}"
+        elif not same():
+            wrong = explain(world, step)
+        elif step.fast and forwarded(world) - before < len(step.frames):
+            wrong = f"    {forwarded(world) - before} of {len(step.frames)} packets took the fast path: {world.ours.show()}"
+        else:
+            return
+        if time.monotonic() > deadline:
+            raise Difference(wrong)
+        world.wait(pause)
+        pause = min(1, pause * 2)
+
+
+def play(world: World, scenario: Scenario, patience: float) -> None:
+    world.reset()
+    world.ours.follows(settings=True)
+    for step in scenario.steps:
+        match step:
+            case Do(script, settings):
+                status, output = world.run(script)
+                if status:
+                    kind = Skipped if any(word in output for word in MISSING) else LabError
+                    raise kind(f"`{script}`: {output}")
+                world.ours.follows(settings)
+            case Silent(addresses):
+                for side in world.sides:
+                    side.silent |= set(addresses)
+            case Send():
+                exchange(world, step, patience)
+
+
+def run(world: World, scenarios: list[Scenario], patience: float) -> tuple[int, int, list[str]]:
+    passed, skipped, failed = 0, 0, []
+    for scenario in scenarios:
+        name = f"{scenario.about}: {scenario.name}"
+        try:
+            play(world, scenario, patience)
+            passed += 1
+        except Skipped as why:
+            skipped += 1
+            print(f"  SKIPPED {name}: this kernel lacks something: {why}", flush=True)
+        except (Difference, LabError) as why:
+            failed.append(name)
+            print(f"  FAIL {name}\n{why}", flush=True)
+            print("    " + "\n    ".join(repr(step)[:300] for step in scenario.steps if isinstance(step, Do)), flush=True)
+        world.process.check()
+    return passed, skipped, failed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="scenarios whose subject or name contains this")
+    parser.add_argument("--list", action="store_true", help="print the scenarios")
+    parser.add_argument("--seed", type=int, default=1, help="the first seed of scenarios by chance")
+    parser.add_argument("--count", type=int, default=0, help="how many scenarios by chance")
+    parser.add_argument("--chance-only", action="store_true", help="without the table")
+    parser.add_argument("--patience", type=float, default=20, help="seconds after which a difference counts")
+    parser.add_argument("--ports", default="auto", help="how the router receives and sends: auto, af_xdp, af_packet")
+    args = parser.parse_args()
+    rows = [] if args.chance_only else [s for s in SCENARIOS if not args.only or any(t in f"{s.about}: {s.name}" for t in args.only)]
+    if args.list:
+        print("\n".join(f"{s.about}: {s.name}" for s in rows))
+        return 0
+    try:
+        require_root("this test")
+        if not HOPWRIGHT.exists():
+            raise LabError(f"{HOPWRIGHT} is missing: run `make hopwright` first")
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 2
+    unwind_on_signals()
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            world = World(PREFIX, HOPWRIGHT, pathlib.Path(folder), ["--ports", args.ports])
+            try:
+                chosen = rows + [chance.scenario(args.seed + n) for n in range(args.count)]
+                passed, skipped, failed = run(world, chosen, args.patience)
+            finally:
+                world.close()
+        except LabError as error:
+            print(error, file=sys.stderr)
+            return 2
+        finally:
+            remove_all(PREFIX)
+    print(f"lab: {passed} passed, {skipped} skipped, {len(failed)} failed in {time.monotonic() - begin:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
