@@ -68,11 +68,11 @@ class Node:
         self.process = None
         self.applications = []
 
-    def write_config(self, credential, vlan=0, costs={}):
+    def write_config(self, credential, vlan=0, costs={}, ports=""):
         address = f"address = {ADDRESSES[self.name]}\n" if self.name in ADDRESSES else ""
         links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\ncost = {costs.get(device, 1)}\n' for device in self.devices)
         self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[metrics]\naddress = "{METRICS}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
-                               f'{address}credential = "{credential}"\nkeepalive_ms = 150\ndead_after_ms = 500\n\n{links}')
+                               f'{address}credential = "{credential}"\nkeepalive_ms = 150\ndead_after_ms = 500\n\n{links}{ports}')
 
     def exec(self, *command):
         return ["ip", "netns", "exec", self.net, *map(str, command)]

@@ -7,6 +7,7 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 import json
 import os
 import pathlib
+import signal
 import sys
 import tempfile
 import time
@@ -148,6 +149,52 @@ def restart(fabric):
     report(f"21 flows were allocated in {times[10]:.2f} ms (median; {times[0]:.2f} to {times[-1]:.2f}) and released")
 
 
+def stop(fabric):
+    """A system that stops says so to its applications and to the other ends of their flows."""
+    client, server = fabric["h2"], fabric["h7"]
+    transfer = client.use("perf", "perf-h7", "--seconds", 600, background=True)
+    wait_for("the flow", lambda: any(flow["state"] == "open" for flow in server.show()["flows"]))
+    begin = time.monotonic()
+    server.process.send_signal(signal.SIGTERM)
+    if server.process.wait(PATIENCE):
+        raise Failed(f"{server.name} ends with {server.process.returncode}")
+    out, err = transfer.communicate(timeout=PATIENCE)
+    reason = err.strip().rpartition("SDUs: ")[2]
+    check(transfer.returncode == 1 and reason.startswith("the other end"), f"a server's system stops: its flow ends after "
+          f"{time.monotonic() - begin:.1f} s, {reason}")
+    logs = [server.folder / f"h7-{name}.log" for name in ("echo-h7", "perf-h7")]
+    wait_for("what its applications say", lambda: all("system stops" in log.read_text() for log in logs))
+    report("its applications say that the IPC process stops")
+    server.stop()
+    server.applications.clear()
+    server.start()
+    wait_for("the way back", fabric.all_reached)
+    server.serve("echo", "echo-h7")
+    server.serve("perf", "perf-h7")
+
+
+def congestion(fabric):
+    """A relay whose queue is full of data for three seconds: layer management does not wait there."""
+    leaf, client = fabric["leaf4"], fabric["h1"]
+    leaf.stop()
+    leaf.write_config("fabric.key", ports='[[port]]\ndevice = "h7"\nrate_mbit = 1\npackets = 256\nmark_from = 64\n')
+    leaf.start()
+    wait_for("the leaf", fabric.all_reached)
+    wait_for("the directory", lambda: any(it["application"] == "perf-h7" for it in client.use("list")))
+    flood = client.use("perf", "perf-h7", "--seconds", 600, "--qos", "unreliable", background=True)
+    try:
+        count = lambda what: int(next(line.split()[-1] for line in leaf.page("metrics").splitlines()
+                                      if line.startswith(f'hopwright_rina_{what}{{port="h7"')))
+        wait_for("a full queue", lambda: count("queue_dropped_total") > 0 and count("marked_pdus_total") > 0)
+        times = sorted(client.use("echo", "echo-h7", "--count", 0)["allocation_ms"] for _ in range(11))
+        check(times[5] < 1000, f"11 flows were allocated through the full queue in {times[5]:.2f} ms (median; {times[0]:.2f} to "
+              f"{times[-1]:.2f}); data waits 3 s there")
+        wait_for("their release", lambda: len(client.show()["flows"]) == 1)
+    finally:
+        flood.kill()
+        flood.communicate()
+
+
 def outsider(fabric):
     """Somebody with another credential at a port of a leaf, and somebody with the right one."""
     fabric.add_node("guest")
@@ -179,7 +226,7 @@ def main():
         fabric = Fabric(pathlib.Path(name))
         try:
             fabric.make()
-            for part in network, applications, operation, spine, restart, outsider:
+            for part in network, applications, operation, spine, restart, stop, congestion, outsider:
                 print(f"RINA network: {part.__name__}", flush=True)
                 begin = time.monotonic()
                 part(fabric)

@@ -44,6 +44,8 @@ const SHORT_TICK: Duration = Duration::from_millis(1);
 const BURST: usize = 256;
 /// Frames of layer management that wait for room in the switch, at most.
 const MOST_WAITING: usize = 256;
+/// How long the frames that are sent last may take to leave.
+const LAST_FRAMES: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why a router does not start, or has stopped.
@@ -385,6 +387,16 @@ impl Agent {
             }
         }
         manager.stopping();
+        self.applications.stop();
+        for at in (0..self.ipcps.len()).rev() {
+            self.ipcps[at].stop(self.begin.elapsed());
+            self.transmit(at);
+        }
+        // These frames have left when all workers have made a whole round.
+        let (rounds, begin) = (self.switch.rounds(), Instant::now());
+        while self.switch.rounds() < rounds + 2 && begin.elapsed() < LAST_FRAMES {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         self.publish(orders);
         Ok(())
     }

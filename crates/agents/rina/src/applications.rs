@@ -26,8 +26,10 @@ use rustix::net::{AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Sock
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::credential;
+use crate::efcp::LONGEST_SDU;
 use crate::flows::{End, FlowEvent, FlowId};
-use crate::ipcp::{Ipcp, LONGEST_SDU};
+use crate::ipcp::Ipcp;
 use crate::name::Name;
 
 /// Connections at a time.
@@ -35,7 +37,7 @@ const MOST: usize = 1024;
 /// Packets taken from a connection before the next has its turn.
 const BURST: usize = 64;
 /// Longest packet of the socket.
-pub(crate) const LONGEST_PACKET: usize = 32 * 1024;
+pub(crate) const LONGEST_PACKET: usize = 1 + LONGEST_SDU;
 
 /// The first byte of packets of a flow.
 pub(crate) mod packet {
@@ -67,13 +69,13 @@ pub enum Request {
     },
     /// The flow that a listener was told about.
     Accept {
-        /// Its number.
-        flow: u32,
+        /// Its key.
+        flow: String,
     },
     /// Not that flow.
     Refuse {
-        /// Its number.
-        flow: u32,
+        /// Its key.
+        flow: String,
     },
     /// The state of the IPC processes, as JSON in packets until the connection ends.
     Show,
@@ -89,8 +91,8 @@ pub enum Answer {
     Failed(String),
     /// To a listener: somebody asks for a flow.
     Requested {
-        /// Its number.
-        flow: u32,
+        /// Its key: whoever has it, and nobody else, accepts or refuses the flow.
+        flow: String,
         /// The application that asks.
         from: Name,
         /// The application that was asked for.
@@ -102,14 +104,6 @@ pub enum Answer {
 
 /// A flow, by IPC process.
 type Place = (usize, FlowId);
-
-fn number((ipcp, flow): Place) -> u32 {
-    (ipcp as u32) << 16 | u32::from(flow)
-}
-
-fn place(number: u32) -> Place {
-    ((number >> 16) as usize, number as FlowId)
-}
 
 #[derive(Debug)]
 enum Role {
@@ -138,6 +132,8 @@ pub(crate) struct Applications {
     listener: OwnedFd,
     connections: BTreeMap<u64, Connection>,
     by_flow: BTreeMap<Place, u64>,
+    /// Flows that listeners were asked for, by what is known to these alone, with the listener's connection.
+    requests: BTreeMap<String, (Place, u64)>,
     next: u64,
     buffer: Vec<u8>,
     /// Flows whose application does not read as fast as SDUs come.
@@ -177,7 +173,8 @@ impl Applications {
             connections: BTreeMap::new(),
             by_flow: BTreeMap::new(),
             next: 0,
-            buffer: vec![0; LONGEST_PACKET],
+            buffer: vec![0; LONGEST_PACKET + 1],
+            requests: BTreeMap::new(),
             blocked: false,
             ending: Vec::new(),
         })
@@ -246,7 +243,7 @@ impl Applications {
                         ipcps[ipcp].close_flow(flow, now);
                         true
                     }
-                    _ => false,
+                    _ => self.complain(id, &format!("expected 0 and an SDU of {LONGEST_SDU} bytes at most, or 1")),
                 },
                 Role::New => match serde_json::from_slice(&self.buffer[..length]) {
                     Ok(request) => self.request(id, request, ipcps, now, show),
@@ -255,7 +252,10 @@ impl Applications {
                         false
                     }
                 },
-                _ => false,
+                Role::Closing(_) => self.complain(id, "nothing follows the end of a flow"),
+                Role::Listener(..) | Role::Shown(..) | Role::Waiting(_) => {
+                    self.complain(id, "one request is made by a connection")
+                }
             };
             if !kept {
                 self.close(id, ipcps, now);
@@ -320,21 +320,18 @@ impl Applications {
                 false
             }
             Request::Accept { flow } => {
-                let place = place(flow);
-                let waits = ipcps.get_mut(place.0).is_some_and(|ipcp| ipcp.is_unanswered(place.1));
-                if !waits {
-                    self.tell(id, &Answer::Failed("there is no such request".into()));
+                let Some(place) = self.take_request(&flow, ipcps) else {
+                    self.tell(id, &Answer::Failed("there is no such request, or not any more".into()));
                     return false;
-                }
+                };
                 ipcps[place.0].answer(place.1, true, now);
                 self.by_flow.insert(place, id);
                 self.set_role(id, Role::Flow(place));
                 self.tell(id, &Answer::Done)
             }
             Request::Refuse { flow } => {
-                let place = place(flow);
-                if let Some(ipcp) = ipcps.get_mut(place.0) {
-                    ipcp.answer(place.1, false, now);
+                if let Some(place) = self.take_request(&flow, ipcps) {
+                    ipcps[place.0].answer(place.1, false, now);
                 }
                 self.tell(id, &Answer::Done);
                 false
@@ -342,10 +339,34 @@ impl Applications {
         }
     }
 
+    /// The flow that waits for the answer to a request.
+    fn take_request(&mut self, key: &str, ipcps: &[Ipcp]) -> Option<Place> {
+        let (place, _) = self.requests.remove(key)?;
+        ipcps[place.0].is_unanswered(place.1).then_some(place)
+    }
+
     fn set_role(&mut self, id: u64, role: Role) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.role = role;
         }
+    }
+
+    /// Says why a connection ends. False: it does.
+    fn complain(&self, id: u64, why: &str) -> bool {
+        match self.connections.get(&id) {
+            Some(Connection { fd, role: Role::Flow(_) | Role::Closing(_) }) => drop(send_end(fd, why)),
+            Some(Connection { role: Role::Shown(..), .. }) | None => {}
+            Some(Connection { fd, .. }) => drop(answer(fd, &Answer::Failed(why.into()))),
+        }
+        false
+    }
+
+    /// Tells all applications that the IPC processes of this system stop.
+    pub(crate) fn stop(&mut self) {
+        for id in self.connections.keys() {
+            self.complain(*id, "the IPC process of this system stops");
+        }
+        self.connections.clear();
     }
 
     /// False if it cannot be told: it is not reading.
@@ -357,7 +378,12 @@ impl Applications {
         let Some(connection) = self.connections.remove(&id) else { return };
         match connection.role {
             Role::New | Role::Shown(..) => {}
-            Role::Listener(name, at) => at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now)),
+            Role::Listener(name, at) => {
+                at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
+                for (_, (place, _)) in self.requests.extract_if(.., |_, (_, listener)| *listener == id) {
+                    ipcps[place.0].answer(place.1, false, now);
+                }
+            }
             Role::Waiting(place) | Role::Flow(place) | Role::Closing(place) => {
                 self.by_flow.remove(&place);
                 ipcps[place.0].end_flow(place.1, now);
@@ -424,9 +450,12 @@ impl Applications {
                 let listens = |connection: &Connection| matches!(&connection.role, Role::Listener(name, at) if *name == to && at.contains(&place.0));
                 let listener = self.connections.iter().find(|(_, connection)| listens(connection)).map(|(id, _)| *id);
                 let qos = ipcps[place.0].flow_qos(place.1).unwrap_or_default();
-                let request = Answer::Requested { flow: number(place), from, to, qos };
-                if !listener.is_some_and(|id| self.tell(id, &request)) {
-                    ipcps[place.0].answer(place.1, false, now);
+                let key: String = credential::nonce().iter().map(|byte| format!("{byte:02x}")).collect();
+                let request = Answer::Requested { flow: key.clone(), from, to, qos };
+                self.requests.retain(|_, (place, _)| ipcps[place.0].is_unanswered(place.1));
+                match listener.filter(|id| self.tell(*id, &request)) {
+                    Some(id) => drop(self.requests.insert(key, (place, id))),
+                    None => ipcps[place.0].answer(place.1, false, now),
                 }
             }
             FlowEvent::Allocated => {
@@ -445,11 +474,8 @@ impl Applications {
                 let unread = matches!(connection.role, Role::Flow(_)) && self.count_unread(&connection.fd) > 0;
                 let end = if end.is_clean() && unread { End::Unsent } else { end };
                 let why = if end.is_clean() { String::new() } else { end.to_string() };
-                let parts = [IoSlice::new(&[packet::END]), IoSlice::new(why.as_bytes())];
-                let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                let mut none = SendAncillaryBuffer::default();
                 // SDUs before it that were not read leave no room: then the end is told later.
-                if matches!(rustix::net::sendmsg(&connection.fd, &parts, &mut none, flags), Err(Errno::AGAIN)) {
+                if !send_end(&connection.fd, &why) {
                     self.ending.push((connection.fd, why));
                 }
             }
@@ -470,12 +496,7 @@ impl Applications {
 
     /// Tells applications about the end of flows as soon as they have read what came before.
     fn tell_ends(&mut self) {
-        self.ending.retain(|(fd, why)| {
-            let parts = [IoSlice::new(&[packet::END]), IoSlice::new(why.as_bytes())];
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            let sent = rustix::net::sendmsg(fd, &parts, &mut SendAncillaryBuffer::default(), flags);
-            matches!(sent, Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR))
-        });
+        self.ending.retain(|(fd, why)| !send_end(fd, why));
         self.blocked |= !self.ending.is_empty();
     }
 }
@@ -485,6 +506,14 @@ fn answer(fd: &OwnedFd, answer: &Answer) -> bool {
     // Answers always serialise.
     let text = serde_json::to_vec(answer).unwrap_or_default();
     rustix::net::send(fd, &text, SendFlags::DONTWAIT | SendFlags::NOSIGNAL).is_ok()
+}
+
+/// Tells an application that its flow has ended, and why. False: there is no room now.
+fn send_end(fd: &OwnedFd, why: &str) -> bool {
+    let parts = [IoSlice::new(&[packet::END]), IoSlice::new(why.as_bytes())];
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    let sent = rustix::net::sendmsg(fd, &parts, &mut SendAncillaryBuffer::default(), flags);
+    !matches!(sent, Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR))
 }
 
 /// Whether the application has closed its end, and all that it sent has been read.

@@ -94,7 +94,7 @@ fn what_was_sent_arrives_and_the_end_is_told() {
                 }
             });
             let flow = allocate(here, "reliable");
-            let lengths: Vec<usize> = (0..1000).map(|number| number % (LONGEST_SDU + 1)).collect();
+            let lengths: Vec<usize> = (0..1000).map(|number| number % 1500).chain([0, LONGEST_SDU, 0]).collect();
             for length in &lengths {
                 assert!(flow.send(&vec![7; *length]).unwrap());
             }
@@ -155,5 +155,90 @@ fn allocate_refused(path: &Path, listener: &Listener) {
         });
         listener.next().unwrap();
         assert_eq!(client.join().unwrap(), "refused");
+    });
+}
+
+/// What an application writes by itself, without the client.
+fn talk(path: &Path, packets: &[&[u8]]) -> OwnedFd {
+    let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    rustix::net::connect(&fd, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    for packet in packets {
+        rustix::net::send(&fd, packet, SendFlags::NOSIGNAL).unwrap();
+    }
+    fd
+}
+
+/// All that it is told until the connection ends.
+fn listen(fd: &OwnedFd) -> Vec<Vec<u8>> {
+    let mut buffer = vec![0; LONGEST_PACKET];
+    let next = || match rustix::net::recv(fd, &mut buffer[..], RecvFlags::empty()) {
+        Ok((length, _)) if length > 0 => Some(buffer[..length].to_vec()),
+        _ => None,
+    };
+    std::iter::from_fn(next).collect()
+}
+
+#[test]
+fn only_who_is_registered_accepts() {
+    with_systems(|here, there| {
+        let listener = Listener::register(there, name("server"), None).unwrap();
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| allocate(here, "reliable"));
+            let incoming = listener.next().unwrap();
+            for guess in ["0", "65537", "", &"0".repeat(32)] {
+                let request = serde_json::to_vec(&Request::Accept { flow: guess.into() }).unwrap();
+                let answers = listen(&talk(there, &[&request]));
+                assert!(String::from_utf8_lossy(&answers[0]).contains("there is no such request"), "{answers:?}");
+            }
+            listener.accept(&incoming).unwrap();
+            client.join().unwrap();
+            let again = listener.accept(&incoming).map(drop).unwrap_err();
+            assert!(again.to_string().contains("not any more"));
+        });
+        // A listener that goes refuses what it was asked for, at once.
+        let client = std::thread::scope(|scope| {
+            let client = scope.spawn(|| Flow::allocate(here, name("client"), name("server"), "reliable", None));
+            listener.next().unwrap();
+            drop(listener);
+            client.join().unwrap()
+        });
+        assert!(matches!(client, Err(ClientError::Failed(why)) if why == "refused"));
+    });
+}
+
+#[test]
+fn who_breaks_the_rules_is_told_which() {
+    with_systems(|here, there| {
+        let listener = Listener::register(there, name("server"), None).unwrap();
+        let register = br#"{"register":{"name":"other","dif":null}}"#;
+        for (packets, wanted) in [
+            (&[&b"hello"[..]][..], "not a request"),
+            (&[br#"{"register":{"name":"a b"}}"#], "expected a name"),
+            (&[br#"{"register":{"name":"a","dif":"elsewhere"}}"#], "no DIF elsewhere"),
+            (&[register, register], "one request"),
+        ] {
+            let answers = listen(&talk(there, packets));
+            let last = String::from_utf8_lossy(answers.last().unwrap()).into_owned();
+            assert!(last.starts_with("{\"failed\"") && last.contains(wanted), "{wanted}: {last}");
+        }
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| allocate(here, "reliable"));
+            listener.accept(&listener.next().unwrap()).unwrap();
+            client.join().unwrap();
+        });
+        let allocate_by_hand = br#"{"allocate":{"from":"client","to":"server","qos":"reliable","dif":null}}"#;
+        let long = vec![0; 2 + LONGEST_SDU];
+        for (packet, wanted) in [(&b"\x07hello"[..], "expected 0 and an SDU"), (&long, "65536 bytes at most")] {
+            let fd = talk(here, &[allocate_by_hand]);
+            let accepted = listener.accept(&listener.next().unwrap()).unwrap();
+            let mut answer = [0; 64];
+            let (length, _) = rustix::net::recv(&fd, &mut answer, RecvFlags::empty()).unwrap();
+            assert_eq!(&answer[..length], b"\"done\"");
+            drop(accepted);
+            rustix::net::send(&fd, packet, SendFlags::NOSIGNAL).unwrap();
+            let told = listen(&fd);
+            assert_eq!(told[0][0], packet::END);
+            assert!(String::from_utf8_lossy(&told[0][1..]).contains(wanted), "{told:?}");
+        }
     });
 }

@@ -189,6 +189,9 @@ pub(crate) struct FlowRequest {
     /// In these: SDUs of the other end that the application here has, or will read.
     #[prost(uint64, optional, tag = "102")]
     pub delivered: Option<u64>,
+    /// In M_DELETE: data PDUs that this end has sent.
+    #[prost(uint64, optional, tag = "103")]
+    pub pdus: Option<u64>,
 }
 
 /// Bytes that are no message.

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType,
+    AddressFamily, RecvAncillaryBuffer, RecvFlags, ReturnFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix,
+    SocketFlags, SocketType,
 };
 
 use crate::applications::{Answer, LONGEST_PACKET, Request, packet};
-use crate::ipcp::LONGEST_SDU;
+use crate::efcp::LONGEST_SDU;
 use crate::name::Name;
 
 /// How long the agent may take to answer.
@@ -112,7 +112,7 @@ pub struct Incoming {
     pub from: Name,
     /// Name of the QoS cube.
     pub qos: String,
-    flow: u32,
+    flow: String,
 }
 
 impl Listener {
@@ -133,9 +133,15 @@ impl Listener {
         }
     }
 
+    /// Refuses a request.
+    pub fn refuse(&self, incoming: &Incoming) -> Result<(), ClientError> {
+        let connection = Connection::open(&self.path, &Request::Refuse { flow: incoming.flow.clone() })?;
+        connection.answer().map(drop)
+    }
+
     /// Accepts a request.
     pub fn accept(&self, incoming: &Incoming) -> Result<Flow, ClientError> {
-        let connection = Connection::open(&self.path, &Request::Accept { flow: incoming.flow })?;
+        let connection = Connection::open(&self.path, &Request::Accept { flow: incoming.flow.clone() })?;
         connection.answer()?;
         connection.set_patience(None)?;
         Ok(Flow { connection })
@@ -189,6 +195,10 @@ impl Flow {
             let mut parts = [IoSliceMut::new(&mut what), IoSliceMut::new(buffer)];
             let mut none = RecvAncillaryBuffer::default();
             let length = match rustix::net::recvmsg(&self.connection.0, &mut parts, &mut none, RecvFlags::empty()) {
+                Ok(message) if message.flags.contains(ReturnFlags::TRUNC) => {
+                    let text = format!("an SDU is longer than the buffer, which has {} bytes", buffer.len());
+                    return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+                }
                 Ok(message) => message.bytes,
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => 0,

@@ -4,12 +4,14 @@
 //! It composes what the modules beside it do: [`crate::neighbour`] for each link, the [`crate::rib`] that neighbours
 //! share, [`crate::routing`] over it, and the flow allocator ([`crate::flows`]).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admission::{admit, free_address, is_with_others};
 use crate::cdap::{Message, object, op};
 use crate::credential::{self, Credential, NONCE};
+pub use crate::efcp::LONGEST_SDU;
 use crate::efcp::Qos;
 use crate::flows::{Flow, FlowEvent, FlowId, Flows, Outgoing, Peer};
 use crate::members::{Members, Own};
@@ -21,11 +23,7 @@ use crate::routing::{self, Path};
 
 /// The egress queue of layer management.
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
-/// Addresses that are given to new members.
-const ADDRESSES: std::ops::RangeInclusive<u16> = 1..=0xfffe;
-/// Longest SDU of an application, in bytes.
-pub const LONGEST_SDU: usize = 1400;
-/// Longest SDU of a flow: a PDU of the DIF above.
+/// Longest PDU of the DIF above that a flow carries.
 const LONGEST_CARRIED: usize = 1432;
 
 /// What an IPC process is.
@@ -261,17 +259,32 @@ impl Ipcp {
         }
         match self.members.open(&own(&settings, &self.rib), payload) {
             Some((from, message)) if message.is_about(object::FLOW) => {
-                let qos = |id| settings.qos.iter().find(|cube| cube.id == id).cloned();
-                let listens = |name: &Name| self.applications.contains(name);
-                let taken = self
-                    .rib
-                    .life(&from)
-                    .and_then(|life| self.flows.receive((&from, &life), &message, qos, listens, now));
-                self.counts.discarded += u64::from(taken.is_none());
-                self.send_flows();
+                self.hear_of_flow(&from, &message, now);
+                self.send_flows(now);
             }
             Some(_) => self.counts.discarded += 1,
             None => self.counts.unauthenticated += 1,
+        }
+    }
+
+    /// Takes a message of a member about a flow.
+    fn hear_of_flow(&mut self, from: &Name, message: &Message, now: Duration) {
+        let qos = |id| self.settings.qos.iter().find(|cube| cube.id == id).cloned();
+        let listens = |name: &Name| self.applications.contains(name);
+        let life = self.rib.life(from);
+        let taken = life.and_then(|life| self.flows.receive((from, &life), message, qos, listens, now));
+        self.counts.discarded += u64::from(taken.is_none());
+    }
+
+    /// Takes what a flow has for its other end, which is here, too.
+    fn hand_over(&mut self, outgoing: Outgoing, now: Duration) {
+        match outgoing {
+            Outgoing::Management(own, message) => self.hear_of_flow(&own, &message, now),
+            Outgoing::Data(_, header, payload, _) => {
+                if self.flows.receive_pdu(&header, &payload, now) {
+                    self.active.insert(header.dst_cep);
+                }
+            }
         }
     }
 
@@ -300,10 +313,17 @@ impl Ipcp {
     pub fn transfer(&mut self, now: Duration) {
         let mut active = std::mem::take(&mut self.active);
         active.extend(self.flows.to_poll(now));
-        for id in active {
-            self.flows.poll(id, now);
+        loop {
+            for id in active {
+                self.flows.poll(id, now);
+            }
+            self.send_flows(now);
+            // Those whose other end is here have more to do.
+            active = std::mem::take(&mut self.active);
+            if active.is_empty() {
+                return;
+            }
         }
-        self.send_flows();
     }
 
     /// When [`Ipcp::tick`] has something to do, if nothing happens before.
@@ -488,7 +508,7 @@ impl Ipcp {
         self.neighbours_version += 1;
     }
 
-    /// Asks for a flow from an application here to another, of a QoS cube.
+    /// Asks for a flow from an application here to another, of a QoS cube. Of several with the name the nearest is asked.
     ///
     /// # Errors
     /// The application, the cube or an address is not known, or there are too many flows.
@@ -500,23 +520,24 @@ impl Ipcp {
         let Some(qos) = self.settings.qos.iter().find(|qos| qos.name == cube) else {
             return Err(format!("the DIF has no QoS cube {cube}; it has {}", names()));
         };
-        let there = self.rib.hosts_of(&to).find(|host| self.paths.contains_key(*host) || **host == self.settings.name);
-        let Some(peer) = there.cloned() else {
+        let cost = |host: &Name| match self.paths.get(host) {
+            _ if *host == self.settings.name => Some(0),
+            path => path.map(|path| path.cost),
+        };
+        let there = self.rib.hosts_of(&to).filter_map(|host| Some((cost(host)?, host))).min();
+        let Some(peer) = there.map(|(_, host)| host.clone()) else {
             return Err(format!("the directory of DIF {} has no application {to}", self.settings.dif));
         };
-        if peer == self.settings.name {
-            return Err(format!("{to} is at this IPC process: flows go to others"));
-        }
         let life = self.rib.life(&peer).ok_or_else(|| format!("{peer} is no member any more"))?;
         let id = self.flows.request([from, to, peer], life, qos, now).ok_or("too many flows")?;
-        self.send_flows();
+        self.send_flows(now);
         Ok(id)
     }
 
     /// Accepts a flow that was requested, or refuses it.
     pub fn answer(&mut self, id: FlowId, accept: bool, now: Duration) {
         self.flows.answer(id, accept, now);
-        self.send_flows();
+        self.send_flows(now);
     }
 
     /// How the PDUs of a flow that is open are addressed.
@@ -539,13 +560,19 @@ impl Ipcp {
     /// The application ends a flow. What it has sent is delivered; [`FlowEvent::Ended`] says whether all was.
     pub fn close_flow(&mut self, id: FlowId, now: Duration) {
         self.flows.end(id, false, now);
-        self.send_flows();
+        self.send_flows(now);
     }
 
     /// The same for an application that reads nothing more.
     pub fn end_flow(&mut self, id: FlowId, now: Duration) {
         self.flows.end(id, true, now);
-        self.send_flows();
+        self.send_flows(now);
+    }
+
+    /// Ends all flows: this IPC process stops.
+    pub fn stop(&mut self, now: Duration) {
+        self.flows.give_up(now);
+        self.send_flows(now);
     }
 
     /// Whether a flow takes one more SDU.
@@ -553,10 +580,10 @@ impl Ipcp {
         self.flows.get(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
     }
 
-    /// Sends an SDU; those of applications have at most [`LONGEST_SDU`] bytes.
+    /// Sends an SDU of at most [`LONGEST_SDU`] bytes.
     pub fn write(&mut self, id: FlowId, sdu: &[u8]) {
-        if sdu.len() <= LONGEST_CARRIED {
-            self.flows.write(id, sdu, false);
+        if sdu.len() <= LONGEST_SDU {
+            self.flows.write(id, sdu);
             self.active.insert(id);
         }
     }
@@ -566,10 +593,10 @@ impl Ipcp {
         self.flows.carry(id);
     }
 
-    /// Sends an SDU of layer management of the DIF above, before others that wait.
-    pub(crate) fn write_first(&mut self, id: FlowId, sdu: &[u8]) {
-        if sdu.len() <= LONGEST_CARRIED {
-            self.flows.write(id, sdu, true);
+    /// Sends a PDU of the DIF above; one of layer management goes before others that wait (`first`).
+    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool) {
+        if pdu.len() <= LONGEST_CARRIED {
+            self.flows.write_carried(id, pdu, first);
             self.active.insert(id);
         }
     }
@@ -593,9 +620,15 @@ impl Ipcp {
         self.members.protect(&own(&settings, &self.rib), member, message)
     }
 
-    /// Sends what flows have for other members.
-    fn send_flows(&mut self) {
-        for outgoing in self.flows.take_outgoing() {
+    /// Sends what flows have for other members, and hands over what they have for each other.
+    fn send_flows(&mut self, now: Duration) {
+        let mut all = VecDeque::from(self.flows.take_outgoing());
+        while let Some(outgoing) = all.pop_front() {
+            if *outgoing.to() == self.settings.name {
+                self.hand_over(outgoing, now);
+                all.extend(self.flows.take_outgoing());
+                continue;
+            }
             let (peer, header, payload, priority) = match outgoing {
                 Outgoing::Management(peer, message) => {
                     let Some(sdu) = self.protect_for(&peer, message) else {
@@ -637,49 +670,6 @@ fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
         keepalive: settings.keepalive,
         dead_after: settings.dead_after,
     }
-}
-
-/// Whether other members that can be reached say that a member is their neighbour.
-fn is_with_others(rib: &Rib, paths: &BTreeMap<Name, Path>, own: &Name, name: &Name) -> bool {
-    rib.iter().any(|(key, _)| match key {
-        Key::LowerFlow(other, to) => to == name && other != own && other != name && paths.contains_key(other),
-        _ => false,
-    })
-}
-
-/// The address of a new neighbour: the one it asks for, the one it had, or a free one.
-fn admit(
-    rib: &Rib,
-    paths: &BTreeMap<Name, Path>,
-    own: &Name,
-    own_address: u16,
-    name: &Name,
-    asked: u16,
-) -> Result<u16, &'static str> {
-    if asked != 0 {
-        let mut others = rib.members_at(asked).filter(|other| *other != name && *other != own);
-        let taken = asked == own_address || others.any(|other| paths.contains_key(other));
-        return if taken { Err("another member has this address") } else { Ok(asked) };
-    }
-    rib.address(name).or_else(|| free_address(rib, name)).ok_or("no address is free")
-}
-
-/// A free address, the same for a name wherever possible.
-fn free_address(rib: &Rib, name: &Name) -> Option<u16> {
-    let hash =
-        name.as_str().bytes().fold(0x811c_9dc5u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let taken: BTreeSet<u32> = rib
-        .iter()
-        .filter_map(|(key, object)| match key {
-            Key::Member(other) if other != name => Some(object.value),
-            _ => None,
-        })
-        .collect();
-    let count = u32::from(*ADDRESSES.end());
-    (0..count)
-        .map(|step| 1 + (hash % count + step) % count)
-        .find(|address| !taken.contains(address))
-        .and_then(|address| u16::try_from(address).ok())
 }
 
 #[cfg(test)]

@@ -234,6 +234,51 @@ fn flows_are_refused_with_a_reason() {
 }
 
 #[test]
+fn applications_of_one_system_have_flows() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    network.nodes[1].register(name("server"), network.now).unwrap();
+    network.run(Duration::from_secs(1));
+    for cube in ["reliable", "unreliable"] {
+        let before = network.pdus;
+        let (id, other) = network.flow(0, 0, cube);
+        let long = vec![7; LONGEST_SDU];
+        for (node, from, to) in [(0, id, other), (0, other, id)] {
+            let sdus: Vec<Vec<u8>> = (0..100).map(|number| vec![number; usize::from(number)]).collect();
+            for sdu in sdus.iter().chain([&long, &vec![]]) {
+                network.nodes[node].write(from, sdu);
+            }
+            network.nodes[node].transfer(network.now);
+            let come: Vec<Vec<u8>> = std::iter::from_fn(|| network.nodes[node].read(to)).collect();
+            assert!(come.iter().eq(sdus.iter().chain([&long, &vec![]])), "{cube}: {} SDUs", come.len());
+        }
+        network.nodes[0].close_flow(id, network.now);
+        network.nodes[0].transfer(network.now);
+        let mut ends: Vec<_> = std::iter::from_fn(|| network.nodes[0].next_event()).collect();
+        ends.sort_by_key(|(flow, _)| *flow != id);
+        assert_eq!(ends, [id, other].map(|flow| (flow, FlowEvent::Ended(End::Closed))));
+        assert_eq!(open_flows(&network, 0), 0);
+        assert!(network.pdus - before < 60, "nothing of it leaves: {} PDUs", network.pdus - before);
+    }
+    // Of two applications with the name the nearer one is asked; and one that refuses says so.
+    let id = network.nodes[0].request_flow(name("client"), name("server"), "reliable", network.now).unwrap();
+    let Some((other, FlowEvent::Requested { .. })) = network.nodes[0].next_event() else { panic!("no request") };
+    network.nodes[0].answer(other, false, network.now);
+    assert_eq!(network.nodes[0].next_event(), Some((id, FlowEvent::Ended(End::Refused))));
+}
+
+#[test]
+fn a_system_that_stops_says_so() {
+    let mut network = Network::new(&[("a", 1), ("b", 0)], &[(0, 1)]);
+    network.run(Duration::from_secs(2));
+    let (_, other) = network.flow(1, 0, "reliable");
+    network.nodes[1].stop(network.now);
+    network.run(STEP);
+    assert_eq!(network.nodes[0].next_event(), Some((other, FlowEvent::Ended(End::GaveUp))));
+    assert_eq!((open_flows(&network, 0), open_flows(&network, 1)), (0, 0));
+}
+
+#[test]
 fn a_cut_link_is_noticed() {
     let mut network = Network::new(&[("a", 1), ("b", 0), ("c", 0)], &[(0, 1), (1, 2), (2, 0)]);
     network.run(Duration::from_secs(3));

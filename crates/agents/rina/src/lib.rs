@@ -8,6 +8,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
+//! | `admission` | nothing: who becomes a member, and with which address |
 //! | `members` | the keys of management between members that are not neighbours |
 //! | `rib` | the DIF's objects, and which neighbours lack which of them |
 //! | `routing` | nothing: shortest paths over the RIB |
@@ -17,6 +18,7 @@
 //! | `agent` | threads, timers, CPU queues, frames |
 //! | `cdap`, `pdu` | message formats |
 
+mod admission;
 mod agent;
 mod applications;
 mod border_tables;

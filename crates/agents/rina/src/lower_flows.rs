@@ -148,11 +148,11 @@ impl LowerFlows {
     pub(crate) fn send(&self, link: usize, lower: usize, pdu: &[u8], first: bool, ipcps: &mut [Ipcp]) -> bool {
         match self.open(link) {
             Some(flow) if first => {
-                ipcps[lower].write_first(flow, pdu);
+                ipcps[lower].write_carried(flow, pdu, true);
                 true
             }
             Some(flow) if ipcps[lower].has_room(flow) => {
-                ipcps[lower].write(flow, pdu);
+                ipcps[lower].write_carried(flow, pdu, false);
                 true
             }
             _ => false,

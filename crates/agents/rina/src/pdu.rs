@@ -20,6 +20,10 @@ use hopwright_ports::checksum;
 const VERSION: u8 = 1;
 /// Flag of a PDU that found a congested queue.
 pub(crate) const CONGESTION: u8 = 0x01;
+/// Flag of a PDU whose SDU goes on in the next one.
+pub(crate) const MORE: u8 = 0x02;
+/// Flag of a PDU that goes on with the SDU of the one before.
+pub(crate) const REST: u8 = 0x04;
 
 /// Types of PDUs that IPC processes send.
 pub(crate) mod kind {

@@ -8,6 +8,9 @@
 //! - [`receiver`]: order, what is missing, and the credit that the receiver gives.
 //! - [`Ack`]: what an acknowledgement says.
 //!
+//! SDUs of more than [`FRAGMENT`] bytes take several PDUs with consecutive numbers, whose flags say where an SDU begins and ends
+//! ([`crate::pdu::MORE`], [`crate::pdu::REST`]). Without retransmission an SDU is lost with any of its PDUs.
+//!
 //! An acknowledgement is a control PDU, `ACK_FLOW` or `SACK_FLOW`. Behind the header, in network byte order: the number of
 //! the PDU expected next (4 bytes), the first number beyond the credit (4), PDUs received (4), and PDUs received with the
 //! congestion flag (4); in `SACK_FLOW` up to [`RANGES`] pairs of 4 bytes, ranges received beyond what is missing.
@@ -15,6 +18,10 @@
 pub(crate) mod receiver;
 pub(crate) mod sender;
 
+/// Longest SDU of an application, in bytes.
+pub const LONGEST_SDU: usize = 1 << 16;
+/// Bytes of an SDU in a PDU, at most.
+pub(crate) const FRAGMENT: usize = 1400;
 /// Ranges in an acknowledgement, at most.
 pub(crate) const RANGES: usize = 16;
 
@@ -79,6 +86,7 @@ mod tests {
     use super::receiver::Receiver;
     use super::sender::Sender;
     use super::*;
+    use crate::pdu::CONGESTION;
 
     #[test]
     fn acknowledgements_are_read_as_written() {
@@ -105,15 +113,29 @@ mod tests {
 
     /// A link with a queue: this many PDUs leave each millisecond, this many may wait, and from a threshold on they are marked.
     struct Link {
-        queue: VecDeque<(u32, Vec<u8>, bool)>,
+        queue: VecDeque<(u32, u8, Vec<u8>)>,
         room: usize,
         threshold: usize,
         longest: usize,
         lost: usize,
     }
 
+    fn short(number: usize) -> Vec<u8> {
+        (number as u32).to_be_bytes().to_vec()
+    }
+
     /// Sends `total` SDUs over a link; `lose` says which transmissions are lost. Returns the time it took.
-    fn transfer(total: usize, link: &mut Link, mut lose: impl FnMut(usize) -> bool) -> (Sender, Duration) {
+    fn transfer(total: usize, link: &mut Link, lose: impl FnMut(usize) -> bool) -> (Sender, Duration) {
+        transfer_of(total, short, link, lose)
+    }
+
+    /// The same for SDUs by their number.
+    fn transfer_of(
+        total: usize,
+        sdu: fn(usize) -> Vec<u8>,
+        link: &mut Link,
+        mut lose: impl FnMut(usize) -> bool,
+    ) -> (Sender, Duration) {
         let (mut sender, mut receiver) = (Sender::new(&qos(true)), Receiver::new(&qos(true)));
         let mut acks: VecDeque<(Duration, Ack)> = VecDeque::new();
         let (mut offered, mut delivered, mut sent) = (0, 0, 0);
@@ -122,13 +144,13 @@ mod tests {
             now += Duration::from_millis(1);
             assert!(now < Duration::from_secs(600), "{delivered} of {total} arrived");
             while offered < total && sender.has_room() {
-                sender.push((offered as u32).to_be_bytes().to_vec());
+                sender.push(&sdu(offered));
                 offered += 1;
             }
             while let Some((_, ack)) = acks.pop_front_if(|(due, _)| *due <= now) {
                 sender.acknowledge(&ack, now);
             }
-            sender.poll(now, &mut |number, sdu| {
+            sender.poll(now, &mut |number, flags, sdu| {
                 sent += 1;
                 if lose(sent) {
                     return;
@@ -137,15 +159,15 @@ mod tests {
                     link.lost += 1;
                     return;
                 }
-                let marked = link.queue.len() >= link.threshold;
-                link.queue.push_back((number, sdu.to_vec(), marked));
+                let marked = if link.queue.len() >= link.threshold { CONGESTION } else { 0 };
+                link.queue.push_back((number, flags | marked, sdu.to_vec()));
                 link.longest = link.longest.max(link.queue.len());
             });
-            for (number, sdu, marked) in link.queue.drain(..link.queue.len().min(10)) {
-                receiver.receive(number, &sdu, marked);
+            for (number, flags, sdu) in link.queue.drain(..link.queue.len().min(10)) {
+                receiver.receive(number, flags, &sdu);
             }
-            while let Some(sdu) = receiver.pop() {
-                assert_eq!(sdu, (delivered as u32).to_be_bytes(), "in order, each once");
+            while let Some(taken) = receiver.pop() {
+                assert_eq!(taken, sdu(delivered), "in order, each once");
                 delivered += 1;
             }
             if let Some(ack) = receiver.take_ack() {
@@ -167,6 +189,19 @@ mod tests {
         }
         // A second of silence.
         transfer(2000, &mut wide(), |sent| (500..600).contains(&sent));
+    }
+
+    #[test]
+    fn sdus_of_any_length_arrive() {
+        fn sdu(number: usize) -> Vec<u8> {
+            const LENGTHS: [usize; 8] = [0, 1, FRAGMENT, FRAGMENT + 1, 2 * FRAGMENT, LONGEST_SDU, 0, 7000];
+            vec![number as u8; LENGTHS[number % LENGTHS.len()]]
+        }
+        for share in [0, 2, 7, 50] {
+            // The window is less than what the longest SDU takes.
+            let (sender, _) = transfer_of(80, sdu, &mut wide(), |sent| share > 0 && sent % share == 0);
+            assert_eq!(sender.pushed(), 80);
+        }
     }
 
     #[test]

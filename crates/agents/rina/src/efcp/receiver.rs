@@ -2,7 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Ack, Qos, RANGES, extend};
+use super::{Ack, LONGEST_SDU, Qos, RANGES, extend};
+use crate::pdu::{CONGESTION, MORE, REST};
+
+/// An SDU that is not complete.
+#[derive(Debug)]
+struct Partial {
+    bytes: Vec<u8>,
+    pdus: u64,
+    /// The number of the PDU that goes on with it.
+    next: u64,
+}
 
 /// Order, what is missing, and what the application has not taken yet.
 #[derive(Debug)]
@@ -11,9 +21,15 @@ pub(crate) struct Receiver {
     window: u64,
     next: u64,
     /// Beyond what is missing.
-    early: BTreeMap<u64, Vec<u8>>,
-    /// For the application.
-    ready: VecDeque<Vec<u8>>,
+    early: BTreeMap<u64, (u8, Vec<u8>)>,
+    partial: Option<Partial>,
+    /// For the application, each with the number of its PDUs; and these together.
+    ready: VecDeque<(Vec<u8>, u64)>,
+    waiting: u64,
+    /// SDUs that were complete.
+    complete: u64,
+    /// PDUs of the SDU that was taken last.
+    last: u64,
     /// SDUs that the application has taken.
     taken: u64,
     /// Without retransmission: which of the 64 numbers below `next` have come; the lowest bit is the last.
@@ -40,7 +56,11 @@ impl Receiver {
             window: qos.window.max(1).into(),
             next: 0,
             early: BTreeMap::new(),
+            partial: None,
             ready: VecDeque::new(),
+            waiting: 0,
+            complete: 0,
+            last: 0,
             taken: 0,
             seen: 0,
             numbered: true,
@@ -55,7 +75,8 @@ impl Receiver {
     }
 
     /// Takes a data PDU.
-    pub(crate) fn receive(&mut self, number: u32, sdu: &[u8], marked: bool) {
+    pub(crate) fn receive(&mut self, number: u32, flags: u8, bytes: &[u8]) {
+        let marked = flags & CONGESTION != 0;
         self.pdus += 1;
         self.marks += u64::from(marked);
         self.received = self.received.wrapping_add(1);
@@ -66,23 +87,48 @@ impl Receiver {
         };
         if !self.reliable {
             // In the order in which they come, each once.
-            if !self.is_first(number) || self.ready.len() as u64 >= self.window {
+            if !self.is_first(number) || self.waiting >= self.window {
                 self.discarded += 1;
                 return;
             }
-            self.ready.push_back(sdu.to_vec());
-            return;
+            return self.assemble(number, flags, bytes.to_vec());
         }
         self.due = true;
         if number < self.next || number >= self.next + self.credit() || self.early.contains_key(&number) {
             self.discarded += 1;
             return;
         }
-        self.early.insert(number, sdu.to_vec());
-        while let Some(sdu) = self.early.remove(&self.next) {
+        self.early.insert(number, (flags, bytes.to_vec()));
+        while let Some((flags, bytes)) = self.early.remove(&self.next) {
+            self.assemble(self.next, flags, bytes);
             self.next += 1;
-            self.ready.push_back(sdu);
         }
+    }
+
+    /// Takes the next PDU of the order. One whose SDU has not begun, or gets too long, is dropped.
+    fn assemble(&mut self, number: u64, flags: u8, bytes: Vec<u8>) {
+        let before = self.partial.take();
+        let (bytes, pdus) = match before {
+            before if flags & REST == 0 => {
+                self.discarded += u64::from(before.is_some());
+                (bytes, 1)
+            }
+            Some(mut before) if before.next == number && before.bytes.len() + bytes.len() <= LONGEST_SDU => {
+                before.bytes.extend_from_slice(&bytes);
+                (before.bytes, before.pdus + 1)
+            }
+            _ => {
+                self.discarded += 1;
+                return;
+            }
+        };
+        if flags & MORE != 0 {
+            self.partial = Some(Partial { bytes, pdus, next: number + 1 });
+            return;
+        }
+        self.complete += 1;
+        self.waiting += pdus;
+        self.ready.push_back((bytes, pdus));
     }
 
     /// PDUs of an (N-1) flow without retransmission come from the IPC process and from the program, which number them apart: equal numbers
@@ -108,32 +154,42 @@ impl Receiver {
         first
     }
 
+    /// PDUs that there is room for. One SDU that is not complete is beyond that, because it may take more than the window.
     fn credit(&self) -> u64 {
-        self.window.saturating_sub(self.ready.len() as u64)
+        self.window.saturating_sub(self.waiting)
     }
 
     /// The next SDU for the application.
     pub(crate) fn pop(&mut self) -> Option<Vec<u8>> {
-        let sdu = self.ready.pop_front()?;
+        let (sdu, pdus) = self.ready.pop_front()?;
         self.taken += 1;
+        self.waiting -= pdus;
+        self.last = pdus;
         Some(sdu)
     }
 
-    /// Gives back an SDU that the application had no room for.
+    /// Gives back the SDU that was taken last: the application had no room for it.
     pub(crate) fn put_back(&mut self, sdu: Vec<u8>) {
         self.taken -= 1;
-        self.ready.push_front(sdu);
+        self.waiting += self.last;
+        self.ready.push_front((sdu, self.last));
     }
 
     /// Drops what waits for an application that is gone.
     pub(crate) fn discard_ready(&mut self) {
-        self.discarded += self.ready.len() as u64;
+        self.discarded += self.waiting;
+        self.waiting = 0;
         self.ready.clear();
     }
 
-    /// The number that is expected next: how many SDUs have come, if none is missing.
+    /// The number that is expected next.
     pub(crate) fn next(&self) -> u64 {
         self.next
+    }
+
+    /// SDUs that have come.
+    pub(crate) fn complete(&self) -> u64 {
+        self.complete
     }
 
     /// SDUs that the application has taken.
@@ -183,13 +239,13 @@ mod tests {
     fn what_is_early_waits_and_is_reported() {
         let mut receiver = Receiver::new(&qos(true));
         for number in [0, 2, 3, 5] {
-            receiver.receive(number, &[number as u8], number == 5);
+            receiver.receive(number, u8::from(number == 5), &[number as u8]);
         }
         let ack = receiver.take_ack().unwrap();
         assert_eq!((ack.next, ack.received, ack.marked, ack.ranges), (1, 4, 1, vec![(2, 4), (5, 6)]));
         assert_eq!(receiver.take_ack(), None);
         assert_eq!((receiver.pop(), receiver.pop()), (Some(vec![0]), None));
-        receiver.receive(1, &[1], false);
+        receiver.receive(1, 0, &[1]);
         assert_eq!([receiver.pop(), receiver.pop(), receiver.pop()].concat_sdus(), [1, 2, 3]);
     }
 
@@ -207,8 +263,8 @@ mod tests {
     fn memory_is_bounded_by_the_window() {
         let mut receiver = Receiver::new(&qos(true));
         for number in 0..10_000u32 {
-            receiver.receive(number.wrapping_mul(0x9e37_79b9), &[0; 10], false);
-            receiver.receive(number, &[0; 10], false);
+            receiver.receive(number.wrapping_mul(0x9e37_79b9), 0, &[0; 10]);
+            receiver.receive(number, 0, &[0; 10]);
         }
         assert!(receiver.early.len() + receiver.ready.len() <= 64);
         let before = receiver.take_ack().unwrap();
@@ -217,7 +273,7 @@ mod tests {
         assert_eq!(receiver.take_ack().map(|ack| ack.edge), Some(128), "room is told");
         let mut unreliable = Receiver::new(&qos(false));
         for number in 0..10_000 {
-            unreliable.receive(number, &[0; 10], false);
+            unreliable.receive(number, 0, &[0; 10]);
         }
         assert_eq!(unreliable.ready.len(), 64);
         assert_eq!(unreliable.take_ack(), None);
@@ -227,7 +283,7 @@ mod tests {
     fn nothing_comes_twice_without_retransmission() {
         let mut receiver = Receiver::new(&qos(false));
         for number in [0, 2, 0, 1, 1, 2, 200, 199, 200, 3, u32::MAX] {
-            receiver.receive(number, &[number as u8], false);
+            receiver.receive(number, 0, &[number as u8]);
         }
         let taken: Vec<u8> = std::iter::from_fn(|| receiver.pop()).flatten().collect();
         assert_eq!(taken, [0, 2, 1, 200, 199]);
@@ -236,12 +292,46 @@ mod tests {
         let mut receiver = Receiver::new(&qos(false));
         receiver.ignore_numbers();
         for number in [0, 1, 0, 1, 200, 2] {
-            receiver.receive(number, &[number as u8], false);
+            receiver.receive(number, 0, &[number as u8]);
         }
         assert_eq!(std::iter::from_fn(|| receiver.pop()).count(), 6);
         // Numbers before the first one.
         let mut receiver = Receiver::new(&qos(false));
-        receiver.receive(u32::MAX, &[], false);
+        receiver.receive(u32::MAX, 0, &[]);
         assert_eq!((receiver.next(), receiver.discarded), (0, 1));
+    }
+
+    #[test]
+    fn an_sdu_without_retransmission_is_whole_or_lost() {
+        let all = [(0, MORE), (1, REST | MORE), (2, REST), (3, 0), (4, MORE), (5, REST)];
+        let came = |numbers: &[u32]| {
+            let mut receiver = Receiver::new(&qos(false));
+            for number in numbers {
+                let (number, flags) = all[*number as usize];
+                receiver.receive(number, flags, &[number as u8]);
+            }
+            assert_eq!(
+                receiver.partial.is_some(),
+                numbers.last().is_some_and(|last| all[*last as usize].1 & MORE != 0)
+            );
+            std::iter::from_fn(|| receiver.pop()).collect::<Vec<_>>()
+        };
+        assert_eq!(came(&[0, 1, 2, 3, 4, 5]), [vec![0, 1, 2], vec![3], vec![4, 5]]);
+        assert_eq!(came(&[0, 2, 3, 4]), [vec![3]]);
+        assert_eq!(came(&[1, 2, 3, 5]), [vec![3]]);
+        assert_eq!(came(&[0, 1, 3, 2, 4, 5]), [vec![3], vec![4, 5]]);
+    }
+
+    #[test]
+    fn a_part_has_no_end_without_limit() {
+        for reliable in [false, true] {
+            let mut receiver = Receiver::new(&qos(reliable));
+            for number in 0..10_000 {
+                receiver.receive(number, if number == 0 { MORE } else { MORE | REST }, &[0; 1000]);
+                assert!(receiver.partial.as_ref().is_none_or(|partial| partial.bytes.len() <= LONGEST_SDU));
+            }
+            receiver.receive(10_000, REST, &[0; 1000]);
+            assert_eq!((receiver.complete(), receiver.pop()), (0, None));
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Ack, Qos, extend};
+use super::{Ack, FRAGMENT, Qos, extend};
+use crate::pdu::{MORE, REST};
 
-/// SDUs that may wait to be sent.
+/// PDUs that may wait to be sent.
 const QUEUE: usize = 256;
 /// PDUs under way at the beginning, and at least.
 const INITIAL_WINDOW: f64 = 10.0;
@@ -23,10 +24,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Weight of a new estimate of the share of marked PDUs (RFC 8257, `g`).
 const GAIN: f64 = 1.0 / 16.0;
 
+/// An SDU, or a part of one, with the flags of its PDU.
+#[derive(Debug)]
+struct Part {
+    flags: u8,
+    bytes: Vec<u8>,
+}
+
 #[derive(Debug)]
 struct Sent {
     number: u64,
-    sdu: Vec<u8>,
+    part: Part,
     at: Duration,
     again: bool,
     arrived: bool,
@@ -38,7 +46,7 @@ struct Sent {
 #[derive(Debug)]
 pub(crate) struct Sender {
     reliable: bool,
-    queue: VecDeque<Vec<u8>>,
+    queue: VecDeque<Part>,
     /// Not acknowledged, in order.
     sent: VecDeque<Sent>,
     next: u64,
@@ -111,15 +119,30 @@ impl Sender {
     }
 
     /// An SDU to send.
-    pub(crate) fn push(&mut self, sdu: Vec<u8>) {
+    pub(crate) fn push(&mut self, sdu: &[u8]) {
         self.pushed += 1;
-        self.queue.push_back(sdu);
+        let (mut rest, mut begun) = (sdu, 0);
+        while rest.len() > FRAGMENT {
+            let (bytes, more) = rest.split_at(FRAGMENT);
+            self.queue.push_back(Part { flags: begun | MORE, bytes: bytes.to_vec() });
+            (rest, begun) = (more, REST);
+        }
+        self.queue.push_back(Part { flags: begun, bytes: rest.to_vec() });
     }
 
-    /// An SDU that goes before those that wait.
-    pub(crate) fn push_first(&mut self, sdu: Vec<u8>) {
+    /// An SDU to send in one PDU. With `first` it goes before those that wait, none of which may have several.
+    pub(crate) fn push_whole(&mut self, sdu: &[u8], first: bool) {
         self.pushed += 1;
-        self.queue.push_front(sdu);
+        let part = Part { flags: 0, bytes: sdu.to_vec() };
+        match first {
+            true => self.queue.push_front(part),
+            false => self.queue.push_back(part),
+        }
+    }
+
+    /// PDUs that have been sent.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
     }
 
     /// SDUs that the application has sent.
@@ -165,13 +188,13 @@ impl Sender {
         self.sent.front().map_or(self.next, |sent| sent.number) >= self.edge
     }
 
-    /// Sends what may be sent, by number and SDU.
-    pub(crate) fn poll(&mut self, now: Duration, send: &mut dyn FnMut(u32, &[u8])) {
+    /// Sends what may be sent, by number, flags and bytes.
+    pub(crate) fn poll(&mut self, now: Duration, send: &mut dyn FnMut(u32, u8, &[u8])) {
         if !self.reliable {
-            while self.queue.front().is_some_and(|sdu| pace(&mut self.pacer, sdu.len(), now))
-                && let Some(sdu) = self.queue.pop_front()
+            while self.queue.front().is_some_and(|part| pace(&mut self.pacer, part.bytes.len(), now))
+                && let Some(part) = self.queue.pop_front()
             {
-                send(self.next as u32, &sdu);
+                send(self.next as u32, part.flags, &part.bytes);
                 self.next += 1;
                 self.pdus += 1;
             }
@@ -196,12 +219,13 @@ impl Sender {
             (sent.at, sent.again, sent.lost) = (now, true, false);
             self.retransmitted += 1;
             under_way += 1;
-            send(sent.number as u32, &sent.sdu);
+            send(sent.number as u32, sent.part.flags, &sent.part.bytes);
         }
         while self.may_send(under_way) {
-            let Some(sdu) = self.queue.pop_front_if(|sdu| pace(&mut self.pacer, sdu.len(), now)) else { break };
-            send(self.next as u32, &sdu);
-            self.sent.push_back(Sent { number: self.next, sdu, at: now, again: false, arrived: false, lost: false });
+            let pacer = &mut self.pacer;
+            let Some(part) = self.queue.pop_front_if(|part| pace(pacer, part.bytes.len(), now)) else { break };
+            send(self.next as u32, part.flags, &part.bytes);
+            self.sent.push_back(Sent { number: self.next, part, at: now, again: false, arrived: false, lost: false });
             self.next += 1;
             self.pdus += 1;
             under_way += 1;
@@ -382,9 +406,9 @@ mod tests {
         let mut bytes = 0;
         for ms in 0..1000 {
             while sender.has_room() {
-                sender.push(vec![0; 1000]);
+                sender.push(&[0; 1000]);
             }
-            sender.poll(Duration::from_millis(ms), &mut |_, sdu| bytes += sdu.len());
+            sender.poll(Duration::from_millis(ms), &mut |_, _, sdu| bytes += sdu.len());
         }
         assert!((980_000..1_030_000).contains(&bytes), "{bytes}");
     }
@@ -393,29 +417,29 @@ mod tests {
     fn a_receiver_without_room_is_probed() {
         let mut sender = Sender::new(&Qos { window: 1, ..qos(true) });
         for _ in 0..3 {
-            sender.push(vec![1]);
+            sender.push(&[1]);
         }
         let mut sent = Vec::new();
-        sender.poll(Duration::ZERO, &mut |number, _| sent.push(number));
+        sender.poll(Duration::ZERO, &mut |number, _, _| sent.push(number));
         let ack = Ack { next: 1, edge: 1, received: 1, marked: 0, ranges: vec![] };
         sender.acknowledge(&ack, Duration::from_millis(1));
-        sender.poll(Duration::from_millis(2), &mut |number, _| sent.push(number));
+        sender.poll(Duration::from_millis(2), &mut |number, _, _| sent.push(number));
         assert_eq!(sent, [0]);
-        sender.poll(Duration::from_secs(1), &mut |number, _| sent.push(number));
+        sender.poll(Duration::from_secs(1), &mut |number, _, _| sent.push(number));
         assert_eq!(sent, [0, 1]);
         // For as long as it acknowledges, and not longer.
         for second in 2..200 {
             sender.acknowledge(&ack, Duration::from_secs(second));
-            sender.poll(Duration::from_secs(second), &mut |number, _| sent.push(number));
+            sender.poll(Duration::from_secs(second), &mut |number, _, _| sent.push(number));
             assert!(!sender.broken());
         }
         assert!(sent.len() > 190 && sent[2..].iter().all(|number| *number == 1), "one PDU is the probe");
         let ack = Ack { next: 2, edge: 3, ..ack };
         sender.acknowledge(&ack, Duration::from_secs(200));
-        sender.poll(Duration::from_secs(200), &mut |number, _| sent.push(number));
+        sender.poll(Duration::from_secs(200), &mut |number, _, _| sent.push(number));
         assert_eq!(sent.last(), Some(&2), "credit is used at once");
         for second in 200..240 {
-            sender.poll(Duration::from_secs(second), &mut |_, _| {});
+            sender.poll(Duration::from_secs(second), &mut |_, _, _| {});
         }
         assert!(sender.broken());
     }
@@ -423,8 +447,8 @@ mod tests {
     #[test]
     fn acknowledgements_of_what_was_never_sent_are_ignored() {
         let mut sender = Sender::new(&qos(true));
-        sender.push(vec![1]);
-        sender.poll(Duration::ZERO, &mut |_, _| {});
+        sender.push(&[1]);
+        sender.poll(Duration::ZERO, &mut |_, _, _| {});
         sender.acknowledge(&Ack { next: 9, edge: 99, received: 9, marked: 0, ranges: vec![] }, Duration::ZERO);
         assert!(!sender.is_empty());
     }
@@ -432,12 +456,12 @@ mod tests {
     #[test]
     fn silence_breaks_a_connection() {
         let mut sender = Sender::new(&qos(true));
-        sender.push(vec![1]);
+        sender.push(&[1]);
         let mut at = Duration::ZERO;
         while !sender.broken() {
             at += Duration::from_millis(100);
             assert!(at < 2 * PATIENCE);
-            sender.poll(at, &mut |_, _| {});
+            sender.poll(at, &mut |_, _, _| {});
         }
         assert!(at > PATIENCE);
     }

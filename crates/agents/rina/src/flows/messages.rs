@@ -13,6 +13,15 @@ pub(crate) enum Outgoing {
     Data(Name, Header, Vec<u8>, u8),
 }
 
+impl Outgoing {
+    /// The member.
+    pub(crate) fn to(&self) -> &Name {
+        match self {
+            Outgoing::Management(to, _) | Outgoing::Data(to, ..) => to,
+        }
+    }
+}
+
 /// Results of messages about flows.
 pub(super) mod result {
     pub(crate) const DONE: i32 = 0;
@@ -41,6 +50,7 @@ pub(super) struct Notice {
     pub qos_id: u16,
     pub result: i32,
     pub sent: u64,
+    pub pdus: u64,
     pub delivered: u64,
     request: FlowRequest,
     invoke_id: Option<i32>,
@@ -59,6 +69,7 @@ impl Notice {
             qos_id: number(connection.qosid)?,
             result: message.result.unwrap_or_default(),
             sent: request.sent.unwrap_or_default(),
+            pdus: request.pdus.unwrap_or_default(),
             delivered: request.delivered.unwrap_or_default(),
             invoke_id: message.invoke_id,
             request,
@@ -81,6 +92,7 @@ impl Notice {
             }],
             sent: counts.map(|(sent, _)| sent),
             delivered: counts.map(|(_, delivered)| delivered),
+            pdus: None,
         };
         Message { invoke_id: self.invoke_id, ..message(own, self.here, op_code, result, &value) }
     }
@@ -111,6 +123,7 @@ pub(super) fn about(own: &Name, id: FlowId, flow: &Flow, op_code: i32, result: i
         }],
         sent: Some(flow.sender.pushed()),
         delivered: Some(flow.delivered()),
+        pdus: Some(flow.sender.next()),
     };
     message(own, id, op_code, result, &value)
 }

@@ -24,19 +24,21 @@ use std::time::Duration;
 
 use crate::cdap::{Message, op};
 use crate::credential::Life;
-use crate::efcp::receiver::Receiver;
-use crate::efcp::sender::{PATIENCE, Sender};
+use crate::efcp::sender::PATIENCE;
 use crate::efcp::{Ack, Qos};
 use crate::name::Name;
-use crate::pdu::{CONGESTION, Header, kind};
+use crate::pdu::{Header, kind};
 
 mod end;
+mod flow;
 mod messages;
 #[cfg(test)]
 mod model;
 mod past;
 
 pub use end::{End, FlowEvent};
+pub(crate) use flow::Flow;
+use flow::State;
 pub(crate) use messages::Outgoing;
 use messages::{Notice, about, result};
 use past::Past;
@@ -70,134 +72,6 @@ const DELTA_T: Duration = LIFETIME.saturating_add(PATIENCE);
 
 /// A flow, by its connection endpoint at this IPC process.
 pub type FlowId = u16;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// M_CREATE was sent this many times.
-    Requesting(u32),
-    /// The application has not answered.
-    Unanswered,
-    Open,
-    /// The application has ended it; what it sent is under way.
-    Closing,
-    /// All that the application sent is acknowledged. M_DELETE was sent this many times.
-    Releasing(u32),
-    /// It is over; what has come waits for the application. Until this time more may come.
-    Draining(End, Option<Duration>),
-}
-
-#[derive(Debug)]
-pub(crate) struct Flow {
-    state: State,
-    /// Of the last request or release, or of the state's beginning.
-    since: Duration,
-    pub local: Name,
-    pub remote: Name,
-    pub peer: Name,
-    /// The peer's life that the flow is with.
-    life: Life,
-    /// 0: not known yet.
-    remote_cep: FlowId,
-    pub qos: Qos,
-    pub sender: Sender,
-    pub receiver: Receiver,
-    /// No application reads any more.
-    abandoned: bool,
-    /// Since when the peer is unreachable.
-    lost: Option<Duration>,
-    /// When a sign of the peer came last, and when it is asked for one.
-    heard: Duration,
-    question: Duration,
-    /// SDUs that the peer says it has sent.
-    announced: u64,
-}
-
-impl Flow {
-    fn new(state: State, names: [Name; 3], life: Life, remote_cep: FlowId, qos: &Qos, now: Duration) -> Flow {
-        let [local, remote, peer] = names;
-        Flow {
-            state,
-            since: now,
-            local,
-            remote,
-            peer,
-            life,
-            remote_cep,
-            qos: qos.clone(),
-            sender: Sender::new(qos),
-            receiver: Receiver::new(qos),
-            abandoned: false,
-            lost: None,
-            heard: now,
-            question: now + IDLE,
-            announced: 0,
-        }
-    }
-
-    /// Whether data can be sent.
-    pub(crate) fn is_open(&self) -> bool {
-        self.state == State::Open
-    }
-
-    /// Whether an application has to answer.
-    pub(crate) fn is_unanswered(&self) -> bool {
-        self.state == State::Unanswered
-    }
-
-    /// Its endpoint at the peer.
-    pub(crate) fn remote_cep(&self) -> u16 {
-        self.remote_cep
-    }
-
-    /// Its state, for people.
-    pub(crate) fn state(&self) -> &'static str {
-        match self.state {
-            State::Requesting(_) => "requesting",
-            State::Unanswered => "unanswered",
-            State::Open => "open",
-            State::Closing | State::Releasing(_) => "closing",
-            State::Draining(..) => "draining",
-        }
-    }
-
-    /// Whether its PDUs are sent.
-    fn transfers(&self) -> bool {
-        matches!(self.state, State::Open | State::Closing)
-    }
-
-    /// SDUs that the application has, or will read.
-    fn delivered(&self) -> u64 {
-        if self.abandoned { self.receiver.taken() } else { self.receiver.next() }
-    }
-
-    fn hear(&mut self, now: Duration) {
-        (self.heard, self.question) = (now, now + IDLE);
-    }
-
-    fn is_with(&self, peer: &Name, life: &Life, remote_cep: FlowId) -> bool {
-        self.peer == *peer && self.life == *life && self.remote_cep == remote_cep
-    }
-
-    /// Whether all has been read, and nothing more comes.
-    fn is_drained(&self, now: Duration) -> bool {
-        let State::Draining(_, until) = self.state else { return false };
-        let complete = until.is_none_or(|until| now >= until) || self.receiver.next() >= self.announced;
-        complete && !self.receiver.has_ready()
-    }
-
-    fn due(&self) -> Option<Duration> {
-        match self.state {
-            State::Requesting(_) | State::Releasing(_) => Some(self.since + AGAIN),
-            State::Unanswered => Some(self.since + ANSWER),
-            State::Open | State::Closing => {
-                let lost = self.lost.map(|since| since + UNREACHABLE);
-                let timers = [Some(self.question), lost, self.sender.due()];
-                timers.into_iter().flatten().min()
-            }
-            State::Draining(_, until) => until.filter(|_| !self.receiver.has_ready()),
-        }
-    }
-}
 
 /// What is known of another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -328,13 +202,17 @@ impl Flows {
         }
     }
 
-    /// An SDU of the application. With `first` it goes before those that wait, which is for flows without retransmission.
-    pub(crate) fn write(&mut self, id: FlowId, sdu: &[u8], first: bool) {
+    /// An SDU of the application.
+    pub(crate) fn write(&mut self, id: FlowId, sdu: &[u8]) {
         if let Some(flow) = self.flows.get_mut(&id).filter(|flow| flow.is_open()) {
-            match first && !flow.qos.reliable {
-                true => flow.sender.push_first(sdu.to_vec()),
-                false => flow.sender.push(sdu.to_vec()),
-            }
+            flow.sender.push(sdu);
+        }
+    }
+
+    /// A PDU of the DIF above, for a flow without retransmission. With `first` it goes before those that wait.
+    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool) {
+        if let Some(flow) = self.flows.get_mut(&id).filter(|flow| flow.is_open()) {
+            flow.sender.push_whole(pdu, first);
         }
     }
 
@@ -501,11 +379,11 @@ impl Flows {
                 let (reliable, come) = (flow.qos.reliable, flow.receiver.next());
                 let end = match self.outcome(id, notice) {
                     _ if notice.result != result::DONE => End::GaveUp,
-                    _ if reliable && come != notice.sent => End::Missing,
+                    _ if reliable && flow.receiver.complete() != notice.sent => End::Missing,
                     end => end,
                 };
-                let until = (!reliable && come < notice.sent).then(|| now + STRAGGLERS);
-                self.flows.entry(id).and_modify(|flow| flow.announced = notice.sent);
+                let until = (!reliable && come < notice.pdus).then(|| now + STRAGGLERS);
+                self.flows.entry(id).and_modify(|flow| flow.announced = notice.pdus);
                 self.drain(id, end, until, now);
             }
             State::Releasing(_) => {
@@ -541,7 +419,7 @@ impl Flows {
         }
         match header.kind {
             kind::DATA => {
-                flow.receiver.receive(header.sequence, payload, header.flags & CONGESTION != 0);
+                flow.receiver.receive(header.sequence, header.flags, payload);
                 if flow.abandoned {
                     flow.receiver.discard_ready();
                 }
@@ -566,7 +444,8 @@ impl Flows {
         if !flow.transfers() {
             return;
         }
-        let header = |kind, sequence| Header {
+        let header = |kind, flags, sequence| Header {
+            flags,
             qos_id: flow.qos.id,
             dst_cep: flow.remote_cep,
             src_cep: id,
@@ -577,10 +456,10 @@ impl Flows {
         let (peer, priority, out) = (&flow.peer, flow.qos.priority, &mut self.out);
         if let Some(ack) = flow.receiver.take_ack() {
             let kind = if ack.ranges.is_empty() { kind::ACK_FLOW } else { kind::SACK_FLOW };
-            out.push(Outgoing::Data(peer.clone(), header(kind, ack.next), ack.write(), priority));
+            out.push(Outgoing::Data(peer.clone(), header(kind, 0, ack.next), ack.write(), priority));
         }
-        flow.sender.poll(now, &mut |number, sdu| {
-            out.push(Outgoing::Data(peer.clone(), header(kind::DATA, number), sdu.to_vec(), priority));
+        flow.sender.poll(now, &mut |number, flags, bytes| {
+            out.push(Outgoing::Data(peer.clone(), header(kind::DATA, flags, number), bytes.to_vec(), priority));
         });
         self.release_if_empty(id, now);
     }
@@ -675,6 +554,16 @@ impl Flows {
         (flow.state, flow.since) = (State::Draining(end, until), now);
         if flow.is_drained(now) {
             self.finish(id, Some(end), now);
+        }
+    }
+
+    /// Ends all flows, and tells the other ends: this IPC process stops.
+    pub(crate) fn give_up(&mut self, now: Duration) {
+        for id in self.flows.keys().copied().collect::<Vec<_>>() {
+            if !matches!(self.flows[&id].state, State::Draining(..)) {
+                self.tell(id, op::DELETE, result::GAVE_UP);
+            }
+            self.finish(id, None, now);
         }
     }
 

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::efcp::FRAGMENT;
 
 /// Schedules if the environment does not say how many.
 const SCHEDULES: u64 = 10_000;
@@ -105,6 +106,18 @@ struct Model {
 fn cube(id: u16) -> Qos {
     let window = if id == 2 { 4 } else { 16 };
     Qos { id, name: "cube".into(), reliable: id > 1, window, rate: None, priority: 0 }
+}
+
+/// The SDU of a flow's end with this number; some take several PDUs, or more than a window.
+fn sdu(record: usize, end: usize, number: u32) -> Vec<u8> {
+    let head = [record as u32, end as u32, number].map(u32::to_be_bytes).concat();
+    let rest = match number % 16 {
+        7 => FRAGMENT - 12,
+        9 => 2 * FRAGMENT,
+        12 if record % 4 == 1 => 20 * FRAGMENT,
+        _ => 0,
+    };
+    [head, vec![number as u8; rest]].concat()
 }
 
 impl Model {
@@ -240,9 +253,9 @@ impl Model {
             if application.closed || !flow.is_some_and(|flow| flow.is_open() && flow.sender.has_room()) {
                 return;
             }
-            let sdu = [record as u32, end as u32, application.sent].map(u32::to_be_bytes).concat();
+            let sdu = sdu(record, end, application.sent);
             application.sent += 1;
-            self.nodes[at].flows.write(id, &sdu, false);
+            self.nodes[at].flows.write(id, &sdu);
         }
     }
 
@@ -255,12 +268,12 @@ impl Model {
         {
             count += 1;
             let it = &mut self.records[record];
-            let words: Vec<u32> = sdu.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap())).collect();
-            assert_eq!(words[..2], [record as u32, 1 - end as u32], "an SDU of another flow");
+            let number = u32::from_be_bytes(*sdu[8..].first_chunk().unwrap());
+            assert!(sdu == self::sdu(record, 1 - end, number), "an SDU of another flow, or not a whole one");
             if it.reliable {
-                assert_eq!(words[2], it.ends[end].received, "in order, each once");
+                assert_eq!(number, it.ends[end].received, "in order, each once");
             }
-            assert!(it.seen[end].insert(words[2]), "an SDU comes twice");
+            assert!(it.seen[end].insert(number), "an SDU comes twice");
             it.ends[end].received += 1;
         }
         count > 0

@@ -30,7 +30,7 @@ pub(super) fn run(args: &PerfArgs) -> Result<(), Failure> {
     let mut sent = 0u64;
     while begin.elapsed() < time {
         if !flow.send(&sdu)? {
-            return Err(Failure::message(format!("the flow has ended after {sent} SDUs")));
+            return Err(Failure::message(format!("the flow has ended after {sent} SDUs: {}", reason(&flow)?)));
         }
         sent += 1;
     }
@@ -49,6 +49,18 @@ pub(super) fn run(args: &PerfArgs) -> Result<(), Failure> {
         println!("{mbit:.1} Mbit/s, {:.0} SDUs/s, longest gap {:.1} ms", received / seconds, number("longest_gap_ms"));
     }
     Ok(())
+}
+
+/// Why a flow has ended, which comes behind what was received.
+fn reason(flow: &Flow) -> Result<String, Failure> {
+    let mut buffer = vec![0; LONGEST_SDU];
+    loop {
+        match flow.receive(&mut buffer, Some(AGAIN))? {
+            Received::Sdu(_) => {}
+            Received::Failed(why) => return Ok(why),
+            Received::End | Received::Nothing => return Ok("by the other application".into()),
+        }
+    }
 }
 
 fn report(flow: &Flow) -> Result<Value, Failure> {
