@@ -41,6 +41,8 @@ test-rina: hopwright
 	tests/rina/run.sh
 	tests/rina/network_test.py
 	tests/rina/border_test.py
+	tests/rina/rlite_test.py
+	tests/rina/.venv/bin/python tests/rina/dissector_test.py
 	bench/congestion.py --seconds 3 --warm-up 2 --check
 	tests/tutorial/run.sh docs/rina.md
 

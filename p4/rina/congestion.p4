@@ -71,6 +71,14 @@ control MarkCongestion(inout headers_t hdr, in standard_metadata_t std) {
         } else if (hdr.irati.isValid()) {
             hdr.irati.flags = hdr.irati.flags | FLAG_CONGESTION;
             marked.count((bit<32>) std.egress_port);
+        } else if (hdr.rlite.isValid()) {
+            // The flag is 1 in a number of the checksum, if there is one.
+            if (hdr.rlite.checksum != 0 && hdr.rlite.flags & FLAG_CONGESTION == 0) {
+                bit<16> sum = from_little_endian(hdr.rlite.checksum);
+                hdr.rlite.checksum = from_little_endian(sum == 1 ? 16w0xffff : sum - 1);
+            }
+            hdr.rlite.flags = hdr.rlite.flags | FLAG_CONGESTION;
+            marked.count((bit<32>) std.egress_port);
         } else if (hdr.ipv4.isValid() && hdr.ipv4.tos[1:0] != 0) {
             // RFC 3168: only what says that its ends understand.
             bit<16> before = hdr.ipv4.version ++ hdr.ipv4.ihl ++ hdr.ipv4.tos;

@@ -89,8 +89,28 @@ header irati_t {
     bit<32> sequence;
 }
 
+// The syntax of rlite (kernel/normal.c, struct rina_pci) with its default widths, in the byte order of x86: little-endian numbers.
+header rlite_t {
+    bit<8>  version;
+    bit<8>  type;            // of control PDUs bit 2 says that they acknowledge, bit 3 that they give credit
+    bit<8>  flags;           // a number of two bytes: the lower one, and the upper one
+    bit<8>  flags_high;
+    bit<16> checksum;        // Internet checksum of the PDU, where the DIF has them; 0 where not
+    bit<16> ttl;
+    bit<32> sequence;
+    bit<16> dst;             // the lower half
+    bit<16> dst_high;
+    bit<16> src;
+    bit<16> src_high;
+    bit<16> dst_cep;
+    bit<16> src_cep;
+    bit<16> length;          // bytes of the PDU, this header included
+    bit<16> qos_id;
+}
+
 const bit<16> EFCP_BYTES = 20;
 const bit<16> IRATI_BYTES = 19;
+const bit<16> RLITE_BYTES = 28;
 const bit<8> EFCP_VERSION = 1;
 
 // SDU protection (kernel/sdup-ttl-ps-default.c, sdup-errc-ps-default.c): a TTL in front of the PDU, and behind it a CRC of

@@ -7,8 +7,8 @@
 //
 // IPv4 is that of the IP router: ../router/route_ipv4.p4.
 //
-// Macros leave out what hardware does not have: NO_IRATI the syntax of IRATI with its protection, which needs parser value sets and a CRC
-// over the SDU; NO_SELECTOR the action selector of equal-cost paths, in whose place a group has entries by hash value.
+// Macros leave out what hardware does not have: NO_IRATI the syntaxes of IRATI and rlite, which need parser value sets and a CRC over the
+// SDU; NO_SELECTOR the action selector of equal-cost paths, in whose place a group has entries by hash value.
 //
 // A link is a port, or a VLAN at a port; for EFCP it is a flow of the shim DIF below. A packet is forwarded from any link to
 // any other if all checks pass. It is dropped if it makes no sense and nobody should be told. Layer management to the router,
@@ -50,6 +50,7 @@ control VerifyChecksums(inout headers_t hdr, inout meta_t meta) {
 control InteriorIngress(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     RelayPdu() relay_pdu;
     ProtectPdu() protect_pdu;
+    AgeRlite() age_rlite;
     RouteIpv4() route_ipv4;
     AgeIpv4() age_ipv4;
     NextHops() next_hops;
@@ -100,7 +101,7 @@ control InteriorIngress(inout headers_t hdr, inout meta_t meta, inout standard_m
         if (meta.reason == Reason.FORWARDED) {
             if (std.parser_error != error.NoError && !hdr.ipv4.isValid()) {
                 meta.reason = Reason.MALFORMED;
-            } else if (hdr.efcp.isValid() || hdr.irati.isValid()) {
+            } else if (hdr.efcp.isValid() || hdr.irati.isValid() || hdr.rlite.isValid()) {
                 relay_pdu.apply(hdr, meta, std);
             } else if (hdr.ipv4.isValid()) {
                 route_ipv4.apply(hdr, meta, std);
@@ -141,6 +142,8 @@ control InteriorIngress(inout headers_t hdr, inout meta_t meta, inout standard_m
                 route_packets.count(meta.route);
             } else if (hdr.irati.isValid()) {
                 protect_pdu.apply(hdr, meta);
+            } else if (hdr.rlite.isValid()) {
+                age_rlite.apply(hdr);
             }
             classify.apply(hdr, meta, std);
             std.egress_spec = meta.egress_port;

@@ -87,7 +87,7 @@ control NextHops(in headers_t hdr, inout meta_t meta) {
                 if (meta.next_crc == 1 && !hdr.crc.isValid()) {
                     meta.reason = Reason.UNPROTECTED;
                 }
-            } else if (hdr.efcp.isValid()) {
+            } else if (hdr.efcp.isValid() || hdr.rlite.isValid()) {
                 meta.length = (bit<32>) meta.pdu_bytes;
             }
         }

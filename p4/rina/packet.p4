@@ -8,6 +8,7 @@ struct headers_t {
     efcp_t       efcp;
     ttl_t        ttl;
     irati_t      irati;
+    rlite_t      rlite;
     sdu_t        sdu;
     crc_t        crc;
     ipv4_t       ipv4;

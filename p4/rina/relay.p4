@@ -99,6 +99,16 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             meta.pdu_bytes = hdr.efcp.length;
             dst_cep = hdr.efcp.dst_cep;
             src_cep = hdr.efcp.src_cep;
+        } else if (hdr.rlite.isValid()) {
+            header_bytes = RLITE_BYTES;
+            version = hdr.rlite.version;
+            meta.dst = from_little_endian(hdr.rlite.dst);
+            meta.src = from_little_endian(hdr.rlite.src);
+            meta.qos_id = from_little_endian(hdr.rlite.qos_id);
+            meta.pdu_type = hdr.rlite.type;
+            meta.pdu_bytes = from_little_endian(hdr.rlite.length);
+            dst_cep = hdr.rlite.dst_cep;
+            src_cep = hdr.rlite.src_cep;
         } else {
             header_bytes = IRATI_BYTES;
             version = hdr.irati.version;
@@ -136,7 +146,18 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             meta.reason = Reason.UNKNOWN_VERSION;
             return;
         }
-        pdu_types.apply();
+        if (hdr.rlite.isValid()) {
+            // Control PDUs of rlite acknowledge, give credit or do both.
+            bool is_control = meta.pdu_type[7:4] == 0xc && meta.pdu_type[3:2] != 0;
+            if (!is_control && meta.pdu_type != PDU_MANAGEMENT && meta.pdu_type != PDU_DATA) {
+                meta.reason = Reason.UNKNOWN_PDU_TYPE;
+            } else if (hdr.rlite.dst_high != 0) {
+                // Addresses of 16 bits have entries.
+                unknown();
+            }
+        } else {
+            pdu_types.apply();
+        }
         if (meta.reason != Reason.FORWARDED) {
             return;
         }
@@ -150,6 +171,10 @@ control RelayPdu(in headers_t hdr, inout meta_t meta, in standard_metadata_t std
             }
         }
         if (meta.reason == Reason.FORWARDED && hdr.ttl.isValid() && hdr.ttl.ttl <= 1) {
+            meta.reason = Reason.LIFETIME;
+        }
+        // rlite sends a PDU on whose TTL is 0 then.
+        if (meta.reason == Reason.FORWARDED && hdr.rlite.isValid() && hdr.rlite.ttl == 0) {
             meta.reason = Reason.LIFETIME;
         }
         if (meta.group != 0) {
@@ -172,6 +197,18 @@ control ProtectPdu(inout headers_t hdr, in meta_t meta) {
         }
         if (meta.next_crc == 0) {
             hdr.crc.setInvalid();
+        }
+    }
+}
+
+// Counts the TTL of a PDU in rlite's syntax down, and its checksum up: a sum of little-endian numbers.
+control AgeRlite(inout headers_t hdr) {
+    apply {
+        hdr.rlite.ttl = from_little_endian(from_little_endian(hdr.rlite.ttl) - 1);
+        if (hdr.rlite.checksum != 0) {
+            bit<16> sum = from_little_endian(hdr.rlite.checksum);
+            sum = sum == 0xffff ? 16w1 : sum + 1;
+            hdr.rlite.checksum = from_little_endian(sum);
         }
     }
 }

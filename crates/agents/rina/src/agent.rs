@@ -24,11 +24,13 @@ use hopwright_ports::{FrameMatch, Opener, Wanted};
 use crate::applications::Applications;
 use crate::border_tables::BorderTables;
 use crate::config::{Config, ConfigError, Link};
-use crate::frames::{self, Protection, RINA_TYPE, Shim};
+use crate::dialect::Dialect;
+use crate::frames::{self, ARP_TYPE, Carries, Protection, RINA_TYPE, Shim};
 use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
 use crate::neighbour::{BROADCAST, Mac};
 use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
+use crate::rlite::arp;
 use crate::status::{self, Status};
 use crate::tables::{LinkKind, RouterLink, Tables};
 
@@ -136,7 +138,9 @@ impl Router {
             let frames = if everything || here().any(|link| link.vlan != 0) {
                 FrameMatch::Everything
             } else if datagrams.is_empty() {
-                FrameMatch::EtherTypes(vec![RINA_TYPE])
+                // Stations are found by ARP, which the kernel then does not see.
+                let rlite = here().any(|link| config.ipcps[link.ipcp].settings.dialect == Dialect::Rlite);
+                FrameMatch::EtherTypes(if rlite { vec![RINA_TYPE, ARP_TYPE] } else { vec![RINA_TYPE] })
             } else if datagrams.len() == here().count() {
                 FrameMatch::UdpDestinations(datagrams)
             } else {
@@ -426,7 +430,10 @@ impl Agent {
                 if let Some(at) = self.by_place.get(&(port, received.vlan, received.shim)) {
                     let link = &self.links[*at];
                     let pdu = link.protection.remove(received.pdu);
-                    self.ipcps[link.ipcp].receive(link.link, received.from, pdu, now);
+                    match received.arp {
+                        true => self.ipcps[link.ipcp].receive_arp(link.link, received.pdu, now),
+                        false => self.ipcps[link.ipcp].receive(link.link, received.from, pdu, now),
+                    }
                 }
             }
         }
@@ -511,15 +518,16 @@ impl Agent {
         let mut transmits = self.ipcps[at].take_transmits();
         // Layer management does not wait behind data.
         transmits.sort_by_key(|transmit| transmit.priority != MANAGEMENT_PRIORITY);
-        for Transmit { link, to, priority, pdu } in transmits {
+        for Transmit { link, to, priority, mut pdu, arp } in transmits {
             let Some(number) = self.links.iter().position(|l| (l.ipcp, l.link) == (at, link)) else { continue };
             let place = &self.links[number];
-            let (to, shim) = match &place.kind {
-                LinkKind::Ethernet => (to, None),
+            let (to, what) = match &place.kind {
+                LinkKind::Ethernet if arp => (to, Carries::Arp),
+                LinkKind::Ethernet => (to, Carries::Pdu),
                 LinkKind::Udp(shim) => match self.stations.get(&number) {
-                    Some(station) => (*station, Some(*shim)),
+                    Some(station) => (*station, Carries::Datagram(*shim)),
                     // A neighbour that was heard before the kernel knows it.
-                    None if to != BROADCAST && to != STATION => (to, Some(*shim)),
+                    None if to != BROADCAST && to != STATION => (to, Carries::Datagram(*shim)),
                     None => continue,
                 },
                 LinkKind::Flow { lower, .. } => {
@@ -532,8 +540,11 @@ impl Agent {
             let mut frame = Vec::with_capacity(pdu.len() + 64);
             frame.extend((place.port as u16).to_be_bytes());
             frame.push(priority);
-            let pdu = place.protection.add(pdu);
-            frames::write(to, place.mac, place.vlan, shim, &pdu, &mut frame);
+            match arp {
+                true => arp::set_station(&mut pdu, place.mac),
+                false => pdu = place.protection.add(pdu),
+            }
+            frames::write(to, place.mac, place.vlan, what, &pdu, &mut frame);
             if self.injector.packet_out(CPU_PORT, &frame).is_ok() {
                 continue;
             }

@@ -7,7 +7,7 @@
 //! | byte | from the application | to the application |
 //! | --- | --- | --- |
 //! | [`packet::SDU`] | an SDU | an SDU |
-//! | [`packet::END`] | there are no more SDUs; deliver what was sent, and say when that is done | the flow has ended: nothing is missing if nothing follows, otherwise why, as text. The connection ends |
+//! | [`packet::END`] | there are no more SDUs | the flow has ended: nothing is missing if nothing follows, otherwise why, as text |
 //!
 //! What an application has sent before it closes its connection without `END` is delivered, too, but nobody is told.
 //!
@@ -234,7 +234,7 @@ impl Applications {
             };
             let kept = match connection.role {
                 Role::Flow((ipcp, flow)) => match self.buffer[..length].split_first() {
-                    Some((&packet::SDU, sdu)) if sdu.len() <= LONGEST_SDU => {
+                    Some((&packet::SDU, sdu)) if sdu.len() <= ipcps[ipcp].longest_sdu() => {
                         ipcps[ipcp].write(flow, sdu);
                         true
                     }
@@ -243,7 +243,10 @@ impl Applications {
                         ipcps[ipcp].close_flow(flow, now);
                         true
                     }
-                    _ => self.complain(id, &format!("expected 0 and an SDU of {LONGEST_SDU} bytes at most, or 1")),
+                    _ => {
+                        let longest = ipcps[ipcp].longest_sdu();
+                        self.complain(id, &format!("expected 0 and an SDU of {longest} bytes at most, or 1"))
+                    }
                 },
                 Role::New => match serde_json::from_slice(&self.buffer[..length]) {
                     Ok(request) => self.request(id, request, ipcps, now, show),
@@ -447,7 +450,10 @@ impl Applications {
     pub(crate) fn event(&mut self, place: Place, event: FlowEvent, ipcps: &mut [Ipcp], now: Duration) {
         match event {
             FlowEvent::Requested { to, from } => {
-                let listens = |connection: &Connection| matches!(&connection.role, Role::Listener(name, at) if *name == to && at.contains(&place.0));
+                let listens = |connection: &Connection| match &connection.role {
+                    Role::Listener(name, at) => *name == to && at.contains(&place.0),
+                    _ => false,
+                };
                 let listener = self.connections.iter().find(|(_, connection)| listens(connection)).map(|(id, _)| *id);
                 let qos = ipcps[place.0].flow_qos(place.1).unwrap_or_default();
                 let key: String = credential::nonce().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::*;
 use crate::client::{ClientError, Flow, Listener, Received};
 use crate::credential::Credential;
+use crate::dialect::Dialect;
 use crate::efcp::Qos;
 use crate::ipcp::Settings;
 use crate::pdu::Syntax;
@@ -20,7 +21,7 @@ fn ipcp(own: &str, address: u16) -> Ipcp {
         name: name(own),
         dif: name("net"),
         address: Some(address),
-        credential: Credential::new(&[1; 16]).unwrap(),
+        dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
         syntax: Syntax::Checksum,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_secs(60),
@@ -234,11 +235,11 @@ fn who_breaks_the_rules_is_told_which() {
             let mut answer = [0; 64];
             let (length, _) = rustix::net::recv(&fd, &mut answer, RecvFlags::empty()).unwrap();
             assert_eq!(&answer[..length], b"\"done\"");
-            drop(accepted);
             rustix::net::send(&fd, packet, SendFlags::NOSIGNAL).unwrap();
             let told = listen(&fd);
             assert_eq!(told[0][0], packet::END);
             assert!(String::from_utf8_lossy(&told[0][1..]).contains(wanted), "{told:?}");
+            drop(accepted);
         }
     });
 }

@@ -1,7 +1,8 @@
 //! CDAP messages and the values of RIB objects, as Protocol Buffers.
 //!
-//! The message is that of `CDAP.proto` of IRATI and rlite, field by field. Object values have the fields of rlite's
-//! `BaseRIB.proto`; fields that it lacks have numbers above 100.
+//! Fields have the numbers of `CDAP.proto` of IRATI and rlite, and those of object values the numbers of rlite's `BaseRIB.proto`. Fields of
+//! values that rlite lacks have numbers above 100. Which message has which fields is this implementation's own choice: rlite's is
+//! in [`crate::rlite`].
 
 use prost::Message as _;
 
@@ -12,6 +13,7 @@ pub(crate) const LONGEST: usize = 1300;
 pub(crate) mod op {
     pub(crate) const CONNECT: i32 = 0;
     pub(crate) const CONNECT_R: i32 = 1;
+    pub(crate) const RELEASE: i32 = 2;
     pub(crate) const CREATE: i32 = 4;
     pub(crate) const CREATE_R: i32 = 5;
     pub(crate) const DELETE: i32 = 6;
@@ -22,7 +24,61 @@ pub(crate) mod op {
     pub(crate) const WRITE_R: i32 = 13;
     pub(crate) const START: i32 = 14;
     pub(crate) const START_R: i32 = 15;
+    pub(crate) const STOP: i32 = 16;
+    pub(crate) const STOP_R: i32 = 17;
 }
+
+/// The name of an operation.
+pub(crate) fn operation_name(op_code: i32) -> Option<&'static str> {
+    const NAMES: [&str; 18] = [
+        "M_CONNECT",
+        "M_CONNECT_R",
+        "M_RELEASE",
+        "M_RELEASE_R",
+        "M_CREATE",
+        "M_CREATE_R",
+        "M_DELETE",
+        "M_DELETE_R",
+        "M_READ",
+        "M_READ_R",
+        "M_CANCELREAD",
+        "M_CANCELREAD_R",
+        "M_WRITE",
+        "M_WRITE_R",
+        "M_START",
+        "M_START_R",
+        "M_STOP",
+        "M_STOP_R",
+    ];
+    NAMES.get(usize::try_from(op_code).ok()?).copied()
+}
+
+/// The fields of `CDAPMessage`: number, name, and whether one is a number, a string or bytes.
+pub(crate) const FIELDS: &[(u32, &str, &str)] = &[
+    (1, "abs_syntax", "number"),
+    (2, "op_code", "number"),
+    (3, "invoke_id", "number"),
+    (4, "flags", "number"),
+    (5, "obj_class", "string"),
+    (6, "obj_name", "string"),
+    (7, "obj_inst", "number"),
+    (8, "obj_value", "bytes"),
+    (9, "result", "number"),
+    (10, "scope", "number"),
+    (11, "filter", "bytes"),
+    (17, "auth_mech", "number"),
+    (18, "auth_value", "bytes"),
+    (19, "dest_ae_inst", "string"),
+    (20, "dest_ae_name", "string"),
+    (21, "dest_ap_inst", "string"),
+    (22, "dest_ap_name", "string"),
+    (23, "src_ae_inst", "string"),
+    (24, "src_ae_name", "string"),
+    (25, "src_ap_inst", "string"),
+    (26, "src_ap_name", "string"),
+    (27, "result_reason", "string"),
+    (28, "version", "number"),
+];
 
 /// Classes of objects, and names of those there is one of.
 pub(crate) mod object {
@@ -77,6 +133,8 @@ pub(crate) struct Message {
 /// `objVal_t`, without the kinds of value that no object has.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct ObjectValue {
+    #[prost(string, optional, tag = "5")]
+    pub text: Option<String>,
     #[prost(bytes = "vec", optional, tag = "6")]
     pub bytes: Option<Vec<u8>>,
 }
@@ -156,7 +214,7 @@ pub(crate) struct DirectoryEntry {
 }
 
 /// `ConnId`.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, Copy, PartialEq, prost::Message)]
 pub(crate) struct ConnId {
     #[prost(uint32, optional, tag = "1")]
     pub qosid: Option<u32>,
@@ -207,7 +265,7 @@ impl Message {
 
     /// The same with a value.
     pub(crate) fn with_value(mut self, value: &impl prost::Message) -> Message {
-        self.obj_value = Some(ObjectValue { bytes: Some(value.encode_to_vec()) });
+        self.obj_value = Some(ObjectValue { text: None, bytes: Some(value.encode_to_vec()) });
         self
     }
 

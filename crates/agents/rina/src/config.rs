@@ -12,6 +12,7 @@ use hopwright_ports::PortChoice;
 use serde::Deserialize;
 
 use crate::credential::{Credential, CredentialError};
+use crate::dialect::Dialect;
 use crate::efcp::Qos;
 use crate::frames::{Protection, Shim};
 use crate::ipcp::Settings;
@@ -98,15 +99,25 @@ struct IpcpTable {
     name: Name,
     dif: Name,
     address: Option<u16>,
-    credential: PathBuf,
+    credential: Option<PathBuf>,
     #[serde(default)]
-    syntax: Syntax,
+    dialect: DialectName,
+    syntax: Option<Syntax>,
     #[serde(default = "keepalive")]
     keepalive_ms: u64,
     dead_after_ms: Option<u64>,
     link: Vec<LinkTable>,
     #[serde(default)]
     qos: Vec<QosTable>,
+}
+
+/// A DIF's dialect, as the file names it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum DialectName {
+    #[default]
+    Hopwright,
+    Rlite,
 }
 
 fn keepalive() -> u64 {
@@ -269,12 +280,14 @@ impl Config {
                     "expected keepalive_ms of 20 to 60000, and dead_after_ms of twice as much at least".into()
                 ));
             }
+            let credential = ipcp.credential.as_ref().map(|file| folder.join(file));
+            let (dialect, syntax) = dialect(ipcp.dialect, ipcp.syntax, credential.as_deref())?.map_err(at)?;
             let (mut links, mut protections) = (Vec::new(), Vec::new());
             for link in &ipcp.link {
                 let protection = Protection { ttl: link.ttl, crc: link.crc };
-                if protection != Protection::default() && ipcp.syntax != Syntax::Irati {
+                if protection != Protection::default() && syntax != Syntax::Irati {
                     return Err(at(
-                        "link: ttl and crc need syntax = \"irati\"; that with a checksum has its own protection".into(),
+                        "link: ttl and crc need syntax = \"irati\"; other syntaxes have their own protection".into(),
                     ));
                 }
                 protections.push(protection);
@@ -285,7 +298,7 @@ impl Config {
                 if !used.insert(link.clone()) {
                     return Err(at(format!("link {link} is given twice")));
                 }
-                if matches!(link, Link::Udp(..)) && ipcp.syntax != Syntax::Checksum {
+                if matches!(link, Link::Udp(..)) && syntax != Syntax::Checksum {
                     return Err(at(format!("link {link}: links over UDP need syntax = \"checksum\"")));
                 }
                 if let Link::Flow(dif, to, qos) = &link {
@@ -311,7 +324,7 @@ impl Config {
                         }
                     }
                     let nested = below.links.iter().any(|link| matches!(link, Link::Flow(..)));
-                    if nested || ipcp.syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
+                    if nested || syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
                         return Err(at(format!("link {link}: there are two levels of DIFs, with the syntax checksum")));
                     }
                     if *to == ipcp.name {
@@ -325,14 +338,13 @@ impl Config {
                 }
                 links.push(link);
             }
-            let qos = cubes(&ipcp.qos, ipcp.syntax).map_err(at)?;
-            let credential = Credential::read(&folder.join(&ipcp.credential))?;
+            let qos = cubes(&ipcp.qos, syntax).map_err(at)?;
             let settings = Settings {
                 name: ipcp.name,
                 dif: ipcp.dif,
                 address: ipcp.address,
-                credential,
-                syntax: ipcp.syntax,
+                dialect,
+                syntax,
                 keepalive,
                 dead_after,
                 qos,
@@ -420,6 +432,22 @@ fn bits(mbit: f64) -> Option<u64> {
     (0.001..=1_000_000.0).contains(&mbit).then_some((mbit * 1e6) as u64)
 }
 
+/// What a DIF's members say, and how its PDUs are written.
+fn dialect(
+    name: DialectName,
+    syntax: Option<Syntax>,
+    credential: Option<&Path>,
+) -> Result<Result<(Dialect, Syntax), String>, CredentialError> {
+    Ok(match (name, credential) {
+        (DialectName::Hopwright, Some(file)) => {
+            Ok((Dialect::Hopwright(Credential::read(file)?), syntax.unwrap_or_default()))
+        }
+        (DialectName::Hopwright, None) => Err("credential is missing".into()),
+        (DialectName::Rlite, None) if syntax.is_none() => Ok((Dialect::Rlite, Syntax::Rlite)),
+        (DialectName::Rlite, _) => Err("dialect = \"rlite\" has a syntax of its own, and no credential".into()),
+    })
+}
+
 /// The cubes of a DIF: those given, or the default ones.
 fn cubes(tables: &[QosTable], syntax: Syntax) -> Result<Vec<Qos>, String> {
     if tables.is_empty() {
@@ -488,6 +516,7 @@ mod tests {
     fn problems_are_named() {
         let ipcp = "[[ipcp]]\nname = \"a\"\ndif = \"d\"\ncredential = \"dc.key\"\n";
         let link = "[[ipcp.link]]\ndevice = \"eth0\"\n";
+        let rlite = ipcp.replace("credential = \"dc.key\"", "dialect = \"rlite\"");
         let above = |qos| {
             let above = ipcp.replace("name = \"a\"", "name = \"b\"").replace("dif = \"d\"", "dif = \"e\"");
             format!("{above}[[ipcp.link]]\ndif = \"d\"\nto = \"c\"\nqos = \"{qos}\"\n")
@@ -514,6 +543,17 @@ mod tests {
                 "over UDP need",
             ),
             (format!("{ipcp}{link}{}", above("reliable")), "cube reliable of DIF d has retransmission"),
+            (ipcp.replace("credential = \"dc.key\"\n", "") + link, "credential is missing"),
+            (format!("{ipcp}dialect = \"irati\"\n{link}"), "expected `hopwright` or `rlite`"),
+            (format!("{ipcp}dialect = \"rlite\"\n{link}"), "a syntax of its own, and no credential"),
+            (format!("{rlite}syntax = \"irati\"\n{link}"), "a syntax of its own, and no credential"),
+            (format!("{rlite}{link}crc = true\n"), "need syntax = \"irati\""),
+            (
+                format!(
+                    "{rlite}[[ipcp.link]]\ndevice = \"e\"\nudp = {{ local = \"192.0.2.1:1\", remote = \"192.0.2.2:1\" }}\n"
+                ),
+                "over UDP need",
+            ),
             (format!("{ipcp}{link}{}", above("gold")), "cube gold of DIF d is not there; it has unreliable"),
         ] {
             let error = parse(&text).map(|_| ()).unwrap_err();
@@ -521,6 +561,11 @@ mod tests {
         }
         assert_eq!(parse(&format!("{ipcp}{link}")).unwrap().ipcps[0].settings.qos.len(), 3);
         assert!(parse(&format!("{ipcp}{link}{}", above("unreliable"))).is_ok());
+        let config = parse(&format!("{rlite}{link}")).unwrap();
+        assert_eq!(
+            (&config.ipcps[0].settings.dialect, config.ipcps[0].settings.syntax),
+            (&Dialect::Rlite, Syntax::Rlite)
+        );
         let config = parse(&format!("{ipcp}syntax = \"irati\"\n{link}ttl = true\ncrc = true\n")).unwrap();
         assert_eq!(config.ipcps[0].protections, [Protection { ttl: true, crc: true }]);
     }

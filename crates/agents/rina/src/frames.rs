@@ -5,9 +5,12 @@ use std::net::SocketAddrV4;
 use hopwright_ports::checksum;
 
 use crate::neighbour::Mac;
+use crate::pdu::TTL;
 
 /// EtherType of the shim DIF over Ethernet.
 pub(crate) const RINA_TYPE: u16 = 0xd1f0;
+/// That of ARP.
+pub(crate) const ARP_TYPE: u16 = 0x0806;
 const VLAN_TYPE: u16 = 0x8100;
 const IPV4_TYPE: u16 = 0x0800;
 const IPV4_BYTES: usize = 20;
@@ -34,9 +37,6 @@ pub struct Protection {
     /// Linux's crc32_le with the start value 0, little-endian. The program checks it.
     pub crc: bool,
 }
-
-/// The TTL of PDUs of this system.
-const TTL: u8 = 64;
 
 impl Protection {
     /// The PDU behind its TTL. A CRC behind it is as padding: the PDU has its length.
@@ -82,6 +82,8 @@ pub(crate) struct Received<'a> {
     pub vlan: u16,
     pub shim: Option<Shim>,
     pub pdu: &'a [u8],
+    /// It is an ARP packet in place of a PDU.
+    pub arp: bool,
 }
 
 /// Reads a frame.
@@ -93,7 +95,7 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Received<'_>> {
         kind => (0, kind, frame.get(14..)?),
     };
     match kind {
-        RINA_TYPE => Some(Received { from, vlan, shim: None, pdu: rest }),
+        RINA_TYPE | ARP_TYPE => Some(Received { from, vlan, shim: None, pdu: rest, arp: kind == ARP_TYPE }),
         IPV4_TYPE => {
             let (head, pdu) = rest.split_first_chunk::<{ IPV4_BYTES + UDP_BYTES }>()?;
             let address = |at: usize| Some(std::net::Ipv4Addr::from(*head.get(at..)?.first_chunk::<4>()?));
@@ -105,14 +107,23 @@ pub(crate) fn parse(frame: &[u8]) -> Option<Received<'_>> {
                 remote: SocketAddrV4::new(address(12)?, port(20)),
                 local: SocketAddrV4::new(address(16)?, port(22)),
             };
-            Some(Received { from, vlan, shim: Some(shim), pdu })
+            Some(Received { from, vlan, shim: Some(shim), pdu, arp: false })
         }
         _ => None,
     }
 }
 
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Carries {
+    Pdu,
+    /// A PDU in a datagram.
+    Datagram(Shim),
+    Arp,
+}
+
 /// Appends a frame.
-pub(crate) fn write(to: Mac, from: Mac, vlan: u16, shim: Option<Shim>, pdu: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write(to: Mac, from: Mac, vlan: u16, what: Carries, pdu: &[u8], out: &mut Vec<u8>) {
     let begin = out.len();
     out.extend(to);
     out.extend(from);
@@ -120,9 +131,10 @@ pub(crate) fn write(to: Mac, from: Mac, vlan: u16, shim: Option<Shim>, pdu: &[u8
         out.extend(VLAN_TYPE.to_be_bytes());
         out.extend(vlan.to_be_bytes());
     }
-    match shim {
-        None => out.extend(RINA_TYPE.to_be_bytes()),
-        Some(Shim { local, remote }) => {
+    match what {
+        Carries::Pdu => out.extend(RINA_TYPE.to_be_bytes()),
+        Carries::Arp => out.extend(ARP_TYPE.to_be_bytes()),
+        Carries::Datagram(Shim { local, remote }) => {
             out.extend(IPV4_TYPE.to_be_bytes());
             let ip = out.len();
             let length = (UDP_BYTES + pdu.len()) as u16;
@@ -169,20 +181,23 @@ mod tests {
     fn frames_are_read_as_written() {
         let shim = Shim { local: "192.0.2.1:3359".parse().unwrap(), remote: "192.0.2.2:3360".parse().unwrap() };
         let other = Shim { local: shim.remote, remote: shim.local };
-        for (vlan, sent, seen) in [(0, None, None), (30, None, None), (0, Some(shim), Some(other))] {
+        let pdu = Carries::Pdu;
+        for (vlan, sent, seen) in
+            [(0, pdu, None), (30, pdu, None), (7, Carries::Arp, None), (0, Carries::Datagram(shim), Some(other))]
+        {
             let mut frame = Vec::new();
             write([1; 6], [2; 6], vlan, sent, &[7; 100], &mut frame);
             let received = parse(&frame).unwrap();
             assert_eq!(
-                (received.from, received.vlan, received.shim, received.pdu),
-                ([2; 6], vlan, seen, &[7; 100][..])
+                (received.from, received.vlan, received.shim, received.pdu, received.arp),
+                ([2; 6], vlan, seen, &[7; 100][..], sent == Carries::Arp)
             );
             for cut in 0..frame.len() - 100 {
                 assert!(parse(&frame[..cut]).is_none(), "{cut}");
             }
         }
         let mut short = Vec::new();
-        write([1; 6], [2; 6], 0, None, &[7; 5], &mut short);
+        write([1; 6], [2; 6], 0, pdu, &[7; 5], &mut short);
         assert_eq!(short.len(), LEAST);
     }
 }

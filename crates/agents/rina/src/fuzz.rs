@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::cdap::Message;
 use crate::credential::Credential;
+use crate::dialect::Dialect;
 use crate::efcp::Qos;
 use crate::ipcp::{Ipcp, Settings};
 use crate::pdu::{Header, Syntax, kind};
@@ -27,7 +28,7 @@ fn member(name: &str, address: u16, links: usize) -> Ipcp {
         name: name.parse().expect("a name"),
         dif: "net".parse().expect("a name"),
         address: Some(address),
-        credential: Credential::new(&[7; 16]).expect("long enough"),
+        dialect: Dialect::Hopwright(Credential::new(&[7; 16]).expect("long enough")),
         syntax: Syntax::Checksum,
         keepalive: Duration::from_secs(1000),
         dead_after: Duration::from_secs(3000),

@@ -2,24 +2,29 @@
 //! and the time, and gives back PDUs to send and events of flows.
 //!
 //! It composes what the modules beside it do: [`crate::neighbour`] for each link, the [`crate::rib`] that neighbours
-//! share, [`crate::routing`] over it, and the flow allocator ([`crate::flows`]).
+//! share, [`crate::routing`] over it, and the flow allocator ([`crate::flows`]). [`crate::dialect`] says what they say to others.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admission::{admit, free_address, is_with_others};
-use crate::cdap::{Message, object, op};
-use crate::credential::{self, Credential, NONCE};
+use crate::cdap::{Message, op};
+use crate::credential::{self, NONCE};
+use crate::dialect::{Dialect, LinkEnd};
 pub use crate::efcp::LONGEST_SDU;
 use crate::efcp::Qos;
-use crate::flows::{Flow, FlowEvent, FlowId, Flows, Outgoing, Peer};
+use crate::flows::{FlowEvent, FlowId, Flows, Peer};
 use crate::members::{Members, Own};
 use crate::name::Name;
-use crate::neighbour::{LinkCounts, Local, Mac, Neighbour, Told};
+use crate::neighbour::{LinkCounts, Local, Mac, Told};
 use crate::pdu::{Header, Syntax, kind};
-use crate::rib::{Key, MOST_NAMES, Rib};
+use crate::rib::{Key, Rib};
+use crate::rlite::flows::Exchange;
+use crate::rlite::objects;
 use crate::routing::{self, Path};
+
+mod services;
 
 /// The egress queue of layer management.
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
@@ -35,8 +40,8 @@ pub struct Settings {
     pub dif: Name,
     /// Its address; `None`: the DIF gives it one.
     pub address: Option<u16>,
-    /// What its members know.
-    pub credential: Credential,
+    /// What its members say.
+    pub dialect: Dialect,
     /// How its PDUs are written.
     pub syntax: Syntax,
     /// Time between two keep-alives.
@@ -60,6 +65,8 @@ pub struct Transmit {
     pub priority: u8,
     /// The bytes.
     pub pdu: Vec<u8>,
+    /// They are an ARP packet, which lacks the sender's own station.
+    pub arp: bool,
 }
 
 /// What the tables of a router say for an IPC process.
@@ -105,7 +112,7 @@ pub struct Counts {
 pub struct Ipcp {
     settings: Arc<Settings>,
     address: u16,
-    pub(crate) neighbours: Vec<Neighbour>,
+    pub(crate) neighbours: Vec<LinkEnd>,
     rib: Rib,
     members: Members,
     paths: BTreeMap<Name, Path>,
@@ -114,6 +121,8 @@ pub struct Ipcp {
     neighbours_version: u64,
     forwarding: Forwarding,
     flows: Flows,
+    /// Of rlite's dialect.
+    exchange: Option<Exchange>,
     applications: BTreeSet<Name>,
     transmits: Vec<Transmit>,
     active: BTreeSet<FlowId>,
@@ -125,8 +134,9 @@ impl Ipcp {
     pub fn new(settings: Settings, epoch: u32) -> Ipcp {
         let mut ipcp = Ipcp {
             address: 0,
-            neighbours: settings.links.iter().map(|_| Neighbour::default()).collect(),
+            neighbours: settings.links.iter().map(|_| LinkEnd::new(&settings.dialect)).collect(),
             rib: Rib::new(settings.name.clone(), epoch),
+            exchange: None,
             members: Members::default(),
             paths: BTreeMap::new(),
             routed: None,
@@ -139,6 +149,11 @@ impl Ipcp {
             counts: Counts::default(),
             settings: Arc::new(settings),
         };
+        if ipcp.settings.dialect == Dialect::Rlite {
+            ipcp.rib = ipcp.rib.for_rlite();
+            ipcp.exchange = Some(Exchange::default());
+            ipcp.flows.begin_alone();
+        }
         if let Some(address) = ipcp.settings.address {
             ipcp.set_address(address, Duration::ZERO);
         }
@@ -167,7 +182,7 @@ impl Ipcp {
 
     /// Counts of a link.
     pub fn link_counts(&self, link: usize) -> LinkCounts {
-        self.neighbours.get(link).map(|neighbour| neighbour.counts).unwrap_or_default()
+        self.neighbours.get(link).map(LinkEnd::counts).unwrap_or_default()
     }
 
     /// The neighbour at a link that is up.
@@ -250,42 +265,17 @@ impl Ipcp {
             self.counts.discarded += 1;
             return;
         }
-        if header.kind != kind::MANAGEMENT {
-            match self.flows.receive_pdu(&header, payload, now) {
-                true => drop(self.active.insert(header.dst_cep)),
-                false => self.counts.discarded += 1,
-            }
-            return;
-        }
-        match self.members.open(&own(&settings, &self.rib), payload) {
-            Some((from, message)) if message.is_about(object::FLOW) => {
-                self.hear_of_flow(&from, &message, now);
-                self.send_flows(now);
-            }
-            Some(_) => self.counts.discarded += 1,
-            None => self.counts.unauthenticated += 1,
-        }
+        self.receive_own(header, payload, now);
     }
 
-    /// Takes a message of a member about a flow.
-    fn hear_of_flow(&mut self, from: &Name, message: &Message, now: Duration) {
-        let qos = |id| self.settings.qos.iter().find(|cube| cube.id == id).cloned();
-        let listens = |name: &Name| self.applications.contains(name);
-        let life = self.rib.life(from);
-        let taken = life.and_then(|life| self.flows.receive((from, &life), message, qos, listens, now));
-        self.counts.discarded += u64::from(taken.is_none());
-    }
-
-    /// Takes what a flow has for its other end, which is here, too.
-    fn hand_over(&mut self, outgoing: Outgoing, now: Duration) {
-        match outgoing {
-            Outgoing::Management(own, message) => self.hear_of_flow(&own, &message, now),
-            Outgoing::Data(_, header, payload, _) => {
-                if self.flows.receive_pdu(&header, &payload, now) {
-                    self.active.insert(header.dst_cep);
-                }
-            }
+    /// Takes an ARP packet that came by a link.
+    pub fn receive_arp(&mut self, link: usize, packet: &[u8], now: Duration) {
+        let settings = self.settings.clone();
+        let mut told = Vec::new();
+        if let Some(neighbour) = self.neighbours.get_mut(link) {
+            neighbour.receive_arp(&local(&settings, self.address, &self.rib), packet, now, &mut told);
         }
+        self.settle(link, told, now);
     }
 
     /// Does what is due.
@@ -307,22 +297,8 @@ impl Ipcp {
         let reachable = |name: &Name| *name == settings.name || paths.contains_key(name);
         self.flows.tick(now, |name| Peer { reachable: reachable(name), life: rib.life(name) });
         self.transfer(now);
-    }
-
-    /// Sends what flows have to send.
-    pub fn transfer(&mut self, now: Duration) {
-        let mut active = std::mem::take(&mut self.active);
-        active.extend(self.flows.to_poll(now));
-        loop {
-            for id in active {
-                self.flows.poll(id, now);
-            }
-            self.send_flows(now);
-            // Those whose other end is here have more to do.
-            active = std::mem::take(&mut self.active);
-            if active.is_empty() {
-                return;
-            }
+        if let Some(exchange) = &mut self.exchange {
+            exchange.retain(&self.flows);
         }
     }
 
@@ -351,7 +327,7 @@ impl Ipcp {
 
     /// Sends a message to a neighbour that is up.
     fn tell(&mut self, link: usize, message: &Message) {
-        if let Some((mac, sdu)) = self.neighbours[link].protect(message) {
+        if let Some((mac, sdu)) = self.neighbours[link].prepare(message) {
             self.transmit_management(link, mac, &sdu);
         }
     }
@@ -360,7 +336,7 @@ impl Ipcp {
         let header = Header { src: self.address, kind: kind::MANAGEMENT, ..Header::default() };
         let mut pdu = Vec::new();
         self.settings.syntax.write(&header, sdu, &mut pdu);
-        self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu });
+        self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, arp: false });
     }
 
     /// Does what a neighbour's state machine wants.
@@ -369,10 +345,13 @@ impl Ipcp {
         for one in told {
             match one {
                 Told::Send(mac, sdu) => self.transmit_management(link, mac, &sdu),
+                Told::Arp(to, pdu) => {
+                    self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, arp: true });
+                }
                 Told::Enrolled(address) => {
                     tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");
                     self.set_address(address, now);
-                    self.neighbours.iter_mut().for_each(Neighbour::hurry);
+                    self.neighbours.iter_mut().for_each(LinkEnd::hurry);
                 }
                 Told::Up(name) => {
                     tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour up");
@@ -386,6 +365,10 @@ impl Ipcp {
                     self.rib.end(link);
                     self.announce(&name, now);
                 }
+                Told::Message(message) if self.exchange.is_some() => match objects::read(&message) {
+                    Some(all) => all.into_iter().for_each(|announced| self.rib.learn(link, announced, now)),
+                    None => self.counts.discarded += 1,
+                },
                 Told::Message(message) => match message.op_code {
                     op::WRITE => match self.rib.receive(link, &message, now) {
                         Some(answer) => self.tell(link, &answer),
@@ -472,28 +455,10 @@ impl Ipcp {
         true
     }
 
-    /// An application is there.
-    ///
-    /// # Errors
-    /// Too many are, or the directory is full.
-    pub fn register(&mut self, name: Name, now: Duration) -> Result<(), String> {
-        if !self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), true, 0, now) {
-            return Err(format!("the directory of DIF {} has no room: {MOST_NAMES} names at most", self.settings.dif));
-        }
-        self.applications.insert(name);
-        Ok(())
-    }
-
-    /// It is not there any more.
-    pub fn unregister(&mut self, name: &Name, now: Duration) {
-        self.rib.set(Key::Application(name.clone(), self.settings.name.clone()), false, 0, now);
-        self.applications.remove(name);
-    }
-
     /// Takes new settings, which have the same names, address, syntax and links as before. With another credential all
     /// neighbours enrol again.
     pub fn reconfigure(&mut self, settings: Settings, now: Duration) {
-        let other_credential = settings.credential != self.settings.credential;
+        let other_credential = settings.dialect != self.settings.dialect;
         self.settings = Arc::new(settings);
         if other_credential {
             self.rib.reincarnate(now);
@@ -507,157 +472,10 @@ impl Ipcp {
         }
         self.neighbours_version += 1;
     }
-
-    /// Asks for a flow from an application here to another, of a QoS cube. Of several with the name the nearest is asked.
-    ///
-    /// # Errors
-    /// The application, the cube or an address is not known, or there are too many flows.
-    pub fn request_flow(&mut self, from: Name, to: Name, cube: &str, now: Duration) -> Result<FlowId, String> {
-        if self.address == 0 {
-            return Err("this IPC process is not enrolled in the DIF yet".into());
-        }
-        let names = || self.settings.qos.iter().map(|cube| cube.name.as_str()).collect::<Vec<_>>().join(", ");
-        let Some(qos) = self.settings.qos.iter().find(|qos| qos.name == cube) else {
-            return Err(format!("the DIF has no QoS cube {cube}; it has {}", names()));
-        };
-        let cost = |host: &Name| match self.paths.get(host) {
-            _ if *host == self.settings.name => Some(0),
-            path => path.map(|path| path.cost),
-        };
-        let there = self.rib.hosts_of(&to).filter_map(|host| Some((cost(host)?, host))).min();
-        let Some(peer) = there.map(|(_, host)| host.clone()) else {
-            return Err(format!("the directory of DIF {} has no application {to}", self.settings.dif));
-        };
-        let life = self.rib.life(&peer).ok_or_else(|| format!("{peer} is no member any more"))?;
-        let id = self.flows.request([from, to, peer], life, qos, now).ok_or("too many flows")?;
-        self.send_flows(now);
-        Ok(id)
-    }
-
-    /// Accepts a flow that was requested, or refuses it.
-    pub fn answer(&mut self, id: FlowId, accept: bool, now: Duration) {
-        self.flows.answer(id, accept, now);
-        self.send_flows(now);
-    }
-
-    /// How the PDUs of a flow that is open are addressed.
-    pub(crate) fn connection(&self, id: FlowId) -> Option<Connection> {
-        let flow = self.flows.get(id).filter(|flow| flow.is_open())?;
-        let address = self.rib.address(&flow.peer)?;
-        Some(Connection { address, qos_id: flow.qos.id, local_cep: id, remote_cep: flow.remote_cep() })
-    }
-
-    /// Whether a flow was requested that no application has accepted or refused.
-    pub fn is_unanswered(&self, id: FlowId) -> bool {
-        self.flows.get(id).is_some_and(Flow::is_unanswered)
-    }
-
-    /// The name of a flow's QoS cube.
-    pub fn flow_qos(&self, id: FlowId) -> Option<String> {
-        self.flows.get(id).map(|flow| flow.qos.name.clone())
-    }
-
-    /// The application ends a flow. What it has sent is delivered; [`FlowEvent::Ended`] says whether all was.
-    pub fn close_flow(&mut self, id: FlowId, now: Duration) {
-        self.flows.end(id, false, now);
-        self.send_flows(now);
-    }
-
-    /// The same for an application that reads nothing more.
-    pub fn end_flow(&mut self, id: FlowId, now: Duration) {
-        self.flows.end(id, true, now);
-        self.send_flows(now);
-    }
-
-    /// Ends all flows: this IPC process stops.
-    pub fn stop(&mut self, now: Duration) {
-        self.flows.give_up(now);
-        self.send_flows(now);
-    }
-
-    /// Whether a flow takes one more SDU.
-    pub fn has_room(&self, id: FlowId) -> bool {
-        self.flows.get(id).is_some_and(|flow| flow.is_open() && flow.sender.has_room())
-    }
-
-    /// Sends an SDU of at most [`LONGEST_SDU`] bytes.
-    pub fn write(&mut self, id: FlowId, sdu: &[u8]) {
-        if sdu.len() <= LONGEST_SDU {
-            self.flows.write(id, sdu);
-            self.active.insert(id);
-        }
-    }
-
-    /// A flow is a link of the DIF above.
-    pub(crate) fn carry(&mut self, id: FlowId) {
-        self.flows.carry(id);
-    }
-
-    /// Sends a PDU of the DIF above; one of layer management goes before others that wait (`first`).
-    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool) {
-        if pdu.len() <= LONGEST_CARRIED {
-            self.flows.write_carried(id, pdu, first);
-            self.active.insert(id);
-        }
-    }
-
-    /// The next SDU that has come for an application.
-    pub fn read(&mut self, id: FlowId) -> Option<Vec<u8>> {
-        let sdu = self.flows.read(id)?;
-        // Room that the other end may be told about.
-        self.active.insert(id);
-        Some(sdu)
-    }
-
-    /// Gives back the SDU that [`Ipcp::read`] returned last.
-    pub fn put_back(&mut self, id: FlowId, sdu: Vec<u8>) {
-        self.flows.put_back(id, sdu);
-    }
-
-    /// The management SDU of a message to another member. None if the RIB does not have it.
-    pub(crate) fn protect_for(&mut self, member: &Name, message: Message) -> Option<Vec<u8>> {
-        let settings = self.settings.clone();
-        self.members.protect(&own(&settings, &self.rib), member, message)
-    }
-
-    /// Sends what flows have for other members, and hands over what they have for each other.
-    fn send_flows(&mut self, now: Duration) {
-        let mut all = VecDeque::from(self.flows.take_outgoing());
-        while let Some(outgoing) = all.pop_front() {
-            if *outgoing.to() == self.settings.name {
-                self.hand_over(outgoing, now);
-                all.extend(self.flows.take_outgoing());
-                continue;
-            }
-            let (peer, header, payload, priority) = match outgoing {
-                Outgoing::Management(peer, message) => {
-                    let Some(sdu) = self.protect_for(&peer, message) else {
-                        self.counts.unreachable += 1;
-                        continue;
-                    };
-                    let header = Header { kind: kind::MANAGEMENT, ..Header::default() };
-                    (peer, header, sdu, MANAGEMENT_PRIORITY)
-                }
-                Outgoing::Data(peer, header, sdu, priority) => (peer, header, sdu, priority),
-            };
-            let dst = self.rib.address(&peer).unwrap_or_default();
-            let header = Header { dst, src: self.address, ..header };
-            let flow = u32::from(header.src_cep) ^ u32::from(header.dst_cep).rotate_left(3) ^ u32::from(dst);
-            let links = self.forwarding.destinations.get(&dst);
-            let by = links.and_then(|links| links.iter().nth(flow.wrapping_mul(0x9e37_79b9) as usize % links.len()));
-            let Some((link, mac)) = by.and_then(|link| Some((*link, *self.forwarding.neighbours.get(link)?))) else {
-                self.counts.unreachable += 1;
-                continue;
-            };
-            let mut pdu = Vec::with_capacity(payload.len() + 20);
-            self.settings.syntax.write(&header, &payload, &mut pdu);
-            self.transmits.push(Transmit { link, to: mac, priority, pdu });
-        }
-    }
 }
 
 fn own<'a>(settings: &'a Settings, rib: &'a Rib) -> Own<'a> {
-    Own { dif: &settings.dif, name: &settings.name, credential: &settings.credential, rib }
+    Own { dif: &settings.dif, name: &settings.name, credential: settings.dialect.credential(), rib }
 }
 
 fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
@@ -666,7 +484,7 @@ fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
         dif: &settings.dif,
         name: &settings.name,
         address,
-        credential: &settings.credential,
+        credential: settings.dialect.credential(),
         keepalive: settings.keepalive,
         dead_after: settings.dead_after,
     }

@@ -3,7 +3,14 @@
 use prost::Message as _;
 
 use super::*;
+use crate::cdap::object;
+use crate::credential::Credential;
 use crate::flows::End;
+use crate::rib::MOST_NAMES;
+use crate::rlite::arp;
+
+#[path = "rlite/dif_tests.rs"]
+mod rlite_dif;
 
 const STEP: Duration = Duration::from_millis(5);
 
@@ -27,7 +34,7 @@ fn settings(own: &str, address: Option<u16>, credential: u8, links: usize) -> Se
         name: name(own),
         dif: name("net"),
         address,
-        credential: Credential::new(&[credential; 16]).unwrap(),
+        dialect: Dialect::Hopwright(Credential::new(&[credential; 16]).unwrap()),
         syntax: Syntax::Checksum,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_millis(600),
@@ -85,7 +92,10 @@ impl Network {
             for node in 0..self.nodes.len() {
                 for transmit in self.nodes[node].take_transmits() {
                     any = true;
-                    self.relay(node, transmit.link, &transmit.pdu, 0);
+                    match transmit.arp {
+                        true => self.resolve(node, transmit.link, transmit.pdu),
+                        false => self.relay(node, transmit.link, &transmit.pdu, 0),
+                    }
                 }
                 if !self.dead.contains(&node) {
                     self.nodes[node].transfer(self.now);
@@ -97,15 +107,26 @@ impl Network {
         }
     }
 
-    fn relay(&mut self, from: usize, link: usize, pdu: &[u8], hops: usize) {
-        self.pdus += 1;
+    /// The node and link at the other end of a link, if it is up.
+    fn other_end(&self, from: usize, link: usize) -> Option<(usize, usize)> {
         let at = self.links.iter().position(|ends| ends.contains(&(from, link))).unwrap();
         let [one, other] = self.links[at];
         let (node, link) = if one == (from, link) { other } else { one };
-        if self.down.contains(&at) || self.dead.contains(&node) || self.dead.contains(&from) || hops > 16 {
-            return;
+        let down = self.down.contains(&at) || self.dead.contains(&node) || self.dead.contains(&from);
+        (!down).then_some((node, link))
+    }
+
+    fn resolve(&mut self, from: usize, link: usize, mut packet: Vec<u8>) {
+        if let Some((node, link)) = self.other_end(from, link) {
+            arp::set_station(&mut packet, [node as u8; 6]);
+            self.nodes[node].receive_arp(link, &packet, self.now);
         }
-        let (header, _) = Syntax::Checksum.parse(pdu).unwrap();
+    }
+
+    fn relay(&mut self, from: usize, link: usize, pdu: &[u8], hops: usize) {
+        self.pdus += 1;
+        let Some((node, link)) = self.other_end(from, link).filter(|_| hops <= 16) else { return };
+        let (header, _) = self.nodes[node].settings().syntax.parse(pdu).unwrap();
         let forwarding = self.nodes[node].forwarding();
         if header.dst == 0 || header.dst == forwarding.address {
             return self.nodes[node].receive(link, [node as u8; 6], pdu, self.now);

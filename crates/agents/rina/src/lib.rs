@@ -8,6 +8,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
+//! | `dialect`, `rlite` | a link's other end in the dialect of another implementation, and what its messages are here |
 //! | `admission` | nothing: who becomes a member, and with which address |
 //! | `members` | the keys of management between members that are not neighbours |
 //! | `rib` | the DIF's objects, and which neighbours lack which of them |
@@ -17,15 +18,18 @@
 //! | `applications` | the socket and its connections |
 //! | `agent` | threads, timers, CPU queues, frames |
 //! | `cdap`, `pdu` | message formats |
+//! | [`capture`] | frames of captures as text, and a dissector |
 
 mod admission;
 mod agent;
 mod applications;
 mod border_tables;
+pub mod capture;
 mod cdap;
 pub mod client;
 mod config;
 mod credential;
+mod dialect;
 mod efcp;
 mod flows;
 mod frames;
@@ -39,6 +43,7 @@ mod neighbour;
 mod pdu;
 pub mod program;
 mod rib;
+mod rlite;
 mod routing;
 mod status;
 mod tables;
@@ -47,6 +52,7 @@ pub use agent::{AgentError, Orders, Router, run};
 pub use applications::{Answer, Request};
 pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE};
 pub use credential::{Credential, CredentialError};
+pub use dialect::Dialect;
 pub use efcp::Qos;
 pub use flows::{End, FlowEvent, FlowId};
 pub use frames::{Protection, Shim};

@@ -29,7 +29,8 @@ pub(crate) struct Members {
 pub(crate) struct Own<'a> {
     pub dif: &'a Name,
     pub name: &'a Name,
-    pub credential: &'a Credential,
+    /// None in dialects without: then there is no protection.
+    pub credential: Option<&'a Credential>,
     pub rib: &'a Rib,
 }
 
@@ -38,7 +39,7 @@ impl Members {
         let incarnations = [own.rib.incarnation(own.name)?, own.rib.incarnation(peer)?];
         if self.peers.get(peer).is_none_or(|known| known.incarnations != incarnations) {
             let [mine, theirs] = &incarnations;
-            let protection = Protection::between_members(own.credential, own.dif, (own.name, mine), (peer, theirs));
+            let protection = Protection::between_members(own.credential?, own.dif, (own.name, mine), (peer, theirs));
             self.peers.insert(peer.clone(), Peer { incarnations, protection });
         }
         self.peers.get_mut(peer).map(|peer| &mut peer.protection)

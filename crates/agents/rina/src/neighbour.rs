@@ -46,7 +46,8 @@ pub(crate) struct Local<'a> {
     pub name: &'a Name,
     /// 0: not a member yet.
     pub address: u16,
-    pub credential: &'a Credential,
+    /// None in dialects without.
+    pub credential: Option<&'a Credential>,
     pub incarnation: [u8; NONCE],
     /// Time between two keep-alives, and silence after which a neighbour is down.
     pub keepalive: Duration,
@@ -58,6 +59,8 @@ pub(crate) struct Local<'a> {
 pub(crate) enum Told {
     /// Send a management SDU to this station.
     Send(Mac, Vec<u8>),
+    /// Send an ARP packet to this station; it lacks the sender's own.
+    Arp(Mac, Vec<u8>),
     /// This IPC process has been given an address.
     Enrolled(u16),
     /// The neighbour is up.
@@ -296,7 +299,7 @@ impl Neighbour {
             initiator_nonce,
             responder_nonce,
         };
-        let protection = handshake.responder(local.credential);
+        let protection = handshake.responder(local.credential?);
         self.candidate = Some(Candidate { name: initiator, initiator_nonce, protection });
         out.push(Told::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
         Some(())
@@ -334,7 +337,7 @@ impl Neighbour {
             initiator_nonce: *mine,
             responder_nonce: theirs.try_into().ok()?,
         };
-        let mut protection = handshake.initiator(local.credential);
+        let mut protection = handshake.initiator(local.credential?);
         out.push(Told::Send(from, protection.protect(&start(local).encode_to_vec())));
         (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some((responder, from, protection)));
         Some(())

@@ -28,7 +28,7 @@ impl End {
             dif: &self.dif,
             name: &self.name,
             address: self.address,
-            credential: &self.credential,
+            credential: Some(&self.credential),
             incarnation: [self.address as u8; NONCE],
             keepalive: Duration::from_millis(200),
             dead_after: Duration::from_millis(600),

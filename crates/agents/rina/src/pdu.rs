@@ -1,21 +1,14 @@
-//! EFCP PDUs in the two syntaxes of `p4/rina/headers.p4`.
-//!
-//! | field | [`Syntax::Checksum`], network byte order | [`Syntax::Irati`], little-endian |
-//! | --- | --- | --- |
-//! | version | 1 byte | 1 byte |
-//! | destination, source | 2, 2 | 2, 2 |
-//! | QoS id | 1 | 2 |
-//! | destination, source CEP id | 2, 2 | 2, 2 |
-//! | type, flags | 1, 1 | 1, 1 |
-//! | length, with header | 2 | 2 |
-//! | sequence number | 4 | 4 |
-//! | header checksum | 2 | none |
+//! EFCP PDUs in the syntaxes of `p4/rina/headers.p4`, each a [`Layout`].
 //!
 //! Sources: Gimenez, Grasa, Bunch, *A Proof of Concept Implementation of a RINA Interior Router Using P4-Enabled Software
-//! Targets* (ICIN 2020); IRATI, `kernel/pci.c`.
+//! Targets* (ICIN 2020); IRATI, `kernel/pci.c`; rlite, `kernel/normal.c`.
+
+use std::fmt;
 
 use hopwright_ports::checksum;
 
+/// The TTL of PDUs of this system.
+pub(crate) const TTL: u8 = 64;
 /// The version of EFCP.
 const VERSION: u8 = 1;
 /// Flag of a PDU that found a congested queue.
@@ -24,6 +17,12 @@ pub(crate) const CONGESTION: u8 = 0x01;
 pub(crate) const MORE: u8 = 0x02;
 /// Flag of a PDU that goes on with the SDU of the one before.
 pub(crate) const REST: u8 = 0x04;
+
+/// Flag of the first PDU of a run, in rlite's syntax.
+pub(crate) const RUN: u8 = 0x80;
+
+/// The flags that a PDU can have, and their names.
+pub(crate) const FLAGS: [(u8, &str); 4] = [(CONGESTION, "congestion"), (MORE, "more"), (REST, "rest"), (RUN, "run")];
 
 /// Types of PDUs that IPC processes send.
 pub(crate) mod kind {
@@ -46,6 +45,133 @@ pub enum Syntax {
     Checksum,
     /// IRATI's with its default widths: 19 bytes.
     Irati,
+    /// rlite's with its default widths: 28 bytes. A DIF has it by its dialect.
+    #[serde(skip)]
+    Rlite,
+}
+
+/// A field of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    Version,
+    Destination,
+    Source,
+    QosId,
+    DestinationCep,
+    SourceCep,
+    Type,
+    Flags,
+    /// Of the PDU with its header.
+    Length,
+    Sequence,
+    /// Of the header in the syntax with a checksum. In rlite's of the PDU, 0 in DIFs without.
+    Checksum,
+    Ttl,
+}
+
+/// The fields of a header in their order, with their bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub little_endian: bool,
+    pub fields: &'static [(Field, usize)],
+}
+
+const CHECKSUM: Layout = Layout {
+    little_endian: false,
+    fields: &[
+        (Field::Version, 1),
+        (Field::Destination, 2),
+        (Field::Source, 2),
+        (Field::QosId, 1),
+        (Field::DestinationCep, 2),
+        (Field::SourceCep, 2),
+        (Field::Type, 1),
+        (Field::Flags, 1),
+        (Field::Length, 2),
+        (Field::Sequence, 4),
+        (Field::Checksum, 2),
+    ],
+};
+
+const IRATI: Layout = Layout {
+    little_endian: true,
+    fields: &[
+        (Field::Version, 1),
+        (Field::Destination, 2),
+        (Field::Source, 2),
+        (Field::QosId, 2),
+        (Field::DestinationCep, 2),
+        (Field::SourceCep, 2),
+        (Field::Type, 1),
+        (Field::Flags, 1),
+        (Field::Length, 2),
+        (Field::Sequence, 4),
+    ],
+};
+
+const RLITE: Layout = Layout {
+    little_endian: true,
+    fields: &[
+        (Field::Version, 1),
+        (Field::Type, 1),
+        (Field::Flags, 2),
+        (Field::Checksum, 2),
+        (Field::Ttl, 2),
+        (Field::Sequence, 4),
+        (Field::Destination, 4),
+        (Field::Source, 4),
+        (Field::DestinationCep, 2),
+        (Field::SourceCep, 2),
+        (Field::Length, 2),
+        (Field::QosId, 2),
+    ],
+};
+
+impl fmt::Display for Syntax {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Syntax::Checksum => "checksum",
+            Syntax::Irati => "irati",
+            Syntax::Rlite => "rlite",
+        })
+    }
+}
+
+/// Types of PDUs but those of rlite's control PDUs.
+const TYPES: [(u8, &str); 13] = [
+    (0x40, "MANAGEMENT"),
+    (0x80, "DATA"),
+    (0xc0, "CONTROL_ACK"),
+    (0xc1, "ACK"),
+    (0xc2, "NACK"),
+    (0xc4, "FLOW"),
+    (0xc5, "ACK_FLOW"),
+    (0xc6, "NACK_FLOW"),
+    (0xc9, "SACK"),
+    (0xca, "SNACK"),
+    (0xcd, "SACK_FLOW"),
+    (0xce, "SNACK_FLOW"),
+    (0xcf, "RENDEZVOUS"),
+];
+/// rlite's control PDUs: what they acknowledge in the lowest two bits, whether they do, and whether they give credit.
+const RLITE_TYPES: [(u8, &str); 11] = [
+    (0x40, "MANAGEMENT"),
+    (0x80, "DATA"),
+    (0xc4, "ACK"),
+    (0xc5, "NACK"),
+    (0xc6, "SACK"),
+    (0xc7, "SNACK"),
+    (0xc8, "FLOW"),
+    (0xcc, "ACK_FLOW"),
+    (0xcd, "NACK_FLOW"),
+    (0xce, "SACK_FLOW"),
+    (0xcf, "SNACK_FLOW"),
+];
+
+/// The name of a type of PDU.
+pub(crate) fn type_name(syntax: Syntax, kind: u8) -> Option<&'static str> {
+    let types: &[(u8, &str)] = if syntax == Syntax::Rlite { &RLITE_TYPES } else { &TYPES };
+    types.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
 /// The header of a PDU.
@@ -75,39 +201,43 @@ pub(crate) struct Header {
 pub(crate) struct Malformed;
 
 impl Syntax {
+    /// The fields of the header.
+    pub(crate) fn layout(self) -> &'static Layout {
+        match self {
+            Syntax::Checksum => &CHECKSUM,
+            Syntax::Irati => &IRATI,
+            Syntax::Rlite => &RLITE,
+        }
+    }
+
     /// Bytes of the header.
     pub(crate) fn header_bytes(self) -> usize {
-        match self {
-            Syntax::Checksum => 20,
-            Syntax::Irati => 19,
-        }
+        self.layout().fields.iter().map(|(_, bytes)| bytes).sum()
     }
 
     /// Appends a PDU. The payload is at most 65,000 bytes long.
     pub(crate) fn write(self, header: &Header, payload: &[u8], out: &mut Vec<u8>) {
-        let length = (self.header_bytes() + payload.len()) as u16;
         let begin = out.len();
-        out.push(VERSION);
-        match self {
-            Syntax::Checksum => {
-                out.extend(header.dst.to_be_bytes());
-                out.extend(header.src.to_be_bytes());
-                out.push(header.qos_id as u8);
-                out.extend(header.dst_cep.to_be_bytes());
-                out.extend(header.src_cep.to_be_bytes());
-                out.extend([header.kind, header.flags]);
-                out.extend(length.to_be_bytes());
-                out.extend(header.sequence.to_be_bytes());
-                let sum = !checksum::ones_sum(&out[begin..]);
-                out.extend(sum.to_be_bytes());
-            }
-            Syntax::Irati => {
-                for number in [header.dst, header.src, header.qos_id, header.dst_cep, header.src_cep] {
-                    out.extend(number.to_le_bytes());
-                }
-                out.extend([header.kind, header.flags]);
-                out.extend(length.to_le_bytes());
-                out.extend(header.sequence.to_le_bytes());
+        for (field, bytes) in self.layout().fields {
+            let number = match field {
+                Field::Version => VERSION.into(),
+                Field::Destination => header.dst.into(),
+                Field::Source => header.src.into(),
+                Field::QosId => header.qos_id.into(),
+                Field::DestinationCep => header.dst_cep.into(),
+                Field::SourceCep => header.src_cep.into(),
+                Field::Type => header.kind.into(),
+                Field::Flags => header.flags.into(),
+                Field::Length => (self.header_bytes() + payload.len()) as u32,
+                Field::Sequence => header.sequence,
+                // Behind all other fields, or none.
+                Field::Checksum if self == Syntax::Checksum => (!checksum::ones_sum(&out[begin..])).into(),
+                Field::Checksum => 0,
+                Field::Ttl => TTL.into(),
+            };
+            match self.layout().little_endian {
+                true => out.extend(&number.to_le_bytes()[..*bytes]),
+                false => out.extend(&number.to_be_bytes()[4 - bytes..]),
             }
         }
         out.extend_from_slice(payload);
@@ -116,45 +246,34 @@ impl Syntax {
     /// Reads a PDU, behind which may be padding. Returns the header and the payload.
     pub(crate) fn parse(self, bytes: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let head = bytes.get(..self.header_bytes()).ok_or(Malformed)?;
-        if head[0] != VERSION {
+        if self == Syntax::Checksum && !matches!(checksum::ones_sum(head), 0 | 0xffff) {
             return Err(Malformed);
         }
-        let pair = |at: usize| [head[at], head[at + 1]];
-        let four = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-        let (header, length) = match self {
-            Syntax::Checksum => {
-                if !matches!(checksum::ones_sum(head), 0 | 0xffff) {
-                    return Err(Malformed);
-                }
-                let number = |at| u16::from_be_bytes(pair(at));
-                let header = Header {
-                    dst: number(1),
-                    src: number(3),
-                    qos_id: head[5].into(),
-                    dst_cep: number(6),
-                    src_cep: number(8),
-                    kind: head[10],
-                    flags: head[11],
-                    sequence: u32::from_be_bytes(four(14)),
-                };
-                (header, number(12))
+        let (mut header, mut length, mut rest) = (Header::default(), 0, head);
+        for (field, width) in self.layout().fields {
+            let (bytes, behind) = rest.split_at(*width);
+            rest = behind;
+            let add = |number: u32, byte: &u8| number << 8 | u32::from(*byte);
+            let number = match self.layout().little_endian {
+                true => bytes.iter().rev().fold(0, add),
+                false => bytes.iter().fold(0, add),
+            };
+            let short = || u16::try_from(number).map_err(|_| Malformed);
+            match field {
+                Field::Version if number != u32::from(VERSION) => return Err(Malformed),
+                Field::Version | Field::Checksum | Field::Ttl => {}
+                Field::Destination => header.dst = short()?,
+                Field::Source => header.src = short()?,
+                Field::QosId => header.qos_id = short()?,
+                Field::DestinationCep => header.dst_cep = short()?,
+                Field::SourceCep => header.src_cep = short()?,
+                Field::Type => header.kind = number as u8,
+                Field::Flags => header.flags = number as u8,
+                Field::Length => length = number as usize,
+                Field::Sequence => header.sequence = number,
             }
-            Syntax::Irati => {
-                let number = |at| u16::from_le_bytes(pair(at));
-                let header = Header {
-                    dst: number(1),
-                    src: number(3),
-                    qos_id: number(5),
-                    dst_cep: number(7),
-                    src_cep: number(9),
-                    kind: head[11],
-                    flags: head[12],
-                    sequence: u32::from_le_bytes(four(15)),
-                };
-                (header, number(13))
-            }
-        };
-        let payload = bytes.get(self.header_bytes()..usize::from(length)).ok_or(Malformed)?;
+        }
+        let payload = bytes.get(self.header_bytes()..length).ok_or(Malformed)?;
         Ok((header, payload))
     }
 }
@@ -175,7 +294,7 @@ mod tests {
             flags: CONGESTION,
             sequence: 0x0102_0304,
         };
-        for syntax in [Syntax::Checksum, Syntax::Irati] {
+        for syntax in [Syntax::Checksum, Syntax::Irati, Syntax::Rlite] {
             let mut pdu = Vec::new();
             syntax.write(&header, b"an SDU", &mut pdu);
             let length = pdu.len();
@@ -198,5 +317,13 @@ mod tests {
         pdu.clear();
         Syntax::Irati.write(&header, &[], &mut pdu);
         assert_eq!(pdu, [1, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 0x80, 1, 19, 0, 6, 0, 0, 0]);
+        // As rlite's `struct rina_pci` has it, on x86.
+        pdu.clear();
+        let header = Header { dst: 17, src: 18, flags: RUN, dst_cep: 5, src_cep: 6, sequence: 0x0102_0304, ..header };
+        Syntax::Rlite.write(&header, &[7, 8], &mut pdu);
+        let wanted = "0180800000004000040302011100000012000000050006001e000300";
+        assert_eq!(pdu[..28].iter().map(|byte| format!("{byte:02x}")).collect::<String>(), wanted);
+        pdu[14] = 1;
+        assert_eq!(Syntax::Rlite.parse(&pdu), Err(Malformed), "members here have addresses of 16 bits");
     }
 }

@@ -65,13 +65,15 @@ impl Tables {
         Ok(Tables { control, groups_table, groups: BTreeMap::new(), members: BTreeSet::new(), hash_seed })
     }
 
-    /// The links that carry PDUs in IRATI's syntax, and those with a TTL or a CRC.
+    /// The links that carry PDUs in IRATI's or rlite's syntax, and those with a TTL or a CRC.
     pub(crate) fn set_syntaxes(&self, links: &[RouterLink], ipcps: &[Ipcp]) -> Result<(), ControlError> {
         let pipeline = self.control.pipeline().clone();
         let irati = |link: &&RouterLink| ipcps[link.ipcp].settings().syntax == Syntax::Irati;
         let place = |link: &RouterLink| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())];
         let all = || links.iter().filter(irati);
-        let sets: [(&str, Vec<Vec<MatchValue>>); 3] = [
+        let rlite = links.iter().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Rlite);
+        let sets: [(&str, Vec<Vec<MatchValue>>); 4] = [
+            ("rlite_links", rlite.map(place).collect()),
             ("irati_links", all().map(place).collect()),
             ("ttl_links", all().filter(|link| link.protection.ttl).map(place).collect()),
             ("crc_links", all().filter(|link| link.protection.crc).map(place).collect()),

@@ -131,6 +131,13 @@ impl Receiver {
         self.ready.push_back((bytes, pdus));
     }
 
+    /// The sender begins its sequence numbers anew.
+    pub(crate) fn begin_anew(&mut self, number: u32) {
+        (self.next, self.seen, self.partial) = (number.into(), 0, None);
+        self.early.clear();
+        self.edge = self.next + self.credit();
+    }
+
     /// PDUs of an (N-1) flow without retransmission come from the IPC process and from the program, which number them apart: equal numbers
     /// are different PDUs.
     pub(crate) fn ignore_numbers(&mut self) {

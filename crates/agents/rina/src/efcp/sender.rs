@@ -54,6 +54,8 @@ pub(crate) struct Sender {
     edge: u64,
     /// One PDU beyond the credit may be sent, whose acknowledgement says how much there is.
     probe: bool,
+    /// The first PDU has to be acknowledged before the next one is sent.
+    alone: bool,
     /// SDUs that the application has sent.
     pushed: u64,
     /// The last number beyond which PDUs arrived.
@@ -92,6 +94,7 @@ impl Sender {
             next: 0,
             edge: u64::from(qos.window.max(1)),
             probe: false,
+            alone: false,
             pushed: 0,
             highest: 0,
             window: INITIAL_WINDOW,
@@ -140,6 +143,17 @@ impl Sender {
         }
     }
 
+    /// SDUs that are acknowledged, or sent without retransmission.
+    pub(crate) fn delivered(&self) -> u64 {
+        let waiting = self.queue.iter().chain(self.sent.iter().filter(|sent| !sent.arrived).map(|sent| &sent.part));
+        self.pushed - waiting.filter(|part| part.flags & MORE == 0).count() as u64
+    }
+
+    /// Sends nothing but the first PDU until it is acknowledged.
+    pub(crate) fn begin_alone(&mut self) {
+        self.alone = self.reliable;
+    }
+
     /// PDUs that have been sent.
     pub(crate) fn next(&self) -> u64 {
         self.next
@@ -180,7 +194,8 @@ impl Sender {
 
     /// Whether credit and window let another PDU leave.
     fn may_send(&self, under_way: usize) -> bool {
-        self.next < self.edge + u64::from(self.probe) && (under_way as f64) < self.window.min(self.most)
+        let first = self.alone && self.next > 0;
+        !first && self.next < self.edge + u64::from(self.probe) && (under_way as f64) < self.window.min(self.most)
     }
 
     /// Whether the receiver takes nothing at present: the first PDU that it has not acknowledged is beyond its credit.
@@ -307,6 +322,7 @@ impl Sender {
             }
         }
         if newly > 0 {
+            self.alone = false;
             self.progress = now;
             self.waiting_since = (!self.is_empty()).then_some(now);
             if let Some(sample) = sample {

@@ -88,6 +88,8 @@ pub(crate) struct Flows {
     past: Past,
     last: FlowId,
     out: Vec<Outgoing>,
+    /// Whether the first PDU of a flow is sent alone.
+    alone: bool,
     events: VecDeque<(FlowId, FlowEvent)>,
     /// Requests refused: for want of room, or because no such application is here.
     pub refused: u64,
@@ -106,6 +108,7 @@ impl Flows {
             past: Past::default(),
             last,
             out: Vec::new(),
+            alone: false,
             events: VecDeque::new(),
             refused: 0,
             allocated: 0,
@@ -135,7 +138,15 @@ impl Flows {
         self.events.pop_front()
     }
 
-    fn add(&mut self, flow: Flow, now: Duration) -> Option<FlowId> {
+    /// The first PDU of a flow is sent alone, until it is acknowledged.
+    pub(crate) fn begin_alone(&mut self) {
+        self.alone = true;
+    }
+
+    fn add(&mut self, mut flow: Flow, now: Duration) -> Option<FlowId> {
+        if self.alone {
+            flow.sender.begin_alone();
+        }
         self.past.forget(now);
         if self.flows.len() >= MOST || self.past.is_full() {
             return None;
@@ -400,6 +411,13 @@ impl Flows {
         match flow.sender.pushed().saturating_sub(notice.delivered) {
             missing if missing > 0 && flow.qos.reliable => End::Undelivered(missing),
             _ => End::Closed,
+        }
+    }
+
+    /// The other end begins its sequence numbers anew.
+    pub(crate) fn begin_anew(&mut self, id: FlowId, number: u32) {
+        if let Some(flow) = self.flows.get_mut(&id) {
+            flow.receiver.begin_anew(number);
         }
     }
 

@@ -43,6 +43,18 @@ pub(crate) enum RinaCommand {
     List(ShowArgs),
     /// Show the IPC processes: neighbours, routes and flows
     Show(ShowArgs),
+    /// Print the PDUs of a capture (pcap), a line each
+    ///
+    /// Captures are those of tcpdump and Wireshark, for example: tcpdump -i eth0 -w rina.pcap ether proto 0xd1f0
+    Capture {
+        /// The capture; /dev/stdin reads one that is still written
+        #[arg(value_name = "FILE.pcap")]
+        file: PathBuf,
+    },
+    /// Print a dissector for Wireshark and tshark, in Lua
+    ///
+    /// For example: hopwright rina dissector > ~/.local/lib/wireshark/plugins/rina.lua
+    Dissector,
 }
 
 #[derive(Subcommand, Debug)]

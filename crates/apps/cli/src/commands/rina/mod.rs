@@ -48,6 +48,11 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
         Some(RinaCommand::Perf(args)) => return perf::run(args),
         Some(RinaCommand::List(args)) => return show::list(args),
         Some(RinaCommand::Show(args)) => return show::show(args),
+        Some(RinaCommand::Capture { file }) => return capture(file),
+        Some(RinaCommand::Dissector) => {
+            print!("{}", hopwright_rina::capture::dissector());
+            return Ok(());
+        }
         None => {}
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
@@ -70,6 +75,20 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
         Some(address) => with_controller(&config, address, &orders.stop),
         None => Ok(hopwright_rina::run(config, Arc::new(logging.changing()), &orders)?),
     }
+}
+
+/// Prints what is in a capture.
+fn capture(file: &Path) -> Result<(), Failure> {
+    let mut reader = hopwright_ports::pcap::open(file)?;
+    let mut first = None;
+    while let Some(packet) = reader.next_packet() {
+        let packet = packet.map_err(|error| Failure::message(format!("{}: {error}", file.display())))?;
+        let begin = *first.get_or_insert(packet.timestamp);
+        if let Some(line) = hopwright_rina::capture::describe(&packet.data) {
+            println!("{:12.6} {line}", packet.timestamp.saturating_sub(begin).as_secs_f64());
+        }
+    }
+    Ok(())
 }
 
 /// Runs the program for a controller, which fills the tables.

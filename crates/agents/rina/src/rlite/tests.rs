@@ -1,0 +1,442 @@
+//! Messages as rlite's own code serialises them: its `libcdap`, `CDAP.proto` and `BaseRIB.proto` of 2023, compiled as they are. Where its
+//! IPC processes fill in values, these are its defaults.
+
+use std::time::Duration;
+
+use super::enrolment::Neighbour;
+use super::messages::{decode, encode};
+use super::*;
+use crate::cdap::{Message, object, op};
+use crate::credential::NONCE;
+use crate::efcp::Qos;
+use crate::flows::FlowId;
+use crate::name::Name;
+use crate::neighbour::{Local, Mac, Told};
+use crate::pdu::{Header, Syntax, kind};
+use crate::rib::{Key, Rib};
+
+fn bytes(of: &str) -> Vec<u8> {
+    let line = include_str!("recorded.txt").lines().find_map(|line| line.strip_prefix(&format!("{of} ")));
+    let hex = line.unwrap_or_else(|| panic!("{of} is not recorded"));
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+/// A recorded message, with another number.
+fn recorded(of: &str, invoke_id: Option<i32>) -> Vec<u8> {
+    let message = decode(&bytes(of)).unwrap();
+    let invoke_id = invoke_id.or(message.invoke_id);
+    encode(&Message { invoke_id, ..message }, true)
+}
+
+/// What one end of a link sends, with the number 7.
+fn sent(told: &[Told]) -> Vec<Vec<u8>> {
+    let all = told.iter().filter_map(|told| match told {
+        Told::Send(_, sdu) => Some(encode(&Message { invoke_id: Some(7), ..decode(sdu).unwrap() }, true)),
+        _ => None,
+    });
+    all.collect()
+}
+
+fn invoke_id(told: &[Told]) -> Option<i32> {
+    let last = told.iter().rev().find_map(|told| match told {
+        Told::Send(_, sdu) => Some(sdu),
+        _ => None,
+    });
+    decode(last?)?.invoke_id
+}
+
+const STATION: Mac = [2, 0, 0, 0, 0, 9];
+
+struct End {
+    name: Name,
+    address: u16,
+    neighbour: Neighbour,
+}
+
+impl End {
+    fn new(own: &str, address: u16) -> End {
+        End { name: name(own), address, neighbour: Neighbour::default() }
+    }
+
+    fn with(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Told>)) -> Vec<Told> {
+        let local = Local {
+            dif: &name("n.DIF"),
+            name: &self.name,
+            address: self.address,
+            credential: None,
+            incarnation: [0; NONCE],
+            keepalive: Duration::from_secs(1),
+            dead_after: Duration::from_secs(3),
+        };
+        let mut out = Vec::new();
+        work(&mut self.neighbour, &local, &mut out);
+        out
+    }
+
+    fn receive(&mut self, sdu: &[u8]) -> Vec<Told> {
+        self.with(|neighbour, local, out| {
+            neighbour.receive(local, STATION, sdu, Duration::ZERO, &mut |_, _, _| Ok(17), out);
+        })
+    }
+
+    fn tick(&mut self, now: Duration) -> Vec<Told> {
+        self.with(|neighbour, local, out| neighbour.tick(local, now, out))
+    }
+
+    /// ARP up to the reply.
+    fn resolve(&mut self) -> Vec<Told> {
+        let asked = self.tick(Duration::ZERO);
+        let [Told::Arp(_, request)] = &asked[..] else { panic!("{asked:?}") };
+        let arp::Arp { sender, target, .. } = arp::Arp::parse(request).unwrap();
+        let reply = arp::Arp { operation: arp::Operation::Reply, sender: (STATION, target.1), target: sender };
+        self.with(|neighbour, local, out| neighbour.receive_arp(local, &reply.write(), Duration::ZERO, out))
+    }
+}
+
+#[test]
+fn what_rlite_writes_is_read_and_written() {
+    let mut count = 0;
+    for line in include_str!("recorded.txt").lines().filter(|line| !line.starts_with(['#', '@'])) {
+        let (of, _) = line.split_once(' ').unwrap();
+        let message = decode(&bytes(of)).unwrap_or_else(|| panic!("{of} is not read"));
+        let connected = message.version == Some(1);
+        assert_eq!(encode(&message, connected), bytes(of), "{of}");
+        for cut in 0..bytes(of).len() {
+            decode(&bytes(of)[..cut]);
+        }
+        count += 1;
+    }
+    assert_eq!(count, 25);
+    for invalid in [
+        // An object in M_CONNECT; an answer without a number; names where there are none.
+        Message {
+            obj_class: Some("enrollment".into()),
+            obj_name: Some("/".into()),
+            ..decode(&bytes("connect")).unwrap()
+        },
+        Message { invoke_id: None, ..decode(&bytes("start_r")).unwrap() },
+        Message { src_ap_name: Some("a".into()), dest_ap_name: Some("b".into()), ..decode(&bytes("start")).unwrap() },
+    ] {
+        assert_eq!(decode(&encode(&invalid, true)), None, "{invalid:?}");
+    }
+}
+
+#[test]
+fn a_new_member_enrols_with_rlite() {
+    let mut end = End::new("n.2", 0);
+    let told = end.resolve();
+    let connect = decode(&bytes("connect")).unwrap();
+    assert_eq!(sent(&told), [encode(&Message { dest_ap_name: Some("n.DIF".into()), ..connect }, true)]);
+    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
+    // rlite has told which DIF its link is in; nobody is here.
+    let start = decode(&sent(&told)[0]).unwrap();
+    assert_eq!(start.value::<objects::EnrollmentInfo>().unwrap().address, Some(0));
+    assert!(start.is_about("enrollment") && start.obj_name.as_deref() == Some("/mgmt/enrollment"));
+    let told = end.receive(&recorded("start_r", invoke_id(&told)));
+    assert!(told.is_empty());
+    for of in ["policy/mgmt/dft", "policy/mgmt/routing", "policy/mgmt/addralloc", "param"] {
+        assert!(end.receive(&bytes(of)).is_empty());
+    }
+    let told = end.receive(&bytes("stop"));
+    assert_eq!(sent(&told), [bytes("stop_r")]);
+    assert_eq!(told[1..], [Told::Enrolled(17), Told::Up(name("n.1"))]);
+    assert!(end.receive(&bytes("status")).is_empty());
+    // The RIB follows, and keep-alives.
+    assert!(matches!(&end.receive(&bytes("neighbours"))[..], [Told::Message(_)]));
+    assert_eq!(sent(&end.receive(&bytes("keepalive"))), [bytes("keepalive_r")]);
+    let told = end.tick(Duration::from_secs(2));
+    assert_eq!(sent(&told), [bytes("keepalive")]);
+    assert_eq!(end.receive(&bytes("release")), [Told::Down(name("n.1"))]);
+}
+
+#[test]
+fn rlite_enrols_with_a_member() {
+    let mut end = End::new("n.1", 16);
+    let request = arp::Arp {
+        operation: arp::Operation::Request,
+        sender: (STATION, name("n.2")),
+        target: ([0; 6], name("n.DIF")),
+    };
+    let told = end.with(|neighbour, local, out| neighbour.receive_arp(local, &request.write(), Duration::ZERO, out));
+    let [Told::Arp(STATION, reply)] = &told[..] else { panic!("{told:?}") };
+    let reply = arp::Arp::parse(reply).unwrap();
+    assert_eq!(
+        (reply.operation, reply.sender.1, reply.target),
+        (arp::Operation::Reply, name("n.DIF"), (STATION, name("n.2")))
+    );
+    assert_eq!(sent(&end.receive(&bytes("connect"))), [bytes("connect_r")]);
+    let told = end.receive(&bytes("start"));
+    let wanted = ["start_r", "policy/mgmt/dft", "policy/mgmt/routing", "policy/mgmt/addralloc", "stop"];
+    // rlite sends back the lower DIFs that it was told.
+    let start_r = decode(&sent(&told)[0]).unwrap();
+    let info: objects::EnrollmentInfo = start_r.value().unwrap();
+    assert_eq!(info.lower_difs, ["ether"]);
+    let info = objects::EnrollmentInfo { lower_difs: Vec::new(), ..info };
+    let mut come = sent(&told);
+    come[0] = encode(&start_r.with_value(&info), true);
+    assert_eq!(come, wanted.map(bytes));
+    let told = end.receive(&recorded("stop_r", invoke_id(&told)));
+    assert_eq!(sent(&told), [bytes("status")]);
+    assert_eq!(told[1..], [Told::Up(name("n.2"))]);
+}
+
+#[test]
+fn one_more_lower_flow() {
+    let mut end = End::new("n.2", 18);
+    let told = end.resolve();
+    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
+    assert_eq!(sent(&told), [bytes("lowerflow")]);
+    let told = end.receive(&recorded("lowerflow_r", invoke_id(&told)));
+    assert_eq!(told, [Told::Up(name("n.1"))]);
+    // The same from the other end, which begins anew here.
+    let told = end.receive(&encode(
+        &Message {
+            src_ap_name: Some("n.1".into()),
+            dest_ap_name: Some("n.2".into()),
+            ..decode(&bytes("connect")).unwrap()
+        },
+        true,
+    ));
+    assert_eq!(decode(&sent(&told)[0]).unwrap().src_ap_name.as_deref(), Some("n.2"));
+    let told = end.receive(&bytes("lowerflow"));
+    assert_eq!(sent(&told), [bytes("lowerflow_r")]);
+    assert_eq!(told[1..], [Told::Down(name("n.1")), Told::Up(name("n.1"))]);
+}
+
+#[test]
+fn other_widths_and_policies_are_refused() {
+    for (of, wrong) in [("start_r", "PDUs have other widths"), ("policy/mgmt/routing", "link-state")] {
+        let mut end = End::new("n.2", 0);
+        let told = end.resolve();
+        let told = end.receive(&recorded("connect_r", invoke_id(&told)));
+        let start_r = decode(&recorded("start_r", invoke_id(&told))).unwrap();
+        let mut info: objects::EnrollmentInfo = start_r.value().unwrap();
+        if of == "start_r" {
+            info.constants.as_mut().unwrap().address_width = Some(2);
+        }
+        end.receive(&encode(&start_r.with_value(&info), true));
+        let mut policy = decode(&bytes("policy/mgmt/routing")).unwrap();
+        policy.obj_value.as_mut().unwrap().text = Some("static".into());
+        end.receive(&encode(&policy, true));
+        assert!(end.receive(&bytes("stop")).is_empty(), "{wrong}");
+        assert!(end.neighbour.up().is_none() && end.neighbour.counts.refused == 1);
+    }
+}
+
+#[test]
+fn what_is_lost_is_tried_again() {
+    let mut end = End::new("n.2", 0);
+    end.resolve();
+    let mut asked = 0;
+    for second in 0..30 {
+        let told = end.tick(Duration::from_secs(second));
+        asked += told.iter().filter(|told| matches!(told, Told::Arp(..))).count();
+    }
+    assert!(asked > 10, "{asked}");
+    // A neighbour that is silent is down.
+    let mut end = End::new("n.2", 18);
+    let told = end.resolve();
+    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
+    end.receive(&recorded("lowerflow_r", invoke_id(&told)));
+    assert!(end.tick(Duration::from_secs(3)).contains(&Told::Down(name("n.1"))));
+}
+
+#[test]
+fn objects_are_those_of_rlite() {
+    let mut rib = Rib::new(name("n.3"), 1000).for_rlite();
+    let now = Duration::from_secs(5);
+    let hear = |rib: &mut Rib, of: &str| {
+        let all = objects::read(&decode(&bytes(of)).unwrap()).unwrap();
+        all.into_iter().for_each(|announced| rib.learn(0, announced, now));
+    };
+    for of in ["neighbours", "lower_flows", "directory", "directory"] {
+        hear(&mut rib, of);
+    }
+    assert_eq!((rib.address(&name("n.1")), rib.address(&name("n.2"))), (Some(17), Some(18)));
+    assert_eq!(rib.hosts_of(&name("rinaperf")).collect::<Vec<_>>(), [&name("n.1")]);
+    let flows: Vec<_> = rib.iter().filter(|(key, _)| matches!(key, Key::LowerFlow(..))).collect();
+    assert_eq!(flows.iter().map(|(_, object)| (object.seq, object.value)).collect::<Vec<_>>(), [(5, 1), (6, 1)]);
+    // What it says to others is what they would have announced, an object in a message.
+    rib.begin(1);
+    let mut sent: Vec<String> = Vec::new();
+    for (link, message) in rib.tick(now) {
+        assert_eq!(link, 1);
+        sent.push(
+            encode(&Message { invoke_id: Some(7), ..message }, true).iter().map(|byte| format!("{byte:02x}")).collect(),
+        );
+    }
+    assert_eq!(sent.len(), 5);
+    let directory: String = bytes("directory").iter().map(|byte| format!("{byte:02x}")).collect();
+    assert!(sent.contains(&directory));
+    hear(&mut rib, "directory_delete");
+    assert_eq!(rib.hosts_of(&name("rinaperf")).count(), 0);
+    let (_, message) = rib.tick(now).remove(0);
+    assert_eq!(message.op_code, op::DELETE);
+    // Its own go again at intervals: nothing is acknowledged.
+    rib.set(Key::Application(name("app"), name("n.3")), true, 0, now);
+    assert_eq!(rib.tick(now).len(), 1);
+    assert_eq!(rib.tick(now + Duration::from_secs(1)).len(), 0);
+    assert_eq!(rib.tick(now + Duration::from_secs(20)).len(), 1);
+}
+
+#[test]
+fn pdus_are_those_of_rlite() {
+    let (header, payload) =
+        Syntax::Rlite.parse(&[bytes("@pci"), vec![7, 8]].concat()).map(|(h, p)| (h, p.to_vec())).unwrap();
+    assert_eq!((header.dst, header.src, header.sequence, payload), (17, 18, 0x0102_0304, vec![7, 8]));
+    let control = bytes("@ctrl");
+    let (header, payload) = Syntax::Rlite.parse(&control).unwrap();
+    let mut exchange = flows::Exchange::default();
+    let (ack_header, ack, _) = exchange.read(header, payload, Duration::ZERO).unwrap();
+    assert_eq!(ack_header.kind, kind::ACK_FLOW);
+    let parsed = crate::efcp::Ack::parse(&ack).unwrap();
+    assert_eq!((parsed.next, parsed.edge), (3, 516));
+    // And back, but for numbers that rlite sends and does not read.
+    exchange.write(header_of(6), ack.clone());
+    let (header, payload) = exchange.write(header_of(6), ack);
+    assert_eq!((header.kind, header.sequence), (0xcc, 1), "control PDUs are numbered");
+    let mut wanted = control[28..].to_vec();
+    wanted[..4].fill(0);
+    wanted[16..].fill(0);
+    assert_eq!(payload, wanted);
+}
+
+fn header_of(src_cep: FlowId) -> Header {
+    Header { src_cep, dst_cep: 5, kind: kind::ACK_FLOW, ..Header::default() }
+}
+
+fn cubes() -> Vec<Qos> {
+    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 513, rate: None, priority: 0 };
+    vec![cube(1, "unreliable", false), cube(0, "reliable", true)]
+}
+
+#[test]
+fn flow_requests_are_those_of_rlite() {
+    use crate::flows::Flows;
+    for (cube, of) in [(1, "reliable"), (0, "best_effort")] {
+        let mut cube = cubes()[cube].clone();
+        cube.id = 0;
+        // This end asks.
+        let mut flows = Flows::new(name("n.2"), 5u16.wrapping_sub(40_503));
+        let mut exchange = flows::Exchange::default();
+        let names = [name("rinaperf-client"), name("rinaperf"), name("n.1")];
+        let id = flows.request(names, [0; 8], &cube, Duration::ZERO).unwrap();
+        assert_eq!(id, 5);
+        let outgoing = flows.take_outgoing().remove(0);
+        let crate::flows::Outgoing::Management(to, message) = outgoing else { panic!("no message") };
+        let outcome = exchange.send(&to, [18, 17], &message, &[cube.clone()]);
+        // rlite's ports and endpoints are different numbers.
+        let ours = flows::unwrap(&outcome.sdu.unwrap()).unwrap();
+        let theirs = flows::unwrap(&bytes(&format!("{of}_create"))).unwrap();
+        assert_eq!(ours.0, theirs.0);
+        assert_eq!(flows::comparable(&ours.1, 5, 5), flows::comparable(&theirs.1, 5, 5), "{of}");
+        assert_eq!(
+            exchange.send(&to, [18, 17], &message, &[cube.clone()]),
+            flows::Outcome::default(),
+            "it is sent once"
+        );
+        // rlite answers.
+        let (_, answer) = flows::unwrap(&bytes(&format!("{of}_create_r"))).unwrap();
+        let answer = Message { invoke_id: Some(5), ..answer };
+        let native = exchange.receive(&to, &answer, &[cube.clone()], |id| flows.get(id)).unwrap();
+        let qos = |_| Some(cube.clone());
+        flows.receive((&to, &[0; 8]), &native, qos, |_| false, Duration::ZERO).unwrap();
+        assert!(flows.get(5).unwrap().is_open() && flows.get(5).unwrap().remote_cep() == 6);
+        // And it is released by rlite's port.
+        flows.end(5, false, Duration::ZERO);
+        flows.take_outgoing();
+        flows.poll(5, Duration::ZERO);
+        let mut released = Vec::new();
+        flows.tick(Duration::from_secs(1), |_| crate::flows::Peer { reachable: true, life: Some([0; 8]) });
+        for outgoing in flows.take_outgoing() {
+            let crate::flows::Outgoing::Management(to, message) = outgoing else { continue };
+            let outcome = exchange.send(&to, [18, 17], &message, &[cube.clone()]);
+            released.extend(outcome.sdu);
+            let answer = outcome.answer.unwrap();
+            flows.receive((&to, &[0; 8]), &answer, qos, |_| false, Duration::ZERO).unwrap();
+        }
+        assert_eq!(flows.iter().count(), 0);
+        let (_, delete) = flows::unwrap(&released[0]).unwrap();
+        let (_, theirs) = flows::unwrap(&bytes("delete")).unwrap();
+        assert_eq!(
+            (delete.op_code, delete.obj_name, delete.obj_class),
+            (theirs.op_code, theirs.obj_name, theirs.obj_class)
+        );
+    }
+    assert_eq!(object::FLOW_NAME, "/mgmt/flowalloc/flows");
+}
+
+#[test]
+fn rlite_asks_for_flows() {
+    use crate::flows::{Flows, Outgoing};
+    for (of, reliable) in [("reliable", true), ("best_effort", false)] {
+        let mut flows = Flows::new(name("n.1"), 6u16.wrapping_sub(40_503));
+        let mut exchange = flows::Exchange::default();
+        let (address, request) = flows::unwrap(&bytes(&format!("{of}_create"))).unwrap();
+        assert_eq!(address, 18);
+        let from = name("n.2");
+        assert_eq!(exchange.receive(&name("other"), &request, &cubes(), |_| None), None, "not by another member");
+        let native = exchange.receive(&from, &request, &cubes(), |_| None).unwrap();
+        let cube = |id| cubes().into_iter().find(|cube| cube.id == id);
+        flows.receive((&from, &[0; 8]), &native, cube, |app| *app == name("rinaperf"), Duration::ZERO).unwrap();
+        flows.answer(6, true, Duration::ZERO);
+        assert_eq!(flows.get(6).unwrap().qos.reliable, reliable);
+        let Outgoing::Management(to, message) = flows.take_outgoing().remove(0) else { panic!("no message") };
+        let response = exchange.send(&to, [17, 18], &message, &cubes()).sdu.unwrap();
+        let (ours, theirs) =
+            (flows::unwrap(&response).unwrap(), flows::unwrap(&bytes(&format!("{of}_create_r"))).unwrap());
+        assert_eq!((ours.0, ours.1.invoke_id), (theirs.0, theirs.1.invoke_id));
+        // The port is the endpoint here.
+        assert_eq!(flows::comparable(&ours.1, 9, 9), flows::comparable(&theirs.1, 9, 9), "{of}");
+        // rlite ends it, by this end's port.
+        let (_, delete) = flows::unwrap(&bytes("delete")).unwrap();
+        let delete = Message { obj_name: Some("/mgmt/flowalloc/flows/6".into()), ..delete };
+        let native = exchange.receive(&from, &delete, &cubes(), |id| flows.get(id)).unwrap();
+        flows.receive((&from, &[0; 8]), &native, cube, |_| false, Duration::ZERO).unwrap();
+        assert_eq!(flows.iter().count(), 0);
+        assert_eq!(flows.failed, 0);
+    }
+}
+
+/// Bytes that somebody else writes: messages with a byte changed, cut or put together.
+#[test]
+fn nothing_that_is_received_breaks_anything() {
+    let recorded: Vec<Vec<u8>> = include_str!("recorded.txt")
+        .lines()
+        .filter_map(|line| line.split_once(' ').filter(|_| !line.starts_with('#')))
+        .map(|(of, _)| bytes(of))
+        .collect();
+    let mut random = 1u64;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) as usize % below
+    };
+    let (mut end, mut rib) = (End::new("n.1", 16), Rib::new(name("n.1"), 1000).for_rlite());
+    let mut exchange = flows::Exchange::default();
+    for _ in 0..30_000 {
+        let mut sdu = recorded[next(recorded.len())].clone();
+        for _ in 0..next(3) {
+            let at = next(sdu.len());
+            sdu[at] = next(256) as u8;
+        }
+        if next(8) == 0 {
+            sdu.truncate(next(sdu.len()));
+        }
+        end.receive(&sdu);
+        end.with(|neighbour, local, out| neighbour.receive_arp(local, &sdu, Duration::ZERO, out));
+        for announced in decode(&sdu).and_then(|message| objects::read(&message)).into_iter().flatten() {
+            rib.learn(0, announced, Duration::ZERO);
+        }
+        if let Some((_, message)) = flows::unwrap(&sdu) {
+            exchange.receive(&name("n.2"), &message, &cubes(), |_| None);
+        }
+        if let Ok((header, payload)) = Syntax::Rlite.parse(&sdu) {
+            exchange.read(header, payload, Duration::ZERO);
+        }
+    }
+    assert!(rib.iter().count() < 500);
+}

@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""Three systems in a row whose DIF has the dialect of rlite: ARP for names, enrollment, flows through a relay, a member that stops.
+
+Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
+"""
+
+import os
+import pathlib
+import sys
+import tempfile
+
+from leaf_spine import Fabric, Failed, wait_for
+
+NODES = ["n1", "n2", "n3"]
+LINKS = [("n1", "n2"), ("n2", "n3")]
+
+
+def config(node, first):
+    address = "address = 1\n" if first else ""
+    links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\n\n' for device in node.devices)
+    return (f'[router]\nsocket = "{node.socket}"\n\n[metrics]\naddress = "127.0.0.1:9402"\n\n'
+            f'[[ipcp]]\nname = "{node.name}"\ndif = "n.DIF"\ndialect = "rlite"\n{address}\n{links}')
+
+
+def report(text):
+    print(f"  {text}", flush=True)
+
+
+def check(net):
+    members = lambda node: {route["member"] for route in net[node].show()["routes"] if route["links"]}
+    took = wait_for("all reach all", lambda: all(members(node) == set(NODES) - {node} for node in NODES))
+    report(f"three members enrolled, all reach all after {took:.1f} s")
+    net["n3"].serve("echo", "mirror")
+    net["n3"].serve("perf", "sink")
+    wait_for("the directory", lambda: len(net["n1"].use("list")) == 2)
+    for qos in "reliable", "unreliable":
+        got = net["n1"].use("echo", "mirror", "--count", 20, "--interval", 0.01, "--qos", qos)
+        report(f"echo, {qos}: {got['received']} of {got['sent']}, allocated in {got['allocation_ms']:.2f} ms")
+    got = net["n1"].use("perf", "sink", "--seconds", 2)
+    if got["received"] != got["sent"] or got["received"] < 1000:
+        raise Failed(f"perf: {got}")
+    report(f"perf: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
+    # In one direction data, in the other control PDUs: the program of the relay forwards both.
+    lines = dict(line.rsplit(" ", 1) for line in net["n2"].page("metrics").splitlines() if not line.startswith("#"))
+    forwarded = int(lines['hopwright_rina_pdus_total{reason="forwarded"}'])
+    if forwarded < got["received"]:
+        raise Failed(f"the relay forwarded {forwarded} PDUs")
+    wait_for("the release of flows", lambda: not any(net[node].show()["flows"] for node in ("n1", "n3")))
+    try:
+        net["n1"].use("echo", "mirror", "--size", 1401, "--wait", 0)
+    except Failed as error:
+        if "1400 bytes at most" not in str(error):
+            raise
+        report("an SDU that is too long for this dialect is refused with a reason")
+    else:
+        raise Failed("an SDU of 1401 bytes")
+    net["n3"].stop()
+    took = wait_for("the end of the member", lambda: members("n1") == {"n2"})
+    report(f"a member stops: the others know after {took:.1f} s")
+
+
+def main():
+    if os.geteuid():
+        print("needs root: network namespaces", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        net = Fabric(folder)
+        net.nodes = {}
+        try:
+            for node in NODES:
+                net.add_node(node)
+            for one, other in LINKS:
+                net.add_link(one, other)
+            print("RINA in the dialect of rlite", flush=True)
+            for node in NODES:
+                net[node].config.write_text(config(net[node], node == NODES[0]))
+                net[node].start()
+            check(net)
+        except Failed as error:
+            print(f"FAILED: {error}", file=sys.stderr)
+            for log in sorted(folder.glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text()[-1500:]}", file=sys.stderr)
+            return 1
+        finally:
+            net.remove()
+    print("RINA in the dialect of rlite: passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
