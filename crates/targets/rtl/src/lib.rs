@@ -4,6 +4,7 @@
 //! predicates instead of control flow. [`Evaluator`] runs it on packets; it agrees with [`hopwright_interp`] bit for
 //! bit. What hardware cannot do is refused at its place in the P4 program, as a [`Refusal`].
 
+pub mod board;
 mod convert;
 pub mod core;
 mod cost;
@@ -27,6 +28,7 @@ pub mod sv;
 mod target;
 mod windows;
 
+pub use board::Board;
 pub use convert::convert;
 pub use design::{Hardware, compile};
 pub use eval::Evaluator;

@@ -13,6 +13,10 @@ pub(crate) struct RtlArgs {
     /// Chip and bus width: ecp5-85-256, ecp5-85-512 or xcup-512
     #[arg(long, value_name = "TARGET", default_value = "ecp5-85-512")]
     pub target: String,
+    /// Write the whole image of a board instead: MACs, control, constraints, and a makefile whose target `bitstream` makes what the chip
+    /// loads. Its name (colorlight-i9 or versa-ecp5) or a TOML file that describes it
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["target", "ir", "simulation"])]
+    pub board: Option<String>,
     /// Cycles at least between two packets. The more there are, the more engines are shared: the design is smaller and takes fewer packets a
     /// second
     #[arg(long, value_name = "CYCLES", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]

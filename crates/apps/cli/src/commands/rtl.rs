@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopwright_rtl::report::Report;
-use hopwright_rtl::{Target, simulation};
+use hopwright_rtl::{Board, Target, simulation};
 
 use crate::cli::rtl::{ReportFormat, RtlArgs};
 use crate::compile;
@@ -18,10 +18,11 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         print!("{}", hopwright_rtl::convert(&pipeline).map_err(refused)?.text(&pipeline));
         return Ok(());
     }
-    let mut target = Target::by_name(&args.target).ok_or_else(|| {
-        let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
-        Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
-    })?;
+    let board = args.board.as_deref().map(board).transpose()?;
+    let mut target = match &board {
+        Some(board) => board.target(),
+        None => target(&args.target)?,
+    };
     target.gap = args.gap;
     let hardware = hopwright_rtl::compile(&pipeline, &target).map_err(refused)?;
     if let Some(format) = args.report {
@@ -38,8 +39,11 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         println!("{}", program.display());
         return Ok(());
     }
-    std::fs::create_dir_all(&args.output).map_err(|e| Failure::message(format!("{}: {e}", args.output.display())))?;
-    for (name, text) in hardware.files(&pipeline.name) {
+    let files = match &board {
+        Some(board) => board.files(&hardware, &pipeline.name),
+        None => hardware.files(&pipeline.name),
+    };
+    for (name, text) in files {
         write(&args.output.join(name), &text)?;
     }
     let bits = hardware.schedule.register_bits(&hardware.core.design);
@@ -47,8 +51,36 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
     Ok(())
 }
 
+fn target(name: &str) -> Result<Target, Failure> {
+    Target::by_name(name).ok_or_else(|| {
+        let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
+        Failure::message(format!("no target `{name}`; there are {}", names.join(", ")))
+    })
+}
+
+/// The board of this name, or that a file describes.
+fn board(name: &str) -> Result<Board, Failure> {
+    if let Some(board) = Board::by_name(name) {
+        return Ok(board);
+    }
+    if Path::new(name).extension().is_none() {
+        let names: Vec<String> = Board::all().into_iter().map(|b| b.name).collect();
+        return Err(Failure::message(format!(
+            "no board `{name}`; there are {}, or name a TOML file",
+            names.join(", ")
+        )));
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::message(format!("{name}: {error}"));
+    let text = std::fs::read_to_string(name).map_err(|e| failed(&e))?;
+    Board::parse(&text).map_err(|e| failed(&e))
+}
+
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
+    let failed = |e| Failure::message(format!("{}: {e}", path.display()));
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    std::fs::write(path, text).map_err(failed)?;
     println!("{}", path.display());
     Ok(())
 }
