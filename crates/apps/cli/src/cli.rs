@@ -462,8 +462,18 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub source: Source,
     /// Attach port NUMBER of the program to an interface
-    #[arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)]
+    #[cfg_attr(
+        feature = "rtl",
+        arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required_unless_present = "device")
+    )]
+    #[cfg_attr(
+        not(feature = "rtl"),
+        arg(short = 'i', long = "interface", value_name = "NUMBER@INTERFACE", required = true)
+    )]
     pub interfaces: Vec<Interface>,
+    #[cfg(feature = "rtl")]
+    #[command(flatten)]
+    pub device: rtl::DeviceArgs,
     /// Give a port a rate, such as 1=100M bits a second of whole frames, and egress queues by v1model priority: of
     /// PACKETS each (256), and with weights as W:W:W:W:W:W:W:W for the priorities 0 to 7 (all 0: strict priority)
     #[arg(long = "queue", value_name = "NUMBER=RATE[,packets=PACKETS][,weights=WEIGHTS]")]

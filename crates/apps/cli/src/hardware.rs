@@ -1,13 +1,15 @@
-//! Programs as simulated hardware.
+//! Programs as hardware, simulated or on a board.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, VirtualDataPlane};
 use hopwright_ir::Pipeline;
-use hopwright_offload::{OffloadError, SimulatedDesign};
-use hopwright_rtl::{Refusal, Target};
+use hopwright_offload::{BoardDesign, OffloadError, SimulatedDesign};
+use hopwright_rtl::{Board, Refusal, Target};
 use hopwright_syntax::{Diagnostic, render};
 
+use crate::cli::rtl::DeviceArgs;
 use crate::compile::{color, refused};
 use crate::failure::Failure;
 
@@ -33,6 +35,38 @@ pub(crate) fn chip(pipeline: &Arc<Pipeline>) -> Result<SimulatedDesign, BuildErr
         }
         other => BuildError::Program(other.to_string()),
     })
+}
+
+/// A data plane whose program a board runs.
+pub(crate) fn on_board(
+    pipeline: &Arc<Pipeline>,
+    device: &str,
+    args: &DeviceArgs,
+) -> Result<Arc<VirtualDataPlane>, Failure> {
+    let Some(address) = device.strip_prefix("etherbone:") else {
+        return Err(Failure::message(format!("`--device {device}`: etherbone:ADDRESS is expected")));
+    };
+    let mut target = board(args.board.as_deref().unwrap_or_default())?.target();
+    target.gap = args.gap;
+    let design = BoardDesign::connect(pipeline, &target, address).map_err(|error| not_offloaded(pipeline, &error))?;
+    VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design)).map_err(Failure::message)
+}
+
+/// The board of this name, or that a file describes.
+pub(crate) fn board(name: &str) -> Result<Board, Failure> {
+    if let Some(board) = Board::by_name(name) {
+        return Ok(board);
+    }
+    if Path::new(name).extension().is_none() {
+        let names: Vec<String> = Board::all().into_iter().map(|b| b.name).collect();
+        return Err(Failure::message(format!(
+            "no board `{name}`; there are {}, or name a TOML file",
+            names.join(", ")
+        )));
+    }
+    let failed = |error: &dyn std::fmt::Display| Failure::message(format!("{name}: {error}"));
+    let text = std::fs::read_to_string(name).map_err(|e| failed(&e))?;
+    Board::parse(&text).map_err(|e| failed(&e))
 }
 
 /// Prints what hardware cannot do, at its places in the program.

@@ -1,26 +1,27 @@
 //! Designs behind the data plane's control interface: the driver of a design, which turns changes of tables, keys, counters and
 //! registers into accesses to its registers, and simulated hardware that runs its packets.
 
+mod board;
 mod partial;
+mod simulated;
 
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use hopwright_dataplane::offload::{Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
 use hopwright_interp::{CloneSession, Replica};
 use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, Unit, ValueSetId};
-use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver, ValueSetDriver};
-use hopwright_rtl::simulation::{self, Simulation, SimulationError, Timing};
-use hopwright_rtl::{Hardware, Refusal, Target};
+use hopwright_rtl::driver::{self, Change, CopyDriver, Registers, TableDriver, ValueSetDriver};
+use hopwright_rtl::simulation::SimulationError;
+use hopwright_rtl::{Etherbone, Hardware, Refusal, Target};
 use num_bigint::BigUint;
 
 pub use partial::{LeftOut, PartialDesign};
+pub use simulated::{Activity, Simulated};
 
 /// The target if none is named.
 pub const DEFAULT_TARGET: &str = "ecp5-85-512";
@@ -34,81 +35,84 @@ pub enum OffloadError {
     /// There is no simulation.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
-    /// The simulation does not start.
-    #[error("cannot start the simulation: {0}")]
+    /// The simulation does not start, or there is no connection to the board.
+    #[error("cannot start the hardware: {0}")]
     Start(#[source] io::Error),
+    /// The driver cannot begin.
+    #[error("cannot drive the hardware: {0}")]
+    Attach(#[source] io::Error),
     /// The data plane cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
 
-/// What a simulated design has done, for those that watch it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Activity {
-    /// Packets that have entered.
-    pub packets: u64,
-    /// Clock cycles.
-    pub cycles: u64,
-    /// The time that the simulation of packets took.
-    pub took: Duration,
-    /// What the last batch of packets took.
-    pub timing: Timing,
+/// What runs a design: its registers, and the path of its packets.
+pub trait Device: Registers {
+    /// Waits until all accesses have been made.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn settle(&mut self) -> io::Result<()>;
+
+    /// Runs packets, as [`Offload::process`] does. None has more bytes than the target's longest.
+    ///
+    /// # Errors
+    /// It does not answer, or takes no packets from here.
+    fn run(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> io::Result<Vec<Vec<Forwarded>>>;
 }
 
-/// A simulated design with its driver.
+/// A design with its driver, on a device.
 #[derive(Debug)]
-pub struct SimulatedDesign {
+pub struct Design<D> {
     pipeline: Arc<Pipeline>,
     hardware: Hardware,
-    simulation: Simulation,
+    device: D,
     tables: Vec<TableDriver>,
     value_sets: Vec<ValueSetDriver>,
     copies: CopyDriver,
     /// Cells of registers that the design does not have, since the program does not use them.
     unused: HashMap<(ExternId, u64), BigUint>,
-    activity: Arc<Mutex<Activity>>,
 }
 
-impl SimulatedDesign {
-    /// Compiles a program for a target and starts its simulation. Takes minutes for a large program the first time. A seed makes
-    /// initial values, gaps between words and back-pressure random.
-    ///
-    /// # Errors
-    /// The program is refused, or tools are missing.
-    pub fn start(
-        pipeline: &Arc<Pipeline>,
-        target: &Target,
-        seed: Option<u64>,
-    ) -> Result<SimulatedDesign, OffloadError> {
-        SimulatedDesign::start_from(pipeline, target, seed, &simulation::cache())
-    }
+/// A simulated design with its driver.
+pub type SimulatedDesign = Design<Simulated>;
 
-    /// The same with a folder for compiled simulations.
+/// A design on a board with its driver. Packets enter and leave by the ports of the board.
+pub type BoardDesign = Design<Etherbone>;
+
+impl<D: Registers> Design<D> {
+    /// Begins to drive a design. What another driver has left there is cleared.
     ///
     /// # Errors
-    /// As above.
-    pub fn start_from(
-        pipeline: &Arc<Pipeline>,
-        target: &Target,
-        seed: Option<u64>,
-        folder: &Path,
-    ) -> Result<SimulatedDesign, OffloadError> {
-        let hardware = hopwright_rtl::compile(pipeline, target).map_err(OffloadError::Refused)?;
-        let program = simulation::build(&hardware, folder, None)?;
-        let simulation = Simulation::start(&program, seed).map_err(OffloadError::Start)?;
+    /// The device does not answer, or runs another design.
+    pub fn attach(pipeline: &Arc<Pipeline>, hardware: Hardware, mut device: D) -> Result<Design<D>, OffloadError> {
         let map = &hardware.verilog.map;
+        device.attach(map).map_err(OffloadError::Attach)?;
         let tables = (0..pipeline.tables.len() as u32).map(|table| TableDriver::new(pipeline, map, TableId(table)));
-        let tables = tables.collect();
+        let (tables, pipeline) = (tables.collect(), pipeline.clone());
         let value_sets = pipeline.value_sets.iter().map(|set| ValueSetDriver::new(map, set)).collect();
         let copies = CopyDriver::new(map);
-        let (unused, activity) = (HashMap::new(), Arc::default());
-        let pipeline = pipeline.clone();
-        Ok(SimulatedDesign { pipeline, hardware, simulation, tables, value_sets, copies, unused, activity })
+        let mut design = Design { pipeline, hardware, device, tables, value_sets, copies, unused: HashMap::new() };
+        design.start_state().map_err(OffloadError::Attach)?;
+        Ok(design)
     }
 
-    /// What the design has done and will do.
-    pub fn activity(&self) -> Arc<Mutex<Activity>> {
-        self.activity.clone()
+    /// Gives tables the program's default actions, and ciphers keys that nobody knows.
+    fn start_state(&mut self) -> io::Result<()> {
+        let map = &self.hardware.verilog.map;
+        let mut accesses = Vec::new();
+        for (driver, table) in self.tables.iter_mut().zip(&self.pipeline.tables) {
+            let change = driver.change(&self.pipeline, map, &Change::Default(&table.default_action));
+            accesses.extend(change.map_err(|full| io::Error::other(full.to_string()))?);
+        }
+        for (object, keys) in driver::keyed(map) {
+            for index in 0..keys {
+                let mut key = [0; 16];
+                getrandom::fill(&mut key).map_err(|e| io::Error::other(format!("no random numbers: {e}")))?;
+                accesses.extend(driver::set_key(map, object, index, &key));
+            }
+        }
+        self.device.access(&accesses)
     }
 
     /// The design.
@@ -119,7 +123,7 @@ impl SimulatedDesign {
     fn change(&mut self, table: TableId, change: &Change<'_>) -> Result<(), String> {
         let map = &self.hardware.verilog.map;
         let accesses = self.tables[table.index()].change(&self.pipeline, map, change);
-        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
     }
 
     /// The cell of an entry in a table's direct counter or meter.
@@ -150,7 +154,7 @@ impl SimulatedDesign {
     fn read(&mut self, object: ExternId, cells: Range<u64>) -> Result<Vec<BigUint>, String> {
         let map = &self.hardware.verilog.map;
         match self.object(object) {
-            Some(number) => self.simulation.cells(map, number, cells).map_err(ended),
+            Some(number) => self.device.cells(map, number, cells).map_err(|e| e.to_string()),
             None => Ok(cells.map(|index| self.unused.get(&(object, index)).cloned().unwrap_or_default()).collect()),
         }
     }
@@ -160,7 +164,7 @@ impl SimulatedDesign {
         match self.object(object) {
             Some(number) => {
                 let accesses = driver::write_object(map, number, index as u32, value);
-                self.simulation.access(&accesses).map_err(ended)
+                self.device.access(&accesses).map_err(|e| e.to_string())
             }
             None => {
                 self.unused.insert((object, index), value.clone());
@@ -179,11 +183,7 @@ pub fn simulated(pipeline: &Arc<Pipeline>, target: &Target) -> Result<Arc<Virtua
     Ok(VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design))?)
 }
 
-fn ended(error: io::Error) -> String {
-    format!("the simulation has ended: {error}")
-}
-
-impl Offload for SimulatedDesign {
+impl<D: Device> Offload for Design<D> {
     fn put(&mut self, table: TableId, entry: &TableEntry) -> Result<(), String> {
         self.change(table, &Change::Put(entry))
     }
@@ -205,7 +205,7 @@ impl Offload for SimulatedDesign {
         getrandom::fill(&mut unknown).map_err(|e| format!("no random numbers: {e}"))?;
         let (map, name) = (&self.hardware.verilog.map, &self.pipeline[object].name);
         let accesses = driver::set_key(map, name, index as u32, key.unwrap_or(&unknown));
-        self.simulation.access(&accesses).map_err(ended)
+        self.device.access(&accesses).map_err(|e| e.to_string())
     }
 
     fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String> {
@@ -269,52 +269,30 @@ impl Offload for SimulatedDesign {
     fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
         let map = &self.hardware.verilog.map;
         let accesses = self.value_sets[set.index()].replace(&self.pipeline[set], map, members);
-        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
     }
 
     fn settle(&mut self) -> Result<(), String> {
-        // Of packets that have entered, none is under way.
-        self.simulation.settle().map(drop).map_err(ended)
+        self.device.settle().map_err(|e| e.to_string())
     }
 
     fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), String> {
         let accesses = self.copies.set_group(&self.hardware.verilog.map, group, replicas);
-        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
     }
 
     fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
         let accesses = self.copies.set_session(&self.hardware.verilog.map, session, to);
-        self.simulation.access(&accesses.map_err(|full| full.to_string())?).map_err(ended)
+        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
     }
 
     fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String> {
         // Hardware drops what is longer, and there are no packets without bytes.
         let longest = self.hardware.target.max_packet_bytes as usize;
         let enters = |bytes: &[u8]| !bytes.is_empty() && bytes.len() <= longest;
-        let started = Instant::now();
-        for (port, bytes) in packets.iter().filter(|(_, bytes)| enters(bytes)) {
-            self.simulation.send(*port as u16, now_us, bytes).map_err(ended)?;
-        }
-        let mut sent = self.simulation.settle().map_err(ended)?.into_iter();
-        let mut activity = self.activity.lock().unwrap_or_else(PoisonError::into_inner);
-        activity.packets += sent.len() as u64;
-        activity.cycles = self.simulation.cycles();
-        activity.took += started.elapsed();
-        activity.timing = self.simulation.timing();
-        drop(activity);
-        let forwarded = |sent: simulation::Sent| Forwarded { port: sent.port.into(), bytes: sent.bytes };
-        let mut became = |bytes: &[u8]| {
-            let copies = if enters(bytes) { sent.next() } else { None };
-            copies.unwrap_or_default().into_iter().map(forwarded).collect()
-        };
+        let entering: Vec<(u32, &[u8])> = packets.iter().copied().filter(|(_, bytes)| enters(bytes)).collect();
+        let mut sent = self.device.run(&entering, now_us).map_err(|e| e.to_string())?.into_iter();
+        let mut became = |bytes: &[u8]| if enters(bytes) { sent.next().unwrap_or_default() } else { Vec::new() };
         Ok(packets.iter().map(|(_, bytes)| became(bytes)).collect())
-    }
-}
-
-impl Drop for SimulatedDesign {
-    fn drop(&mut self) {
-        let Activity { packets, cycles, took, .. } = *self.activity.lock().unwrap_or_else(PoisonError::into_inner);
-        let clock_mhz = self.hardware.target.clock_mhz;
-        tracing::info!(packets, cycles, seconds = took.as_secs_f64(), clock_mhz, "simulated hardware stopped");
     }
 }

@@ -289,7 +289,7 @@ module @NAME@_board #(
     logic [31:0] asked_data;
     logic [1:0] asked_rest;
     hw_packet_cdc #(
-        .DEPTH(1024)
+        .DEPTH(512)
     ) requests (
         .wr_clk(clk),
         .in_valid(control_taken),

@@ -5,11 +5,11 @@
 //   --tap P=NAME      the port is connected to a TAP device, which is made if there is none
 //   --control UDPPORT datagrams to this port of 127.0.0.1 enter as if they had been sent to the board's Etherbone port, and its answers
 //                     are sent back; may be 0, any port. The line `control PORT` on standard output says which
-//   --wait            begins with captures when the first line comes on standard input
+//   --frames          frames come on standard input: 'p', the port (u16), the length (u32), bytes, numbers lowest byte first. After an 's',
+//                     when nothing happens any more, those that have left follow on standard output: 1, port, length and bytes of each, and 0
 //   --waves FILE      writes waveforms (FST), if the simulation has been built with them
 //
-// Without TAP devices and control it ends when captures have been sent and nothing has happened for some time; otherwise it ends with its
-// standard input. What leaves is checked: preamble, length, check sequence and gap. Anything wrong is an error, and the exit status is 1.
+// With captures only it ends when they have been sent and nothing has happened for some time; otherwise it ends with its standard input. What leaves is checked: preamble, length, check sequence and gap. Anything wrong is an error, and the exit status is 1.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ using Bytes = std::vector<uint8_t>;
 
 // Clocks, in picoseconds.
 constexpr uint64_t BYTE_TIME = 8000;
-constexpr uint64_t IDLE_TIME = 400'000'000;  // Nothing has happened for so long: it is over.
+constexpr uint64_t IDLE_TIME = 100'000'000;  // Nothing has happened for so long: it is over.
 
 static uint32_t crc32(const uint8_t *data, size_t length) {
     uint32_t crc = ~0u;
@@ -153,6 +153,9 @@ struct ControlSocket {
 };
 static ControlSocket control;
 
+static bool framed;  // Frames come on the standard input.
+static std::vector<std::pair<uint16_t, Bytes>> left;
+
 struct Port {
     unsigned number = 0;
     std::deque<Bytes> waiting;  // Frames that are to enter.
@@ -218,6 +221,7 @@ struct Port {
         coming.clear();
         frames_out++;
         if (number == BOARD_CONTROL && control.give(frame)) return;
+        if (framed) left.emplace_back(number, frame);
         if (tap >= 0) (void)!write(tap, frame.data(), frame.size());
         if (out) {
             const uint32_t record[4] = {uint32_t(now / 1'000'000'000'000), uint32_t(now / 1000 % 1'000'000'000),
@@ -228,14 +232,39 @@ struct Port {
     }
 };
 static Port ports[PORTS];
-static std::deque<Bytes> captures[PORTS];
+static bool settling;  // Frames are to be returned when nothing happens any more.
 
-// Whether the standard input has ended; takes a line off it.
-static bool read_input(bool &line) {
-    char bytes[256];
-    ssize_t count = read(0, bytes, sizeof bytes);
-    line = line || count > 0;
-    return count == 0;
+// Takes a command off the standard input; false at its end.
+static bool read_input() {
+    auto take = [](void *to, size_t count) { return std::fread(to, 1, count, stdin) == count; };
+    char command;
+    if (!framed) return read(0, &command, 1) > 0;
+    uint16_t port;
+    uint32_t length;
+    for (;;) {
+        if (!take(&command, 1)) return false;
+        if (command == 's') break;
+        if (command != 'p' || !take(&port, 2) || !take(&length, 4) || port >= PORTS || length > 65535) fail("a command is wrong");
+        Bytes frame(length);
+        if (!take(frame.data(), length)) return false;
+        ports[port].waiting.push_back(std::move(frame));
+    }
+    settling = true;
+    busy = now;
+    return true;
+}
+
+// Returns the frames that have left.
+static void give_frames() {
+    auto give = [](const void *from, size_t count) { std::fwrite(from, 1, count, stdout); };
+    for (const auto &[port, frame] : left) {
+        uint32_t length = frame.size();
+        give("\1", 1), give(&port, 2), give(&length, 4), give(frame.data(), length);
+    }
+    give("", 1);
+    std::fflush(stdout);
+    left.clear();
+    settling = false;
 }
 
 // Takes what comes from outside; waits for it if nothing else happens.
@@ -259,25 +288,17 @@ static bool outside(bool idle) {
         ports[BOARD_CONTROL].waiting.push_back(frame);
         busy = now;
     }
-    bool line = false;
-    if (waits[0].revents && read_input(line)) return false;
-    if (line)
-        for (unsigned p = 0; p < PORTS; p++) {
-            for (Bytes &frame : captures[p]) ports[p].waiting.push_back(std::move(frame));
-            captures[p].clear();
-            busy = now;
-        }
-    return true;
+    return !waits[0].revents || read_input();
 }
 
 static std::string waves;
 
 static bool arguments(int argc, char **argv) {
-    bool lives = false, waits = false;
+    bool lives = false;
     for (int i = 1; i < argc; i++) {
         std::string option = argv[i];
-        if (option == "--wait") {
-            waits = true;
+        if (option == "--frames") {
+            framed = lives = true;
             continue;
         }
         if (i + 1 == argc) fail(option + ": an argument is missing");
@@ -296,7 +317,7 @@ static bool arguments(int argc, char **argv) {
         if (equals == std::string::npos || number >= PORTS) fail(option + " " + value + ": expected P=…, with P less than " + std::to_string(PORTS));
         std::string name = value.substr(equals + 1);
         if (option == "--in") {
-            for (Bytes &frame : read_pcap(name)) captures[number].push_back(std::move(frame));
+            for (Bytes &frame : read_pcap(name)) ports[number].waiting.push_back(std::move(frame));
         } else if (option == "--out") {
             ports[number].out = open_pcap(name);
         } else if (option == "--tap") {
@@ -306,9 +327,7 @@ static bool arguments(int argc, char **argv) {
             fail("unknown option " + option);
         }
     }
-    if (!waits)
-        for (unsigned p = 0; p < PORTS; p++) ports[p].waiting.swap(captures[p]);
-    return lives || waits;
+    return lives;
 }
 
 int main(int argc, char **argv) {
@@ -363,6 +382,7 @@ int main(int argc, char **argv) {
         if (!waves.empty()) trace.dump(now);
 #endif
         bool idle = now > busy + IDLE_TIME;
+        if (idle && settling) give_frames();
         if (lives ? (idle || polls % 512 == 0) && !outside(idle) : idle) break;
         if (lives && idle) busy = now;
     }

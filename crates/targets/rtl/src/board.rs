@@ -307,6 +307,7 @@ impl Board {
             (format!("chip/{name}_top.sv"), self.top_module(name)),
             (format!("{name}.lpf"), self.constraints()),
             ("Makefile".into(), self.makefile(name)),
+            ("simulation.cpp".into(), include_str!("../boards/sim.cpp").into()),
         ]);
         files
     }
@@ -412,6 +413,17 @@ impl Board {
         out
     }
 
+    /// Macros of the simulation's `main.cpp`.
+    pub(crate) fn simulation_macros(&self) -> Vec<String> {
+        vec![
+            format!("PORTS={}", self.port.len()),
+            format!("CORE_PERIOD_PS={}", (1e6 / self.core_mhz()).round()),
+            format!("BOARD_CONTROL={}", self.control.port),
+            format!("BOARD_IP={:#x}", self.control.ip.to_bits()),
+            format!("BOARD_MAC={:#x}", self.mac().unwrap_or_default()),
+        ]
+    }
+
     fn makefile(&self, name: &str) -> String {
         include_str!("../boards/Makefile.in")
             .replace("@NAME@", name)
@@ -419,6 +431,14 @@ impl Board {
             .replace("@CHIP@", &self.chip().unwrap_or_default())
             .replace("@MHZ@", &format!("{:.3}", self.core_mhz()))
             .replace("@LOAD@", &self.load.join(" "))
+            .replace(
+                "@MACROS@",
+                &self.simulation_macros().iter().map(|text| format!("-D{text}")).collect::<Vec<_>>().join(" "),
+            )
+            .replace(
+                "@OUTPUTS@",
+                &(0..self.port.len()).map(|p| format!("--out {p}=out{p}.pcap")).collect::<Vec<_>>().join(" "),
+            )
     }
 }
 

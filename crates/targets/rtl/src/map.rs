@@ -7,6 +7,10 @@
 //! | `0x0000` + 4 × i | word i of the data of the next write | word i of the last answer |
 //! | `0x1000` + 4 × memory | writes the data to this address of the memory, at once | 1 while the memory must not be written |
 //! | `0x2000` + 4 × object | accesses the cell of this index: reads it and, with bit 31 set, writes the data | 1 while an access runs |
+//! | `0x3000` | | [`MAGIC`] |
+//! | `0x3004` | | [`VERSION`] of this map |
+//! | `0x3008`, `0x300c` | | lower and upper half of the design's [hash](Map::hash) |
+//! | `0x3010` | whatever is written clears it | 1 after a reset |
 //!
 //! Word 0 of the data has the lowest bits. Of a memory's data all words are written for each write, the highest first. All packets that come when the bus is ready again see a write to a memory.
 
@@ -22,6 +26,18 @@ pub const DATA: u32 = 0x0000;
 pub const MEMORIES: u32 = 0x1000;
 /// Where counters and registers begin.
 pub const OBJECTS: u32 = 0x2000;
+
+/// Where the identity of the design begins.
+pub const IDENTITY: u32 = 0x3000;
+/// The word that is one after a reset, until it is written.
+pub const STATUS: u32 = IDENTITY + 16;
+
+/// What the first word of the identity is: `HWRT`.
+pub const MAGIC: u32 = u32::from_be_bytes(*b"HWRT");
+/// The version of the register map, which changes when a driver has to.
+pub const VERSION: u32 = 1;
+/// What stands for the hash in a design, until it is known.
+const HASH: &str = "64'h@HASH@";
 
 /// Bits of a count.
 pub(crate) const COUNT_BITS: u32 = 64;
@@ -141,12 +157,24 @@ pub struct Map {
     pub memories: Vec<Memory>,
     /// Counters and registers by number.
     pub objects: Vec<StateObject>,
+    /// A hash of the design, from which its map and its actions' encodings follow.
+    pub hash: u64,
 }
 
 impl Map {
     /// An empty map.
     pub(crate) fn new(pipeline: &Pipeline, target: &Target) -> Map {
         Map { program: pipeline.name.clone(), target: target.name.clone(), ..Map::default() }
+    }
+
+    /// Gives a design its hash: that of its text, without comments, and of the map.
+    pub(crate) fn identify(&mut self, text: &mut String) {
+        let code = text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code).trim_end());
+        let map = self.json();
+        // FNV-1a: the same in every release.
+        let byte = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        self.hash = code.chain([map.as_str()]).flat_map(str::bytes).fold(0xcbf2_9ce4_8422_2325, byte);
+        *text = text.replace(HASH, &format!("64'h{:016x}", self.hash));
     }
 
     /// Words of the widest data of a memory, and of an object.
@@ -211,8 +239,8 @@ impl Map {
              // A write has a register, and then what it means. None comes in the meantime.\n    \
              logic bus_word = 1'b0, bus_address = 1'b0;\n    logic [2:0] bus_puts;  // Of each kind of object.\n    logic [{}:0] bus_index;\n    logic [{}:0] bus_put_addr;\n    logic [31:0] bus_put_data;\n    \
              // Objects are written three cycles later, and read one.\n    \
-             logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word;\n    \
-             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy;\n    \
+             logic [{}:0] data_put;\n    logic [{}:0] object_put;\n    logic [31:0] bus_wr_data_1, bus_rd_word, bus_rd_who;\n    \
+             logic bus_asked, bus_rd_answer, bus_rd_memory, bus_rd_busy, bus_rd_identity;\n    \
              always_ff @(posedge clk) begin\n        \
              bus_word <= bus_puts[0] && 10'(bus_put_addr[{}:0]) < 10'd{memory_words};\n        \
              bus_address <= bus_puts[1] && 10'(bus_put_addr[{}:0]) < 10'd{memories};\n        \
@@ -335,11 +363,22 @@ impl Map {
              bus_asked <= bus_rd_en && !bus_asked && !bus_rd_valid;\n        bus_rd_answer <= bus_rd_addr[15:12] == 4'd0;\n        \
              bus_rd_memory <= bus_rd_addr[15:12] == 4'd1;\n        bus_rd_word <= 32'(bus_answer >> {bus_rd_addr[11:2], 5'd0});\n        \
              bus_rd_busy <= 1'(mem_busy >> bus_rd_addr[11:2]);\n        bus_rd_valid <= bus_asked;\n        \
-             bus_rd_data <= bus_rd_answer ? bus_rd_word : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy || !bus_wr_ready};\n    end\n",
+             bus_rd_data <= bus_rd_answer ? bus_rd_word : bus_rd_identity ? bus_rd_who : {31'd0, bus_rd_memory ? bus_rd_busy : object_busy || !bus_wr_ready};\n    end\n",
         );
         if self.objects.is_empty() {
             out.push_str("    assign object_ready = '0;\n    assign object_done = '0;\n");
         }
+        let _ = write!(
+            out,
+            "    // Who the design is, and whether there was a reset since the driver began.\n    logic bus_fresh = 1'b1, bus_seen = 1'b0;\n    \
+             localparam logic [63:0] HASH = {HASH};\n    always_ff @(posedge clk) begin\n        \
+             bus_seen <= bus_wr_en && bus_wr_ready && bus_wr_addr[15:12] == 4'd3;\n        \
+             bus_fresh <= rst || (bus_fresh && !bus_seen);\n        \
+             bus_rd_identity <= bus_rd_addr[15:12] == 4'd3;\n        case (bus_rd_addr[4:2])\n            \
+             3'd0: bus_rd_who <= 32'h{MAGIC:08x};\n            3'd1: bus_rd_who <= 32'd{VERSION};\n            \
+             3'd2: bus_rd_who <= HASH[31:0];\n            3'd3: bus_rd_who <= HASH[63:32];\n            \
+             default: bus_rd_who <= {{31'd0, bus_fresh}};\n        endcase\n    end\n"
+        );
         out
     }
 
@@ -353,7 +392,7 @@ impl Map {
         let registers = self.memories.iter().map(memory).sum::<u64>()
             + self.objects.iter().map(object).sum::<u64>()
             + 2 * most
-            + 200;
+            + 240;
         let luts = 16 * self.memories.len() as u64 + all + most + 100;
         Cost::default().with(luts, registers)
     }
@@ -361,9 +400,10 @@ impl Map {
     /// The map as JSON.
     pub fn json(&self) -> String {
         let mut out = format!(
-            "{{\n  \"program\": {},\n  \"target\": {},\n  \"memories\": [\n",
+            "{{\n  \"program\": {},\n  \"target\": {},\n  \"version\": {VERSION},\n  \"hash\": \"{:016x}\",\n  \"memories\": [\n",
             quoted(&self.program),
-            quoted(&self.target)
+            quoted(&self.target),
+            self.hash
         );
         let memories: Vec<String> = self.memories.iter().enumerate().map(|(i, m)| memory(i, m)).collect();
         out.push_str(&memories.join(",\n"));

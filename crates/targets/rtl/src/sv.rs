@@ -76,11 +76,12 @@ pub fn emit(pipeline: &Pipeline, core: &Core, schedule: &Schedule, target: &Targ
         chosen: BTreeMap::new(),
         copies: String::new(),
     };
-    let module = writer.module();
+    let mut module = writer.module();
     if !writer.refusals.is_empty() {
         return Err(distinct(writer.refusals));
     }
     let top = writer.top();
+    writer.map.identify(&mut module);
     Ok(Verilog {
         name: identifier(&pipeline.name),
         pipeline: module,

@@ -35,6 +35,21 @@ pub(crate) struct RtlArgs {
     pub simulation: bool,
 }
 
+/// A board that runs the program.
+#[derive(Args, Debug)]
+pub(crate) struct DeviceArgs {
+    /// Drive a board that runs the program instead of running it: etherbone:ADDRESS or etherbone:ADDRESS:PORT. It has been loaded with what
+    /// `hopwright rtl --board` made of the same program. Packets enter and leave by its ports
+    #[arg(long, value_name = "etherbone:ADDRESS", requires = "board", conflicts_with_all = ["interfaces", "engine"])]
+    pub device: Option<String>,
+    /// With --device: the board, as `hopwright rtl --board` has it
+    #[arg(long, value_name = "NAME|FILE", requires = "device")]
+    pub board: Option<String>,
+    /// With --device: --gap of `hopwright rtl`
+    #[arg(long, value_name = "CYCLES", default_value_t = 1, requires = "device", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub gap: u32,
+}
+
 /// The form of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hopwright_rtl::report::Report;
-use hopwright_rtl::{Board, Target, simulation};
+use hopwright_rtl::{Target, simulation};
 
 use crate::cli::rtl::{ReportFormat, RtlArgs};
 use crate::compile;
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         print!("{}", hopwright_rtl::convert(&pipeline).map_err(refused)?.text(&pipeline));
         return Ok(());
     }
-    let board = args.board.as_deref().map(board).transpose()?;
+    let board = args.board.as_deref().map(hardware::board).transpose()?;
     let mut target = match &board {
         Some(board) => board.target(),
         None => target(&args.target)?,
@@ -56,23 +56,6 @@ fn target(name: &str) -> Result<Target, Failure> {
         let names: Vec<String> = Target::all().into_iter().map(|t| t.name).collect();
         Failure::message(format!("no target `{name}`; there are {}", names.join(", ")))
     })
-}
-
-/// The board of this name, or that a file describes.
-fn board(name: &str) -> Result<Board, Failure> {
-    if let Some(board) = Board::by_name(name) {
-        return Ok(board);
-    }
-    if Path::new(name).extension().is_none() {
-        let names: Vec<String> = Board::all().into_iter().map(|b| b.name).collect();
-        return Err(Failure::message(format!(
-            "no board `{name}`; there are {}, or name a TOML file",
-            names.join(", ")
-        )));
-    }
-    let failed = |error: &dyn std::fmt::Display| Failure::message(format!("{name}: {error}"));
-    let text = std::fs::read_to_string(name).map_err(|e| failed(&e))?;
-    Board::parse(&text).map_err(|e| failed(&e))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -25,6 +25,8 @@ use crate::commands::stf;
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
+#[cfg(feature = "rtl")]
+use crate::hardware;
 use crate::signals;
 
 use capture::Recorder;
@@ -100,6 +102,10 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     let Some(pipeline) = &compiled.pipeline else { return Err(Failure::Reported) };
     let pipeline = Arc::new(pipeline.clone());
     let vdp = match args.engine {
+        #[cfg(feature = "rtl")]
+        _ if args.device.device.is_some() => {
+            hardware::on_board(&pipeline, args.device.device.as_deref().unwrap_or_default(), &args.device)?
+        }
         RunEngine::Auto => engine::automatic(&pipeline)?,
         RunEngine::Interp => data_plane(&pipeline, EngineChoice::Interp)?,
         #[cfg(feature = "jit")]
@@ -116,6 +122,7 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     let runs = match vdp.engine_kind() {
         EngineKind::Jit => "machine code",
         EngineKind::Interp => "the interpreter",
+        EngineKind::Offload if args.interfaces.is_empty() => "a board",
         EngineKind::Offload => "simulated hardware",
     };
     let headroom = vdp.headroom().max(if variant.without_program { HEADROOM } else { 0 });

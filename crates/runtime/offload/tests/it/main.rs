@@ -1,3 +1,4 @@
 //! Integration tests of `hopwright-offload`, in one program.
 
+mod board;
 mod simulation;

@@ -2,7 +2,7 @@
 // to ICMP echo requests. Frames come without check sequence, in words of four bytes, the first one lowest.
 //
 // A frame is stored, worked off, and answered, one at a time: `in_ready` is low meanwhile. Records are worked off in order, and of each
-// first the writes. What is read is answered in one frame, to where the request came from. A request that only writes has no answer.
+// first the writes, to addresses one after the other or, with the flag WFF, to one. What is read is answered in one frame, to where the request came from. A request that only writes has no answer.
 // Answers are not longer than requests: they overwrite them. The checksums of IP and UDP are not looked at: the
 // MAC has compared that of the frame.
 //
@@ -150,6 +150,7 @@ module hw_etherbone #(
     logic [A-1:0] length;  // Words of the payload's end.
     logic [7:0]   writes, reads;
     logic [31:0]  base;
+    logic         stays;  // All writes go to one address.
     logic [A-1:0] answer;  // The end of the answer.
     logic         more;
     assign more = from < length;
@@ -274,6 +275,7 @@ module hw_etherbone #(
                 case (part)
                     HEADER: begin
                         {writes, reads} <= word[15:0];
+                        stays           <= word[30];
                         if (word[7:0] != '0) answer <= answer + 1'b1;
                         if (word[15:8] != '0) part <= WRITE_BASE;
                         else if (word[7:0] != '0) part <= READ_BASE;
@@ -285,7 +287,7 @@ module hw_etherbone #(
                     WRITE_DATA: begin
                         bus_wr_addr <= base;
                         bus_wr_data <= word;
-                        base        <= base + 32'd4;
+                        if (!stays) base <= base + 32'd4;
                         writes      <= writes - 1'b1;
                         state       <= WRITE;
                         if (writes == 8'd1) part <= reads != '0 ? READ_BASE : HEADER;

@@ -36,15 +36,16 @@ module hw_packet_cdc #(
         out_valid     = 1'b0;
     end
 
-    // The writing side.
-    logic [A:0] tail_binary, tail_known = '0;
+    // The writing side. That there is no room is known a cycle later: two words stay free.
+    logic [A:0] tail_binary, tail_known = '0, used;
     always_comb for (int i = 0; i <= A; i++) tail_binary[i] = ^(tail_seen[1] >> i);
-    logic full, overrun = 1'b0;
-    assign full = head - tail_known == (A + 1)'(DEPTH);
+    logic full = 1'b0, overrun = 1'b0;
+    assign used = head - tail_known;
     always_ff @(posedge wr_clk) begin
         tail_seen[0] <= tail_gray;
         tail_seen[1] <= tail_seen[0];
         tail_known   <= tail_binary;
+        full         <= used[A] || &used[A-1:1];
         dropped      <= 1'b0;
         if (in_valid) begin
             if (!full && !overrun) memory[head[A-1:0]] <= {1'b0, in_last, in_rest, in_data};
@@ -63,21 +64,26 @@ module hw_packet_cdc #(
         shown_gray <= shown ^ (shown >> 1);
     end
 
-    // The reading side.
+    // The reading side. A block RAM's answer takes long: it has a register behind it.
     logic [A:0] tail_next;
-    logic takes, some;
-    logic unused;
-    assign tail_next = tail + 1'b1;
-    assign takes     = !out_valid || out_ready;
-    assign some      = (tail ^ (tail >> 1)) != shown_seen[1];
+    logic [35:0] word;
+    logic word_valid = 1'b0, takes, takes_word, some, unused;
+    assign tail_next  = tail + 1'b1;
+    assign takes      = !out_valid || out_ready;
+    assign takes_word = !word_valid || takes;
+    assign some       = (tail ^ (tail >> 1)) != shown_seen[1];
     always_ff @(posedge rd_clk) begin
         shown_seen[0] <= shown_gray;
         shown_seen[1] <= shown_seen[0];
         tail_gray     <= tail ^ (tail >> 1);
-        if (takes) begin
-            {unused, out_last, out_rest, out_data} <= memory[tail[A-1:0]];
-            out_valid <= some;
+        if (takes_word) begin
+            word       <= memory[tail[A-1:0]];
+            word_valid <= some;
             if (some) tail <= tail_next;
+        end
+        if (takes) begin
+            {unused, out_last, out_rest, out_data} <= word;
+            out_valid <= word_valid;
         end
     end
 endmodule

@@ -9,13 +9,17 @@ mod table;
 mod ternary;
 mod value_set;
 
+use std::io;
+use std::ops::Range;
+
 use hopwright_ir::Unit;
 use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
 use crate::keys;
 use crate::map::{
-    COUNT_BITS, DATA, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map, MemoryKind, OBJECTS,
+    COUNT_BITS, DATA, IDENTITY, MAGIC, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map,
+    MemoryKind, OBJECTS, STATUS, VERSION,
 };
 
 pub use copies::CopyDriver;
@@ -39,6 +43,95 @@ pub enum Access {
     },
 }
 
+/// The registers of a design, wherever it runs.
+pub trait Registers: Send {
+    /// Reads words.
+    ///
+    /// # Errors
+    /// The design does not answer.
+    fn read(&mut self, addresses: &[u32]) -> io::Result<Vec<u32>>;
+
+    /// Makes accesses in order, while packets are under way.
+    ///
+    /// # Errors
+    /// The design does not answer, or has been reset since [`Registers::attach`]: then its tables are empty.
+    fn access(&mut self, accesses: &[Access]) -> io::Result<()>;
+
+    /// Reads cells of an object of the map.
+    ///
+    /// # Errors
+    /// As above.
+    fn cells(&mut self, map: &Map, object: usize, cells: Range<u64>) -> io::Result<Vec<BigUint>>;
+
+    /// Makes the design as it is after it has been loaded: whatever another driver has written is cleared. That it is the design of this map
+    /// is checked.
+    ///
+    /// # Errors
+    /// It does not answer, or is another design.
+    fn attach(&mut self, map: &Map) -> io::Result<()>;
+}
+
+/// Checks that registers are those of a design, and says that its driver begins.
+///
+/// # Errors
+/// It does not answer, or is another design.
+pub(crate) fn identify(registers: &mut dyn Registers, map: &Map, place: &str) -> io::Result<()> {
+    let wrong = |message: String| Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    let found = registers.read(&[IDENTITY, IDENTITY + 4, IDENTITY + 8, IDENTITY + 12])?;
+    if found[0] != MAGIC {
+        return wrong(format!("what answers at {place} is no design of ours: its first word is {:#010x}", found[0]));
+    }
+    if found[1] != VERSION {
+        return wrong(format!("the design at {place} has version {} of the register map, not {VERSION}", found[1]));
+    }
+    let hash = u64::from(found[3]) << 32 | u64::from(found[2]);
+    if hash != map.hash {
+        return wrong(format!(
+            "{place} runs another design: its hash is {hash:016x}, that of `{}` for {} is {:016x}",
+            map.program, map.target, map.hash
+        ));
+    }
+    registers.access(&[Access::Write { address: STATUS, data: 0 }])
+}
+
+/// The accesses that clear tables, value sets, lists of copies, counters, registers and meters. Default actions of tables and keys of ciphers stay.
+/// Lookups miss first; then the rest is cleared.
+pub fn clear(map: &Map) -> Vec<Access> {
+    let mut all = Vec::new();
+    for (number, memory) in map.memories.iter().enumerate() {
+        let address = MEMORIES + 4 * number as u32;
+        let kind = |kind: u32| kind << (memory.addr_bits - 2)..(kind + 1) << (memory.addr_bits - 2);
+        let one = |kind: u32| kind << (memory.addr_bits - 2)..(kind << (memory.addr_bits - 2)) + 1;
+        let parts = match memory.kind {
+            MemoryKind::Default | MemoryKind::Keys { .. } => continue,
+            MemoryKind::Lpm { .. } => vec![kind(1), kind(0), one(2)],
+            MemoryKind::Ternary { .. } => vec![one(2), kind(0), kind(1)],
+            MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } => vec![0..1 << memory.addr_bits],
+        };
+        if memory.kind.has_banks() {
+            all.push(Access::Wait { address });
+        }
+        // The data stay for all addresses.
+        all.extend((0..memory.data_bits.div_ceil(32)).map(|i| Access::Write { address: DATA + 4 * i, data: 0 }));
+        all.extend(parts.into_iter().flatten().map(|data| Access::Write { address, data }));
+    }
+    for (number, object) in map.objects.iter().enumerate() {
+        let address = OBJECTS + 4 * number as u32;
+        all.extend((0..object.bits.div_ceil(32)).map(|i| Access::Write { address: DATA + 4 * i, data: 0 }));
+        let cell = |cell: u32| [Access::Write { address, data: 1 << 31 | cell }, Access::Wait { address }];
+        all.extend((0..object.size as u32).flat_map(cell));
+    }
+    all
+}
+
+/// The objects of `crypto.p4` with keys, and how many each has room for.
+pub fn keyed(map: &Map) -> impl Iterator<Item = (&str, u32)> {
+    map.memories.iter().filter_map(|memory| match memory.kind {
+        MemoryKind::Keys { keys } => Some((memory.name.as_str(), keys as u32)),
+        _ => None,
+    })
+}
+
 /// A word for a memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Write {
@@ -55,7 +148,8 @@ fn accesses(map: &Map, memory: usize, writes: &[Write]) -> Vec<Access> {
     let write = |write: &Write| {
         let digits = write.data.to_u32_digits();
         let word = move |i: u32| digits.get(i as usize).copied().unwrap_or(0);
-        let words = (0..words).rev().map(move |i| Access::Write { address: DATA + 4 * i, data: word(i) });
+        // They pass from word to word, and may come by the address of any.
+        let words = (0..words).map(move |i| Access::Write { address: DATA + 4 * i, data: word(words - 1 - i) });
         words.chain([Access::Write { address, data: write.addr }])
     };
     wait.into_iter().chain(writes.iter().flat_map(write)).collect()

@@ -4,6 +4,7 @@
 //   'p' port u16, time u64, length u32, bytes   a packet, which waits for its turn
 //   'w' address u32, data u32                   a write to the register bus, beside whatever packets are under way
 //   'i' address u32                             reads the register bus until the word is zero, beside packets
+//   'b' address u32                             reads the register bus: u32
 //   'r' address u32, first u32, count u32, words u32   when all packets are through, reads cells of an object: words × u32 each
 //   's'                                         when all packets are through: for each since the last 's', for each of its copies
 //                                               that are sent 1, port u16, length u32, bytes, and then 0; at the end 2, the
@@ -217,6 +218,10 @@ int main(int argc, char **argv) {
             }
             break;
         }
+        case 'b':
+            give(bus_read(number<uint32_t>()));
+            std::fflush(stdout);
+            break;
         case 'r': {
             auto address = number<uint32_t>(), first = number<uint32_t>(), count = number<uint32_t>();
             auto words = number<uint32_t>();

@@ -2,18 +2,21 @@
 //!
 //! Programs are kept in a cache, by what they were made of.
 
+pub mod board;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use num_bigint::BigUint;
 
 use crate::design::Hardware;
-use crate::driver::{self, Access};
+use crate::driver::{self, Access, Registers};
 use crate::engines;
-use crate::map::Map;
+use crate::map::{Map, STATUS};
 
 /// What drives a design in the simulation.
 const MAIN: &str = include_str!("main.cpp");
@@ -70,44 +73,66 @@ pub fn build(hardware: &Hardware, folder: &Path, waivers: Option<&Path>) -> Resu
         ("main.cpp".to_string(), MAIN),
     ];
     files.extend(engines::with_parts(&verilog.engines).into_iter().map(|(name, text)| (format!("{name}.sv"), text)));
+    let macros = [format!("MAX_BYTES={}", hardware.target.max_packet_bytes)];
+    let mut arguments: Vec<String> =
+        ["--x-assign", "unique", "--x-initial", "unique", "--prefix", "Vdut"].map(str::to_string).into();
+    match waivers {
+        Some(file) => arguments.extend(["-Wall".into(), "-Wno-WIDTHCONCAT".into(), file.display().to_string()]),
+        None => arguments.push("-Wno-fatal".into()),
+    }
+    compile(&verilog.name, &files, &arguments, &macros, folder)
+}
+
+/// Compiles sources with a top module and a `main.cpp` to a program below a folder, unless that has been done.
+fn compile(
+    top: &str,
+    files: &[(String, &str)],
+    arguments: &[String],
+    macros: &[String],
+    folder: &Path,
+) -> Result<PathBuf, SimulationError> {
     let mut hasher = DefaultHasher::new();
-    (&files, waivers, hardware.target.max_packet_bytes).hash(&mut hasher);
-    let folder = folder.join(format!("{}-{:016x}", verilog.name, hasher.finish()));
+    (files, arguments, macros).hash(&mut hasher);
+    let folder = folder.join(format!("{top}-{:016x}", hasher.finish()));
     let program = folder.join("simulation");
     if program.exists() {
         return Ok(program);
     }
-    for (name, version) in [("verilator", "--version"), ("g++", "--version"), ("make", "--version")] {
-        let found = Command::new(name).arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    for name in ["verilator", "g++", "make"] {
+        let found = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if found.is_err() {
             return Err(SimulationError::Missing(name));
         }
     }
-    // Another process may do the same at the same time.
-    let work = folder.join(format!("build-{}", std::process::id()));
+    // Another thread or process may do the same at the same time.
+    static BUILDS: AtomicU32 = AtomicU32::new(0);
+    let work = folder.join(format!("build-{}-{}", std::process::id(), BUILDS.fetch_add(1, Ordering::Relaxed)));
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |error| SimulationError::Io(path, error)
     };
     std::fs::create_dir_all(&work).map_err(failed(&work))?;
-    for (name, text) in &files {
+    for (name, text) in files {
         let path = work.join(name);
         std::fs::write(&path, text).map_err(failed(&path))?;
     }
-    let mut verilator = Command::new("verilator");
-    match waivers {
-        Some(file) => verilator.args(["-Wall", "-Wno-WIDTHCONCAT"]).arg(file),
-        None => verilator.arg("-Wno-fatal"),
-    };
-    let output = verilator
-        .args(["--cc", "--exe", "--build", "-sv", "-O3", "--prefix", "Vdut", "-o", "simulation"])
-        .args(["--x-assign", "unique", "--x-initial", "unique", "--output-split", "40000", "-CFLAGS", "-O1", "-CFLAGS"])
-        .arg(format!("-DMAX_BYTES={}", hardware.target.max_packet_bytes))
-        .args(["-j", "2"])
-        .args(["--top-module", &verilog.name, "-y", "."])
-        .arg("-Mdir")
-        .arg("build")
-        .args([format!("{}.sv", verilog.name), format!("{}_pipeline.sv", verilog.name), "main.cpp".into()])
+    let output = Command::new("verilator")
+        .args([
+            "--cc",
+            "--exe",
+            "--build",
+            "-sv",
+            "-O3",
+            "-o",
+            "simulation",
+            "--output-split",
+            "40000",
+            "-CFLAGS",
+            "-O1",
+        ])
+        .args(arguments)
+        .args(macros.iter().flat_map(|text| ["-CFLAGS".to_string(), format!("-D{text}")]))
+        .args(["-j", "2", "-Mdir", "build", "--top-module", top, "-y", ".", &format!("{top}.sv"), "main.cpp"])
         .current_dir(&work)
         .output()
         .map_err(failed(&work))?;
@@ -218,27 +243,6 @@ impl Simulation {
         self.put(packet)
     }
 
-    /// Accesses the register bus in order, while packets are under way.
-    ///
-    /// # Errors
-    /// The process is gone.
-    pub fn access(&mut self, accesses: &[Access]) -> io::Result<()> {
-        for access in accesses {
-            match access {
-                Access::Write { address, data } => {
-                    self.put(b"w")?;
-                    self.put(&address.to_le_bytes())?;
-                    self.put(&data.to_le_bytes())?;
-                }
-                Access::Wait { address } => {
-                    self.put(b"i")?;
-                    self.put(&address.to_le_bytes())?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Waits until all packets are through; returns the copies that were sent of each that was let in since the last call.
     ///
     /// # Errors
@@ -272,11 +276,40 @@ impl Simulation {
         Ok(packets)
     }
 
-    /// When all packets are through, reads cells of an object of the map.
-    ///
-    /// # Errors
-    /// The process is gone.
-    pub fn cells(&mut self, map: &Map, object: usize, cells: Range<u64>) -> io::Result<Vec<BigUint>> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.input.as_mut().map_or(Ok(()), |input| input.flush())
+    }
+}
+
+impl Registers for Simulation {
+    fn read(&mut self, addresses: &[u32]) -> io::Result<Vec<u32>> {
+        for address in addresses {
+            self.put(b"b")?;
+            self.put(&address.to_le_bytes())?;
+        }
+        self.flush()?;
+        addresses.iter().map(|_| self.number().map(u32::from_le_bytes)).collect()
+    }
+
+    fn access(&mut self, accesses: &[Access]) -> io::Result<()> {
+        for access in accesses {
+            match access {
+                Access::Write { address, data } => {
+                    self.put(b"w")?;
+                    self.put(&address.to_le_bytes())?;
+                    self.put(&data.to_le_bytes())?;
+                }
+                Access::Wait { address } => {
+                    self.put(b"i")?;
+                    self.put(&address.to_le_bytes())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Of packets that have entered, none is under way then.
+    fn cells(&mut self, map: &Map, object: usize, cells: Range<u64>) -> io::Result<Vec<BigUint>> {
         let words = map.objects[object].bits.div_ceil(32);
         let (address, first) = driver::read_object(object, cells.start as u32);
         self.put(b"r")?;
@@ -292,8 +325,11 @@ impl Simulation {
         Ok(values)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        self.input.as_mut().map_or(Ok(()), |input| input.flush())
+    fn attach(&mut self, map: &Map) -> io::Result<()> {
+        // Memories start with zeros.
+        let fresh = self.read(&[STATUS])?[0] & 1 != 0;
+        driver::identify(self, map, "the simulation")?;
+        if fresh { Ok(()) } else { self.access(&driver::clear(map)) }
     }
 }
 

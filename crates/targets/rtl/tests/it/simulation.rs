@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::harness::*;
 use hopwright_interp::{Interp, Output, Store};
 use hopwright_ir::{ActionCall, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
-use hopwright_rtl::driver::{self, Change, CopyDriver, TableDriver};
+use hopwright_rtl::driver::{self, Change, CopyDriver, Registers, TableDriver};
 use hopwright_rtl::simulation::{self, Simulation};
 use hopwright_rtl::{Hardware, Target, compile as to_hardware};
 use hopwright_stf::script;
