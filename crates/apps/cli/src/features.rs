@@ -6,7 +6,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::Cli;
 
 /// Commands, the features that they need, and whether this build has these.
-const COMMANDS: [(&str, &str, bool); 23] = [
+const COMMANDS: [(&str, &str, bool); 24] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
     ("fmt", "fmt", cfg!(feature = "fmt")),

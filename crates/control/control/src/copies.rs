@@ -88,7 +88,7 @@ pub(crate) fn written(control: &Control) -> (BTreeMap<u32, MulticastGroup>, BTre
         |copy: &dataplane::Replica| Replica { port: copy.port.into(), instance: copy.rid.into(), port_is_typed: false };
     let copies = |group: &[dataplane::Replica]| group.iter().map(copy).collect::<Vec<_>>();
     let sessions = control.clone_sessions();
-    let of_session = |id: u16| sessions.iter().any(|(session, _)| group_of(*session) == id);
+    let of_session = |id: u16| sessions.keys().any(|session| group_of(*session) == id);
     let groups = control.multicast_groups().into_iter().filter(|(id, _)| !of_session(*id));
     let groups = groups.map(|(id, group)| (id.into(), MulticastGroup { copies: copies(&group), ..Default::default() }));
     let session = |(id, session): (u32, dataplane::CloneSession)| {
@@ -98,7 +98,7 @@ pub(crate) fn written(control: &Control) -> (BTreeMap<u32, MulticastGroup>, BTre
         let copies = port.into_iter().chain(copies(&own.unwrap_or_default())).collect();
         (id, CloneSession { copies, group, max_length: session.truncate.unwrap_or(0) })
     };
-    (groups.collect(), sessions.iter().cloned().map(session).collect())
+    (groups.collect(), sessions.clone().into_iter().map(session).collect())
 }
 
 /// The multicast group of a clone session.

@@ -273,7 +273,7 @@ impl Device {
             let Carried { kept, lost } = next.model.lock().carry_over(&old.model.lock());
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
         }
-        let removed = state.as_ref().map_or(0, |old| old.model.added_entries());
+        let removed = state.as_ref().map_or(0, |old| old.model.lock().added_entries());
         self.tenant.replace(vdp).map_err(|e| exhausted(e.to_string()))?;
         tracing::info!("device {}: program `{}` is running", self.id, next.program.pipeline.name);
         if !keep && removed > 0 {

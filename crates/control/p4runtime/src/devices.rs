@@ -245,7 +245,7 @@ impl Device {
     ) -> Result<TablePage> {
         self.elections().rights("").check_read(Some(table))?;
         let state = lock(&self.state);
-        read::page(&state.as_ref().ok_or_else(no_program)?.model, table, fits, skip, count)
+        read::page(&state.as_ref().ok_or_else(no_program)?.model.lock(), table, fits, skip, count)
     }
 
     /// Whether a control plane can write.
