@@ -28,6 +28,7 @@ export class Graph {
       }));
     this.element = el("div", { class: "graph" }, picture);
     this.data = el("details", { ontoggle: () => this.write() }, el("summary", {}, "Show the counts as a table"), el("div"));
+    this.data.hidden = true;
   }
 
   node(node, choose) {
@@ -57,9 +58,10 @@ export class Graph {
     return { group, bar, back, count, node, share: null };
   }
 
-  /// Shows what share of the packets passes each node; `rate` is packets a second.
+  /// Shows what share of the packets passes each node; `rate` is packets a second, or null if it is not known.
   count(shares, rate) {
     this.rate = rate;
+    this.data.hidden = !shares;
     this.nodes.forEach((shown, at) => {
       const counted = ["state", "table", "statements"].includes(shown.node.kind);
       const share = counted ? shares?.[at] : undefined;
@@ -67,7 +69,7 @@ export class Graph {
       const there = share !== undefined;
       shown.back.setAttribute("visibility", there ? "visible" : "hidden");
       shown.bar.setAttribute("width", there ? (share * shown.node.width).toFixed(1) : 0);
-      const text = there ? `${percent(share)}${share > 0 ? ` · ${short(share * rate)}/s` : ""}` : "";
+      const text = there ? `${percent(share)}${share > 0 && rate !== null ? ` · ${short(share * rate)}/s` : ""}` : "";
       if (shown.count.textContent !== text) {
         put(shown.count, text);
         shown.group.setAttribute("aria-label", `${shown.node.kind} ${shown.node.lines.join(", ")}${there ? `: ${text} of the packets` : ""}`);
@@ -85,7 +87,7 @@ export class Graph {
 
   write() {
     if (!this.data.open) return;
-    const rows = this.nodes.filter((shown) => shown.share !== null).map((shown) => [shown.node.kind, shown.node.lines[0], percent(shown.share), short(shown.share * (this.rate ?? 0))]);
+    const rows = this.nodes.filter((shown) => shown.share !== null).map((shown) => [shown.node.kind, shown.node.lines[0], percent(shown.share), this.rate === null ? "–" : short(shown.share * this.rate)]);
     put(this.data.lastChild, table(null, ["kind", "node", "share of packets", "packets/s"], rows, [2, 3]));
   }
 }

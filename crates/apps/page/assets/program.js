@@ -52,7 +52,7 @@ export class Program {
     if (!this.graphs || !live.nodes) return;
     const before = this.before;
     this.before = live;
-    const rate = before ? Math.max(0, live.tenant.packets - before.tenant.packets) / ((live.time_ms - before.time_ms) / 1000) : 0;
+    const rate = before ? Math.max(0, live.tenant.packets - before.tenant.packets) / ((live.time_ms - before.time_ms) / 1000) : null;
     const { packets, shares, problem } = live.nodes;
     this.graphs.count(packets > 0 ? shares : [], rate);
     const text = problem ? `No counts: ${problem}` :
