@@ -315,7 +315,10 @@ impl Agent {
             internal = %links.internal, external = links.external.len(), siblings = links.siblings.len(),
             bfd_sessions = agent.setup.bfd.len(), "router started");
         if tables::has_hummingbird(&agent.vdp) {
-            tracing::info!(event = "hummingbird", "path type Hummingbird is on: an experiment, after a draft of the reference");
+            tracing::info!(
+                event = "hummingbird",
+                "path type Hummingbird is on: an experiment, after a draft of the reference"
+            );
         }
         // Pages show the state of links from the first request on.
         agent.status.publish(agent.snapshot());

@@ -61,7 +61,11 @@ fn refused(settings: &Hopwright) -> Option<(&'static str, &'static str)> {
         ("rest_us", settings.rest_us != default.rest_us, of_switch),
         ("batch", settings.batch != default.batch, of_switch),
         ("layout", settings.layout != default.layout, of_switch),
-        ("hummingbird", settings.hummingbird, "for a tenant it is a macro: defines = [\"HUMMINGBIRD\"] in switch.toml"),
+        (
+            "hummingbird",
+            settings.hummingbird,
+            "not for a tenant: give it the macro, defines = [\"HUMMINGBIRD\"], in switch.toml",
+        ),
         ("slow_path", settings.slow_path != default.slow_path, own),
         ("slow_path_netns", settings.slow_path_netns != default.slow_path_netns, own),
     ]

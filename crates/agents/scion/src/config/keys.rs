@@ -141,6 +141,13 @@ mod tests {
         assert_eq!(load(dir.path()).unwrap().current.bytes(), &VECTOR_FILE);
     }
 
+    /// The reference: `hummingbird.DeriveSecretValue`.
+    #[test]
+    fn secret_value() {
+        let vector = 0x3487_0e03_9e34_ac96_8fd7_efb1_7370_caa8_u128.to_be_bytes();
+        assert_eq!(HopKey::derive_secret_value(b"0123456789abcdef").bytes(), &vector);
+    }
+
     #[test]
     fn never_printed() {
         let key = HopKey::derive(b"secret");

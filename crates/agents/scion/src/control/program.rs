@@ -324,6 +324,18 @@ mod tests {
     }
 
     #[test]
+    fn reservations_are_an_addition() {
+        let compiled = compile_part(&[HUMMINGBIRD.to_string()]);
+        assert_eq!(compiled.report(false), "");
+        let typed = compiled.typed.unwrap();
+        let outcomes = typed.enums.iter().find(|e| e.name == "Flyover").unwrap();
+        let names: Vec<String> = outcomes.members.iter().map(|(name, _)| name.to_lowercase()).collect();
+        assert_eq!(names, crate::control::tables::FLYOVER_OUTCOMES);
+        assert!(links_of_part(&with_hummingbird()).is_ok());
+        assert!(!BuiltIn::read().pipeline().to_string().contains("flyover"));
+    }
+
+    #[test]
     fn what_a_chip_leaves_out_has_a_reason() {
         let mut sent = vec![0; PacketIn::BYTES];
         assert!(!is_left_out(CPU_PORT, &sent));

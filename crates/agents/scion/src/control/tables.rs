@@ -94,8 +94,7 @@ const SECRET_VALUE: &str = "flyover_secret";
 /// The counter of Hummingbird packets by link and outcome, and the names of the outcomes, in the order of the program's `Flyover`.
 pub(crate) const FLYOVERS: &str = "flyovers";
 /// See [`FLYOVERS`].
-pub(crate) const FLYOVER_OUTCOMES: [&str; 6] =
-    ["none", "priority", "not_valid", "not_fresh", "over_rate", "no_bucket"];
+pub(crate) const FLYOVER_OUTCOMES: [&str; 6] = ["none", "priority", "not_valid", "not_fresh", "over_rate", "no_bucket"];
 /// The cells of [`FLYOVERS`] for a link.
 pub(crate) const FLYOVER_CELLS: u64 = 8;
 

@@ -75,12 +75,7 @@ impl Flyover {
     fn parse(bytes: &[u8]) -> Option<Flyover> {
         let name = u32::from_be_bytes(bytes.get(..4)?.try_into().ok()?);
         let word = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
-        Some(Flyover {
-            res_id: name >> 10,
-            bandwidth: name as u16 & 0x3ff,
-            start_offset: word(4)?,
-            duration: word(6)?,
-        })
+        Some(Flyover { res_id: name >> 10, bandwidth: name as u16 & 0x3ff, start_offset: word(4)?, duration: word(6)? })
     }
 }
 
@@ -156,6 +151,13 @@ impl HummingbirdPath {
         }
     }
 
+    /// The bytes of the path.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.pack(&mut out);
+        out
+    }
+
     pub(super) fn pack(&self, out: &mut Vec<u8>) {
         let mut first = 0;
         let mut lengths = self.path.segments.iter().map(|segment| {
@@ -181,7 +183,7 @@ impl HummingbirdPath {
 
     /// Parses a path. Returns `None` if there are gaps between segments, too few bytes, or hop fields that are not whole in their
     /// segment, or if CurrINF and CurrHF do not match or the latter is not where a hop field begins. Extra bytes are ignored.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<HummingbirdPath> {
+    pub fn parse(bytes: &[u8]) -> Option<HummingbirdPath> {
         let word = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let meta = word(0)?;
         let lengths = [14, 7, 0].map(|shift| (meta >> shift & 0x7f) as usize);
@@ -216,5 +218,36 @@ impl HummingbirdPath {
         let (segment, hop) = found.filter(|(segment, _)| *segment == curr_inf)?;
         let sent = Sent { base_timestamp: word(4)?, millis_and_counter: word(8)? };
         Some(HummingbirdPath { sent, path: ScionPath { curr_inf: segment, curr_hf: hop, segments }, flyovers })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values computed with the reference's `DeriveAuthKey` and `FullFlyoverMac` (pull request 4928, cb3e98a59ae7).
+    #[test]
+    fn macs_are_the_references() {
+        let secret_value = std::array::from_fn(|i| i as u8);
+        let flyover = |res_id, bandwidth, start_offset, duration| Flyover { res_id, bandwidth, start_offset, duration };
+        let sent = |base_timestamp, millis_and_counter| Sent { base_timestamp, millis_and_counter };
+        let mac = flyover(0x40, 0x203, 0x10, 0x203).mac(
+            &secret_value,
+            (2, 5),
+            sent(0x6b0c_4667, 500 << 22 | 7),
+            IsdAs(0x0001_ff00_0000_0110),
+            0x123,
+        );
+        assert_eq!(mac, [0xa4, 0x46, 0x29, 0x27, 0x25, 0xb3]);
+        let mac = flyover(0x3f_ffff, 0x3ff, 0xffff, 0xffff).mac(
+            &secret_value,
+            (0xffff, 0xfffe),
+            sent(5, u32::MAX),
+            IsdAs(u64::MAX),
+            0xffff,
+        );
+        assert_eq!(mac, [0xae, 0x50, 0x92, 0xd2, 0x3e, 0x1a]);
+        let mac = Flyover::default().mac(&secret_value, (0, 0), Sent::default(), IsdAs(0), 0);
+        assert_eq!(mac, [0x2c, 0x57, 0x8f, 0x79, 0x27, 0xa9]);
     }
 }

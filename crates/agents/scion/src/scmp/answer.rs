@@ -15,7 +15,9 @@ use super::view::{COMMON, ETHERNET, Underlay, View, word};
 use crate::config::keys::HopKey;
 use crate::config::links::Links;
 use crate::control::program::{LOCAL_PORT, PacketIn, Reason};
-use crate::packet::{self, END_TO_END, Envelope, HUMMINGBIRD_PATH, Host, HummingbirdPath, Path, SCMP, Scion, ScionPath};
+use crate::packet::{
+    self, END_TO_END, Envelope, HUMMINGBIRD_PATH, Host, HummingbirdPath, Path, SCMP, Scion, ScionPath,
+};
 use crate::stun;
 
 /// The maximum length of an error message's SCION packet in bytes, including the quote.

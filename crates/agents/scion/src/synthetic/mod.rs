@@ -12,9 +12,7 @@ use crate::config::links::{External, Links, SERVICE_CONTROL, SERVICE_DISCOVERY, 
 use crate::config::topology::{Relation, Underlay};
 use crate::control::tables::{self, LinkState};
 use crate::packet::ia::IsdAs;
-use crate::packet::{
-    self, Flyover, Frame, Hop, Host, HummingbirdPath, Info, Path, Scion, ScionPath, Segment, Sent,
-};
+use crate::packet::{self, Flyover, Frame, Hop, Host, HummingbirdPath, Info, Path, Scion, ScionPath, Segment, Sent};
 use crate::underlay::next_hop::NextHop;
 
 mod traffic;

@@ -67,8 +67,11 @@ fn hex(bytes: &[u8]) -> String {
 
 fn compare(seed: u64, v6: bool, packets: usize) {
     let pipeline = Arc::new(program::compile(true).pipeline.expect("the program compiles"));
-    let mut interp = Router::new(&pipeline, EngineKind::Interp, v6);
-    let mut jit = Router::new(&pipeline, EngineKind::Jit, v6);
+    let interp = Router::new(&pipeline, EngineKind::Interp, v6);
+    compare_routers(interp, Router::new(&pipeline, EngineKind::Jit, v6), seed, v6, packets);
+}
+
+fn compare_routers(mut interp: Router, mut jit: Router, seed: u64, v6: bool, packets: usize) {
     let mut traffic = Traffic::new(seed, v6, NOW);
     let (mut regulars, mut forwarded) = (Vec::new(), Vec::new());
     let configured =
@@ -145,6 +148,13 @@ fn ipv4_inside() {
 #[test]
 fn ipv6_inside() {
     seeds(2).for_each(|seed| compare(seed, true, 60_000));
+}
+
+/// With path type Hummingbird, too; `hummingbird` has its packets.
+#[test]
+fn with_hummingbird() {
+    let router = |kind| Router::of(VirtualDataPlane::new(program::with_hummingbird(), kind).unwrap(), false);
+    compare_routers(router(EngineKind::Interp), router(EngineKind::Jit), 6, false, 30_000);
 }
 
 /// Traces in the trace IR say what the interpreter does: of the packets that they were learned from, which complete them, and of

@@ -50,6 +50,19 @@ impl Router {
         packet
     }
 
+    /// Compiles traces for the paths of packets, as a running router does.
+    fn learn(&mut self, records: &[Record]) {
+        let learned = records.iter().filter(|record| record.result == "forward").take(48);
+        self.vdp.start_profiling(48).unwrap();
+        for record in learned {
+            let (port, frame) = record.frame(&self.links);
+            let packet = self.process(port, &frame, record.now_us);
+            self.pool.give(packet);
+        }
+        let traces = self.vdp.respecialise().unwrap().unwrap();
+        assert!(traces.covered > 24, "{traces:?}");
+    }
+
     /// Forgets all reservations that have been seen.
     fn forget(&self) {
         let times = self.vdp.control().register("reservation_time").unwrap();
@@ -183,13 +196,16 @@ fn may_differ(record: &Record, ours: &str, packet: &Packet) -> Option<&'static s
         return Some("the reference compares lengths before it looks for a UDP header");
     }
     if ours != "forward" && !is_aligned(&bytes) {
-        return Some("the reference looks at the current hop field only, whether or not all are whole in their segments");
+        return Some(
+            "the reference looks at the current hop field only, whether or not all are whole in their segments",
+        );
     }
     let reason = (ours == "slow").then(|| PacketIn::split(packet.bytes()).unwrap().0.reason);
     if reason == Some(Reason::UnknownEgress as u8) && record.result == "forward" && record.egress == 0 {
         return Some("the reference delivers by interface 0 what is for another AS");
     }
-    if reason == Some(Reason::InvalidDestinationIa as u8) && record.result == "slow" && !record.from.starts_with("ext") {
+    if reason == Some(Reason::InvalidDestinationIa as u8) && record.result == "slow" && !record.from.starts_with("ext")
+    {
         return Some("from inside, the reference answers a wrong destination as if it were a wrong source");
     }
     None
@@ -197,6 +213,9 @@ fn may_differ(record: &Record, ours: &str, packet: &Packet) -> Option<&'static s
 
 fn replay(kind: EngineKind, records: &[Record]) -> BTreeMap<String, usize> {
     let mut router = Router::new(kind, false);
+    if kind == EngineKind::Jit {
+        router.learn(records);
+    }
     let (mut tally, mut wrong) = (BTreeMap::new(), Vec::new());
     for (number, record) in records.iter().enumerate() {
         if number % 64 == 0 {
@@ -234,10 +253,20 @@ fn replay(kind: EngineKind, records: &[Record]) -> BTreeMap<String, usize> {
         }
         let why = (!faults.is_empty()).then(|| may_differ(record, &result, &packet)).flatten();
         if !faults.is_empty() && why.is_none() {
-            wrong.push(format!("{number}: {} from {}: {}\n  packet {}", record.what, record.from, faults.join("; "), record.packet));
+            wrong.push(format!(
+                "{number}: {} from {}: {}\n  packet {}",
+                record.what,
+                record.from,
+                faults.join("; "),
+                record.packet
+            ));
         }
         *tally.entry(why.map_or(result, str::to_string)).or_default() += 1;
         router.pool.give(packet);
+    }
+    if kind == EngineKind::Jit {
+        let (run, left) = router.vdp.traces().counts();
+        assert!((run - left) as usize > records.len() / 8, "{left} of {run} packets left the hot paths");
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), records.len(), wrong[..wrong.len().min(10)].join("\n"));
     tally
@@ -252,9 +281,9 @@ fn compare_answers(links: &Links, record: &Record, packet: &Packet) -> Option<St
     let theirs = from_hex(&record.answer);
     let ours = match answer(frame, &header, &router, record.now_us) {
         Outcome::Reply(_, frame) => sent_to(&frame).1.to_vec(),
-        // The packet itself, without the flag in its current hop field, whose MAC and SegID depend on the state of processing.
+        // The packet itself, without the flag in its current hop field. How far the path has been processed differs.
         Outcome::Bounce(frame) => {
-            let head = |packet: &[u8]| hex(&packet[..48]);
+            let head = |packet: &[u8]| hex(&packet[..36]);
             let ours = sent_to(&frame).1;
             return (head(ours) != head(&theirs)).then(|| format!("{reason:?}: {}, not {}", hex(ours), record.answer));
         }
@@ -294,6 +323,24 @@ impl Answer {
             scmp: [&scmp[..2], &scmp[4..]].concat(),
         })
     }
+}
+
+/// Paths of the reference are read, and written again byte by byte.
+#[test]
+fn paths_of_the_reference() {
+    let mut with_reservation = 0;
+    for record in all_records().iter().filter(|record| record.what.ends_with("good")) {
+        let packet = from_hex(&record.packet);
+        let path = &packet[36..4 * usize::from(packet[5])];
+        let read = HummingbirdPath::parse(path).unwrap();
+        with_reservation += usize::from(read.flyover(read.path.curr_hf.into()).is_some());
+        assert_eq!(read.bytes(), path.len());
+        for length in 0..path.len() {
+            assert_eq!(HummingbirdPath::parse(&path[..length]), None);
+        }
+        assert_eq!(hex(&read.to_bytes()), hex(path), "{}", record.what);
+    }
+    assert!(with_reservation > 10);
 }
 
 fn records(text: &str) -> Vec<Record> {
@@ -345,7 +392,8 @@ fn engines_agree_on_damaged_packets() {
             frame.truncate(42 + next(frame.len() - 42));
         }
         let (a, b) = (interp.process(port, &frame, record.now_us), jit.process(port, &frame, record.now_us));
-        let state = |packet: &Packet| (packet.verdict(), packet.parser_error(), packet.egress_port(), packet.priority());
+        let state =
+            |packet: &Packet| (packet.verdict(), packet.parser_error(), packet.egress_port(), packet.priority());
         if a.verdict() == Verdict::Forward {
             assert_eq!((state(&a), hex(a.bytes())), (state(&b), hex(b.bytes())), "{}", hex(&frame));
             if a.egress_port() == CPU_PORT {

@@ -651,7 +651,8 @@ fn multicast_and_nobody_get_no_answer() {
     let mut local = f.clone();
     local.src = "127.0.0.1:1".parse().unwrap();
     let header = PacketIn { port: program::LOCAL_PORT as u16, ..header };
-    let reply = answer(&local.pack(), &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
+    let reply =
+        answer(&local.pack(), &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
     assert!(matches!(reply, Outcome::Reply(..)), "{reply:?}");
 }
 
@@ -666,7 +667,8 @@ fn wrong_udp_checksums_get_no_answer() {
         let header = rich().punted(4, &f.pack());
         bytes[at] ^= 1;
         let links = rich_links(false);
-        let outcome = answer(&bytes, &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
+        let outcome =
+            answer(&bytes, &header, &Router { links: &links, authenticate: false, secret_value: None }, NOW_US);
         assert_eq!(outcome, Outcome::Drop(Silence::BadChecksum), "{at}");
         bytes[at] ^= 1;
     }

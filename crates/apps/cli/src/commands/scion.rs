@@ -130,7 +130,9 @@ fn part_in_hardware(macros: &[String], setup: &Setup) -> Result<MakeDataPlane, F
         return Err(why("it has no pipes: `layout` must be plain".into()));
     }
     if setup.config.hopwright.hummingbird {
-        return Err(why("it and the software beside it have no path type Hummingbird: `hummingbird` must be false".into()));
+        return Err(why(
+            "it and the software beside it have no path type Hummingbird: `hummingbird` must be false".into()
+        ));
     }
     let room = program::links_of_part(&part).map_err(why)?;
     let links = setup.links.external.len() + setup.links.siblings.len() + 1;

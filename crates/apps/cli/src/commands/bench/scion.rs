@@ -112,8 +112,8 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     }
     let layouts = args.layout.iter().map(|layout| (layout.name(), layout.compile(true), false));
     let hummingbird = [("hbird", false), ("flyover", true)].into_iter().filter(|_| args.hummingbird);
-    let hummingbird =
-        hummingbird.map(|(name, reserved)| (name, program::compile_part(&[program::HUMMINGBIRD.to_string()]), reserved));
+    let hummingbird = hummingbird
+        .map(|(name, reserved)| (name, program::compile_part(&[program::HUMMINGBIRD.to_string()]), reserved));
     for (layout, compiled, reserved) in layouts.chain(hummingbird) {
         let pipeline = compile::printed(compiled)?;
         let vdp =
