@@ -9,7 +9,7 @@ use hopwright_ir::{Key, MatchForm, MatchValue, Pipeline, TableEntry, ValueSetId,
 use num_bigint::BigUint;
 
 use crate::inputs::Choice;
-use crate::path::Run;
+use crate::path::{Applied, Run};
 use crate::test::Test;
 
 /// Bytes of the payload behind what parsers look at.
@@ -81,7 +81,9 @@ fn shape(pipeline: &Pipeline, run: &Run, form: Form, random: &mut Random) -> Tes
     let mut test = Test { port: inputs.port, packet, ..Test::default() };
     test.sessions.extend(&run.sessions);
     test.groups.extend(&run.groups);
-    for applied in &run.applied {
+    // Tables that are applied to nothing else keep what they had in the run before.
+    let is_applied = |former: &&Applied| run.applied.iter().any(|now| now.table == former.table);
+    for applied in run.applied.iter().chain(inputs.former.iter().filter(|former| !is_applied(former))) {
         let table = &pipeline[applied.table];
         match &applied.choice {
             Some(Choice::Hit(action)) => {

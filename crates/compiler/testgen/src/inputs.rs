@@ -9,6 +9,7 @@ use hopwright_ir::profile::Profile;
 use hopwright_ir::{ActionCall, ExternId, MatchValue, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
+use crate::path::Applied;
 use crate::term::Variable;
 
 /// The cell of a direct meter, whose number is that of its table.
@@ -25,6 +26,9 @@ pub(crate) struct Inputs {
     pub members: BTreeSet<u32>,
     pub registers: BTreeMap<(u32, u64), BigUint>,
     pub colors: BTreeMap<(u32, u64), u8>,
+    /// What tables found in the run that these inputs were made from: a packet that should not come to a table any more would be seen if
+    /// it did, because the table has the entry that it had for the other one.
+    pub former: Vec<Applied>,
 }
 
 /// What a table finds.

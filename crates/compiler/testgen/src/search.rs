@@ -4,7 +4,7 @@
 //! may change what decides about it, then the others, the least tried first.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -166,7 +166,7 @@ impl<'a> Search<'a> {
 
     /// Whether cases that are no points may still be found.
     fn cases_wait(&self) -> bool {
-        self.queue.peek().is_some_and(|(Reverse((class, ..)), _)| *class <= 1)
+        self.queue.peek().is_some_and(|(Reverse((class, ..)), _)| *class <= 2)
     }
 
     fn random_bytes(&mut self, length: usize) -> Vec<u8> {
@@ -213,10 +213,10 @@ impl<'a> Search<'a> {
         let near = || run.near.iter().any(|goal| self.total.counts()[*goal] == 0);
         match alternative {
             Alternative { goal: Some(goal), .. } if self.total.counts()[*goal] == 0 => 0,
-            Alternative { case: Some(case), .. } if !self.cases.contains(case) => 1,
-            Alternative { goal: Some(goal), .. } if self.relevant.contains(goal) => if near() { 2 } else { 3 },
-            Alternative { case: Some(_), .. } => 5,
-            _ => 4,
+            Alternative { case: Some(case), .. } if !self.cases.contains(case) => 1 + u8::from(is_hidden(run)),
+            Alternative { goal: Some(goal), .. } if self.relevant.contains(goal) => 4 - u8::from(near()),
+            Alternative { case: Some(_), .. } => 6,
+            _ => 5,
         }
     }
 
@@ -245,9 +245,8 @@ impl<'a> Search<'a> {
 
     /// A run that reaches the same and sends a packet, if one is found by letting tables hit that missed: what a packet that is dropped was
     /// like is not seen.
-    fn visible(&mut self, run: Run, coverage: Coverage, wanted: &[usize]) -> (Run, Coverage) {
-        let hidden = |run: &Run| run.output.sent.is_empty();
-        if !hidden(&run) || wanted.is_empty() {
+    fn visible(&mut self, run: Run, coverage: Coverage, wanted: &[usize], case: Option<u64>) -> (Run, Coverage) {
+        if !is_hidden(&run) || (wanted.is_empty() && case.is_none()) {
             return (run, coverage);
         }
         let pipeline = self.pipeline.clone();
@@ -266,8 +265,9 @@ impl<'a> Search<'a> {
                 let call = self.call(action.action);
                 inputs.choices.insert((applied.table.0, applied.nth), Choice::Hit(call));
                 let (other, reached) = self.execute(inputs);
-                let same = wanted.iter().all(|point| reached.counts()[*point] > 0 || self.is_miss(*point));
-                if !hidden(&other) && same && other.output.fault.is_none() {
+                let same = wanted.iter().all(|point| reached.counts()[*point] > 0 || !self.is_way(*point));
+                let same = same && case.is_none_or(|case| other.cases.contains(&case));
+                if !is_hidden(&other) && same && other.output.fault.is_none() {
                     return (other, reached);
                 }
             }
@@ -283,13 +283,17 @@ impl<'a> Search<'a> {
             pairs.filter(|(_, (now, before))| **now > 0 && **before == 0).map(|(at, _)| at).collect()
         };
         let wanted = new(&coverage, &self.total);
-        let new_cases = self.options.cases && run.cases.iter().any(|case| !self.cases.contains(case));
+        // Cases count where a difference would be seen, or where nothing better was found.
+        let seen = !is_hidden(&run) || run.inputs.former.iter().any(|applied| matches!(applied.choice, Some(Choice::Hit(_))));
+        let mut cases = if seen { run.cases.clone() } else { BTreeSet::new() };
+        cases.extend(case.filter(|case| run.cases.contains(case)));
+        let new_cases = self.options.cases && cases.iter().any(|case| !self.cases.contains(case));
         if run.output.fault.is_some() {
             self.faults += 1;
         } else if !wanted.is_empty() || new_cases {
-            self.keep(&run, &wanted)?;
+            self.keep(&run, &wanted, new_cases)?;
             // What others could see is a test, too.
-            let visible = self.visible(run.clone(), coverage.clone(), &wanted);
+            let visible = self.visible(run.clone(), coverage.clone(), &wanted, case.filter(|case| run.cases.contains(case)));
             if run.output.sent.is_empty() && !visible.0.output.sent.is_empty() {
                 (run, coverage) = visible;
                 self.keep_visible(&run)?;
@@ -302,7 +306,7 @@ impl<'a> Search<'a> {
             // Once is enough for what turns out otherwise.
             self.cases.insert(case);
         }
-        self.cases.extend(&run.cases);
+        self.cases.extend(&cases);
         if self.runs % 64 == 1 || !wanted.is_empty() {
             let counts = self.total.counts();
             let points = self.points.all();
@@ -333,9 +337,9 @@ impl<'a> Search<'a> {
         (run, coverage)
     }
 
-    /// Whether a point is that a table misses, or what follows from that.
-    fn is_miss(&self, point: usize) -> bool {
-        matches!(self.points.all()[point].kind, Kind::Miss(_))
+    /// Whether a point is on the way of a packet whatever tables find.
+    fn is_way(&self, point: usize) -> bool {
+        matches!(self.points.all()[point].kind, Kind::Branch(..) | Kind::Case(..) | Kind::State(_) | Kind::Entry(..))
     }
 
     /// Makes a test of a run that sends something, whatever it reaches.
@@ -350,14 +354,13 @@ impl<'a> Search<'a> {
     }
 
     /// Makes a test of a run. What it reaches is what its entries make a switch without answers reach.
-    fn keep(&mut self, run: &Run, wanted: &[usize]) -> Result<(), String> {
+    fn keep(&mut self, run: &Run, wanted: &[usize], cases: bool) -> Result<(), String> {
         let Some((mut test, reached)) = finish::test(self.prepare, &self.points, run, wanted, &mut self.random)? else {
             self.by_chance += 1;
             return Ok(());
         };
         let counts = reached.counts().iter().zip(self.total.counts()).enumerate();
         test.reaches = counts.filter(|(_, (now, before))| **now > 0 && **before == 0).map(|(at, _)| at).collect();
-        let cases = self.options.cases && run.cases.iter().any(|case| !self.cases.contains(case));
         if test.reaches.is_empty() && !cases {
             return Ok(());
         }
@@ -375,7 +378,9 @@ impl<'a> Search<'a> {
         let mut repeated = Vec::new();
         for (number, step) in run.steps.iter().enumerate() {
             for (at, alternative) in step.alternatives.iter().enumerate() {
-                if !self.seen.insert(key_of((path, alternative.key))) {
+                // The same case is better tried on a run whose outcome is seen.
+                let hidden = alternative.case.is_some() && is_hidden(&run);
+                if !self.seen.insert(key_of((path, alternative.key, hidden))) {
                     repeated.push((number, at, path));
                     continue;
                 }
@@ -407,11 +412,11 @@ impl<'a> Search<'a> {
             let it = &run.steps[step].alternatives[alternative];
             let class = match self.class(it, &run) {
                 // Others may still lead there.
-                0 => 3,
-                1 if !self.options.cases && it.change.is_none() => continue,
+                0 => 4,
+                1 | 2 if !self.options.cases && it.change.is_none() => continue,
                 class => class,
             };
-            if class <= 3 || self.kept_runs < RUNS {
+            if class <= 4 || self.kept_runs < RUNS {
                 self.wait(Waiting { run: run.clone(), step, alternative }, class, step);
             }
         }
@@ -420,6 +425,7 @@ impl<'a> Search<'a> {
     /// Inputs with which a run goes on as an alternative says. `None` if there are none.
     fn solve(&mut self, solver: &mut Solver, run: &Run, step: usize, alternative: &Alternative) -> Option<Inputs> {
         let mut inputs = run.inputs.clone();
+        inputs.former.clone_from(&run.applied);
         let open = alternative.conditions.iter().any(|c| !term::is_true(c));
         if open {
             let values = self.values(solver, run, step, alternative)?;
@@ -524,6 +530,11 @@ impl<'a> Search<'a> {
             ended,
         }
     }
+}
+
+/// Whether nothing is seen of what a run did.
+fn is_hidden(run: &Run) -> bool {
+    run.output.sent.is_empty()
 }
 
 /// Why a point was not reached.

@@ -24,7 +24,7 @@ fn all_are_found(file: &Path, faults: &[(&str, &str)]) {
     let text = std::fs::read_to_string(file).unwrap();
     let found = |pipeline: &Arc<Pipeline>| tests.iter().any(|test| failure(pipeline, EngineKind::Interp, test).is_some());
     let missed: Vec<_> = faults.iter().filter(|(right, wrong)| !found(&with_fault(&text, right, wrong))).collect();
-    assert!(missed.is_empty(), "{} tests do not find {missed:#?}", tests.len());
+    assert!(missed.is_empty(), "{} tests do not find {missed:#?}\n{}", tests.len(), tests.join("\n"));
 }
 
 #[test]
