@@ -1,5 +1,6 @@
 //! Packages: what is bound to their parameters, and the package instance that is the program.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use hopwright_source::Span;
@@ -98,6 +99,36 @@ impl Analyser<'_> {
         let objects = bound.objects;
         self.out.main =
             hir::Package { type_name, architecture, blocks, pipelines, ghosts, values, objects, annotations, span };
+        if self.out.architecture().is_some_and(|a| matches!(a.name, "tna" | "t2na"))
+            && !self.out.shared_names().is_empty()
+        {
+            self.tell_apart();
+        }
+    }
+
+    /// Gives objects of a Tofino program that have a name which another one of their kind has a number behind it: Intel's compiler takes
+    /// such programs. An action keeps its name in all instances of its control.
+    fn tell_apart(&mut self) {
+        let out = &mut self.out;
+        let objects = out.objects.iter_mut().map(|o| &mut o.name);
+        let tables = out.tables.iter_mut().map(|t| &mut t.control_plane_name);
+        let value_sets = out.value_sets.iter_mut().map(|v| &mut v.name);
+        let kinds: [Vec<&mut String>; 3] = [objects.collect(), tables.collect(), value_sets.collect()];
+        for names in kinds {
+            let mut known = HashSet::new();
+            for name in names {
+                *name = unused(name, &known);
+                known.insert(name.clone());
+            }
+        }
+        let mut named: HashMap<(String, Span), String> = HashMap::new();
+        let mut known = HashSet::new();
+        for action in out.functions.iter_mut().filter(|f| f.is_action) {
+            let own = named.entry((action.control_plane_name.clone(), action.span));
+            let name = own.or_insert_with(|| unused(&action.control_plane_name, &known));
+            action.control_plane_name = name.clone();
+            known.insert(name.clone());
+        }
     }
 
     /// Gives what was made for a pipeline names below that of the pipeline, because another pipeline has the same controls.
@@ -113,4 +144,11 @@ impl Analyser<'_> {
             *name = format!("{pipeline}.{name}");
         }
     }
+}
+
+/// The name, or else with the first number behind it that makes it one of its own.
+fn unused(name: &str, known: &HashSet<String>) -> String {
+    let numbered = (0..).map(|number| format!("{name}_{number}"));
+    let mut all = std::iter::once(name.to_string()).chain(numbered);
+    all.find(|name| !known.contains(name)).unwrap_or_default()
 }

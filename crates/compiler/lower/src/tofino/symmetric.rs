@@ -59,7 +59,7 @@ impl Lowering<'_> {
             }
             let mut at = [0, 0];
             for (at, name) in at.iter_mut().zip([first, second]) {
-                let found = names.iter().position(|known| known == name).filter(|_| names.len() == fields.len());
+                let found = position(names, name).filter(|_| names.len() == fields.len());
                 let Some(found) = found else {
                     let message = format!("`{name}` is no field of the data of this hash");
                     return Err(self.refuse(span, "E0310", message));
@@ -139,4 +139,15 @@ impl Lowering<'_> {
 
 fn is_symmetric(hash: &hir::Object) -> bool {
     hash.annotations.iter().any(|a| a.name == "symmetric")
+}
+
+/// Which of these names a name means: itself, or the only one with the same last part. A control calls fields by its parameters, and
+/// the annotation may call them as those that apply the control do.
+fn position(names: &[String], name: &str) -> Option<usize> {
+    if let Some(exact) = names.iter().position(|known| known == name) {
+        return Some(exact);
+    }
+    let last = |name: &str| name.rsplit('.').next().map(str::to_string);
+    let mut alike = names.iter().enumerate().filter(|(_, known)| last(known) == last(name));
+    alike.next().filter(|_| alike.next().is_none()).map(|(at, _)| at)
 }

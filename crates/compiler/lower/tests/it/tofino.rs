@@ -58,6 +58,11 @@ fn symmetric_hashes_that_cannot_be() {
     assert_eq!(hash(one, "CRC16"), format!("E0310 `@symmetric` takes the names of two fields: {one}"));
     let other = "@symmetric(\"hdr.h.a\", \"hdr.h.d\")";
     assert_eq!(hash(other, "CRC16"), format!("E0310 `hdr.h.d` is no field of the data of this hash: {other}"));
+    // The last part is enough, if only one field has it.
+    compiles(
+        "@symmetric(\"ig_md.lkp.a\", \"ig_md.lkp.b\") Hash<bit<16>>(HashAlgorithm_t.CRC16) h;",
+        "hdr.h.c = h.get({ hdr.h.a, hdr.h.b, hdr.h.c });",
+    );
     let itself = "@symmetric(\"hdr.h.a\", \"hdr.h.a\")";
     assert_eq!(hash(itself, "CRC16"), format!("E0310 `hdr.h.a` is symmetric to another field already: {itself}"));
     let unequal = "@symmetric(\"hdr.h.a\", \"hdr.h.c\")";
