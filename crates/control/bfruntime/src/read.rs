@@ -483,7 +483,11 @@ impl Read<'_> {
     fn lists(&self, all: &BTreeMap<u32, BTreeSet<u32>>) -> Result<Vec<Found>> {
         let wanted = self.number()?;
         let shown = all.iter().filter(|(id, _)| wanted.is_none_or(|w| w == u64::from(**id)));
-        let data = |list: &BTreeSet<u32>| of_fields(vec![numbers(fixed::LIST, list.iter().copied().collect())]);
+        let remote: &[u32] = if self.table.object == Object::MulticastLags { &fixed::REMOTE } else { &[] };
+        let data = |list: &BTreeSet<u32>| {
+            let list = numbers(fixed::LIST, list.iter().copied().collect());
+            of_fields(std::iter::once(list).chain(remote.iter().map(|field| word(*field, 0))).collect())
+        };
         Ok(shown.map(|(id, list)| (self.number_key(u64::from(*id)), data(list))).collect())
     }
 

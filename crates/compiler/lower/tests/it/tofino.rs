@@ -47,6 +47,15 @@ fn compiles(objects: &str, apply: &str) {
 }
 
 #[test]
+fn objects_with_the_same_name_are_told_apart() {
+    let objects = "@name(\".r\") Register<bit<16>, bit<8>>(4) a; @name(\".r\") Register<bit<16>, bit<8>>(4) b;";
+    let compiled = compile(&program(objects, "hdr.h.c = a.read(0) + b.read(0);"), true);
+    let typed = compiled.typed.as_ref().expect("a program");
+    let names: Vec<&str> = typed.objects.iter().map(|o| o.name.as_str()).filter(|name| name.starts_with('r')).collect();
+    assert_eq!((names, typed.shared_names()), (vec!["r", "r_0"], Vec::new()));
+}
+
+#[test]
 fn symmetric_hashes_that_cannot_be() {
     let hash = |annotations: &str, algorithm: &str| {
         let object = format!("{annotations} Hash<bit<16>>(HashAlgorithm_t.{algorithm}) h;");

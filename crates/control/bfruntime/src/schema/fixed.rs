@@ -31,6 +31,8 @@ pub(crate) mod group {
 
 /// The one field of link aggregation groups, of sets of nodes, and of level-2 exclusion ids: ports or nodes.
 pub(crate) const LIST: u32 = 1;
+/// Numbers of a link aggregation group's members at other devices, of which there are none.
+pub(crate) const REMOTE: [u32; 2] = [2, 3];
 
 /// Fields of ports for multicast: whether copies of groups go there, and those to the CPU.
 pub(crate) const FORWARDS: u32 = 2;
@@ -222,7 +224,11 @@ pub(crate) fn tables() -> Vec<Table> {
             Object::MulticastLags,
             256,
             key("$MULTICAST_LAG_ID", 8),
-            vec![port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated())],
+            vec![
+                port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated()),
+                field(REMOTE[0], "$MULTICAST_LAG_REMOTE_MSB_COUNT", Ty::Uint(32)),
+                field(REMOTE[1], "$MULTICAST_LAG_REMOTE_LSB_COUNT", Ty::Uint(32)),
+            ],
         ),
         table(
             PRUNING,

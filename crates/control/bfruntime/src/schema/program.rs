@@ -110,6 +110,20 @@ fn pipelines(info: &P4Info) -> Vec<Pipeline<'_>> {
     all
 }
 
+/// The name of a key's field, as Intel's compiler writes it: `hdr.vlan.$valid`, `hdr.labels$0.value`.
+fn key_name(name: &str) -> String {
+    let mut written = String::new();
+    let mut rest = name;
+    while let Some((before, after)) = rest.split_once('[') {
+        let index = after.split_once(']').filter(|(index, _)| index.chars().all(|digit| digit.is_ascii_digit()));
+        let Some((index, behind)) = index else { break };
+        written.extend([before, "$", index]);
+        rest = behind;
+    }
+    written += rest;
+    written.replace(".isValid()", ".$valid")
+}
+
 /// Whether something is below an instance of this name.
 fn is_below(name: &str, instance: &str) -> bool {
     name.strip_prefix(instance).is_some_and(|rest| rest.starts_with('.'))
@@ -194,7 +208,7 @@ impl Builder<'_> {
             let matching = matching(m)?;
             priority |= matches!(matching, Matching::Ternary | Matching::Range | Matching::Optional);
             let ty = Ty::Bytes(m.bitwidth.max(0) as u32);
-            table.keys.push(Key { id: m.id, name: m.name.clone(), matching, ty, mandatory: false });
+            table.keys.push(Key { id: m.id, name: key_name(&m.name), matching, ty, mandatory: false });
         }
         if priority {
             let name = "$MATCH_PRIORITY".into();
@@ -530,4 +544,22 @@ fn metered(unit: MeterUnit) -> Vec<Field> {
         ],
     };
     all.into_iter().map(|(id, name)| Field::new(id, name, Ty::Uint(64))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key_name;
+
+    #[test]
+    fn fields_of_keys_have_the_names_of_intels_compiler() {
+        for (name, expected) in [
+            ("hdr.vlan.isValid()", "hdr.vlan.$valid"),
+            ("hdr.labels[0].value", "hdr.labels$0.value"),
+            ("hdr.labels[1].isValid()", "hdr.labels$1.$valid"),
+            ("hdr.ipv4.dst[23:16]", "hdr.ipv4.dst[23:16]"),
+            ("hdr.ipv4.dst", "hdr.ipv4.dst"),
+        ] {
+            assert_eq!(key_name(name), expected);
+        }
+    }
 }

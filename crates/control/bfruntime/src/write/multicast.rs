@@ -11,9 +11,9 @@ use hopwright_control::{Entity, Operation, Update};
 
 use super::ports::truth;
 use super::{Effects, Request, objects};
-use crate::failure::{Result, exhausted, exists, invalid, not_found};
+use crate::failure::{Result, exhausted, exists, invalid, not_found, unimplemented};
 use crate::proto::update::Type as Kind;
-use crate::schema::fixed::{FORWARDS, LIST, group, node};
+use crate::schema::fixed::{FORWARDS, LIST, REMOTE, group, node};
 use crate::state::{Change, Group, MAX_MEMBERS, MAX_NODES, Node, State};
 
 /// The register that says by replication id to which level-1 exclusion id a node belongs, if this bit is set.
@@ -180,6 +180,12 @@ impl Request<'_> {
     pub(super) fn lag(&self) -> Result<Effects> {
         let (id, ports) = self.list(&self.state.lags)?;
         ports.as_ref().map_or(Ok(()), check_ports)?;
+        let data = self.data()?;
+        for field in REMOTE {
+            if data.small(field, "the number of members at other devices", 32)?.is_some_and(|count| count > 0) {
+                return Err(unimplemented("members of a link aggregation group are ports of this device"));
+            }
+        }
         let none = BTreeSet::new();
         let plan = Plan { lag: Some((id, ports.as_ref().unwrap_or(&none))), ..Plan::of(self.state) };
         Ok(Effects::new(plan.updates(), vec![Change::Lag(id, ports)]))
