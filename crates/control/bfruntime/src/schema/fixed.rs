@@ -31,7 +31,7 @@ pub(crate) mod group {
 
 /// The one field of link aggregation groups, of sets of nodes, and of level-2 exclusion ids: ports or nodes.
 pub(crate) const LIST: u32 = 1;
-/// Numbers of a link aggregation group's members at other devices, of which there are none.
+/// Numbers of a link aggregation group's members at other devices: they are 0.
 pub(crate) const REMOTE: [u32; 2] = [2, 3];
 
 /// Fields of ports for multicast: whether copies of groups go there, and those to the CPU.

@@ -106,7 +106,7 @@ impl RegisterArray<'_> {
     }
 }
 
-/// The meters of an indirect meter array; those of a table's entries, of which there are only common properties.
+/// The meters of an indirect meter array. Those that belong to the entries of a table only have common properties.
 #[derive(Clone, Copy, Debug)]
 pub struct MeterArray<'a> {
     pub(super) name: &'a str,
