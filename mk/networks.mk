@@ -79,10 +79,12 @@ test-tcp: hopwright
 	tests/packages.sh ovs-ofctl:openvswitch-common ip:iproute2 ping:iputils-ping
 	tests/tcp/tcp_test.py
 
-## test-ip: IP routers, driven by FRR and BIRD; docs/ip-router.md typed
+## test-ip: IP routers, driven by FRR and BIRD, and beside a Linux router; docs/ip-router.md typed
 test-ip: hopwright
 	tests/ip/setup.sh
 	tests/ip/network_test.py
+	tests/ip/lab_test.py --part 4 --count 20
+	tests/ip/carrier_test.py
 	tests/tutorial/run.sh docs/ip-router.md
 
 ### SCION with the reference's routers, hosts and tools (root)

@@ -34,7 +34,7 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 
     action accept_source() { }
 
-    // Packets from link-local addresses are punted: their sender is told that the destination is beyond their scope
+    // Sources that Linux does not forward. Packets from link-local addresses are punted: their sender is told that the destination is beyond their scope
     // (RFC 4443, section 3.1).
     table martians_ipv6 {
         key = { hdr.ipv6.src: lpm; }
@@ -43,7 +43,6 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         entries = {
             128w0 &&& 0xffffffff_ffffffff_ffffffff_ffffffff: end((bit<8>) Reason.MARTIAN_SOURCE);
             128w1 &&& 0xffffffff_ffffffff_ffffffff_ffffffff: end((bit<8>) Reason.MARTIAN_SOURCE);
-            0x0000ffff_00000000 &&& 0xffffffff_ffffffff_ffffffff_00000000: end((bit<8>) Reason.MARTIAN_SOURCE);
             128w0xfe80 << 112 &&& 128w0xffc0 << 112: end((bit<8>) Reason.LINK_LOCAL);
             128w0xff << 120 &&& 128w0xff << 120: end((bit<8>) Reason.MARTIAN_SOURCE);
         }

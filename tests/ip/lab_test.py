@@ -20,8 +20,8 @@ from collections import Counter
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
 from differential import chance, table  # noqa: E402, F401
-from differential.packets import describe  # noqa: E402
-from differential.scenario import SCENARIOS, Do, Scenario, Send, Silent  # noqa: E402
+from differential.packets import describe, is_limited  # noqa: E402
+from differential.scenario import LASTING, SCENARIOS, Do, Scenario, Send, Silent  # noqa: E402
 from differential.world import World  # noqa: E402
 from lab.netns import LabError, remove_all, require_root  # noqa: E402
 from lab.process import unwind_on_signals  # noqa: E402
@@ -43,9 +43,12 @@ class Skipped(Exception):
 
 
 def arrivals(side, step: Send) -> Counter:
+    """What has arrived, of ICMP's "unreachable" what has arrived in any attempt: kernels limit their rate."""
+    side.limited |= {(port, data) for port, data in side.arrived if is_limited(data)}
+    found = Counter(side.limited) + Counter((port, data) for port, data in side.arrived if not is_limited(data))
     if step.any_path:
-        return Counter((0, data[12:]) for _, data in side.arrived)
-    return Counter(side.arrived)
+        return Counter({(0, data[12:]): n for (_, data), n in found.items()})
+    return found
 
 
 def paths(side, step: Send) -> set[int]:
@@ -54,8 +57,8 @@ def paths(side, step: Send) -> set[int]:
 
 def explain(world: World, step: Send) -> str:
     linux, ours = (arrivals(side, step) for side in world.sides)
-    show = lambda frames: "\n".join(f"      {n} at {port}: {describe(data if len(data) > 14 and not step.any_path else bytes(12) + data)}"
-                                    for (port, data), n in frames.items()) or "      nothing"
+    whole = lambda data: bytes(12) + data if step.any_path else data
+    show = lambda frames: "\n".join(f"      {n} at {port}: {describe(whole(data))}" for (port, data), n in frames.items()) or "      nothing"
     state = world.ours.show()
     return (f"    only behind Linux:\n{show(linux - ours)}\n    only behind Hopwright:\n{show(ours - linux)}\n"
             f"    left to the kernel: {[p['why'] for p in state['punted']] + state['rules']}")
@@ -68,6 +71,8 @@ def forwarded(world: World) -> int:
 def exchange(world: World, step: Send, patience: float) -> None:
     """Sends packets until both routers do the same with them."""
     deadline, pause = time.monotonic() + patience, 0.05
+    for side in world.sides:
+        side.limited.clear()
     while True:
         before = forwarded(world) if step.fast else 0
         world.exchange(list(step.frames))
@@ -128,6 +133,7 @@ def run(world: World, scenarios: list[Scenario], patience: float) -> tuple[int, 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="scenarios whose subject or name contains this")
+    parser.add_argument("--part", type=int, default=1, metavar="N", help="each Nth scenario of the table, another part from day to day")
     parser.add_argument("--list", action="store_true", help="print the scenarios")
     parser.add_argument("--seed", type=int, default=1, help="the first seed of scenarios by chance")
     parser.add_argument("--count", type=int, default=0, help="how many scenarios by chance")
@@ -136,6 +142,7 @@ def main() -> int:
     parser.add_argument("--ports", default="auto", help="how the router receives and sends: auto, af_xdp, af_packet")
     args = parser.parse_args()
     rows = [] if args.chance_only else [s for s in SCENARIOS if not args.only or any(t in f"{s.about}: {s.name}" for t in args.only)]
+    rows = rows[int(time.time()) // 86400 % args.part::args.part]
     if args.list:
         print("\n".join(f"{s.about}: {s.name}" for s in rows))
         return 0
@@ -153,6 +160,7 @@ def main() -> int:
             world = World(PREFIX, HOPWRIGHT, pathlib.Path(folder), ["--ports", args.ports])
             try:
                 chosen = rows + [chance.scenario(args.seed + n) for n in range(args.count)]
+                chosen.sort(key=lambda scenario: scenario.about == LASTING)
                 passed, skipped, failed = run(world, chosen, args.patience)
             finally:
                 world.close()

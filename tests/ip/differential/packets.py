@@ -144,6 +144,12 @@ def is_noise(data: bytes) -> bool:
     return kind not in (IPV4, IPV6)
 
 
+def is_limited(data: bytes) -> bool:
+    """Whether it is an error of ICMP, of which kernels send only some each second."""
+    kind = struct.unpack_from("!H", data, 12)[0]
+    return kind == IPV4 and len(data) >= 35 and data[23] == ICMP and data[14 + (data[14] & 15) * 4] in (3, 11, 12)
+
+
 def normal(data: bytes) -> bytes:
     """The frame without what need not be the same: padding, and the number of IPv4 packets that the router itself has made."""
     kind = struct.unpack_from("!H", data, 12)[0]

@@ -21,7 +21,7 @@ class Send:
     """Frames that hosts send, by port. What arrives anywhere has to be the same behind both routers."""
 
     frames: tuple[tuple[int, bytes], ...]
-    # At least so many frames arrive behind the Linux router; waited for.
+    # At least this many frames arrive behind the Linux router; waited for.
     least: int = 0
     # Every packet is forwarded by the fast path.
     fast: bool = False
@@ -43,6 +43,8 @@ class Scenario:
     steps: list = field(default_factory=list)
 
 
+# Scenarios that leave something behind, and so come last.
+LASTING = "lasting filters"
 SCENARIOS: list[Scenario] = []
 _SETTINGS = ("/proc/sys", "nft", "tables", "xfrm", "tc ")
 

@@ -7,7 +7,7 @@ What only one kernel in some has (VLANs, VRFs, bonds) is skipped, loudly, where 
 from __future__ import annotations
 
 from .packets import arp_request, echo, frame, host_mac, ipv4, ipv6, router_mac, solicitation, tcp, udp
-from .scenario import Silent, flows, p4, p6, row, send, several
+from .scenario import LASTING, Silent, flows, p4, p6, row, send, several
 
 # -- forwarding ----------------------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ row("headers", "a tag with priority only, and others",
 # -- options and extension headers ---------------------------------------------------------------------------------------
 
 for name, options in (("router alert", "94040000"), ("no operation", "01010100"), ("end", "00000000"), ("record route", "0707040000000000"),
-                      ("timestamp", "4408050000000000"), ("loose source route", "8307040a00030200"), ("strict source route", "8907040a00030200"),
+                      ("timestamp without room", "4408090000000000"), ("loose source route", "8307040a00030200"), ("strict source route", "8907040a00030200"),
                       ("unknown", "9e040000"), ("too long", "07ff0400"), ("security", "820b0000000000000000000000000000"[:24])):
     row("options", name, send(p4("172.16.2.9", options=bytes.fromhex(options)), p4("10.0.1.1", options=bytes.fromhex(options), payload=echo)))
 row("options", "source routes that are accepted", "for i in all s1 s2 s3 s4; do echo 1 > /proc/sys/net/ipv4/conf/$i/accept_source_route; done",
@@ -192,7 +192,7 @@ row("several paths", "of both protocols", "ip route add 192.168.1.0/24 nexthop v
 row("several paths", "one goes down", MULTI.format("", ""), "ip link set s2 down", send(*flows("192.168.1.1")))
 row("several paths", "one is another device", "ip link add d0 type veth peer name d1; ip link set d0 up; ip link set d1 up; ip addr add 10.9.0.1/24 dev d0; ip route add 192.168.1.0/24 nexthop via 10.0.2.2 nexthop via 10.9.0.2", send(p4("192.168.1.1", ttl=1)))
 row("several paths", "the same twice", "ip route add 192.168.1.0/24 nexthop via 10.0.2.2 nexthop via 10.0.2.2 weight 3", send(*flows("192.168.1.1"), fast=True))
-row("several paths", "fragments", MULTI.format("", ""), send(*(p4("192.168.1.1", mf=True, number=n) for n in range(9)), any_path=True, fast=True))
+row("several paths", "fragments", MULTI.format("", ""), send(*(p4("192.168.1.1", mf=True, number=n) for n in range(9)), any_path=True))
 
 for group, kind in (("21/31", ""), ("21,3/31,7", ""), ("21/31", " type resilient buckets 16")):
     for family, net, hops in (("", "192.168.1.0/24", ("10.0.2.2", "10.0.3.2", "10.0.4.2")), ("-6 ", "2001:db8:77::/64", ("2001:db8:2::2", "2001:db8:3::2", "2001:db8:4::2"))):
@@ -252,8 +252,8 @@ for family, selectors, many in (("", ("from 10.0.1.0/24", "from 10.0.1.2", "to 1
     row("rules", f"{family}behind the main table", TABLE + f"ip {family}rule add pref 40000 lookup 100", send(*many))
     row("rules", f"{family}two", TABLE + f"ip {family}rule add pref 100 {selectors[0]} lookup main; ip {family}rule add pref 200 lookup 100", send(*many))
     row("rules", f"{family}no main table", TABLE + f"ip {family}rule del pref 32766", send(*many))
-    row("rules", f"{family}local table later", f"ip {family}rule add pref 50 lookup local; ip {family}rule del pref 0", send(*many), f"ip {family}rule add pref 0 lookup local; ip {family}rule del pref 50", send(*many))
-    row("rules", f"{family}main table first", f"ip {family}rule add pref 50 lookup local; ip {family}rule add pref 40 lookup main; ip {family}rule del pref 0", send(*many), f"ip {family}rule add pref 0 lookup local; ip {family}rule del pref 50; ip {family}rule del pref 40")
+    row("rules", f"{family}local table later", f"ip {family}rule add pref 50 lookup local; ip {family}rule del pref 0", send(*many), f"ip {family}rule del pref 50; ip {family}rule add pref 0 lookup local", send(*many))
+    row("rules", f"{family}main table first", f"ip {family}rule add pref 50 lookup local; ip {family}rule add pref 40 lookup main; ip {family}rule del pref 0", send(*many), f"ip {family}rule del pref 50; ip {family}rule add pref 0 lookup local; ip {family}rule del pref 40")
 row("rules", "the table changes", TABLE + "ip rule add pref 100 from 10.0.1.0/24 lookup 100", send(p4("172.16.2.9")), "ip route replace default via 10.0.3.2 table 100", send(p4("172.16.2.9")), "ip route del default table 100", send(p4("172.16.2.9")))
 row("rules", "own sources with rules", TABLE + "ip rule add pref 100 to 9.9.9.9 lookup 100", send(p4("172.16.2.9", src="10.0.3.255"), p4("172.16.2.9", src="10.0.3.1")))
 
@@ -288,8 +288,7 @@ for name, rules in (
     script = "nft -f - <<'RULES'\n" + only + "\nRULES"
     row("filters", name, script, send(*BOTH), "nft flush ruleset", send(*BOTH))
 row("filters", "marks and rules", TABLE + "ip rule add pref 100 fwmark 7 lookup 100; nft -f - <<'RULES'\ntable ip m {\nchain c { type filter hook prerouting priority -150\nudp dport 2000 meta mark set 7\n}\n}\nRULES", send(*BOTH))
-for tool, packets in (("iptables-legacy", BOTH), ("ip6tables-legacy", BOTH), ("iptables-nft", BOTH)):
-    row("filters", tool, f"{tool} -A FORWARD -p udp -j DROP", send(*packets), f"{tool} -F FORWARD", send(*packets))
+row("filters", "iptables-nft", "iptables-nft -A FORWARD -p udp -j DROP", send(*BOTH), "iptables-nft -F FORWARD", send(*BOTH))
 row("filters", "IPsec policies that block", "ip xfrm policy add src 10.0.1.0/24 dst 172.16.2.0/24 dir fwd action block", send(*BOTH), "ip xfrm policy flush", send(*BOTH))
 row("filters", "tc at the input", "tc qdisc add dev s1 clsact; tc filter add dev s1 ingress protocol ip u32 match ip dport 2000 0xffff action drop", send(*BOTH))
 row("filters", "tc at the output", "tc qdisc add dev s2 root tbf rate 100mbit burst 10k latency 50ms", send(*BOTH), "tc qdisc del dev s2 root", send(*BOTH))
@@ -306,7 +305,7 @@ row("devices", "routes by a macvlan", "ip link add mv0 link s2 address 02:00:00:
 row("devices", "VLAN", "ip link add link s1 name v5 type vlan id 5; ip link set v5 up; ip addr add 192.168.5.1/24 dev v5", send((1, frame(1, b"\0\x05\x08\0" + ipv4("192.168.5.2", "172.16.2.9"), kind=0x8100))))
 row("devices", "VRF", "ip link add red type vrf table 10; ip link set red up; ip link set s1 master red; ip route add 192.168.1.0/24 via 10.0.2.2 table 10", send(p4("192.168.1.1"), p4("172.16.2.9"), p4("192.168.1.1", port=3)))
 row("devices", "bond", "ip link add bond0 type bond; ip link set s1 down; ip link set s1 master bond0; ip link set bond0 up", send(p4("172.16.2.9")))
-row("devices", "VXLAN", "ip link add vx0 type vxlan id 7 remote 10.0.2.2 dstport 4789 local 10.0.2.1; ip link set vx0 up; ip addr add 192.168.7.1/24 dev vx0; ip neigh replace 192.168.7.2 lladdr 02:00:00:00:77:77 dev vx0 nud permanent", send(p4("192.168.7.2"), p4("192.168.7.1", payload=echo)))
+row("devices", "VXLAN", "ip link add vx0 address 02:00:00:00:88:01 type vxlan id 7 remote 10.0.2.2 dstport 4789 srcport 5000 5001 local 10.0.2.1; ip link set vx0 up; ip addr add 192.168.7.1/24 dev vx0; ip neigh replace 192.168.7.2 lladdr 02:00:00:00:77:77 dev vx0 nud permanent", send(p4("192.168.7.2"), p4("192.168.7.1", payload=echo)))
 
 # -- redirects -----------------------------------------------------------------------------------------------------------
 
@@ -318,3 +317,8 @@ row("changes", "filter, route, filter", send(p4("172.16.2.9"), fast=True), "nft 
     "ip route replace 172.16.2.0/24 via 10.0.3.2", send(p4("172.16.2.9")), "nft flush ruleset", send(p4("172.16.2.9"), fast=True))
 row("changes", "rule, device, rule", TABLE + "ip rule add pref 100 iif s1 lookup 100", send(p4("172.16.2.9")), "ip link set s4 down", send(p4("172.16.2.9")), "ip rule del pref 100", send(p4("172.16.2.9"), fast=True))
 row("changes", "everything about a port", "ip link set s2 mtu 1400; ip addr add 10.0.22.1/24 dev s2; ip link set s2 address 02:00:00:00:22:01", send(p4("172.16.2.9", df=True, data=bytes(1450)), p4("10.0.22.3"), p4("172.16.2.9")), "ip link set s2 address 02:00:00:00:02:01", send(p4("172.16.2.9")))
+
+# -- what stays until the namespace goes ---------------------------------------------------------------------------------
+
+for tool in ("iptables-legacy", "ip6tables-legacy"):
+    row(LASTING, tool, f"{tool} -A FORWARD -p udp -j DROP", send(*BOTH), f"{tool} -F FORWARD", send(*BOTH))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import json
 import os
 import select
@@ -87,7 +88,10 @@ SYSCTLS = {
     "net/ipv6/icmp/ratelimit": 0,
     "net/ipv6/auto_flowlabels": 0,
     "net/ipv6/conf/all/forwarding": 1,
+    "net/ipv4/icmp_msgs_per_sec": 1000000,
+    "net/ipv4/icmp_msgs_burst": 100000,
     "net/ipv4/fib_multipath_hash_policy": 1,
+    "net/ipv6/fib_multipath_hash_policy": 1,
     "net/ipv4/ip_forward_use_pmtu": 0,
     "net/ipv4/nexthop_compat_mode": 1,
 }
@@ -135,9 +139,10 @@ done
 for p in 1 2 3 4; do tc qdisc del dev s$p root 2>/dev/null || true; tc qdisc del dev s$p clsact 2>/dev/null || true; done
 ip xfrm policy flush; ip xfrm state flush
 ip link set lo up
+ip nexthop flush >/dev/null 2>&1 || true
 ip address flush dev lo scope global
+for p in 1 2 3 4; do ip link set s$p mtu 1500 up; done
 ip -4 -force -batch - >/dev/null 2>&1 <<'END' || true
-nexthop flush
 rule flush
 rule add pref 0 lookup local
 rule add pref 32766 lookup main
@@ -176,6 +181,7 @@ class Side:
         self.shell = Shell(namespace)
         self.taps: dict[int, socket.socket] = {}
         self.arrived: list[tuple[int, bytes]] = []
+        self.limited: set[tuple[int, bytes]] = set()
         self.silent: set[str] = set()
         self._token = 0
         self._seen: set[tuple[str, int, int]] = set()
@@ -226,7 +232,7 @@ class Side:
         reply = answer(port, data, self.silent)
         if reply:
             self._answered = True
-            self.hosts[port].send(reply)
+            self.send(port, reply)
         if not is_noise(data) or (kind == 0x0806 and struct.unpack_from("!H", data, 20)[0] == 2):
             self.arrived.append((port, normal(data)))
 
@@ -239,7 +245,7 @@ class Side:
             for port in ports:
                 body = struct.pack("!Q", token) + bytes(46)
                 if way == "in":
-                    self.hosts[port].send(LLDP_GROUP + host_mac(port) + struct.pack("!H", INWARD) + body)
+                    self.send(port, LLDP_GROUP + host_mac(port) + struct.pack("!H", INWARD) + body)
                 else:
                     self.taps[port].send(host_mac(port) + router_mac(port) + struct.pack("!H", OUTWARD) + body)
             again = time.monotonic() + 2
@@ -261,12 +267,18 @@ class Side:
                 return
 
     def send(self, port: int, data: bytes) -> None:
-        try:
-            self.hosts[port].send(data)
-        except OSError as error:
-            # Without carrier at the other end, nothing is sent.
-            if error.errno not in (100, 90):
-                raise
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                self.hosts[port].send(data)
+                return
+            except OSError as error:
+                if error.errno in (errno.ENETDOWN, errno.EMSGSIZE):
+                    # Without carrier at the other end, nothing is sent.
+                    return
+                if error.errno != errno.ENOBUFS or time.monotonic() > deadline:
+                    raise
+                self.pump(0.01)
 
     def close(self) -> None:
         self.shell.close()
@@ -320,6 +332,9 @@ class World:
         self.sides: list[Side] = []
         try:
             hosts, linux, switch, control = (self._namespace(name, name not in ("hosts", "switch"), names[name]) for name in names)
+            # The kernel joins other groups at devices that are there before: so both have theirs later.
+            for key in ("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"):
+                linux.set(key, "1")
             self.devices = {side: {port: f"{side}{port}" for port in PORTS} for side in ("k", "o")}
             for side, router in (("k", linux), ("o", switch)):
                 for port in PORTS:

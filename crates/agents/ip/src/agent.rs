@@ -173,7 +173,7 @@ impl Agent {
             (port.number, port.tap, name)
         };
         let of_ports: Vec<_> = ports.iter().map(of_port).collect();
-        let sources = namespace.run(|| Sources::open(&of_ports))?;
+        let sources = Sources::open(namespace, &of_ports)?;
         let (asker, requests) = show::channel().map_err(Error::Thread)?;
         let asked = asker.wakeup();
         let of_devices = ports.iter().map(|port| (port.device, port.tap)).collect();

@@ -18,7 +18,7 @@ use crate::fib::next_hops::{HopKey, packets};
 use crate::fib::{Ports, View};
 use crate::policy::{Policy, Sources};
 use crate::ports::Port;
-use crate::show::{Request, State};
+use crate::show::{Request, RouterState};
 
 /// How often next hops are looked after.
 const UPKEEP: Duration = Duration::from_secs(1);
@@ -261,7 +261,7 @@ impl Mirror {
     }
 
     /// What `hopwright ip show` prints.
-    fn state(&mut self, routes: bool) -> State {
+    fn state(&mut self, routes: bool) -> RouterState {
         let ports = self.ports.iter().map(|port| {
             let device = self.inside.devices().get(&port.tap).cloned().unwrap_or_default();
             crate::show::Port {
@@ -274,13 +274,13 @@ impl Mirror {
             }
         });
         let names = self.inside.devices().iter().map(|(index, device)| (*index, device.name.clone())).collect();
-        let mut state = State {
+        let mut state = RouterState {
             ports: ports.collect(),
             punted: self.policy.punted.iter().cloned().collect(),
             rules: self.policy.rules.iter().flat_map(|rules| rules.values().cloned()).collect(),
             policy_readings: self.policy_readings,
             settled: !self.reload_wanted,
-            ..State::default()
+            ..RouterState::default()
         };
         self.fib.lock().describe(&mut state, &names, routes);
         state

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use hopwright_host::namespace::{Namespace, NamespaceError};
 use hopwright_host::netfilter::{Family, Netfilter};
 use hopwright_host::netlink::{Device, Netlink, Prefix, Rule, RuleAction};
 use serde::{Deserialize, Serialize};
@@ -134,8 +135,32 @@ struct PortSettings {
     ipv6_mtu: Setting,
 }
 
+impl PortSettings {
+    /// Those of this thread's network namespace.
+    fn open(number: u32, tap: u32, name: String) -> PortSettings {
+        let of = |family: &str, what: &str| Setting::open(&format!("{family}/conf/{name}/{what}"));
+        PortSettings {
+            number,
+            tap,
+            forwarding: of("ipv4", "forwarding"),
+            rp_filter: of("ipv4", "rp_filter"),
+            route_localnet: of("ipv4", "route_localnet"),
+            disable_ipv6: of("ipv6", "disable_ipv6"),
+            ipv6_mtu: of("ipv6", "mtu"),
+            name,
+        }
+    }
+
+    /// Whether its files are those of the device, which the kernel makes anew when a device that was too small for a protocol is not any
+    /// more.
+    fn is_current(&self) -> bool {
+        self.forwarding.number().is_some() && self.disable_ipv6.number().is_some()
+    }
+}
+
 /// Where all that is read.
 pub(crate) struct Sources {
+    namespace: Option<Namespace>,
     netfilter: Option<Netfilter>,
     ports: Vec<PortSettings>,
     all_rp_filter: Setting,
@@ -149,24 +174,19 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Those of this thread's network namespace. `ports`: number, index and name of the TAP devices.
-    pub(crate) fn open(ports: &[(u32, u32, String)]) -> Sources {
-        let port = |(number, tap, name): &(u32, u32, String)| {
-            let of = |family: &str, what: &str| Setting::open(&format!("{family}/conf/{name}/{what}"));
-            PortSettings {
-                number: *number,
-                tap: *tap,
-                name: name.clone(),
-                forwarding: of("ipv4", "forwarding"),
-                rp_filter: of("ipv4", "rp_filter"),
-                route_localnet: of("ipv4", "route_localnet"),
-                disable_ipv6: of("ipv6", "disable_ipv6"),
-                ipv6_mtu: of("ipv6", "mtu"),
-            }
-        };
+    /// Those of a namespace. `ports`: number, index and name of the TAP devices.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered.
+    pub(crate) fn open(namespace: Namespace, ports: &[(u32, u32, String)]) -> Result<Sources, NamespaceError> {
+        namespace.run(|| Sources::of_thread(ports)).map(|sources| Sources { namespace: Some(namespace), ..sources })
+    }
+
+    fn of_thread(ports: &[(u32, u32, String)]) -> Sources {
         Sources {
             netfilter: Netfilter::open().ok(),
-            ports: ports.iter().map(port).collect(),
+            namespace: None,
+            ports: ports.iter().map(|(number, tap, name)| PortSettings::open(*number, *tap, name.clone())).collect(),
             all_rp_filter: Setting::open("ipv4/conf/all/rp_filter"),
             all_route_localnet: Setting::open("ipv4/conf/all/route_localnet"),
             all_ipv6_forwarding: Setting::open("ipv6/conf/all/forwarding"),
@@ -190,6 +210,12 @@ impl Sources {
         if notified {
             self.rules = inside.rules()?;
             self.queueing = inside.queueing()?;
+        }
+        for port in self.ports.iter_mut().filter(|port| !port.is_current()) {
+            let open = || PortSettings::open(port.number, port.tap, port.name.clone());
+            if let Some(Ok(anew)) = self.namespace.as_ref().map(|namespace| namespace.run(open)) {
+                *port = anew;
+            }
         }
         let mut policy = Policy::default();
         self.netfilter(&mut policy, notified)?;

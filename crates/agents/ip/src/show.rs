@@ -77,7 +77,7 @@ pub struct Route {
 
 /// The state of a router.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct RouterState {
     /// The ports.
     pub ports: Vec<Port>,
     /// Which packets are left to the kernel, and why.
@@ -111,7 +111,7 @@ struct Question {
 /// A question on its way to whoever has the tables.
 pub(crate) struct Request {
     pub routes: bool,
-    pub answer: Sender<State>,
+    pub answer: Sender<RouterState>,
 }
 
 /// Asks whoever has the tables.
@@ -132,7 +132,7 @@ impl Asker {
         self.wakeup.clone()
     }
 
-    fn ask(&self, question: Question) -> Option<State> {
+    fn ask(&self, question: Question) -> Option<RouterState> {
         let (answer, answered) = queue();
         self.requests.send(Request { routes: question.routes, answer }).ok()?;
         self.wakeup.notify();
@@ -203,7 +203,7 @@ pub fn path(namespace: &str) -> PathBuf {
 ///
 /// # Errors
 /// There is no such router, or it does not answer.
-pub fn ask(namespace: &str, routes: bool) -> io::Result<State> {
+pub fn ask(namespace: &str, routes: bool) -> io::Result<RouterState> {
     let mut stream = UnixStream::connect(path(namespace))?;
     let mut line = serde_json::to_vec(&Question { routes })?;
     line.push(b'\n');
@@ -214,7 +214,7 @@ pub fn ask(namespace: &str, routes: bool) -> io::Result<State> {
 }
 
 /// The state as people read it.
-pub fn text(state: &State, routes: bool) -> String {
+pub fn text(state: &RouterState, routes: bool) -> String {
     let mut text = String::from("Ports\n");
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
     for port in &state.ports {

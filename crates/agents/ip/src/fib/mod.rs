@@ -17,7 +17,7 @@ use num_bigint::BigUint;
 
 use crate::agent::Counters;
 use crate::program::{self, Kernel, Program, Reached, Reason, RouteTable, Selector};
-use crate::show::{self, State};
+use crate::show::{self, RouterState};
 #[cfg(test)]
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
@@ -207,7 +207,7 @@ impl Fib {
     }
 
     /// Adds what is in the tables. `names`: of devices, by their index.
-    pub(crate) fn describe(&self, state: &mut State, names: &HashMap<u32, String>, routes: bool) {
+    pub(crate) fn describe(&self, state: &mut RouterState, names: &HashMap<u32, String>, routes: bool) {
         state.next_hops.extend(self.hops.iter().map(|(id, hop)| show::NextHop {
             id,
             address: hop.key.address.to_string(),

@@ -58,9 +58,9 @@ impl Router {
         let counters = Arc::new(Counters::default());
         let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());
         let of_ports: Vec<_> = ports.iter().map(|port| (port.number, port.tap, format!("s{}", port.number))).collect();
-        let sources = namespace.run(|| Sources::open(&of_ports)).unwrap();
         namespace.run(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")).unwrap().unwrap();
         namespace.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
+        let sources = Sources::open(namespace, &of_ports).unwrap();
         let (_, requests) = crate::show::channel().unwrap();
         let mut mirror = Mirror::new(host, inside, sources, ports, fib, counters, requests);
         mirror.begin().unwrap();
@@ -207,4 +207,8 @@ fn what_only_the_kernel_does_is_left_to_it() {
     wait("ip link set s4 up; ip xfrm policy add dst 10.0.0.0/8 dir fwd", &["IPsec policies (ip xfrm policy)"; 2]);
     wait("ip xfrm policy flush; tc qdisc add dev s3 clsact", &["s3 has the queueing discipline clsact"; 2]);
     wait("tc qdisc del dev s3 clsact", &[]);
+    // The settings of IPv6 go and come back with it.
+    wait("ip link set s2 mtu 1000", &["s2 has no IPv6"]);
+    wait("ip link set s2 mtu 1400", &[]);
+    wait("echo 1 > /proc/sys/net/ipv6/conf/s2/disable_ipv6", &["net.ipv6.conf.s2.disable_ipv6 is 1"]);
 }

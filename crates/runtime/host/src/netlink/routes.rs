@@ -326,7 +326,10 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     };
     let metric = find(|a| if let RouteAttribute::Priority(metric) = a { Some(*metric) } else { None });
     let mtu = message.attributes.iter().find_map(|a| match a {
-        RouteAttribute::Metrics(metrics) => path_mtu(metrics, prefix.address.is_ipv6()),
+        RouteAttribute::Metrics(metrics) => metrics.iter().find_map(|metric| match metric {
+            RouteMetric::Mtu(mtu) if *mtu > 0 => Some(*mtu),
+            _ => None,
+        }),
         _ => None,
     });
     let next_hops = if kind == RouteKind::Unicast { next_hops(message) } else { Box::default() };
@@ -343,16 +346,6 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     let forwarding = Forwarding { kind, next_hops, mtu };
     let (local_table, metric) = (table == LOCAL, metric.unwrap_or(0));
     Some((prefix, Route { local_table, selector, metric, forwarding, object, origin }))
-}
-
-/// The MTU that a route has for what is forwarded: IPv6 has one only if it is locked (`ip6_dst_mtu_maybe_forward`).
-fn path_mtu(metrics: &[RouteMetric], ipv6: bool) -> Option<u32> {
-    const LOCKED: u32 = 1 << 2;
-    let locked = metrics.iter().any(|metric| matches!(metric, RouteMetric::Lock(locked) if locked & LOCKED != 0));
-    metrics.iter().find_map(|metric| match metric {
-        RouteMetric::Mtu(mtu) if *mtu > 0 && (locked || !ipv6) => Some(*mtu),
-        _ => None,
-    })
 }
 
 fn next_hops(message: &RouteMessage) -> Box<[NextHop]> {
