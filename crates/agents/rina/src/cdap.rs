@@ -112,8 +112,8 @@ pub(crate) struct Message {
     pub obj_class: Option<String>,
     #[prost(string, optional, tag = "6")]
     pub obj_name: Option<String>,
-    #[prost(message, optional, tag = "8")]
-    pub obj_value: Option<ObjectValue>,
+    #[prost(message, optional, boxed, tag = "8")]
+    pub obj_value: Option<Box<ObjectValue>>,
     #[prost(int32, optional, tag = "9")]
     pub result: Option<i32>,
     #[prost(int32, optional, tag = "17")]
@@ -265,7 +265,7 @@ impl Message {
 
     /// The same with a value.
     pub(crate) fn with_value(mut self, value: &impl prost::Message) -> Message {
-        self.obj_value = Some(ObjectValue { text: None, bytes: Some(value.encode_to_vec()) });
+        self.obj_value = Some(Box::new(ObjectValue { text: None, bytes: Some(value.encode_to_vec()) }));
         self
     }
 

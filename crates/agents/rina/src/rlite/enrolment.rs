@@ -375,7 +375,7 @@ impl Neighbour {
         let info = EnrollmentInfo { address: Some(address.into()), constants, ..info };
         out.push(Told::Send(mac, encode(&answer.with_value(&info), true)));
         for (component, policy) in name::POLICIES {
-            let text = Some(ObjectValue { text: Some(policy.into()), bytes: None });
+            let text = Some(Box::new(ObjectValue { text: Some(policy.into()), bytes: None }));
             let write = Message { obj_value: text, ..Message::about(op::WRITE, name::POLICY, component) };
             out.push(Told::Send(mac, self.numbered(write)));
         }

@@ -27,8 +27,8 @@ struct Wire {
     obj_class: Option<String>,
     #[prost(string, optional, tag = "6")]
     obj_name: Option<String>,
-    #[prost(message, optional, tag = "8")]
-    obj_value: Option<ObjectValue>,
+    #[prost(message, optional, boxed, tag = "8")]
+    obj_value: Option<Box<ObjectValue>>,
     #[prost(int32, optional, tag = "9")]
     result: Option<i32>,
     #[prost(int32, optional, tag = "17")]
