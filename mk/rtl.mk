@@ -6,11 +6,12 @@
 fpga-tools:
 	tests/rtl/setup.sh
 
-## test-rtl: hardware engines against models, small designs against the interpreter, lint of whole designs
-# With random initial values, gaps and back-pressure, and while tables change.
+## test-rtl: hardware engines against models, small designs against the interpreter, lint of whole designs, images of boards
+# With random initial values, gaps and back-pressure, and while tables change. Simulated boards with the kernel and LiteX as peers need root.
 test-rtl: hopwright
 	tests/rtl/run.sh
 	tests/rtl/.venv/bin/python tests/rtl/designs.py
+	tests/rtl/.venv/bin/python tests/rtl/boards.py
 	$(CARGO) test --workspace --profile bench --test it -- --ignored _agrees _atomic
 
 ## formal-rtl: proofs, without bound, that skid buffers, FIFOs and arbiters lose, duplicate and reorder nothing

@@ -168,11 +168,13 @@ def peers(folder):
         run(*inside, "ping", "-c", 1, "-s", 1401, "-W", 30, ADDRESS)
         run(*inside, sys.executable, __file__, "--client")
         driver = subprocess.Popen([*inside, str(HOPWRIGHT), "run", str(PROGRAM), "--board", "colorlight-i9", "--device", f"etherbone:{ADDRESS}",
-                                   "--entries", str(entries)], stderr=subprocess.PIPE, text=True)
+                                   "--entries", str(entries), "--no-p4runtime"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
             # From here on packets are routed, as the kernel's own answers show.
-            ready = next((line for line in driver.stderr if "running" in line), None)
-            expect(ready, "the driver ended")
+            lines = []
+            while not (lines and "running" in lines[-1]):
+                lines.append(driver.stdout.readline())
+                expect(lines[-1], "the driver ended: " + "".join(lines))
             run(*inside, "ping", "-c", 5, "-W", 30, "10.1.0.1")
             run(*inside, "ping", "-c", 1, "-s", 1400, "-W", 30, "10.1.0.1")
         finally:

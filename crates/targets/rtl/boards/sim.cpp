@@ -5,8 +5,8 @@
 //   --tap P=NAME      the port is connected to a TAP device, which is made if there is none
 //   --control UDPPORT datagrams to this port of 127.0.0.1 enter as if they had been sent to the board's Etherbone port, and its answers
 //                     are sent back; may be 0, any port. The line `control PORT` on standard output says which
-//   --frames          frames come on standard input: 'p', the port (u16), the length (u32), bytes, numbers lowest byte first. After an 's',
-//                     when nothing happens any more, those that have left follow on standard output: 1, port, length and bytes of each, and 0
+//   --frames          frames come on standard input: 'p', the port (u16), the length (u32), bytes, numbers lowest byte first; with 'r' they are
+//                     all bytes of the line, from preamble to check sequence. After an 's', when nothing happens any more, those that have left follow on standard output: 1, port, length and bytes of each, and 0
 //   --waves FILE      writes waveforms (FST), if the simulation has been built with them
 //
 // With captures only it ends when they have been sent and nothing has happened for some time; otherwise it ends with its standard input. What leaves is checked: preamble, length, check sequence and gap. Anything wrong is an error, and the exit status is 1.
@@ -158,7 +158,7 @@ static std::vector<std::pair<uint16_t, Bytes>> left;
 
 struct Port {
     unsigned number = 0;
-    std::deque<Bytes> waiting;  // Frames that are to enter.
+    std::deque<Bytes> waiting;  // Frames that are to enter, as the line has them.
     FILE *out = nullptr;
     int tap = -1;
     uint64_t frames_in = 0, frames_out = 0;
@@ -174,19 +174,23 @@ struct Port {
     bool before = false;
     unsigned gap = 100;
 
+    // A frame without preamble and check sequence is to enter.
+    void enter(Bytes frame) {
+        if (frame.size() < 60) frame.resize(60);
+        uint32_t crc = crc32(frame.data(), frame.size());
+        for (int i = 0; i < 4; i++) frame.push_back(crc >> 8 * i);
+        const uint8_t preamble[8] = {0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xd5};
+        frame.insert(frame.begin(), preamble, preamble + 8);
+        waiting.push_back(std::move(frame));
+    }
+
     void source() {
         if (at == line.size() + 12 || line.empty()) {
             line.clear();
             at = 0;
             if (!waiting.empty()) {
-                Bytes frame = std::move(waiting.front());
+                line = std::move(waiting.front());
                 waiting.pop_front();
-                if (frame.size() < 60) frame.resize(60);
-                uint32_t crc = crc32(frame.data(), frame.size());
-                for (int i = 0; i < 4; i++) frame.push_back(crc >> 8 * i);
-                line.assign(7, 0x55);
-                line.push_back(0xd5);
-                line.insert(line.end(), frame.begin(), frame.end());
                 frames_in++;
             }
         }
@@ -244,10 +248,11 @@ static bool read_input() {
     for (;;) {
         if (!take(&command, 1)) return false;
         if (command == 's') break;
-        if (command != 'p' || !take(&port, 2) || !take(&length, 4) || port >= PORTS || length > 65535) fail("a command is wrong");
+        if ((command != 'p' && command != 'r') || !take(&port, 2) || !take(&length, 4) || port >= PORTS || length > 65535) fail("a command is wrong");
         Bytes frame(length);
         if (!take(frame.data(), length)) return false;
-        ports[port].waiting.push_back(std::move(frame));
+        if (command == 'p') ports[port].enter(std::move(frame));
+        else ports[port].waiting.push_back(std::move(frame));
     }
     settling = true;
     busy = now;
@@ -281,11 +286,11 @@ static bool outside(bool idle) {
         ssize_t length = read(port.tap, frame.data(), frame.size());
         if (length <= 0) continue;
         frame.resize(length);
-        port.waiting.push_back(frame);
+        port.enter(frame);
         busy = now;
     }
     if (control.fd >= 0 && control.take(frame)) {
-        ports[BOARD_CONTROL].waiting.push_back(frame);
+        ports[BOARD_CONTROL].enter(frame);
         busy = now;
     }
     return !waits[0].revents || read_input();
@@ -317,7 +322,7 @@ static bool arguments(int argc, char **argv) {
         if (equals == std::string::npos || number >= PORTS) fail(option + " " + value + ": expected P=…, with P less than " + std::to_string(PORTS));
         std::string name = value.substr(equals + 1);
         if (option == "--in") {
-            for (Bytes &frame : read_pcap(name)) ports[number].waiting.push_back(std::move(frame));
+            for (Bytes &frame : read_pcap(name)) ports[number].enter(std::move(frame));
         } else if (option == "--out") {
             ports[number].out = open_pcap(name);
         } else if (option == "--tap") {

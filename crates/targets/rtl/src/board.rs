@@ -451,3 +451,68 @@ const RGMII: [(&str, u32, &str); 6] = [
     ("output", 1, "tx_ctl"),
     ("output", 4, "tx_data"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_modules_are_here() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("boards/lib");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut files: Vec<String> = files.filter(|file| file != "hw_ecp5_rgmii.sv").collect();
+        files.sort();
+        assert_eq!(files, MODULES.map(|(name, _)| format!("{name}.sv")));
+    }
+
+    #[test]
+    fn built_in_boards_have_two_ports_each() {
+        for board in Board::all() {
+            assert_eq!(board.port.len(), 2, "{}", board.name);
+            assert_eq!(Board::by_name(&board.name), Some(board));
+        }
+    }
+
+    #[test]
+    fn errors_name_the_field_and_what_is_valid() {
+        let text = BUILT_IN[0];
+        let wrong = [
+            ("LFE5U-45F-6BG381C", "XC7A35T", "`device` is `XC7A35T`; a part number is expected"),
+            ("mhz = 25", "mhz = 12", "`clock.mhz` is 12; it must be a multiple of 25"),
+            ("core_divider = 8", "core_divider = 2", "`clock.core_divider` is 2; it must be from 4"),
+            ("rx_delay_ps = 2000", "rx_delay_ps = 9999", "`rx_delay_ps` of port 0 is 9999; it must be less than 3200"),
+            ("luts = 43848", "", "missing field `luts`"),
+            ("luts = 43848", "luts = 43848\nleds = 1", "unknown field `leds`"),
+            ("[clock]", "[control]\nport = 2\n[clock]", "`control.port` is 2; there are 2 ports"),
+            (
+                "[clock]",
+                "[control]\nmac = \"03:00\"\n[clock]",
+                "`control.mac` is `03:00`; it must be a unicast address",
+            ),
+            ("name = \"colorlight-i9\"", "name = \"../x\"", "`name` is `../x`"),
+        ];
+        for (from, to, expected) in wrong {
+            assert!(text.contains(from), "{from}");
+            let error = Board::parse(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn parts_have_the_options_of_nextpnr() {
+        let chip = |device: &str| Board { device: device.into(), ..Board::all().remove(0) }.chip();
+        assert_eq!(chip("LFE5U-25F-6BG256C").unwrap(), "--25k --speed 6 --package CABGA256");
+        assert_eq!(chip("LFE5UM-85F-8BG756").unwrap(), "--um-85k --speed 8 --package CABGA756");
+        assert_eq!(chip("LFE5UM5G-45F-8BG381C").unwrap(), "--um5g-45k --speed 8 --package CABGA381");
+        for wrong in [
+            "LFE5U-45F",
+            "LFE5U-35F-6BG381C",
+            "LFE5U-45F-9BG381C",
+            "LFE5U-45F-6QN48",
+            "LFE5U-45F-6BG381C-X",
+            "LFE5U-45F-",
+        ] {
+            assert!(chip(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -2,14 +2,15 @@
 //!
 //! Needs verilator 5 and a C++ compiler: `make test-rtl`.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_offload::BoardDesign;
+use hopwright_rtl::driver::Registers;
 use hopwright_rtl::simulation::board::{self, BoardSimulation};
-use hopwright_rtl::{Board, simulation};
+use hopwright_rtl::{Board, Etherbone, simulation};
 use hopwright_stf::{DataPlaneEngine, Engine};
 use num_bigint::BigUint;
 
@@ -37,6 +38,9 @@ fn compile(text: &str) -> Arc<Pipeline> {
 fn start(pipeline: &Arc<Pipeline>) -> (Board, std::path::PathBuf) {
     let board = Board::by_name("colorlight-i9").unwrap();
     let hardware = hopwright_rtl::compile(pipeline, &board.target()).expect("the program is not refused");
+    // One test builds it for all.
+    static BUILD: Mutex<()> = Mutex::new(());
+    let _guard = BUILD.lock().unwrap_or_else(PoisonError::into_inner);
     let program = board::build(&board, &hardware, &simulation::cache()).unwrap_or_else(|e| panic!("{e}"));
     (board, program)
 }
@@ -222,6 +226,72 @@ fn a_restarted_driver_agrees() {
     let mut interp = interpreter(&pipeline);
     program(&pipeline, &mut random, &mut [&mut interp, &mut second]);
     compare(&pipeline, &mut random, 3000, &mut simulation, &mut second, &mut interp);
+}
+
+/// A frame as the line has it.
+fn line(frame: &[u8]) -> Vec<u8> {
+    let crc = !frame.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg()))
+    });
+    [&[0x55; 7][..], &[0xd5], frame, &crc.to_le_bytes()].concat()
+}
+
+#[test]
+#[ignore = "needs verilator"]
+fn what_ports_drop_and_count_agrees() {
+    let pipeline = compile(PROGRAM);
+    let (board, program_file) = start(&pipeline);
+    let mut simulation = BoardSimulation::start(&program_file, None).unwrap();
+    let mut driver = attach(&pipeline, &board, &simulation);
+    let mut registers = Etherbone::connect(&simulation.control().to_string()).unwrap();
+    let table = pipeline.table_by_name("macs").unwrap();
+    let action = pipeline[table].actions[0].action;
+    for (mac, port) in [(0x0200_0000_0001u64, 0u8), (0x0200_0000_0002, 1), (0x0200_0000_0003, 7)] {
+        let action = ActionCall { action, args: vec![big(port)] };
+        driver.insert(table, TableEntry { matches: vec![MatchValue::Exact(big(mac))], priority: 0, action }).unwrap();
+    }
+    let frame = |to: u8, length: usize| {
+        let mut frame = vec![2, 0, 0, 0, 0, to, 2, 0, 0, 0, 1, 1, 0x88, 0xb5];
+        frame.resize(length, length as u8);
+        frame
+    };
+    // What no MAC takes, with good frames around it.
+    let mut wrong = line(&frame(2, 100));
+    wrong[50] ^= 1;
+    let short = line(&frame(2, 59));
+    let long = line(&frame(2, 1537));
+    let mut no_delimiter = line(&frame(2, 100));
+    no_delimiter[3] = 0x51;
+    let good = [60, 61, 62, 63, 64, 1535, 1536];
+    for length in good {
+        for bad in [&wrong, &short, &long, &no_delimiter, &long[..9], &wrong[..3]] {
+            simulation.send_line(1, bad).unwrap();
+        }
+        // A preamble may be shorter.
+        simulation.send_line(1, &line(&frame(2, length))[4..]).unwrap();
+    }
+    let lengths: Vec<usize> = simulation.settle().unwrap().iter().map(|sent| sent.bytes.len()).collect();
+    assert_eq!(lengths, good);
+    let count = |registers: &mut Etherbone| registers.read(&[0x10000, 0x10004, 0x10008, 0x1000c, 0x10010]).unwrap();
+    // Those without a delimiter or without a byte are no frames.
+    assert_eq!(count(&mut registers), [0, 3 * good.len() as u32, 0, 0, 0]);
+
+    // Twice as much for one port as it can send; the other one has what is for it, and what is for none is counted.
+    let mut expected = 0;
+    for number in 0..150 {
+        for port in 0..PORTS {
+            simulation.send(port, &frame(2, 1000)).unwrap();
+        }
+        simulation.send(0, &frame(1, 100 + number)).unwrap();
+        simulation.send(1, &frame(3, 100)).unwrap();
+        expected += 1;
+    }
+    let left = simulation.settle().unwrap();
+    let to = |port: u16| left.iter().filter(|sent| sent.port == port).count() as u32;
+    let counts = count(&mut registers);
+    assert_eq!((to(0), counts[0], counts[1], counts[2], counts[4]), (expected, 0, 3 * good.len() as u32, 0, expected));
+    assert_eq!(to(1) + counts[3], 2 * expected);
+    assert!(counts[3] > expected / 2, "{counts:?}");
 }
 
 #[test]

@@ -102,11 +102,12 @@ pub fn clear(map: &Map) -> Vec<Access> {
         let address = MEMORIES + 4 * number as u32;
         let kind = |kind: u32| kind << (memory.addr_bits - 2)..(kind + 1) << (memory.addr_bits - 2);
         let one = |kind: u32| kind << (memory.addr_bits - 2)..(kind << (memory.addr_bits - 2)) + 1;
+        let whole = 0..1 << memory.addr_bits;
         let parts = match memory.kind {
             MemoryKind::Default | MemoryKind::Keys { .. } => continue,
             MemoryKind::Lpm { .. } => vec![kind(1), kind(0), one(2)],
             MemoryKind::Ternary { .. } => vec![one(2), kind(0), kind(1)],
-            MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } => vec![0..1 << memory.addr_bits],
+            MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } => vec![whole],
         };
         if memory.kind.has_banks() {
             all.push(Access::Wait { address });

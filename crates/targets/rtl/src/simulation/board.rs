@@ -74,10 +74,22 @@ impl BoardSimulation {
     /// # Errors
     /// The process is gone.
     pub fn send(&mut self, port: u16, frame: &[u8]) -> io::Result<()> {
-        self.put(b"p")?;
+        self.enter(b"p", port, frame)
+    }
+
+    /// Sends bytes to a port as its line has them: preamble, delimiter, frame and check sequence, or something else.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn send_line(&mut self, port: u16, bytes: &[u8]) -> io::Result<()> {
+        self.enter(b"r", port, bytes)
+    }
+
+    fn enter(&mut self, command: &[u8], port: u16, bytes: &[u8]) -> io::Result<()> {
+        self.put(command)?;
         self.put(&port.to_le_bytes())?;
-        self.put(&(frame.len() as u32).to_le_bytes())?;
-        self.put(frame)
+        self.put(&(bytes.len() as u32).to_le_bytes())?;
+        self.put(bytes)
     }
 
     /// Waits until nothing happens any more; returns the frames that have left since the last call, those of each port in order.
