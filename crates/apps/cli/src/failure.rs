@@ -31,6 +31,15 @@ impl Failure {
         text
     }
 
+    /// The reason as text, for what goes on after a failure.
+    #[cfg(any(feature = "testgen", feature = "page"))]
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Failure::Error(error) => Failure::text(error),
+            Failure::Reported => "the reason has been printed".into(),
+        }
+    }
+
     /// A failure with a message.
     pub(crate) fn message(text: impl fmt::Display) -> Failure {
         Failure::Error(anyhow::anyhow!("{text}"))

@@ -49,10 +49,7 @@ fn ir(pipeline: &Pipeline) -> Result<Vec<Block>, String> {
 #[cfg(feature = "jit")]
 fn machine_code(pipeline: &Pipeline) -> Result<Vec<Block>, String> {
     let code = hopwright_jit::compile(pipeline, &hopwright_jit::Options::default()).map_err(|e| e.message)?;
-    let blocks = super::asm::blocks(code.code(), code.lines()).map_err(|failure| match failure {
-        Failure::Error(error) => Failure::text(&error),
-        Failure::Reported => "the code cannot be shown".into(),
-    })?;
+    let blocks = super::asm::blocks(code.code(), code.lines()).map_err(|failure| failure.reason())?;
     Ok(blocks.into_iter().map(|(span, text)| Block::at(&pipeline.sources, span, text)).collect())
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
         let file = args.output.join(format!("{name}.stf"));
         let written = std::fs::write(&file, &text).map_err(|e| in_file(&file, &e));
         let written = written.and_then(|()| if args.pcap { capture(&args.output.join(format!("{name}.pcap")), test) } else { Ok(()) });
-        written.map_err(|failure| failure.to_string())?;
+        written.map_err(|failure| failure.reason())?;
         engines.agree(&file, &text)
     };
     let generated = hopwright_testgen::generate(&prepare, &options, &mut found).map_err(Failure::message)?;
@@ -135,8 +135,8 @@ impl<'a> Engines<'a> {
         let script = script.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
         for (engine, kind) in &self.kinds {
             let failed = |failure: &dyn std::fmt::Display| format!("the {engine} differs from what it should do: {failure}");
-            let vdp = data_plane(self.pipeline, *kind).map_err(|f| f.to_string())?;
-            let mut engine = one_by_one(vdp).map_err(|f| f.to_string())?;
+            let vdp = data_plane(self.pipeline, *kind).map_err(|f| f.reason())?;
+            let mut engine = one_by_one(vdp).map_err(|f| f.reason())?;
             let report = hopwright_stf::run(&script, &mut engine).map_err(|e| failed(&e))?;
             if let Some(failure) = report.failures.first() {
                 return Err(failed(failure));
