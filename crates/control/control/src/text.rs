@@ -25,12 +25,12 @@ pub fn value(text: &str) -> Option<BigUint> {
 
 fn bytes(text: &str) -> Option<BigUint> {
     let parts: Vec<&str> = text.split(':').collect();
-    let has_digits = |part: &&str| part.len() == 2 || parts.len() == 6 && part.len() == 1;
-    if parts.len() < 2 || !parts.iter().all(has_digits) {
-        return None;
-    }
-    let bytes: Option<Vec<u8>> = parts.iter().map(|part| u8::from_str_radix(part, 16).ok()).collect();
-    Some(BigUint::from_bytes_be(&bytes?))
+    let is_byte = |part: &&str| {
+        (part.len() == 2 || parts.len() == 6 && part.len() == 1) && part.chars().all(|c| c.is_ascii_hexdigit())
+    };
+    let are_bytes = parts.len() > 1 && parts.iter().all(is_byte);
+    let digits = || parts.iter().map(|part| format!("{part:0>2}")).collect::<String>();
+    are_bytes.then(|| BigUint::parse_bytes(digits().as_bytes(), 16)).flatten()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use hopwright_control::{Model, SharedModel};
 use prost::Message as _;
 
+use crate::codec;
 use crate::failure::{Result, invalid};
 use crate::program::{EnginePolicy, Program};
 use crate::proto::v1;
@@ -15,17 +16,15 @@ use v1::table_action::Type as Acts;
 use v1::update::Type;
 
 impl Program {
-    /// The updates that a controller makes for what `change` does with the program's initial state, in an order in which nothing refers to
-    /// what is not there. Members and groups are numbered from 1, even if `change` begins with 0.
+    /// The updates that a controller makes for what `change` does with the program's initial state, in an order in which each is made. Members and groups are numbered from 1, even if `change` begins with 0.
     ///
     /// # Errors
-    /// Those of `change`, or that the interpreter does not run the program.
+    /// Those of `change`, P4Runtime refuses what it did, or the interpreter does not run the program.
     pub fn updates_of<E: std::fmt::Display>(
         &self,
         change: impl FnOnce(&SharedModel) -> std::result::Result<(), E>,
     ) -> Result<Vec<v1::Update>> {
-        let vdp = self.data_plane(EnginePolicy::Interp)?;
-        let model = SharedModel::new(Model::new(self.schema.model.clone(), vdp));
+        let model = SharedModel::new(self.initial_model()?);
         let before = everything(&model.lock())?;
         change(&model).map_err(|error| invalid(error.to_string()))?;
         let after = everything(&model.lock())?;
@@ -41,7 +40,28 @@ impl Program {
             }
         }
         number_from_one(&mut updates);
-        Ok(updates)
+        self.ordered(updates)
+    }
+
+    /// Updates in an order in which each is made: after those that it refers to. They are made of the initial state to find it.
+    fn ordered(&self, mut updates: Vec<v1::Update>) -> Result<Vec<v1::Update>> {
+        let mut model = self.initial_model()?;
+        let mut ordered = Vec::with_capacity(updates.len());
+        while !updates.is_empty() {
+            let results = model.write_each(&updates, codec::update);
+            let (made, refused): (Vec<_>, Vec<_>) =
+                updates.into_iter().zip(results).partition(|(_, result)| result.is_ok());
+            if let ([], Some((_, Err(failure)))) = (made.as_slice(), refused.first()) {
+                return Err(failure.clone());
+            }
+            ordered.extend(made.into_iter().map(|(update, _)| update));
+            updates = refused.into_iter().map(|(update, _)| update).collect();
+        }
+        Ok(ordered)
+    }
+
+    fn initial_model(&self) -> Result<Model> {
+        Ok(Model::new(self.schema.model.clone(), self.data_plane(EnginePolicy::Interp)?))
     }
 }
 
@@ -49,7 +69,7 @@ fn update(kind: Type, entity: Entity) -> v1::Update {
     v1::Update { r#type: kind.into(), entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
-/// All that controllers can write. What is referred to comes before what refers to it.
+/// All that controllers can write.
 fn everything(model: &Model) -> Result<Vec<Entity>> {
     let entries = v1::TableEntry {
         counter_data: Some(v1::CounterData::default()),
