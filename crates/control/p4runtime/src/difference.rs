@@ -151,10 +151,12 @@ fn number_from_one(updates: &mut [v1::Update]) {
                 group.group_id += 1;
                 group.members.iter_mut().for_each(|member| member.member_id += 1);
             }
-            Entity::TableEntry(entry) => match entry.action.as_mut().and_then(|action| action.r#type.as_mut()) {
-                Some(Acts::ActionProfileMemberId(id) | Acts::ActionProfileGroupId(id)) => *id += 1,
-                _ => {}
-            },
+            Entity::TableEntry(entry) => {
+                let target = entry.action.as_mut().and_then(|action| action.r#type.as_mut());
+                if let Some(Acts::ActionProfileMemberId(id) | Acts::ActionProfileGroupId(id)) = target {
+                    *id += 1;
+                }
+            }
             _ => {}
         }
     }
