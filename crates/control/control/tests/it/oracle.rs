@@ -17,6 +17,9 @@ const SIZE: usize = 3;
 /// The largest sum of the weights of a group.
 const MAX_WEIGHTS: u32 = 4;
 
+/// Copies, multicast group, and the most bytes.
+type Session = (Vec<(u32, u32)>, Option<u16>, u32);
+
 /// Everything that can be read, by what identifies it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Oracle {
@@ -34,8 +37,7 @@ pub(crate) struct Oracle {
     numbers: [u64; CELLS],
     values: Vec<u64>,
     multicast: BTreeMap<u32, Vec<(u32, u32)>>,
-    /// Copies, multicast group, and the most bytes.
-    sessions: BTreeMap<u32, (Vec<(u32, u32)>, Option<u16>, u32)>,
+    sessions: BTreeMap<u32, Session>,
     digest: Option<DigestConfig>,
 }
 
