@@ -420,7 +420,7 @@ fn engines_agree_on_damaged_packets() {
     assert!(fates.len() > 1 && parser_errors > 1000);
 }
 
-/// A packet of a reservation between two interfaces of this router, of so many bytes.
+/// A packet of a reservation between two interfaces of this router with this length in bytes.
 fn reserved(way: (u16, u16), flyover: Flyover, sent: Sent, bytes: usize) -> Vec<u8> {
     let links = rich_links(false);
     let link = links.interface(way.0).unwrap();
