@@ -101,6 +101,14 @@ class BfRuntime(unittest.TestCase):
         self.assertEqual(found.to_dict()["hdr.ethernet.dst"]["value"], HOST)
         self.assertEqual(next(table.usage_get(ALL)), 1)
 
+        # Entries with an action, and some of their data.
+        named = lambda action: table.make_data([gc.DataTuple("port")] if action == "In.send" else [], action, get=True)
+        ((data, _),) = table.entry_get(ALL, [key], {"from_hw": True}, named("In.send"))
+        self.assertNotIn("dst", data.to_dict())
+        with Refused(self, "INVALID_ARGUMENT"):
+            list(table.entry_get(ALL, [key], {"from_hw": True}, named("In.drop")))
+        self.assertEqual(list(table.entry_get(ALL, None, {"from_hw": True}, named("In.drop"))), [])
+
         with Refused(self, "ALREADY_EXISTS"):
             table.entry_add(ALL, [key], [self.send(table, 2)])
         table.entry_mod(ALL, [key], [self.send(table, 3)])

@@ -113,7 +113,7 @@ class Table:
     def fields(self, action):
         return {**self.data, **{f["name"]: f for f in (self.action(action)["data"] if action else ())}}
 
-    def make_data(self, fields=(), action_name=None):
+    def make_data(self, fields=(), action_name=None, get=False):
         data, known = pb.TableData(), self.fields(action_name)
         if action_name:
             data.action_id = self.action(action_name)["id"]
@@ -186,13 +186,15 @@ class Table:
         except grpc.RpcError as error:
             raise BfruntimeReadWriteRpcException(error) from None
 
-    def entry_get(self, target, keys=None, flags=None, handle=None):
+    def entry_get(self, target, keys=None, flags=None, required_data=None, handle=None):
         request = self.read(target)
         for key in keys or [None]:
             entry = request.entities.add().table_entry
             entry.table_id = self.id
             if handle is not None:
                 entry.handle_id = handle
+            if required_data is not None:
+                entry.data.CopyFrom(required_data.message)
             if key is not None:
                 entry.key.CopyFrom(key.message)
         for entity in self.receive(request):

@@ -85,7 +85,16 @@ fn entries(state: &State, device: &Device, pipe: u32, asked: &proto::TableEntry)
         false => attributes::check_read(state, table, pipe, from_hardware, handle.is_some())?,
     }
     let read = Read { state, device, table, request: &request, pipe, from_hardware };
-    let found = read.entries()?;
+    let mut found = read.entries()?;
+    // Of entries with an action, those with the action that the request names.
+    let action = request.data.as_ref().map_or(0, |data| data.action_id);
+    if action != 0 && !request.is_default_entry && matches!(table.object, Object::Match { .. }) {
+        let before = found.len();
+        found.retain(|(_, data)| data.action_id == action);
+        if !key_fields(&request).is_empty() && found.len() < before {
+            return Err(invalid(format!("the entry of `{}` with this key has another action", table.name)));
+        }
+    }
     if found.is_empty() && !key_fields(&request).is_empty() {
         return Err(not_found(format!("`{}` has no entry with this key", table.name)));
     }
