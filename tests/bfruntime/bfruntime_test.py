@@ -134,6 +134,8 @@ class BfRuntime(unittest.TestCase):
         self.assertEqual((data.to_dict()["port"], found.to_dict()["hdr.ethernet.dst"]["value"]), (2, HOST))
         with Refused(self, "INVALID_ARGUMENT"):
             list(table.entry_get(ALL, flags={"from_hw": False}, handle=handle + 1))
+        ((data, _),) = table.entry_get(ALL, flags={"from_hw": False}, handle=1)
+        self.assertEqual(data.to_dict()["action_name"], "In.drop")
         with Refused(self, "NOT_FOUND"):
             table.handle_get(ALL, [table.make_key([gc.KeyTuple("hdr.ethernet.dst", 5)])])
 

@@ -22,7 +22,7 @@ use crate::proto::{
 };
 use crate::schema::program::HIT_STATES;
 use crate::schema::{Field, Generation, Key, MeterUnit, Object, Schema, Table, Ty, field, fixed};
-use crate::state::{FilterCell, State};
+use crate::state::{DEFAULT_ENTRY, FilterCell, State};
 use crate::value::{bytes, field as data_field, number_key, numbers, numeric, truths};
 use crate::write::{self, key_fields, keyed, table};
 
@@ -75,12 +75,14 @@ fn entries(state: &State, device: &Device, pipe: u32, asked: &proto::TableEntry)
         Some(table_entry::Value::HandleId(handle)) => Some(handle),
         _ => None,
     };
-    if let Some(handle) = handle {
+    if handle == Some(DEFAULT_ENTRY) {
+        request.is_default_entry = true;
+    } else if let Some(handle) = handle {
         let wrong = || invalid(format!("`{}` has no entry with the handle {handle}", table.name));
         let key = state.handles.key(table.id, handle).ok_or_else(wrong)?;
         request.value = Some(table_entry::Value::Key(key_of(table, key)));
     }
-    match asked.is_default_entry {
+    match request.is_default_entry {
         true => attributes::check_default(state, table, pipe)?,
         false => attributes::check_read(state, table, pipe, from_hardware, handle.is_some())?,
     }

@@ -19,6 +19,9 @@ pub(crate) const MAX_NODES: usize = 1 << 16;
 /// The most nodes of a group or of a set of nodes.
 pub(crate) const MAX_MEMBERS: usize = 1024;
 
+/// The handle of the default entry of each table.
+pub(crate) const DEFAULT_ENTRY: u32 = 1;
+
 /// A device's program and tables, and what was written to them here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
@@ -78,7 +81,7 @@ impl Handles {
         if let Some(known) = self.numbers.get(key) {
             return *known;
         }
-        self.last += 1;
+        self.last = self.last.max(DEFAULT_ENTRY) + 1;
         self.keys.insert((key.table, self.last), key.clone());
         self.numbers.insert(key.clone(), self.last);
         self.last
