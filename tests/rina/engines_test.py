@@ -18,12 +18,14 @@ HOPWRIGHT = os.environ.get("HOPWRIGHT", str(TARGET / "release/hopwright"))
 FRAMES = 100_000
 MAC, PEER = bytes.fromhex("020000000100"), bytes.fromhex("0200000000a0")
 TYPES = (0x40, 0x80, 0xC0, 0xC1, 0xC2, 0xC4, 0xC5, 0xC6, 0xC9, 0xCA, 0xCD, 0xCE, 0xCF)
-# VLANs with the paper's syntax, IRATI's, and IRATI's with TTL, with CRC, and with both.
-PAPER, IRATI, TTL, CRC, BOTH = 0, 20, 30, 40, 50
+RLITE_TYPES = (0x40, 0x80, 0xC4, 0xC8, 0xCC)
+# VLANs with the paper's syntax, IRATI's, IRATI's with TTL, with CRC, and with both, and rlite's.
+PAPER, IRATI, TTL, CRC, BOTH, RLITE = SYNTAXES = 0, 20, 30, 40, 50, 60
 ENTRIES = f"""
 value_set_write irati_links 0,{IRATI} 0,{TTL} 0,{CRC} 0,{BOTH}
 value_set_write ttl_links 0,{TTL} 0,{BOTH}
 value_set_write crc_links 0,{CRC} 0,{BOTH}
+value_set_write rlite_links 0,{RLITE}
 add next_hops next_hop:1 forward(port:1, vlan:0, src:02:00:00:00:01:01, dst:02:00:00:00:00:01, mtu:1500, ttl:0, crc:0)
 add next_hops next_hop:2 forward(port:2, vlan:7, src:02:00:00:00:01:02, dst:02:00:00:00:00:02, mtu:300, ttl:1, crc:0)
 add next_hops next_hop:3 forward(port:3, vlan:0, src:02:00:00:00:01:03, dst:02:00:00:00:00:03, mtu:1500, ttl:0, crc:1)
@@ -49,7 +51,7 @@ add qos_queues dif:1 qos_id:1 queue(priority:3)
 add thresholds port:1 priority:0 mark_from(packets:0)
 add thresholds port:4 priority:3 mark_from(packets:0)
 add thresholds port:4 priority:0 mark_from(packets:0)
-""" + "".join(f"add links port:0 vlan:{vlan} receive(mac:02:00:00:00:01:00, dif:1, hash_seed:77)\n" for vlan in (PAPER, IRATI, TTL, CRC, BOTH))
+""" + "".join(f"add links port:0 vlan:{vlan} receive(mac:02:00:00:00:01:00, dif:1, hash_seed:77)\n" for vlan in SYNTAXES)
 
 
 def checksum(data):
@@ -71,11 +73,15 @@ def pdu(r, link):
     dst, src = rarely(r.randrange(9), r.randrange(65536)), r.randrange(65536)
     qos, cep_ids = r.randrange(4), (r.randrange(65536), r.randrange(65536))
     type, flags = rarely(r.choice(TYPES), r.randrange(256)), r.randrange(256)
-    size = 20 if link == PAPER else 19
+    size = {PAPER: 20, RLITE: 28}.get(link, 19)
     length, sequence = rarely(size + len(sdu), r.randrange(65536)), r.randrange(1 << 32)
     if link == PAPER:
         header = struct.pack("!BHHBHHBBHI", version, dst, src, qos, *cep_ids, type, flags, length, sequence)
         return header + struct.pack("!H", rarely(checksum(header), r.randrange(65536))) + sdu
+    if link == RLITE:
+        type, ttl, sum_ = rarely(r.choice(RLITE_TYPES), type), rarely(r.choice((1, 64, 300)), 0), r.choice((0, r.randrange(65536), 1, 65535))
+        return struct.pack("<BBHHHIIIHHHH", version, type, r.randrange(65536), sum_, ttl, sequence, rarely(dst, dst + 65536), src,
+                           *cep_ids, length, qos) + sdu
     bytes_ = struct.pack("<BHHHHHBBHI", version, dst, src, qos, *cep_ids, type, flags, length, sequence) + sdu
     if link in (TTL, BOTH):
         bytes_ = bytes([rarely(r.choice((1, 2, 64, 255)), 0)]) + bytes_
@@ -107,10 +113,10 @@ def damaged(r, data):
 
 def frame(r, checksums=False):
     """`checksums`: all links have the paper's syntax."""
-    link = r.choice((PAPER, IRATI, TTL, CRC, BOTH))
+    link = r.choice(SYNTAXES)
     # One in ten has the syntax of another link.
     syntax = PAPER if checksums else link
-    content = pdu(r, syntax if r.random() < 0.9 else r.choice((PAPER, IRATI, TTL, CRC, BOTH)))
+    content = pdu(r, syntax if r.random() < 0.9 else r.choice(SYNTAXES))
     type = 0xD1F0
     if r.random() < 0.1:
         type, content = 0x0800, ipv4(r)

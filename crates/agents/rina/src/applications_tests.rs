@@ -163,6 +163,8 @@ fn allocate_refused(path: &Path, listener: &Listener) {
 fn talk(path: &Path, packets: &[&[u8]]) -> OwnedFd {
     let fd = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
     rustix::net::connect(&fd, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    rustix::net::sockopt::set_socket_timeout(&fd, rustix::net::sockopt::Timeout::Recv, Some(Duration::from_secs(60)))
+        .unwrap();
     for packet in packets {
         rustix::net::send(&fd, packet, SendFlags::NOSIGNAL).unwrap();
     }
