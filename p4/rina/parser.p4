@@ -18,8 +18,8 @@ bit<16> from_little_endian(in bit<16> number) {
 
 parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
 #ifndef NO_IRATI
-    // Links whose PDUs have IRATI's or rlite's syntax; those of all others have that of efcp_t. Of IRATI's, those whose PDUs have a
-    // TTL, and those whose PDUs have a CRC.
+    // Links whose PDUs have IRATI's syntax, or rlite's; those of all others have that of efcp_t. Of these links, those with rlite's, and of
+    // IRATI's those whose PDUs have a TTL, and those whose PDUs have a CRC.
     value_set<link_t>(LINKS) irati_links;
     value_set<link_t>(LINKS) rlite_links;
     value_set<link_t>(LINKS) ttl_links;
@@ -62,7 +62,6 @@ parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, in
         transition select(std.ingress_port, meta.vlan) {
 #ifndef NO_IRATI
             irati_links: irati;
-            rlite_links: rlite;
 #endif
             default: efcp;
         }
@@ -81,6 +80,7 @@ parser InteriorParser(packet_in packet, out headers_t hdr, inout meta_t meta, in
 
     state irati {
         transition select(std.ingress_port, meta.vlan) {
+            rlite_links: rlite;
             ttl_links: ttl;
             default: irati_pci;
         }

@@ -22,7 +22,7 @@ RLITE_TYPES = (0x40, 0x80, 0xC4, 0xC8, 0xCC)
 # VLANs with the paper's syntax, IRATI's, IRATI's with TTL, with CRC, and with both, and rlite's.
 PAPER, IRATI, TTL, CRC, BOTH, RLITE = SYNTAXES = 0, 20, 30, 40, 50, 60
 ENTRIES = f"""
-value_set_write irati_links 0,{IRATI} 0,{TTL} 0,{CRC} 0,{BOTH}
+value_set_write irati_links 0,{IRATI} 0,{TTL} 0,{CRC} 0,{BOTH} 0,{RLITE}
 value_set_write ttl_links 0,{TTL} 0,{BOTH}
 value_set_write crc_links 0,{CRC} 0,{BOTH}
 value_set_write rlite_links 0,{RLITE}

@@ -68,9 +68,9 @@ impl Tables {
     /// The links that carry PDUs in IRATI's or rlite's syntax, and those with a TTL or a CRC.
     pub(crate) fn set_syntaxes(&self, links: &[RouterLink], ipcps: &[Ipcp]) -> Result<(), ControlError> {
         let pipeline = self.control.pipeline().clone();
-        let irati = |link: &&RouterLink| ipcps[link.ipcp].settings().syntax == Syntax::Irati;
+        let little_endian = |link: &&RouterLink| ipcps[link.ipcp].settings().syntax != Syntax::Checksum;
         let place = |link: &RouterLink| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())];
-        let all = || links.iter().filter(irati);
+        let all = || links.iter().filter(little_endian);
         let rlite = links.iter().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Rlite);
         let sets: [(&str, Vec<Vec<MatchValue>>); 4] = [
             ("rlite_links", rlite.map(place).collect()),
