@@ -2,7 +2,8 @@
 //!
 //! The protocol is CERN's, version 1, as LiteX has it: 32-bit addresses of bytes and data, records of writes and reads. Writes have no answer
 //! of their own: each datagram ends with a read of the design's status, whose answer says that it has arrived. What is not answered is sent
-//! again. Writes mean the same if they are made twice, since none is sent before the one before has been answered.
+//! again, and the next one waits for the answer. If only the answer was lost, writes are made twice. That leaves what making them once leaves, since
+//! all words of a memory's write are in one datagram; while a ternary entry is written again, packets may miss it.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use num_bigint::BigUint;
 
 use crate::driver::{self, Access, Registers};
-use crate::map::{Map, STATUS};
+use crate::map::{MEMORIES, Map, STATUS};
 
 /// The UDP port of Etherbone.
 pub const PORT: u16 = 1234;
@@ -22,8 +23,8 @@ const MOST_BYTES: usize = 1400;
 /// Writes or reads of a record.
 const MOST_OF_RECORD: usize = 255;
 /// How long an answer may take before the request is sent again, and how often it is sent.
-const PATIENCE: Duration = Duration::from_millis(100);
-const TRIES: u32 = 50;
+const PATIENCE: Duration = Duration::from_millis(250);
+const TRIES: u32 = 20;
 
 /// Magic, version 1; addresses and data of 32 bits.
 const HEADER: [u8; 8] = [0x4e, 0x6f, 0x10, 0x44, 0, 0, 0, 0];
@@ -126,27 +127,37 @@ impl Etherbone {
     }
 }
 
-/// The records of the first of these writes, as many as fit a datagram, and how many they are.
+/// The records of the first of these writes, as many as fit a datagram, and how many they are. They end where a memory or an object has been written:
+/// the words of its data come in front of its address.
 fn records(writes: &[(u32, u32)]) -> (Vec<u8>, usize) {
-    let (mut bytes, mut at) = (Vec::new(), 0);
-    while let Some(&(base, _)) = writes.get(at) {
-        // Writes to addresses one after the other are one record, and so are those to the same one.
-        let room = (MOST_BYTES.saturating_sub(bytes.len() + 8) / 4).min(MOST_OF_RECORD);
+    let mut found = (Vec::new(), 0);
+    let ends = writes.iter().enumerate().filter(|(_, (address, _))| *address >= MEMORIES).map(|(at, _)| at + 1);
+    for end in ends.chain([writes.len()]) {
+        let bytes = encoded(&writes[..end]);
+        if bytes.len() > MOST_BYTES && found.1 > 0 {
+            break;
+        }
+        found = (bytes, end);
+    }
+    found
+}
+
+/// The records of writes. Those to addresses one after the other are one record, and so are those to the same one.
+fn encoded(writes: &[(u32, u32)]) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::new(), writes);
+    while let Some(&(base, _)) = rest.first() {
         let run = |step: u32| {
             let follows = |(i, (address, _)): &(usize, &(u32, u32))| *address == base.wrapping_add(step * *i as u32);
-            writes[at..].iter().enumerate().take_while(follows).take(room).count()
+            rest.iter().enumerate().take_while(follows).take(MOST_OF_RECORD).count()
         };
         let (same, ascending) = (run(0), run(4));
         let (flags, count) = if same > ascending { (WRITE_FIFO, same) } else { (0, ascending) };
-        if count == 0 {
-            break;
-        }
         bytes.extend([flags, ALL_BYTES, count as u8, 0]);
         bytes.extend(base.to_be_bytes());
-        bytes.extend(writes[at..at + count].iter().flat_map(|(_, data)| data.to_be_bytes()));
-        at += count;
+        bytes.extend(rest[..count].iter().flat_map(|(_, data)| data.to_be_bytes()));
+        rest = &rest[count..];
     }
-    (bytes, at)
+    bytes
 }
 
 /// The words of the answer with this number, if that is what a datagram is.
@@ -226,13 +237,14 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_fit_a_frame_and_lose_nothing() {
-        let writes: Vec<(u32, u32)> = (0..2000).map(|i| (if i % 3 == 0 { 0x1000 } else { 4 * (i % 7) }, i)).collect();
+    fn datagrams_fit_a_frame_and_end_with_a_write_to_a_memory() {
+        let writes: Vec<(u32, u32)> =
+            (0..2100).map(|i| (if i % 3 == 2 { 0x1000 + i / 700 * 4 } else { i % 3 * 4 }, i)).collect();
         let mut rest = &writes[..];
         let mut seen = Vec::new();
         while !rest.is_empty() {
             let (bytes, count) = records(rest);
-            assert!(count > 0 && bytes.len() <= MOST_BYTES);
+            assert!(count > 0 && bytes.len() <= MOST_BYTES && rest[count - 1].0 >= MEMORIES);
             let mut words = bytes.chunks_exact(4).map(|word| u32::from_be_bytes(word.try_into().unwrap()));
             while let Some(head) = words.next() {
                 let (base, step) = (words.next().unwrap(), if head >> 24 == 0x40 { 0 } else { 4 });

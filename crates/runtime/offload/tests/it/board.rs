@@ -2,6 +2,7 @@
 //!
 //! Needs verilator 5 and a C++ compiler: `make test-rtl`.
 
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
@@ -47,7 +48,11 @@ fn start(pipeline: &Arc<Pipeline>) -> (Board, std::path::PathBuf) {
 
 /// A data plane whose driver has begun on the board.
 fn attach(pipeline: &Arc<Pipeline>, board: &Board, simulation: &BoardSimulation) -> DataPlaneEngine {
-    let design = BoardDesign::connect(pipeline, &board.target(), &simulation.control().to_string());
+    attach_at(pipeline, board, simulation.control())
+}
+
+fn attach_at(pipeline: &Arc<Pipeline>, board: &Board, address: SocketAddr) -> DataPlaneEngine {
+    let design = BoardDesign::connect(pipeline, &board.target(), &address.to_string());
     let design = design.unwrap_or_else(|e| panic!("{e}: {:?}", std::error::Error::source(&e)));
     let vdp = VirtualDataPlane::offloaded(pipeline.clone(), Box::new(design)).unwrap();
     DataPlaneEngine::new(vdp, FrameSize::JUMBO).unwrap()
@@ -205,6 +210,47 @@ fn a_board_agrees() {
         program(&pipeline, &mut random, &mut [&mut interp, &mut driver]);
         compare(&pipeline, &mut random, 500, &mut simulation, &mut driver, &mut interp);
     }
+}
+
+/// Passes datagrams of a client on to a server, and answers back but each sixth. Runs until the test ends.
+fn lossy(server: SocketAddr) -> SocketAddr {
+    let (front, back) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    let address = front.local_addr().unwrap();
+    back.connect(server).unwrap();
+    let client: Arc<Mutex<Option<SocketAddr>>> = Arc::default();
+    let (answers, to, known) = (back.try_clone().unwrap(), front.try_clone().unwrap(), client.clone());
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        for number in 0u32.. {
+            let Ok(length) = answers.recv(&mut buffer) else { return };
+            let client = *known.lock().unwrap();
+            if let Some(client) = client.filter(|_| number % 6 != 5) {
+                let _ = to.send_to(&buffer[..length], client);
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        while let Ok((length, from)) = front.recv_from(&mut buffer) {
+            *client.lock().unwrap() = Some(from);
+            let _ = back.send(&buffer[..length]);
+        }
+    });
+    address
+}
+
+/// Answers get lost, and requests are made again.
+#[test]
+#[ignore = "needs verilator"]
+fn a_driver_whose_answers_get_lost_agrees() {
+    let pipeline = compile(PROGRAM);
+    let (board, program_file) = start(&pipeline);
+    let mut simulation = BoardSimulation::start(&program_file, None).unwrap();
+    let mut driver = attach_at(&pipeline, &board, lossy(simulation.control()));
+    let mut interp = interpreter(&pipeline);
+    let mut random = Random(3);
+    program(&pipeline, &mut random, &mut [&mut interp, &mut driver]);
+    compare(&pipeline, &mut random, 500, &mut simulation, &mut driver, &mut interp);
 }
 
 /// A driver that ends leaves entries, counts and registers behind. The next one meets none of them.
