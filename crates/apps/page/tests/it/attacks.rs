@@ -148,7 +148,7 @@ fn many_traces_leave_the_switch_alone() {
     let (to, statuses) = std::sync::mpsc::channel();
     for _ in 0..6 {
         let (to, path, address) = (to.clone(), path.clone(), shown.address());
-        std::thread::spawn(move || drop(to.send(get(address, &path).status)));
+        std::thread::spawn(move || to.send(get(address, &path).status));
     }
     // Two of them wait for packets.
     let next = || statuses.recv_timeout(super::PATIENCE).unwrap();

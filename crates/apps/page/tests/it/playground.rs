@@ -107,7 +107,7 @@ fn jobs_are_served_a_few_at_a_time() {
     let (to, statuses) = std::sync::mpsc::channel();
     for _ in 0..4 {
         let to = to.clone();
-        std::thread::spawn(move || drop(to.send(run().status)));
+        std::thread::spawn(move || to.send(run().status));
     }
     // Two of them are done, and wait for the file.
     let next = || statuses.recv_timeout(super::PATIENCE).unwrap();
