@@ -150,7 +150,7 @@ pub(crate) enum Command {
     ///
     /// Opens interfaces with AF_PACKET, which needs CAP_NET_RAW. Controllers connect by P4Runtime. Ctrl-C stops it, and it
     /// prints its counters.
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Be a command of BMv2, p4c or Intel's SDE: NAME with its options
     ///
     /// Scripts that call these commands by their names need links to `hopwright`, which packages have in /usr/lib/hopwright/bmv2

@@ -153,9 +153,10 @@ fn run_args(name: Name, options: &SwitchOptions) -> Result<RunArgs, Failure> {
     let file = options.config.as_deref().unwrap_or(Path::new("none"));
     // The defaults of all that BMv2 does not have.
     let defaults = Cli::try_parse_from(["hopwright", "run", "none", "-i", "0@none"]);
-    let Ok(Cli { command: Command::Run(mut args) }) = defaults else {
+    let Ok(Cli { command: Command::Run(args) }) = defaults else {
         unreachable!("`hopwright run` has no other required options")
     };
+    let mut args = *args;
     args.source.file = file.into();
     args.interfaces = options.interfaces.clone();
     args.pcap = options.pcap.clone();
