@@ -50,6 +50,7 @@ pub struct Compiler {
     #[cfg(feature = "p4runtime")]
     defines: Vec<String>,
     externs: ExternTypes,
+    optimise: bool,
 }
 
 impl Default for Compiler {
@@ -67,7 +68,16 @@ impl Compiler {
             #[cfg(feature = "p4runtime")]
             defines: Vec::new(),
             externs: ExternTypes::standard(),
+            optimise: true,
         }
+    }
+
+    /// Whether programs are optimised, as they are without a call of this method. Without optimisation every statement is there, which is
+    /// what [`Runner::measure_coverage`] wants.
+    #[must_use]
+    pub fn optimise(mut self, optimise: bool) -> Compiler {
+        self.optimise = optimise;
+        self
     }
 
     /// What errors and traces call a program that is compiled from a text: `router.p4`. Without it that is `program.p4`.
@@ -124,7 +134,7 @@ impl Compiler {
     /// # Errors
     /// The program has errors.
     pub fn compile(&self, text: &str) -> Result<Program, CompileError> {
-        let compiled = hopwright_driver::compile_text(&self.name, text, &self.options, true);
+        let compiled = hopwright_driver::compile_text(&self.name, text, &self.options, self.optimise);
         self.program(Path::new(&self.name), compiled)
     }
 
@@ -134,7 +144,7 @@ impl Compiler {
     /// The program has errors, or the file cannot be read.
     pub fn compile_file(&self, file: impl AsRef<Path>) -> Result<Program, CompileError> {
         let file = file.as_ref();
-        self.program(file, hopwright_driver::compile_file(file, &self.options, true))
+        self.program(file, hopwright_driver::compile_file(file, &self.options, self.optimise))
     }
 
     fn program(&self, file: &Path, compiled: Compiled) -> Result<Program, CompileError> {

@@ -67,6 +67,7 @@ pub use hopwright_dataplane as dataplane;
 #[cfg(feature = "p4runtime")]
 pub use hopwright_p4runtime as p4runtime;
 
+pub use hopwright_coverage::Report as CoverageReport;
 pub use hopwright_dataplane::externs::ExternObject;
 pub use hopwright_dataplane::packet::PoolError;
 pub use hopwright_dataplane::{CloneSession, ControlError as RefusedError, Count, Digest, Rates, Replica, SwitchStats};

@@ -4,10 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hopwright_dataplane::{FrameSize, VirtualDataPlane};
+use hopwright_coverage::Coverage;
+use hopwright_dataplane::{EngineKind, FrameSize, VirtualDataPlane};
 use hopwright_stf::{DataPlaneEngine, Engine as _, Report};
 
-use crate::{BuildError, Control, ControlError, Digest, control};
+use crate::{BuildError, Control, ControlError, CoverageReport, Digest, control};
 
 /// Runs a program on one packet after the other, in memory: for tests, and for programs that have packets from elsewhere.
 ///
@@ -82,6 +83,25 @@ impl Runner {
     /// Lets time pass, as the program sees it in time stamps and meters. It begins at zero, and does not pass by itself.
     pub fn advance(&mut self, time: Duration) {
         self.now += time;
+    }
+
+    /// Counts what packets reach from now on. The engine must be [`Engine::Interpreter`](crate::Engine::Interpreter), and the program
+    /// should be [compiled without optimisation](crate::Compiler::optimise). What was counted before is forgotten.
+    ///
+    /// # Errors
+    /// Another engine runs the program.
+    pub fn measure_coverage(&mut self) -> Result<(), BuildError> {
+        if self.engine.vdp.engine_kind() != EngineKind::Interp {
+            return Err(BuildError::Program("only the interpreter counts what packets reach".into()));
+        }
+        self.engine.coverage = Some(Coverage::new(self.engine.vdp.pipeline()));
+        Ok(())
+    }
+
+    /// What packets have reached since [`Runner::measure_coverage`]; `None` if it was not called. [`CoverageReport`] is printed as text, for lcov
+    /// and as HTML.
+    pub fn coverage(&self) -> Option<CoverageReport> {
+        self.engine.coverage.as_ref().map(Coverage::report)
     }
 
     /// Runs a packet test in the language of `docs/stf.md`: lines such as `add`, `packet 1 0a0b…` and `expect 2 0a0b…`. `name` is what

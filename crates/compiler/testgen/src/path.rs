@@ -60,6 +60,8 @@ pub(crate) enum Finds {
 pub(crate) struct Applied {
     pub table: TableId,
     pub keys: Vec<Value>,
+    /// What the keys were computed from.
+    pub terms: Vec<Term>,
     /// The number of the choice that was taken.
     pub nth: u32,
     pub choice: Option<Choice>,

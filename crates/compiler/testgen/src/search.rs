@@ -17,7 +17,7 @@ use num_bigint::BigUint;
 
 use crate::finish;
 use crate::inputs::{Choice, Inputs, Oracle, Shared};
-use crate::path::{Alternative, Change, Finds, Run};
+use crate::path::{Alternative, Applied, Change, Finds, Run};
 use crate::relevance::Relevance;
 use crate::shadow::{Shadow, key_of};
 use crate::solver::{Answer, Solver};
@@ -284,7 +284,9 @@ impl<'a> Search<'a> {
         };
         let wanted = new(&coverage, &self.total);
         // Cases count where a difference would be seen, or where nothing better was found.
-        let seen = !is_hidden(&run) || run.inputs.former.iter().any(|applied| matches!(applied.choice, Some(Choice::Hit(_))));
+        let is_applied = |former: &Applied| run.applied.iter().any(|now| now.table == former.table);
+        let kept = |former: &Applied| matches!(former.choice, Some(Choice::Hit(_))) && !is_applied(former);
+        let seen = !is_hidden(&run) || run.inputs.former.iter().any(kept);
         let mut cases = if seen { run.cases.clone() } else { BTreeSet::new() };
         cases.extend(case.filter(|case| run.cases.contains(case)));
         let new_cases = self.options.cases && cases.iter().any(|case| !self.cases.contains(case));
@@ -469,7 +471,17 @@ impl<'a> Search<'a> {
         let soft: Vec<Term> = before.iter().filter(|s| s.soft).flat_map(|s| s.conditions.iter().cloned()).collect();
         let wanted: Vec<Term> = alternative.conditions.iter().cloned().chain(hard).collect();
         let all: Vec<Term> = wanted.iter().cloned().chain(soft.iter().cloned()).collect();
-        let mut answer = solver.solve(&all);
+        // The entries that the run hit should match the new packet, too: if it comes to their tables where it should not, that is seen.
+        let hit = run.applied.iter().filter(|applied| matches!(applied.choice, Some(Choice::Hit(_))));
+        let keys = hit.flat_map(|applied| &applied.terms).filter(|t| !term::is_constant(t));
+        let keys: Vec<Term> = keys.map(|t| term::equal(t, &term::constant(t.value.clone(), t.width))).collect();
+        let mut answer = Answer::Impossible;
+        if !keys.is_empty() {
+            answer = solver.solve(&all.iter().cloned().chain(keys).collect::<Vec<_>>());
+        }
+        if matches!(answer, Answer::Impossible) {
+            answer = solver.solve(&all);
+        }
         // Without what keeps the results of externs as they are, the run may still go where it should.
         if matches!(answer, Answer::Impossible) && !soft.is_empty() {
             answer = solver.solve(&wanted);

@@ -299,7 +299,7 @@ impl Observer for Shadow<'_> {
 /// What the applications of a table need of each other.
 impl Shadow<'_> {
     /// The number of the choice for these keys: keys that the table has had before find the same again.
-    fn application(&mut self, table: TableId, keys: &[Value]) -> u32 {
+    fn application(&mut self, table: TableId, keys: &[Value], terms: &[Term]) -> u32 {
         if let Some(before) = self.run.applied.iter().find(|a| a.table == table && a.keys == keys) {
             return before.nth;
         }
@@ -307,7 +307,7 @@ impl Shadow<'_> {
         let this = *nth;
         *nth += 1;
         let choice = self.run.inputs.choices.get(&(table.0, this)).cloned();
-        self.run.applied.push(Applied { table, keys: keys.to_vec(), nth: this, choice });
+        self.run.applied.push(Applied { table, keys: keys.to_vec(), terms: terms.to_vec(), nth: this, choice });
         this
     }
 

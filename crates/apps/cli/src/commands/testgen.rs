@@ -48,12 +48,12 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
     let mut found = |test: &Test| {
         *number.borrow_mut() += 1;
         let name = format!("{}_{}", pipeline.name, number.borrow());
-        let text = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
+        let stf = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
         let file = args.output.join(format!("{name}.stf"));
-        let written = std::fs::write(&file, &text).map_err(|e| in_file(&file, &e));
+        let written = std::fs::write(&file, &stf).map_err(|e| in_file(&file, &e));
         let written = written.and_then(|()| if args.pcap { capture(&args.output.join(format!("{name}.pcap")), test) } else { Ok(()) });
-        written.map_err(|failure| failure.reason())?;
-        engines.agree(&file, &text)
+        written.map_err(|f| f.reason())?;
+        engines.agree(&file, &stf)
     };
     let generated = hopwright_testgen::generate(&prepare, &options, &mut found).map_err(Failure::message)?;
     summary(&generated, begun.elapsed());

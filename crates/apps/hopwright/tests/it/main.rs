@@ -1,6 +1,7 @@
 //! Tests of the library.
 
 mod control;
+mod coverage;
 mod errors;
 mod examples;
 mod externs;

@@ -202,7 +202,7 @@ impl Shadow<'_> {
         let table = &pipeline[id];
         let terms: Vec<Term> = table.keys.iter().map(|key| self.eval(&key.expr)).collect();
         let keys: Vec<Value> = terms.iter().map(|t| Value { bits: t.value.clone(), width: t.width }).collect();
-        let nth = self.application(id, &keys);
+        let nth = self.application(id, &keys, &terms);
         let choice = self.run.inputs.choices.get(&(id.0, nth)).cloned();
         let mut answers = self.answers.get();
         answers.entry = None;

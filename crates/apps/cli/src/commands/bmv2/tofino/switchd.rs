@@ -167,9 +167,10 @@ fn of_the_model(there: &[String]) -> Result<Vec<Interface>, Failure> {
 /// The options of `hopwright run`.
 fn run_args(options: &Options, conf: &Conf, interfaces: Vec<Interface>) -> Result<RunArgs, Failure> {
     let defaults = Cli::try_parse_from(["hopwright", "run", "none", "-i", "0@none"]);
-    let Ok(Cli { command: Command::Run(mut args) }) = defaults else {
+    let Ok(Cli { command: Command::Run(args) }) = defaults else {
         unreachable!("`hopwright run` has no other required options")
     };
+    let mut args = *args;
     if !options.skip_p4 {
         check_binary(&conf.binary)?;
     }
