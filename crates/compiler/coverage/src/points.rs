@@ -70,12 +70,8 @@ fn address(stmt: &Stmt) -> usize {
 impl Points {
     /// The points of a pipeline.
     pub fn new(pipeline: &Arc<Pipeline>) -> Points {
-        let mut points = Points {
-            pipeline: pipeline.clone(),
-            all: Vec::new(),
-            by_kind: HashMap::new(),
-            statements: HashMap::new(),
-        };
+        let mut points =
+            Points { pipeline: pipeline.clone(), all: Vec::new(), by_kind: HashMap::new(), statements: HashMap::new() };
         points.parser();
         for control in walk::controls(pipeline) {
             points.block(&control.body);
@@ -169,9 +165,10 @@ impl Points {
         for (at, action) in pipeline.actions.iter().enumerate() {
             let id = ActionId(at as u32);
             // Actions that no table names have been inlined, or are not used.
-            let named = pipeline.tables.iter().any(|t| {
-                t.default_action.action == id || self.find(Kind::Hit(TableId(self.number(t)), id)).is_some()
-            });
+            let named = pipeline
+                .tables
+                .iter()
+                .any(|t| t.default_action.action == id || self.find(Kind::Hit(TableId(self.number(t)), id)).is_some());
             if named && self.is_of_program(action.span) {
                 self.add(Kind::Action(id), &action.name, action.span);
                 self.block(&action.body);

@@ -134,7 +134,14 @@ fn match_of(key: &Key, value: &Value, wide: bool, random: &mut Random) -> MatchV
         MatchForm::Mask => {
             // Every fourth bit is not compared.
             let open = (0..width).filter(|at| number >> (at % 16) & 3 == 0);
-            let mask = if wide { open.fold(all, |mut mask, at| { mask.set_bit(at.into(), false); mask }) } else { all };
+            let mask = if wide {
+                open.fold(all, |mut mask, at| {
+                    mask.set_bit(at.into(), false);
+                    mask
+                })
+            } else {
+                all
+            };
             MatchValue::Ternary { value: &value.bits & &mask, mask }
         }
         MatchForm::Range => {

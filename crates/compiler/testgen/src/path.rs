@@ -19,6 +19,8 @@ pub(crate) struct Step {
     pub alternatives: Vec<Alternative>,
     /// Identifies the decision and its outcome.
     pub key: u64,
+    /// The decisions, by their number from 1, behind which the values were written that this one reads.
+    pub blamed: Vec<usize>,
 }
 
 /// Another outcome of a decision.

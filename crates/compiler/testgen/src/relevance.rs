@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hopwright_coverage::{Kind, Points};
-use hopwright_ir::{Block, ExternArg, HeaderId, Pipeline, SlotId, Stmt, StmtKind, Target, TableId, Transition, walk};
+use hopwright_ir::{Block, ExternArg, HeaderId, Pipeline, SlotId, Stmt, StmtKind, TableId, Target, Transition, walk};
 
 /// Reads and writes of a program, by point.
 pub(crate) struct Relevance {

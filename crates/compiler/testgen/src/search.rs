@@ -29,6 +29,8 @@ use crate::{Generated, Options, Unreached};
 const PASSES: u32 = 12;
 /// Runs whose alternatives are kept.
 const RUNS: usize = 1500;
+/// How often a decision is turned for what it leads a later one to.
+const BLAMED: usize = 6;
 /// Runs that look for a visible outcome.
 const VISIBLE: usize = 12;
 /// How often a point's condition may contradict the path before others are tried first.
@@ -40,6 +42,8 @@ const LENGTH: usize = 128;
 #[derive(Clone, Debug, Default)]
 struct Tried {
     impossible: usize,
+    /// How often the solver said so: what is constant on the path is not asked.
+    solved: usize,
     unknown: usize,
     /// Inputs were found, but the run went elsewhere.
     missed: usize,
@@ -146,7 +150,12 @@ impl<'a> Search<'a> {
                 ended = "many runs found nothing new";
                 break;
             }
-            let Some((inputs, goal, case)) = self.next() else { break };
+            let Some((inputs, goal, case)) = self.next() else {
+                if self.begun.elapsed() > self.options.time {
+                    ended = "the time is over";
+                }
+                break;
+            };
             let before = self.tests.len();
             self.explore(inputs, goal, case)?;
             fruitless = if self.tests.len() > before { 0 } else { fruitless + 1 };
@@ -177,7 +186,8 @@ impl<'a> Search<'a> {
     fn next(&mut self) -> Option<(Inputs, Option<usize>, Option<u64>)> {
         loop {
             if let Some((inputs, goal, case)) = self.ready.pop_front() {
-                let wanted = goal.is_none_or(|g| self.total.counts()[g] == 0) && case.is_none_or(|c| !self.cases.contains(&c));
+                let wanted =
+                    goal.is_none_or(|g| self.total.counts()[g] == 0) && case.is_none_or(|c| !self.cases.contains(&c));
                 if wanted {
                     return Some((inputs, goal, case));
                 }
@@ -295,7 +305,8 @@ impl<'a> Search<'a> {
         } else if !wanted.is_empty() || new_cases {
             self.keep(&run, &wanted, new_cases)?;
             // What others could see is a test, too.
-            let visible = self.visible(run.clone(), coverage.clone(), &wanted, case.filter(|case| run.cases.contains(case)));
+            let visible =
+                self.visible(run.clone(), coverage.clone(), &wanted, case.filter(|case| run.cases.contains(case)));
             if run.output.sent.is_empty() && !visible.0.output.sent.is_empty() {
                 (run, coverage) = visible;
                 self.keep_visible(&run)?;
@@ -312,7 +323,8 @@ impl<'a> Search<'a> {
         if self.runs % 64 == 1 || !wanted.is_empty() {
             let counts = self.total.counts();
             let points = self.points.all();
-            let decisions = (0..points.len()).filter(|at| counts[*at] == 0 && !matches!(points[*at].kind, Kind::Statement(_)));
+            let decisions =
+                (0..points.len()).filter(|at| counts[*at] == 0 && !matches!(points[*at].kind, Kind::Statement(_)));
             let relevant = self.relevance.of(decisions.filter(|at| self.tried.contains_key(at)));
             if relevant != self.relevant {
                 self.relevant = relevant;
@@ -377,6 +389,7 @@ impl<'a> Search<'a> {
         let mut path = 0u64;
         let mut later = Vec::new();
         let mut near = Vec::new();
+        let mut blamed: BTreeSet<usize> = BTreeSet::new();
         let mut repeated = Vec::new();
         for (number, step) in run.steps.iter().enumerate() {
             for (at, alternative) in step.alternatives.iter().enumerate() {
@@ -387,16 +400,32 @@ impl<'a> Search<'a> {
                     continue;
                 }
                 match alternative.goal.filter(|goal| self.total.counts()[*goal] == 0) {
-                    Some(goal) if self.tried.get(&goal).is_none_or(|tried| tried.impossible < HOPELESS) => {
+                    Some(goal) if self.tried.get(&goal).is_none_or(|tried| tried.solved < HOPELESS) => {
                         match self.solve(&mut solver, &run, number, alternative) {
                             Some(inputs) => self.ready.push_back((inputs, Some(goal), None)),
-                            None => near.push(goal),
+                            None => {
+                                near.push(goal);
+                                blamed.extend(step.blamed.iter().filter_map(|at| at.checked_sub(1)));
+                            }
                         }
                     }
                     _ => later.push((number, at)),
                 }
             }
             path = key_of((path, step.key));
+        }
+        // What the decision read was written behind these: without them it may be otherwise.
+        for number in blamed {
+            for alternative in &run.steps[number].alternatives {
+                let key = key_of((near.first(), number, alternative.key, run.steps[number].key));
+                if alternative.case.is_some() || *self.times.entry(key).or_default() >= BLAMED {
+                    continue;
+                }
+                *self.times.entry(key).or_default() += 1;
+                if let Some(inputs) = self.solve(&mut solver, &run, number, alternative) {
+                    self.ready.push_back((inputs, None, None));
+                }
+            }
         }
         // Alternatives that were seen on another run may do more on one that is near.
         if let Some(goal) = near.first() {
@@ -466,6 +495,12 @@ impl<'a> Search<'a> {
         step: usize,
         alternative: &Alternative,
     ) -> Option<Vec<(term::Variable, BigUint)>> {
+        if alternative.conditions.iter().any(|c| term::is_constant(c) && !term::is_true(c)) {
+            if let Some(goal) = alternative.goal {
+                self.tried.entry(goal).or_default().impossible += 1;
+            }
+            return None;
+        }
         let before = &run.steps[..step];
         let hard: Vec<Term> = before.iter().filter(|s| !s.soft).flat_map(|s| s.conditions.iter().cloned()).collect();
         let soft: Vec<Term> = before.iter().filter(|s| s.soft).flat_map(|s| s.conditions.iter().cloned()).collect();
@@ -492,6 +527,7 @@ impl<'a> Search<'a> {
                 if let Some(goal) = alternative.goal {
                     let tried = self.tried.entry(goal).or_default();
                     tried.impossible += 1;
+                    tried.solved += 1;
                     tried.externs.extend(run.externs.iter().cloned());
                 }
                 None
@@ -514,7 +550,8 @@ impl<'a> Search<'a> {
             if width == 9 || number & 1 == 0 {
                 return bits::truncate(BigUint::from(1 + (number >> 8) % 30), width);
             }
-            let wide = (0..width.div_ceil(64)).fold(BigUint::ZERO, |wide, _| (wide << 64u32) | BigUint::from(self.random.next_u64()));
+            let wide = (0..width.div_ceil(64))
+                .fold(BigUint::ZERO, |wide, _| (wide << 64u32) | BigUint::from(self.random.next_u64()));
             bits::truncate(wide, width)
         };
         let args = widths.into_iter().map(&mut value).collect();
@@ -526,7 +563,9 @@ impl<'a> Search<'a> {
         let mut unreached = Vec::new();
         for (at, point) in self.points.all().iter().enumerate().filter(|(at, _)| counts[*at] == 0) {
             let why = match self.tried.get(&at) {
-                None if matches!(point.kind, Kind::Statement(_) | Kind::State(_) | Kind::Action(_)) => "nothing leads there".into(),
+                None if matches!(point.kind, Kind::Statement(_) | Kind::State(_) | Kind::Action(_)) => {
+                    "nothing leads there".into()
+                }
                 None => "what decides about it is not reached".into(),
                 Some(tried) => why(tried),
             };

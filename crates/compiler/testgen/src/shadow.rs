@@ -29,6 +29,8 @@ pub(crate) struct Shadow<'a> {
     pub coverage: Coverage,
     pub run: Run,
     slots: Vec<Term>,
+    /// The number of steps before the last write of each slot.
+    written: Vec<usize>,
     /// The slots at the end of the last ingress.
     before: Vec<Term>,
     params: Vec<Term>,
@@ -88,6 +90,7 @@ impl<'a> Shadow<'a> {
             coverage: Coverage::of(points.clone()),
             run: Run { inputs, ..Run::default() },
             slots: Vec::new(),
+            written: vec![0; pipeline.slots.len()],
             before: Vec::new(),
             params: Vec::new(),
             bytes: Vec::new(),
@@ -125,7 +128,15 @@ impl<'a> Shadow<'a> {
         &self.slots[slot.index()]
     }
 
+    /// Behind which decisions the values were written that an expression reads.
+    fn blamed(&self, e: &Expr) -> Vec<usize> {
+        let mut steps = Vec::new();
+        hopwright_ir::walk::expr_slots(e, &mut |slot| steps.push(self.written[slot.index()]));
+        steps
+    }
+
     fn set(&mut self, slot: SlotId, to: Term) {
+        self.written[slot.index()] = self.run.steps.len();
         self.slots[slot.index()] = to;
     }
 

@@ -243,9 +243,8 @@ impl Solver {
                 let (a, b) = (self.bits(a), self.bits(b));
                 let mut sum = vec![!self.truth; a.len()];
                 for (at, &bit) in b.iter().enumerate() {
-                    let partial: Vec<Lit> = (0..a.len())
-                        .map(|i| if i < at { !self.truth } else { self.and(a[i - at], bit) })
-                        .collect();
+                    let partial: Vec<Lit> =
+                        (0..a.len()).map(|i| if i < at { !self.truth } else { self.and(a[i - at], bit) }).collect();
                     sum = self.add(&sum, &partial);
                 }
                 sum.into()

@@ -153,7 +153,8 @@ pub(crate) fn extend(a: &Term, width: u32, signed: bool) -> Term {
     if width < a.width {
         return slice(a, width - 1, 0);
     }
-    let (from, to) = if signed { (Type::Int(a.width), Type::Int(width)) } else { (Type::Bits(a.width), Type::Bits(width)) };
+    let (from, to) =
+        if signed { (Type::Int(a.width), Type::Int(width)) } else { (Type::Bits(a.width), Type::Bits(width)) };
     node(Op::Extend(a.clone(), signed), width, bits::cast(&a.value, from, to), &[a])
 }
 

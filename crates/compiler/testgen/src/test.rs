@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use hopwright_interp::{ControlError, Digest, Interp, Output};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, EntryTarget, ExternId, MatchForm, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
+use hopwright_ir::{
+    ActionCall, EntryTarget, ExternId, MatchForm, MatchValue, Pipeline, TableEntry, TableId, ValueSetId,
+};
 use num_bigint::BigUint;
 
 use crate::inputs::{self, DIRECT};
@@ -129,7 +131,11 @@ impl Test {
             a.iter().zip(b).flat_map(|(x, y)| halves(*x, *y)).collect()
         };
         self.expected = (output.sent.iter().zip(&again.sent))
-            .map(|(sent, other)| Expected { port: sent.port, bytes: sent.bytes.clone(), open: open(&sent.bytes, &other.bytes) })
+            .map(|(sent, other)| Expected {
+                port: sent.port,
+                bytes: sent.bytes.clone(),
+                open: open(&sent.bytes, &other.bytes),
+            })
             .collect();
         self.digests = if output.digests == again.digests { output.digests.clone() } else { Vec::new() };
         true
@@ -236,5 +242,11 @@ fn match_text(value: &MatchValue, form: MatchForm) -> String {
 
 fn hex(bytes: &[u8], open: &[bool]) -> String {
     let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).enumerate();
-    digits.map(|(at, digit)| if open.get(at) == Some(&true) { '*' } else { char::from_digit(digit.into(), 16).unwrap_or('*') }).collect()
+    digits
+        .map(
+            |(at, digit)| {
+                if open.get(at) == Some(&true) { '*' } else { char::from_digit(digit.into(), 16).unwrap_or('*') }
+            },
+        )
+        .collect()
 }

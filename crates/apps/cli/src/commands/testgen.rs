@@ -51,7 +51,8 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
         let stf = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
         let file = args.output.join(format!("{name}.stf"));
         let written = std::fs::write(&file, &stf).map_err(|e| in_file(&file, &e));
-        let written = written.and_then(|()| if args.pcap { capture(&args.output.join(format!("{name}.pcap")), test) } else { Ok(()) });
+        let written = written
+            .and_then(|()| if args.pcap { capture(&args.output.join(format!("{name}.pcap")), test) } else { Ok(()) });
         written.map_err(|f| f.reason())?;
         engines.agree(&file, &stf)
     };
@@ -73,7 +74,10 @@ fn in_file(file: &Path, error: &dyn std::fmt::Display) -> Failure {
 fn set_up(file: &Path) -> Result<(Script, String), Failure> {
     let script = stf::read(file)?;
     let packet = script.commands.iter().find(|(_, command)| {
-        matches!(command, Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::ExpectDigest(..))
+        matches!(
+            command,
+            Command::Packet { .. } | Command::Expect { .. } | Command::NoPacket | Command::ExpectDigest(..)
+        )
     });
     if let Some((line, _)) = packet {
         let what = "a set-up has no packets and expects nothing: tests do";
@@ -100,11 +104,8 @@ fn comment(pipeline: &Arc<Pipeline>, args: &TestgenArgs, test: &Test) -> String 
 /// The packet as a capture.
 fn capture(file: &Path, test: &Test) -> Result<(), Failure> {
     let mut output = hopwright_ports::pcap::create(file)?;
-    let packet = PcapPacket {
-        timestamp: Duration::ZERO,
-        orig_len: test.packet.len() as u32,
-        data: Cow::Borrowed(&test.packet),
-    };
+    let packet =
+        PcapPacket { timestamp: Duration::ZERO, orig_len: test.packet.len() as u32, data: Cow::Borrowed(&test.packet) };
     output.write_packet(&packet).map_err(Failure::message)?;
     Ok(())
 }
@@ -134,7 +135,8 @@ impl<'a> Engines<'a> {
         let script = hopwright_stf::parse(&name, text);
         let script = script.map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
         for (engine, kind) in &self.kinds {
-            let failed = |failure: &dyn std::fmt::Display| format!("the {engine} differs from what it should do: {failure}");
+            let failed =
+                |failure: &dyn std::fmt::Display| format!("the {engine} differs from what it should do: {failure}");
             let vdp = data_plane(self.pipeline, *kind).map_err(|f| f.reason())?;
             let mut engine = one_by_one(vdp).map_err(|f| f.reason())?;
             let report = hopwright_stf::run(&script, &mut engine).map_err(|e| failed(&e))?;
@@ -168,7 +170,10 @@ fn summary(generated: &Generated, time: Duration) {
         generated.ended
     );
     if generated.by_chance > 0 {
-        println!("{} runs make no test: what comes of their packets depends on time or chance, or entries contradict each other", generated.by_chance);
+        println!(
+            "{} runs make no test: what comes of their packets depends on time or chance, or entries contradict each other",
+            generated.by_chance
+        );
     }
     if generated.faults > 0 {
         println!("{} runs ended in a fault of the program", generated.faults);

@@ -123,7 +123,8 @@ impl Shadow<'_> {
 
     fn asserted(&mut self, condition: &Expr, call: &ExternCall) {
         let holds = self.eval(condition);
-        let (is, would_be) = if term::is_true(&holds) { (holds.clone(), term::not(&holds)) } else { (term::not(&holds), holds) };
+        let (is, would_be) =
+            if term::is_true(&holds) { (holds.clone(), term::not(&holds)) } else { (term::not(&holds), holds) };
         let place = place_key(call.span);
         let key = key_of((place, is.value == BigUint::ZERO));
         let other = Alternative { conditions: vec![would_be], key, case: Some(key), ..Alternative::default() };

@@ -92,7 +92,9 @@ impl Shadow<'_> {
             self.set(slot, term);
         }
         let term = self.slot(slot);
-        if (term.value != new.bits || term.width != new.width) && !matches!(self.pipeline[slot].kind, SlotKind::Valid(_)) {
+        if (term.value != new.bits || term.width != new.width)
+            && !matches!(self.pipeline[slot].kind, SlotKind::Valid(_))
+        {
             self.set(slot, constant(new.bits.clone(), new.width));
         }
     }
@@ -103,7 +105,8 @@ impl Shadow<'_> {
         match &stmt.kind {
             StmtKind::If { cond, .. } | StmtKind::Verify(cond, _) => {
                 let holds = self.eval(cond);
-                let (is, would_be) = if outcome == 0 { (holds.clone(), term::not(&holds)) } else { (term::not(&holds), holds) };
+                let (is, would_be) =
+                    if outcome == 0 { (holds.clone(), term::not(&holds)) } else { (term::not(&holds), holds) };
                 if !term::is_true(&is) {
                     return;
                 }
@@ -115,14 +118,17 @@ impl Shadow<'_> {
                 };
                 let mut alternatives = vec![other];
                 self.bounds(cond, place, &mut alternatives);
-                self.step(Step { conditions: vec![is], alternatives, key: key_of((place, outcome)), ..Step::default() });
+                let (key, blamed) = (key_of((place, outcome)), self.blamed(cond));
+                self.step(Step { conditions: vec![is], alternatives, key, blamed, ..Step::default() });
             }
             StmtKind::Switch { value, cases, .. } => {
                 let value = self.eval(value);
                 let is_in = |number: usize| {
                     let none = constant(0u32, 1);
                     let values = cases.get(number).map_or(&[][..], |(values, _)| values.as_slice());
-                    values.iter().fold(none, |any, v| term::or(&any, &term::equal(&value, &constant(v.clone(), value.width))))
+                    values
+                        .iter()
+                        .fold(none, |any, v| term::or(&any, &term::equal(&value, &constant(v.clone(), value.width))))
                 };
                 let condition = |number: usize| match cases.get(number) {
                     Some(_) => is_in(number),
@@ -218,7 +224,10 @@ impl Shadow<'_> {
         drop(answers);
         let data = choice.as_ref().map(|choice| self.data(id, nth, choice.action())).unwrap_or_default();
         self.current.apply = Some((hit, action_run, data));
-        let mut step = Step { key: key_of((id.0, nth, format!("{:?}", choice.as_ref().map(|c| c.action().action)))), ..Step::default() };
+        let mut step = Step {
+            key: key_of((id.0, nth, format!("{:?}", choice.as_ref().map(|c| c.action().action)))),
+            ..Step::default()
+        };
         self.other_choices(id, nth, choice.as_ref(), &mut step);
         if !matches!(choice, Some(Choice::Hit(_))) {
             self.entries_of_program(id, &terms, &mut step);
@@ -308,7 +317,12 @@ impl Shadow<'_> {
         }
         if decided {
             let goal = self.points.find(Kind::Miss(id));
-            step.alternatives.push(Alternative { goal, conditions: none, key: key_of((id.0, "miss")), ..Alternative::default() });
+            step.alternatives.push(Alternative {
+                goal,
+                conditions: none,
+                key: key_of((id.0, "miss")),
+                ..Alternative::default()
+            });
         } else {
             step.conditions.extend(none);
         }
@@ -324,7 +338,8 @@ impl Shadow<'_> {
             self.set_number(slot, u64::from(action.action.0));
         }
         let params = &self.pipeline[action.action].params;
-        let agree = data.len() == action.args.len() && data.iter().zip(&action.args).all(|(t, value)| t.value == *value);
+        let agree =
+            data.len() == action.args.len() && data.iter().zip(&action.args).all(|(t, value)| t.value == *value);
         self.params = if agree {
             data
         } else {
@@ -345,7 +360,8 @@ fn matches_entry(matches: &[MatchValue], keys: &[Term]) -> Term {
             other => {
                 let Some((value, mask)) = other.value_and_mask(key.width) else { continue };
                 let (value, mask) = (constant(value, key.width), constant(mask, key.width));
-                let masked = if mask.value == hopwright_ir::bits::mask(key.width) { key.clone() } else { term::and(key, &mask) };
+                let masked =
+                    if mask.value == hopwright_ir::bits::mask(key.width) { key.clone() } else { term::and(key, &mask) };
                 term::equal(&masked, &value)
             }
         };

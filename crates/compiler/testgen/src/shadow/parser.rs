@@ -17,7 +17,8 @@ impl Shadow<'_> {
         let Some(size) = size.map(|size| self.eval(size)).filter(|size| !term::is_constant(size)) else { return };
         let place = self.current.place;
         let stays = self.stays(&size);
-        let other = Alternative { conditions: vec![term::not(&stays)], key: key_of((place, "size")), ..Alternative::default() };
+        let other =
+            Alternative { conditions: vec![term::not(&stays)], key: key_of((place, "size")), ..Alternative::default() };
         // Whole bytes, and few of them, are what sizes usually are.
         let few = constant(64u32, size.width.max(7));
         let wide = term::extend(&size, few.width, false);

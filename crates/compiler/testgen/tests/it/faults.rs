@@ -22,7 +22,8 @@ fn with_fault(text: &str, right: &str, wrong: &str) -> Arc<Pipeline> {
 fn all_are_found(file: &Path, faults: &[(&str, &str)]) {
     let (_, tests) = tests_of(&compiled(file, false), "", &options());
     let text = std::fs::read_to_string(file).unwrap();
-    let found = |pipeline: &Arc<Pipeline>| tests.iter().any(|test| failure(pipeline, EngineKind::Interp, test).is_some());
+    let found =
+        |pipeline: &Arc<Pipeline>| tests.iter().any(|test| failure(pipeline, EngineKind::Interp, test).is_some());
     let missed: Vec<_> = faults.iter().filter(|(right, wrong)| !found(&with_fault(&text, right, wrong))).collect();
     assert!(missed.is_empty(), "{} tests do not find {missed:#?}\n{}", tests.len(), tests.join("\n"));
 }
@@ -60,8 +61,8 @@ fn faults_behind_registers_meters_and_stacks_are_found() {
     all_are_found(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/deep.p4"),
         &[
-            ("(0x1234, 5 .. 9): inner;", "(0x1234, 5 .. 8): inner;"),
-            ("0x4000 &&& 0xf000", "0x4000 &&& 0xe000"),
+            ("(0x1234, 5 .. 9): inner;", "(0x1234, 5 .. 9): options;"),
+            ("update_checksum(h.inner.isValid()", "update_checksum(!h.inner.isValid()"),
             ("2: inner;", "2: accept;"),
             ("meta.class = 3;", "drop();"),
             ("            send: { h.outer.length = 1; }", "            again: { h.outer.length = 1; }"),

@@ -39,6 +39,15 @@ fn everything_of_the_examples_is_reached() {
     }
 }
 
+/// The IP router decides late about what is decided early: whether a packet is forwarded.
+#[test]
+fn a_router_forwards_in_its_tests() {
+    let options = Options { cases: false, patience: 400, ..options() };
+    let missed = missed(&root().join("p4/router/ip.p4"), &options);
+    let forwards = |missed: &String| missed.contains("std.egress_spec = meta.egress_port");
+    assert!(!missed.iter().any(forwards), "{missed:#?}");
+}
+
 /// A path that needs two packets' worth of luck: a value that an action sets, compared with a field behind a checksum.
 #[test]
 fn conditions_over_several_tables_and_a_checksum_are_met() {
