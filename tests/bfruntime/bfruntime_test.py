@@ -244,6 +244,7 @@ class BfRuntime(unittest.TestCase):
         self.assertIsNotNone(self.switch.receive(2))
         ((data, _),) = groups.entry_get(ALL, [group], {"from_hw": False})
         self.assertEqual(data.to_dict()["$ACTION_MEMBER_ID"], [1, 2])
+        self.assertEqual(data.to_dict()["$ACTION_MEMBER_STATUS"], [False, True])
         # A member has the weight of as many as it is there, active or not.
         ids, active = [2, 1, 2, 1, 2], [True, False, True, False, False]
         groups.entry_mod(ALL, [group], [groups.make_data([gc.DataTuple("$ACTION_MEMBER_ID", int_arr_val=ids),
@@ -260,7 +261,6 @@ class BfRuntime(unittest.TestCase):
         with Refused(self, "INVALID_ARGUMENT"):
             next_hops.entry_add(ALL, [next_hops.make_key([gc.KeyTuple("md.next_hop", 6)])],
                                 [next_hops.make_data([gc.DataTuple("$SELECTOR_GROUP_ID", 2)])])
-        self.assertEqual(data.to_dict()["$ACTION_MEMBER_STATUS"], [False, True])
 
         ((data, key),) = routes.entry_get(ALL, None, {"from_hw": True})
         self.assertEqual(data.to_dict()["$COUNTER_SPEC_PKTS"], 2)
