@@ -46,6 +46,14 @@ impl Sharing {
     }
 }
 
+/// The pipe that entries of a table are in: all, or that of its pipeline if pipes do not share entries.
+pub(crate) fn pipe_of_entries(state: &State, table: &Table) -> u32 {
+    match Sharing::of(state, table) {
+        Sharing::All => ALL_PIPES,
+        Sharing::None | Sharing::Sets(_) => table.pipes.first().copied().unwrap_or_default().into(),
+    }
+}
+
 /// Checks that a write to a table may be for this pipe.
 ///
 /// # Errors

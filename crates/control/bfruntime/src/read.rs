@@ -64,6 +64,13 @@ pub(crate) fn find(state: &mut State, device: &Device, pipe: u32, asked: &proto:
     }
 }
 
+fn handle_of(entry: &proto::TableEntry) -> Option<u32> {
+    match entry.value {
+        Some(table_entry::Value::HandleId(handle)) => Some(handle),
+        _ => None,
+    }
+}
+
 /// The entries of a table that a request finds.
 fn entries(state: &State, device: &Device, pipe: u32, asked: &proto::TableEntry) -> Result<Vec<Entity>> {
     let table = table(&state.schema, asked.table_id)?;
@@ -71,10 +78,7 @@ fn entries(state: &State, device: &Device, pipe: u32, asked: &proto::TableEntry)
     let flags = asked.table_flags.unwrap_or_default();
     let from_hardware = flags.from_hw || asked.table_read_flag.is_some_and(|flags| flags.from_hw);
     let mut request = asked.clone();
-    let handle = match asked.value {
-        Some(table_entry::Value::HandleId(handle)) => Some(handle),
-        _ => None,
-    };
+    let handle = handle_of(asked);
     if handle == Some(DEFAULT_ENTRY) {
         request.is_default_entry = true;
     } else if let Some(handle) = handle {
@@ -202,7 +206,8 @@ impl Read<'_> {
             table_id: self.table.id,
             value: (!self.request.is_default_entry).then_some(table_entry::Value::Key(proto::TableKey { fields: key })),
             data: (!key_only).then_some(self.wanted(data)),
-            is_default_entry: self.request.is_default_entry,
+            // Of a default entry that is found by its handle, clients want the data as of any entry.
+            is_default_entry: self.request.is_default_entry && handle_of(self.request) != Some(DEFAULT_ENTRY),
             entry_tgt: self.request.entry_tgt,
             ..Default::default()
         })
@@ -377,6 +382,9 @@ impl Read<'_> {
             let mut members: Vec<(u32, bool)> =
                 all.flat_map(|(member, times, is)| (0..times).map(move |_| (member, is))).collect();
             members.sort_unstable();
+            if let Some(order) = self.state.member_order.get(&(profile, id)) {
+                members = ordered(members, order);
+            }
             let data = vec![
                 numbers(field::ACTION_MEMBER_ID, members.iter().map(|m| m.0).collect()),
                 truths(field::ACTION_MEMBER_STATUS, members.iter().map(|m| m.1).collect()),
@@ -622,6 +630,18 @@ fn key_field(key: &Key, entry: &EntryId) -> proto::KeyField {
         (_, Matching::Optional) => MatchType::Optional(wire::Optional { value: of(&zero), is_valid: false }),
     };
     proto::KeyField { field_id: key.id, match_type: Some(match_type) }
+}
+
+/// Members in an order, as far as it names them; others stand behind.
+fn ordered(mut members: Vec<(u32, bool)>, order: &[u32]) -> Vec<(u32, bool)> {
+    let mut found = Vec::with_capacity(members.len());
+    for wanted in order {
+        if let Some(at) = members.iter().position(|(member, _)| member == wanted) {
+            found.push(members.remove(at));
+        }
+    }
+    found.extend(members);
+    found
 }
 
 fn of_fields(fields: Vec<proto::DataField>) -> TableData {

@@ -22,7 +22,7 @@ use crate::proto::{
     stream_message_response, subscribe::Notifications,
 };
 use crate::schema::fixed::device::LEARN_TIMEOUT;
-use crate::schema::{Digest, program};
+use crate::schema::{Digest, Schema, program};
 use crate::state::{Change, State};
 use crate::value::{numeric, small};
 use crate::{read, watch, write};
@@ -500,7 +500,7 @@ impl Service {
                     continue;
                 }
                 list_id = list_id.wrapping_add(1);
-                let target = Some(TargetDevice { device_id: called, pipe_id: write::ALL_PIPES, ..Default::default() });
+                let target = Some(TargetDevice { device_id: called, pipe_id: pipe_of(&schema), ..Default::default() });
                 let list = DigestList { digest_id: known.id, list_id, data, target };
                 let update = Some(stream_message_response::Update::Digest(list));
                 // A client that does not read loses lists.
@@ -508,6 +508,11 @@ impl Service {
             }
         }
     }
+}
+
+/// The pipe that digests come from: the only one, or any.
+fn pipe_of(schema: &Schema) -> u32 {
+    if schema.pipes == 1 { 0 } else { write::ALL_PIPES }
 }
 
 /// How long digests are collected before they are sent together.

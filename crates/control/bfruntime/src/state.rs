@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub pruned: BTreeMap<u32, BTreeSet<u32>>,
     /// Members that take no part in a group, and how often they are in it, by profile and group.
     pub inactive: BTreeMap<(u32, u32), BTreeMap<u32, u32>>,
+    /// The members of groups in the order that they were written in, by profile and group.
+    pub member_order: BTreeMap<(u32, u32), Vec<u32>>,
     /// Settings of filters as they were written, by filter and cell.
     pub filters: HashMap<FilterCell, Vec<DataField>>,
     /// Data as they were written, by session.
@@ -152,6 +154,7 @@ pub(crate) enum Change {
     Ecmp(u32, Option<BTreeSet<u32>>),
     Pruned(u32, Option<BTreeSet<u32>>),
     Inactive((u32, u32), BTreeMap<u32, u32>),
+    MemberOrder((u32, u32), Vec<u32>),
     Filter(FilterCell, Option<Vec<DataField>>),
     Session(u16, Option<Vec<DataField>>),
     Port(u32, Option<Vec<DataField>>),
@@ -190,6 +193,8 @@ impl State {
             Change::Pruned(id, ports) => set(&mut self.pruned, id, ports),
             Change::Inactive(group, members) if members.is_empty() => drop(self.inactive.remove(&group)),
             Change::Inactive(group, members) => drop(self.inactive.insert(group, members)),
+            Change::MemberOrder(group, members) if members.is_empty() => drop(self.member_order.remove(&group)),
+            Change::MemberOrder(group, members) => drop(self.member_order.insert(group, members)),
             Change::Filter(cell, Some(data)) => drop(self.filters.insert(cell, data)),
             Change::Filter(cell, None) => drop(self.filters.remove(&cell)),
             Change::Session(id, data) => set(&mut self.sessions, id, data),

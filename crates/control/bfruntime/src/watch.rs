@@ -10,16 +10,16 @@ use crate::proto::subscribe::Notifications;
 use crate::proto::{IdleTimeoutNotification, PortStatusChgNotification, TableEntry, TargetDevice, table_entry};
 use crate::schema::Object;
 use crate::state::State;
-use crate::write::ALL_PIPES;
-use crate::{read, value};
+use crate::{attributes, read, value};
 
 /// What has changed since it was looked at last.
 pub(crate) fn changes(state: &mut State, device: &Device) -> Vec<Update> {
     let schema = state.schema.clone();
-    let target = TargetDevice { device_id: 0, pipe_id: ALL_PIPES, direction: 0xff, prsr_id: 0xff };
     let mut found = Vec::new();
     for (key, idle) in read::look_for_idle(state, device, Instant::now()) {
         let Some(table) = schema.table(key.table) else { continue };
+        let pipe_id = attributes::pipe_of_entries(state, table);
+        let target = TargetDevice { device_id: 0, pipe_id, direction: 0xff, prsr_id: 0xff };
         let value = Some(table_entry::Value::Key(read::key_of(table, &key)));
         let kind = if idle { NotificationType::EntryIdle } else { NotificationType::EntryActive };
         found.push(Update::IdleTimeoutNotification(IdleTimeoutNotification {

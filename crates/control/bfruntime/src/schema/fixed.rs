@@ -378,7 +378,7 @@ pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
         field(16, "source_port_wrap_max", Ty::Uint(16)),
         field(17, "assigned_chnl_id", Ty::Uint(8)),
     ];
-    let buffer = vec![field(1, "buffer", Ty::Bytes(8)).repeated().mandatory()];
+    let buffer = vec![field(1, "buffer", Ty::Bytes(8)).repeated()];
     let at = vec![exact(1, "pkt_buffer_offset", 16), exact(2, "pkt_buffer_size", 16)];
     let port = vec![
         field(1, "recirculation_enable", Ty::Bool),

@@ -121,7 +121,7 @@ fn key_name(name: &str) -> String {
         rest = behind;
     }
     written += rest;
-    written.replace(".isValid()", ".$valid")
+    written.replace(".isValid()", ".$valid").replace(".$valid$", ".$valid")
 }
 
 /// Whether something is below an instance of this name.
@@ -554,6 +554,7 @@ mod tests {
     fn fields_of_keys_have_the_names_of_intels_compiler() {
         for (name, expected) in [
             ("hdr.vlan.isValid()", "hdr.vlan.$valid"),
+            ("hdr.vlan.$valid$", "hdr.vlan.$valid"),
             ("hdr.labels[0].value", "hdr.labels$0.value"),
             ("hdr.labels[1].isValid()", "hdr.labels$1.$valid"),
             ("hdr.ipv4.dst[23:16]", "hdr.ipv4.dst[23:16]"),

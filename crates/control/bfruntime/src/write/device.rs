@@ -19,7 +19,7 @@ impl Request<'_> {
         };
         for DataField { field_id, value } in &fields {
             let on = *value == Some(Value::BoolVal(true));
-            if on && matches!(*field_id, field::INACTIVE_NODE_DELETE | field::SELECTOR_MEMBER_ORDER) {
+            if on && *field_id == field::INACTIVE_NODE_DELETE {
                 let name = self.table.data.iter().find(|f| f.id == *field_id).map_or("", |f| f.name.as_str());
                 return Err(unimplemented(format!("`{name}` stays false here")));
             }

@@ -25,6 +25,13 @@ const HEADER: usize = 6;
 
 impl Request<'_> {
     pub(super) fn application(&self) -> Result<Effects> {
+        if self.kind == Kind::Delete && self.key_fields().is_empty() {
+            let (pipes, mut effects) = (pipes(self.pipe)?, Effects::default());
+            let there = self.state.generators.applications.keys().filter(|(_, pipe)| pipes.contains(pipe));
+            effects.changes.extend(there.map(|key| Change::Application(*key, None)));
+            self.begin(&mut effects, |_, pipe| pipes.contains(&pipe))?;
+            return Ok(effects);
+        }
         let id = self.number()? as u8;
         let generation = self.generation();
         if u32::from(id) >= generation.applications {

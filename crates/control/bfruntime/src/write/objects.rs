@@ -139,8 +139,7 @@ impl Request<'_> {
         };
         if self.kind == Kind::Delete && self.key_fields().is_empty() {
             let all = self.profile(profile, |profile| profile.groups())?;
-            let of = self.state.inactive.keys().filter(|(p, _)| *p == profile);
-            let changes = of.map(|group| Change::Inactive(*group, BTreeMap::new())).collect();
+            let changes = all.iter().flat_map(|(id, _)| forgotten((profile, *id))).collect();
             return Ok(Effects::new(all.into_iter().map(|(id, _)| delete(id)).collect(), changes));
         }
         let id = self.number()? as u32;
@@ -153,16 +152,16 @@ impl Request<'_> {
             }
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, Some(_)) => Operation::Modify,
             (Kind::Delete, Some(_)) => {
-                return Ok(Effects::new(vec![delete(id)], vec![Change::Inactive((profile, id), BTreeMap::new())]));
+                return Ok(Effects::new(vec![delete(id)], forgotten((profile, id)).to_vec()));
             }
             _ => return Err(self.unsupported()),
         };
         let data = self.data()?;
-        let members = data.numbers(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID")?;
+        let members_given = data.numbers(field::ACTION_MEMBER_ID, "$ACTION_MEMBER_ID")?;
         let active = data.truths(field::ACTION_MEMBER_STATUS, "$ACTION_MEMBER_STATUS")?;
         let incremental = self.kind == Kind::ModifyInc;
         let removes = incremental && self.entry.table_flags.is_some_and(|f| f.mod_del);
-        if !active.is_empty() && active.len() != members.len() {
+        if !active.is_empty() && active.len() != members_given.len() {
             return Err(invalid("$ACTION_MEMBER_STATUS has as many values as $ACTION_MEMBER_ID"));
         }
         let is_active = |at: usize| active.get(at).copied().unwrap_or(true);
@@ -173,13 +172,13 @@ impl Request<'_> {
             inactive = self.state.inactive.get(&(profile, id)).cloned().unwrap_or_default();
         }
         if incremental {
-            for member in members {
+            for member in members_given {
                 in_use.remove(member);
                 inactive.remove(member);
             }
         }
         // A member that is given twice has twice the weight.
-        for (at, member) in members.iter().enumerate().filter(|_| !removes) {
+        for (at, member) in members_given.iter().enumerate().filter(|_| !removes) {
             *if is_active(at) { &mut in_use } else { &mut inactive }.entry(*member).or_insert(0) += 1;
         }
         if inactive.values().map(|times| *times as usize).sum::<usize>() > MAX_MEMBERS {
@@ -193,7 +192,14 @@ impl Request<'_> {
         let max_size = before.as_ref().map_or(most.unwrap_or(0), |g| g.max_size);
         let members = in_use.into_iter().collect();
         let update = Update { operation, entity: Entity::Group { profile, id, members, max_size } };
-        Ok(Effects::new(vec![update], vec![Change::Inactive((profile, id), inactive)]))
+        let mut order = self.state.member_order.get(&(profile, id)).cloned().unwrap_or_default();
+        match incremental || keeps {
+            true => order.retain(|member| keeps || !members_given.contains(member)),
+            false => order.clear(),
+        }
+        order.extend(members_given.iter().filter(|_| !removes));
+        let changes = vec![Change::Inactive((profile, id), inactive), Change::MemberOrder((profile, id), order)];
+        Ok(Effects::new(vec![update], changes))
     }
 
     /// Whether an entry of a table leads to a group.
@@ -344,6 +350,11 @@ impl Request<'_> {
         let update = Update { operation: Operation::Modify, entity };
         Ok(Effects::new(vec![update], vec![Change::ValueSet(id, members)]))
     }
+}
+
+/// What is kept of a group that has gone.
+fn forgotten(group: (u32, u32)) -> [Change; 2] {
+    [Change::Inactive(group, BTreeMap::new()), Change::MemberOrder(group, Vec::new())]
 }
 
 /// The members of a value set.
