@@ -45,10 +45,13 @@ class Skipped(Exception):
 def arrivals(side, step: Send) -> Counter:
     """What has arrived, of ICMP's "unreachable" what has arrived in any attempt: kernels limit their rate."""
     side.limited |= {(port, data) for port, data in side.arrived if is_limited(data)}
-    found = Counter(side.limited) + Counter((port, data) for port, data in side.arrived if not is_limited(data))
-    if step.any_path:
-        return Counter({(0, data[12:]): n for (_, data), n in found.items()})
-    return found
+    others = Counter((port, data) for port, data in side.arrived if not is_limited(data))
+    if not step.any_path:
+        return Counter(side.limited) + others
+    # Of many errors for the same host, which ones come is a matter of time.
+    errors = {(port, data[12:16] + bytes(10) + data[26:36]) for port, data in side.limited}
+    found = Counter({(0, data[12:]): n for (_, data), n in others.items()})
+    return found + Counter((0, data) for _, data in errors)
 
 
 def paths(side, step: Send) -> set[int]:

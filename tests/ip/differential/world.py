@@ -267,17 +267,17 @@ class Side:
                 return
 
     def send(self, port: int, data: bytes) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while True:
+        """Sends a frame. It may be lost: without carrier, or if it is longer than the other end's MTU."""
+        for _ in range(10):
             try:
                 self.hosts[port].send(data)
                 return
             except OSError as error:
                 if error.errno in (errno.ENETDOWN, errno.EMSGSIZE):
-                    # Without carrier at the other end, nothing is sent.
                     return
-                if error.errno != errno.ENOBUFS or time.monotonic() > deadline:
+                if error.errno != errno.ENOBUFS:
                     raise
+                # The other end's queue may be full.
                 self.pump(0.01)
 
     def close(self) -> None:

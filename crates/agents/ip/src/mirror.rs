@@ -130,7 +130,8 @@ impl Mirror {
             self.follow_devices();
         }
         let mut changes = self.inside.update()?;
-        self.follow_policy(changes.policy)?;
+        let filters = self.sources.changed();
+        self.follow_policy(changes.policy || filters)?;
         self.reload_wanted |= changes.lost_routes;
         if self.reload_wanted && Instant::now() >= self.next_reload {
             let begin = Instant::now();

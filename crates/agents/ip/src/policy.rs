@@ -202,7 +202,12 @@ impl Sources {
         self.netfilter.as_ref().map(Netfilter::event_fd)
     }
 
-    /// Reads what there is. `notified`: rules, devices or queueing disciplines may have changed. `tables`: those that the program has.
+    /// Whether filters have changed since this was last asked.
+    pub(crate) fn changed(&mut self) -> bool {
+        self.netfilter.as_mut().is_some_and(Netfilter::changed)
+    }
+
+    /// Reads what there is. `notified`: rules, filters, devices or queueing disciplines may have changed. `tables`: those that the program has.
     ///
     /// # Errors
     /// Netlink fails.
@@ -239,7 +244,7 @@ impl Sources {
 
     fn netfilter(&mut self, policy: &mut Policy, notified: bool) -> io::Result<()> {
         let Some(netfilter) = &mut self.netfilter else { return Ok(()) };
-        if netfilter.changed() || notified {
+        if notified {
             self.chains = netfilter.chains()?;
         }
         for chain in &self.chains {

@@ -495,7 +495,6 @@ mod tests {
         for change in [
             |m: &mut RouteMessage| m.header.table = 77,
             |m: &mut RouteMessage| m.attributes.push(RouteAttribute::Table(1000)),
-            |m: &mut RouteMessage| m.header.tos = 8,
             |m: &mut RouteMessage| m.header.flags = RouteFlags::Cloned,
         ] {
             let mut other = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
@@ -541,5 +540,43 @@ mod tests {
         let many: Vec<(u32, &str)> = (0..5000).map(|device| (device, "10.0.0.1")).collect();
         routes.add(&message("10.8.0.0", 16, 0, &many), 0);
         assert_eq!(devices(&routes, prefix_of("10.8.0.0", 16)).len(), MAX_NEXT_HOPS);
+    }
+
+    #[test]
+    fn local_networks_come_before_longer_prefixes_of_the_main_table() {
+        let mut routes = Routes::default();
+        let prefix = |text: &str, length| Prefix::new(text.parse().unwrap(), length);
+        routes.add(&message("192.168.1.128", 25, 0, &[(2, "10.0.0.1")]), NLM_F_CREATE);
+        routes.add(&message("192.169.0.0", 16, 0, &[(2, "10.0.0.1")]), NLM_F_CREATE);
+        let mut local = message("192.168.0.0", 16, 0, &[]);
+        (local.header.table, local.header.kind) = (LOCAL as u8, RouteType::Local);
+        let (wide, long) = (prefix("192.168.0.0", 16), prefix("192.168.1.128", 25));
+        assert_eq!(routes.affected_by(wide), [wide]);
+        assert_eq!(routes.add(&local, NLM_F_CREATE), Some(wide));
+        let mut affected = routes.affected_by(wide);
+        affected.sort_by_key(|prefix| prefix.length);
+        assert_eq!(affected, [wide, long]);
+        let kind =
+            |routes: &Routes, address: &str| routes.lookup(address.parse().unwrap()).map(|(_, found)| found.kind);
+        assert_eq!(routes.get(long).unwrap().kind, RouteKind::Local);
+        assert_eq!(kind(&routes, "192.168.1.129"), Some(RouteKind::Local));
+        assert_eq!(kind(&routes, "192.169.1.129"), Some(RouteKind::Unicast));
+        routes.remove(&local);
+        assert_eq!(routes.get(long).unwrap().kind, RouteKind::Unicast);
+        assert_eq!((kind(&routes, "192.168.1.129"), kind(&routes, "192.168.2.1")), (Some(RouteKind::Unicast), None));
+    }
+
+    #[test]
+    fn routes_for_some_packets_are_the_kernels() {
+        let mut routes = Routes::default();
+        let prefix = Prefix::new("192.168.0.0".parse().unwrap(), 16);
+        let plain = message("192.168.0.0", 16, 5, &[(2, "10.0.0.1")]);
+        let mut for_tos = message("192.168.0.0", 16, 9, &[(3, "10.0.0.1")]);
+        for_tos.header.tos = 8;
+        routes.add(&plain, NLM_F_CREATE);
+        routes.add(&for_tos, NLM_F_CREATE);
+        assert_eq!(routes.get(prefix).unwrap().kind, RouteKind::KernelOnly);
+        routes.remove(&for_tos);
+        assert_eq!(routes.get(prefix).unwrap().kind, RouteKind::Unicast);
     }
 }
