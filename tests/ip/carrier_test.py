@@ -5,7 +5,8 @@ The same network as in `lab_test.py`. Every route goes by two next hops. A host 
 link goes down; printed is, for both routers, how long after that flows of the lost port were still lost. The kernel has
 `ignore_routes_with_linkdown`, without which it would lose them for ever.
 
-Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries`, 1 if not, 2 if the test could not be carried out.
+Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries` for each of both ports, 1 if not, 2 if the test could not be
+carried out.
 """
 
 import argparse
@@ -106,16 +107,19 @@ def main() -> int:
                 world.ours.follows(settings=True)
                 print(f"{world.ours.show()['route_count']} routes", flush=True)
                 best = {}
-                for attempt in range(args.tries):
+                for attempt in range(2 * args.tries):
+                    port = 2 + attempt % 2
+                    if best.get(("hopwright", port), 1) * 1000 <= args.limit:
+                        continue
                     for side in world.sides:
-                        took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][2 + attempt % 2], args.rate)
-                        best[side.name] = min(took, best.get(side.name, took))
-                    for side in world.sides:
-                        side.shell.run("ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:02 dev s2 nud permanent\n"
-                                       "ip neigh replace 10.0.3.2 lladdr 02:00:00:00:03:02 dev s3 nud permanent")
+                        # The kernel has removed what led by a device without carrier.
+                        side.shell.run("".join(f"ip neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent\n"
+                                               f"ip nexthop replace id {n} via 10.0.{n}.2 dev s{n}\n" for n in (2, 3))
+                                       + "ip nexthop replace id 9 group 2/3")
                     world.ours.follows(settings=False)
-                    if best["hopwright"] * 1000 <= args.limit and attempt:
-                        break
+                    for side in world.sides:
+                        took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][port], args.rate)
+                        best[side.name, port] = min(took, best.get((side.name, port), took))
             finally:
                 world.close()
         except LabError as error:
@@ -123,8 +127,8 @@ def main() -> int:
             return 2
         finally:
             remove_all(PREFIX)
-    print("best of each, milliseconds: " + ", ".join(f"{name} {took * 1000:.1f}" for name, took in best.items()))
-    return 0 if best["hopwright"] * 1000 <= args.limit else 1
+    print("best, milliseconds: " + ", ".join(f"{name} port {port} {took * 1000:.1f}" for (name, port), took in sorted(best.items())))
+    return 0 if all(best["hopwright", port] * 1000 <= args.limit for port in (2, 3)) else 1
 
 
 if __name__ == "__main__":

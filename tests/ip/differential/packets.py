@@ -7,8 +7,8 @@ import struct
 
 IPV4, ARP, IPV6, VLAN = 0x0800, 0x0806, 0x86DD, 0x8100
 ICMP, TCP, UDP, ICMPV6, NO_NEXT_HEADER = 1, 6, 17, 58, 59
-# RFC 4861: router solicitation and advertisement, neighbour solicitation and advertisement, redirect.
-NEIGHBOUR_DISCOVERY = range(133, 138)
+# The destination port of VXLAN (RFC 7348).
+VXLAN = struct.pack("!H", 4789)
 
 
 def router_mac(port: int) -> bytes:
@@ -157,6 +157,7 @@ def normal(data: bytes) -> bytes:
         data = data[:14 + struct.unpack_from("!H", data, 16)[0]]
         header = (data[14] & 15) * 4
         made = data[23] == ICMP and data[14 + header:15 + header] in (b"\0", b"\3", b"\x0b", b"\x0c")
+        made |= data[23] == UDP and data[14 + header + 2:14 + header + 4] == VXLAN
         if made or (data[23] == TCP and data[14 + header + 13] & 4):
             data = data[:18] + b"\0\0" + data[20:24] + b"\0\0" + data[26:]
     elif kind == IPV6 and len(data) >= 54:

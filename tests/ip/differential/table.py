@@ -290,7 +290,7 @@ for name, rules in (
 row("filters", "marks and rules", TABLE + "ip rule add pref 100 fwmark 7 lookup 100; nft -f - <<'RULES'\ntable ip m {\nchain c { type filter hook prerouting priority -150\nudp dport 2000 meta mark set 7\n}\n}\nRULES", send(*BOTH))
 row("filters", "iptables-nft", "iptables-nft -A FORWARD -p udp -j DROP", send(*BOTH), "iptables-nft -F FORWARD", send(*BOTH))
 row("filters", "IPsec policies that block", "ip xfrm policy add src 10.0.1.0/24 dst 172.16.2.0/24 dir fwd action block", send(*BOTH), "ip xfrm policy flush", send(*BOTH))
-row("filters", "tc at the input", "tc qdisc add dev s1 clsact; tc filter add dev s1 ingress protocol ip u32 match ip dport 2000 0xffff action drop", send(*BOTH))
+row("filters", "tc at the input", "tc qdisc add dev s1 clsact; tc filter add dev s1 ingress protocol ip u32 match ip dport 2000 0xffff action mirred egress redirect dev s3", send(*BOTH))
 row("filters", "tc at the output", "tc qdisc add dev s2 root tbf rate 100mbit burst 10k latency 50ms", send(*BOTH), "tc qdisc del dev s2 root", send(*BOTH))
 
 # -- devices on top of ports ---------------------------------------------------------------------------------------------

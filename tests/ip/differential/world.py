@@ -144,7 +144,6 @@ ip address flush dev lo scope global
 for p in 1 2 3 4; do ip link set s$p mtu 1500 up; done
 ip -4 -force -batch - >/dev/null 2>&1 <<'END' || true
 rule flush
-rule add pref 0 lookup local
 rule add pref 32766 lookup main
 rule add pref 32767 lookup default
 route flush table all proto boot
@@ -155,7 +154,6 @@ neigh flush all
 END
 ip -6 -force -batch - >/dev/null 2>&1 <<'END' || true
 rule flush
-rule add pref 0 lookup local
 rule add pref 32766 lookup main
 route flush table all proto boot
 route flush table all proto static
@@ -163,6 +161,7 @@ neigh flush all nud permanent
 neigh flush all nud noarp
 neigh flush all
 END
+for f in -4 -6; do ip $f rule show | grep -q '^0:' || ip $f rule add pref 0 lookup local; done
 %SYSCTLS%
 ip -4 -batch - <<'END'
 %BATCH4%

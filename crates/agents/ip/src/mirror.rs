@@ -235,7 +235,7 @@ impl Mirror {
         let mtu = |port: &Port| Some((port.tap, *self.policy.mtus.get(&port.number)?));
         self.states.mtus = self.ports.iter().filter_map(mtu).collect();
         let checked = !self.policy.check_sources.is_empty();
-        let reroute = closed != self.states.closed || checked != !before.check_sources.is_empty();
+        let reroute = closed != self.states.closed || checked == before.check_sources.is_empty();
         if let Err(error) = self.fib.lock().check_sources(checked) {
             tracing::error!(%error, "sources");
         }
