@@ -220,6 +220,12 @@ pub(crate) fn write_metrics<'a>(text: &mut Text, agents: impl Iterator<Item = (&
     gauge(text, "hopwright_ip_routes", "Route entries.", ip.iter().map(|(t, c)| (*t, c.routes)).collect());
     gauge(
         text,
+        "hopwright_ip_left_to_kernel",
+        "Reasons to leave packets to the kernel: `hopwright ip show` names them.",
+        ip.iter().map(|(t, c)| (*t, c.punted)).collect(),
+    );
+    gauge(
+        text,
         "hopwright_openflow_controllers",
         "Controllers that are connected.",
         openflow.iter().map(|(t, c)| (*t, c.controllers)).collect(),
