@@ -309,7 +309,9 @@ row("devices", "VXLAN", "ip link add vx0 address 02:00:00:00:88:01 type vxlan id
 
 # -- redirects -----------------------------------------------------------------------------------------------------------
 
-row("redirects", "off", "for i in all s1; do echo 0 > /proc/sys/net/ipv4/conf/$i/send_redirects; done; ip route add 192.168.1.0/24 via 10.0.1.3", send(*several("192.168.1.1")))
+for state in (0, 1):
+    row("redirects", f"{state}", f"for i in all s1; do echo {state} > /proc/sys/net/ipv4/conf/$i/send_redirects; done; ip route add 192.168.1.0/24 via 10.0.1.3",
+        send(*several("192.168.1.1"), p4("192.168.1.1", src="10.0.1.255"), p4("192.168.1.1", src="10.0.1.1"), p4("192.168.1.1", src="8.8.8.8")))
 
 # -- while packets flow --------------------------------------------------------------------------------------------------
 

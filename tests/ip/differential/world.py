@@ -95,7 +95,8 @@ SYSCTLS = {
     "net/ipv4/ip_forward_use_pmtu": 0,
     "net/ipv4/nexthop_compat_mode": 1,
 }
-CONF_IPV4 = {"forwarding": 1, "rp_filter": 0, "accept_local": 0, "route_localnet": 0, "proxy_arp": 0, "accept_source_route": 0,
+# Redirects use up what a kernel may send of other errors to the same host.
+CONF_IPV4 = {"forwarding": 1, "send_redirects": 0, "rp_filter": 0, "accept_local": 0, "route_localnet": 0, "proxy_arp": 0, "accept_source_route": 0,
              "bc_forwarding": 0, "log_martians": 0, "ignore_routes_with_linkdown": 0, "drop_unicast_in_l2_multicast": 0}
 CONF_IPV6 = {"disable_ipv6": 0, "forwarding": 1, "proxy_ndp": 0, "accept_ra": 0, "router_solicitations": 0}
 

@@ -92,6 +92,8 @@ impl Mirror {
 
     /// Writes what there is.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        // The TAP devices have been set up meanwhile.
+        self.inside.update().map_err(Error::Netlink)?;
         self.follow_policy(true).map_err(Error::Netlink)?;
         self.write_ports()?;
         let view = View { netlink: &self.inside, ports: &self.states };
