@@ -1,7 +1,8 @@
 // `@NAME@` between Ethernet ports with GMII, and its control by Etherbone. Port i of the program is port i here.
 //
-// A frame waits twice until it is complete: behind its MAC, where bad ones are dropped, and in the queue of its egress port, where those are
-// dropped for which there is no room. Frames to ports that are not here are dropped. Everything between is in the clock of the core, `clk`.
+// A frame waits twice until it is complete: behind its MAC, where bad ones are dropped, and in the queue of its egress port,
+// where those are dropped for which there is no room. Frames to ports that are not here are dropped. Everything between is in the
+// clock of the core, `clk`.
 module @NAME@_board #(
     localparam int PORTS = @PORTS@
 ) (

@@ -1,5 +1,5 @@
-// Takes the frames for the control of the board out of a packet stream: those to the Ethernet address `MAC`. Broadcasts go both ways. Words have four
-// bytes, the first one lowest; frames have at least two words. `control_valid` comes without waiting.
+// Takes the frames for the control of the board out of a packet stream: those to the Ethernet address `MAC`. Broadcasts go both
+// ways. Words have four bytes, the first one lowest; frames have at least two words. `control_valid` comes without waiting.
 module hw_control_tap #(
     parameter logic [47:0] MAC = 48'h10e2d5000000
 ) (

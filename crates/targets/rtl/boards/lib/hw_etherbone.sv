@@ -1,10 +1,10 @@
 // A responder to Etherbone (CERN's, as LiteX has it: version 1, 32-bit addresses and data, over UDP port 1234), to ARP for its address, and
 // to ICMP echo requests. Frames come without check sequence, in words of four bytes, the first one lowest.
 //
-// A frame is stored, worked off, and answered, one at a time: `in_ready` is low meanwhile. Records are worked off in order, and of each
-// first the writes, to addresses one after the other or, with the flag WFF, to one. What is read is answered in one frame, to where the request came from. A request that only writes has no answer.
-// Answers are not longer than requests: they overwrite them. The checksums of IP and UDP are not looked at: the
-// MAC has compared that of the frame.
+// A frame is stored, worked off, and answered, one at a time: `in_ready` is low meanwhile. Records are worked off in order, and of
+// each first the writes, to addresses one after the other or, with the flag WFF, to one. What is read is answered in one frame, to
+// where the request came from. A request that only writes has no answer. Answers are not longer than requests: they overwrite them.
+// The checksums of IP and UDP are not looked at: the MAC has compared that of the frame.
 //
 // `bus_wr_en` is high with address and data until `bus_wr_ready`, and the next access waits until that is high again; `bus_rd_en` with the
 // address until `bus_rd_valid`, which comes with `bus_rd_data`.

@@ -1,5 +1,5 @@
-// From words of four bytes to words of `BUS_BYTES` (a power of two, at least 8), the first byte lowest. `META_BITS` come with the last word of
-// four bytes and travel with each word that holds it. A word of four bytes a cycle.
+// From words of four bytes to words of `BUS_BYTES` (a power of two, at least 8), the first byte lowest. `META_BITS` come with each
+// word of four bytes; a word has those of its last one. A word of four bytes a cycle.
 module hw_widen #(
     parameter int BUS_BYTES = 32,
     parameter int META_BITS = 1,
