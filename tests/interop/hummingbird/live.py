@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes the files of the border router that record_test.go sends packets to, all of it on loopback addresses: live.py FOLDER PORT.
 
-PORT of 127.0.0.1 is for metrics. The router is that of `rich_links` in crates/agents/scion/src/synthetic, with addresses of 127/8.
+PORT of 127.0.0.1 is for metrics. The router is that of `rich_links` in crates/agents/scion/src/synthetic with addresses of 127/8, without
+links to core ASes, because an AS has those or parents.
 """
 
 import base64
@@ -10,8 +11,8 @@ import pathlib
 import sys
 
 MASTER = b"a key for tests and benchmarks only"
-EXTERNAL = {1: "core", 2: "child", 3: "child", 4: "parent", 5: "peer", 8: "parent"}
-SIBLINGS = {"b": ("127.0.0.2:30042", {11: "core", 12: "child", 13: "parent", 14: "peer"}),
+EXTERNAL = {2: "child", 3: "child", 4: "parent", 5: "peer", 8: "parent"}
+SIBLINGS = {"b": ("127.0.0.2:30042", {12: "child", 13: "parent", 14: "peer"}),
             "c": ("127.0.0.3:30042", {21: "child", 22: "parent"})}
 
 
@@ -26,7 +27,7 @@ def main():
     routers = {"a": {"internal_addr": "127.0.0.1:30042", "interfaces": {str(n): interface(n, k) for n, k in EXTERNAL.items()}}}
     for name, (address, interfaces) in SIBLINGS.items():
         routers[name] = {"internal_addr": address, "interfaces": {str(n): interface(n, k) for n, k in interfaces.items()}}
-    topology = {"isd_as": "1-ff00:0:1", "mtu": 1472, "attributes": ["core"], "border_routers": routers, "dispatched_ports": "1024-65535"}
+    topology = {"isd_as": "1-ff00:0:1", "mtu": 1472, "attributes": [], "border_routers": routers, "dispatched_ports": "1024-65535"}
     (folder / "keys").mkdir(parents=True)
     for name in ["master0.key", "master1.key"]:
         (folder / "keys" / name).write_bytes(base64.b64encode(MASTER))
