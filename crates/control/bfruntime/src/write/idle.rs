@@ -21,11 +21,11 @@ impl Request<'_> {
         let (_, values) = self.named_action()?;
         let ttl = values.small(field::ENTRY_TTL, "$ENTRY_TTL", 32)?.map(|ttl| ttl as u32);
         let fields = self.entry.data.iter().flat_map(|data| &data.fields);
-        let state = fields.filter(|f| f.field_id == field::ENTRY_HIT_STATE).map(|f| match &f.value {
+        let mut state = fields.filter(|f| f.field_id == field::ENTRY_HIT_STATE).map(|f| match &f.value {
             Some(Value::StrVal(state)) if HIT_STATES.contains(&state.as_str()) => Ok(state == HIT_STATES[1]),
             _ => Err(invalid(format!("`$ENTRY_HIT_STATE`: expected one of {HIT_STATES:?}"))),
         });
-        let active = state.last().transpose()?;
+        let active = state.next_back().transpose()?;
         let inserted = operation == Operation::Insert;
         let given = Given {
             ttl: ttl.or(inserted.then_some(0)),
