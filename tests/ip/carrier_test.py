@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """How long packets are lost when a port of a group of two loses its carrier, with many routes, beside a Linux kernel.
 
-The same network as in `lab_test.py`. Every route goes by two next hops. A host sends packets of many flows at a steady rate; the other end of a
-link goes down; printed is, for both routers, how long after that flows of the lost port were still lost. The kernel has
+The same network as in `lab_test.py`. Every route goes by two next hops. A host sends packets of many flows at a steady rate; the other
+end of a link goes down; printed is, for both routers, how long after that flows of the lost port were still lost. The kernel has
 `ignore_routes_with_linkdown`, without which it would lose them for ever.
 
-Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries` for each of both ports, 1 if not, 2 if the test could not be
-carried out.
+Exit status: 0 if the router took at most `--limit` milliseconds in one of `--tries` for each of both ports, 1 if not, 2 if the test
+could not be carried out.
 """
 
 import argparse
@@ -76,8 +76,11 @@ def measure(world: World, side, device: str, rate: int) -> tuple[float, int]:
     late = [n for n, at in enumerate(stream.sent) if at > cut and n not in arrived]
     world.hosts.ip("link", "set", device, "up")
     last = max((stream.sent[n] for n in late), default=cut) - cut
-    print(f"  {side.name}: {len(late)} of {len(stream.sent)} packets lost, the last {last * 1000:.1f} ms after the cut began,"
-          f" which took {took * 1000:.1f} ms", flush=True)
+    print(
+        f"  {side.name}: {len(late)} of {len(stream.sent)} packets lost, the last {last * 1000:.1f} ms after the cut began,"
+        f" which took {took * 1000:.1f} ms",
+        flush=True,
+    )
     return max(0.0, last - took), len(late)
 
 
@@ -101,9 +104,11 @@ def main() -> int:
                 address = lambda n: ".".join(str(byte) for byte in (first + n).to_bytes(4, "big"))
                 batch.write_text("".join(f"route add {address(n)}/32 nhid 9\n" for n in range(args.routes)))
                 for side in world.sides:
-                    side.shell.run("for i in all s2 s3; do echo 1 > /proc/sys/net/ipv4/conf/$i/ignore_routes_with_linkdown; done\n"
-                                   "ip nexthop add id 2 via 10.0.2.2 dev s2\nip nexthop add id 3 via 10.0.3.2 dev s3\n"
-                                   f"ip nexthop add id 9 group 2/3\nip -batch {batch}")
+                    side.shell.run(
+                        "for i in all s2 s3; do echo 1 > /proc/sys/net/ipv4/conf/$i/ignore_routes_with_linkdown; done\n"
+                        "ip nexthop add id 2 via 10.0.2.2 dev s2\nip nexthop add id 3 via 10.0.3.2 dev s3\n"
+                        f"ip nexthop add id 9 group 2/3\nip -batch {batch}"
+                    )
                 world.ours.follows(settings=True)
                 print(f"{world.ours.show()['route_count']} routes", flush=True)
                 best = {}
@@ -113,9 +118,14 @@ def main() -> int:
                         continue
                     for side in world.sides:
                         # The kernel has removed what led by a device without carrier.
-                        side.shell.run("".join(f"ip neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent\n"
-                                               f"ip nexthop replace id {n} via 10.0.{n}.2 dev s{n}\n" for n in (2, 3))
-                                       + "ip nexthop replace id 9 group 2/3")
+                        side.shell.run(
+                            "".join(
+                                f"ip neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent\n"
+                                f"ip nexthop replace id {n} via 10.0.{n}.2 dev s{n}\n"
+                                for n in (2, 3)
+                            )
+                            + "ip nexthop replace id 9 group 2/3"
+                        )
                     world.ours.follows(settings=False)
                     for side in world.sides:
                         took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][port], args.rate)

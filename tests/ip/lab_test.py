@@ -2,9 +2,9 @@
 """`hopwright ip` beside a Linux kernel: the same commands, the same packets, and what arrives has to be the same.
 
 The same four hosts' ends lead to two routers: a namespace whose kernel forwards, and `hopwright ip` with a namespace as control plane.
-`differential/table.py` has the scenarios, a row each; `differential/chance.py` makes others from seeds. Commands go to both namespaces, packets to both
-routers. Compared are all frames that arrive at hosts, but for what `differential/packets.py` calls noise, and what `docs/ip-router.md` lists as
-differences. Packets are sent again for some time before a difference counts.
+`differential/rows` has the scenarios, a row each; `differential/chance.py` makes others from seeds. Commands go to both namespaces,
+packets to both routers. Compared are all frames that arrive at hosts, but for what `differential/packets.py` calls noise, and what
+`docs/ip-router.md` lists as differences. Packets are sent again for some time before a difference counts.
 
 Exit status: 0 if everything passed, 1 if something failed, 2 if the test could not be carried out.
 """
@@ -19,7 +19,8 @@ from collections import Counter
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve().parent)]
-from differential import chance, table  # noqa: E402, F401
+import differential.rows  # noqa: E402, F401
+from differential import chance  # noqa: E402
 from differential.packets import describe, is_limited  # noqa: E402
 from differential.scenario import LASTING, SCENARIOS, Do, Scenario, Send, Silent  # noqa: E402
 from differential.world import World  # noqa: E402
@@ -30,8 +31,18 @@ TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
 PREFIX = f"hwlab{os.getpid()}-"
 # What a kernel says that lacks something.
-MISSING = ("not supported", "Unknown device type", "No such file or directory", "unknown option", "Could not process rule",
-           "Unknown qdisc", "Specified qdisc kind is unknown", "not found", "No such device", "Failed to load")
+MISSING = (
+    "not supported",
+    "Unknown device type",
+    "No such file or directory",
+    "unknown option",
+    "Could not process rule",
+    "Unknown qdisc",
+    "Specified qdisc kind is unknown",
+    "not found",
+    "No such device",
+    "Failed to load",
+)
 
 
 class Difference(Exception):
@@ -61,10 +72,14 @@ def paths(side, step: Send) -> set[int]:
 def explain(world: World, step: Send) -> str:
     linux, ours = (arrivals(side, step) for side in world.sides)
     whole = lambda data: bytes(12) + data if step.any_path else data
-    show = lambda frames: "\n".join(f"      {n} at {port}: {describe(whole(data))}" for (port, data), n in frames.items()) or "      nothing"
+    show = (
+        lambda frames: "\n".join(f"      {n} at {port}: {describe(whole(data))}" for (port, data), n in frames.items()) or "      nothing"
+    )
     state = world.ours.show()
-    return (f"    only behind Linux:\n{show(linux - ours)}\n    only behind Hopwright:\n{show(ours - linux)}\n"
-            f"    left to the kernel: {[p['why'] for p in state['punted']] + state['rules']}")
+    return (
+        f"    only behind Linux:\n{show(linux - ours)}\n    only behind Hopwright:\n{show(ours - linux)}\n"
+        f"    left to the kernel: {[p['why'] for p in state['punted']] + state['rules']}"
+    )
 
 
 def forwarded(world: World) -> int:
@@ -145,7 +160,7 @@ def main() -> int:
     parser.add_argument("--ports", default="auto", help="how the router receives and sends: auto, af_xdp, af_packet")
     args = parser.parse_args()
     rows = [] if args.chance_only else [s for s in SCENARIOS if not args.only or any(t in f"{s.about}: {s.name}" for t in args.only)]
-    rows = rows[args.seed % args.part::args.part]
+    rows = rows[args.seed % args.part :: args.part]
     if args.list:
         print("\n".join(f"{s.about}: {s.name}" for s in rows))
         return 0

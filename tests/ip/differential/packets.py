@@ -34,10 +34,13 @@ def packed(address: str) -> bytes:
 
 def with_checksum(protocol: int, src: bytes, dst: bytes, segment: bytes, at: int) -> bytes:
     """The segment of a transport protocol with its checksum."""
-    pseudo = src + dst + struct.pack("!IHH" if len(src) == 16 else "!HH", *((len(segment), 0, protocol) if len(src) == 16
-                                                                          else (protocol, len(segment))))
+    pseudo = (
+        src
+        + dst
+        + struct.pack("!IHH" if len(src) == 16 else "!HH", *((len(segment), 0, protocol) if len(src) == 16 else (protocol, len(segment))))
+    )
     total = checksum(pseudo + segment) or 0xFFFF
-    return segment[:at] + struct.pack("!H", total) + segment[at + 2:]
+    return segment[:at] + struct.pack("!H", total) + segment[at + 2 :]
 
 
 def udp(src: bytes, dst: bytes, sport: int = 1000, dport: int = 2000, data: bytes = b"data") -> tuple[int, bytes]:
@@ -56,9 +59,24 @@ def echo(src: bytes, dst: bytes, number: int = 1, data: bytes = b"data") -> tupl
     return ICMP, message[:2] + struct.pack("!H", checksum(message)) + message[4:]
 
 
-def ipv4(src: str, dst: str, payload=None, ttl: int = 64, tos: int = 0, df: bool = False, mf: bool = False, offset: int = 0, number: int = 1,
-         options: bytes = b"", version: int = 4, sum_error: int = 0, length_error: int = 0, protocol: int | None = None,
-         reserved: bool = False, **kwargs) -> bytes:
+def ipv4(
+    src: str,
+    dst: str,
+    payload=None,
+    ttl: int = 64,
+    tos: int = 0,
+    df: bool = False,
+    mf: bool = False,
+    offset: int = 0,
+    number: int = 1,
+    options: bytes = b"",
+    version: int = 4,
+    sum_error: int = 0,
+    length_error: int = 0,
+    protocol: int | None = None,
+    reserved: bool = False,
+    **kwargs,
+) -> bytes:
     """An IPv4 packet. `payload`: a function of the addresses, or bytes."""
     source, destination = packed(src), packed(dst)
     if isinstance(payload, bytes):
@@ -67,13 +85,38 @@ def ipv4(src: str, dst: str, payload=None, ttl: int = 64, tos: int = 0, df: bool
         number_of, body = (payload or udp)(source, destination, **kwargs)
     words = 5 + len(options) // 4
     flags = reserved << 15 | df << 14 | mf << 13 | offset
-    header = struct.pack("!BBHHHBBH", version << 4 | words, tos, 4 * words + len(body) + length_error, number, flags, ttl,
-                         number_of if protocol is None else protocol, 0) + source + destination + options
+    header = (
+        struct.pack(
+            "!BBHHHBBH",
+            version << 4 | words,
+            tos,
+            4 * words + len(body) + length_error,
+            number,
+            flags,
+            ttl,
+            number_of if protocol is None else protocol,
+            0,
+        )
+        + source
+        + destination
+        + options
+    )
     return header[:10] + struct.pack("!H", checksum(header) ^ sum_error) + header[12:] + body
 
 
-def ipv6(src: str, dst: str, payload=None, hop_limit: int = 64, traffic_class: int = 0, label: int = 0, extensions: bytes = b"",
-         first: int | None = None, version: int = 6, length_error: int = 0, **kwargs) -> bytes:
+def ipv6(
+    src: str,
+    dst: str,
+    payload=None,
+    hop_limit: int = 64,
+    traffic_class: int = 0,
+    label: int = 0,
+    extensions: bytes = b"",
+    first: int | None = None,
+    version: int = 6,
+    length_error: int = 0,
+    **kwargs,
+) -> bytes:
     """An IPv6 packet. `extensions`: headers in front of the payload, the first of which is of the type `first`; their last byte
     pattern `..` names the payload's protocol already."""
     source, destination = packed(src), packed(dst)
@@ -82,8 +125,14 @@ def ipv6(src: str, dst: str, payload=None, hop_limit: int = 64, traffic_class: i
     else:
         protocol, body = (payload or udp)(source, destination, **kwargs)
     body = extensions + body
-    return struct.pack("!IHBB", version << 28 | traffic_class << 20 | label, len(body) + length_error,
-                       protocol if first is None else first, hop_limit) + source + destination + body
+    return (
+        struct.pack(
+            "!IHBB", version << 28 | traffic_class << 20 | label, len(body) + length_error, protocol if first is None else first, hop_limit
+        )
+        + source
+        + destination
+        + body
+    )
 
 
 def frame(port: int, packet: bytes, dst: bytes | None = None, src: bytes | None = None, kind: int | None = None, pad: int = 0) -> bytes:
@@ -135,7 +184,7 @@ def is_noise(data: bytes) -> bool:
     if kind == ARP:
         return struct.unpack_from("!H", data, 20)[0] == 1
     if kind == IPV4 and len(data) >= 34:
-        return data[23] == 2 or (data[23] == ICMP and data[14 + (data[14] & 15) * 4:][:1] == b"\x05")
+        return data[23] == 2 or (data[23] == ICMP and data[14 + (data[14] & 15) * 4 :][:1] == b"\x05")
     if kind == IPV6 and len(data) >= 55:
         if data[20] == 0 and data[54] == ICMPV6 and len(data) > 62 and data[62] in (143, 131, 132):
             return True
@@ -154,14 +203,14 @@ def normal(data: bytes) -> bytes:
     """The frame without what need not be the same: padding, and the number of IPv4 packets that the router itself has made."""
     kind = struct.unpack_from("!H", data, 12)[0]
     if kind == IPV4 and len(data) >= 34:
-        data = data[:14 + struct.unpack_from("!H", data, 16)[0]]
+        data = data[: 14 + struct.unpack_from("!H", data, 16)[0]]
         header = (data[14] & 15) * 4
-        made = data[23] == ICMP and data[14 + header:15 + header] in (b"\0", b"\3", b"\x0b", b"\x0c")
-        made |= data[23] == UDP and data[14 + header + 2:14 + header + 4] == VXLAN
+        made = data[23] == ICMP and data[14 + header : 15 + header] in (b"\0", b"\3", b"\x0b", b"\x0c")
+        made |= data[23] == UDP and data[14 + header + 2 : 14 + header + 4] == VXLAN
         if made or (data[23] == TCP and data[14 + header + 13] & 4):
             data = data[:18] + b"\0\0" + data[20:24] + b"\0\0" + data[26:]
     elif kind == IPV6 and len(data) >= 54:
-        data = data[:54 + struct.unpack_from("!H", data, 18)[0]]
+        data = data[: 54 + struct.unpack_from("!H", data, 18)[0]]
     elif kind == ARP:
         data = data[:42]
     return data
@@ -172,13 +221,15 @@ def describe(data: bytes) -> str:
     kind = struct.unpack_from("!H", data, 12)[0]
     link = f"{data[6:12].hex(':')} > {data[:6].hex(':')}"
     if kind == IPV4 and len(data) >= 34:
-        src, dst = (ipaddress.ip_address(data[at:at + 4]) for at in (26, 30))
+        src, dst = (ipaddress.ip_address(data[at : at + 4]) for at in (26, 30))
         rest = 14 + (data[14] & 15) * 4
         icmp = f" icmp {data[rest]}/{data[rest + 1]}" if data[23] == ICMP and len(data) > rest + 1 else ""
-        return (f"{link} {src} > {dst} ttl {data[22]} proto {data[23]}{icmp} len {len(data)} tos {data[15]:#x} frag {data[20:22].hex()}"
-                f" {data[34:64].hex()}")
+        return (
+            f"{link} {src} > {dst} ttl {data[22]} proto {data[23]}{icmp} len {len(data)} tos {data[15]:#x} frag {data[20:22].hex()}"
+            f" {data[34:64].hex()}"
+        )
     if kind == IPV6 and len(data) >= 54:
-        src, dst = (ipaddress.ip_address(data[at:at + 16]) for at in (22, 38))
+        src, dst = (ipaddress.ip_address(data[at : at + 16]) for at in (22, 38))
         icmp = f" icmp {data[54]}/{data[55]}" if data[20] == ICMPV6 and len(data) > 55 else ""
         return f"{link} {src} > {dst} hops {data[21]} next {data[20]}{icmp} len {len(data)} {data[54:84].hex()}"
     return f"{link} type {kind:#06x} {data[14:60].hex()}"

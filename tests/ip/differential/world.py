@@ -60,8 +60,13 @@ class Shell:
     """A shell inside a namespace, which stays: commands need no process of their own to get there."""
 
     def __init__(self, namespace: Namespace):
-        self._child = subprocess.Popen(["ip", "netns", "exec", namespace.name, "sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                       stderr=subprocess.STDOUT, text=True)
+        self._child = subprocess.Popen(
+            ["ip", "netns", "exec", namespace.name, "sh"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         self._count = 0
 
     def run(self, script: str) -> tuple[int, str]:
@@ -96,8 +101,19 @@ SYSCTLS = {
     "net/ipv4/nexthop_compat_mode": 1,
 }
 # Redirects use up what a kernel may send of other errors to the same host.
-CONF_IPV4 = {"forwarding": 1, "send_redirects": 0, "rp_filter": 0, "accept_local": 0, "route_localnet": 0, "proxy_arp": 0, "accept_source_route": 0,
-             "bc_forwarding": 0, "log_martians": 0, "ignore_routes_with_linkdown": 0, "drop_unicast_in_l2_multicast": 0}
+CONF_IPV4 = {
+    "forwarding": 1,
+    "send_redirects": 0,
+    "rp_filter": 0,
+    "accept_local": 0,
+    "route_localnet": 0,
+    "proxy_arp": 0,
+    "accept_source_route": 0,
+    "bc_forwarding": 0,
+    "log_martians": 0,
+    "ignore_routes_with_linkdown": 0,
+    "drop_unicast_in_l2_multicast": 0,
+}
 CONF_IPV6 = {"disable_ipv6": 0, "forwarding": 1, "proxy_ndp": 0, "accept_ra": 0, "router_solicitations": 0}
 
 
@@ -119,13 +135,20 @@ def base_batch(family: int) -> str:
     network = "10.0.{}." if family == 4 else "2001:db8:{}::"
     for port in PORTS:
         if family == 4:
-            lines += [f"link set s{port} nomaster", f"link set s{port} mtu 1500", f"link set s{port} address {router_mac(port).hex(':')} up"]
+            lines += [
+                f"link set s{port} nomaster",
+                f"link set s{port} mtu 1500",
+                f"link set s{port} address {router_mac(port).hex(':')} up",
+            ]
         lines += [f"address flush dev s{port} scope global"]
     for port in PORTS:
         bits = "/24" if family == 4 else "/64 nodad"
         address, _, nodad = f"{network.format(port)}1{bits}".partition(" ")
         lines += [f"address add {address} dev s{port} {nodad}"]
-        lines += [f"neigh replace {network.format(port)}{host} lladdr {host_mac(port, host).hex(':')} dev s{port} nud permanent" for host in (2, 3)]
+        lines += [
+            f"neigh replace {network.format(port)}{host} lladdr {host_mac(port, host).hex(':')} dev s{port} nud permanent"
+            for host in (2, 3)
+        ]
     for port in PORTS:
         to = f"172.16.{port}.0/24" if family == 4 else f"2001:db8:f00{port}::/64"
         lines += [f"route add {to} via {network.format(port)}2"]
@@ -339,14 +362,18 @@ class World:
             for side, router in (("k", linux), ("o", switch)):
                 for port in PORTS:
                     # Nothing is left to devices, so that frames can be compared.
-                    veth(End(router, f"s{port}", mac=router_mac(port).hex(":"), offloads=Offloads.NONE),
-                         End(hosts, self.devices[side][port], mac=host_mac(port).hex(":"), offloads=Offloads.NONE), LINK_MTU)
+                    veth(
+                        End(router, f"s{port}", mac=router_mac(port).hex(":"), offloads=Offloads.NONE),
+                        End(hosts, self.devices[side][port], mac=host_mac(port).hex(":"), offloads=Offloads.NONE),
+                        LINK_MTU,
+                    )
                     hosts.ip("link", "set", self.devices[side][port], "arp", "off")
             hosts.set("net/ipv4/ip_forward", "0")
             interfaces = [word for port in PORTS for word in ("-i", f"{port}@s{port}")]
             self.log = folder / "hopwright.log"
-            self.process = Process("hopwright ip", [str(hopwright), "ip", *interfaces, "--namespace", names["control"], *arguments],
-                                   self.log, namespace=switch)
+            self.process = Process(
+                "hopwright ip", [str(hopwright), "ip", *interfaces, "--namespace", names["control"], *arguments], self.log, namespace=switch
+            )
             deadline = time.monotonic() + PATIENCE
             while "routing;" not in self.log.read_text():
                 self.process.check()
@@ -402,5 +429,3 @@ class World:
             self.process.stop()
         for namespace in self.namespaces:
             namespace.remove()
-
-
