@@ -18,7 +18,7 @@ use std::sync::Arc;
 use hopwright_interp::{Event, Observer, PacketState};
 use hopwright_ir::{Pipeline, StateId, Stmt, TableId};
 
-pub use points::{Kind, Place, Point, Points};
+pub use points::{Kind, Point, Points, TextRange};
 pub use report::{Branch, File, Report, Total};
 
 /// How often packets reached each point of a program.

@@ -11,9 +11,9 @@ use hopwright_ir::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The P4 statement at this place.
-    Statement(Place),
+    Statement(TextRange),
     /// The outcome of the `if`, `switch` or `verify` at this place, numbered as by [`hopwright_interp::Observer::outcome`].
-    Branch(Place, usize),
+    Branch(TextRange, usize),
     /// A parser state.
     State(StateId),
     /// A case of a state's `select`, or `None`: that no case matches.
@@ -29,7 +29,7 @@ pub enum Kind {
 }
 
 /// A place in the text: file, first and last byte.
-pub type Place = (u32, u32, u32);
+pub type TextRange = (u32, u32, u32);
 
 /// A point, with its text.
 #[derive(Clone, Debug)]
@@ -55,10 +55,10 @@ pub struct Points {
 #[derive(Clone, Copy, Debug, Default)]
 struct Places {
     statement: Option<usize>,
-    branch: Option<Place>,
+    branch: Option<TextRange>,
 }
 
-fn place(span: Span) -> Place {
+fn place(span: Span) -> TextRange {
     (span.file.0, span.start, span.end)
 }
 
@@ -194,7 +194,7 @@ impl Points {
     }
 
     /// Adds the outcomes of a statement that P4 text decides. What lowering decides, such as which element an index means, has none.
-    fn branches(&mut self, stmt: &Stmt) -> Option<Place> {
+    fn branches(&mut self, stmt: &Stmt) -> Option<TextRange> {
         let keyword = |word: &str| self.pipeline.sources.snippet(stmt.span).starts_with(word);
         let at = place(stmt.span);
         match &stmt.kind {

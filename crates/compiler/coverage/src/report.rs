@@ -58,7 +58,7 @@ pub struct Branch {
 /// What decides, so that outcomes of the same decision are found.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Decision {
-    Branch(crate::Place),
+    Branch(crate::TextRange),
     Select(u32),
     Table(u32),
 }

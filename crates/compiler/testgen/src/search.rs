@@ -57,6 +57,9 @@ struct Waiting {
     alternative: usize,
 }
 
+/// Class, times and depth, the lowest first; then the latest sequence number.
+type Ranked = (Reverse<(u8, usize, usize)>, usize);
+
 pub(crate) struct Search<'a> {
     prepare: &'a dyn Fn() -> Result<Interp, ControlError>,
     options: &'a Options,
@@ -70,8 +73,7 @@ pub(crate) struct Search<'a> {
     tests: Vec<Test>,
     /// Inputs to run next, with the point or case that they are for.
     ready: VecDeque<(Inputs, Option<usize>, Option<u64>)>,
-    /// Class, times, depth; then the latest.
-    queue: BinaryHeap<(Reverse<(u8, usize, usize)>, usize)>,
+    queue: BinaryHeap<Ranked>,
     waiting: HashMap<usize, Waiting>,
     kept_runs: usize,
     sequence: usize,

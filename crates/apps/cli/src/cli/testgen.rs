@@ -22,7 +22,7 @@ pub(crate) struct TestgenArgs {
     /// The most tests to make
     #[arg(long, value_name = "N")]
     pub max_tests: Option<usize>,
-    /// How long to search, in seconds
+    /// How long to search, in seconds; the engines run the tests after that
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub time: u64,
     /// End the search after this many runs in a row that find nothing new

@@ -1,7 +1,6 @@
 //! `hopwright testgen`.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,19 +43,22 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
     };
     let first = setup.as_ref().map_or("", |(_, text)| text.as_str());
     let engines = Engines::of(&optimised)?;
-    let number = RefCell::new(0);
+    let mut tests = Vec::new();
     let mut found = |test: &Test| {
-        *number.borrow_mut() += 1;
-        let name = format!("{}_{}", pipeline.name, number.borrow());
-        let stf = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
-        let file = args.output.join(format!("{name}.stf"));
-        let written = std::fs::write(&file, &stf).map_err(|e| in_file(&file, &e));
-        let written = written
-            .and_then(|()| if args.pcap { capture(&args.output.join(format!("{name}.pcap")), test) } else { Ok(()) });
-        written.map_err(|f| f.reason())?;
-        engines.agree(&file, &stf)
+        tests.push(test.clone());
+        Ok(())
     };
     let generated = hopwright_testgen::generate(&prepare, &options, &mut found).map_err(Failure::message)?;
+    for (number, test) in (1..).zip(&tests) {
+        let name = format!("{}_{number}", pipeline.name);
+        let stf = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
+        let file = args.output.join(format!("{name}.stf"));
+        engines.agree(&file, &stf).map_err(Failure::message)?;
+        std::fs::write(&file, &stf).map_err(|e| in_file(&file, &e))?;
+        if args.pcap {
+            capture(&args.output.join(format!("{name}.pcap")), test)?;
+        }
+    }
     summary(&generated, begun.elapsed());
     coverage::write(&args.coverage, Some(&generated.coverage))
 }

@@ -266,7 +266,7 @@ impl Shadow<'_> {
             });
         };
         if keyed && !table.const_entries {
-            for action in table.actions.iter().filter(|a| !a.default_only && !(hits && current == Some(a.action))) {
+            for action in table.actions.iter().filter(|a| !(a.default_only || hits && current == Some(a.action))) {
                 add(self.points.find(Kind::Hit(id, action.action)), Finds::Entry(action.action));
             }
         }
