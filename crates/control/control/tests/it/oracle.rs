@@ -170,14 +170,17 @@ impl Oracle {
             }
             Entity::Multicast(id, MulticastGroup { copies, .. }) => {
                 let group = valid_copies(copies).then(|| pairs(copies));
-                (1..0x8000).contains(id) && put(&mut self.multicast, *operation, *id, group, false)
+                let is_of_session = id.checked_sub(0x8000).is_some_and(|session| self.sessions.contains_key(&session));
+                let ok = (1..=0xffff).contains(id) && !is_of_session;
+                ok && put(&mut self.multicast, *operation, *id, group, false)
             }
             Entity::CloneSession(id, session) => {
                 let copies = pairs(&session.copies);
                 let valid = valid_copies(&session.copies)
                     && (session.group.is_none() || copies.is_empty() || matches!(copies[..], [(_, 0)]));
                 let value = valid.then_some((copies, session.group, session.max_length));
-                (0..0x8000).contains(id) && put(&mut self.sessions, *operation, *id, value, false)
+                let ok = (0..0x8000).contains(id) && !self.multicast.contains_key(&(0x8000 + *id));
+                ok && put(&mut self.sessions, *operation, *id, value, false)
             }
             Entity::Digest(id, config) => {
                 let mut digests: BTreeMap<u32, DigestConfig> =

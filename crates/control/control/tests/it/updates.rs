@@ -151,7 +151,7 @@ fn copies() -> impl Strategy<Value = Vec<Replica>> {
 }
 
 fn group_number() -> impl Strategy<Value = u32> {
-    mostly(1u32..3, prop_oneof![Just(0), Just(0x8000)])
+    mostly(1u32..3, prop_oneof![Just(0), 0x8000u32..0x8003, Just(0x1_0000)])
 }
 
 fn session() -> impl Strategy<Value = Entity> {
