@@ -175,7 +175,7 @@ fn run_args(name: Name, options: &SwitchOptions) -> Result<RunArgs, Failure> {
     // Switches without P4Runtime have no other control plane.
     let thrift_port = options.thrift_port.or((name != Name::SimpleSwitchGrpc).then_some(DEFAULT_PORT));
     args.thrift = ThriftArgs::at(thrift_port);
-    Ok(*args)
+    Ok(args)
 }
 
 /// The address of a name and a port, as gRPC takes it.
