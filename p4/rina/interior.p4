@@ -28,6 +28,7 @@
 #include "headers.p4"
 #include "packet.p4"
 #include "parser.p4"
+#define WITHOUT_POLICY
 #include "../router/route_ipv4.p4"
 #include "crc.p4"
 #include "relay.p4"

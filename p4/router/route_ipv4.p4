@@ -1,4 +1,4 @@
-// Where an IPv4 packet goes (RFC 1812).
+// Where an IPv4 packet goes (RFC 1812). With WITHOUT_POLICY, by its destination alone.
 
 control VerifyIpv4(inout headers_t hdr, inout meta_t meta) {
     apply {
@@ -60,6 +60,7 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         size = 16384;
     }
 
+#ifndef WITHOUT_POLICY
     action use_routes() { }
 
     // Which packets are not routed by `routes_ipv4` alone.
@@ -90,6 +91,7 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
         default_action = nowhere();
         size = 1048576;
     }
+#endif
 
 #ifdef PATH_SPLICING
     RouteSpliced() route_spliced;
@@ -112,6 +114,7 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv4.apply();
             }
+#ifndef WITHOUT_POLICY
             if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE) {
                 rules_ipv4.apply();
             }
@@ -121,6 +124,7 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
                     meta.reason = Reason.POLICY;
                 }
             }
+#endif
             if (meta.reason == Reason.FORWARDED && hdr.ipv4.ttl <= 1) {
                 meta.reason = Reason.HOP_LIMIT;
             }

@@ -122,7 +122,8 @@ impl<'a> Machine<'a> {
             ("digest", [receiver, data]) => {
                 let receiver = receiver.value.small() as u32;
                 let ty = call.type_args.first().or(data.expr.map(|e| &e.ty));
-                self.send_digest(receiver, ty, data, span);
+                let name = self.digest_name(ty, data, span);
+                self.send_digest(receiver, name, data);
             }
             ("assert" | "assume", [condition]) => {
                 if !condition.value.truth() {
@@ -225,7 +226,17 @@ impl<'a> Machine<'a> {
         Ok(self.algorithm(algorithm, span)?.of(data.bytes()))
     }
 
-    fn send_digest(&mut self, receiver: u32, ty: Option<&Type>, data: &Argument<'_>, span: Span) {
+    /// Digests have the names of their types; those whose types have none have numbers.
+    fn digest_name(&mut self, ty: Option<&Type>, data: &Argument<'_>, span: Span) -> String {
+        match ty.or(data.expr.map(|e| &e.ty)) {
+            Some(Type::Struct(id) | Type::Header(id) | Type::Union(id)) if self.program[*id].span != Span::none() => {
+                self.program[*id].control_plane_name.clone()
+            }
+            _ => format!("digest_{}", self.state.nameless_digest(span)),
+        }
+    }
+
+    fn send_digest(&mut self, receiver: u32, name: String, data: &Argument<'_>) {
         let Some(e) = data.expr else { return };
         let mut all = Vec::new();
         value::scalars(self.program, &e.ty, &data.value, &mut all);
@@ -234,12 +245,6 @@ impl<'a> Machine<'a> {
             value => value::scalar_bits(self.program, ty, value),
         });
         let data = bits.collect();
-        let name = match ty.unwrap_or(&e.ty) {
-            Type::Struct(id) | Type::Header(id) | Type::Union(id) if self.program[*id].span != Span::none() => {
-                self.program[*id].control_plane_name.clone()
-            }
-            _ => format!("digest_{}", self.state.nameless_digest(span)),
-        };
         self.packet.requests.digests.push(Digest { name, receiver, data });
     }
 
@@ -309,8 +314,12 @@ impl<'a> Machine<'a> {
                 return Ok(Value::Number(sum.into()));
             }
             (Cells::Stateless, "pack", [list]) if type_name == "Digest" => {
-                let ty = list.expr.map(|e| &e.ty);
-                self.send_digest(0, ty, list, call.span);
+                // Tofino's control plane names the object.
+                let name = match is_tofino(self.program) {
+                    true => self.program[object].name.clone(),
+                    false => self.digest_name(None, list, call.span),
+                };
+                self.send_digest(0, name, list);
             }
             (Cells::Stateless, method, args) if type_name == "InternetChecksum" => {
                 let data = data(self, 0, args);

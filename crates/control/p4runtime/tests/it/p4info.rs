@@ -305,7 +305,7 @@ fn other_architectures() {
     assert_eq!(names(tofino.direct_counters.iter().map(|c| &c.preamble).collect()), ["direct"]);
     assert_eq!(tofino.direct_counters[0].direct_table_id, tofino.tables[1].preamble.as_ref().unwrap().id);
     assert_eq!(names(tofino.meters.iter().map(|m| &m.preamble).collect()), ["meter", "bytes_meter"]);
-    assert_eq!(names(tofino.digests.iter().map(|d| &d.preamble).collect()), ["digest_t"]);
+    assert_eq!(names(tofino.digests.iter().map(|d| &d.preamble).collect()), ["digest"]);
 
     // P4Runtime knows neither filters nor direct registers: those of tables are in annotations of these. Clients expect nothing but
     // counters and meters among a table's direct resources.
