@@ -115,11 +115,16 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
     // Forwarded packets by the number that the route's entry has.
     counter(ROUTE_COUNTERS, CounterType.packets_and_bytes) route_packets;
 
-    // The address of the ingress port, and what of its packets the control plane must see. The seed makes routers in a row spread flows
-    // differently.
-    action receive(mac_t mac, bit<32> hash_seed, bit<1> kernel_ipv4, bit<1> kernel_ipv6, bit<1> kernel_frames, bit<2> check_source) {
+    // The address of the ingress port. The seed makes routers in a row spread flows differently.
+    action receive(mac_t mac, bit<32> hash_seed) {
         meta.mac = mac;
         meta.hash_seed = hash_seed;
+    }
+
+    // The same, and what of the port's packets the control plane must see.
+    action receive_for_kernel(mac_t mac, bit<32> hash_seed, bit<1> kernel_ipv4, bit<1> kernel_ipv6, bit<1> kernel_frames,
+                              bit<2> check_source) {
+        receive(mac, hash_seed);
         meta.kernel_ipv4 = kernel_ipv4;
         meta.kernel_ipv6 = kernel_ipv6;
         meta.kernel_frames = kernel_frames;
@@ -132,7 +137,7 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
 
     table ports {
         key = { std.ingress_port: exact; }
-        actions = { receive; unknown_port; }
+        actions = { receive; receive_for_kernel; unknown_port; }
         default_action = unknown_port();
         size = 512;
     }

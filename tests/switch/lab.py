@@ -107,8 +107,21 @@ class Lab:
         self.log = self.folder / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen([*self.prefix, HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
-        wait_until("the switch runs", lambda: "tenant" in self.output() and self.socket.exists() or self.ended())
+        try:
+            wait_until("the switch runs", lambda: "tenant" in self.output() and self.socket.exists() or self.ended())
+        except BaseException:
+            # Nobody else removes the devices.
+            self.process.kill()
+            self.process.wait()
+            self.remove()
+            raise
         return self
+
+    def remove(self):
+        for s in self.hosts:
+            s.close()
+        for n in range(self.devices):
+            ip("link", "del", f"sw{n}")
 
     def ended(self):
         assert self.process.poll() is None, f"the switch has ended:\n{self.output()}"
@@ -120,10 +133,7 @@ class Lab:
         except subprocess.TimeoutExpired:
             self.process.kill()
             status = "killed: it did not stop"
-        for s in self.hosts:
-            s.close()
-        for n in range(self.devices):
-            ip("link", "del", f"sw{n}")
+        self.remove()
         output = self.output()
         if kind is not None:
             print(output, file=sys.stderr)

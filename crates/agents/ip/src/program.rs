@@ -224,7 +224,7 @@ impl Program {
         counter("next_hop_packets")?;
         counter("reasons")?;
         Ok(Program {
-            receive: action_of(pipeline, ports, "ports", "receive", &[48, 32, 1, 1, 1, 2])?,
+            receive: action_of(pipeline, ports, "ports", "receive_for_kernel", &[48, 32, 1, 1, 1, 2])?,
             forward: action_of(pipeline, next_hops, "next_hops", "forward", &[9, 48, 48, 16])?,
             resolve: action_of(pipeline, next_hops, "next_hops", "resolve", &[])?,
             r#use: action_of(pipeline, groups, "groups", "use", &[16])?,

@@ -311,7 +311,7 @@ fn other_architectures() {
     // counters and meters among a table's direct resources.
     let filters = described("tna_filters.p4");
     let externs: Vec<_> = filters.externs.iter().map(|e| (e.extern_type_name.as_str(), e.instances.len())).collect();
-    assert_eq!(externs, [("Lpf", 2), ("Wred", 2)]);
+    assert_eq!(externs, [("Lpf", 2), ("Wred", 2), ("PortMetadata", 1)]);
     let id = filters.externs[0].instances[1].preamble.as_ref().unwrap().id;
     let direct = described("tna_direct_registers.p4");
     let register = direct.registers[0].preamble.as_ref().unwrap().id;
