@@ -66,17 +66,23 @@ export class Tables {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.from = 0;
-      this.read();
+      this.read(true);
     }, 250);
   }
 
-  async read() {
+  /// Whether a button of an entry has the focus: a table that is written anew would take it away, and what the button asks.
+  in_use() {
+    return this.entries.contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
+  }
+
+  /// Reads and shows entries; unasked, only while none of them is in use.
+  async read(unasked = false) {
     const { tenant } = this.context(), table = this.table;
     if (!table || this.reading) return;
     this.reading = true;
     try {
       const page = await ask("/api/table", { tenant, table: table.name, search: this.search.value, from: this.from, count: COUNT });
-      if (table === this.table) this.write(page);
+      if (table === this.table && !(unasked && this.in_use())) this.write(page);
     } catch (error) {
       this.refuse(error.message);
     } finally {
@@ -88,8 +94,7 @@ export class Tables {
 
   /// Called each second while the view is open.
   tick() {
-    const busy = this.entries.contains(document.activeElement) && document.activeElement.tagName === "BUTTON";
-    if (this.table && !busy && (this.page?.total ?? 0) <= LARGE) this.read();
+    if (this.table && !this.in_use() && (this.page?.total ?? 0) <= LARGE) this.read(true);
   }
 
   write(page) {
