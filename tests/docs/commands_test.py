@@ -139,7 +139,8 @@ class Make(unittest.TestCase):
     def test_targets_exist(self):
         count = 0
         for place, (_, *arguments) in written("make"):
-            for target in arguments:
+            # A folder that the command has made has a makefile of its own.
+            for target in arguments if "-C" not in arguments else ():
                 done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, stdout=subprocess.PIPE,
                                       stderr=subprocess.STDOUT, text=True)
                 self.assertEqual(done.returncode, 0, f"{place}\n{done.stdout}")
