@@ -122,6 +122,7 @@ impl<'a> Engines<'a> {
     /// The interpreter and machine code, as far as they run the program.
     fn of(pipeline: &'a Arc<Pipeline>) -> Result<Engines<'a>, Failure> {
         data_plane(pipeline, EngineChoice::Interp)?;
+        #[cfg_attr(not(feature = "jit"), expect(unused_mut))]
         let mut kinds = vec![("interpreter", EngineChoice::Interp)];
         #[cfg(feature = "jit")]
         match data_plane(pipeline, EngineChoice::Jit) {
