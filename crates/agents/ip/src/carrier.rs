@@ -65,7 +65,7 @@ impl Carriers {
         carriers
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     pub(crate) fn run(mut self, stop: &Stop) {
         let mut poll = PollSet::new();
         [stop.fd(), self.host.event_fd()].into_iter().for_each(|fd| poll.add(fd));

@@ -103,7 +103,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Works until it is told to stop. `asked`: readable when there are requests.
+    /// Runs until it is stopped. `asked`: readable when there are requests.
     pub(crate) fn run(mut self, stop: &Stop, asked: &Wakeup) {
         let mut poll = PollSet::new();
         let fds = [stop.fd(), asked.as_raw_fd(), self.host.event_fd(), self.inside.event_fd()];

@@ -33,7 +33,7 @@ impl Exchange {
         Exchange { taps, queues: [tenant.urgent_cpu(), tenant.cpu()], injector: tenant.injector(), counters }
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     pub(crate) fn run(mut self, stop: &Stop) {
         let mut poll = PollSet::new();
         let mut more = false;

@@ -162,7 +162,7 @@ impl Server {
         Ok(Server { listener, path })
     }
 
-    /// Works until it is told to stop.
+    /// Runs until it is stopped.
     pub(crate) fn run(&self, asker: &Asker, stop: &Stop) {
         let mut poll = PollSet::new();
         [stop.fd(), self.listener.as_raw_fd()].into_iter().for_each(|fd| poll.add(fd));

@@ -171,7 +171,7 @@ fn talk(path: &Path, packets: &[&[u8]]) -> OwnedFd {
     fd
 }
 
-/// All that it is told until the connection ends.
+/// All that it receives until the connection ends.
 fn listen(fd: &OwnedFd) -> Vec<Vec<u8>> {
     let mut buffer = vec![0; LONGEST_PACKET];
     let next = || match rustix::net::recv(fd, &mut buffer[..], RecvFlags::empty()) {
@@ -238,9 +238,9 @@ fn who_breaks_the_rules_is_told_which() {
             let (length, _) = rustix::net::recv(&fd, &mut answer, RecvFlags::empty()).unwrap();
             assert_eq!(&answer[..length], b"\"done\"");
             rustix::net::send(&fd, packet, SendFlags::NOSIGNAL).unwrap();
-            let told = listen(&fd);
-            assert_eq!(told[0][0], packet::END);
-            assert!(String::from_utf8_lossy(&told[0][1..]).contains(wanted), "{told:?}");
+            let received = listen(&fd);
+            assert_eq!(received[0][0], packet::END);
+            assert!(String::from_utf8_lossy(&received[0][1..]).contains(wanted), "{received:?}");
             drop(accepted);
         }
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::cdap::Message;
 use crate::credential::Credential;
 use crate::name::Name;
-use crate::neighbour::{Admit, LinkCounts, Local, Mac, Neighbour, Told};
+use crate::neighbour::{Admit, Effect, LinkCounts, Local, Mac, Neighbour};
 use crate::rlite::enrolment;
 
 /// A DIF's dialect.
@@ -83,7 +83,7 @@ impl LinkEnd {
     }
 
     /// Ends the session.
-    pub(crate) fn end(&mut self, out: &mut Vec<Told>) {
+    pub(crate) fn end(&mut self, out: &mut Vec<Effect>) {
         match self {
             LinkEnd::Hopwright(end) => end.end(out),
             LinkEnd::Rlite(end) => end.end(out),
@@ -99,7 +99,7 @@ impl LinkEnd {
     }
 
     /// Does what is due.
-    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Told>) {
+    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
         match self {
             LinkEnd::Hopwright(end) => end.tick(local, now, out),
             LinkEnd::Rlite(end) => end.tick(local, now, out),
@@ -114,7 +114,7 @@ impl LinkEnd {
         sdu: &[u8],
         now: Duration,
         admit: Admit<'_>,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) {
         match self {
             LinkEnd::Hopwright(end) => end.receive(local, from, sdu, now, admit, out),
@@ -123,7 +123,7 @@ impl LinkEnd {
     }
 
     /// Takes an ARP packet.
-    pub(crate) fn receive_arp(&mut self, local: &Local<'_>, packet: &[u8], now: Duration, out: &mut Vec<Told>) {
+    pub(crate) fn receive_arp(&mut self, local: &Local<'_>, packet: &[u8], now: Duration, out: &mut Vec<Effect>) {
         if let LinkEnd::Rlite(end) = self {
             end.receive_arp(local, packet, now, out);
         }

@@ -17,7 +17,7 @@ use crate::efcp::Qos;
 use crate::flows::{FlowEvent, FlowId, Flows, Peer};
 use crate::members::{Members, Own};
 use crate::name::Name;
-use crate::neighbour::{LinkCounts, Local, Mac, Told};
+use crate::neighbour::{Effect, LinkCounts, Local, Mac};
 use crate::pdu::{Header, Syntax, kind};
 use crate::rib::{Key, Rib};
 use crate::rlite::flows::Exchange;
@@ -226,11 +226,11 @@ impl Ipcp {
 
     /// A link lost its carrier, or is to begin anew.
     pub fn link_down(&mut self, link: usize, now: Duration) {
-        let mut told = Vec::new();
+        let mut effects = Vec::new();
         if let Some(neighbour) = self.neighbours.get_mut(link) {
-            neighbour.end(&mut told);
+            neighbour.end(&mut effects);
         }
-        self.settle(link, told, now);
+        self.settle(link, effects, now);
     }
 
     /// Takes a PDU that came by a link from a station.
@@ -246,7 +246,7 @@ impl Ipcp {
                 others.filter_map(|(_, neighbour)| neighbour.up().map(|(name, _)| name.clone())).collect();
             let Some(neighbour) = self.neighbours.get_mut(link) else { return };
             let local = local(&settings, self.address, &self.rib);
-            let mut told = Vec::new();
+            let mut effects = Vec::new();
             let (rib, paths, own, address) = (&self.rib, &self.paths, &settings.name, self.address);
             let mut admit = |name: &Name, asked, incarnation: Option<[u8; NONCE]>| {
                 let another = |it: [u8; NONCE]| rib.life(name).is_some_and(|life| life != credential::life(&it));
@@ -256,8 +256,8 @@ impl Ipcp {
                 }
                 admit(rib, paths, own, address, name, asked)
             };
-            neighbour.receive(&local, from, payload, now, &mut admit, &mut told);
-            self.settle(link, told, now);
+            neighbour.receive(&local, from, payload, now, &mut admit, &mut effects);
+            self.settle(link, effects, now);
             return;
         }
         let up = self.neighbours.get(link).is_some_and(|neighbour| neighbour.up().is_some());
@@ -271,20 +271,20 @@ impl Ipcp {
     /// Takes an ARP packet that came by a link.
     pub fn receive_arp(&mut self, link: usize, packet: &[u8], now: Duration) {
         let settings = self.settings.clone();
-        let mut told = Vec::new();
+        let mut effects = Vec::new();
         if let Some(neighbour) = self.neighbours.get_mut(link) {
-            neighbour.receive_arp(&local(&settings, self.address, &self.rib), packet, now, &mut told);
+            neighbour.receive_arp(&local(&settings, self.address, &self.rib), packet, now, &mut effects);
         }
-        self.settle(link, told, now);
+        self.settle(link, effects, now);
     }
 
     /// Does what is due.
     pub fn tick(&mut self, now: Duration) {
         let settings = self.settings.clone();
         for link in 0..self.neighbours.len() {
-            let mut told = Vec::new();
-            self.neighbours[link].tick(&local(&settings, self.address, &self.rib), now, &mut told);
-            self.settle(link, told, now);
+            let mut effects = Vec::new();
+            self.neighbours[link].tick(&local(&settings, self.address, &self.rib), now, &mut effects);
+            self.settle(link, effects, now);
         }
         if self.rib.is_rivalled() {
             self.leave(now);
@@ -340,36 +340,36 @@ impl Ipcp {
     }
 
     /// Does what a neighbour's state machine wants.
-    fn settle(&mut self, link: usize, told: Vec<Told>, now: Duration) {
+    fn settle(&mut self, link: usize, effects: Vec<Effect>, now: Duration) {
         let settings = self.settings.clone();
-        for one in told {
+        for one in effects {
             match one {
-                Told::Send(mac, sdu) => self.transmit_management(link, mac, &sdu),
-                Told::Arp(to, pdu) => {
+                Effect::Send(mac, sdu) => self.transmit_management(link, mac, &sdu),
+                Effect::Arp(to, pdu) => {
                     self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, arp: true });
                 }
-                Told::Enrolled(address) => {
+                Effect::Enrolled(address) => {
                     tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");
                     self.set_address(address, now);
                     self.neighbours.iter_mut().for_each(LinkEnd::hurry);
                 }
-                Told::Up(name) => {
+                Effect::Up(name) => {
                     tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour up");
                     self.neighbours_version += 1;
                     self.rib.begin(link);
                     self.announce(&name, now);
                 }
-                Told::Down(name) => {
+                Effect::Down(name) => {
                     tracing::info!(dif = %settings.dif, neighbour = %name, link, "neighbour down");
                     self.neighbours_version += 1;
                     self.rib.end(link);
                     self.announce(&name, now);
                 }
-                Told::Message(message) if self.exchange.is_some() => match objects::read(&message) {
+                Effect::Message(message) if self.exchange.is_some() => match objects::read(&message) {
                     Some(all) => all.into_iter().for_each(|announced| self.rib.learn(link, announced, now)),
                     None => self.counts.discarded += 1,
                 },
-                Told::Message(message) => match message.op_code {
+                Effect::Message(message) => match message.op_code {
                     op::WRITE => match self.rib.receive(link, &message, now) {
                         Some(answer) => self.tell(link, &answer),
                         None => self.counts.discarded += 1,

@@ -56,7 +56,7 @@ pub(crate) struct Local<'a> {
 
 /// What the state machine wants done.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Told {
+pub(crate) enum Effect {
     /// Send a management SDU to this station.
     Send(Mac, Vec<u8>),
     /// Send an ARP packet to this station; it lacks the sender's own.
@@ -182,16 +182,16 @@ impl Neighbour {
     }
 
     /// Ends the session, because the link is down or the DIF has another configuration.
-    pub(crate) fn end(&mut self, out: &mut Vec<Told>) {
+    pub(crate) fn end(&mut self, out: &mut Vec<Effect>) {
         (self.attempt, self.candidate) = (None, None);
         if let Some(session) = self.session.take() {
             self.counts.downs += 1;
-            out.push(Told::Down(session.name));
+            out.push(Effect::Down(session.name));
         }
     }
 
     /// Does what is due.
-    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Told>) {
+    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
         if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
             self.end(out);
         }
@@ -200,7 +200,7 @@ impl Neighbour {
                 session.kept_alive = now;
                 let mut message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
                 message.invoke_id = Some(self.invoke_id());
-                out.extend(self.protect(&message).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                out.extend(self.protect(&message).map(|(mac, sdu)| Effect::Send(mac, sdu)));
             }
             return;
         }
@@ -213,7 +213,7 @@ impl Neighbour {
             if attempt.tries < STARTS {
                 attempt.tries += 1;
                 attempt.sent = now;
-                out.push(Told::Send(*mac, protection.protect(&start(local).encode_to_vec())));
+                out.push(Effect::Send(*mac, protection.protect(&start(local).encode_to_vec())));
                 return;
             }
             self.attempt = None;
@@ -234,7 +234,7 @@ impl Neighbour {
             ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info)
         };
         self.attempt = Some(attempt);
-        out.push(Told::Send(BROADCAST, message.encode_to_vec()));
+        out.push(Effect::Send(BROADCAST, message.encode_to_vec()));
     }
 
     /// Takes a management SDU that came from a station.
@@ -245,7 +245,7 @@ impl Neighbour {
         sdu: &[u8],
         now: Duration,
         admit: Admit<'_>,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) {
         let taken = match credential::is_protected(sdu) {
             true => self.receive_protected(local, from, sdu, now, admit, out),
@@ -267,7 +267,7 @@ impl Neighbour {
         from: Mac,
         message: &Message,
         now: Duration,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         let initiator: Name = message.src_ap_name.as_deref()?.parse().ok()?;
         let initiator_nonce: [u8; NONCE] = auth(message)?.try_into().ok()?;
@@ -280,7 +280,7 @@ impl Neighbour {
                 self.next_response = now + RESPONSE;
                 self.log_refusal(local, Some(&initiator), "it has the name of this IPC process", now);
                 let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("the neighbour has this name"));
-                out.push(Told::Send(from, refusal.encode_to_vec()));
+                out.push(Effect::Send(from, refusal.encode_to_vec()));
             }
             return Some(());
         }
@@ -301,7 +301,7 @@ impl Neighbour {
         };
         let protection = handshake.responder(local.credential?);
         self.candidate = Some(Candidate { name: initiator, initiator_nonce, protection });
-        out.push(Told::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
+        out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
         Some(())
     }
 
@@ -312,7 +312,7 @@ impl Neighbour {
         from: Mac,
         message: &Message,
         now: Duration,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (mine, theirs) = auth(message)?.split_first_chunk::<NONCE>()?;
         if self.attempt.as_ref().is_none_or(|attempt| attempt.nonce != *mine) {
@@ -338,7 +338,7 @@ impl Neighbour {
             responder_nonce: theirs.try_into().ok()?,
         };
         let mut protection = handshake.initiator(local.credential?);
-        out.push(Told::Send(from, protection.protect(&start(local).encode_to_vec())));
+        out.push(Effect::Send(from, protection.protect(&start(local).encode_to_vec())));
         (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some((responder, from, protection)));
         Some(())
     }
@@ -350,7 +350,7 @@ impl Neighbour {
         sdu: &[u8],
         now: Duration,
         admit: Admit<'_>,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         if let Some(session) = &mut self.session
             && let Some(message) = session.protection.open(sdu)
@@ -373,14 +373,14 @@ impl Neighbour {
                     Ok(address) => {
                         self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
                         let answer = answer.with_value(&info(local, address));
-                        out.extend(self.protect(&answer).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                        out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
                     }
                     Err(reason) => {
                         // Whoever is up at this link stays so.
                         self.log_refusal(local, Some(&name), reason, now);
                         let mut protection = protection;
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                        out.push(Told::Send(from, protection.protect(&refusal.encode_to_vec())));
+                        out.push(Effect::Send(from, protection.protect(&refusal.encode_to_vec())));
                     }
                 }
                 return Some(());
@@ -391,7 +391,7 @@ impl Neighbour {
                 self.log_refusal(local, Some(&name), "it has another credential", now);
                 self.counts.refused += 1;
                 let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("another credential"));
-                out.push(Told::Send(from, refusal.encode_to_vec()));
+                out.push(Effect::Send(from, refusal.encode_to_vec()));
                 return Some(());
             }
         }
@@ -415,26 +415,26 @@ impl Neighbour {
             self.log_refusal(local, Some(&name), reason, now);
             let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
             let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
-            out.push(Told::Send(mac, protection.protect(&refusal.encode_to_vec())));
+            out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
             return Some(());
         }
         if address != local.address {
-            out.push(Told::Enrolled(address));
+            out.push(Effect::Enrolled(address));
         }
         self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
         Some(())
     }
 
-    fn establish(&mut self, session: Session, out: &mut Vec<Told>) {
+    fn establish(&mut self, session: Session, out: &mut Vec<Effect>) {
         self.end(out);
         self.refusal = None;
         self.counts.ups += 1;
-        out.push(Told::Up(session.name.clone()));
+        out.push(Effect::Up(session.name.clone()));
         self.session = Some(session);
     }
 
     /// Takes a message of the neighbour that is up.
-    fn hear(&mut self, local: &Local<'_>, message: Message, now: Duration, admit: Admit<'_>, out: &mut Vec<Told>) {
+    fn hear(&mut self, local: &Local<'_>, message: Message, now: Duration, admit: Admit<'_>, out: &mut Vec<Effect>) {
         let answer = match message.op_code {
             op::READ if message.is_about(object::KEEPALIVE) => Message {
                 invoke_id: message.invoke_id,
@@ -458,15 +458,15 @@ impl Neighbour {
                     Err(reason) => {
                         self.log_refusal(local, Some(&name), reason, now);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                        out.extend(self.protect(&refusal).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                        out.extend(self.protect(&refusal).map(|(mac, sdu)| Effect::Send(mac, sdu)));
                         self.end(out);
                         return;
                     }
                 }
             }
-            _ => return out.push(Told::Message(message)),
+            _ => return out.push(Effect::Message(message)),
         };
-        out.extend(self.protect(&answer).map(|(mac, sdu)| Told::Send(mac, sdu)));
+        out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
     }
 }
 

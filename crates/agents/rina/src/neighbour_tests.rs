@@ -8,7 +8,7 @@ struct End {
     address: u16,
     credential: Credential,
     neighbour: Neighbour,
-    told: Vec<Told>,
+    effects: Vec<Effect>,
 }
 
 impl End {
@@ -19,11 +19,11 @@ impl End {
             address,
             credential: Credential::new(&[credential; 16]).unwrap(),
             neighbour: Neighbour::default(),
-            told: Vec::new(),
+            effects: Vec::new(),
         }
     }
 
-    fn with<T>(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Told>) -> T) -> Vec<Told> {
+    fn with<T>(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Effect>) -> T) -> Vec<Effect> {
         let local = Local {
             dif: &self.dif,
             name: &self.name,
@@ -38,29 +38,29 @@ impl End {
         out
     }
 
-    fn take(&mut self, told: Vec<Told>) -> Vec<Vec<u8>> {
+    fn take(&mut self, effects: Vec<Effect>) -> Vec<Vec<u8>> {
         let mut sent = Vec::new();
-        for one in told {
+        for one in effects {
             match one {
-                Told::Send(_, sdu) => sent.push(sdu),
-                Told::Enrolled(address) => self.address = address,
-                other => self.told.push(other),
+                Effect::Send(_, sdu) => sent.push(sdu),
+                Effect::Enrolled(address) => self.address = address,
+                other => self.effects.push(other),
             }
         }
         sent
     }
 
     fn tick(&mut self, now: Duration) -> Vec<Vec<u8>> {
-        let told = self.with(|neighbour, local, out| neighbour.tick(local, now, out));
-        self.take(told)
+        let effects = self.with(|neighbour, local, out| neighbour.tick(local, now, out));
+        self.take(effects)
     }
 
     fn receive(&mut self, sdu: &[u8], now: Duration) -> Vec<Vec<u8>> {
-        let told = self.with(|neighbour, local, out| {
+        let effects = self.with(|neighbour, local, out| {
             let mut admit = |_: &Name, asked, _| Ok(if asked == 0 { 77 } else { asked });
             neighbour.receive(local, [2; 6], sdu, now, &mut admit, out);
         });
-        self.take(told)
+        self.take(effects)
     }
 
     fn is_up(&self) -> bool {
@@ -92,8 +92,8 @@ fn a_new_process_enrols_and_gets_an_address() {
         let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
         run(&mut a, &mut b, 0, 6000, lost);
         assert_eq!(a.address, 77, "one of {lost} lost");
-        assert!(a.told.contains(&Told::Up("b".parse().unwrap())));
-        assert!(b.told.contains(&Told::Up("a".parse().unwrap())));
+        assert!(a.effects.contains(&Effect::Up("b".parse().unwrap())));
+        assert!(b.effects.contains(&Effect::Up("a".parse().unwrap())));
     }
 }
 
@@ -121,7 +121,7 @@ fn silence_is_noticed_and_a_restart_survived() {
     for ms in (2000..2700).step_by(10) {
         b.tick(Duration::from_millis(ms));
     }
-    assert!(b.told.contains(&Told::Down("a".parse().unwrap())));
+    assert!(b.effects.contains(&Effect::Down("a".parse().unwrap())));
     let mut again = End::new("a", 0, 1);
     run(&mut again, &mut b, 2700, 5000, 0);
     assert!(again.is_up() && b.is_up());
@@ -138,7 +138,7 @@ fn another_credential_is_refused() {
     assert!(!a.is_up() && !b.is_up());
     assert_eq!(a.address, 0);
     assert!(a.neighbour.counts.refused >= 2 && b.neighbour.counts.refused >= 2);
-    assert!(a.told.is_empty() && b.told.is_empty());
+    assert!(a.effects.is_empty() && b.effects.is_empty());
 }
 
 #[test]
@@ -149,8 +149,8 @@ fn who_has_been_admitted_is_not_refused_again() {
     b.receive(&start, Duration::ZERO);
     let again = a.tick(START).remove(0);
     let mut admit = |_: &Name, _, incarnation: Option<_>| incarnation.map_or(Ok(77), |_| Err("used"));
-    let told = b.with(|neighbour, local, out| neighbour.receive(local, [2; 6], &again, START, &mut admit, out));
-    let answers = b.take(told);
+    let effects = b.with(|neighbour, local, out| neighbour.receive(local, [2; 6], &again, START, &mut admit, out));
+    let answers = b.take(effects);
     assert!(b.is_up());
     a.receive(&answers[0], START);
     assert!(a.is_up());

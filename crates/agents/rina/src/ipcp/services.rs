@@ -225,12 +225,12 @@ impl Ipcp {
             return;
         }
         if let Some(exchange) = &mut self.exchange {
-            let told = rlite::flows::unwrap(payload).and_then(|(address, message)| {
+            let unwrapped = rlite::flows::unwrap(payload).and_then(|(address, message)| {
                 let from = self.rib.members_at(address).next()?.clone();
                 let message = exchange.receive(&from, &message, &self.settings.qos, |id| self.flows.get(id))?;
                 Some((from, message))
             });
-            match told {
+            match unwrapped {
                 Some((from, message)) => self.hear_of_flow(&from, &message, now),
                 None => self.counts.discarded += 1,
             }

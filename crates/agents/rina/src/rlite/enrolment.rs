@@ -24,7 +24,7 @@ use super::messages::{decode, encode};
 use super::objects::{Constants, EnrollmentInfo, name};
 use crate::cdap::{Message, ObjectValue, object, op};
 use crate::name::Name;
-use crate::neighbour::{Admit, BROADCAST, LinkCounts, Local, Mac, Told};
+use crate::neighbour::{Admit, BROADCAST, Effect, LinkCounts, Local, Mac};
 
 /// Time between two attempts.
 const ATTEMPT: Duration = Duration::from_secs(1);
@@ -113,11 +113,11 @@ impl Neighbour {
     }
 
     /// Ends the session, because the link is down or the DIF has another configuration.
-    pub(crate) fn end(&mut self, out: &mut Vec<Told>) {
+    pub(crate) fn end(&mut self, out: &mut Vec<Effect>) {
         self.attempt = None;
         if let Some(session) = self.session.take() {
             self.counts.downs += 1;
-            out.push(Told::Down(session.name));
+            out.push(Effect::Down(session.name));
         }
     }
 
@@ -127,7 +127,7 @@ impl Neighbour {
     }
 
     /// Does what is due.
-    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Told>) {
+    pub(crate) fn tick(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
         if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
             self.end(out);
         }
@@ -139,7 +139,7 @@ impl Neighbour {
             if now.saturating_sub(session.kept_alive) >= local.keepalive {
                 session.kept_alive = now;
                 let message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
-                out.extend(self.prepare(&message).map(|(mac, sdu)| Told::Send(mac, sdu)));
+                out.extend(self.prepare(&message).map(|(mac, sdu)| Effect::Send(mac, sdu)));
             }
         } else if self.attempt.is_none() && now >= self.next_attempt {
             self.next_attempt = now + ATTEMPT;
@@ -148,12 +148,12 @@ impl Neighbour {
                 sender: ([0; 6], local.name.clone()),
                 target: ([0; 6], local.dif.clone()),
             };
-            out.push(Told::Arp(BROADCAST, arp.write()));
+            out.push(Effect::Arp(BROADCAST, arp.write()));
         }
     }
 
     /// Takes an ARP packet.
-    pub(crate) fn receive_arp(&mut self, local: &Local<'_>, bytes: &[u8], now: Duration, out: &mut Vec<Told>) {
+    pub(crate) fn receive_arp(&mut self, local: &Local<'_>, bytes: &[u8], now: Duration, out: &mut Vec<Effect>) {
         let Some(arp) = Arp::parse(bytes) else {
             self.counts.discarded += 1;
             return;
@@ -165,7 +165,10 @@ impl Neighbour {
                 let dif = arp.target.1 == *local.dif && local.address != 0;
                 if dif || arp.target.1 == *local.name {
                     let sender = ([0; 6], arp.target.1);
-                    out.push(Told::Arp(mac, Arp { operation: Operation::Reply, sender, target: (mac, from) }.write()));
+                    out.push(Effect::Arp(
+                        mac,
+                        Arp { operation: Operation::Reply, sender, target: (mac, from) }.write(),
+                    ));
                 }
             }
             Operation::Reply => {
@@ -179,7 +182,7 @@ impl Neighbour {
                     src_ap_name: Some(local.name.to_string()),
                     ..Message::default()
                 };
-                out.push(Told::Send(mac, self.numbered(message)));
+                out.push(Effect::Send(mac, self.numbered(message)));
                 let (step, invoke_id) = (Step::Connecting, self.invoke_id);
                 self.attempt = Some(Attempt { name: from, mac, step, invoke_id, since: now });
             }
@@ -194,7 +197,7 @@ impl Neighbour {
         sdu: &[u8],
         now: Duration,
         admit: Admit<'_>,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) {
         let taken = decode(sdu).and_then(|message| match message.op_code {
             op::CONNECT => self.connect(local, from, &message, now, out),
@@ -215,7 +218,7 @@ impl Neighbour {
         mac: Mac,
         message: &Message,
         now: Duration,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         let name: Name = message.src_ap_name.as_deref()?.parse().ok()?;
         let to = message.dest_ap_name.as_deref()?;
@@ -237,7 +240,7 @@ impl Neighbour {
             result_reason: refused.then(|| "the neighbour has this name".into()),
             ..Message::default()
         };
-        out.push(Told::Send(mac, encode(&answer, true)));
+        out.push(Effect::Send(mac, encode(&answer, true)));
         if !refused {
             self.attempt = Some(Attempt { name, mac, step: Step::Connected, invoke_id: 0, since: now });
         }
@@ -251,7 +254,7 @@ impl Neighbour {
         message: Message,
         now: Duration,
         admit: Admit<'_>,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         let attempt = self.attempt.as_mut()?;
         let answers = message.invoke_id == Some(attempt.invoke_id);
@@ -274,7 +277,7 @@ impl Neighbour {
                     true => Message::about(op::START, name::LOWER_FLOW, name::LOWER_FLOW_NAME),
                     false => Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info),
                 };
-                out.push(Told::Send(mac, self.numbered(start)));
+                out.push(Effect::Send(mac, self.numbered(start)));
                 let invoke_id = self.invoke_id;
                 let attempt = self.attempt.as_mut()?;
                 (attempt.step, attempt.invoke_id) = (Step::Starting, invoke_id);
@@ -310,9 +313,9 @@ impl Neighbour {
                     invoke_id: message.invoke_id,
                     ..Message::about(op::STOP_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
                 };
-                out.push(Told::Send(attempt.mac, encode(&answer, true)));
+                out.push(Effect::Send(attempt.mac, encode(&answer, true)));
                 if address != local.address {
-                    out.push(Told::Enrolled(address));
+                    out.push(Effect::Enrolled(address));
                 }
                 self.establish(now, out);
             }
@@ -320,7 +323,7 @@ impl Neighbour {
             (op::STOP_R, Step::Stopping) if answers => {
                 let mac = attempt.mac;
                 let status = self.numbered(Message::about(op::START, name::STATUS, name::STATUS_NAME));
-                out.push(Told::Send(mac, status));
+                out.push(Effect::Send(mac, status));
                 self.establish(now, out);
             }
             (op::RELEASE, _) => self.attempt = None,
@@ -346,7 +349,7 @@ impl Neighbour {
         message: &Message,
         admit: Admit<'_>,
         now: Duration,
-        out: &mut Vec<Told>,
+        out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (mac, name) = self.attempt.as_ref().map(|attempt| (attempt.mac, attempt.name.clone()))?;
         let response = |class, object: &str| Message {
@@ -354,7 +357,7 @@ impl Neighbour {
             ..Message::about(op::START_R, class, object)
         };
         if message.is_about(name::LOWER_FLOW) {
-            out.push(Told::Send(mac, encode(&response(name::LOWER_FLOW, name::LOWER_FLOW_NAME), true)));
+            out.push(Effect::Send(mac, encode(&response(name::LOWER_FLOW, name::LOWER_FLOW_NAME), true)));
             self.establish(now, out);
             return Some(());
         }
@@ -364,7 +367,7 @@ impl Neighbour {
             Ok(address) => address,
             Err(reason) => {
                 let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                out.push(Told::Send(mac, encode(&refusal, true)));
+                out.push(Effect::Send(mac, encode(&refusal, true)));
                 self.attempt = None;
                 self.counts.refused += 1;
                 self.log(local, format!("enrollment of {name} refused: {reason}"));
@@ -373,45 +376,45 @@ impl Neighbour {
         };
         let constants = Some(Constants::of_rlite());
         let info = EnrollmentInfo { address: Some(address.into()), constants, ..info };
-        out.push(Told::Send(mac, encode(&answer.with_value(&info), true)));
+        out.push(Effect::Send(mac, encode(&answer.with_value(&info), true)));
         for (component, policy) in name::POLICIES {
             let text = Some(Box::new(ObjectValue { text: Some(policy.into()), bytes: None }));
             let write = Message { obj_value: text, ..Message::about(op::WRITE, name::POLICY, component) };
-            out.push(Told::Send(mac, self.numbered(write)));
+            out.push(Effect::Send(mac, self.numbered(write)));
         }
         let info = EnrollmentInfo { start_early: Some(true), ..EnrollmentInfo::default() };
         let stop = Message::about(op::STOP, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info);
-        out.push(Told::Send(mac, self.numbered(stop)));
+        out.push(Effect::Send(mac, self.numbered(stop)));
         let invoke_id = self.invoke_id;
         let attempt = self.attempt.as_mut()?;
         (attempt.step, attempt.invoke_id, attempt.since) = (Step::Stopping, invoke_id, now);
         Some(())
     }
 
-    fn establish(&mut self, now: Duration, out: &mut Vec<Told>) {
+    fn establish(&mut self, now: Duration, out: &mut Vec<Effect>) {
         let Some(Attempt { name, mac, .. }) = self.attempt.take() else { return };
         self.end(out);
         self.refusal = None;
         self.counts.ups += 1;
-        out.push(Told::Up(name.clone()));
+        out.push(Effect::Up(name.clone()));
         self.session = Some(Session { name, mac, heard: now, kept_alive: now });
     }
 
     /// A message of the neighbour that is up.
-    fn hear(&mut self, from: Mac, message: Message, now: Duration, out: &mut Vec<Told>) -> Option<()> {
+    fn hear(&mut self, from: Mac, message: Message, now: Duration, out: &mut Vec<Effect>) -> Option<()> {
         let session = self.session.as_mut().filter(|session| session.mac == from)?;
         session.heard = now;
         match message.op_code {
             op::READ if message.is_about(object::KEEPALIVE) => {
                 let about = Message::about(op::READ_R, object::KEEPALIVE, object::KEEPALIVE_NAME);
                 let answer = Message { invoke_id: message.invoke_id, ..about };
-                out.push(Told::Send(from, encode(&answer, true)));
+                out.push(Effect::Send(from, encode(&answer, true)));
             }
             op::READ_R => {}
             // It is a member from now on; it has been one here before.
             op::START if message.is_about(name::STATUS) => {}
             op::RELEASE => self.end(out),
-            _ => out.push(Told::Message(message)),
+            _ => out.push(Effect::Message(message)),
         }
         Some(())
     }

@@ -11,7 +11,7 @@ use crate::credential::NONCE;
 use crate::efcp::Qos;
 use crate::flows::FlowId;
 use crate::name::Name;
-use crate::neighbour::{Local, Mac, Told};
+use crate::neighbour::{Effect, Local, Mac};
 use crate::pdu::{Header, Syntax, kind};
 use crate::rib::{Key, Rib};
 
@@ -33,17 +33,17 @@ fn recorded(of: &str, invoke_id: Option<i32>) -> Vec<u8> {
 }
 
 /// What one end of a link sends, with the number 7.
-fn sent(told: &[Told]) -> Vec<Vec<u8>> {
-    let all = told.iter().filter_map(|told| match told {
-        Told::Send(_, sdu) => Some(encode(&Message { invoke_id: Some(7), ..decode(sdu).unwrap() }, true)),
+fn sent(effects: &[Effect]) -> Vec<Vec<u8>> {
+    let all = effects.iter().filter_map(|effects| match effects {
+        Effect::Send(_, sdu) => Some(encode(&Message { invoke_id: Some(7), ..decode(sdu).unwrap() }, true)),
         _ => None,
     });
     all.collect()
 }
 
-fn invoke_id(told: &[Told]) -> Option<i32> {
-    let last = told.iter().rev().find_map(|told| match told {
-        Told::Send(_, sdu) => Some(sdu),
+fn invoke_id(effects: &[Effect]) -> Option<i32> {
+    let last = effects.iter().rev().find_map(|effects| match effects {
+        Effect::Send(_, sdu) => Some(sdu),
         _ => None,
     });
     decode(last?)?.invoke_id
@@ -62,7 +62,7 @@ impl End {
         End { name: name(own), address, neighbour: Neighbour::default() }
     }
 
-    fn with(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Told>)) -> Vec<Told> {
+    fn with(&mut self, work: impl FnOnce(&mut Neighbour, &Local<'_>, &mut Vec<Effect>)) -> Vec<Effect> {
         let local = Local {
             dif: &name("n.DIF"),
             name: &self.name,
@@ -77,20 +77,20 @@ impl End {
         out
     }
 
-    fn receive(&mut self, sdu: &[u8]) -> Vec<Told> {
+    fn receive(&mut self, sdu: &[u8]) -> Vec<Effect> {
         self.with(|neighbour, local, out| {
             neighbour.receive(local, STATION, sdu, Duration::ZERO, &mut |_, _, _| Ok(17), out);
         })
     }
 
-    fn tick(&mut self, now: Duration) -> Vec<Told> {
+    fn tick(&mut self, now: Duration) -> Vec<Effect> {
         self.with(|neighbour, local, out| neighbour.tick(local, now, out))
     }
 
     /// ARP up to the reply.
-    fn resolve(&mut self) -> Vec<Told> {
+    fn resolve(&mut self) -> Vec<Effect> {
         let asked = self.tick(Duration::ZERO);
-        let [Told::Arp(_, request)] = &asked[..] else { panic!("{asked:?}") };
+        let [Effect::Arp(_, request)] = &asked[..] else { panic!("{asked:?}") };
         let arp::Arp { sender, target, .. } = arp::Arp::parse(request).unwrap();
         let reply = arp::Arp { operation: arp::Operation::Reply, sender: (STATION, target.1), target: sender };
         self.with(|neighbour, local, out| neighbour.receive_arp(local, &reply.write(), Duration::ZERO, out))
@@ -128,29 +128,29 @@ fn what_rlite_writes_is_read_and_written() {
 #[test]
 fn a_new_member_enrols_with_rlite() {
     let mut end = End::new("n.2", 0);
-    let told = end.resolve();
+    let effects = end.resolve();
     let connect = decode(&bytes("connect")).unwrap();
-    assert_eq!(sent(&told), [encode(&Message { dest_ap_name: Some("n.DIF".into()), ..connect }, true)]);
-    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
-    // rlite has told which DIF its link is in; nobody is here.
-    let start = decode(&sent(&told)[0]).unwrap();
+    assert_eq!(sent(&effects), [encode(&Message { dest_ap_name: Some("n.DIF".into()), ..connect }, true)]);
+    let effects = end.receive(&recorded("connect_r", invoke_id(&effects)));
+    // rlite has named the DIF that its link is in; nobody is here.
+    let start = decode(&sent(&effects)[0]).unwrap();
     assert_eq!(start.value::<objects::EnrollmentInfo>().unwrap().address, Some(0));
     assert!(start.is_about("enrollment") && start.obj_name.as_deref() == Some("/mgmt/enrollment"));
-    let told = end.receive(&recorded("start_r", invoke_id(&told)));
-    assert!(told.is_empty());
+    let effects = end.receive(&recorded("start_r", invoke_id(&effects)));
+    assert!(effects.is_empty());
     for of in ["policy/mgmt/dft", "policy/mgmt/routing", "policy/mgmt/addralloc", "param"] {
         assert!(end.receive(&bytes(of)).is_empty());
     }
-    let told = end.receive(&bytes("stop"));
-    assert_eq!(sent(&told), [bytes("stop_r")]);
-    assert_eq!(told[1..], [Told::Enrolled(17), Told::Up(name("n.1"))]);
+    let effects = end.receive(&bytes("stop"));
+    assert_eq!(sent(&effects), [bytes("stop_r")]);
+    assert_eq!(effects[1..], [Effect::Enrolled(17), Effect::Up(name("n.1"))]);
     assert!(end.receive(&bytes("status")).is_empty());
     // The RIB follows, and keep-alives.
-    assert!(matches!(&end.receive(&bytes("neighbours"))[..], [Told::Message(_)]));
+    assert!(matches!(&end.receive(&bytes("neighbours"))[..], [Effect::Message(_)]));
     assert_eq!(sent(&end.receive(&bytes("keepalive"))), [bytes("keepalive_r")]);
-    let told = end.tick(Duration::from_secs(2));
-    assert_eq!(sent(&told), [bytes("keepalive")]);
-    assert_eq!(end.receive(&bytes("release")), [Told::Down(name("n.1"))]);
+    let effects = end.tick(Duration::from_secs(2));
+    assert_eq!(sent(&effects), [bytes("keepalive")]);
+    assert_eq!(end.receive(&bytes("release")), [Effect::Down(name("n.1"))]);
 }
 
 #[test]
@@ -161,39 +161,39 @@ fn rlite_enrols_with_a_member() {
         sender: (STATION, name("n.2")),
         target: ([0; 6], name("n.DIF")),
     };
-    let told = end.with(|neighbour, local, out| neighbour.receive_arp(local, &request.write(), Duration::ZERO, out));
-    let [Told::Arp(STATION, reply)] = &told[..] else { panic!("{told:?}") };
+    let effects = end.with(|neighbour, local, out| neighbour.receive_arp(local, &request.write(), Duration::ZERO, out));
+    let [Effect::Arp(STATION, reply)] = &effects[..] else { panic!("{effects:?}") };
     let reply = arp::Arp::parse(reply).unwrap();
     assert_eq!(
         (reply.operation, reply.sender.1, reply.target),
         (arp::Operation::Reply, name("n.DIF"), (STATION, name("n.2")))
     );
     assert_eq!(sent(&end.receive(&bytes("connect"))), [bytes("connect_r")]);
-    let told = end.receive(&bytes("start"));
+    let effects = end.receive(&bytes("start"));
     let wanted = ["start_r", "policy/mgmt/dft", "policy/mgmt/routing", "policy/mgmt/addralloc", "stop"];
-    // rlite sends back the lower DIFs that it was told.
-    let start_r = decode(&sent(&told)[0]).unwrap();
+    // rlite sends back the lower DIFs that it was sent.
+    let start_r = decode(&sent(&effects)[0]).unwrap();
     let info: objects::EnrollmentInfo = start_r.value().unwrap();
     assert_eq!(info.lower_difs, ["ether"]);
     let info = objects::EnrollmentInfo { lower_difs: Vec::new(), ..info };
-    let mut come = sent(&told);
+    let mut come = sent(&effects);
     come[0] = encode(&start_r.with_value(&info), true);
     assert_eq!(come, wanted.map(bytes));
-    let told = end.receive(&recorded("stop_r", invoke_id(&told)));
-    assert_eq!(sent(&told), [bytes("status")]);
-    assert_eq!(told[1..], [Told::Up(name("n.2"))]);
+    let effects = end.receive(&recorded("stop_r", invoke_id(&effects)));
+    assert_eq!(sent(&effects), [bytes("status")]);
+    assert_eq!(effects[1..], [Effect::Up(name("n.2"))]);
 }
 
 #[test]
 fn one_more_lower_flow() {
     let mut end = End::new("n.2", 18);
-    let told = end.resolve();
-    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
-    assert_eq!(sent(&told), [bytes("lowerflow")]);
-    let told = end.receive(&recorded("lowerflow_r", invoke_id(&told)));
-    assert_eq!(told, [Told::Up(name("n.1"))]);
+    let effects = end.resolve();
+    let effects = end.receive(&recorded("connect_r", invoke_id(&effects)));
+    assert_eq!(sent(&effects), [bytes("lowerflow")]);
+    let effects = end.receive(&recorded("lowerflow_r", invoke_id(&effects)));
+    assert_eq!(effects, [Effect::Up(name("n.1"))]);
     // The same from the other end, which begins anew here.
-    let told = end.receive(&encode(
+    let effects = end.receive(&encode(
         &Message {
             src_ap_name: Some("n.1".into()),
             dest_ap_name: Some("n.2".into()),
@@ -201,19 +201,19 @@ fn one_more_lower_flow() {
         },
         true,
     ));
-    assert_eq!(decode(&sent(&told)[0]).unwrap().src_ap_name.as_deref(), Some("n.2"));
-    let told = end.receive(&bytes("lowerflow"));
-    assert_eq!(sent(&told), [bytes("lowerflow_r")]);
-    assert_eq!(told[1..], [Told::Down(name("n.1")), Told::Up(name("n.1"))]);
+    assert_eq!(decode(&sent(&effects)[0]).unwrap().src_ap_name.as_deref(), Some("n.2"));
+    let effects = end.receive(&bytes("lowerflow"));
+    assert_eq!(sent(&effects), [bytes("lowerflow_r")]);
+    assert_eq!(effects[1..], [Effect::Down(name("n.1")), Effect::Up(name("n.1"))]);
 }
 
 #[test]
 fn other_widths_and_policies_are_refused() {
     for (of, wrong) in [("start_r", "PDUs have other widths"), ("policy/mgmt/routing", "link-state")] {
         let mut end = End::new("n.2", 0);
-        let told = end.resolve();
-        let told = end.receive(&recorded("connect_r", invoke_id(&told)));
-        let start_r = decode(&recorded("start_r", invoke_id(&told))).unwrap();
+        let effects = end.resolve();
+        let effects = end.receive(&recorded("connect_r", invoke_id(&effects)));
+        let start_r = decode(&recorded("start_r", invoke_id(&effects))).unwrap();
         let mut info: objects::EnrollmentInfo = start_r.value().unwrap();
         if of == "start_r" {
             info.constants.as_mut().unwrap().address_width = Some(2);
@@ -233,16 +233,16 @@ fn what_is_lost_is_tried_again() {
     end.resolve();
     let mut asked = 0;
     for second in 0..30 {
-        let told = end.tick(Duration::from_secs(second));
-        asked += told.iter().filter(|told| matches!(told, Told::Arp(..))).count();
+        let effects = end.tick(Duration::from_secs(second));
+        asked += effects.iter().filter(|effects| matches!(effects, Effect::Arp(..))).count();
     }
     assert!(asked > 10, "{asked}");
     // A neighbour that is silent is down.
     let mut end = End::new("n.2", 18);
-    let told = end.resolve();
-    let told = end.receive(&recorded("connect_r", invoke_id(&told)));
-    end.receive(&recorded("lowerflow_r", invoke_id(&told)));
-    assert!(end.tick(Duration::from_secs(3)).contains(&Told::Down(name("n.1"))));
+    let effects = end.resolve();
+    let effects = end.receive(&recorded("connect_r", invoke_id(&effects)));
+    end.receive(&recorded("lowerflow_r", invoke_id(&effects)));
+    assert!(end.tick(Duration::from_secs(3)).contains(&Effect::Down(name("n.1"))));
 }
 
 #[test]
