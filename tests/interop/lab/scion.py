@@ -307,12 +307,12 @@ class Stream(Tally):
         self._stop.set()
         self._threads[0].join()
         arrived, last = -1, time.monotonic()
-        while (missing := self.sent - len(self.received)) and (quiet := time.monotonic() - last) < patience:
+        while len(self.received) < self.sent and (quiet := time.monotonic() - last) < patience:
             if len(self.received) != arrived:
                 arrived, last = len(self.received), time.monotonic()
             elif self.ledger and quiet > 0.5 and not self.ledger.close(self).router:
                 break
-            time.sleep(min(0.02 * missing, 0.2) if quiet > 0.5 else 0.02)
+            time.sleep(0.2 if quiet > 0.5 else 0.02)
         time.sleep(0.1)
         self._over.set()
         for thread in self._threads[1:]:
