@@ -121,13 +121,13 @@ class Bench:
         topology = json.loads((conf / "topology.json").read_text())
         for router in topology["border_routers"].values():
             for interface in router["interfaces"].values():
-                interface["mtu"] = MTU
+                interface["mtu"] = self.args.mtu
         (conf / "topology.json").write_text(json.dumps(topology))
         self.router, self.load = (Namespace(self._prefix + role, ipv6=False)
                                   for role in ("router", "load"))
         for label, (address, _, own) in LINKS.items():
             veth(End(self.router, f"br{label}", (address,), offloads=self.args.offloads),
-                 End(self.load, f"gen{label}", (own,), offloads=Offloads.NONE), MTU)
+                 End(self.load, f"gen{label}", (own,), offloads=Offloads.NONE), self.args.mtu)
         if self.args.far_end == "load":
             self._steer(self.args.load_cpu)
 
@@ -289,6 +289,8 @@ def main() -> int:
                         help="seconds before that, in which a router may learn (default: %(default)s)")
     parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
+    parser.add_argument("--mtu", type=int, default=MTU, metavar="BYTES",
+                        help="of all links (default: %(default)s); a router that uses AF_XDP may not support so much")
     add_links(parser)
     parser.add_argument("--json", action="store_true", help="print all runs as a JSON list")
     args = parser.parse_args()

@@ -7,6 +7,9 @@ they arrive at the far end. Per router and rate: the median over the rounds of t
 of the router's threads per second. Latency is from before the sender's system call to the arrival at the far device: some
 microseconds of it are the sender's, the same for each router.
 
+With `--hogs 3` the router shares its core with three processes that use all the time they get, as another service may: each of
+them, and the router, in a control group of its own, all with the same weight.
+
 Packets, offloads, and whose core receives for the generator, are as in overload.py.
 """
 
@@ -28,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import brload  # noqa: E402
 from brload import CASES, EGRESS, INGRESS  # noqa: E402
+from control_group import ControlGroup, Hogs  # noqa: E402
 from lab.netns import LabError, require_root  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.router import RouterKind, wait_ready  # noqa: E402
@@ -133,12 +137,18 @@ class Latency(Overload):
         router = kind.start(kind.name, self.router, self.config, self.directory / "router.log",
                             self.directory / "stats.json", cpus=str(self.args.router_cpu))
         self._processes = [router]
+        hogs, group = Hogs(self.args.hogs, self.args.router_cpu), ControlGroup("router") if self.args.hogs else None
         try:
             wait_ready(router)
+            if group:
+                group.add(router.pid)
             self.sender(case, LEARNING_RATE, LEARNING).wait(LEARNING + 10)
             return [self.measure(router, kind.name, case, rate, number) for rate in map(float, self.args.rates.split(","))]
         finally:
             router.stop()
+            hogs.stop()
+            if group:
+                group.remove()
 
 
 def medians(points: list[Point]) -> dict[tuple[str, float], dict[str, float]]:
@@ -211,12 +221,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=2,
                         help=f"measured time of a point, longer where fewer than {PROBES} packets would come (default: %(default)s)")
     parser.add_argument("--warm-up", type=float, default=0.3)
+    parser.add_argument("--hogs", type=int, default=0, help="busy processes on the router's core (default: none)")
     parser.add_argument("--router-cpu", type=int, default=cpus[-1], help="default: %(default)s")
     parser.add_argument("--load-cpu", type=int, default=cpus[0], help="default: %(default)s")
     brload.add_links(parser)
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     args = parser.parse_args()
-    args.share = 1.0
+    args.share, args.mtu = 1.0, brload.MTU
     unwind_on_signals()
     try:
         return run(args)

@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import brload  # noqa: E402
 from brload import CASES, EGRESS, INGRESS, LINKS, Bench  # noqa: E402
+from control_group import ControlGroup  # noqa: E402
 from lab.netns import LabError, Namespace, require_root  # noqa: E402
 from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import tool  # noqa: E402
@@ -41,43 +42,6 @@ STEPS = "0.1,0.3,0.5,0.8,1,1.5,2,3,5,7,10"
 PERCENTILES = (50, 90, 99, 99.9)
 # Seconds within which a router has learned what its packets do.
 LEARNING = 3
-
-
-class Share:
-    """A control group that gives processes a part of a core; nothing for a whole one."""
-
-    def __init__(self, part: float):
-        self.path: Path | None = None
-        if part >= 1:
-            return
-        # The kernel gives a millisecond at least.
-        period = max(10_000, int(1_000 / part))
-        quota = max(1_000, round(part * period))
-        name = f"hopwright-overload-{os.getpid()}"
-        old, new = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
-        if (old / "cpu.cfs_quota_us").exists():
-            self.path = old / name
-            self.path.mkdir()
-            (self.path / "cpu.cfs_period_us").write_text(str(period))
-            (self.path / "cpu.cfs_quota_us").write_text(str(quota))
-        elif (new / "cgroup.controllers").exists():
-            (new / "cgroup.subtree_control").write_text("+cpu")
-            self.path = new / name
-            self.path.mkdir()
-            (self.path / "cpu.max").write_text(f"{quota} {period}")
-        else:
-            raise LabError("there is no control group for CPU time")
-
-    def add(self, pid: int) -> None:
-        assert self.path
-        (self.path / "cgroup.procs").write_text(str(pid))
-
-    def remove(self) -> None:
-        try:
-            if self.path:
-                self.path.rmdir()
-        except OSError as error:
-            print(f"overload: {self.path}: {error}", file=sys.stderr)
 
 
 class Forwarder:
@@ -178,7 +142,8 @@ class Overload(Bench):
                      cpu / elapsed, forwarded / cpu if cpu else 0.0, latency)
 
     def curve(self, kind: RouterKind | Forwarder, case: str, number: int) -> list[Point]:
-        args, share = self.args, Share(self.args.share)
+        args = self.args
+        share = ControlGroup("overload", args.share) if args.share < 1 else None
         stats = self.directory / "stats.json"
         stats.unlink(missing_ok=True)
         router = kind.start(kind.name, self.router, self.config, self.directory / "router.log",
@@ -189,7 +154,7 @@ class Overload(Bench):
                 wait_ready(router)
             # A router may learn first, which with a part of a core would take so much longer.
             full = self.point(router, kind.name, case, 0, number, LEARNING)
-            if share.path:
+            if share:
                 share.add(router.pid)
                 full = self.point(router, kind.name, case, 0, number)
             print(f"{kind.name}, {self.size} B: {full.forwarded:,.0f}/s of {full.offered:,.0f}/s", file=sys.stderr)
@@ -199,7 +164,8 @@ class Overload(Bench):
             router.check()
         finally:
             router.stop()
-            share.remove()
+            if share:
+                share.remove()
         if stages := read_stats(stats).get("ns_by_stage"):
             self.stages[kind.name] = stages
         return sorted(points, key=lambda p: p.offered)
@@ -257,7 +223,7 @@ def measure(args: argparse.Namespace) -> int:
     bench = Overload(args)
     bench.stages = {}
     points: list[Point] = []
-    brload.MTU = max(1500, *(size - 14 for size in sizes))
+    args.mtu = max(1500, *(size - 14 for size in sizes))
     try:
         bench.build()
         for size in sizes:

@@ -14,6 +14,11 @@ to the packet. The steady stream must arrive complete, BFD must be up throughout
 links but the one that goes down, with as many packets as without load, and memory must
 stay flat.
 
+With --upgrade another process takes over from the router again and again, under the same
+demands: the books of each are closed a second before it ends, and packets that wait for the
+next one are in the next one's. With --share the load generator and the flood get a part of
+a CPU, for a soak of hours on a machine that has other work, too.
+
 The router gets the first CPU and everything else the others, unless told otherwise.
 With --overload it shares its CPU with busy processes, so that more arrives than it can
 take, for the same demands: what is lost is lost where the generator's packets come in.
@@ -27,10 +32,12 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import math
 import os
 import select
 import shutil
 import socket
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -40,8 +47,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "interop"))
 
+from control_group import ControlGroup  # noqa: E402
 from lab.netns import End, LabError, Namespace, Offloads, remove_all, require_root, veth  # noqa: E402
-from lab.process import Process, unwind_on_signals, wait_until  # noqa: E402
+from lab.process import PATIENCE, Process, unwind_on_signals, wait_until  # noqa: E402
 from lab.reference import copy_tree, module_dir, tool  # noqa: E402
 from lab.router import RouterKind, read_stats, wait_ready  # noqa: E402
 from lab.scion import (  # noqa: E402
@@ -64,6 +72,8 @@ ANSWERED = ("mac", "expired", "ingress", "egress")
 PEER_AS, ANSWERED_SHARE = "1-ff00:0:2", 0.1
 # BFD: a packet in 200 ms at least, in 150 ms at most.
 SLOWEST, FASTEST = 5.0, 1 / 0.15
+# Packets that a running router may have taken in, and not yet sent or counted.
+BURSTS = 4096
 
 
 def enter(namespace: str) -> None:
@@ -140,9 +150,14 @@ class Soak:
         self._processes: list[Process] = []
         self._children: list[subprocess.Popen] = []
         self._stop = threading.Event()
+        self._group: ControlGroup | None = None
         self.changes = 0
         self.flaps = 0
+        self.router: Process | None = None
         self.memory: list[int] = []
+        # The last statistics of routers from which others have taken over, and take-overs that came to nothing.
+        self.ended: list[dict] = []
+        self.late = 0
         # Of each BFD session: state changes, sent and received when it was first up, and whether it was seen down before the time was up.
         self.sessions: dict[str, dict] = {}
         self.went_down: set[str] = set()
@@ -227,8 +242,11 @@ class Soak:
         self._stop.set()
         for child in self._children:
             child.kill()
+            child.wait()
         for process in self._processes:
             process.stop()
+        if self._group:
+            self._group.remove()
         remove_all(self._prefix)
         if keep:
             print(f"files are kept in {self.directory}", file=sys.stderr)
@@ -257,18 +275,45 @@ class Soak:
                 break
             self.router_side.ip("link", "set", f"if{FLAP}", "up")
 
-    def _steer(self, stats_file: Path, flood_process: subprocess.Popen) -> None:
+    def _stats_file(self) -> Path:
+        return self.directory / f"stats{len(self.ended)}.json"
+
+    def _start(self, *options: str) -> Process:
+        number = len(self.ended) + bool(options)
+        control = ("--control", str(self.directory / "control")) if self.args.upgrade else ()
+        router = self.kind.start("router", self.router_side, self.config, self.directory / f"router{number}.log",
+                                 self.directory / f"stats{number}.json", cpus=self.args.router_cpu, options=(*control, *options))
+        self._processes.append(router)
+        return router
+
+    def _upgrade(self) -> None:
+        """Another process takes over. On a busy machine it may be too late, and the router goes on: then at the next time."""
+        spent = self.router.cpu_seconds()
+        heir, old = self._start("--take-over"), self.router
+        wait_until("a router to take over", lambda: heir.is_ready() or not heir.running(), interval=0.02)
+        if not heir.is_ready():
+            self.late += 1
+            self._processes.remove(heir)
+            return
+        if status := old.wait(PATIENCE):
+            raise LabError(f"the router before ends with status {status}: {old.tail()}")
+        self.cpu += spent
+        self._processes.remove(old)
+        self.ended.append(read_stats(self._stats_file()))
+        self.router = heir
+
+    def _steer(self, flood_process: subprocess.Popen) -> None:
         """Watches the sessions, and makes the flood so large that its share of what arrives is as wanted."""
         rate, malformed, received = 20_000.0, None, 0
         while not self._stop.wait(1.0):
-            stats = read_stats(stats_file)
+            stats = read_stats(self._stats_file())
             for name, session in stats.get("bfd", {}).items():
                 if not session["up"] and name in self.sessions and not self.over:
                     self.went_down.add(name)
             if "ledger" not in stats:
                 continue
             now = malformed_of(stats), stats["ledger"]["received"]
-            if malformed is not None and now[1] > received:
+            if malformed is not None and now[1] > received and now[0] >= malformed:
                 share = max(0.01, (now[0] - malformed) / (now[1] - received))
                 rate *= min(1.5, max(0.6, self.args.malformed / share))
                 rate = min(rate, 1_000_000.0)
@@ -278,34 +323,32 @@ class Soak:
             except OSError:
                 return
 
-    def _watch_memory(self, router: Process) -> None:
+    def _watch_memory(self) -> None:
         page = os.sysconf("SC_PAGE_SIZE") // 1024
         while not self._stop.wait(1.0):
             try:
-                statm = Path(f"/proc/{router.pid}/statm").read_text()
+                statm = Path(f"/proc/{self.router.pid}/statm").read_text()
             except OSError:
-                return
+                # Another one has taken over.
+                continue
             self.memory.append(int(statm.split()[1]) * page)
 
     def run(self) -> bool:
         args = self.args
-        kind = RouterKind(args.router)
-        stats_file = self.directory / "stats.json"
+        self.kind = RouterKind(args.router)
         reference = RouterKind("reference")
         for name, side in (("peer", self.peer_side), ("br1b", self.sibling_side)):
             self._processes.append(reference.start(
                 name, side, self.directory / name / "router.toml", self.directory / f"{name}.log",
                 self.directory / f"{name}.json"))
         self._child("--relay", self.load_side.name, *self.relayed)
-        router = kind.start("router", self.router_side, self.config, self.directory / "router.log",
-                            stats_file, cpus=args.router_cpu)
-        self._processes.append(router)
+        self.router = router = self._start()
         wait_ready(router)
         key = hop_key(self.conf / "keys" / "master0.key")
 
         def all_up() -> bool:
             router.check()
-            self.sessions = read_stats(stats_file).get("bfd", {})
+            self.sessions = read_stats(self._stats_file()).get("bfd", {})
             return len(self.sessions) >= 7 and all(s["up"] for s in self.sessions.values())
 
         wait_until("all BFD sessions", all_up)
@@ -323,28 +366,36 @@ class Soak:
                    "--duration", f"{args.seconds}s"]
         for label, (_, mac, _) in LINKS.items():
             command += ["--interface", f"{label}=gen{label},{mac}"]
-        self.began, self.cpu = time.monotonic(), router.cpu_seconds()
+        self.began, self.cpu = time.monotonic(), -router.cpu_seconds()
         load = Process("brload", command, self.directory / "brload.log",
                        namespace=self.load_side)
         self._processes.append(load)
         bad = self._child("--flood", self.load_side.name, key.hex())
+        if args.share:
+            self._group = ControlGroup("soak", args.share)
+            for process in load, bad:
+                self._group.add(process.pid)
         for _ in range(args.overload):
             self._children.append(subprocess.Popen(
                 ["taskset", "-c", args.router_cpu, sys.executable, "-c", "while True: pass"]))
-        for work in (self._change, self._flap, lambda: self._watch_memory(router),
-                     lambda: self._steer(stats_file, bad)):
+        for work in (self._change, self._flap, self._watch_memory,
+                     lambda: self._steer(bad)):
             threading.Thread(target=work, daemon=True).start()
         steady.start()
         flapping.start()
-        end = time.monotonic() + args.seconds
+        end, upgrade = self.began + args.seconds, self.began + (args.upgrade or math.inf)
         while time.monotonic() < end:
-            router.check()
+            self.router.check()
+            if time.monotonic() > upgrade:
+                self._upgrade()
+                upgrade = time.monotonic() + args.upgrade
             time.sleep(min(1.0, max(0.0, end - time.monotonic())))
+        router = self.router
         # What follows ends the load and the neighbours, too.
         self.over = True
         self.took = time.monotonic() - self.began
-        self.cpu = router.cpu_seconds() - self.cpu
-        self.sessions_after = read_stats(stats_file).get("bfd", {})
+        self.cpu += router.cpu_seconds()
+        self.sessions_after = summed([*self.ended, read_stats(self._stats_file())]).get("bfd", {})
         flapping.finish(0)
         steady.finish(1.0)
         self._stop.set()
@@ -354,7 +405,7 @@ class Soak:
         load.wait(30)
         time.sleep(1.5)
         status = router.stop(15)
-        return self.report(read_stats(stats_file), steady, status)
+        return self.report(read_stats(self._stats_file()), steady, status)
 
     def _child(self, *arguments: str) -> subprocess.Popen:
         """This program as a process of another kind."""
@@ -388,10 +439,11 @@ class Soak:
         out.close()
         back.close()
 
-    def report(self, stats: dict, steady: Stream, status: int | None) -> bool:
-        ledger, reloads = stats.get("ledger", {}), stats.get("reloads", {})
-        if not ledger:
+    def report(self, last: dict, steady: Stream, status: int | None) -> bool:
+        if not last.get("ledger"):
             raise LabError("the router wrote no ledger")
+        stats = summed([*self.ended, last])
+        ledger, reloads = stats["ledger"], stats.get("reloads", {})
         faults: list[str] = []
 
         def check(good: bool, what: str) -> None:
@@ -427,8 +479,12 @@ class Soak:
         print(f"{'configurations: changes, applied, refused':<44}{self.changes:>14,}"
               f"{reloads.get('applied', 0):>8,}{reloads.get('refused', 0):>8,}")
         print(f"{'link flaps':<44}{self.flaps:>14,}")
+        if self.args.upgrade:
+            print(f"{'take-overs, and such as came too late':<44}{len(self.ended):>14,}{self.late:>8,}")
         settled = self.memory[len(self.memory) // 3:] or [0]
-        growth = max(settled[len(settled) // 2:]) - max(settled[:len(settled) // 2] or [0])
+        # A process has its peak when it compiles: of many processes the usual memory counts.
+        of = statistics.median if self.args.upgrade else max
+        growth = int(of(settled[len(settled) // 2:]) - of(settled[:len(settled) // 2] or [0]))
         print(f"{'memory KiB: first third, end, growth':<44}{self.memory[len(self.memory) // 3]:>14,}"
               f"{self.memory[-1]:>10,}{growth:>8,}")
 
@@ -453,8 +509,13 @@ class Soak:
 
         check(not self.args.overload or overrun > 0, "more was taken than could be: no overload")
         check(status == 0, f"the router ended with status {status}")
-        check(ledger["packets_in"] == ledger["packets_out"], "the ledger does not balance")
-        check("without_reason" not in ledger["lost"], "packets were dropped without a reason")
+        check(last["ledger"]["packets_in"] == last["ledger"]["packets_out"], "the ledger does not balance")
+        for number, books in enumerate(self.ended):
+            books = books["ledger"]
+            running = abs(books["packets_in"] - books["packets_out"]) + books["lost"].get("without_reason", 0)
+            check(running <= BURSTS, f"the ledger of router {number} differs by {running} packets while it runs")
+        check(not self.args.upgrade or self.ended, "no router has taken over")
+        check("without_reason" not in last["ledger"]["lost"], "packets were dropped without a reason")
         allowed = stats["ports"][f"if{STEADY_IN}"]["lost"] if self.args.may_starve else 0
         if f"interface {STEADY_OUT}" in starved:
             allowed += punted.get("interface_down", 0)
@@ -472,6 +533,21 @@ class Soak:
             print(f"FAULT: {fault}")
         print(f"soak, {self.args.seconds} s: {'FAILED' if faults else 'passed'}")
         return not faults
+
+
+def summed(parts: list[dict]) -> dict:
+    """Statistics of routers that followed each other: counters added up, and otherwise what the last one says."""
+    whole: dict = {}
+    for part in parts:
+        for name, value in part.items():
+            before = whole.get(name)
+            if isinstance(value, dict):
+                whole[name] = summed([before or {}, value])
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                whole[name] = (before or 0) + value
+            else:
+                whole[name] = value
+    return whole
 
 
 def malformed_of(stats: dict) -> int:
@@ -495,6 +571,10 @@ def main() -> int:
                         help="on a machine that is busy otherwise: the steady stream may lose what "
                              "its receive ring counts as lost while the router gets no CPU, and BFD "
                              "may flap if it is up again at the end")
+    parser.add_argument("--upgrade", type=float, default=0, metavar="SECONDS",
+                        help="another process takes over from the router each time that many seconds have passed")
+    parser.add_argument("--share", type=float, metavar="CPU",
+                        help="the load generator and the flood get this part of a CPU, below 1 (default: all they can use)")
     cpus = sorted(os.sched_getaffinity(0))
     first, others = str(cpus[0]), ",".join(str(c) for c in cpus[1:]) or str(cpus[0])
     parser.add_argument("--router-cpu", default=first,

@@ -224,8 +224,9 @@ class Network:
         self._services.append(server)
         wait_until(server.name, lambda: server.check() or "serving" in server.log.read_text())
 
-    def traffic(self, route: Route, count: int, size: int) -> dict:
-        """Sends packets along a route and checks their echoes.
+    def traffic(self, route: Route, count: int, size: int, epic: str = "") -> dict:
+        """Sends packets along a route and checks their echoes. `epic`: by path type EPIC-HP, "good" or with a fault that `traffic`
+        knows.
 
         Returns `sent`, `echoed`, `lost`, `changed`, `seconds`; raises if the
         sender could not work at all.
@@ -235,7 +236,7 @@ class Network:
             tool("traffic"), "send", "-listen", planning.host_port(source.host, 0),
             "-remote", f"{destination.isd_as}," +
             planning.host_port(destination.host, planning.TRAFFIC_PORT),
-            "-interfaces", route.interfaces, "-count", str(count), "-size", str(size),
+            "-interfaces", route.interfaces, "-count", str(count), "-size", str(size), "-epic", epic,
             # No more under way than the end hosts' socket buffers hold, in which a packet takes up to twice its size.
             "-window", str(min(64, max(4, 64_000 // size))), timeout=600)
         try:

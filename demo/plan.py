@@ -228,6 +228,12 @@ connection = "{directory}/{name}.trust.db"
 [path_db]
 connection = "{directory}/{name}.path.db"
 
+[drkey.level1_db]
+connection = "{directory}/{name}.drkey-level1.db"
+
+[drkey.secret_value_db]
+connection = "{directory}/{name}.drkey-secret.db"
+
 [beaconing]
 epic = true
 origination_interval = "1s"
@@ -250,6 +256,9 @@ connection = "{directory}/{name}.path.db"
 
 [trust_db]
 connection = "{directory}/{name}.trust.db"
+
+[drkey_level2_db]
+connection = "{directory}/{name}.drkey-level2.db"
 
 [sd]
 address = "{DAEMON}"

@@ -1,6 +1,6 @@
 ### Building and installing
 
-.PHONY: hopwright dist install interop-tools tools arm64-tools
+.PHONY: hopwright rina-api dist install interop-tools tools arm64-tools
 
 # What is built for, as Debian names it: amd64 or arm64. ARCH=arm64 cross-compiles on a machine of the other architecture.
 HERE := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(shell uname -m)))
@@ -28,6 +28,11 @@ ifeq ($(ROUTER),hopwright)
 	$(CARGO) build --release -p hopwright-cli $(CROSS) $(CROSS_FEATURES)
 endif
 
+## rina-api: the library of C programs that use RINA: target/release/librina_api.so, which is installed as librina-api.so
+# Built with the command, so that what both contain is compiled once.
+rina-api: hopwright
+	$(CARGO) build --release -p hopwright-cli -p hopwright-rina-api $(CROSS) $(CROSS_FEATURES)
+
 # The command with the SCION router alone, which is built in half the time. Where the whole command has been built it stays whole.
 .PHONY: hopwright-scion
 hopwright-scion:
@@ -41,7 +46,7 @@ arm64-tools:
 	tests/arm64/setup.sh
 
 ## dist: what is installed: the command without debug information, and that in a file beside it; man pages and completions
-dist: hopwright
+dist: hopwright rina-api
 	packaging/dist.sh $(RELEASE)/hopwright $(DIST)
 
 # zsh keeps completions of packages in a folder that distributions choose.
@@ -59,9 +64,11 @@ install: dist
 	install -D -m 644 $(DIST)/completions/_hopwright $(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_COMPLETIONS)/_hopwright
 	install -D -m 644 $(DIST)/completions/hopwright.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/hopwright.fish
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/hopwright/monitoring packaging/monitoring/*
+	install -D -m 644 $(DIST)/librina-api.so $(DESTDIR)$(PREFIX)/lib/hopwright/librina-api.so
+	install -D -m 644 crates/apps/rina-api/include/rina/api.h $(DESTDIR)$(PREFIX)/include/hopwright/rina/api.h
 	install -d $(DESTDIR)$(PREFIX)/lib/hopwright/bmv2
 	for name in $(BMV2_NAMES); do ln -sf ../../../bin/hopwright $(DESTDIR)$(PREFIX)/lib/hopwright/bmv2/$$name || exit; done
-	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service; do \
+	for unit in hopwright-router@.service hopwright-switch.service hopwright-rina@.service hopwright-ip@.service hopwright-openflow@.service; do \
 		install -D -m 644 packaging/$$unit $(DESTDIR)/etc/systemd/system/$$unit || exit; done
 
 ## interop-tools: the reference's SCION tools, from the Go module pinned in tests/interop/go.mod; REFERENCE=v0.15.1: of that release
@@ -79,5 +86,5 @@ demo-tools:
 # One after the other: packages are installed by one at a time.
 tools: | interop-tools
 ifneq ($(ROOT),)
-	for tool in tutorial p4runtime bfruntime thrift page ip openflow rina rtl monitoring; do tests/$$tool/setup.sh || exit; done
+	for tool in tutorial p4runtime bfruntime thrift page ip openflow rina rtl monitoring management; do tests/$$tool/setup.sh || exit; done
 endif

@@ -1,6 +1,6 @@
 ### Demonstrations
 
-.PHONY: demo demo-switch demo-rina demo-fpga
+.PHONY: demo demo-switch demo-rina demo-fpga demo-recording
 
 ## demo: three SCION ASes in network namespaces, every border router ours (root)
 demo:
@@ -18,6 +18,13 @@ demo-fpga: hopwright interop-tools
 	@command -v verilator >/dev/null || tests/rtl/setup.sh
 	$(TARGET)/release/hopwright rtl p4/scion/border_router.p4 --simulation
 	python3 demo/network.py demo --hardware br111 --packets 200
+
+## demo-recording: what `make demo` prints as a picture that moves, docs/pictures/demo.svg (root)
+demo-recording:
+	@cmp -s demo/requirements.txt demo/.venv/requirements || { rm -rf demo/.venv && python3 -m venv demo/.venv && \
+	  demo/.venv/bin/pip install --quiet --disable-pip-version-check -r demo/requirements.txt && cp demo/requirements.txt demo/.venv/requirements; }
+	demo/record.py record $(TARGET)/demo.cast $(MAKE) --no-print-directory demo
+	demo/.venv/bin/python demo/record.py draw --title "make demo: three SCION ASes, every border router ours" $(TARGET)/demo.cast docs/pictures/demo.svg
 
 ## demo-switch: four routers on one switch, driven by FRR, BIRD, os-ken and finsy (root)
 ifneq ($(ROOT),)

@@ -1,7 +1,7 @@
 ### Tests with networks of namespaces (root)
 
-.PHONY: p4runtime p4runtime-clients test-page test-bfruntime test-thrift test-switchblade test-rina test-switch test-four-routers four-routers-clients \
-  test-openflow tutorial test-epic test-ip test-tcp test-bmv2
+.PHONY: p4runtime p4runtime-clients test-page test-bfruntime test-thrift test-switchblade test-rina test-switch test-agent test-four-routers four-routers-clients \
+  test-openflow tutorial test-int test-epic test-ip test-ip-links test-tcp test-bmv2 test-tutorials test-management
 
 ## p4runtime: the P4Runtime service as finsy, p4runtime-shell and our own command see it
 p4runtime: hopwright p4runtime-clients
@@ -9,6 +9,10 @@ p4runtime: hopwright p4runtime-clients
 
 p4runtime-clients:
 	tests/p4runtime/setup.sh
+
+## test-int: routers with in-band telemetry in a row, for v1model and for Tofino, and their collector
+test-int: hopwright
+	tests/int/run.sh
 
 ## test-thrift: the Thrift interface as BMv2's simple_switch_CLI sees it
 test-thrift: hopwright
@@ -26,6 +30,11 @@ test-bfruntime: hopwright
 	tests/bfruntime/run.sh
 	tests/tutorial/run.sh docs/tofino-migrate.md
 
+## test-tutorials: all exercises of p4lang's tutorials in Mininet, and their PTF tests (root)
+test-tutorials: hopwright p4runtime-clients
+	tests/bmv2/setup.sh
+	python3 tests/bmv2/tutorials_test.py
+
 ## test-bmv2: the names of BMv2 and p4c: compilers, switches, exercises of p4lang's tutorials in Mininet
 test-bmv2: hopwright p4runtime-clients
 	tests/bmv2/setup.sh
@@ -35,13 +44,15 @@ test-bmv2: hopwright p4runtime-clients
 test-switchblade: hopwright p4runtime-clients
 	tests/switchblade/run.sh
 
-## test-rina: the RINA interior router, both engines on generated PDUs; a leaf-spine that configures itself
-test-rina: hopwright
+## test-rina: the RINA interior router, both engines on generated PDUs; a leaf-spine that configures itself; switches elsewhere; C programs (RLITE=FOLDER: rlite's)
+test-rina: hopwright rina-api
 	tests/rina/setup.sh
 	tests/rina/run.sh
 	tests/rina/network_test.py
 	tests/rina/border_test.py
+	tests/rina/driven_test.py
 	tests/rina/rlite_test.py
+	RLITE=$(RLITE) tests/rina/api_test.py
 	tests/rina/.venv/bin/python tests/rina/dissector_test.py
 	bench/congestion.py --seconds 3 --warm-up 2 --check
 	tests/tutorial/run.sh docs/rina.md
@@ -50,6 +61,12 @@ test-rina: hopwright
 test-switch: hopwright p4runtime-clients
 	tests/switch/run.sh
 	tests/tutorial/run.sh docs/switch.md
+
+## test-agent: the example of an agent of one's own, as a tenant and alone
+# Built with the features of the whole workspace, as the tests are.
+test-agent:
+	$(CARGO) build --workspace --profile bench --example arp_responder
+	cd tests/switch && unshare --net sh -c 'ip link set lo up; exec ./agent_test.py'
 
 ## test-four-routers: four routers on one switch, with FRR, BIRD, finsy and os-ken as control planes
 test-four-routers: hopwright four-routers-clients
@@ -64,6 +81,11 @@ four-routers-clients: p4runtime-clients
 test-openflow: hopwright
 	tests/openflow/setup.sh
 	tests/openflow/run.sh
+
+## test-management: gNMI with pygnmi and OpenConfig's client, SNMP with net-snmp's agent and tools, sFlow with nfdump's collector
+test-management: hopwright
+	tests/management/setup.sh
+	tests/management/run.sh
 
 ## tutorial: types docs/tutorial.md
 tutorial: hopwright
@@ -84,18 +106,24 @@ test-ip: hopwright
 	tests/ip/setup.sh
 	tests/ip/network_test.py
 	tests/ip/lab_test.py --part 4 --count 20
+	tests/ip/with_links.py --here tests/ip/lab_test.py --only VLANs --only VRFs --part 5 --seed 3 --count 4 --step 2
 	tests/ip/carrier_test.py
 	tests/tutorial/run.sh docs/ip-router.md
 
+## test-ip-links: VLANs and VRFs beside a Linux router, in a virtual machine where this kernel has none; a quarter of an hour
+test-ip-links: hopwright
+	tests/ip/with_links.py --has-links || tests/packages.sh qemu-system-x86_64:qemu-system-x86 depmod:kmod cpio:cpio busybox:busybox-static
+	tests/ip/with_links.py tests/ip/lab_test.py --only VLANs --only VRFs --seed 3 --count 12 --step 2
+
 ### SCION with the reference's routers, hosts and tools (root)
 
-.PHONY: interop braccept test-monitoring test-releases test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
-  test-migrate test-reload test-take-over test-tenant test-hosts test-local-topology test-underlay soak-short
+.PHONY: interop braccept test-authentication test-monitoring test-releases test-pages test-starts test-operation test-network network-ours network-mixed network-tap network-jumbo network-mixes network-workers \
+  test-migrate test-reload test-take-over test-agents-take-over test-tenant test-hosts test-local-topology test-underlay soak-short
 
 ## interop: all of the following, after the build
 interop:
 	tests/run.py --only network-ours network-mixed network-tap network-jumbo network-mixes network-workers test-migrate test-reload \
-	  test-starts test-operation \
+	  test-starts test-operation test-authentication \
 	  test-tenant test-hosts test-local-topology test-underlay test-pages braccept soak-short
 
 ## braccept: the reference's acceptance tool, on each kind of port and as a tenant
@@ -119,16 +147,20 @@ test-monitoring: hopwright
 RELEASES := $(patsubst tests/interop/%.mod,%,$(wildcard tests/interop/v*.mod))
 test-releases: hopwright
 	for release in $(RELEASES); do \
-	  $(MAKE) REFERENCE=$$release network-ours network-mixed network-mixes test-pages test-starts braccept || exit 1; \
+	  $(MAKE) REFERENCE=$$release network-ours network-mixed network-mixes test-authentication test-pages test-starts braccept || exit 1; \
 	done
 
 ## test-starts: files that the reference starts with, and those that ours starts with
 test-starts: hopwright interop-tools
 	tests/interop/starts_test.py
 
-## test-operation: STUN from behind a NAT, an address that is missing, signals and state
+## test-operation: STUN from behind a NAT, an address that is missing, a full egress queue, signals and state
 test-operation: hopwright interop-tools
 	tests/interop/operation_test.py
+
+## test-authentication: SCMP messages authenticated by DRKeys of the reference's control services
+test-authentication: hopwright interop-tools
+	tests/interop/authentication_test.py
 
 ## test-network: a whole network, with our routers everywhere and next to the reference's; its parts follow
 test-network: network-ours network-mixed network-tap network-jumbo network-mixes network-workers
@@ -166,9 +198,14 @@ test-migrate: hopwright interop-tools
 test-reload: hopwright
 	tests/interop/reload_test.py
 
-## test-take-over: a router is replaced again and again under traffic between reference routers; alone, because BFD measures time
-test-take-over: hopwright interop-tools
+## test-take-over: a SCION router is replaced again and again under traffic between reference routers; alone, because BFD measures time
+test-take-over: hopwright interop-tools test-agents-take-over
 	tests/interop/take_over_test.py
+
+## test-agents-take-over: an IP router between FRR's daemons, an OpenFlow switch, and a switch with tenants are replaced again and again under traffic
+test-agents-take-over: hopwright
+	tests/packages.sh zebra:frr ovs-ofctl:openvswitch-common ip:iproute2 curl:curl
+	tests/take_over/take_over_test.py
 
 ## test-tenant: a router that is a tenant of a switch
 test-tenant: hopwright

@@ -30,6 +30,7 @@ test-rtl-long: braccept-rtl
 	$(CARGO) test --workspace --profile bench --test it -- --ignored the_documentation_says
 	HOPWRIGHT_STF=all HOPWRIGHT_SEEDS=0..500 HOPWRIGHT_PACKETS=500000 $(CARGO) test --workspace --profile bench --test it simulation -- --ignored
 	HOPWRIGHT_HARDWARE=1 python3 tests/rina/engines_test.py -k hardware
+	tests/rina/driven_test.py hardware
 
 ## braccept-rtl: the reference's acceptance tool and a network with our data plane in simulated hardware
 # The network runs again with hardware that runs part of the program; then the cycles of packets back to back.

@@ -64,11 +64,12 @@ test-long: hopwright interop-tools
 	$(MAKE) test-rtl-long test-layouts
 	tests/interop/underlay_test.py --router "$(ROUTER)"
 	tests/interop/underlay_test.py --router "hopwright+ports=af_packet"
-	$(MAKE) test-take-over test-releases
+	$(MAKE) test-take-over test-releases test-tutorials
 	tests/openflow/setup.sh
-	tests/openflow/run.sh peer
+	tests/openflow/run.sh peer peer-features
 	tests/ip/setup.sh
 	tests/ip/network_test.py --only many_routes --routes 1000000
+	$(MAKE) test-ip-links
 	tests/p4runtime/setup.sh
 	tests/switch/isolation.sh
 	bench/congestion.py --check --goodput 0.95

@@ -13,6 +13,9 @@ cd "$2"
 chmod 644 "$name.debug"
 # Symbols named anon are constants without a name, those named GCC_except_table what unwinding finds by itself.
 "$objcopy" --strip-debug --wildcard --strip-symbol='anon.*' --strip-symbol='GCC_except_table*' --add-gnu-debuglink="$name.debug" "$binary" "$name"
+# The library for C programs that use RINA; a static build has none.
+library=$(dirname "$binary")/librina_api.so
+[[ ! -f $library ]] || "$objcopy" --strip-unneeded "$library" librina-api.so
 rm -rf man completions
 mkdir completions
 run() { ${EMULATOR:-} "$binary" "$@"; }

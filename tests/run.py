@@ -46,13 +46,15 @@ class Stage:
 
 STAGES = [
     # The command, and what the tests talk to: packages are installed while the compiler runs.
-    Stage("build", 2, ["hopwright", "tools"], needed=True),
+    Stage("build", 2, ["hopwright", "tools", "rina-api"], needed=True),
     # These tests wait for answers; a slow machine makes them slow.
     Stage("compile the tests", 3, ["compile", "p4runtime", "test-bfruntime", "test-thrift", "tutorial", "test-switchblade"]),
     # Networks of namespaces mostly wait, for timers and for each other.
     Stage("networks", 4, [
-        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-reload", "test-epic", "test-openflow", "test-switch",
-        "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-monitoring",
+        "network-mixes", "test-underlay", "test-rina", "test-ip", "test-tcp", "test-agents-take-over", "test-reload", "test-int", "test-epic", "test-openflow", "test-switch",
+        "test-bmv2", "test-page", "test-four-routers", "test-tenant", "test-migrate", "test-pages", "test-starts", "test-operation", "test-authentication", "test-monitoring",
+        "test-agent",
+        "test-management",
         "test-local-topology", "network-ours", "network-mixed", "network-tap", "network-jumbo", "network-workers"], only_root=True),
     Stage("computation", 2, ["unit", "docs", "stf", "test-lsp", "test-dist", "test-rtl"]),
     # A router under load, one that has to answer within the 250 ms that braccept waits, and one with more neighbours than a machine may

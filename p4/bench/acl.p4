@@ -4,6 +4,11 @@
 #include <v1model.p4>
 #include "headers.p4"
 
+// Hardware has room for fewer: -D RULES=1024.
+#ifndef RULES
+#define RULES 16384
+#endif
+
 struct meta_t {}
 
 #include "ipv4.p4"
@@ -25,7 +30,7 @@ control SwitchIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         }
         actions = { permit; deny; }
         default_action = deny();
-        size = 16384;
+        size = RULES;
     }
     apply {
         if (hdr.ports.isValid() && std.checksum_error == 0) {

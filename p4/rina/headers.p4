@@ -4,7 +4,11 @@
 // Between this program and its control plane
 
 // Port of the control plane. Everything sent there carries a packet_in_t.
+#ifdef TOFINO
+const bit<9> CPU_PORT = 64;
+#else
 const bit<9> CPU_PORT = 510;
+#endif
 // The same for layer management, which must not wait behind a flood of other packets. SEPARATE_MANAGEMENT is for control
 // planes that read two ports.
 #ifdef SEPARATE_MANAGEMENT

@@ -13,8 +13,8 @@ const bit<9> URGENT_CPU_PORT = 508;
 const bit<2> SOURCE_UNCHECKED = 0;
 const bit<2> SOURCE_STRICT = 1;
 const bit<2> SOURCE_LOOSE = 2;
-// No port has this number.
-const bit<9> SEVERAL_PORTS = 511;
+// An interface: a port, and behind it the VLAN, or 0 for frames without a tag.
+typedef bit<21> interface_t;
 
 // In front of a punted packet, which follows unmodified.
 @controller_header("packet_in")
@@ -41,13 +41,23 @@ header ethernet_t {
 
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<16> TYPE_ARP = 0x0806;
+const bit<16> TYPE_VLAN = 0x8100;
 const bit<16> TYPE_IPV6 = 0x86dd;
 const bit<16> TYPE_LLDP = 0x88cc;
 // Smaller numbers are lengths: an LLC header follows.
 const bit<16> FIRST_TYPE = 0x0600;
 
 const bit<32> ETHERNET_BYTES = 14;
+const bit<32> VLAN_BYTES = 4;
 const bit<32> IPV6_BYTES = 40;
+
+// IEEE 802.1Q: behind the Ethernet addresses, and the type TYPE_VLAN.
+header vlan_t {
+    bit<3>  priority;
+    bit<1>  drop_eligible;
+    bit<12> id;
+    bit<16> type;
+}
 
 header ipv4_t {
     bit<4>  version;
@@ -107,6 +117,7 @@ struct headers_t {
     packet_in_t  packet_in;
     packet_out_t packet_out;
     ethernet_t   ethernet;
+    vlan_t       vlan;
     ipv4_t       ipv4;
     ipv6_t       ipv6;
     ports_t      ports;
@@ -121,12 +132,15 @@ struct meta_t {
     mac_t   mac;             // of the ingress port
     bit<32> hash_seed;
     bit<1>  link_group;      // the frame came as a link-layer multicast or broadcast
-    bit<1>  kernel_ipv4;     // of the ingress port: only the kernel may forward IPv4
+    interface_t interface;   // by which the packet came
+    bit<1>  kernel_ipv4;     // of this interface: only the kernel may forward IPv4
     bit<1>  kernel_ipv6;     // the same for IPv6
     bit<1>  kernel_frames;   // frames to other stations, too, are the kernel's
-    bit<2>  check_source;    // of the ingress port, for IPv4: SOURCE_*
+    bit<2>  check_source;    // of this interface, for IPv4: SOURCE_*
     bit<1>  source_known;    // there is a route to the source
-    bit<9>  source_port;     // the port by which it leads, or SEVERAL_PORTS
+    interface_t source_interface; // by which it leads, or a number that no interface has
+    bit<16> vrf;             // of this interface; 0: none
+    bit<1>  vrf_first;       // its routes come before the router's own addresses
     bit<32> route;           // index of the route's counter
     bit<16> next_hop;
     bit<16> group;           // of next hops; 0: the route has one next hop
@@ -136,7 +150,8 @@ struct meta_t {
     bit<16> flow;            // hash of the flow
     bit<32> length;          // bytes of the IP packet
     bit<9>  egress_port;
+    bit<12> egress_vlan;     // 0: the packet leaves without a tag
     mac_t   src;
     mac_t   dst;
-    bit<16> mtu;             // of the egress port
+    bit<16> mtu;             // of the egress interface
 }

@@ -12,7 +12,8 @@
 //
 // The tables say what the control plane knows: `ports` the Ethernet addresses of the router's ports, `routes_ipv4` and
 // `routes_ipv6` the routes, host routes for neighbours included, `groups` the groups of equal-cost next hops,
-// `next_hops` the neighbours, `rules_ipv4` and `rules_ipv6` which packets other tables route, and `redirects` when senders are told of better ways. A packet's precedence is its priority in the
+// `next_hops` the neighbours, `rules_ipv4` and `rules_ipv6` which packets other tables route, and `redirects` when senders are told of better ways.
+// `vlans` has the VLANs (IEEE 802.1Q) that are interfaces of their own, `vrf_routes_ipv4` and `vrf_routes_ipv6` the routes of VRFs. A packet's precedence is its priority in the
 // egress port's queues, if the port has some. The state that packets change is counters only, so that several workers can run the program.
 //
 // Written for v1model with the incremental checksums of internet_checksum.p4. WITHOUT_IPV4 or WITHOUT_IPV6 leaves one
@@ -131,15 +132,45 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         meta.check_source = check_source;
     }
 
+    // The same for a port that belongs to a VRF.
+    action receive_in_vrf(mac_t mac, bit<32> hash_seed, bit<1> kernel_ipv4, bit<1> kernel_ipv6, bit<1> kernel_frames,
+                          bit<16> vrf, bit<1> vrf_first) {
+        receive_for_kernel(mac, hash_seed, kernel_ipv4, kernel_ipv6, kernel_frames, SOURCE_UNCHECKED);
+        meta.vrf = vrf;
+        meta.vrf_first = vrf_first;
+    }
+
     action unknown_port() {
         meta.reason = Reason.UNKNOWN_PORT;
     }
 
     table ports {
         key = { std.ingress_port: exact; }
-        actions = { receive; receive_for_kernel; unknown_port; }
+        actions = { receive; receive_for_kernel; receive_in_vrf; unknown_port; }
         default_action = unknown_port();
         size = 512;
+    }
+
+    // What is said of a VLAN instead of its port.
+    action receive_tagged(bit<1> kernel_ipv4, bit<1> kernel_ipv6, bit<1> kernel_frames, bit<2> check_source, bit<16> vrf,
+                          bit<1> vrf_first) {
+        meta.kernel_ipv4 = kernel_ipv4;
+        meta.kernel_ipv6 = kernel_ipv6;
+        meta.kernel_frames = kernel_frames;
+        meta.check_source = check_source;
+        meta.vrf = vrf;
+        meta.vrf_first = vrf_first;
+    }
+
+    // The VLANs that are interfaces. The control plane gets frames of others.
+    table vlans {
+        key = {
+            std.ingress_port: exact;
+            hdr.vlan.id: exact;
+        }
+        actions = { receive_tagged; unknown_port; @defaultonly NoAction; }
+        default_action = NoAction();
+        size = 16384;
     }
 
     apply {
@@ -150,6 +181,16 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
         }
 
         ports.apply();
+        meta.interface = std.ingress_port ++ 12w0;
+        bit<16> type = hdr.ethernet.type;
+        bool other_vlan = false;
+        if (hdr.vlan.isValid()) {
+            meta.interface = std.ingress_port ++ hdr.vlan.id;
+            type = hdr.vlan.type;
+            if (meta.reason == Reason.FORWARDED) {
+                other_vlan = !vlans.apply().hit;
+            }
+        }
         meta.link_group = hdr.ethernet.dst[40:40];
         if (!hdr.ethernet.isValid()) {
             meta.reason = Reason.MALFORMED;
@@ -157,6 +198,9 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
             meta.reason = Reason.OTHER_MAC;
         }
         if (meta.reason == Reason.FORWARDED) {
+            if (other_vlan) {
+                meta.reason = Reason.LINK_LAYER;
+            } else
 #ifndef WITHOUT_IPV4
             if (hdr.ipv4.isValid()) {
                 ipv4.apply(hdr, meta, std);
@@ -167,12 +211,15 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
                 ipv6.apply(hdr, meta, std);
             } else
 #endif
-            if (hdr.ethernet.type == TYPE_ARP) {
+            if (type == TYPE_ARP) {
                 meta.reason = Reason.ARP;
-            } else if (hdr.ethernet.type == TYPE_IPV4 || hdr.ethernet.type == TYPE_IPV6) {
+            } else if (type == TYPE_IPV4 || type == TYPE_IPV6) {
                 meta.reason = Reason.MALFORMED;
             } else {
                 meta.reason = Reason.LINK_LAYER;
+            }
+            if (hdr.vlan.isValid() && ETHERNET_BYTES + VLAN_BYTES + meta.length > std.packet_length) {
+                meta.reason = Reason.MALFORMED;
             }
         }
         if (meta.reason == Reason.FORWARDED) {
@@ -207,6 +254,19 @@ control RouterIngress(inout headers_t hdr, inout meta_t meta, inout standard_met
                 std.priority = hdr.ipv6.traffic_class[7:5];
             }
 #endif
+            if (hdr.vlan.isValid() || meta.egress_vlan != 0) {
+                if (meta.egress_vlan == 0) {
+                    hdr.vlan.setInvalid();
+                    hdr.ethernet.type = type;
+                } else {
+                    hdr.vlan.setValid();
+                    hdr.vlan.priority = 0;
+                    hdr.vlan.drop_eligible = 0;
+                    hdr.vlan.id = meta.egress_vlan;
+                    hdr.vlan.type = type;
+                    hdr.ethernet.type = TYPE_VLAN;
+                }
+            }
             hdr.ethernet.src = meta.src;
             hdr.ethernet.dst = meta.dst;
             std.egress_spec = meta.egress_port;

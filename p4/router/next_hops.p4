@@ -1,4 +1,4 @@
-// From the number of a next hop, or of a group of equal-cost ones, to the egress port and the neighbour's address.
+// From the number of a next hop, or of a group of equal-cost ones, to the egress interface and the neighbour's address.
 
 // Ports that have entries in `redirects`.
 #define REDIRECTING_PORTS 512
@@ -45,13 +45,19 @@ control NextHops(inout meta_t meta, in standard_metadata_t std) {
         meta.mtu = mtu;
     }
 
+    // By a VLAN of the port.
+    action forward_tagged(bit<9> port, bit<12> vlan, mac_t src, mac_t dst, bit<16> mtu) {
+        forward(port, src, dst, mtu);
+        meta.egress_vlan = vlan;
+    }
+
     action resolve() {
         meta.reason = Reason.UNRESOLVED;
     }
 
     table next_hops {
         key = { meta.next_hop: exact; }
-        actions = { forward; resolve; }
+        actions = { forward; forward_tagged; resolve; }
         default_action = resolve();
         size = NEXT_HOPS;
     }
@@ -60,7 +66,7 @@ control NextHops(inout meta_t meta, in standard_metadata_t std) {
         meta.reason = Reason.REDIRECT;
     }
 
-    // Packets that leave by the port that they came by. The control plane gets those of which entries select the time, forwards
+    // Packets that leave by the interface that they came by. The control plane gets those of which entries select the time, forwards
     // them, and tells their senders that the next hop is on their own link. There is no state: a port has one entry, for one in 256
     // moments.
     table redirects {
@@ -87,7 +93,8 @@ control NextHops(inout meta_t meta, in standard_metadata_t std) {
         if (meta.reason == Reason.FORWARDED && meta.length > (bit<32>) meta.mtu) {
             meta.reason = Reason.TOO_BIG;
         }
-        if (meta.reason == Reason.FORWARDED && meta.egress_port == std.ingress_port) {
+        if (meta.reason == Reason.FORWARDED && meta.egress_port == std.ingress_port
+            && meta.egress_vlan == meta.interface[11:0]) {
             redirects.apply();
         }
         if (meta.reason == Reason.FORWARDED) {

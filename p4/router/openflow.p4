@@ -7,9 +7,9 @@
 //
 // Everything that happens after a rewrite is one more pass: an output to the port AGAIN is recirculated, and the table
 // `again` says by its rewrite what the next pass does: match the flows of another table (Goto-Table), choose a bucket of a
-// select group, or use a further list of outputs. A packet takes at most MAX_PASSES passes.
+// group, use a further list of outputs, or forward as a learning bridge (NORMAL). A packet takes at most MAX_PASSES passes.
 //
-// The control plane numbers flows, rewrites and groups. Number 0 is none.
+// The control plane numbers flows, rewrites, groups, buckets and meters. Number 0 is none.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -21,14 +21,26 @@ const bit<9> IN_PORT = 508;  // where the packet came in
 
 // The tables that flows may lie in, 0 to 31, and the flows of all of them.
 #define TABLES 32
+#ifndef FLOWS
 #define FLOWS 262144
+#endif
+// Meters: those of packets have even numbers, those of bytes odd ones.
+#define METERS 4096
+#define BUCKETS 65536
+#define STATIONS 65536
 const bit<8> MAX_PASSES = 64;
+// The multicast group of all ports that packets are flooded to.
+const bit<16> FLOOD_GROUP = 65535;
 
+const bit<16> NO_ETHER_TYPE = 0x05ff;
 const bit<16> TYPE_IPV4 = 0x0800;
 const bit<16> TYPE_ARP = 0x0806;
 const bit<16> TYPE_VLAN = 0x8100;
 const bit<16> TYPE_IPV6 = 0x86dd;
+const bit<16> TYPE_MPLS = 0x8847;
+const bit<16> TYPE_MPLS_MULTICAST = 0x8848;
 const bit<16> TYPE_SVLAN = 0x88a8;
+const bit<16> TYPE_PBB = 0x88e7;
 
 #include "openflow/headers.p4"
 #include "openflow/parser.p4"
@@ -43,6 +55,12 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
     counter(FLOWS, CounterType.packets_and_bytes) flow_counter;
     counter(TABLES, CounterType.packets) lookups;
     counter(TABLES, CounterType.packets) misses;
+    counter(BUCKETS, CounterType.packets_and_bytes) bucket_counter;
+    // Packets of a meter, and those of each of its bands: the yellow packets of meter M at 2M, its red ones at 2M + 1.
+    counter(METERS, CounterType.packets_and_bytes) meter_counter;
+    counter(2 * METERS, CounterType.packets_and_bytes) band_counter;
+    meter(METERS, MeterType.packets) packet_meters;
+    meter(METERS, MeterType.bytes) byte_meters;
     @max_group_size(256)
     action_selector(HashAlgorithm.crc32, 65536, 32) buckets;
 
@@ -78,12 +96,64 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
         drop();
     }
 
-    // A flow with Write-Metadata. One of its outputs is another pass.
-    action flow_metadata(bit<32> flow, bit<9> port, bit<16> rewrite, bit<16> group, bit<64> value, bit<64> mask) {
+    // A flow with a meter or Write-Metadata.
+    action flow_instructions(bit<32> flow, bit<9> port, bit<16> rewrite, bit<16> group, bit<16> meter_id, bit<64> value,
+            bit<64> mask) {
         meta.flow = flow;
+        meta.meter = meter_id;
         meta.metadata = (meta.metadata & ~mask) | (value & mask);
         std.mcast_grp = group;
         output(port, rewrite);
+    }
+
+    // Buckets of groups, by their numbers.
+    action bucket_output(bit<32> bucket, bit<9> port, bit<16> rewrite) {
+        bucket_counter.count(bucket);
+        output(port, rewrite);
+    }
+
+    action bucket_replicate(bit<32> bucket, bit<16> group) {
+        bucket_counter.count(bucket);
+        replicate(group);
+    }
+
+    action bucket_drop(bit<32> bucket) {
+        bucket_counter.count(bucket);
+        drop();
+    }
+
+    // What bands of meters do. Both count.
+    action band_drop() {
+        band_counter.count((bit<32>) (meta.meter ++ meta.color[1:1]));
+        std.mcast_grp = 0;
+        drop();
+    }
+
+    // A higher drop precedence within the same class of assured forwarding (RFC 2597); other code points stay.
+    action band_remark(bit<2> levels) {
+        band_counter.count((bit<32>) (meta.meter ++ meta.color[1:1]));
+        bit<3> class = meta.tos[7:5];
+        bit<2> precedence = meta.tos[4:3];
+        if (class >= 1 && class <= 4 && precedence != 0 && meta.tos[2:2] == 0) {
+            bit<8> tos = class ++ (levels > 3 - precedence ? 2w3 : precedence + levels) ++ meta.tos[2:0];
+            if (hdr.ipv4.isValid()) {
+                adjust_checksum(hdr.ipv4.checksum, { 8w0, meta.tos }, { 8w0, tos });
+                hdr.ipv4.dscp = tos[7:2];
+            } else {
+                hdr.ipv6.traffic_class = tos;
+            }
+            meta.tos = tos;
+        }
+    }
+
+    table meter_bands {
+        key = {
+            meta.meter : exact;
+            meta.color : exact;
+        }
+        actions = { band_drop; band_remark; NoAction; }
+        default_action = NoAction();
+        size = 2 * METERS;
     }
 
     // What no flow matches goes to the controllers, or is dropped.
@@ -122,6 +192,7 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
         key = {
             meta.table_id : exact;
             meta.in_port : ternary;
+            meta.tunnel_id[63:32] : ternary @name("tunnel_id_high");
             meta.metadata : ternary;
             hdr.ethernet.dst : ternary @name("eth_dst");
             hdr.ethernet.src : ternary @name("eth_src");
@@ -130,9 +201,10 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             meta.vlan_pcp : ternary;
             meta.tos : ternary;
             meta.ip_proto : ternary;
+            meta.tunnel_id[31:0] : ternary @name("tunnel_id_low");
             meta.l3_src : ternary;
             meta.l3_dst : ternary;
-            meta.flow_label : ternary;
+            meta.label : ternary;
             meta.l4_src : ternary;
             meta.l4_dst : ternary;
             meta.link_src : ternary;
@@ -140,10 +212,18 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             meta.nd_target : ternary;
         }
         actions = {
-            flow_output; flow_replicate; flow_drop; flow_metadata; miss_to_controller; miss_drop;
+            flow_output; flow_replicate; flow_drop; flow_instructions; miss_to_controller; miss_drop;
         }
         default_action = miss_drop();
         size = FLOWS;
+    }
+
+    // Fragments of IP are dropped if the controllers want that.
+    action refuse_fragments() {
+        if (hdr.ipv4.isValid() && (hdr.ipv4.flags[0:0] == 1 || hdr.ipv4.offset != 0)
+                || hdr.ipv6.isValid() && meta.label & EXT_FRAGMENT != 0) {
+            meta.refused = 1;
+        }
     }
 
     // Ports from which nothing is taken, or that do not ask the controllers what to do with packets that no flow matches.
@@ -155,14 +235,19 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
         meta.quiet = 1;
     }
 
+    action refuse_misses_and_fragments() {
+        meta.quiet = 1;
+        refuse_fragments();
+    }
+
     table ingress_ports {
         key = { meta.in_port : exact; }
-        actions = { refuse_packets; refuse_misses; NoAction; }
+        actions = { refuse_packets; refuse_misses; refuse_fragments; refuse_misses_and_fragments; NoAction; }
         default_action = NoAction();
         size = 512;
     }
 
-    // The buckets of select groups; a flow of packets stays with one bucket.
+    // The buckets of groups that use one of them. Of select groups, a flow of packets stays with one bucket.
     table select_groups {
         key = {
             meta.select_group : exact;
@@ -174,14 +259,52 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             meta.l4_src : selector;
             meta.l4_dst : selector;
         }
-        actions = { output; replicate; drop; }
-        default_action = drop();
+        actions = { bucket_output; bucket_replicate; bucket_drop; }
+        default_action = bucket_drop(0);
         implementation = buckets;
         size = 65536;
     }
 
+    // Stations that the bridge knows: where packets come from them, and where packets go to them. Packets of others go to the
+    // agent, which learns them and sends the packets on.
+    action learn() {
+        std.egress_spec = CPU;
+        meta.flow = LEARN_FLOW;
+        meta.rewrite = 0;
+    }
+
+    table sources {
+        key = {
+            meta.in_port : exact;
+            meta.vlan : exact;
+            hdr.ethernet.src : exact @name("eth_src");
+        }
+        actions = { NoAction; learn; }
+        default_action = learn();
+        size = STATIONS;
+    }
+
+    action forward(bit<9> port) {
+        output(port, 0);
+    }
+
+    action flood() {
+        replicate(FLOOD_GROUP);
+    }
+
+    table stations {
+        key = {
+            meta.vlan : exact;
+            hdr.ethernet.dst : exact @name("eth_dst");
+        }
+        actions = { forward; flood; }
+        default_action = flood();
+        size = STATIONS;
+    }
+
     apply {
         meta.passes = meta.passes + 1;
+        std.priority = meta.queue;
         if (hdr.packet_out.isValid()) {
             meta.in_port = hdr.packet_out.in_port;
             meta.next = hdr.packet_out.next;
@@ -201,6 +324,10 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             std.mcast_grp = meta.group;
         } else if (meta.next == NEXT_SELECT) {
             select_groups.apply();
+        } else if (meta.next == NEXT_NORMAL) {
+            if (sources.apply().hit) {
+                stations.apply();
+            }
         } else {
             meta.flow = 0;
             lookups.count((bit<32>) meta.table_id);
@@ -213,6 +340,15 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
             }
             if (meta.flow != 0) {
                 flow_counter.count(meta.flow);
+                if (meta.meter != 0) {
+                    meter_counter.count((bit<32>) meta.meter);
+                    if (meta.meter[0:0] == 0) {
+                        packet_meters.execute_meter((bit<32>) meta.meter, meta.color);
+                    } else {
+                        byte_meters.execute_meter((bit<32>) meta.meter, meta.color);
+                    }
+                    meter_bands.apply();
+                }
             } else if (meta.quiet == 1) {
                 drop();
             }
@@ -226,6 +362,8 @@ control Pipeline(inout headers_t hdr, inout meta_t meta, inout standard_metadata
 
 control Outputs(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t std) {
     Rewrite() rewrite;
+    // Packets and bytes by port and queue, but those of queue 0.
+    counter(4096, CounterType.packets_and_bytes) queue_counter;
 
     action drop() {
         mark_to_drop(std);
@@ -249,9 +387,13 @@ control Outputs(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
         meta.group = group;
     }
 
+    action bridge() {
+        meta.next = NEXT_NORMAL;
+    }
+
     table again {
         key = { meta.rewrite : exact; }
-        actions = { go_to; choose; use_outputs; drop; }
+        actions = { go_to; choose; use_outputs; bridge; drop; }
         default_action = drop();
         size = 65536;
     }
@@ -277,10 +419,12 @@ control Outputs(inout headers_t hdr, inout meta_t meta, inout standard_metadata_
             }
             if (std.egress_port == CPU) {
                 hdr.packet_in.setValid();
-                hdr.packet_in = { meta.in_port, meta.table_id, 0, meta.flow, meta.rewrite, meta.metadata };
+                hdr.packet_in = { meta.in_port, meta.table_id, 0, meta.flow, meta.rewrite, meta.metadata, meta.tunnel_id };
             } else if (std.egress_port == AGAIN) {
                 again.apply();
                 recirculate_preserving_field_list(1);
+            } else if (meta.queue != 0) {
+                queue_counter.count((bit<32>) (std.egress_port ++ meta.queue));
             }
         }
     }

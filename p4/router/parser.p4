@@ -23,6 +23,21 @@ parser RouterParser(packet_in packet, out headers_t hdr, inout meta_t meta, inou
 #ifndef WITHOUT_IPV6
             TYPE_IPV6: ipv6;
 #endif
+            TYPE_VLAN: vlan;
+            default: accept;
+        }
+    }
+
+    // One tag. Frames with more are the control plane's.
+    state vlan {
+        packet.extract(hdr.vlan);
+        transition select(hdr.vlan.type) {
+#ifndef WITHOUT_IPV4
+            TYPE_IPV4: ipv4;
+#endif
+#ifndef WITHOUT_IPV6
+            TYPE_IPV6: ipv6;
+#endif
             default: accept;
         }
     }

@@ -4,7 +4,7 @@ enum bit<8> Reason {
     FORWARDED            = 0,
 
     // Dropped.
-    UNKNOWN_PORT         = 1,    // the ingress port has no entry in `ports`
+    UNKNOWN_PORT         = 1,    // the ingress port has no entry in `ports`, or its VLAN is down
     OTHER_MAC            = 2,    // addressed to another station
     UNKNOWN_TYPE         = 3,    // not used any more: see LINK_LAYER
     MALFORMED            = 4,    // RFC 1812, section 5.2.2; RFC 8200, section 3
@@ -16,7 +16,7 @@ enum bit<8> Reason {
 
     // Punted: to the CPU port, unmodified.
     ARP                  = 32,
-    LINK_LAYER           = 33,   // LLC, LLDP, and EtherTypes without a meaning here, VLAN tags among them
+    LINK_LAYER           = 33,   // LLC, LLDP, EtherTypes without a meaning here, and VLANs without an entry in `vlans`
     OPTIONS              = 34,   // IPv4 options
     HOP_BY_HOP           = 35,   // IPv6 hop-by-hop options
     LOCAL                = 36,   // an address of the router, or a directed broadcast to one of its networks

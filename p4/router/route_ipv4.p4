@@ -63,23 +63,48 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 #ifndef WITHOUT_POLICY
     action use_routes() { }
 
-    // Which packets are not routed by `routes_ipv4` alone.
+    // By a route of another table than the main one.
+    action rule_via(bit<16> next_hop, bit<32> route) {
+        meta.reason = Reason.FORWARDED;
+        meta.group = 0;
+        via(next_hop, route);
+    }
+
+    action rule_multipath(bit<16> group, bit<32> route) {
+        meta.reason = Reason.FORWARDED;
+        meta.next_hop = 0;
+        multipath(group, route);
+    }
+
+    // Which packets are not routed by `routes_ipv4` alone: rules, and the routes of the tables that they name. The highest priority is that
+    // of the rule that comes first, and among its routes of the longest prefix.
     table rules_ipv4 {
         key = {
             hdr.ipv4.src: ternary;
             hdr.ipv4.dst: ternary;
-            std.ingress_port: ternary;
+            meta.interface: ternary;
             hdr.ipv4.tos: ternary;
             hdr.ipv4.protocol: ternary;
         }
-        actions = { end; use_routes; }
+        actions = { rule_via; rule_multipath; end; use_routes; }
         default_action = use_routes();
         size = 1024;
     }
 
-    action reached_by(bit<9> port) {
+    // The routes of VRFs, with their own addresses. What they do not have, the other routes may.
+    table vrf_routes_ipv4 {
+        key = {
+            meta.vrf: exact;
+            hdr.ipv4.dst: lpm;
+        }
+        actions = { rule_via; rule_multipath; end; use_routes; }
+        default_action = use_routes();
+        size = 1048576;
+    }
+
+    action reached_by(interface_t interface) {
         meta.source_known = 1;
-        meta.source_port = port;
+        meta.source_interface = interface;
     }
 
     action nowhere() { }
@@ -111,16 +136,25 @@ control RouteIpv4(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 #ifdef PATH_SPLICING
             route_spliced.apply(hdr, meta);
 #endif
+#ifndef WITHOUT_POLICY
+            if (meta.vrf != 0 && (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE
+                                  || meta.reason == Reason.NO_ROUTE || meta.reason == Reason.UNRESOLVED
+                                  || meta.reason == Reason.KERNEL_ROUTE || meta.vrf_first == 1 && meta.reason == Reason.LOCAL)) {
+                vrf_routes_ipv4.apply();
+            }
+            // Rules come before the main table, and behind the local one.
+            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE || meta.reason == Reason.NO_ROUTE
+                || meta.reason == Reason.UNRESOLVED || meta.reason == Reason.KERNEL_ROUTE) {
+                rules_ipv4.apply();
+            }
+#endif
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv4.apply();
             }
 #ifndef WITHOUT_POLICY
-            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE) {
-                rules_ipv4.apply();
-            }
             if (meta.check_source != SOURCE_UNCHECKED && (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE)) {
                 sources_ipv4.apply();
-                if (meta.source_known == 0 || meta.check_source == SOURCE_STRICT && meta.source_port != std.ingress_port) {
+                if (meta.source_known == 0 || meta.check_source == SOURCE_STRICT && meta.source_interface != meta.interface) {
                     meta.reason = Reason.POLICY;
                 }
             }

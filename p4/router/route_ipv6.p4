@@ -51,17 +51,41 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
 
     action use_routes() { }
 
+    // By a route of another table than the main one.
+    action rule_via(bit<16> next_hop, bit<32> route) {
+        meta.reason = Reason.FORWARDED;
+        meta.group = 0;
+        via(next_hop, route);
+    }
+
+    action rule_multipath(bit<16> group, bit<32> route) {
+        meta.reason = Reason.FORWARDED;
+        meta.next_hop = 0;
+        multipath(group, route);
+    }
+
     // As rules_ipv4. The protocol is behind extension headers.
     table rules_ipv6 {
         key = {
             hdr.ipv6.src: ternary;
             hdr.ipv6.dst: ternary;
-            std.ingress_port: ternary;
+            meta.interface: ternary;
             hdr.ipv6.traffic_class: ternary;
         }
-        actions = { end; use_routes; }
+        actions = { rule_via; rule_multipath; end; use_routes; }
         default_action = use_routes();
         size = 1024;
+    }
+
+    // As vrf_routes_ipv4.
+    table vrf_routes_ipv6 {
+        key = {
+            meta.vrf: exact;
+            hdr.ipv6.dst: lpm;
+        }
+        actions = { rule_via; rule_multipath; end; use_routes; }
+        default_action = use_routes();
+        size = 1048576;
     }
 
     apply {
@@ -72,11 +96,17 @@ control RouteIpv6(in headers_t hdr, inout meta_t meta, in standard_metadata_t st
             meta.reason = Reason.HOP_BY_HOP;
         } else {
             routes_ipv6.apply();
+            if (meta.vrf != 0 && (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE
+                                  || meta.reason == Reason.NO_ROUTE || meta.reason == Reason.UNRESOLVED
+                                  || meta.reason == Reason.KERNEL_ROUTE || meta.vrf_first == 1 && meta.reason == Reason.LOCAL)) {
+                vrf_routes_ipv6.apply();
+            }
+            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE || meta.reason == Reason.NO_ROUTE
+                || meta.reason == Reason.UNRESOLVED || meta.reason == Reason.KERNEL_ROUTE) {
+                rules_ipv6.apply();
+            }
             if (meta.reason == Reason.FORWARDED) {
                 martians_ipv6.apply();
-            }
-            if (meta.reason == Reason.FORWARDED || meta.reason == Reason.BLACKHOLE) {
-                rules_ipv6.apply();
             }
             if (meta.reason == Reason.FORWARDED && hdr.ipv6.hop_limit <= 1) {
                 meta.reason = Reason.HOP_LIMIT;

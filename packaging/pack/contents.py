@@ -8,7 +8,8 @@ from pathlib import Path
 from .project import ROOT, Error
 from .tree import Tree, compressed
 
-UNITS = ("hopwright-router@.service", "hopwright-rina@.service", "hopwright-switch.service")
+UNITS = ("hopwright-router@.service", "hopwright-rina@.service", "hopwright-ip@.service", "hopwright-openflow@.service",
+         "hopwright-switch.service")
 # The groups that may read the configuration: those that the units name.
 GROUPS = ("hopwright", "rina", "scion")
 # The names of BMv2 and p4c that the command may be called by, in a folder of their own.
@@ -70,6 +71,10 @@ def system(dist: Dist, zsh: str) -> Tree:
         tree.link(f"usr/lib/hopwright/bmv2/{name}", "../../../bin/hopwright")
     for name in TOFINO_NAMES:
         tree.link(f"usr/lib/hopwright/tofino/{name}", "../../../bin/hopwright")
+    if (library := dist.folder / "librina-api.so").is_file():
+        tree.add("usr/lib/hopwright/librina-api.so", library.read_bytes())
+        header = ROOT / "crates/apps/rina-api/include/rina/api.h"
+        tree.add("usr/include/hopwright/rina/api.h", header.read_bytes())
     for page in dist.pages():
         tree.add(f"usr/share/man/man1/{page.name}.gz", compressed(page.read_bytes()))
     tree.add("usr/share/bash-completion/completions/hopwright", dist.file("completions/hopwright.bash").read_bytes())

@@ -31,7 +31,7 @@ done
 
 %preun
 if [ "$1" = 0 ] && [ -d /run/systemd/system ]; then
-    systemctl stop 'hopwright-router@*.service' 'hopwright-rina@*.service' hopwright-switch.service || :
+    systemctl stop 'hopwright-router@*.service' 'hopwright-rina@*.service' 'hopwright-ip@*.service' 'hopwright-openflow@*.service' hopwright-switch.service || :
 fi
 
 %postun

@@ -4,12 +4,12 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 ../p4runtime/setup.sh
-../packages.sh mn:mininet ethtool:ethtool make:make
+../packages.sh mn:mininet ethtool:ethtool make:make iperf:iperf tcpdump:tcpdump
 commit=dc1b049be49c210eb38e2c815d245704826fd9f6
-if [[ ! -e .tutorials/utils/run_exercise.py ]]; then
+if [[ ! -e .tutorials/bin/veth_setup.sh ]]; then
     rm -rf .tutorials
     if ! { git clone --quiet --no-checkout "${TUTORIALS:-https://github.com/p4lang/tutorials}" .tutorials &&
-        git -C .tutorials checkout --quiet "$commit" -- utils exercises; }; then
+        git -C .tutorials checkout --quiet "$commit" -- bin utils exercises; }; then
         rm -rf .tutorials
         echo "SKIPPED: p4lang/tutorials cannot be cloned" >&2
         exit 0

@@ -12,8 +12,13 @@ class Dialect:
     """Translates lines for one program, whose P4Info names the parameters of actions."""
 
     def __init__(self, p4info: str):
-        self.parameters = {}
-        for action in protobuf_text.parse(p4info).get("actions", []):
+        self.parameters, self.keys = {}, {}
+        info = protobuf_text.parse(p4info)
+        for table in info.get("tables", []):
+            names = [field["name"][0].decode() for field in table.get("match_fields", [])]
+            # Keys that are expressions are written without blanks.
+            self.keys.update({name.replace(" ", ""): name for name in names if " " in name})
+        for action in info.get("actions", []):
             preamble = action["preamble"][0]
             names = [param["name"][0].decode() for param in action.get("params", [])]
             for name in (preamble["name"][0].decode(), preamble["alias"][0].decode()):
@@ -33,6 +38,8 @@ class Dialect:
             return f"group_add {words[1]} {words[2]} {' '.join(words[3:])}"
         if words[0] not in ("add", "setdefault"):
             return line
+        for written, name in self.keys.items():
+            line = line.replace(f" {written}:", f' "{name}":')
         line = re.sub(r"\bgroup=(\d+)", r"-> group \1", line)
         line = CALL.sub(lambda call: self.call(call[1], re.split(r"[\s,]+", call[2].strip()) if call[2].strip() else []), line)
         line = re.sub(r"(:\S+?)&&&(\S+)", lambda m: ":" + ternary(number(m[1][1:]), number(m[2])), line)

@@ -2,7 +2,10 @@ module hopwright.dev/interop
 
 go 1.24.2
 
-require github.com/scionproto/scion v0.14.0
+require (
+	github.com/gopacket/gopacket v1.3.1
+	github.com/scionproto/scion v0.14.0
+)
 
 require (
 	connectrpc.com/connect v1.18.1 // indirect
@@ -25,7 +28,6 @@ require (
 	github.com/goccy/go-json v0.10.3 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/gopacket/gopacket v1.3.1 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware v1.4.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-prometheus v1.2.0 // indirect
 	github.com/grpc-ecosystem/grpc-opentracing v0.0.0-20180507213350-8e809c8a8645 // indirect

@@ -323,6 +323,54 @@ def check_end2end(network: Network, checks: Checks) -> None:
                          lambda: network.end2end(source, destination, *options), bool)
 
 
+# EPIC-HP packets with a fault: route, fault, and the router that drops them, if any. The router where the path changes segments does not
+# look at the hop that it goes on to, as the reference's does not.
+EPIC_FAULTS = (
+    (TO_CORE[0], "phvf", "br111"),
+    (TO_CORE[0], "lhvf", "br110a"),
+    (TO_CORE[1], "phvf", "br110b"),
+    (LEAF_ROUTES[1], "phvf", "br110b"),
+    (LEAF_ROUTES[1], "lhvf", "br112"),
+    (LEAF_ROUTES[1], "old", "br110b"),
+    (LEAF_ROUTES[1].reversed(), "future", "br110a"),
+    (LEAF_ROUTES[0], "phvf", None),
+    (LEAF_ROUTES[0], "future", "br112"),
+)
+EPIC_REASONS = {"phvf": "epic_hvf", "lhvf": "epic_hvf", "old": "epic_too_old", "future": "epic_from_future"}
+
+
+def check_epic(network: Network, checks: Checks) -> None:
+    """What the reference's hosts send by EPIC-HP arrives; with one fault it is dropped where the fault shows, and counted."""
+    for route in (*LEAF_ROUTES[:2], *TO_CORE):
+        checks.comes(f"EPIC-HP, {route.hops[0][0]} to {route.hops[-1][0]} {route.name}",
+                     lambda: network.traffic(route, 100, 501, epic="good"),
+                     lambda found: found["echoed"] == 100 and found["changed"] == 0)
+    for route, fault, name in EPIC_FAULTS:
+        # Each old packet waits for four seconds.
+        count = 2 if fault == "old" else 10
+        router = network.routers[name] if name else None
+
+        def dropped() -> float:
+            if not router:
+                return 0
+            page = metrics(router.namespace, METRICS)
+            if router.kind.name == "reference":
+                return total(page, "router_dropped_pkts_total", reason="invalid")
+            return total(page, "hopwright_dropped_packets_total", reason=EPIC_REASONS[fault])
+
+        def lost_and_dropped() -> tuple[int, float]:
+            before, lost = dropped(), network.traffic(route, count, 501, epic=fault)["lost"]
+            # Ours are posted a few times a second.
+            deadline = time.monotonic() + 2
+            while dropped() - before < count and name and time.monotonic() < deadline:
+                time.sleep(0.1)
+            return lost, dropped() - before
+
+        wanted = count if name else 0
+        checks.comes(f"EPIC-HP with a fault ({fault}), {route.hops[0][0]} to {route.hops[-1][0]} {route.name}: lost, dropped by {name}",
+                     lost_and_dropped, lambda found: found == (wanted, wanted))
+
+
 def check_kill(network: Network, checks: Checks) -> None:
     """A router that is killed leaves no program on its devices."""
     router = network.routers["br111"]
@@ -347,6 +395,7 @@ def check_network(network: Network, checks: Checks) -> None:
     # The shortest, an odd and an even number, and what fills the links' MTU.
     check_traffic(network, checks, routes, (8, 501, 502, network.plan.scion_mtu - HEADERS))
     check_end2end(network, checks)
+    check_epic(network, checks)
     check_scmp(network, checks, routes)
     check_metrics(network, checks)
     check_reload(network, checks)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A router in operation: hosts behind a NAT learn their address by STUN, with each kind of port; an address that is
-missing at the start takes down its own link until it appears; links by IPv6 zones and by unspecified addresses; signals, the
-state and compressed metrics.
+missing at the start takes down its own link until it appears; links by IPv6 zones and by unspecified addresses; BFD over a link whose
+egress queue is full; signals, the state and compressed metrics.
 
 The STUN client is the reference's (stun/, v0.15.1), the NAT is Linux's.
 
@@ -16,6 +16,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from lab.checks import Checks
@@ -23,6 +24,8 @@ from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
 from lab.process import Process, unwind_on_signals
 from lab.reference import tool
 from lab.router import RouterKind, hopwright_binary, wait_ready
+from lab.scion import hop_key, pace, packet, udp_socket
+from lab.scrape import metrics, total
 
 KEY = "MDEyMzQ1Njc4OWFiY2RlZg=="
 PREFIX = "hopwright-op-"
@@ -142,6 +145,50 @@ def addresses(lab: Lab, checks: Checks) -> None:
             router.stop()
 
 
+def full_queue(lab: Lab, checks: Checks) -> None:
+    """A host sends four times what a link takes. The queue is full, which would delay BFD for two seconds if it waited in it."""
+    other = Namespace(f"{PREFIX}slow")
+    veth(End(lab.router, "slow", ("10.6.0.1/24",)), End(other, "slow", ("10.6.0.2/24",)), 1500)
+    other.ip("addr", "add", "10.7.0.2/32", "dev", "lo")
+    ours = lab.configure(ROUTER, ["10.6.0.1:50000"], ["10.6.0.2:50000"])
+    theirs = lab.configure("10.7.0.2", ["10.6.0.2:50000"], ["10.6.0.1:50000"], ia=111)
+    kind = RouterKind('hopwright+queues={slow={rate="1M"}}')
+    routers = [kind.start("ours", lab.router, ours, ours.with_suffix(".log"), ours.with_suffix(".json")),
+               RouterKind("reference").start("theirs", other, theirs, theirs.with_suffix(".log"), theirs.with_suffix(".json"))]
+
+    def pages() -> list[dict]:
+        return [metrics(namespace, METRICS) for namespace in (lab.router, other)]
+
+    def changes() -> list[float]:
+        return [total(page, "router_bfd_state_changes_total") for page in pages()]
+
+    def dropped() -> float:
+        return total(pages()[0], "hopwright_port_lost_packets_total", device="slow", reason="tx_queue_full")
+
+    def steady() -> bool:
+        """Floods the link for three seconds. BFD may also notice that a router has had no time."""
+        checks.comes("the link is up at both ends", lambda: [total(page, "router_interface_up") for page in pages()],
+                     lambda up: up == [1, 1])
+        before, due, end = changes(), time.monotonic(), time.monotonic() + 3
+        while time.monotonic() < end:
+            out.sendto(frame, (ROUTER, 30042))
+            due = pace(due, 1 / 500)
+        return changes() == before
+
+    try:
+        for router in routers:
+            wait_ready(router)
+        frame = packet(hop_key(ours.parent / "keys" / "master0.key"), 0, 1, bytes(900), source=("1-ff00:0:110", NAT_OUTSIDE),
+                       destination=("1-ff00:0:111", "10.7.0.9"))
+        out = udp_socket(lab.nat, NAT_OUTSIDE, 31002)
+        checks.that("BFD does not notice that a queue is full", any(steady() for _ in range(5)), changes())
+        checks.that("the queue was full", dropped() > 100, dropped())
+        out.close()
+    finally:
+        for router in routers:
+            router.stop()
+
+
 def signals_and_state(lab: Lab, router: Process, checks: Checks) -> None:
     for name in ("SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT"):
         os.kill(router.pid, getattr(signal, name))
@@ -165,6 +212,7 @@ def main() -> int:
             lab = Lab(Path(directory))
             stun(lab, checks)
             addresses(lab, checks)
+            full_queue(lab, checks)
             router = lab.start("hopwright", ROUTER)
             try:
                 missing_address(lab, checks)

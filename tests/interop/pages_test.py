@@ -29,6 +29,12 @@ from lab.scrape import fetch, parse, wait_served
 
 STATUS = "http://127.0.0.1:30442"
 API = "http://127.0.0.1:31142"
+# Our own page, of which the reference has nothing.
+PAGE = "http://127.0.0.1:31143"
+PAGE_REQUESTS = [("GET", f"{PAGE}/api/about", None, None), ("GET", f"{PAGE}/api/state", None, None),
+                 ("GET", f"{PAGE}/api/tables?tenant={{tenant}}", None, None),
+                 ("GET", f"{PAGE}/api/program?tenant={{tenant}}", None, None),
+                 ("POST", f"{PAGE}/api/write/entry", "{}", "application/json")]
 PAGES = [f"{STATUS}/{path}" for path in ("", "info", "config", "log/level", "topology", "metrics")] + \
         [f"{API}/{path}" for path in ("", "openapi.json", "api/v1/info", "api/v1/config",
                                       "api/v1/log/level", "api/v1/interfaces", "api/v1/nothing")]
@@ -78,8 +84,8 @@ class ServiceManager:
             self._told += self._socket.recv(4096).decode().split()
 
     def told(self) -> list[str]:
-        """What the service has said, once it has said that it stops."""
-        wait_until("STOPPING=1", lambda: "STOPPING=1" in self._told)
+        """What the service has said, once it has said that it stops and has left its sockets for another one."""
+        wait_until("the end", lambda: self._told[-1:] == ["FDPOLL=0"])
         return self._told
 
 
@@ -92,7 +98,7 @@ def unprivileged(directory: Path) -> RouterKind:
     for path in (directory, *directory.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
     return RouterKind(f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups {capabilities} "
-                      f"{binary} scion --config {{config}} --stats {{stats}}")
+                      f"{binary} scion --config {{config}} --stats {{stats}} --http {PAGE.removeprefix('http://')}")
 
 
 def privileges(pid: int) -> set[tuple[str, str]]:
@@ -121,7 +127,7 @@ disable = {str(not bfd).lower()}
 
 
 def run(kind: RouterKind, directory: Path, config: Path,
-        environment: dict[str, str] | None = None) -> dict:
+        environment: dict[str, str] | None = None, own: bool = False) -> dict:
     """Starts a router on devices of its own and asks for every page."""
     namespace = Namespace(f"hwpages{os.getpid()}", ipv6=False)
     peers = Namespace(f"hwpages{os.getpid()}p", ipv6=False)
@@ -137,14 +143,24 @@ def run(kind: RouterKind, directory: Path, config: Path,
             pages = fetch(namespace, [("GET", url, None, None) for url in PAGES])
             levels = fetch(namespace, LEVELS)
             rights = privileges(process.pid)
+            own_pages = fetch_page(namespace) if own else []
             process.check()
         finally:
             status = process.stop()
         return {"pages": dict(zip(PAGES, pages)), "levels": levels, "status": status,
-                "rights": rights}
+                "rights": rights, "own": own_pages}
     finally:
         namespace.remove()
         peers.remove()
+
+
+def fetch_page(namespace: Namespace) -> list:
+    """What our own page says, of the only tenant."""
+    wait_served(namespace, f"{PAGE}/")
+    [about] = fetch(namespace, PAGE_REQUESTS[:1])
+    tenant = json.loads(about[2])["tenants"][0]["name"]
+    further = [(method, url.format(tenant=tenant), *rest) for method, url, *rest in PAGE_REQUESTS[1:]]
+    return [about, *fetch(namespace, further)]
 
 
 def compare(ours: dict, reference: dict, secrets: list[str], checks: Checks) -> None:
@@ -191,9 +207,26 @@ def compare(ours: dict, reference: dict, secrets: list[str], checks: Checks) -> 
     checks.that("status 0 on SIGTERM", ours["status"] == 0, ours["status"])
 
 
+def check_page(ours: dict, secrets: list[str], checks: Checks) -> None:
+    """The page of a router alone: links, tables and graphs, and nothing to write."""
+    about, state, tables, program = (json.loads(answer[2]) for answer in ours["own"][:4])
+    checks.that("page: a router, read only", about["router"] and not about["writable"] and not about["tenants"][0]["writable"], about)
+    interfaces = {int(link["name"].split()[1]) for link in state["links"] if link["name"].startswith("interface ")}
+    wanted = {link["interface_id"] for link in json.loads(ours["pages"][f"{API}/api/v1/interfaces"][2])["interfaces"]}
+    checks.that(f"page: the interfaces of the API, {sorted(wanted)}", interfaces == wanted, state["links"])
+    entries = {table["name"]: table["entries"] for table in tables}
+    checks.that("page: tables have the entries that the state counts",
+                all(entries[name] == table["entries"] for name, table in state["tables"].items() if name in entries) and sum(entries.values()) > 0,
+                (entries, state["tables"]))
+    checks.that("page: graphs of the parser and of ingress", {"parser", "ingress"} <= {graph["name"] for graph in program["graphs"]})
+    checks.that("page: a write is refused", ours["own"][4][0] in (401, 403, 404, 405), ours["own"][4][:2])
+    checks.that("page: no key in it", not any(s in answer[2] for s in secrets for answer in ours["own"]))
+
+
 def check_service(ours: dict, told: list[str], checks: Checks) -> None:
-    checks.that("the service manager is told READY=1 first, STOPPING=1 last, WATCHDOG=1 between",
-                told[:1] == ["READY=1"] and told[-1:] == ["STOPPING=1"] and "WATCHDOG=1" in told, told)
+    checks.that("the service manager is told READY=1 first, STOPPING=1 at the end, WATCHDOG=1 between, and what to keep",
+                told[:1] == ["READY=1"] and told[-4:] == ["STOPPING=1", "FDSTORE=1", "FDNAME=hand-over", "FDPOLL=0"]
+                and "WATCHDOG=1" in told, told)
     bits = f"{CAPABILITY_BITS:016x}"
     wanted = {("Uid:", str(NOBODY)), ("CapInh:", f"{0:016x}"), ("CapPrm:", bits), ("CapEff:", bits),
               ("CapBnd:", bits), ("CapAmb:", f"{0:016x}"), ("NoNewPrivs:", "1")}
@@ -222,10 +255,11 @@ def main() -> int:
             manager = ServiceManager(directory)
             service = args.router == "hopwright"
             kind = unprivileged(directory) if service else RouterKind(args.router)
-            ours = run(kind, directory, config, manager.environment())
+            ours = run(kind, directory, config, manager.environment(), own=service)
             compare(ours, reference, secrets, checks)
             if service:
                 check_service(ours, manager.told(), checks)
+                check_page(ours, secrets, checks)
             print("with BFD, which nobody answers:")
             compare(run(kind, directory, with_bfd), run(RouterKind("reference"), directory, with_bfd),
                     secrets, checks)

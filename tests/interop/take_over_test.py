@@ -27,6 +27,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lab.checks import Checks
@@ -47,8 +49,13 @@ OWN = "1-ff00:0:1"
 # The neighbours' ASes: number of the link, relation as the router sees it.
 NEIGHBOURS = {1: "parent", 2: "child"}
 OPPOSITE = {"parent": "child", "child": "parent"}
+# For restarts, which on a busy machine take longer than BFD's default intervals allow, and than rings have room for at that rate.
+PATIENT_BFD = {"desired_min_tx_interval": "500ms", "required_min_rx_interval": "500ms", "detect_mult": 60}
+RESTART_RATE = 50
 # A user without rights.
 NOBODY = "65534"
+# How messages of a hand-over begin.
+VERSION = b"HWHO" + struct.pack("!H", 3)
 
 
 def neighbour(number: int) -> str:
@@ -84,8 +91,8 @@ def packet(hops: list[tuple[bytes, int, int]], ends: tuple[tuple[str, str], tupl
 class Lab:
     """The router, its neighbours, and the hosts."""
 
-    def __init__(self, kind: RouterKind, as_user: str | None) -> None:
-        self.kind, self.as_user = kind, as_user
+    def __init__(self, kind: RouterKind, as_user: str | None, bfd: dict | None = None, rate: float = RATE) -> None:
+        self.kind, self.as_user, self.bfd_of_links, self.rate = kind, as_user, bfd, rate
         self.directory = Path(tempfile.mkdtemp(prefix="hopwright-take-over-"))
         self.directory.chmod(0o777)
         self.hosts = Namespace(PREFIX + "hosts", ipv6=False)
@@ -119,9 +126,8 @@ class Lab:
             total(metrics(n, METRICS), "router_interface_up") == 1 for n in self.references.values())
             and total(metrics(self.inside, METRICS), "router_interface_up") == 2)
 
-    @staticmethod
-    def interface(number: int, relation: str, local: str, remote: str, ia: str) -> dict:
-        return {"isd_as": ia, "link_to": relation, "mtu": 1400,
+    def interface(self, number: int, relation: str, local: str, remote: str, ia: str) -> dict:
+        return {"isd_as": ia, "link_to": relation, "mtu": 1400, **({"bfd": self.bfd_of_links} if self.bfd_of_links else {}),
                 "underlay": {"local": f"{local.format(number)}:{UNDERLAY}", "remote": f"{remote.format(number)}:{UNDERLAY}"}}
 
     def files(self, name: str, ia: str, internal: str, interfaces: dict) -> Path:
@@ -137,12 +143,13 @@ class Lab:
         config.write_text(f'[general]\nid = "r1"\nconfig_dir = "{conf}"\n[metrics]\nprometheus = "{METRICS}"\n')
         return config
 
-    def start(self, *, heir: bool = False, config: Path | None = None, control: Path | None = None) -> Process:
+    def start(self, *, heir: bool = False, config: Path | None = None, control: Path | None = None,
+              kept: tuple[str, int] | None = None) -> Process:
         self.count += 1
         options = ("--control", str(control or self.control)) + ("--take-over",) * heir
         log = self.directory / f"router{self.count}.log"
         return self.kind.start(f"router {self.count}", self.inside, config or self.conf, log,
-                               self.directory / f"stats{self.count}.json", as_user=self.as_user, options=options)
+                               self.directory / f"stats{self.count}.json", as_user=self.as_user, options=options, kept=kept)
 
     def key(self, name: str) -> bytes:
         return hop_key(self.directory / name / "keys" / "master0.key")
@@ -163,7 +170,7 @@ class Lab:
             whole = packet(hops, (host[source], host[destination]), forth)
             whole = whole[:-14] + struct.pack("!H", port) + whole[-12:]
             out = udp_socket(self.hosts, host[source][1], SOURCE_PORT + len(made) + 100)
-            stream = Stream(out, inner[source], lambda _, whole=whole: whole, RATE)
+            stream = Stream(out, inner[source], lambda _, whole=whole: whole, self.rate)
             made[name] = stream.into(udp_socket(self.hosts, host[destination][1], port))
         return made
 
@@ -301,6 +308,27 @@ def in_background(lab: Lab, checks: Checks) -> None:
         traffic.wait(50)
 
 
+def restart(lab: Lab, checks: Checks, times: int, ports: str) -> None:
+    """A service manager stops the router and starts another one, to which it gives what the first has left."""
+    longest = 0.0
+    with Traffic(lab, checks, f"{times} restarts") as traffic:
+        for _ in range(times):
+            old, begun = lab.router, time.monotonic()
+            status = old.stop(keep=True)
+            if status or not (kept := old.left()):
+                checks.that("the router leaves its sockets to the service manager", False, f"{status}, {old.announced()}\n{old.tail()}")
+                return
+            lab.router = lab.start(kept=kept)
+            os.close(kept[1])
+            wait_ready(lab.router)
+            longest = max(longest, time.monotonic() - begun)
+            traffic.wait(50)
+            lab.wait_for_ports(ports)
+    checks.that("a restart is soon over", longest < PATIENCE, f"{longest:.2f} s at most, in which packets wait")
+    checks.that("its sessions are up", total(metrics(lab.inside, METRICS), "router_interface_up") == 2)
+    checks.that("it has the service manager forget what it kept", "FDSTOREREMOVE=1" in lab.router.announced())
+
+
 def refused(lab: Lab, checks: Checks) -> None:
     """What cannot take over leaves the router at work."""
     bad = lab.directory / "bad"
@@ -337,9 +365,10 @@ def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
         peer.connect(str(lab.control))
         return peer
 
-    hello = b"HWHO" + struct.pack("!H", 2) + bytes([0, 7, 2]) + b"r1" + varint(0x0001_FF00_0000_0001)
-    ready = b"HWHO" + struct.pack("!H", 2) + bytes([7])
-    for what, message, answer in (("garbage", b"GET / HTTP/1.1\r\n\r\n", "no message of a router"),
+    name = f"router r1 of {OWN}".encode()
+    hello = VERSION + bytes([0, 7, len(name)]) + name
+    ready = VERSION + bytes([7])
+    for what, message, answer in (("garbage", b"GET / HTTP/1.1\r\n\r\n", "no message of a hand-over"),
                                   ("another version", hello[:5] + b"\x63" + hello[6:], "version 99"),
                                   ("out of turn", ready, "out of turn")):
         with connect() as peer:
@@ -351,7 +380,7 @@ def foreign(lab: Lab, checks: Checks, traffic: Traffic) -> None:
         with connect() as peer:
             peer.send(hello)
             # What is offered; an offer ends with a message without contents.
-            while peer.recv(65536) != b"HWHO" + struct.pack("!H", 2) + bytes([6]):
+            while peer.recv(65536) != VERSION + bytes([6]):
                 pass
             peer.send(ready)
             if silent:
@@ -366,7 +395,7 @@ class Late:
     """Passes on what the running router and its heir say. Of the first conversation it keeps back that the router has stopped, until
     that waits no longer for the heir."""
 
-    STOPPED = b"HWHO" + struct.pack("!H", 2) + bytes([10])
+    STOPPED = VERSION + bytes([10])
 
     def __init__(self, lab: Lab):
         self.control, self.path = lab.control, lab.directory / "late"
@@ -412,19 +441,13 @@ def late(lab: Lab, checks: Checks) -> None:
         lab.router = take_over(lab)
 
 
-def varint(number: int) -> bytes:
-    parts = []
-    while number > 127:
-        parts.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*parts, number])
-
-
-def run(choice: str, ports: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
-    print(f"{choice}{', without privileges' if as_user else ''}", flush=True)
+@contextmanager
+def laboratory(choice: str, ports: str, as_user: str | None, checks: Checks, what: str = "", **settings) -> Iterator[Lab]:
+    """A lab in which everything is forwarded by ports of this kind. Its files are kept if something fails."""
+    print(f"{choice}{', without privileges' if as_user else ''}{what}", flush=True)
     failed = checks.failed
     try:
-        lab = Lab(RouterKind(choice), as_user)
+        lab = Lab(RouterKind(choice), as_user, **settings)
     except BaseException:
         remove_all(PREFIX)
         raise
@@ -432,6 +455,14 @@ def run(choice: str, ports: str, as_user: str | None, times: int, with_failures:
     try:
         warm_up(lab)
         lab.wait_for_ports(ports)
+        yield lab
+        done = True
+    finally:
+        lab.close(keep=not done or checks.failed > failed)
+
+
+def run(choice: str, ports: str, as_user: str | None, times: int, with_failures: bool, checks: Checks) -> None:
+    with laboratory(choice, ports, as_user, checks) as lab:
         replace(lab, checks, times, ports)
         if with_failures:
             refused(lab, checks)
@@ -440,9 +471,11 @@ def run(choice: str, ports: str, as_user: str | None, times: int, with_failures:
         status = lab.router.stop()
         checks.that("the last one ends with status 0", status == 0, f"{status}")
         checks.that("and leaves no socket", not lab.control.exists())
-        done = True
-    finally:
-        lab.close(keep=not done or checks.failed > failed)
+
+
+def run_restarts(choice: str, ports: str, as_user: str | None, times: int, checks: Checks) -> None:
+    with laboratory(choice, ports, as_user, checks, ", restarts", bfd=PATIENT_BFD, rate=RESTART_RATE) as lab:
+        restart(lab, checks, times, ports)
 
 
 def main() -> int:
@@ -457,6 +490,9 @@ def main() -> int:
         # Devices are closed and opened again.
         run("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 2), False, checks)
         run("hopwright", "udp", NOBODY, max(2, args.times // 4), False, checks)
+        run_restarts("hopwright+ports=af_packet", "af_packet", None, max(2, args.times // 4), checks)
+        run_restarts("hopwright+ports=af_xdp", "af_xdp", None, max(2, args.times // 4), checks)
+        run_restarts("hopwright", "udp", NOBODY, max(2, args.times // 4), checks)
     except LabError as error:
         print(f"take-over test: {error}", file=sys.stderr)
         return 2

@@ -210,9 +210,9 @@ class TenantTest(Test):
             self.lossless("through the second router", second.until(RATE).finish())
             self.close(second)
             names = [name for name in metrics(lab) if name.startswith("hopwright_port_received_packets")]
-            self.that("each has a port of sockets", sum('"udp:' in name for name in names) == 2, "")
+            self.that("each has a port of sockets", sum('"agent:' in name for name in names) == 2, "")
             administer("remove", "second")
-        names = [name for name in metrics(lab) if 'tenant="second"' in name or "udp:second" in name]
+        names = [name for name in metrics(lab) if 'tenant="second"' in name or "agent:second" in name]
         self.that("then it is gone", not names, names)
         self.lossless("through the first router all the time", first.finish())
         self.close(first)

@@ -3,6 +3,7 @@ module hopwright.dev/interop
 go 1.26.4
 
 require (
+	github.com/gopacket/gopacket v1.3.1
 	github.com/scionproto/scion v0.15.1
 	github.com/spf13/viper v1.20.1
 )
@@ -27,7 +28,6 @@ require (
 	github.com/goccy/go-json v0.10.3 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
-	github.com/gopacket/gopacket v1.3.1 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware v1.4.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-prometheus v1.2.0 // indirect
 	github.com/grpc-ecosystem/grpc-opentracing v0.0.0-20180507213350-8e809c8a8645 // indirect

@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT / "tests/interop"), str(pathlib.Path(__file__).resolve(
 from differential.packets import frame, ipv4  # noqa: E402
 from differential.world import World  # noqa: E402
 from lab.netns import LabError, remove_all, require_root  # noqa: E402
-from lab.process import unwind_on_signals  # noqa: E402
+from lab.process import unwind_on_signals, wait_until  # noqa: E402
 
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 HOPWRIGHT = pathlib.Path(os.environ.get("HOPWRIGHT", TARGET / "release/hopwright"))
@@ -117,8 +117,11 @@ def main() -> int:
                     if best.get(("hopwright", port), 1) * 1000 <= args.limit:
                         continue
                     for side in world.sides:
+                        # Ports that are back get their carriers from the router; before that the kernel refuses next hops there.
+                        up = lambda: side.shell.run("ip -o link show s2; ip -o link show s3")[1].count("LOWER_UP") == 2
+                        wait_until("the ports have carriers", up)
                         # The kernel has removed what led by a device without carrier.
-                        side.shell.run(
+                        status, output = side.shell.run(
                             "".join(
                                 f"ip neigh replace 10.0.{n}.2 lladdr 02:00:00:00:0{n}:02 dev s{n} nud permanent\n"
                                 f"ip nexthop replace id {n} via 10.0.{n}.2 dev s{n}\n"
@@ -126,6 +129,8 @@ def main() -> int:
                             )
                             + "ip nexthop replace id 9 group 2/3"
                         )
+                        if status:
+                            raise LabError(f"{side.name}: {output}")
                     world.ours.follows(settings=False)
                     for side in world.sides:
                         took, _ = measure(world, side, world.devices["k" if side is world.linux else "o"][port], args.rate)

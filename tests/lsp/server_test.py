@@ -371,6 +371,83 @@ async def test_quick_fixes_make_the_program_correct(client):
         await p.diagnostics("program.p4", lambda d: not d)
 
 
+def edited(text, edits):
+    """A text after edits of the server, which do not overlap."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    at = lambda place: starts[place.line] + place.character  # noqa: E731
+    for edit in sorted(edits, key=lambda edit: at(edit.range.start), reverse=True):
+        text = text[:at(edit.range.start)] + edit.new_text + text[at(edit.range.end):]
+    return text
+
+
+@pytest.mark.asyncio
+async def test_formatting_is_that_of_the_command(client):
+    p = client.project
+    untidy = PROGRAM.replace("    state ipv4 {\n        meta", "  state ipv4{\n meta").replace("size = 4096;", "size=4096 ;")
+    p.write("untidy.p4", untidy)
+    p.open("untidy.p4")
+    document, options = types.TextDocumentIdentifier(p.uri("untidy.p4")), types.FormattingOptions(tab_size=8, insert_spaces=False)
+    edits = await client.text_document_formatting_async(types.DocumentFormattingParams(document, options))
+    whole = edited(untidy, edits)
+    subprocess.run([HOPWRIGHT, "fmt", p.folder / "untidy.p4"], check=True, timeout=PATIENCE)
+    assert whole == (p.folder / "untidy.p4").read_text() != untidy
+    # One line alone.
+    line = next(number for number, text in enumerate(untidy.splitlines()) if "size" in text)
+    edits = await client.text_document_range_formatting_async(types.DocumentRangeFormattingParams(
+        document, types.Range(types.Position(line, 0), types.Position(line + 1, 0)), options))
+    part = edited(untidy, edits)
+    changed = [(old, new) for old, new in zip(untidy.splitlines(), part.splitlines(), strict=True) if old != new]
+    assert [new for _, new in changed] == ["        size = 4096;"]
+    # What is not P4 text stays, and the server says why.
+    p.write("broken.p4", 'const bit<8> A = "\n')
+    p.open("broken.p4")
+    with pytest.raises(JsonRpcException, match="cannot format"):
+        await client.text_document_formatting_async(types.DocumentFormattingParams(types.TextDocumentIdentifier(p.uri("broken.p4")), options))
+
+
+@pytest.mark.asyncio
+async def test_what_another_target_does_not_have(client):
+    p = client.project
+    p.write("divides.p4", PROGRAM.replace("mac.apply();", "meta.length = meta.length / 3; mac.apply();"))
+    p.open("divides.p4")
+    await p.diagnostics("divides.p4", lambda d: not d)
+    client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"hopwright": {"portable": ["tofino"]}}))
+    found = await p.diagnostics("divides.p4", len)
+    assert {"W0039", "W0040", "W0042"} <= set(codes(found)), codes(found)
+    [division] = [d for d in found if d.code == "W0042"]
+    assert division.severity == types.DiagnosticSeverity.Warning and p.slice("divides.p4", division.range) == "meta.length / 3"
+    assert "help: shift by a power of two" in division.message
+    client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"hopwright": {}}))
+    await p.diagnostics("divides.p4", lambda d: not d)
+
+
+@pytest.mark.asyncio
+async def test_what_another_target_does_not_have_is_replaced(client):
+    p = client.project
+    text = PROGRAM.replace("mac.apply();", "meta.length = meta.length / 4 + meta.length % 16; mac.apply();")
+    p.write("divides.p4", text)
+    p.open("divides.p4")
+    await p.diagnostics("divides.p4", lambda d: not d)
+    client.workspace_did_change_configuration(types.DidChangeConfigurationParams({"hopwright": {"portable": ["tofino", "psa"]}}))
+    found = await p.diagnostics("divides.p4", len)
+    divisions = [d for d in found if d.code == "W0042"]
+    assert len(divisions) == 2, codes(found)
+    document = types.TextDocumentIdentifier(p.uri("divides.p4"))
+    edits = []
+    for division in divisions:
+        actions = await client.text_document_code_action_async(types.CodeActionParams(
+            document, division.range, types.CodeActionContext([division])))
+        [action] = [a for a in actions if a.diagnostics[0].code == "W0042"]
+        assert action.kind == types.CodeActionKind.QuickFix
+        edits.extend(action.edit.changes[p.uri("divides.p4")])
+    new = "meta.length = (meta.length >> 2) + (meta.length & 15);"
+    assert edited(text, edits) == text.replace("meta.length = meta.length / 4 + meta.length % 16;", new)
+    p.replace("divides.p4", "meta.length = meta.length / 4 + meta.length % 16;", new)
+    await p.diagnostics("divides.p4", lambda d: d and "W0042" not in codes(d))
+
+
 @pytest.mark.asyncio
 async def test_what_is_shown_beside_the_text(client):
     p = client.project

@@ -111,7 +111,7 @@ class Hostile(unittest.TestCase):
                               (message(18, struct.pack("!HH4x", 77, 0)), (1, 2)), (message(2, version=1), (1, 0)),
                               (message(13, struct.pack("!IIH6x", 5, 1, 0) + b"x" * 60), (1, 8)),
                               (message(15, struct.pack("!HBxI", 9, 0, 1)), (6, 11)),
-                              (message(29, struct.pack("!HHI", 0, 1, 1)), (12, 10)),
+                              (message(29, struct.pack("!HHI", 0, 3, 1)), (12, 5)),
                               (message(24, struct.pack("!I4xQ", 9, 0)), (11, 2))):
             one.sendall(wrong)
             _, kind, body = self.read(one)

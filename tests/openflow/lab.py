@@ -1,6 +1,7 @@
 """A switch, ours or Open vSwitch, with hosts around it, in the network namespace of this process."""
 
 import ctypes
+import errno
 import os
 import pathlib
 import shutil
@@ -104,8 +105,8 @@ class Host:
     def send(self, frame):
         self.socket.send(frame)
 
-    def received(self, count=0, seconds=20):
-        """Frames with UDP that came, with the VLAN tags that the kernel took off: waits for this many, and a moment for more."""
+    def received(self, count=0, seconds=20, wanted=None):
+        """Frames with UDP, or those that are wanted, that came, with the VLAN tags that the kernel took off: waits for this many, and a moment for more."""
         frames, deadline = [], time.monotonic() + (seconds if count else 0.15)
         while time.monotonic() < deadline:
             if count and len(frames) == count:
@@ -114,6 +115,11 @@ class Host:
                 frame, extra, _, sender = self.socket.recvmsg(65536, 256)
             except TimeoutError:
                 continue
+            except OSError as error:
+                # Said once, after the device was down.
+                if error.errno != errno.ENETDOWN:
+                    raise
+                continue
             if sender[2] == PACKET_OUTGOING:
                 continue
             for level, kind, data in extra:
@@ -121,7 +127,7 @@ class Host:
                     status, _, _, _, _, tci, tpid = struct.unpack("IIIHHHH", data[:20])
                     if status & 1 << 4:
                         frame = frame[:12] + struct.pack("!HH", tpid if status & 1 << 6 else 0x8100, tci) + frame[12:]
-            if is_udp(frame):
+            if (wanted or is_udp)(frame):
                 frames.append(frame)
         return frames
 
@@ -249,7 +255,7 @@ class Lab:
                 self.start_controller()
             self.switch = switch(self.folder, self.hosts, versions, options)
             eventually(self.logs, lambda: "n_tables" in self.ofctl("show", version=versions.split(",")[0], check=False)
-                       or "OFPT_FEATURES_REPLY" in self.ofctl("show", version=versions.split(",")[0], check=False), 20)
+                       or "OFPT_FEATURES_REPLY" in self.ofctl("show", version=versions.split(",")[0], check=False))
         except BaseException:
             self.end()
             raise

@@ -2,16 +2,19 @@
 # Runs the OpenFlow tests, each in a network namespace of its own: of our switch, against controllers that misbehave, and, if asked for,
 # the same of Open vSwitch. Needs root.
 #
-#     run.sh [ours] [hostile] [peer]
+#     run.sh [ours] [features] [hostile] [docs] [peer] [peer-features]
 set -euo pipefail
 cd "$(dirname "$0")"
-(($#)) || set -- ours hostile
+(($#)) || set -- ours features hostile docs
 for part; do
     echo "OpenFlow: $part"
     case $part in
         ours) test=(switch_test.py OurSwitch) ;;
+        features) test=(features_test.py OurSwitch) ;;
+        peer-features) test=(features_test.py Peer) ;;
         peer) test=(switch_test.py Peer) ;;
         hostile) test=(hostile_test.py) ;;
+        docs) test=(docs_test.py) ;;
         *) echo "run.sh: no part is called $part" >&2; exit 2 ;;
     esac
     unshare --net sh -c 'ip link set lo up; exec "$@"' run .venv/bin/python "${test[@]}"

@@ -16,7 +16,7 @@ from finsy.p4entity import P4ValueSetMember
 from finsy.p4schema import P4ConfigAction, P4ConfigResponseType
 from finsy.proto import p4r, stratum
 
-from switch import HERE, HOPWRIGHT, Switch, ethernet, ipv4, p4info
+from switch import HERE, HOPWRIGHT, Switch, ethernet, ip, ipv4, p4info
 
 TMP = pathlib.Path(tempfile.mkdtemp())
 BASIC = fy.SwitchOptions(p4info=p4info("basic.p4", TMP / "basic.txt"), p4blob=HERE / "basic.p4")
@@ -84,6 +84,17 @@ class Basic(unittest.IsolatedAsyncioTestCase):
             await self.sw._set_pipeline_config_request(config=broken)
         self.assertEqual(caught.exception.code.name, "INVALID_ARGUMENT")
         self.assertIn("program.p4:1:9", caught.exception.message)
+
+    async def test_ports(self):
+        """By gNMI, which finsy looks for at the same address."""
+        self.assertEqual([(n, f"sw{n}", True) for n in range(4)], [(port.id, port.name, port.up) for port in self.sw.ports])
+
+        async def becomes(up):
+            while self.sw.ports["sw2"].up != up:
+                await asyncio.sleep(0.05)
+        for state in ("down", "up"):
+            ip("link", "set", "host2", state)
+            await asyncio.wait_for(becomes(state == "up"), PATIENCE)
 
     async def test_a_program_with_50000_constant_entries(self):
         entries = "".join(f"{i}: permit();\n" for i in range(50_000))

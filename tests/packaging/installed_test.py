@@ -106,6 +106,8 @@ before=$(router)
 systemctl reload hopwright-router@br1
 for i in $(seq 100); do test "$(router)" != "$before" && break; sleep 0.2; done
 test "$before" -gt 0 && test "$(router)" -gt 0 && test "$(router)" != "$before" && echo "another process routes: $(systemctl is-active hopwright-router@br1)"
+systemctl restart hopwright-router@br1
+journalctl --no-pager --unit hopwright-router@br1 --output cat | grep -q 'where the process before has stopped' && echo "a restart goes on: $(systemctl is-active hopwright-router@br1)"
 journalctl --no-pager --unit hopwright-router@br1 | tail -20
 systemctl stop hopwright-router@br1
 dpkg --purge hopwright >/dev/null; systemctl is-active hopwright-switch; ls -d /etc/systemd/system/multi-user.target.wants/*hopwright* /run/hopwright
@@ -204,7 +206,7 @@ class Debian(unittest.TestCase):
             "--console=read-only", "--capability=all", timeout=300)
         log = (self.root / "boot.log").read_text()
         self.assertRegex(log, r"^disabled\ninactive\nstarted as \S+:hopwright\n(# )?SwitchIngress.mac: 0 entries", log)
-        self.assertIn("\nruns on\nanother process routes: active\n", log)
+        self.assertIn("\nruns on\nanother process routes: active\na restart goes on: active\n", log)
         self.assertEqual(log.count("No such file or directory"), 2, log)
 
     def test_lintian_has_no_complaint(self):

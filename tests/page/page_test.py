@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import Select
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "p4runtime"))
-from switch import HOPWRIGHT, Switch, ethernet  # noqa: E402
+from switch import HOPWRIGHT, Switch, ethernet, ip, veth  # noqa: E402
 
 from browser import PATIENCE, Browser  # noqa: E402
 
@@ -90,6 +90,47 @@ class Tenants(Shown):
         return [HOPWRIGHT, "switch", "--config", str(config), *self.options]
 
 
+class Routers:
+    """Two RINA routers that are neighbours. The first has a page. Their devices have names with markup."""
+
+    def __enter__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        folder = pathlib.Path(self.folder.name)
+        veth("<b>0", "<b>1").close()
+        (folder / "dif.key").write_text("a key that only members know\n")
+        self.processes, self.logs = [], []
+        for number, options in enumerate((["--http", PAGE], [])):
+            config = folder / f"rina{number}.toml"
+            config.write_text(f"""
+[router]
+ports = "af_packet"
+socket = "{folder}/rina{number}.sock"
+[[ipcp]]
+name = "member{number}"
+dif = "shown"
+address = {number + 1}
+credential = "dif.key"
+[[ipcp.link]]
+device = "<b>{number}"
+""")
+            log = open(folder / f"log{number}", "w+")
+            self.logs.append(log)
+            self.processes.append(subprocess.Popen([HOPWRIGHT, "rina", "--config", str(config), *options], stderr=log, stdout=log))
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.terminate()
+        statuses = [process.wait(PATIENCE) for process in self.processes]
+        ip("link", "del", "<b>0")
+        for log in self.logs:
+            log.seek(0)
+            text = log.read()
+            assert "panicked" not in text, text
+            log.close()
+        assert statuses == [0, 0], statuses
+
+
 def udp(source, port):
     head = bytes.fromhex(f"4500001c0001000040110000{source}0a0a0a0a")
     return ethernet("020000000002", "020000000001", 0x0800, head + bytes.fromhex(f"0400{port:04x}00080000") + bytes(18))
@@ -143,6 +184,10 @@ def test_the_program_has_counts(browser):
         assert "acl.apply();" in browser.wait(lambda: browser.text(".source .now"), "no line is marked")
         browser.click("summary", "Show the counts")
         browser.wait(lambda: "AclIngress.acl" in browser.text("#program details[open]"), "there is no table of counts")
+        # What a line costs; on a machine whose kernel refuses, the page says so.
+        browser.click("#profile")
+        cost = browser.wait(lambda: "ns a packet" in browser.text("#program") and browser.text("#program"), "there is no profile")
+        assert "acl.p4:" in cost and "AclIngress.acl" in cost.split("actions, ns")[1], cost
         browser.click("#program button", "parser")
         states = browser.wait(lambda: [e.text for e in browser.all(".graph .state")], "there are no states")
         assert [state.split("\n")[0] for state in states] == ["start", "ipv4", "udp"]
@@ -248,6 +293,34 @@ def test_tenants(browser):
         assert "permit(port=2)" in hopwright("table", "show", "acl", "--device-id", "1")
         assert switch.receive(2) == udp("0a000001", 5000)
         browser.check()
+
+
+def test_a_router_alone_shows_its_neighbours_and_tables(browser):
+    with Routers() as routers:
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                socket.create_connection(PAGE.split(":"), timeout=1).close()
+                break
+            except OSError:
+                assert routers.processes[0].poll() is None and time.monotonic() < deadline, routers.logs[0].name
+                time.sleep(0.05)
+        browser.open(f"http://{PAGE}/")
+        assert browser.wait(lambda: browser.text("#access"), "nothing is said of access") == "read only"
+        browser.click("nav a", "Router")
+        browser.wait_text("#router", "member1")
+        shown = browser.text("#router")
+        assert "<b>0" in shown and "neighbour" in shown and "routes" in shown, shown
+        assert not browser.all("#router b")
+        browser.click("nav a", "Program")
+        # Keep-alives of the neighbour.
+        browser.click("#program button", "parser")
+        browser.wait(lambda: browser.all(".graph .state .count") and browser.all(".graph .state .count")[0].text.startswith("100 %"), "no packets are counted")
+        browser.click("nav a", "Tables")
+        browser.wait(lambda: browser.all("#tables tbody tr"), "there are no tables")
+        assert not browser.all("#add")
+        browser.check()
+        browser.picture("router")
 
 
 def test_hostile_names_are_text(browser):

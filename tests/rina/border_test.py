@@ -9,13 +9,9 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 """
 
 import json
-import os
-import pathlib
 import sys
-import tempfile
-import time
 
-from leaf_spine import Fabric, Failed, run, wait_for
+from leaf_spine import Fabric, Failed, carry_out, report, run, wait_for
 
 LINKS = [("h1", "r1"), ("r1", "b1"), ("b1", "b2"), ("b2", "r2"), ("r2", "h2")]
 
@@ -51,81 +47,61 @@ CONFIGS = {
 }
 
 
-def report(text):
-    print(f"  {text}", flush=True)
-
-
-def main():
-    if os.geteuid():
-        print("needs root: network namespaces", file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        net = Fabric(folder)
+def test(folder):
+    with Fabric(folder) as net:
         net.nodes = {}
-        try:
-            for dif in "dc1", "dc2", "wan", "slice":
-                (folder / f"{dif}.key").write_text(f"the credential of {dif} and no other\n")
-            for node in CONFIGS:
-                net.add_node(node)
-            for one, other in LINKS:
-                net.add_link(one, other)
-            for node, device, address in ("b1", "b2", "192.0.2.1/24"), ("b2", "b1", "192.0.2.2/24"):
-                run("ip", "-n", net[node].net, "address", "add", address, "dev", device)
-            for node, text in CONFIGS.items():
-                socket = f'[router]\nsocket = "{net[node].socket}"\n\n'
-                net[node].config.write_text(socket + text)
-                net[node].stats = folder / f"{node}.json"
-                net[node].start("--stats", net[node].stats)
-            print("RINA border routers", flush=True)
-            slice_of = lambda node: next(it for it in net[node].use("show") if it["dif"] == "slice")
-            members = lambda node: {route["member"] for route in slice_of(node)["routes"] if route["links"]}
-            took = wait_for("the slice", lambda: members("h1") == {"s-b1", "s-b2", "s-h2"} and
-                            members("h2") == {"s-b1", "s-b2", "s-h1"})
-            report(f"four DIFs are there, the slice reaches from host to host after {took:.1f} s")
-            known = {it["dif"]: {route["member"] for route in it["routes"]} for it in net["r1"].use("show")}
-            if known != {"dc1": {"h1", "b1"}}:
-                raise Failed(f"r1 knows more than its data centre: {known}")
-            report("the routers inside the data centres know nothing of it")
-            net["h2"].serve("echo", "mirror")
-            net["h2"].serve("perf", "sink")
-            got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 20, "--interval", 0.02)
-            report(f"echo over the slice: {got['received']} of {got['sent']}, {got['mean_ms']:.2f} ms")
-            before = counts(net)
-            got = net["h1"].use("perf", "sink", "--dif", "slice", "--seconds", 3)
-            if got["received"] != got["sent"] or got["received"] < 1000:
-                raise Failed(f"perf over the slice: {got}")
-            report(f"perf over the slice: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
-            after = counts(net)
-            grown = {node: {key: after[node][key] - before[node].get(key, 0) for key in after[node]} for node in after}
-            report("PDUs that borders encapsulated, and decapsulated, by flow:")
-            for node, flows in grown.items():
-                for (what, link), count in sorted(flows.items()):
-                    report(f"    {node} {link:<10} {what:<13} {count}")
-            sdus = got["received"]
-            for node, into, out in ("b1", "wan:s-b2", "dc1:s-h1"), ("b2", "dc2:s-h2", "wan:s-b1"):
-                if grown[node]["encapsulated", into] < sdus or grown[node]["decapsulated", out] < sdus:
-                    raise Failed(f"{node} did not forward {sdus} SDUs from flow to flow")
-            for node in "b1", "b2":
-                state = json.loads(net[node].stats.read_text())
-                if state["reasons"]["bad_checksum"] or state["reasons"]["malformed"]:
-                    raise Failed(f"{node}: {state['reasons']}")
-            # The other end of the WAN restarts: its flows come again.
-            net["b2"].kill()
-            wait_for("the end of the slice's path", lambda: "s-h2" not in members("h1"))
-            net["b2"].start("--stats", net["b2"].stats)
-            took = wait_for("the slice", lambda: "s-h2" in members("h1"))
-            got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 5, "--interval", 0.02)
-            report(f"b2 restarts: the slice is whole again after {took:.1f} s, echo {got['received']} of {got['sent']}")
-        except Failed as error:
-            print(f"FAILED: {error}", file=sys.stderr)
-            for log in sorted(folder.glob("*.log")):
-                print(f"--- {log.name}\n{log.read_text()[-1500:]}", file=sys.stderr)
-            return 1
-        finally:
-            net.remove()
-    print("RINA border routers: passed")
-    return 0
+        for dif in "dc1", "dc2", "wan", "slice":
+            (folder / f"{dif}.key").write_text(f"the credential of {dif} and no other\n")
+        for node in CONFIGS:
+            net.add_node(node)
+        for one, other in LINKS:
+            net.add_link(one, other)
+        for node, device, address in ("b1", "b2", "192.0.2.1/24"), ("b2", "b1", "192.0.2.2/24"):
+            run("ip", "-n", net[node].net, "address", "add", address, "dev", device)
+        for node, text in CONFIGS.items():
+            socket = f'[router]\nsocket = "{net[node].socket}"\n\n'
+            net[node].config.write_text(socket + text)
+            net[node].stats = folder / f"{node}.json"
+            net[node].start("--stats", net[node].stats)
+        print("RINA border routers", flush=True)
+        slice_of = lambda node: next(it for it in net[node].use("show") if it["dif"] == "slice")
+        members = lambda node: {route["member"] for route in slice_of(node)["routes"] if route["links"]}
+        took = wait_for("the slice", lambda: members("h1") == {"s-b1", "s-b2", "s-h2"} and
+                        members("h2") == {"s-b1", "s-b2", "s-h1"})
+        report(f"four DIFs are there, the slice reaches from host to host after {took:.1f} s")
+        known = lambda: {it["dif"]: {route["member"] for route in it["routes"]} for it in net["r1"].use("show")}
+        wait_for("its data centre is all that r1 knows", lambda: known() == {"dc1": {"h1", "b1"}})
+        report("the routers inside the data centres know nothing of it")
+        net["h2"].serve("echo", "mirror")
+        net["h2"].serve("perf", "sink")
+        got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 20, "--interval", 0.02)
+        report(f"echo over the slice: {got['received']} of {got['sent']}, {got['mean_ms']:.2f} ms")
+        before = counts(net)
+        got = net["h1"].use("perf", "sink", "--dif", "slice", "--seconds", 3)
+        if got["received"] != got["sent"] or got["received"] < 1000:
+            raise Failed(f"perf over the slice: {got}")
+        report(f"perf over the slice: {got['mbit_per_s']:.0f} Mbit/s, {got['received']:.0f} of {got['sent']} SDUs")
+        after = counts(net)
+        grown = {node: {key: after[node][key] - before[node].get(key, 0) for key in after[node]} for node in after}
+        report("PDUs that borders encapsulated, and decapsulated, by flow:")
+        for node, flows in grown.items():
+            for (what, link), count in sorted(flows.items()):
+                report(f"    {node} {link:<10} {what:<13} {count}")
+        sdus = got["received"]
+        for node, into, out in ("b1", "wan:s-b2", "dc1:s-h1"), ("b2", "dc2:s-h2", "wan:s-b1"):
+            if grown[node]["encapsulated", into] < sdus or grown[node]["decapsulated", out] < sdus:
+                raise Failed(f"{node} did not forward {sdus} SDUs from flow to flow")
+        for node in "b1", "b2":
+            state = json.loads(net[node].stats.read_text())
+            if state["reasons"]["bad_checksum"] or state["reasons"]["malformed"]:
+                raise Failed(f"{node}: {state['reasons']}")
+        # The other end of the WAN restarts: its flows come again.
+        net["b2"].kill()
+        wait_for("the end of the slice's path", lambda: "s-h2" not in members("h1"))
+        net["b2"].start("--stats", net["b2"].stats)
+        took = wait_for("the slice", lambda: "s-h2" in members("h1"))
+        got = net["h1"].use("echo", "mirror", "--dif", "slice", "--count", 5, "--interval", 0.02)
+        report(f"b2 restarts: the slice is whole again after {took:.1f} s, echo {got['received']} of {got['sent']}")
 
 
 def counts(net):
@@ -144,4 +120,4 @@ def counts(net):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(carry_out("RINA border routers", test))

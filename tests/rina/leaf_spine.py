@@ -12,6 +12,8 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -55,6 +57,34 @@ def wait_for(what, condition, patience=PATIENCE):
         if time.monotonic() - begin > patience:
             raise Failed(f"{what}: not within {patience:.0f} s ({why})")
         time.sleep(0.1)
+
+
+def report(text):
+    print(f"  {text}", flush=True)
+
+
+def in_turn(what, net, parts):
+    """Runs the parts of a test, and says how long each took."""
+    for part in parts:
+        print(f"{what}: {part.__name__.replace('_', ' ')}", flush=True)
+        begin = time.monotonic()
+        part(net)
+        report(f"({time.monotonic() - begin:.1f} s)")
+
+
+def carry_out(what, test):
+    """Runs a test in a folder of its own. Returns the exit status: 1 if it failed, 2 if it could not be carried out."""
+    if os.geteuid():
+        print("needs root: network namespaces", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            test(pathlib.Path(name))
+        except Failed as error:
+            print(f"FAILED: {error}", file=sys.stderr)
+            return 1
+    print(f"{what}: passed")
+    return 0
 
 
 class Node:
@@ -129,6 +159,16 @@ class Fabric:
         self.folder = folder
         self.nodes = {name: Node(name, folder) for name in SPINES + LEAVES + HOSTS}
         self.made = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """Shows how the logs end if the test failed, and removes everything."""
+        if kind is Failed:
+            for log in sorted(self.folder.glob("*.log")):
+                print(f"--- {log.name}\n{log.read_text()[-1500:]}", file=sys.stderr)
+        self.remove()
 
     def __getitem__(self, name):
         return self.nodes[name]

@@ -5,21 +5,14 @@ Exit status: 0 if everything passed, 1 if something failed, 2 if the test could 
 """
 
 import json
-import os
-import pathlib
 import signal
 import sys
-import tempfile
 import time
 
-from leaf_spine import PATIENCE, HOSTS, LEAVES, Fabric, Failed, wait_for
+from leaf_spine import PATIENCE, HOSTS, LEAVES, Fabric, Failed, carry_out, in_turn, report, wait_for
 
 # Between two hosts of different leaves.
 PAIRS = [("h1", "h8"), ("h2", "h3"), ("h5", "h4"), ("h7", "h6"), ("h8", "h1")]
-
-
-def report(text):
-    print(f"  {text}", flush=True)
 
 
 def check(condition, text):
@@ -28,14 +21,25 @@ def check(condition, text):
     report(text)
 
 
+def two_paths(leaf):
+    """Whether the first leaf has two paths to each host of another leaf."""
+    routes = {route["member"]: route["links"] for route in leaf.show()["routes"]}
+    return {host: len(routes.get(host, [])) == 2 for host in HOSTS[2:]}
+
+
+def becomes(condition, text):
+    """What links and routes settle to, some time after the event that leads there."""
+    took = wait_for(text, condition)
+    report(f"{text} after {took:.1f} s")
+
+
 def network(fabric):
     fabric.start()
     took = wait_for("all reach all", fabric.all_reached)
     addresses = {node.show()["address"] for node in fabric.nodes.values()}
     check(len(addresses) == len(fabric.nodes) and 0 not in addresses,
           f"{len(addresses)} IPC processes enrolled, with an address each; all reach all after {took:.1f} s")
-    routes = {route["member"]: route["links"] for route in fabric["leaf1"].show()["routes"]}
-    check(all(len(routes[host]) == 2 for host in HOSTS[2:]), "leaf1 has two equal paths to every host of another leaf")
+    becomes(lambda: all(two_paths(fabric["leaf1"]).values()), "leaf1 has two equal paths to every host of another leaf")
 
 
 def applications(fabric):
@@ -67,12 +71,12 @@ def applications(fabric):
 def operation(fabric):
     """Metrics, the status page, the log's level, and SIGHUP."""
     leaf = fabric["leaf1"]
-    lines = dict(line.rsplit(" ", 1) for line in leaf.page("metrics").splitlines() if not line.startswith("#"))
-    up = {key: value for key, value in lines.items() if key.startswith("hopwright_rina_neighbour_up")}
-    check(len(up) == 4 and set(up.values()) == {"1"} and lines['hopwright_rina_members{dif="fabric"}'] == "13",
-          "metrics: four neighbours are up, thirteen members reached")
-    check(int(lines['hopwright_rina_pdus_total{reason="forwarded"}']) > 1000 and lines["hopwright_rina_reloads_total"] == "0",
-          "PDUs are counted")
+    metrics = lambda: dict(line.rsplit(" ", 1) for line in leaf.page("metrics").splitlines() if not line.startswith("#"))
+    up = lambda: [value for key, value in metrics().items() if key.startswith("hopwright_rina_neighbour_up")]
+    becomes(lambda: up() == ["1"] * 4 and metrics()['hopwright_rina_members{dif="fabric"}'] == "13",
+            "metrics: four neighbours are up, thirteen members reached")
+    becomes(lambda: int(metrics()['hopwright_rina_pdus_total{reason="forwarded"}']) > 1000, "PDUs are counted")
+    check(metrics()["hopwright_rina_reloads_total"] == "0", "no reload is")
     state = json.loads(leaf.page("status"))
     check(state["ipcps"][0]["name"] == "leaf1" and state["reasons"]["bad_checksum"] == 0, "the status page says what `show` says")
     check("credential" not in leaf.page("status") and 'href="status"' in leaf.page(""), "without keys, and the first page leads there")
@@ -95,7 +99,7 @@ def operation(fabric):
     check(by_spine2(), "files with errors, and changes that need a restart, are refused with a reason and change nothing")
     leaf.write_config("fabric.key")
     leaf.reload()
-    wait_for("both paths", lambda: not by_spine2() and fabric.all_reached())
+    wait_for("both paths", lambda: all(two_paths(leaf).values()) and fabric.all_reached())
     wait_for("two reloads counted", lambda: "hopwright_rina_reloads_total 2" in leaf.page("metrics"))
     report("and it is as it was")
 
@@ -123,8 +127,7 @@ def spine(fabric):
     report(f"{len(gaps)} flows went on; the longest silence was {max(gaps):.0f} ms")
     fabric["spine1"].start()
     took = wait_for("the spine returns", fabric.all_reached)
-    wait_for("two paths", lambda: all(
-        len(route["links"]) == 2 for route in fabric["leaf1"].show()["routes"] if route["member"] in HOSTS[2:]))
+    wait_for("two paths", lambda: all(two_paths(fabric["leaf1"]).values()))
     report(f"the spine is back after {took:.1f} s, and used again")
 
 
@@ -218,30 +221,11 @@ def outsider(fabric):
     check(got["received"] == 3, "with the right one, after SIGHUP, it enrols and reaches hosts")
 
 
-def main():
-    if os.geteuid():
-        print("needs root: network namespaces", file=sys.stderr)
-        return 2
-    with tempfile.TemporaryDirectory() as name:
-        fabric = Fabric(pathlib.Path(name))
-        try:
-            fabric.make()
-            for part in network, applications, operation, spine, restart, stop, congestion, outsider:
-                print(f"RINA network: {part.__name__}", flush=True)
-                begin = time.monotonic()
-                part(fabric)
-                report(f"({time.monotonic() - begin:.1f} s)")
-        except Failed as error:
-            print(f"FAILED: {error}", file=sys.stderr)
-            for log in sorted(pathlib.Path(name).glob("*.log")):
-                text = log.read_text()
-                print(f"--- {log.name}\n{text[-1500:]}", file=sys.stderr)
-            return 1
-        finally:
-            fabric.remove()
-    print("RINA network: passed")
-    return 0
+def test(folder):
+    with Fabric(folder) as fabric:
+        fabric.make()
+        in_turn("RINA network", fabric, [network, applications, operation, spine, restart, stop, congestion, outsider])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(carry_out("RINA network", test))

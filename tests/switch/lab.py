@@ -33,10 +33,12 @@ def hopwright(*args, ok=True):
 
 
 def wait_until(what, condition, patience=PATIENCE):
+    """Waits until a condition holds; returns its value."""
     deadline = time.monotonic() + patience
-    while not condition():
+    while not (value := condition()):
         assert time.monotonic() < deadline, f"not in time: {what}"
         time.sleep(0.02)
+    return value
 
 
 def on_a_busy_machine(test):
@@ -80,12 +82,15 @@ class Certificates:
 
 class Lab:
     """A switch; use it with `with`. `devices` are numbered: sw0 with host0 at its other end, and so on. `prefix`: of its command.
-    Without `sockets` nobody listens at the other ends. `settings`: more keys of [switch]."""
+    Without `sockets` nobody listens at the other ends. `settings`: more keys of [switch]. `options`: of its command. `command`: what reads the
+    file."""
 
-    def __init__(self, config, devices=2, prefix=(), sockets=True, settings=""):
+    def __init__(self, config, devices=2, prefix=(), sockets=True, settings="", options=(),
+                 command=(HOPWRIGHT, "switch", "--config")):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-switch-"))
         self.file, self.socket = self.folder / "switch.toml", self.folder / "switch.sock"
         self.devices, self.prefix, self.sockets, self.settings = devices, prefix, sockets, settings
+        self.options, self.command = options, command
         self.write(config)
 
     def write(self, config):
@@ -106,7 +111,8 @@ class Lab:
                 s.close()
         self.log = self.folder / "log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen([*self.prefix, HOPWRIGHT, "switch", "--config", self.file], stderr=log, stdout=log)
+            command = [*self.prefix, *self.command, self.file, *self.options]
+            self.process = subprocess.Popen(command, stderr=log, stdout=log)
         try:
             wait_until("the switch runs", lambda: "tenant" in self.output() and self.socket.exists() or self.ended())
         except BaseException:

@@ -158,15 +158,26 @@ class CommandLine(unittest.TestCase):
                 ("meter_set_rates by_protocol 0 2:1 1:2", "INVALID_INFO_RATE_VALUE"), ("meter_set_rates by_protocol 0 1:1", "Invalid number"),
                 ("mirroring_get 3", "SESSION_NOT_FOUND"), ("mc_node_associate 1 0", "INVALID_L1_HANDLE"), ("mc_mgrp_create 0", "INVALID_MGID"),
                 ("port_add no-such-device 9", "Invalid device manager operation"), ("swap_configs", "CONFIG_SWAP_DISABLED"),
-                ("set_crc16_parameters calc 0x1021 0 0 true true", "INVALID_CONFIG"),
+                ("set_crc32_parameters calc 0x04c11db7 0 0 true true", "Invalid crc32_custom name (calc)"),
+                ("set_crc16_parameters calc_9 0x1021 0 0 true true", "Invalid crc16_custom name (calc_9)"),
                 ("table_indirect_set_default_with_group spread 0", "Invalid table operation (ERROR)")):
             with self.subTest(command):
                 self.says(command, error)
         for number in range(4):
             cli(f"table_add hosts send {number} => 1")
         self.says("table_add hosts send 9 => 1", "TABLE_FULL")
-        # The parameters that the hash has.
-        self.assertEqual(cli("set_crc16_parameters calc 0x8005 0 0 true true"), [""])
+
+    def test_crc_parameters(self):
+        sent = ipv4("10.0.0.1", "10.1.2.3")
+        cli("mirroring_add 5 3", "table_add routes forward 10.0.0.0/8 => 0x11 1")
+        # CRC-16/ARC, which the hash has at first, and CRC-16/IBM-3740.
+        for parameters, polynomial, initial, reflected in (("0x1021 0xffff 0 false false", 0x1021, 0xFFFF, False), ("0x8005 0 0 true true", 0x8005, 0, True)):
+            with self.subTest(parameters):
+                self.assertEqual(cli(f"set_crc16_parameters calc {parameters}"), [""])
+                flow = found_hash("10.0.0.1", polynomial, initial, reflected)
+                cli("table_clear acl", f"table_add acl copy 10.0.0.1&&&0xffffffff 17->17 64&&&0xff {flow} => 5 1")
+                # Only a packet with this hash is copied.
+                self.assertEqual(self.gone(0, sent, 3), sent)
 
     def test_default_entries(self):
         self.assertEqual(cli("table_set_default routes forward 0x33 3")[0].splitlines()[0], "Setting default action of routes")
@@ -433,8 +444,8 @@ class CommandLine(unittest.TestCase):
         with self.assertRaises(InvalidTableOperation):
             standard.bm_mt_add_entry(0, "hosts", [exact, exact], "send", [b"\1"], BmAddEntryOptions())
         with self.assertRaises(TApplicationException) as caught:
-            client("simple_switch", SimpleSwitch).set_all_egress_queue_rates(10)
-        self.assertIn("--queue", str(caught.exception))
+            client("simple_switch", SimpleSwitch).set_egress_queue_rate(0, -1)
+        self.assertIn("-1 is no rate", str(caught.exception))
         # The connection is as good as before.
         self.assertEqual(standard.bm_mt_get_num_entries(0, "MyIngress.hosts"), 0)
 
@@ -462,14 +473,15 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(client().bm_mt_get_num_entries(0, "MyIngress.hosts"), 0)
 
 
-def found_hash(source):
+def found_hash(source, polynomial=0x8005, initial=0, reflected=True):
     """CRC-16 of an address, as the program computes it."""
-    crc = 0
+    reverse = lambda number, bits: int(f"{number:0{bits}b}"[::-1], 2) if reflected else number
+    crc = initial
     for byte in map(int, source.split(".")):
-        crc ^= byte
+        crc ^= reverse(byte, 8) << 8
         for _ in range(8):
-            crc = crc >> 1 ^ 0xA001 if crc & 1 else crc >> 1
-    return crc & 0xFFFF
+            crc = (crc << 1 ^ polynomial if crc & 0x8000 else crc << 1) & 0xFFFF
+    return reverse(crc, 16)
 
 
 COMMANDS = """
@@ -490,6 +502,9 @@ mirroring_add 5 3
 register_write last_ttl 1 99
 meter_set_rates by_protocol 2 1:1 2:2
 pvs_add ip_types 0x4321
+set_queue_rate 100000
+set_queue_depth 30 2 7
+set_queue_rate 10 400
 table_dump routes
 """
 
@@ -521,7 +536,9 @@ class CommandFile(unittest.TestCase):
                 ("table_add routes forward 10.0.0.0/8 => 1", "commands.txt:1: action `MyIngress.forward` has 2 parameters, not 1"),
                 ("\n# x\ntable_add nowhere drop 1 =>", "commands.txt:3: the program has no table `nowhere`"),
                 ("table_add routes drop 10.0.0.0/8 =>\ntable_add routes drop 10.0.0.0/8 =>", "commands.txt:2: table `MyIngress.routes` already"),
-                ("set_queue_rate 100", "commands.txt:1: `set_queue_rate` is not possible in a file"),
+                ("set_queue_rate 100 2 8", "commands.txt:1: there is no priority 8, only 0 to 7"),
+                ("set_queue_depth 5000", "commands.txt:1: a queue has 0 to 4096 packets, not 5000"),
+                ("set_queue_rate 100 511", "commands.txt:1: `set_queue_rate`: there is no port 511"),
                 ("table_add acl drop 1&&&1 1->2 1&&&1 0 =>", "commands.txt:1: an entry of this table ends in its priority")):
             done = subprocess.run([HOPWRIGHT, "run", str(HERE / "tables.p4"), "-i", "0@lo", *self.run_with(text)], text=True,
                                   capture_output=True, timeout=60)

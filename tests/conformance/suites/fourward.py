@@ -49,8 +49,6 @@ class Stf(FourWard):
                 why = "whose outcome is a trace (4ward-traces has them)"
             elif program is None or not program.exists():
                 why = "of networks of several switches, or without p4c's program"
-            elif sources.architecture(program).endswith("pna"):
-                why = "for PNA"
             elif (test.parent / "BUILD.bazel").exists() and f'"{test.stem}",\n' in stf_only(test.parent):
                 why = "that expect the packets of all choices of an action selector at once"
             elif test.parent.name == "wide_port":

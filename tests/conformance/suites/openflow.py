@@ -15,9 +15,10 @@ HERE = Path(__file__).resolve().parents[1]
 OPENFLOW = HERE.parent / "openflow"
 TESTS = "os_ken/tests/switch/of13"
 # Files that share a lab.
-TOGETHER = 8
-# Seconds for each test; those that fail wait for three, those of meters send for thirty.
+TOGETHER = 4
+# Seconds for each test; those that fail wait for three. Those of groups and meters send for thirty.
 PATIENCE = 8
+SENDING = 40
 # Errors by type and code, as OpenFlow 1.3 (A.4.4) names them.
 ERRORS = {(2, 0): "OFPBAC_BAD_TYPE", (2, 13): "OFPBAC_BAD_SET_TYPE", (4, 6): "OFPBMC_BAD_FIELD", (4, 7): "OFPBMC_BAD_VALUE", (4, 8): "OFPBMC_BAD_MASK",
           (4, 9): "OFPBMC_BAD_PREREQ", (12, 8): "OFPMMFC_BAD_BAND", (12, 10): "OFPMMFC_OUT_OF_METERS"}
@@ -52,7 +53,8 @@ class OsKen(Suite):
             tests.mkdir()
             for at, file in enumerate(files):
                 shutil.copy(file, tests / f"{at:02}.json")
-            seconds = 60 + PATIENCE * len(wanted) + 35 * sum("meter" in file.parts for file in files)
+            sending = [file for file in files if file.parent.name in ("group", "meter")]
+            seconds = 60 + PATIENCE * len(wanted) + SENDING * sum(len(names(file)) for file in sending)
             settings = {"target": self.target or str(self.hopwright.path), "tests": str(tests), "folder": folder, "seconds": seconds}
             command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", sys.executable, HERE / "openflow_lab.py", json.dumps(settings)]
             done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, timeout=seconds + 120)

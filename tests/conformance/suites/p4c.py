@@ -103,6 +103,24 @@ class Accept(P4c):
         return [one(p.name, lambda p=p: self.hopwright.accepts(p)) for p, _ in with_p4info(checkout)], {}
 
 
+class Portable(P4c):
+    name = "p4c-portable"
+    title = "p4c: programs for PSA and PNA"
+    counts = """Programs in testdata/p4_16_samples that include psa.p4 or pna.p4, those for DPDK too. They pass if `hopwright check` takes them, which
+        means that they run."""
+
+    def jobs(self, checkout):
+        folder, jobs, left_out = checkout / SAMPLES, [], {}
+        for program in sorted(folder.rglob("*.p4")):
+            if sources.architecture(program).removeprefix("dpdk/") not in ("psa", "pna"):
+                continue
+            if sources.is_program(program):
+                jobs.append(one(str(program.relative_to(folder)), lambda p=program: self.hopwright.accepts(p)))
+            else:
+                left_out["without a `main`"] = left_out.get("without a `main`", 0) + 1
+        return jobs, left_out
+
+
 class Programs(P4c):
     name = "p4c-programs"
     title = "p4c: programs for any architecture"
@@ -156,4 +174,4 @@ class P4Info(P4c):
         return p4info.difference(self.hopwright, program, expected.read_text())
 
 
-SUITES = [Stf, P414, Accept, Programs, Reject, P4Info, PsaStf]
+SUITES = [Stf, P414, Accept, Programs, Reject, P4Info, PsaStf, Portable]

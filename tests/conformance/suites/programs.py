@@ -156,7 +156,7 @@ class P4c(Engines):
     name = "engines-p4c"
     title = "Engines agree: programs of p4c"
     repository = "p4lang/p4c"
-    counts = f"""Programs for v1model and PSA of p4c's testdata/p4_16_samples. {CONTENT}"""
+    counts = f"""Programs for v1model, PSA and PNA of p4c's testdata/p4_16_samples. {CONTENT}"""
 
     def found_in(self, checkout):
         return (checkout / "testdata/p4_16_samples").is_dir() and (checkout / "backends/p4test").is_dir()
@@ -164,7 +164,7 @@ class P4c(Engines):
     def programs(self, checkout):
         folder = checkout / "testdata/p4_16_samples"
         for program in sorted(folder.rglob("*.p4")):
-            if sources.is_program(program) and sources.architecture(program) in ("v1model", "psa"):
+            if sources.is_program(program) and sources.architecture(program).removeprefix("dpdk/") in ("v1model", "psa", "pna"):
                 yield str(program.relative_to(folder)), program, ()
 
 

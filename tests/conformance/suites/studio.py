@@ -29,6 +29,8 @@ PARAMETERS = {
 
 # What these test is only there with four pipes.
 OF_FOUR_PIPES = {"tna_exact_match.ExactMatchEntryTgtTest"}
+# These choose a hundred ports of the pipes there are, and one pipe has 64 of those.
+MANY_PORTS = {"tna_port_metadata.PortMetadataGetTest", "tna_port_metadata.PortMetadataIteratorGetTest"}
 
 
 class Tests(ptf.PtfSuite):
@@ -68,7 +70,8 @@ class Tests(ptf.PtfSuite):
         switch = [self.hopwright.path, "run", program, "-I", checkout / PROGRAMS, "--cpu-port", "320", "--ports", "af_packet",
                   "--p4runtime", f"{SERVER[0]}:{SERVER[1]}"]
         pipes = 4 if folder.name in TWO_PIPELINES else 1
-        parameters = PARAMETERS | {"p4_name": folder.name, "num_pipes": str(pipes)}
+        numbered = 4 if f"{folder.name}.{test}" in MANY_PORTS else pipes
+        parameters = PARAMETERS | {"p4_name": folder.name, "num_pipes": str(numbered)}
         return self.run_one(folder, f"test.{test}", switch, SERVER, ports(folder, pipes), parameters, modules(checkout))
 
 

@@ -37,16 +37,29 @@ class Announcements:
         # The process may run as another user.
         path.chmod(0o666)
 
-        # All that it has said.
+        # All that it has said, and what it wants to have kept for the next process.
         self.lines: list[str] = []
+        self.kept: dict[str, int] = {}
 
     def read(self) -> list[str]:
         """All that the process has said."""
         try:
             while True:
-                self.lines += self._socket.recv(4096).decode().split("\n")
+                text, descriptors, *_ = socket.recv_fds(self._socket, 4096, 1)
+                lines = text.decode().split("\n")
+                self.lines += lines
+                if descriptors:
+                    name = next(line.partition("=")[2] for line in lines if line.startswith("FDNAME="))
+                    self.kept[name] = descriptors[0]
         except BlockingIOError:
             return self.lines
+
+    def close(self) -> None:
+        """Closes what was to be kept, as a service manager does when the service has stopped."""
+        self.read()
+        for descriptor in self.kept.values():
+            os.close(descriptor)
+        self.kept.clear()
 
     def is_ready(self) -> bool:
         """Whether the process has said that it is ready."""
@@ -67,9 +80,10 @@ class Process:
         cwd: Path | None = None,
         companions: list[Process] | None = None,
         announces: bool = False,
+        kept: tuple[str, int] | None = None,
     ):
         """`companions` are watched and stopped together with this one. A process that `announces` tells a
-        service manager when it is ready."""
+        service manager when it is ready. `kept` is a descriptor with its name that the service manager has kept for it."""
         self.name = name
         environment = environment or {}
         self._announcements = None
@@ -82,6 +96,10 @@ class Process:
         prefix = ["ip", "netns", "exec", namespace.name] if namespace else []
         if cpus is not None:
             prefix += ["taskset", "-c", cpus]
+        if kept:
+            # As sd_listen_fds(3) says. The processes of the prefix become the one that is started, with the same number.
+            environment = {**environment, "LISTEN_FDS": "1", "LISTEN_FDNAMES": kept[0]}
+            prefix = ["bash", "-c", f'exec 3<&{kept[1]}; LISTEN_PID=$$ exec "$@"', "bash", *prefix]
         with open(log, "ab") as out:
             self._child = subprocess.Popen(
                 [*prefix, *command],
@@ -90,6 +108,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 preexec_fn=die_with_parent,
+                pass_fds=(kept[1],) if kept else (),
                 env={**os.environ, **environment},
                 cwd=cwd,
             )
@@ -104,6 +123,11 @@ class Process:
     def is_ready(self) -> bool:
         """Whether it has said so, if it is one that does."""
         return self._announcements is None or self._announcements.is_ready()
+
+    def left(self) -> tuple[str, int] | None:
+        """What it wants the service manager to keep for the next process, with its name."""
+        self.announced()
+        return next(iter(self._announcements.kept.items()), None) if self._announcements else None
 
     def announced(self) -> list[str]:
         """What it has told its service manager."""
@@ -124,12 +148,16 @@ class Process:
         text = self.log.read_text(errors="replace").splitlines()
         return "\n".join(f"  | {line}" for line in text[-lines:])
 
-    def wait(self, timeout: float) -> int | None:
-        """Waits for the end; returns the status, or None after `timeout` seconds."""
+    def wait(self, timeout: float, keep: bool = False) -> int | None:
+        """Waits for the end; returns the status, or None after `timeout` seconds. `keep`: another process will get what this one has
+        [`left`](Process.left)."""
         try:
-            return self._child.wait(timeout)
+            status = self._child.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
+        if self._announcements and not keep:
+            self._announcements.close()
+        return status
 
     def ask_to_stop(self) -> None:
         """SIGTERM without waiting."""
@@ -138,15 +166,17 @@ class Process:
         if self.running():
             self._child.terminate()
 
-    def stop(self, patience: float = 30.0) -> int | None:
-        """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status."""
+    def stop(self, patience: float = 30.0, keep: bool = False) -> int | None:
+        """SIGTERM, then SIGKILL after `patience` seconds; returns the exit status. `keep`: as for [`wait`](Process.wait)."""
         for companion in self.companions:
             companion.stop(patience)
         if self.running():
             self._child.terminate()
-            if self.wait(patience) is None:
+            if self.wait(patience, keep) is None:
                 self._signal_group(signal.SIGKILL)
                 self._child.wait()
+        if self._announcements and not keep:
+            self._announcements.close()
         return self._child.returncode
 
     def kill(self) -> None:

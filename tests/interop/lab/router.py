@@ -144,8 +144,10 @@ class RouterKind:
         cwd: Path | None = None,
         as_user: str | None = None,
         options: tuple[str, ...] = (),
+        kept: tuple[str, int] | None = None,
     ) -> Process:
-        """Starts the router in its namespace, with further options of the command; with `as_user` without any privileges.
+        """Starts the router in its namespace, with further options of the command; with `as_user` without any privileges; with what
+        the service manager has `kept` of the one before.
 
         `cwd` is where relative paths of the configuration begin.
         """
@@ -179,17 +181,18 @@ class RouterKind:
             command = ["setpriv", "--reuid", as_user, "--regid", as_user, "--clear-groups",
                        "--inh-caps=-all", *command]
         return Process(name, command, log, namespace=namespace, cpus=cpus, environment=environment,
-                       cwd=cwd, companions=companions, announces=self._announces)
+                       cwd=cwd, companions=companions, announces=self._announces, kept=kept)
 
 
-def _packet_inputs(process: Process) -> tuple[int, int]:
-    """How many UDP and packet sockets a process has."""
-    own = set()
+def _packet_inputs(process: Process) -> tuple[int, int, int]:
+    """How many UDP and packet sockets a process has, and BPF maps, which lead to AF_XDP sockets."""
+    own, maps = set(), 0
     for entry in Path(f"/proc/{process.pid}/fd").iterdir():
         try:
             name = os.readlink(entry)
         except FileNotFoundError:
             continue
+        maps += name == "anon_inode:bpf-map"
         if name.startswith("socket:["):
             own.add(name[8:-1])
     base = Path(f"/proc/{process.pid}/net")
@@ -199,7 +202,7 @@ def _packet_inputs(process: Process) -> tuple[int, int]:
         lines = [line.split() for t in tables if (base / t).exists()
                  for line in (base / t).read_text().splitlines()[1:]]
         counts.append(sum(line[column] in own for line in lines))
-    return counts[0], counts[1]
+    return counts[0], counts[1], maps
 
 
 def wait_ready(process: Process, timeout: float = PATIENCE, settle: float = 0.5) -> None:
@@ -211,7 +214,7 @@ def wait_ready(process: Process, timeout: float = PATIENCE, settle: float = 0.5)
     for companion in process.companions:
         wait_ready(companion, timeout, settle)
     deadline = time.monotonic() + timeout
-    last, since = (0, 0), time.monotonic()
+    last, since = (0, 0, 0), time.monotonic()
     while True:
         process.check()
         try:

@@ -1,10 +1,12 @@
-"""Scenarios by chance: a seed makes commands and packets."""
+"""Scenarios by chance: a seed makes commands and packets. Half of them are about VLANs and VRFs; where the kernel lacks these, their
+commands fail, on both sides."""
 
 from __future__ import annotations
 
 import random
 
-from .packets import echo, tcp, udp
+from .packets import echo, tagged, tcp, udp
+from .rows.links import DEFAULT, RULES, vlan as vlan_commands
 from .scenario import Scenario, do, p4, p6, send
 
 # Networks that commands route and packets go to, by family.
@@ -105,6 +107,112 @@ def command(rng: random.Random, number: int) -> str:
     )
 
 
+VLANS = (5, 6)
+TABLES = {"red": 10, "blue": 20}
+# VLANs of each port, some more networks behind them, and those of the ports.
+LINK_TARGETS = {
+    "": [f"10.{vlan}.{port}.{host}" for vlan in VLANS for port in (1, 2, 3) for host in (1, 2, 3, 7)]
+    + ["192.168.1.1", "192.168.2.1", "10.0.2.2", "10.0.3.3", "10.0.2.1", "172.16.2.9", "172.16.3.9", "8.8.8.8"],
+    "-6 ": [f"2001:db8:{vlan}0{port}::{host}" for vlan in VLANS for port in (1, 2, 3) for host in (1, 2, 3)]
+    + ["2001:db8:77::1", "2001:db8:2::2", "2001:db8:3::3", "2001:db8:2::1", "2001:db8:f002::9", "2600::1"],
+}
+
+
+def link_command(rng: random.Random, number: int) -> str:
+    """One change of VLANs and VRFs, or of what routes lead by them."""
+    port, vlan = rng.choice((1, 1, 2, 2, 3)), rng.choice(VLANS)
+    device = f"v{port}{vlan}"
+    family = rng.choice(("", "-6 "))
+    address = f"10.{vlan}.{port}.1/24" if not family else f"2001:db8:{vlan}0{port}::1/64 nodad"
+    of_member = f"2001:db8:{vlan}0{port}::1/64"
+    member = rng.choice((device, device, f"s{port}"))
+    if member != device:
+        of_member = f"2001:db8:{port}::1/64"
+    name, table = rng.choice(list(TABLES.items()))
+    in_table = rng.choice(("", f" table {table}", f" table {table}"))
+    net = rng.choice(("192.168.1.0/24", "192.168.2.0/24", "default", "172.16.2.0/24", "10.5.2.0/24"))
+    if family:
+        net = rng.choice(("2001:db8:77::/64", "default", "2001:db8:f002::/64", "2001:db8:502::/64"))
+    by_vlan = f"10.{vlan}.{port}.{rng.choice((2, 3))}" if not family else f"2001:db8:{vlan}0{port}::{rng.choice((2, 3))}"
+    by_port = f"10.0.{port}.{rng.choice((2, 3))}" if not family else f"2001:db8:{port}::{rng.choice((2, 3))}"
+    add = f"ip link add link s{port} name {device} type vlan id {vlan}"
+    up = f"ip link set {device} up; ip addr add {address} dev {device}"
+    common = (
+        f"{add}; {up}",
+        f"{add}; {up}",
+        f"ip addr add {address} dev {device}",
+        f"ip link set {member} master {name}; ip -6 addr add {of_member} dev {member} nodad",
+        f"ip link set {member} master {name}",
+        f"ip link set {member} nomaster",
+        f"ip {family}route replace {net} via {by_vlan} dev {device}{in_table}",
+        f"ip {family}route replace {net} via {by_vlan}{in_table}",
+        f"ip {family}route replace {net} via {by_port} dev s{port}{in_table}",
+    )
+    rare = (
+        f"ip link del {device}",
+        f"{add} {rng.choice(('proto 802.1ad', 'egress-qos-map 0:3', 'reorder_hdr off', 'ingress-qos-map 2:3'))}; {up}",
+        f"ip link set {device} {rng.choice(('up', 'down', 'mtu 1300', 'mtu 1500', 'address 02:00:00:00:55:05'))}",
+        f"ip link set s{port} {rng.choice(('down', 'up'))}",
+        # Not that of port 1: how long received frames may be is a device's own business.
+        f"ip link set s{rng.choice((2, 3))} mtu {rng.choice((1400, 1500))}",
+        f"ip addr del {address} dev {device}",
+        f"ip {family}route replace {net} dev {rng.choice((device, name))}{in_table}",
+        f"ip {family}route del {net}{in_table}",
+        f"ip {family}route replace {rng.choice(('blackhole', 'unreachable', 'prohibit', 'throw'))} {net}{in_table}",
+        DEFAULT.format(table, table),
+        f"ip {family}rule add pref 32765 lookup local; ip {family}rule del pref 0",
+        f"ip {family}rule add pref {500 + number} {rng.choice((f'iif {device}', f'iif {name}', 'from all', 'tos 0x10'))} lookup {table}",
+        f"ip {family}rule del pref {500 + rng.randrange(number + 1)}",
+        f"ip {family}rule {rng.choice(('add', 'del'))} pref 1000 l3mdev",
+        f"echo {rng.randrange(2)} > /proc/sys/net/ipv4/conf/{rng.choice((device, name))}/{rng.choice(('forwarding', 'rp_filter'))}",
+        f"echo {rng.randrange(2)} > /proc/sys/net/ipv6/conf/{device}/disable_ipv6",
+        f"ip neigh replace {by_vlan} lladdr 02:00:00:00:0{port}:07 dev {device} nud permanent",
+        f"ip link set {name} {rng.choice(('up', 'down'))}",
+        f"ip link del {name}; ip link add {name} type vrf table {table}; ip link set {name} up",
+        f"ip link add link {device} name q{number} type vlan id 7; ip link set q{number} up",
+        f"ip link add b{number} type bridge; ip link set {device} master b{number}; ip link set b{number} up",
+        f"ip link add mv{number} link {device} address 02:00:00:00:66:0{port} type macvlan mode bridge",
+        "nft add table inet f; nft 'add chain inet f c { type filter hook forward priority 0; policy drop; }'",
+        "nft flush ruleset",
+    )
+    return rng.choice(common if rng.random() < 0.6 else rare)
+
+
+def link_packet(rng: random.Random) -> tuple[int, bytes]:
+    port, family = rng.choice((1, 1, 2, 3)), rng.choice(("", "-6 "))
+    vlan = rng.choice((None, *VLANS, *VLANS, 5, 9, 0))
+    payload = rng.choice((udp, udp, tcp, echo))
+    size = rng.choice((4, 4, 4, 1260, 1330, 1440)) if port == 1 else 4
+    options = {"data": rng.randbytes(size), "payload": payload}
+    make, life, own = (p4, "ttl", "10.{}.{}.2") if not family else (p6, "hop_limit", "2001:db8:{}::2")
+    if vlan in VLANS:
+        src = own.format(vlan, port) if not family else own.format(f"{vlan}0{port}")
+        options["src"] = rng.choice((src, src, src, None, "10.5.2.1" if not family else "2001:db8:502::1"))
+    options[life] = rng.choice((64, 64, 64, 1))
+    _, data = make(rng.choice(LINK_TARGETS[family]), port, **options)
+    return port, data if vlan is None else tagged(data, vlan, rng.choice((0, 0, 3)))
+
+
+def link_scenario(rng: random.Random) -> list:
+    vrfs = "; ".join(f"ip link add {name} type vrf table {table}; ip link set {name} up" for name, table in TABLES.items())
+    first = [vrfs, RULES]
+    for port in (1, 2, 3):
+        for vlan in VLANS:
+            if rng.random() < 0.7:
+                first.append(vlan_commands(port, vlan))
+                if rng.random() < 0.4:
+                    device, name = f"v{port}{vlan}", rng.choice(list(TABLES))
+                    first.append(f"ip link set {device} master {name}; ip addr add 2001:db8:{vlan}0{port}::1/64 dev {device} nodad")
+    steps: list = [do("\n".join(f"({command}) || true" for command in first))]
+    for number in range(rng.randrange(3, 6)):
+        commands = [link_command(rng, number) for _ in range(rng.randrange(2, 5))]
+        steps += [
+            do("\n".join(f"({command}) || true" for command in commands)),
+            send(*(link_packet(rng) for _ in range(16)), any_path=True),
+        ]
+    return steps
+
+
 def packet(rng: random.Random) -> tuple[int, bytes]:
     port = rng.choice((1, 1, 1, 2, 3, 4))
     family = rng.choice(("", "-6 "))
@@ -137,6 +245,8 @@ def packet(rng: random.Random) -> tuple[int, bytes]:
 
 def scenario(seed: int) -> Scenario:
     rng = random.Random(seed)
+    if seed % 2:
+        return Scenario("by chance, links", f"seed {seed}", link_scenario(rng))
     steps: list = [do("ip route add default via 10.0.4.2 table 100; ip -6 route add default via 2001:db8:4::2 table 100")]
     for number in range(rng.randrange(2, 6)):
         steps += [

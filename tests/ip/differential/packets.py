@@ -6,7 +6,7 @@ import ipaddress
 import struct
 
 IPV4, ARP, IPV6, VLAN = 0x0800, 0x0806, 0x86DD, 0x8100
-ICMP, TCP, UDP, ICMPV6, NO_NEXT_HEADER = 1, 6, 17, 58, 59
+ICMP, TCP, UDP, FRAGMENT, ICMPV6, NO_NEXT_HEADER = 1, 6, 17, 44, 58, 59
 # The destination port of VXLAN (RFC 7348).
 VXLAN = struct.pack("!H", 4789)
 
@@ -142,6 +142,19 @@ def frame(port: int, packet: bytes, dst: bytes | None = None, src: bytes | None 
     return (dst or router_mac(port)) + (src or host_mac(port)) + struct.pack("!H", kind) + packet + bytes(pad)
 
 
+def tagged(data: bytes, vlan: int, priority: int = 0, kind: int = VLAN) -> bytes:
+    """The frame with a tag in front of its others."""
+    return data[:12] + struct.pack("!HH", kind, priority << 13 | vlan) + data[12:]
+
+
+def untagged(data: bytes) -> tuple[bytes, bytes]:
+    """The tags of a frame, and the frame without them."""
+    at = 12
+    while data[at : at + 2] in (b"\x81\0", b"\x88\xa8"):
+        at += 4
+    return data[12:at], data[:12] + data[at:]
+
+
 def arp_request(port: int, sender: str, target: str) -> bytes:
     body = struct.pack("!HHBBH", 1, IPV4, 6, 4, 1) + host_mac(port) + packed(sender) + bytes(6) + packed(target)
     return b"\xff" * 6 + host_mac(port) + struct.pack("!H", ARP) + body
@@ -159,6 +172,10 @@ def solicitation(port: int, sender: str, target: str) -> bytes:
 def answer(port: int, data: bytes, silent: set[str]) -> bytes | None:
     """What the hosts at a port answer to a question for a link-layer address: each host from 2 to 9 of the port's network, and of any
     other network that is not `silent`, has the Ethernet address of its last byte."""
+    tags, inner = untagged(data)
+    if tags:
+        reply = answer(port, inner, silent)
+        return reply and reply[:12] + tags + reply[12:]
     kind = struct.unpack_from("!H", data, 12)[0]
     if kind == ARP and len(data) >= 42 and struct.unpack_from("!H", data, 20)[0] == 1:
         sender, target = data[28:32], data[38:42]
@@ -180,6 +197,7 @@ def answer(port: int, data: bytes, silent: set[str]) -> bytes | None:
 
 def is_noise(data: bytes) -> bool:
     """What a kernel sends when it likes: questions for addresses, group memberships, redirects (see docs/ip-router.md)."""
+    _, data = untagged(data)
     kind = struct.unpack_from("!H", data, 12)[0]
     if kind == ARP:
         return struct.unpack_from("!H", data, 20)[0] == 1
@@ -193,24 +211,39 @@ def is_noise(data: bytes) -> bool:
     return kind not in (IPV4, IPV6)
 
 
+def is_arp_reply(data: bytes) -> bool:
+    _, data = untagged(data)
+    return struct.unpack_from("!HHHHH", data, 12)[::4] == (ARP, 2) if len(data) >= 22 else False
+
+
 def is_limited(data: bytes) -> bool:
     """Whether it is an error of ICMP, of which kernels send only some each second."""
+    _, data = untagged(data)
     kind = struct.unpack_from("!H", data, 12)[0]
     return kind == IPV4 and len(data) >= 35 and data[23] == ICMP and data[14 + (data[14] & 15) * 4] in (3, 11, 12)
 
 
 def normal(data: bytes) -> bytes:
     """The frame without what need not be the same: padding, and the number of IPv4 packets that the router itself has made."""
+    tags, inner = untagged(data)
+    if tags:
+        inner = normal(inner)
+        return inner[:12] + tags + inner[12:]
     kind = struct.unpack_from("!H", data, 12)[0]
     if kind == IPV4 and len(data) >= 34:
         data = data[: 14 + struct.unpack_from("!H", data, 16)[0]]
         header = (data[14] & 15) * 4
         made = data[23] == ICMP and data[14 + header : 15 + header] in (b"\0", b"\3", b"\x0b", b"\x0c")
+        # Later fragments of an echo reply do not say what they are of: the router's own addresses are 10.VLAN.PORT.1.
+        made |= data[20] & 0x1F | data[21] != 0 and data[26] == 10 and data[29] == 1
         made |= data[23] == UDP and data[14 + header + 2 : 14 + header + 4] == VXLAN
         if made or (data[23] == TCP and data[14 + header + 13] & 4):
             data = data[:18] + b"\0\0" + data[20:24] + b"\0\0" + data[26:]
     elif kind == IPV6 and len(data) >= 54:
         data = data[: 54 + struct.unpack_from("!H", data, 18)[0]]
+        if data[20] == FRAGMENT and data[30:38] == bytes(7) + b"\x01":
+            # The router's own, whose addresses end with ::1: the number of a fragmented packet is any.
+            data = data[:58] + bytes(4) + data[62:]
     elif kind == ARP:
         data = data[:42]
     return data
@@ -218,6 +251,9 @@ def normal(data: bytes) -> bytes:
 
 def describe(data: bytes) -> str:
     """A frame for people."""
+    tags, inner = untagged(data)
+    if tags:
+        return f"tags {tags.hex(' ', 4)} {describe(inner)}"
     kind = struct.unpack_from("!H", data, 12)[0]
     link = f"{data[6:12].hex(':')} > {data[:6].hex(':')}"
     if kind == IPV4 and len(data) >= 34:

@@ -17,13 +17,17 @@ from pathlib import Path
 from lab.netns import End, LabError, Namespace, Offloads, veth  # tests/interop/lab
 from lab.process import PATIENCE, Process
 
-from .packets import answer, host_mac, is_noise, normal, router_mac
+from .packets import VLAN, answer, host_mac, is_arp_reply, is_noise, normal, router_mac
 
 PORTS = (1, 2, 3, 4)
 LINK_MTU = 3000
 CLONE_NEWNET = 0x40000000
 PACKET_OUTGOING = 4
 ALL = socket.htons(3)
+# Of linux/if_packet.h: `struct tpacket_auxdata`, in which the kernel reports the tag that it has taken off a frame.
+SOL_PACKET, PACKET_AUXDATA = 263, 8
+AUXDATA = struct.Struct("=IIIHHHH")
+VLAN_VALID = 0x10
 # Markers: LLDP to the router, which hands it to its kernel, and a type for experiments from it.
 INWARD, OUTWARD = 0x88CC, 0x88B5
 LLDP_GROUP = bytes.fromhex("0180c200000e")
@@ -43,6 +47,7 @@ def sockets(namespace: str, devices: dict[int, str]) -> dict[int, socket.socket]
             for number, device in devices.items():
                 made[number] = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
                 made[number].setsockopt(socket.SOL_SOCKET, 33, 1 << 24)
+                made[number].setsockopt(SOL_PACKET, PACKET_AUXDATA, 1)
                 made[number].bind((device, 3))
                 made[number].setblocking(False)
         except BaseException as error:  # handed to whoever waits
@@ -54,6 +59,16 @@ def sockets(namespace: str, devices: dict[int, str]) -> dict[int, socket.socket]
     if failed:
         raise failed[0]
     return made
+
+
+def receive(sock: socket.socket) -> tuple[bytes, int]:
+    """A frame as it was on the link, and how it came."""
+    data, auxiliary, _, (_, _, kind, *_) = sock.recvmsg(70000, socket.CMSG_SPACE(AUXDATA.size))
+    for _, _, value in auxiliary:
+        status, *_, tag, protocol = AUXDATA.unpack(value)
+        if status & VLAN_VALID:
+            data = data[:12] + struct.pack("!HH", protocol or VLAN, tag) + data[12:]
+    return data, kind
 
 
 class Shell:
@@ -89,7 +104,9 @@ class Shell:
 
 SYSCTLS = {
     "net/ipv4/ip_forward": 1,
-    "net/ipv4/icmp_ratelimit": 0,
+    # Of no type is the rate limited. With an `icmp_ratelimit` of 0 each error would take all tokens of its receiver (`inet_peer_xrlim_allow`),
+    # which are those of `ip_error`, too: whether a second packet gets its error would depend on the order of packets of different ports.
+    "net/ipv4/icmp_ratemask": 0,
     "net/ipv6/icmp/ratelimit": 0,
     "net/ipv6/auto_flowlabels": 0,
     "net/ipv6/conf/all/forwarding": 1,
@@ -120,7 +137,7 @@ CONF_IPV6 = {"disable_ipv6": 0, "forwarding": 1, "proxy_ndp": 0, "accept_ra": 0,
 def base_sysctls() -> str:
     """Writes the settings that every scenario begins with."""
     lines = [f"echo {value} > /proc/sys/{key}" for key, value in SYSCTLS.items()]
-    for name in ("all", *(f"s{port}" for port in PORTS)):
+    for name in ("all", "default", *(f"s{port}" for port in PORTS)):
         lines += [f"echo {value} > /proc/sys/net/ipv4/conf/{name}/{key}" for key, value in CONF_IPV4.items()]
         lines += [f"echo {value} > /proc/sys/net/ipv6/conf/{name}/{key}" for key, value in CONF_IPV6.items()]
     for port in PORTS:
@@ -157,15 +174,19 @@ def base_batch(family: int) -> str:
 
 RESET = """
 nft flush ruleset 2>/dev/null || true
-for d in $(ip -o link show | sed 's/^[0-9]*: *\\([^:@]*\\).*/\\1/'); do
-    case $d in lo|s1|s2|s3|s4) ;; *) ip link del $d 2>/dev/null || true;; esac
-done
-for p in 1 2 3 4; do tc qdisc del dev s$p root 2>/dev/null || true; tc qdisc del dev s$p clsact 2>/dev/null || true; done
-ip xfrm policy flush; ip xfrm state flush
-ip link set lo up
-ip nexthop flush >/dev/null 2>&1 || true
-ip address flush dev lo scope global
-for p in 1 2 3 4; do ip link set s$p mtu 1500 up; done
+others=$(ip -o link show | sed 's/^[0-9]*: *\\([^:@]*\\).*/\\1/')
+ip -force -batch - >/dev/null 2>&1 <<END || true
+$(for d in $others; do case $d in lo|s1|s2|s3|s4) ;; *) echo link del $d;; esac; done)
+xfrm policy flush
+xfrm state flush
+link set lo up
+nexthop flush
+address flush dev lo scope global
+$(for p in 1 2 3 4; do echo link set s$p mtu 1500 up; done)
+END
+tc -force -batch - >/dev/null 2>&1 <<END || true
+$(for p in 1 2 3 4; do echo qdisc del dev s$p root; echo qdisc del dev s$p clsact; done)
+END
 ip -4 -force -batch - >/dev/null 2>&1 <<'END' || true
 rule flush
 rule add pref 32766 lookup main
@@ -236,7 +257,7 @@ class Side:
             sock, port, host = waiting[number]
             while True:
                 try:
-                    data, (_, _, kind, *_) = sock.recvfrom(70000)
+                    data, kind = receive(sock)
                 except BlockingIOError:
                     break
                 except OSError:
@@ -256,7 +277,7 @@ class Side:
         if reply:
             self._answered = True
             self.send(port, reply)
-        if not is_noise(data) or (kind == 0x0806 and struct.unpack_from("!H", data, 20)[0] == 2):
+        if not is_noise(data) or is_arp_reply(data):
             self.arrived.append((port, normal(data)))
 
     def _marker(self, way: str, ports: list[int]) -> None:

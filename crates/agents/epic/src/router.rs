@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, Control, ControlError, EngineKind, EntrySpec, VirtualDataPlane, wall_clock_us};
-use hopwright_driver::{Compiled, Options, compile_text};
+use hopwright_driver::{Compiled, compile_text, in_memory};
 
 use crate::cipher::Cipher;
 use crate::key::Key;
@@ -34,11 +34,7 @@ const SOURCES: &[(&str, &str)] = files![
 /// Compiles `p4/epic/epic_router.p4` with a cipher.
 pub fn compile(cipher: Cipher) -> Compiled {
     let (name, text) = SOURCES[0];
-    let mut options = Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
-        no_disk: true,
-        ..Options::default()
-    };
+    let mut options = in_memory(&SOURCES[1..]);
     if cipher == Cipher::Sem {
         options.define("EPIC_SEM");
     }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
-use std::sync::Arc;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use hopwright_agent::{Environment, Succession};
 use hopwright_dataplane::wait::{self, Wakeup};
 use hopwright_dataplane::{ControlError, Tenant};
-use hopwright_host::metrics::Text;
 use hopwright_host::namespace::{Namespace, NamespaceError};
 use hopwright_host::netlink::Netlink;
 use hopwright_ports::DeviceError;
@@ -21,9 +21,9 @@ use crate::fib::Fib;
 use crate::mirror::Mirror;
 use crate::policy::Sources;
 use crate::ports;
-use crate::program::{Program, ProgramError};
-use crate::punt::Exchange;
-use crate::show;
+use crate::program::{self, Program, ProgramError};
+use crate::punt::{Exchange, Punting};
+use crate::show::{self, Asker};
 
 /// Files that make a namespace's kernel a router.
 const FORWARDING: [&str; 2] = ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"];
@@ -128,84 +128,120 @@ pub struct Counts {
     pub punted: u64,
 }
 
-/// A running agent. It stops when it is dropped; the tables stay as they are.
+/// A running agent. It stops when it is dropped. Namespace, TAP devices and table entries stay: forwarding goes on.
 pub struct Agent {
     stop: Arc<Stop>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
+    tenant: Arc<Tenant>,
+    punting: Arc<Punting>,
+    /// Names of TAP devices by port.
+    names: BTreeMap<u32, String>,
+    namespace: String,
+    asker: Arc<Asker>,
+}
+
+/// Makes a namespace's kernel a router.
+fn make_router(namespace: &Namespace, inside: &mut Netlink) -> Result<(), Error> {
+    namespace.run(|| {
+        for file in FORWARDING {
+            if let Err(error) = std::fs::write(file, "1") {
+                tracing::warn!(
+                    namespace = namespace.name(),
+                    "{file}: {error}: the kernel does not forward what is punted"
+                );
+            }
+        }
+    })?;
+    let loopback = inside.devices().values().find(|device| device.loopback).map(|device| device.index);
+    loopback.map_or(Ok(()), |index| inside.set_up_device(index, None, None)).map_err(Error::Netlink)
 }
 
 impl Agent {
-    /// Makes a network namespace the control plane of a tenant. `devices` are the names of its ports' devices by their
-    /// numbers in the program. The tenant needs both CPU ports of [`crate::program`]. Needs CAP_SYS_ADMIN, CAP_NET_ADMIN
-    /// and, to make a namespace, root.
+    /// Makes a network namespace the control plane of a tenant, or goes on with one that another process has. The tenant needs both CPU
+    /// ports of [`crate::program`]. Needs CAP_SYS_ADMIN, CAP_NET_ADMIN and, to make a namespace, root.
     ///
     /// # Errors
     /// If the program is not one that the agent can drive, a device is not there, or namespace and TAP devices cannot be
     /// made.
-    pub fn start(tenant: &Arc<Tenant>, devices: &BTreeMap<u32, String>, config: &Config) -> Result<Agent, Error> {
+    pub fn start(environment: &Environment<'_>, config: &Config) -> Result<Agent, Error> {
+        let Environment { tenant, devices, inherited, .. } = *environment;
         let program = Program::new(&tenant.vdp())?;
         let host = Netlink::open().map_err(Error::Netlink)?;
         let namespace = Namespace::open_or_create(&config.namespace)?;
         let mut inside = namespace.run(Netlink::following_routes)?.map_err(Error::Netlink)?;
-        namespace.run(|| {
-            for file in FORWARDING {
-                if let Err(error) = std::fs::write(file, "1") {
-                    tracing::warn!(
-                        namespace = namespace.name(),
-                        "{file}: {error}: the kernel does not forward what is punted"
-                    );
-                }
-            }
-        })?;
-        let loopback = inside.devices().values().find(|device| device.loopback).map(|device| device.index);
-        if let Some(index) = loopback {
-            inside.set_up_device(index, None, None).map_err(Error::Netlink)?;
+        if inherited.is_none() {
+            make_router(&namespace, &mut inside)?;
         }
-        let (taps, ports) = ports::open(devices, config, &namespace, &host, &mut inside)?;
+        let (taps, ports) = ports::open(devices, config, &namespace, &host, &mut inside, inherited)?;
         let counters = Arc::new(Counters::default());
         let stop = Arc::new(Stop::new().map_err(Error::Thread)?);
         let fib = SharedFib::new(Fib::new(program, counters.clone())?);
-        let mut agent = Agent { stop: stop.clone(), threads: Vec::new(), counters: counters.clone() };
         let exchange = Exchange::new(tenant, taps, counters.clone());
-        let of_port = |port: &ports::Port| {
-            let name = inside.devices().get(&port.tap).map_or_else(String::new, |device| device.name.clone());
-            (port.number, port.tap, name)
-        };
-        let of_ports: Vec<_> = ports.iter().map(of_port).collect();
-        let sources = Sources::open(namespace, &of_ports)?;
+        let punting = Arc::new(Punting::new(exchange, inherited.is_some()).map_err(Error::Thread)?);
+        let name = |port: &ports::Port| Some((port.number, inside.devices().get(&port.tap)?.name.clone()));
+        let names = ports.iter().filter_map(name).collect();
+        let sources = Sources::open(namespace)?;
         let (asker, requests) = show::channel().map_err(Error::Thread)?;
         let asked = asker.wakeup();
-        let of_devices = ports.iter().map(|port| (port.device, port.tap)).collect();
-        let mut mirror = Mirror::new(host, inside, sources, ports, fib.clone(), counters, requests);
+        let of_devices = ports.iter().map(|port| (port.device, port.number)).collect();
+        let mut mirror = Mirror::new(host, inside, sources, ports, fib.clone(), counters.clone(), requests);
         mirror.begin()?;
         let carriers = Carriers::new(Netlink::open().map_err(Error::Netlink)?, of_devices, fib, asked.clone());
-        let [punting, watching, showing] = [stop.clone(), stop.clone(), stop.clone()];
+        let agent = Agent {
+            stop: stop.clone(),
+            threads: Mutex::default(),
+            counters,
+            tenant: tenant.clone(),
+            punting: punting.clone(),
+            names,
+            namespace: config.namespace.clone(),
+            asker: Arc::new(asker),
+        };
+        let [with_punting, watching] = [stop.clone(), stop.clone()];
         agent.spawn("ip-carrier", move || carriers.run(&watching))?;
-        agent.spawn("ip-punt", move || exchange.run(&punting))?;
+        agent.spawn("ip-punt", move || punting.run(&with_punting))?;
         agent.spawn("ip-mirror", move || mirror.run(&stop, &asked))?;
-        match show::Server::bind(&config.namespace) {
-            Ok(server) => agent.spawn("ip-show", move || server.run(&asker, &showing))?,
-            Err(error) => tracing::warn!(%error, "`hopwright ip show` cannot ask this router"),
+        if inherited.is_none() {
+            agent.answer_questions();
         }
+        tracing::info!("routing; namespace {} is the control plane", config.namespace);
         Ok(agent)
     }
 
-    fn spawn(&mut self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
+    /// Has `hopwright ip show` ask this router.
+    fn answer_questions(&self) {
+        let (asker, stop) = (self.asker.clone(), self.stop.clone());
+        let served = show::Server::bind(&self.namespace)
+            .map_err(Error::Thread)
+            .and_then(|server| self.spawn("ip-show", move || server.run(&asker, &stop)));
+        if let Err(error) = served {
+            tracing::warn!(%error, "`hopwright ip show` cannot ask this router");
+        }
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let work = || {
             wait::give_way();
             work();
         };
-        self.threads.push(std::thread::Builder::new().name(name.into()).spawn(work).map_err(Error::Thread)?);
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work).map_err(Error::Thread)?;
+        self.threads().push(thread);
         Ok(())
     }
 
-    /// Stops. Namespace, TAP devices and table entries stay: forwarding goes on.
-    pub fn stop(self) {}
+    fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     /// Whether a thread of the agent has ended by itself, because netlink failed.
     pub fn failed(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        self.threads().iter().any(JoinHandle::is_finished)
+    }
+
+    /// What has become of packets: how many there were of each of the program's reasons.
+    pub(crate) fn reasons(&self) -> Vec<(String, u64)> {
+        program::reason_counts(self.tenant.vdp().control())
     }
 
     /// The counts now.
@@ -233,37 +269,41 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         self.stop.request();
-        for thread in self.threads.drain(..) {
+        for thread in self.threads().drain(..) {
             let _ = thread.join();
         }
     }
 }
 
-impl Counts {
-    /// Adds the counts to a page of metrics, with these labels.
-    pub fn write_to(&self, page: &mut Text, tenant: &str) {
-        let packets = [
-            ("to_kernel", self.to_kernel),
-            ("to_kernel_lost", self.to_kernel_lost),
-            ("from_kernel", self.from_kernel),
-            ("from_kernel_lost", self.from_kernel_lost),
-        ];
-        page.counter("hopwright_ip_packets_total", "Packets between fast path and kernel.");
-        packets.iter().for_each(|(what, n)| page.sample(&[("tenant", tenant), ("what", what)], n));
-        let entries = [("routes", self.routes), ("next_hops", self.next_hops), ("groups", self.groups)];
-        page.gauge("hopwright_ip_entries", "Entries of the fast path's tables.");
-        entries.iter().for_each(|(table, n)| page.sample(&[("tenant", tenant), ("table", table)], n));
-        page.gauge("hopwright_ip_left_to_kernel", "Reasons to leave packets to the kernel.");
-        page.sample(&[("tenant", tenant)], self.punted);
-        let work = [
-            ("route_changes", self.changes),
-            ("routes_refused", self.refused),
-            ("route_reloads", self.reloads),
-            ("notifications_lost", self.overruns),
-            ("undecoded", self.undecoded),
-            ("neighbour_probes", self.probes),
-        ];
-        page.counter("hopwright_ip_events_total", "What following the kernel has taken.");
-        work.iter().for_each(|(what, n)| page.sample(&[("tenant", tenant), ("what", what)], n));
+/// Namespace, routes and neighbours are the kernel's: a process that takes over reads them there. It gets the TAP devices.
+impl Succession for Agent {
+    fn descriptors(&self) -> io::Result<Vec<(String, OwnedFd)>> {
+        let named = |(port, tap)| Some((ports::descriptor(self.names.get(&port)?), tap));
+        Ok(self.punting.share()?.into_iter().filter_map(named).collect())
+    }
+
+    fn pause(&self) {
+        self.punting.pause();
+    }
+
+    fn finish(&self) -> bool {
+        self.punting.finish()
+    }
+
+    fn go_on(&self) {
+        self.punting.go_on();
+    }
+
+    fn leave(&self) -> Vec<u8> {
+        self.punting.leave();
+        Vec::new()
+    }
+
+    fn begin(&self) {
+        self.punting.go_on();
+    }
+
+    fn predecessor_has_gone(&self, _: &[u8]) {
+        self.answer_questions();
     }
 }

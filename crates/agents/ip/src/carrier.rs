@@ -49,8 +49,8 @@ impl SharedFib {
 /// Watches the carriers of the ports' devices.
 pub(crate) struct Carriers {
     host: Netlink,
-    /// Indices of the TAP devices, by those of the ports' devices.
-    taps: HashMap<u32, u32>,
+    /// Numbers of the ports, by the indices of their devices.
+    ports: HashMap<u32, u32>,
     fib: Arc<SharedFib>,
     /// Wakes who follows the kernel.
     mirror: Arc<Wakeup>,
@@ -59,8 +59,8 @@ pub(crate) struct Carriers {
 
 impl Carriers {
     /// `host`: where the ports' devices are.
-    pub(crate) fn new(host: Netlink, taps: HashMap<u32, u32>, fib: Arc<SharedFib>, mirror: Arc<Wakeup>) -> Carriers {
-        let mut carriers = Carriers { host, taps, fib, mirror, dark: HashSet::new() };
+    pub(crate) fn new(host: Netlink, ports: HashMap<u32, u32>, fib: Arc<SharedFib>, mirror: Arc<Wakeup>) -> Carriers {
+        let mut carriers = Carriers { host, ports, fib, mirror, dark: HashSet::new() };
         carriers.look();
         carriers
     }
@@ -87,7 +87,8 @@ impl Carriers {
 
     fn look(&mut self) {
         let running = |device: &u32| self.host.devices().get(device).is_some_and(|device| device.running);
-        let dark: HashSet<u32> = self.taps.iter().filter(|(device, _)| !running(device)).map(|(_, tap)| *tap).collect();
+        let dark = self.ports.iter().filter(|(device, _)| !running(device)).map(|(_, port)| *port);
+        let dark: HashSet<u32> = dark.collect();
         if dark == self.dark {
             return;
         }

@@ -13,6 +13,7 @@ mod agent;
 mod carrier;
 mod config;
 mod fib;
+mod kind;
 mod mirror;
 mod policy;
 mod ports;
@@ -22,4 +23,5 @@ pub mod show;
 
 pub use agent::{Agent, Counts, Error};
 pub use config::Config;
+pub use kind::KIND;
 pub use policy::{Packets, Punted};

@@ -1,6 +1,6 @@
 //! Follows the namespace's kernel, and keeps the program's tables like its routes and neighbours.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -15,9 +15,10 @@ use hopwright_host::netlink::{Changes, Neighbour, Netlink, Prefix};
 use crate::agent::{Counters, Error, Stop};
 use crate::carrier::SharedFib;
 use crate::fib::next_hops::{HopKey, packets};
-use crate::fib::{Ports, View};
-use crate::policy::{Policy, Sources};
-use crate::ports::Port;
+use crate::fib::{Destination, Interfaces, RoutingTable, View};
+use crate::policy::{Policy, Punted, Sources};
+use crate::ports::{self, Port};
+use crate::program::{Interface, Vrf};
 use crate::show::{Request, RouterState};
 
 /// How often next hops are looked after.
@@ -41,8 +42,8 @@ pub(crate) struct Mirror {
     /// The namespace.
     inside: Netlink,
     ports: Vec<Port>,
-    /// What next hops need of them.
-    states: Ports,
+    /// They and their VLANs, as routes and next hops need them.
+    interfaces: Interfaces,
     fib: Arc<SharedFib>,
     sources: Sources,
     policy: Policy,
@@ -69,13 +70,12 @@ impl Mirror {
         counters: Arc<Counters>,
         requests: Receiver<Request>,
     ) -> Mirror {
-        let numbers = ports.iter().map(|port| (port.tap, port.number)).collect();
         let now = Instant::now();
         Mirror {
             host,
             inside,
             ports,
-            states: Ports { numbers, ..Ports::default() },
+            interfaces: Interfaces::default(),
             fib,
             sources,
             policy: Policy::default(),
@@ -96,11 +96,12 @@ impl Mirror {
         self.inside.update().map_err(Error::Netlink)?;
         self.follow_policy(true).map_err(Error::Netlink)?;
         self.write_ports()?;
-        let view = View { netlink: &self.inside, ports: &self.states };
-        let routes = self.inside.routes().into_iter().flat_map(|routes| routes.prefixes());
-        let neighbours = view.neighbours().map(Prefix::host);
-        self.update(&view, routes.chain(neighbours).collect::<Vec<_>>());
+        self.update_all(&self.view());
         Ok(())
+    }
+
+    fn view(&self) -> View<'_> {
+        View { netlink: &self.inside, interfaces: &self.interfaces }
     }
 
     /// Runs until it is stopped. `asked`: readable when there are requests.
@@ -139,11 +140,15 @@ impl Mirror {
             let begin = Instant::now();
             changes.routes.extend(self.inside.reload_routes()?);
             self.counters.reloads.fetch_add(1, Relaxed);
+            self.read_other_tables(&mut changes);
             self.reload_wanted = false;
             self.next_reload = Instant::now() + RELOAD_PAUSE.max(begin.elapsed() * RELOAD_SHARE);
         }
         changes.everything |= self.fib.lock().take_carriers_changed();
         self.apply(&changes);
+        if !changes.other_routes.is_empty() || changes.everything {
+            self.follow_rules();
+        }
         self.counters.overruns.store(self.inside.overruns(), Relaxed);
         self.counters.undecoded.store(self.inside.undecoded(), Relaxed);
         if Instant::now() >= self.next_upkeep {
@@ -159,7 +164,7 @@ impl Mirror {
         {
             tracing::error!(%error, "port");
         }
-        let view = View { netlink: &self.inside, ports: &self.states };
+        let view = self.view();
         // Next hops first: what leads to them comes when they are ready.
         match changes.everything {
             true => self.fib.lock().refresh(&view, |_| true),
@@ -169,24 +174,48 @@ impl Mirror {
                 }
             }
         }
-        self.update(&view, changes.routes.iter().copied());
-        let hosts: Vec<IpAddr> = match changes.routes.len() {
+        let of_vrfs = changes.other_routes.iter().map(|(table, prefix)| (RoutingTable::Vrf(*table), *prefix));
+        let of_vrfs = of_vrfs.filter(|(table, _)| view.tables().any(|known| known == *table));
+        let routes: Vec<Destination> =
+            changes.routes.iter().map(|prefix| (RoutingTable::Main, *prefix)).chain(of_vrfs).collect();
+        self.update(&view, routes.iter().copied());
+        let hosts: Vec<IpAddr> = match routes.len() {
             0 if !changes.everything => Vec::new(),
             1..FEW_ROUTES if !changes.everything => {
-                view.neighbours().filter(|ip| changes.routes.iter().any(|prefix| prefix.contains(*ip))).collect()
+                view.neighbours().filter(|ip| routes.iter().any(|(_, prefix)| prefix.contains(*ip))).collect()
             }
             _ => view.neighbours().collect(),
         };
         let changed = changes.neighbours.iter().map(|(_, address)| *address);
-        self.update(&view, hosts.into_iter().chain(changed).map(Prefix::host));
+        let hosts = hosts.into_iter().chain(changed).map(Prefix::host);
+        self.update(&view, hosts.flat_map(|host| view.in_all_tables(host)));
     }
 
-    /// Brings the entries of prefixes up to date, piece by piece: others may need the tables sooner.
-    fn update(&self, view: &View<'_>, prefixes: impl IntoIterator<Item = Prefix>) {
-        let mut prefixes = prefixes.into_iter().peekable();
-        while prefixes.peek().is_some() {
-            self.fib.lock().update(view, prefixes.by_ref().take(PIECE));
+    /// Brings the entries of destinations up to date, piece by piece: others may need the tables sooner.
+    fn update(&self, view: &View<'_>, destinations: impl IntoIterator<Item = Destination>) {
+        let mut destinations = destinations.into_iter().peekable();
+        while destinations.peek().is_some() {
+            self.fib.lock().update(view, destinations.by_ref().take(PIECE));
         }
+    }
+
+    /// The same with all.
+    fn update_all(&self, view: &View<'_>) {
+        let neighbours = view.neighbours().map(Prefix::host).flat_map(|host| view.in_all_tables(host));
+        let installed = self.fib.lock().destinations();
+        let all: HashSet<Destination> = view.destinations().chain(installed).chain(neighbours).collect();
+        self.update(view, all);
+    }
+
+    /// Adds all routes of other tables to the changes.
+    fn read_other_tables(&self, changes: &mut Changes) {
+        let installed = self.fib.lock().destinations();
+        let of_vrf = |(table, prefix): Destination| match table {
+            RoutingTable::Main => None,
+            RoutingTable::Vrf(table) => Some((table, prefix)),
+        };
+        let all: HashSet<_> = self.view().destinations().chain(installed).filter_map(of_vrf).collect();
+        changes.other_routes.extend(all);
     }
 
     /// Has the TAP devices follow the ports' devices.
@@ -208,67 +237,102 @@ impl Mirror {
             return Ok(());
         }
         let tables = self.fib.lock().program().optional();
-        let policy = self.sources.read(&mut self.inside, notified, tables)?;
+        let interfaces = ports::interfaces(&self.ports, &self.inside, self.fib.lock().program().vlans().is_some());
+        let policy = self.sources.read(&mut self.inside, notified, tables, &interfaces)?;
         self.policy_readings += 1;
         self.next_policy = Instant::now() + POLICY;
-        if policy == self.policy {
+        if policy == self.policy && interfaces == self.interfaces.by_device {
             return Ok(());
         }
         let before = std::mem::replace(&mut self.policy, policy);
         for punted in self.policy.punted.difference(&before.punted) {
-            tracing::warn!(port = punted.port, packets = ?punted.packets, "left to the kernel: {}", punted.why);
+            let Punted { port, vlan, packets, why } = punted;
+            tracing::warn!(port, vlan, ?packets, "left to the kernel: {why}");
         }
-        for (ipv6, rules) in self.policy.rules.iter().enumerate() {
-            for why in rules.values().filter(|why| !before.rules[ipv6].values().any(|before| before == *why)) {
-                tracing::warn!("packets that match are left to the kernel: {why}");
-            }
-            if let Err(error) = self.fib.lock().set_rules(ipv6 == 1, rules.keys().copied().collect()) {
-                tracing::error!(%error, "rules");
-            }
-        }
-        self.counters.punted.store(self.policy.len(), Relaxed);
-        if let Err(error) = self.write_ports() {
-            tracing::error!(%error, "port");
-        }
-        let taps = |which: &dyn Fn(u32) -> bool| {
-            self.ports.iter().filter(|port| which(port.number)).map(|port| port.tap).collect::<HashSet<_>>()
-        };
-        let closed = taps(&|number| self.policy.sends(number));
-        let mtu = |port: &Port| Some((port.tap, *self.policy.mtus.get(&port.number)?));
-        self.states.mtus = self.ports.iter().filter_map(mtu).collect();
-        let checked = !self.policy.check_sources.is_empty();
-        let reroute = closed != self.states.closed || checked == before.check_sources.is_empty();
+        let policy = &self.policy;
+        let closed = |interface: &Interface| policy.sends(*interface);
+        let closed = interfaces.iter().filter(|(_, interface)| closed(interface)).map(|(device, _)| *device).collect();
+        let mtus = interfaces.iter().filter_map(|(device, here)| Some((*device, *policy.mtus.get(here)?)));
+        let (mtus, vrf_tables) = (mtus.collect(), policy.vrfs.values().copied().collect());
+        let now = Interfaces { by_device: interfaces, closed, mtus, vrf_tables };
+        let checked = !policy.check_sources.is_empty();
+        let reroute = now.lead_elsewhere_than(&self.interfaces) || checked == before.check_sources.is_empty();
+        self.interfaces = now;
         if let Err(error) = self.fib.lock().check_sources(checked) {
             tracing::error!(%error, "sources");
         }
-        self.states.closed = closed;
-        let view = View { netlink: &self.inside, ports: &self.states };
+        // The routes of a VRF are there before its packets are looked up in them, and go after that.
+        let tables = &self.interfaces.vrf_tables;
+        let added: Vec<u32> = tables.iter().filter(|table| self.fib.lock().vrf(**table).is_none()).copied().collect();
+        self.fib.lock().add_vrfs(tables);
+        let view = self.view();
+        let added = |(table, _): &Destination| added.iter().any(|added| *table == RoutingTable::Vrf(*added));
+        let neighbours = view.neighbours().map(Prefix::host).flat_map(|host| view.in_all_tables(host));
+        self.update(&view, view.destinations().chain(neighbours).filter(added));
+        if let Err(error) = self.write_ports() {
+            tracing::error!(%error, "port");
+        }
+        self.follow_rules();
+        let view = self.view();
         self.fib.lock().refresh(&view, |_| true);
         if reroute {
-            let routes = self.inside.routes().into_iter().flat_map(|routes| routes.prefixes());
-            let prefixes: HashSet<Prefix> =
-                routes.chain(self.fib.lock().prefixes()).chain(view.neighbours().map(Prefix::host)).collect();
-            self.update(&view, prefixes);
+            self.update_all(&view);
         }
+        self.fib.lock().retain_vrfs(&self.interfaces.vrf_tables);
         Ok(())
     }
 
-    /// Has the program accept what is addressed to the TAP devices.
+    /// Writes what rules say, and names those whose packets are left to the kernel once.
+    fn follow_rules(&mut self) {
+        let view = self.view();
+        let mut fib = self.fib.lock();
+        let before: Vec<String> = fib.rules_left().cloned().collect();
+        for (ipv6, rules) in [false, true].into_iter().zip(&self.policy.rules) {
+            if let Err(error) = fib.set_rules(&view, ipv6, rules) {
+                tracing::error!(%error, "rules: packets that they may concern are left to the kernel");
+            }
+        }
+        for why in fib.rules_left().filter(|why| !before.contains(why)) {
+            tracing::warn!("packets that match are left to the kernel: {why}");
+        }
+        self.counters.punted.store((self.policy.punted.len() + fib.rules_left().count()) as u64, Relaxed);
+    }
+
+    /// Has the program accept what is addressed to the interfaces.
     fn write_ports(&self) -> Result<(), ControlError> {
+        let (policy, mut fib) = (&self.policy, self.fib.lock());
         let devices = || self.ports.iter().filter_map(|port| Some((port, self.inside.devices().get(&port.tap)?.mac?)));
         let seed = devices().next().map_or(0, |(_, [_, _, a, b, c, d])| u32::from_be_bytes([a, b, c, d]));
-        devices().try_for_each(|(port, mac)| match self.policy.takes(port.number) {
-            true => self.fib.lock().set_port(port.number, mac, seed, self.policy.kernel(port.number)),
-            false => self.fib.lock().close_port(port.number),
-        })
+        let vrfs: HashMap<Interface, Vrf> = policy
+            .vrfs
+            .iter()
+            .filter_map(|(of, table)| Some((*of, Vrf { number: fib.vrf(*table)?, first: policy.vrfs_first })))
+            .collect();
+        let vrf = |of: Interface| vrfs.get(&of).copied();
+        devices().try_for_each(|(port, mac)| {
+            let interface = Interface { port: port.number, vlan: 0 };
+            match policy.takes(interface) {
+                true => fib.set_port(port.number, mac, seed, policy.kernel(interface), vrf(interface)),
+                false => fib.close_port(port.number),
+            }
+        })?;
+        let vlans = self.interfaces.by_device.values().filter(|interface| interface.vlan != 0);
+        fib.set_vlans(vlans.map(|vlan| {
+            let kernel = Some(policy.kernel(*vlan)).filter(|_| policy.takes(*vlan));
+            (*vlan, kernel, vrf(*vlan))
+        }))
     }
 
     /// What `hopwright ip show` prints.
     fn state(&mut self, routes: bool) -> RouterState {
-        let ports = self.ports.iter().map(|port| {
-            let device = self.inside.devices().get(&port.tap).cloned().unwrap_or_default();
+        let mut interfaces: Vec<_> = self.interfaces.by_device.iter().collect();
+        interfaces.sort_unstable_by_key(|(_, interface)| **interface);
+        let ports = interfaces.into_iter().map(|(index, interface)| {
+            let device = self.inside.devices().get(index).cloned().unwrap_or_default();
             crate::show::Port {
-                number: port.number,
+                number: interface.port,
+                vlan: Some(interface.vlan).filter(|vlan| *vlan != 0),
+                table: self.policy.vrfs.get(interface).copied(),
                 device: device.name,
                 mac: device.mac.map(crate::show::mac),
                 mtu: device.mtu,
@@ -280,7 +344,7 @@ impl Mirror {
         let mut state = RouterState {
             ports: ports.collect(),
             punted: self.policy.punted.iter().cloned().collect(),
-            rules: self.policy.rules.iter().flat_map(|rules| rules.values().cloned()).collect(),
+            rules: self.fib.lock().rules_left().cloned().collect(),
             policy_readings: self.policy_readings,
             settled: !self.reload_wanted,
             ..RouterState::default()

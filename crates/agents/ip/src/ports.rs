@@ -1,13 +1,15 @@
 //! The router's ports: devices, and TAP devices that stand for them in the namespace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use hopwright_agent::Inheritance;
 use hopwright_host::namespace::Namespace;
 use hopwright_host::netlink::{Device, Netlink};
 use hopwright_ports::{Carrier, Tap};
 
 use crate::agent::Error;
 use crate::config::Config;
+use crate::program::Interface;
 
 /// A port as the mirror sees it.
 #[derive(Debug)]
@@ -25,13 +27,20 @@ pub(crate) struct Port {
     running: bool,
 }
 
-/// Makes the TAP devices. Returns them by port number, with what is known of the ports.
+/// The name of a TAP device's descriptor, for a process that takes over.
+pub(crate) fn descriptor(tap: &str) -> String {
+    format!("tap:{tap}")
+}
+
+/// Makes the TAP devices, or takes those of a process that has the namespace. Returns them by port number, with what is known of the
+/// ports.
 pub(crate) fn open(
     devices: &BTreeMap<u32, String>,
     config: &Config,
     namespace: &Namespace,
     host: &Netlink,
     inside: &mut Netlink,
+    inherited: Option<&Inheritance>,
 ) -> Result<(BTreeMap<u32, Tap>, Vec<Port>), Error> {
     for name in config.names.keys() {
         if !devices.values().any(|device| device == name) {
@@ -44,27 +53,50 @@ pub(crate) fn open(
         let device = host.devices().values().find(|device| device.name == *name);
         let device = device.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
         let name = config.names.get(name).unwrap_or(name);
-        let tap = namespace.run(|| Tap::open(name))??;
+        let descriptor = inherited.map_or(Ok(None), |inherited| inherited.descriptor(&descriptor(name)));
+        let descriptor = descriptor.map_err(Error::Tap)?;
+        let in_use = descriptor.is_some();
+        let tap = match descriptor {
+            Some(descriptor) => Tap::inherited(name, descriptor)?,
+            None => namespace.run(|| Tap::open(name))??,
+        };
         tap.persist().map_err(Error::Tap)?;
         let carrier = tap.carrier().map_err(Error::Tap)?;
-        // The kernel says whether a device is operational from the first change of its carrier on.
-        carrier.set(false).map_err(Error::Tap)?;
+        if !in_use {
+            // The kernel says whether a device is operational from the first change of its carrier on.
+            carrier.set(false).map_err(Error::Tap)?;
+        }
         inside.update().map_err(Error::Netlink)?;
-        let index = inside.devices().values().find(|device| device.name == *name).map(|device| device.index);
-        let index = index.ok_or_else(|| Error::UnknownDevice(name.clone()))?;
+        let seen = inside.devices().values().find(|device| device.name == *name);
+        let seen = seen.cloned().ok_or_else(|| Error::UnknownDevice(name.clone()))?;
         let mut port = Port {
             number: *number,
             device: device.index,
-            tap: index,
+            tap: seen.index,
             carrier,
-            seen: Device::default(),
-            running: false,
+            running: in_use && seen.running,
+            // Setting what is set already would have the kernel forget its neighbours.
+            seen: if in_use { seen } else { Device::default() },
         };
         port.follow(device, inside).map_err(Error::Netlink)?;
         ports.push(port);
         taps.insert(*number, tap);
     }
     Ok((taps, ports))
+}
+
+/// The interfaces of the router by the index of their devices: the ports' TAP devices, and VLANs on top of them.
+pub(crate) fn interfaces(ports: &[Port], inside: &Netlink, with_vlans: bool) -> HashMap<u32, Interface> {
+    let of_ports = ports.iter().map(|port| (port.tap, Interface { port: port.number, vlan: 0 }));
+    let mut interfaces: HashMap<u32, Interface> = of_ports.collect();
+    let vlans = inside.devices().values().filter(|_| with_vlans).filter_map(|device| {
+        let vlan = device.vlan.filter(|vlan| vlan.customer && vlan.id != 0)?;
+        let port = interfaces.get(&device.link?)?.port;
+        Some((device.index, Interface { port, vlan: vlan.id }))
+    });
+    let vlans: Vec<_> = vlans.collect();
+    interfaces.extend(vlans);
+    interfaces
 }
 
 impl Port {

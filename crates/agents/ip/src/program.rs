@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopwright_dataplane::{BuildError, Control, EngineKind, VirtualDataPlane};
+use hopwright_dataplane::{Control, VirtualDataPlane};
 use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_ir::{ActionCall, ActionId, ExternKind, MatchValue, Pipeline, TableEntry, TableId};
 use num_bigint::BigUint;
@@ -57,6 +57,13 @@ pub fn reasons() -> Vec<(u8, &'static str)> {
     hopwright_driver::numbered_names(text)
 }
 
+/// How many packets there were of each reason, by the names in lower case. Nothing of a program without the counter.
+pub(crate) fn reason_counts(control: &Control) -> Vec<(String, u64)> {
+    let Ok(cells) = control.counter("reasons") else { return Vec::new() };
+    let packets = |number: u8| cells.read(number.into()).map_or(0, |count| count.packets);
+    reasons().into_iter().map(|(number, name)| (name.to_lowercase(), packets(number))).collect()
+}
+
 /// Compiles `p4/router/ip.p4`.
 pub fn compile() -> Compiled {
     let (name, text) = SOURCES[0];
@@ -69,25 +76,21 @@ pub fn compile() -> Compiled {
 }
 
 /// The program that is built in, ready to run.
-pub fn data_plane() -> Result<Arc<VirtualDataPlane>, BuildError> {
-    let compiled = compile();
-    let report = compiled.report(false);
-    let pipeline = compiled.pipeline.ok_or(BuildError::Program(report))?;
-    VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Jit)
+#[cfg(test)]
+pub(crate) fn data_plane() -> Result<Arc<VirtualDataPlane>, hopwright_dataplane::BuildError> {
+    let pipeline = compile().pipeline.expect("the program compiles");
+    VirtualDataPlane::new(Arc::new(pipeline), hopwright_dataplane::EngineKind::Jit)
 }
 
-/// A table of routes.
+/// The actions that say what becomes of a packet, of a table of routes or rules.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RouteTable {
-    pub id: TableId,
-    /// Bits of its key.
-    pub bits: u32,
+pub(crate) struct Outcomes {
     via: ActionId,
     multipath: ActionId,
     end: ActionId,
 }
 
-impl RouteTable {
+impl Outcomes {
     pub(crate) fn via(&self, next_hop: u16, counter: u32) -> ActionCall {
         call(self.via, [next_hop.into(), counter.into()])
     }
@@ -101,7 +104,72 @@ impl RouteTable {
     }
 }
 
-/// Which packets that come by a port only the kernel may forward or drop.
+/// A table of routes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouteTable {
+    pub id: TableId,
+    /// Bits of its key.
+    pub bits: u32,
+    pub outcomes: Outcomes,
+}
+
+/// A table of rules, of IPv4 or IPv6.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RuleTable {
+    pub id: TableId,
+    ipv6: bool,
+    pub outcomes: Outcomes,
+    use_routes: ActionId,
+}
+
+impl RuleTable {
+    /// What the main table says stays.
+    pub(crate) fn use_routes(&self) -> ActionCall {
+        call(self.use_routes, [])
+    }
+
+    /// An entry for packets that have the selector's bits. The highest priority wins.
+    pub(crate) fn entry(&self, selector: &Selector, priority: i32, action: ActionCall) -> TableEntry {
+        let key = |(value, mask): (u128, u128)| MatchValue::Ternary { value: value.into(), mask: mask.into() };
+        let interface = |(value, mask): (u32, u32)| key((value.into(), mask.into()));
+        let byte = |(value, mask): (u8, u8)| key((value.into(), mask.into()));
+        let mut matches = vec![key(selector.src), key(selector.dst), interface(selector.interface), byte(selector.tos)];
+        if !self.ipv6 {
+            matches.push(byte(selector.protocol));
+        }
+        TableEntry { matches, priority, action }
+    }
+}
+
+/// An interface of the router: a port, or a VLAN of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Interface {
+    pub port: u32,
+    /// The VLAN identifier; 0 for frames without a tag.
+    pub vlan: u16,
+}
+
+impl Interface {
+    /// The program's number of the interface: `interface_t` in `headers.p4`.
+    pub(crate) fn number(self) -> u32 {
+        self.port << VLAN_BITS | u32::from(self.vlan)
+    }
+}
+
+const VLAN_BITS: u32 = 12;
+/// All bits of an interface's number. No interface has it.
+pub(crate) const ALL_INTERFACE_BITS: u32 = 0x1f_ffff;
+
+/// The VRF that an interface belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Vrf {
+    /// Its number in the program, from 1.
+    pub number: u16,
+    /// Packets are looked up in its table before the router's own addresses.
+    pub first: bool,
+}
+
+/// Which packets that come by an interface only the kernel may forward or drop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kernel {
     pub ipv4: bool,
@@ -115,14 +183,11 @@ pub(crate) struct Kernel {
 /// Where the route to a source leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reached {
-    By(u32),
-    /// By one of several ports, or by a device that is no port.
+    By(Interface),
+    /// By one of several interfaces, or by another device.
     Somehow,
     Nowhere,
 }
-
-/// `SEVERAL_PORTS` in `headers.p4`.
-const SEVERAL_PORTS: u64 = 511;
 
 #[derive(Clone, Copy, Debug)]
 struct SourceTable {
@@ -138,6 +203,8 @@ pub(crate) struct Tables {
     pub rules: [bool; 2],
     /// Of where routes to sources lead.
     pub sources: bool,
+    /// Of routes of VRFs.
+    pub vrfs: bool,
 }
 
 /// What a rule asks for: bits of fields that packets have to have.
@@ -145,7 +212,7 @@ pub(crate) struct Tables {
 pub(crate) struct Selector {
     pub src: (u128, u128),
     pub dst: (u128, u128),
-    pub port: (u16, u16),
+    pub interface: (u32, u32),
     pub tos: (u8, u8),
     /// Of IPv4.
     pub protocol: (u8, u8),
@@ -168,16 +235,34 @@ pub(crate) struct Program {
     /// are not routed by the routes alone, of IPv4 and IPv6.
     redirects: Option<(TableId, ActionId)>,
     martians: Option<(TableId, ActionId)>,
-    rules: [Option<(TableId, ActionId)>; 2],
+    rules: [Option<RuleTable>; 2],
     sources: Option<SourceTable>,
+    /// It need not have these either: VLANs, and the routes of VRFs, of IPv4 and IPv6.
+    vlans: Option<VlanTable>,
+    vrfs: Option<VrfTables>,
     /// Numbers of routes that can have a counter of their own.
     pub route_counters: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct VlanTable {
+    table: TableId,
+    receive: ActionId,
+    /// For those that are down.
+    ignore: ActionId,
+    forward: ActionId,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct VrfTables {
+    routes: [Option<RouteTable>; 2],
+    receive: ActionId,
 }
 
 /// What the program writes into packets to a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Forward {
-    pub port: u32,
+    pub interface: Interface,
     pub src: [u8; 6],
     pub dst: [u8; 6],
     pub mtu: u16,
@@ -188,13 +273,7 @@ impl Program {
     pub(crate) fn new(vdp: &VirtualDataPlane) -> Result<Program, ProgramError> {
         let control = vdp.control().clone();
         let pipeline = control.pipeline();
-        let routes = |name, bits| -> Result<Option<RouteTable>, ProgramError> {
-            let Some(id) = pipeline.table_by_name(name) else { return Ok(None) };
-            keys(pipeline, id, name, &[bits])?;
-            let action = |action, parameters| action_of(pipeline, id, name, action, parameters);
-            let (via, multipath) = (action("via", &[16, 32])?, action("multipath", &[16, 32])?);
-            Ok(Some(RouteTable { id, bits, via, multipath, end: action("end", &[8])? }))
-        };
+        let routes = |name, bits| routes(pipeline, name, &[bits], ["via", "multipath"]);
         let (ipv4, ipv6) = (routes("routes_ipv4", 32)?, routes("routes_ipv6", 128)?);
         if ipv4.is_none() && ipv6.is_none() {
             return Err(ProgramError::Missing { kind: "table", name: "routes_ipv4" });
@@ -221,6 +300,13 @@ impl Program {
             }
             None => Ok(None),
         };
+        let rules = |name, bits: &[u32], ipv6| -> Result<Option<RuleTable>, ProgramError> {
+            let Some(RouteTable { id, outcomes, .. }) = self::routes(pipeline, name, bits, RULE_ACTIONS)? else {
+                return Ok(None);
+            };
+            let use_routes = action_of(pipeline, id, name, "use_routes", &[])?;
+            Ok(Some(RuleTable { id, ipv6, outcomes, use_routes }))
+        };
         counter("next_hop_packets")?;
         counter("reasons")?;
         Ok(Program {
@@ -236,30 +322,79 @@ impl Program {
             groups,
             redirects: optional("redirects", &[9, 48], "redirect", &[])?,
             martians: optional("martians_ipv4", &[32], "end", &[8])?,
-            sources: match optional("sources_ipv4", &[32], "reached_by", &[9])? {
+            sources: match optional("sources_ipv4", &[32], "reached_by", &[21])? {
                 Some((table, reached_by)) => {
                     let nowhere = action_of(pipeline, table, "sources_ipv4", "nowhere", &[])?;
                     Some(SourceTable { table, reached_by, nowhere })
                 }
                 None => None,
             },
-            rules: [
-                optional("rules_ipv4", &[32, 32, 9, 8, 8], "end", &[8])?,
-                optional("rules_ipv6", &[128, 128, 9, 8], "end", &[8])?,
-            ],
+            rules: [rules("rules_ipv4", &[32, 32, 21, 8, 8], false)?, rules("rules_ipv6", &[128, 128, 21, 8], true)?],
+            vlans: match optional("vlans", &[9, 12], "receive_tagged", &[1, 1, 1, 2, 16, 1])? {
+                Some((table, receive)) => Some(VlanTable {
+                    table,
+                    receive,
+                    ignore: action_of(pipeline, table, "vlans", "unknown_port", &[])?,
+                    forward: action_of(pipeline, next_hops, "next_hops", "forward_tagged", &[9, 12, 48, 48, 16])?,
+                }),
+                None => None,
+            },
+            vrfs: match ["vrf_routes_ipv4", "vrf_routes_ipv6"].map(|name| pipeline.table_by_name(name)) {
+                [None, None] => None,
+                _ => Some(VrfTables {
+                    routes: [
+                        self::routes(pipeline, "vrf_routes_ipv4", &[16, 32], RULE_ACTIONS)?,
+                        self::routes(pipeline, "vrf_routes_ipv6", &[16, 128], RULE_ACTIONS)?,
+                    ],
+                    receive: action_of(pipeline, ports, "ports", "receive_in_vrf", &[48, 32, 1, 1, 1, 16, 1])?,
+                }),
+            },
             control,
         })
     }
 
-    pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32, kernel: Kernel) -> ActionCall {
+    /// What the program does with packets that come by a port. Sources are not checked in a VRF.
+    pub(crate) fn receive(&self, mac: [u8; 6], hash_seed: u32, kernel: Kernel, vrf: Option<Vrf>) -> ActionCall {
         let Kernel { ipv4, ipv6, frames, check_source } = kernel;
-        let flags = [ipv4, ipv6, frames].map(u64::from);
-        call(self.receive, [number(mac), hash_seed.into(), flags[0], flags[1], flags[2], check_source.into()])
+        let [ipv4, ipv6, frames] = [ipv4, ipv6, frames].map(u64::from);
+        let (mac, seed) = (number(mac), hash_seed.into());
+        match vrf.zip(self.vrfs) {
+            Some((Vrf { number, first }, VrfTables { receive, .. })) => {
+                call(receive, [mac, seed, ipv4, ipv6, frames, number.into(), first.into()])
+            }
+            None => call(self.receive, [mac, seed, ipv4, ipv6, frames, check_source.into()]),
+        }
+    }
+
+    /// The table of VLANs, if the program has one.
+    pub(crate) fn vlans(&self) -> Option<TableId> {
+        self.vlans.map(|vlans| vlans.table)
+    }
+
+    /// What the program does with frames of a VLAN; nothing if no `kernel` says what is left to it.
+    pub(crate) fn vlan(&self, interface: Interface, kernel: Option<Kernel>, vrf: Option<Vrf>) -> Option<TableEntry> {
+        let vlans = self.vlans?;
+        let action = match kernel {
+            Some(Kernel { ipv4, ipv6, frames, check_source }) => {
+                let [ipv4, ipv6, frames] = [ipv4, ipv6, frames].map(u64::from);
+                let (number, first) = vrf.map_or((0, 0), |vrf| (vrf.number.into(), vrf.first.into()));
+                call(vlans.receive, [ipv4, ipv6, frames, check_source.into(), number, first])
+            }
+            None => call(vlans.ignore, []),
+        };
+        let matches = vec![MatchValue::Exact(interface.port.into()), MatchValue::Exact(interface.vlan.into())];
+        Some(TableEntry { matches, priority: 0, action })
+    }
+
+    /// The table of VRFs' routes, of IPv4 or IPv6.
+    pub(crate) fn vrf_routes(&self, ipv6: bool) -> Option<RouteTable> {
+        self.vrfs?.routes[usize::from(ipv6)]
     }
 
     /// Which of the tables there are that a program need not have.
     pub(crate) fn optional(&self) -> Tables {
-        Tables { rules: self.rules.map(|rules| rules.is_some()), sources: self.sources.is_some() }
+        let rules = self.rules.map(|rules| rules.is_some());
+        Tables { rules, sources: self.sources.is_some(), vrfs: self.vrfs.is_some() }
     }
 
     /// The table of where routes to sources lead, if the program checks sources.
@@ -271,8 +406,8 @@ impl Program {
     pub(crate) fn source(&self, reached: Reached) -> Option<ActionCall> {
         let sources = self.sources?;
         Some(match reached {
-            Reached::By(port) => call(sources.reached_by, [port.into()]),
-            Reached::Somehow => call(sources.reached_by, [SEVERAL_PORTS]),
+            Reached::By(interface) => call(sources.reached_by, [interface.number().into()]),
+            Reached::Somehow => call(sources.reached_by, [ALL_INTERFACE_BITS.into()]),
             Reached::Nowhere => call(sources.nowhere, []),
         })
     }
@@ -283,23 +418,9 @@ impl Program {
         Some((table, call(end, [u64::from(Reason::Policy as u8)])))
     }
 
-    /// Whether the program has a table of rules.
-    pub(crate) fn rules(&self, ipv6: bool) -> Option<TableId> {
-        self.rules[usize::from(ipv6)].map(|(table, _)| table)
-    }
-
-    /// The entry that hands packets to the kernel.
-    pub(crate) fn rule(&self, ipv6: bool, selector: &Selector) -> Option<(TableId, TableEntry)> {
-        let (table, end) = self.rules[usize::from(ipv6)]?;
-        let key = |(value, mask): (u128, u128)| MatchValue::Ternary { value: value.into(), mask: mask.into() };
-        let small = |(value, mask): (u16, u16)| key((value.into(), mask.into()));
-        let byte = |(value, mask): (u8, u8)| key((value.into(), mask.into()));
-        let mut matches = vec![key(selector.src), key(selector.dst), small(selector.port), byte(selector.tos)];
-        if !ipv6 {
-            matches.push(byte(selector.protocol));
-        }
-        let action = call(end, [u64::from(Reason::Policy as u8)]);
-        Some((table, TableEntry { matches, priority: 1, action }))
+    /// The program's table of rules, if it has one.
+    pub(crate) fn rules(&self, ipv6: bool) -> Option<RuleTable> {
+        self.rules[usize::from(ipv6)]
     }
 
     /// The table, and the entry by which a port's packets cause redirects now and then.
@@ -311,15 +432,37 @@ impl Program {
     }
 
     pub(crate) fn forward(&self, to: Option<Forward>) -> ActionCall {
-        match to {
-            Some(to) => call(self.forward, [to.port.into(), number(to.src), number(to.dst), to.mtu.into()]),
-            None => call(self.resolve, []),
+        let Some(Forward { interface: Interface { port, vlan }, src, dst, mtu }) = to else {
+            return call(self.resolve, []);
+        };
+        let (port, src, dst) = (port.into(), number(src), number(dst));
+        match (vlan, self.vlans) {
+            (1.., Some(vlans)) => call(vlans.forward, [port, vlan.into(), src, dst, mtu.into()]),
+            _ => call(self.forward, [port, src, dst, mtu.into()]),
         }
     }
 
     pub(crate) fn use_next_hop(&self, next_hop: u16) -> ActionCall {
         call(self.r#use, [next_hop.into()])
     }
+}
+
+/// Actions of tables that come behind `routes_ipv4` and `routes_ipv6`.
+const RULE_ACTIONS: [&str; 2] = ["rule_via", "rule_multipath"];
+
+/// A table of routes, by the names of its actions. The last key is the destination.
+fn routes(
+    pipeline: &Pipeline,
+    name: &'static str,
+    bits: &[u32],
+    actions: [&'static str; 2],
+) -> Result<Option<RouteTable>, ProgramError> {
+    let Some(id) = pipeline.table_by_name(name) else { return Ok(None) };
+    keys(pipeline, id, name, bits)?;
+    let action = |action, parameters| action_of(pipeline, id, name, action, parameters);
+    let [via, multipath] = actions.map(|name| action(name, &[16, 32]));
+    let outcomes = Outcomes { via: via?, multipath: multipath?, end: action("end", &[8])? };
+    Ok(Some(RouteTable { id, bits: bits.last().copied().unwrap_or(0), outcomes }))
 }
 
 fn call<const N: usize>(action: ActionId, args: [u64; N]) -> ActionCall {
@@ -358,7 +501,7 @@ fn action_of(
 
 #[cfg(test)]
 mod tests {
-    use hopwright_dataplane::{Executor, FrameSize, Pool, Verdict};
+    use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool, Verdict};
 
     use super::*;
 
@@ -388,13 +531,14 @@ mod tests {
         let insert = |table, matches, action| {
             program.control[table].insert(TableEntry { matches, priority: 0, action }).unwrap();
         };
-        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive(MAC, 0, Kernel::default()));
-        let neighbour = Forward { port: 1, src: MAC, dst: [6; 6], mtu: 1500 };
+        insert(program.ports, vec![MatchValue::Exact(1u8.into())], program.receive(MAC, 0, Kernel::default(), None));
+        let interface = Interface { port: 1, vlan: 0 };
+        let neighbour = Forward { interface, src: MAC, dst: [6; 6], mtu: 1500 };
         insert(program.next_hops, vec![MatchValue::Exact(1u8.into())], program.forward(Some(neighbour)));
         for routes in [program.ipv4, program.ipv6].into_iter().flatten() {
             // Half of all addresses: the program has entries of its own in the other half, and for longer prefixes.
             let value = BigUint::from(1u8) << (routes.bits - 3);
-            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.via(1, 0));
+            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.outcomes.via(1, 0));
         }
         let (table, entry) = program.redirects(1).unwrap();
         program.control[table].insert(entry).unwrap();

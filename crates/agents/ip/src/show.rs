@@ -23,11 +23,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of a question.
 const LONGEST: u64 = 1024;
 
-/// A port.
+/// A port, or a VLAN of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Port {
     /// Its number in the program.
     pub number: u32,
+    /// The VLAN that is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// The kernel's number of the routing table, if it is part of a VRF.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
     /// Its device in the namespace.
     pub device: String,
     /// The Ethernet address.
@@ -69,6 +75,9 @@ pub struct Group {
 /// A route of the fast path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Route {
+    /// The kernel's number of the VRF's table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<u32>,
     /// `10.0.0.0/8`.
     pub prefix: String,
     /// `next hop 3`, `group 2`, or what becomes of packets: `punted: KERNEL_ROUTE`.
@@ -109,12 +118,14 @@ struct Question {
 }
 
 /// A question on its way to whoever has the tables.
+#[derive(Debug)]
 pub(crate) struct Request {
     pub routes: bool,
     pub answer: Sender<RouterState>,
 }
 
 /// Asks whoever has the tables.
+#[derive(Debug)]
 pub(crate) struct Asker {
     requests: Sender<Request>,
     wakeup: Arc<Wakeup>,
@@ -218,7 +229,7 @@ pub fn text(state: &RouterState, routes: bool) -> String {
     let mut text = String::from("Ports\n");
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".into());
     for port in &state.ports {
-        let Port { number, device, mtu, up, carrier, .. } = port;
+        let Port { number, vlan, table, device, mtu, up, carrier, .. } = port;
         let link = if !up {
             "down"
         } else if *carrier {
@@ -226,7 +237,9 @@ pub fn text(state: &RouterState, routes: bool) -> String {
         } else {
             "no carrier"
         };
-        text += &format!("  {number:<4} {device:<16} {} mtu {mtu}, {link}\n", or_none(&port.mac));
+        let number = vlan.map_or_else(|| number.to_string(), |vlan| format!("{number}.{vlan}"));
+        let table = table.map_or_else(String::new, |table| format!(", table {table}"));
+        text += &format!("  {number:<4} {device:<16} {} mtu {mtu}, {link}{table}\n", or_none(&port.mac));
     }
     text += "Left to the kernel\n";
     for punted in &state.punted {
@@ -237,7 +250,8 @@ pub fn text(state: &RouterState, routes: bool) -> String {
             Packets::Sent => "all that leaves",
             Packets::NoneTaken => "nothing is taken",
         };
-        let port = punted.port.map_or_else(|| "any port".into(), |port| format!("port {port}"));
+        let mut port = punted.port.map_or_else(|| "any port".into(), |port| format!("port {port}"));
+        port += &punted.vlan.map_or_else(String::new, |vlan| format!(" VLAN {vlan}"));
         text += &format!("  {port}, {packets}: {}\n", punted.why);
     }
     state.rules.iter().for_each(|rule| text += &format!("  {rule}\n"));
@@ -257,7 +271,10 @@ pub fn text(state: &RouterState, routes: bool) -> String {
     }
     text += &format!("Routes: {}\n", state.route_count);
     if routes {
-        state.routes.iter().for_each(|route| text += &format!("  {} {}\n", route.prefix, route.does));
+        for Route { table, prefix, does } in &state.routes {
+            let table = table.map_or_else(String::new, |table| format!(" table {table}"));
+            text += &format!("  {prefix}{table} {does}\n");
+        }
     }
     text += "Packets\n";
     for (reason, count) in state.reasons.iter().filter(|(_, count)| **count > 0) {

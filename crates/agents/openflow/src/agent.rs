@@ -3,16 +3,19 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hopwright_agent::{Environment, Inheritance};
 use hopwright_dataplane::{PortStats, Switch as Dataplane, Tenant, TenantPorts, wait};
 use hopwright_host::netlink::Netlink;
 use rustls_pki_types::ServerName;
+use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{LocalSet, spawn_local};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
@@ -21,6 +24,7 @@ use crate::config::{Config, FailMode, Listen, Target};
 use crate::connection::{self, Shared};
 use crate::counters::Counters;
 use crate::datapath::{Datapath, WrongProgram};
+use crate::succession::{Gate, Job, Phase, Work};
 use crate::switch::Switch;
 use crate::tls::{self, Encryption};
 use crate::wakeup;
@@ -63,6 +67,9 @@ pub enum Error {
     /// The system refused.
     #[error("OpenFlow: {0}")]
     Io(#[from] io::Error),
+    /// It cannot go on with what the running process has.
+    #[error("OpenFlow: {0}")]
+    TakeOver(String),
 }
 
 /// The control plane of a tenant that runs `p4/router/openflow.p4`. It stops when it is dropped.
@@ -71,41 +78,49 @@ pub struct Agent {
     stop: watch::Sender<bool>,
     counters: Arc<Mutex<Counters>>,
     thread: Option<JoinHandle<()>>,
+    /// What the thread is to do.
+    pub(crate) jobs: mpsc::UnboundedSender<Job>,
+    /// The sockets that controllers connect to, by names for a process that takes over.
+    pub(crate) listeners: Vec<(String, OwnedFd)>,
 }
 
 impl Agent {
-    /// Starts an agent. What is in the program's tables is removed.
-    pub fn start(switch: Arc<Dataplane>, tenant: Arc<Tenant>, config: Config) -> Result<Agent, Error> {
+    /// Starts an agent. What is in the program's tables is removed; flows of an agent in another process that it takes over from are
+    /// added.
+    pub fn start(environment: &Environment<'_>, config: Config) -> Result<Agent, Error> {
+        let (switch, tenant, inherited) =
+            (environment.switch.clone(), environment.tenant.clone(), environment.inherited);
         config.check().map_err(Error::Config)?;
         if tenant.cpu_port() != Some(CPU_PORT) {
             return Err(Error::CpuPort);
         }
         let encryption = config.tls.as_ref().map(tls::load).transpose().map_err(Error::Config)?;
         let datapath = Datapath::new(&tenant.vdp())?;
-        let listeners = config.listen.iter().map(|listen| {
-            let bind = || {
-                let listener = std::net::TcpListener::bind(listen.address)?;
-                listener.set_nonblocking(true)?;
-                Ok(listener)
-            };
-            let failed = |error| Error::Listen { address: listen.address, error };
-            bind().map(|listener| (listener, listen.clone())).map_err(failed)
-        });
-        let listeners = listeners.collect::<Result<Vec<_>, Error>>()?;
+        let open = |listen: &Listen| listen_at(listen, inherited);
+        let listeners = config.listen.iter().map(open).collect::<Result<Vec<_>, Error>>()?;
+        let shared = listeners.iter().map(|(listener, listen)| Ok((descriptor(listen), listener.try_clone()?.into())));
+        let shared = shared.collect::<io::Result<_>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = watch::channel(false);
         let counters = Arc::new(Mutex::new(Counters::default()));
         let published = counters.clone();
+        let (jobs, waiting) = mpsc::unbounded_channel();
+        let (phase, _) = watch::channel(if inherited.is_some() { Phase::Waits } else { Phase::Works });
         let work = move || {
             wait::give_way();
             let tasks = LocalSet::new();
-            let main = serve(switch, tenant, config, encryption, datapath, listeners, stopped, published);
+            let main = Main { switch, tenant, config, encryption, listeners, stopped, published, jobs: waiting, phase };
+            let main = main.serve(datapath);
             if let Err(error) = runtime.block_on(tasks.run_until(main)) {
                 tracing::error!("the OpenFlow agent stopped: {error}");
             }
         };
         let thread = std::thread::Builder::new().name("openflow".into()).spawn(work)?;
-        Ok(Agent { stop, counters, thread: Some(thread) })
+        let agent = Agent { stop, counters, thread: Some(thread), jobs, listeners: shared };
+        if let Some(inherited) = inherited {
+            agent.load(&inherited.state)?;
+        }
+        Ok(agent)
     }
 
     /// The counts, as they were within the last second.
@@ -113,12 +128,15 @@ impl Agent {
         *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes all connections. The flows stay.
-    pub fn stop(mut self) {
-        self.end();
+    /// Whether its thread works.
+    pub(crate) fn works(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
+}
 
-    fn end(&mut self) {
+impl Drop for Agent {
+    /// Closes all connections. The flows stay.
+    fn drop(&mut self) {
         let _ = self.stop.send(true);
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -128,71 +146,137 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        self.end();
-    }
+/// The name of a socket that controllers connect to.
+fn descriptor(listen: &Listen) -> String {
+    format!("openflow:{}", listen.address)
 }
 
-#[allow(clippy::too_many_arguments)]
-async fn serve(
+fn listen_at(listen: &Listen, inherited: Option<&Inheritance>) -> Result<(std::net::TcpListener, Listen), Error> {
+    let open = || {
+        let listener = match inherited.map(|inherited| inherited.descriptor(&descriptor(listen))).transpose()?.flatten()
+        {
+            Some(socket) => socket.into(),
+            None => std::net::TcpListener::bind(listen.address)?,
+        };
+        listener.set_nonblocking(true)?;
+        Ok((listener, listen.clone()))
+    };
+    open().map_err(|error| Error::Listen { address: listen.address, error })
+}
+
+/// What the agent's thread has.
+struct Main {
     switch: Arc<Dataplane>,
     tenant: Arc<Tenant>,
     config: Config,
     encryption: Option<Encryption>,
-    datapath: Datapath,
     listeners: Vec<(std::net::TcpListener, Listen)>,
-    mut stopped: watch::Receiver<bool>,
+    stopped: watch::Receiver<bool>,
     published: Arc<Mutex<Counters>>,
-) -> io::Result<()> {
-    let mut links = Netlink::open().inspect_err(|e| tracing::warn!("links are not watched: {e}")).ok();
-    let ports = ports(&switch, &tenant, links.as_mut());
-    let datapath_id = config.datapath_id.unwrap_or_else(|| datapath_id(&ports));
-    let stats = {
-        let (switch, tenant) = (switch.clone(), tenant.clone());
-        move || port_stats(&switch, &tenant)
-    };
-    let mut core = Switch::new(datapath, datapath_id, tenant.name().into(), tenant.injector(), Box::new(stats));
-    core.set_ports(ports);
-    let core = Rc::new(RefCell::new(core));
-    let shared =
-        Shared { switch: core.clone(), versions: config.versions.clone().into(), probe_after: config.probe_after() };
-    tracing::info!("OpenFlow switch {datapath_id:016x}");
-    // Those that the switch connected to.
-    let connected = Rc::new(RefCell::new(Connectedness { count: 0, since: Instant::now() }));
+    jobs: mpsc::UnboundedReceiver<Job>,
+    phase: watch::Sender<Phase>,
+}
+
+impl Main {
+    async fn serve(self, datapath: Datapath) -> io::Result<()> {
+        let Main { switch, tenant, config, mut stopped, published, mut jobs, phase, .. } = self;
+        let mut links = Netlink::open().inspect_err(|e| tracing::warn!("links are not watched: {e}")).ok();
+        let ports = ports(&switch, &tenant, links.as_mut());
+        let datapath_id = config.datapath_id.unwrap_or_else(|| datapath_id(&ports));
+        let stats = {
+            let (switch, tenant) = (switch.clone(), tenant.clone());
+            move || port_stats(&switch, &tenant)
+        };
+        let mut core = Switch::new(datapath, datapath_id, tenant.name().into(), tenant.injector(), Box::new(stats));
+        core.set_ports(ports);
+        core.set_queued_ports(config.queued_ports.clone());
+        let core = Rc::new(RefCell::new(core));
+        tracing::info!("OpenFlow switch {datapath_id:016x}");
+        // Those that the switch connected to.
+        let connected = Rc::new(RefCell::new(Connectedness { count: 0, since: Instant::now() }));
+        let shared = Shared {
+            switch: core.clone(),
+            versions: config.versions.clone().into(),
+            probe_after: config.probe_after(),
+            phase: Gate(phase.subscribe()),
+        };
+        spawn_local(controllers(shared, config.clone(), self.encryption, self.listeners, connected.clone()));
+        spawn_local(packets(core.clone(), tenant.clone()));
+        let watched = links.as_ref().and_then(|links| wakeup::of_links(links).ok());
+        let alone = config.fail_mode == FailMode::Standalone && !config.controllers.is_empty();
+        let patience = config.probe_after() * 3;
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = 0u32;
+        let of_jobs = Work { switch: core.clone(), tenant: tenant.clone(), phase: phase.clone() };
+        loop {
+            tokio::select! {
+                _ = tick.tick() => {}
+                Some(job) = jobs.recv() => {
+                    job(&of_jobs);
+                    continue;
+                }
+                () = link_events(watched.as_ref()) => {
+                    let ports = self::ports(&switch, &tenant, links.as_mut());
+                    core.borrow_mut().set_ports(ports);
+                    continue;
+                }
+                _ = stopped.changed() => return Ok(()),
+            }
+            if tenant.stopping() && *phase.borrow() != Phase::Pauses {
+                return Ok(());
+            }
+            let mut core = core.borrow_mut();
+            ticks = ticks.wrapping_add(1);
+            if ticks.is_multiple_of(PORT_TICKS) {
+                core.set_ports(self::ports(&switch, &tenant, links.as_mut()));
+            }
+            if matches!(*phase.borrow(), Phase::Forwards | Phase::Works) {
+                core.expire();
+            }
+            let gone = |connected: &Connectedness| connected.count == 0 && connected.since.elapsed() > patience;
+            if alone && *phase.borrow() == Phase::Works && gone(&connected.borrow()) {
+                core.stand_alone();
+            }
+            *published.lock().unwrap_or_else(PoisonError::into_inner) = core.counters;
+        }
+    }
+}
+
+/// Talks to controllers, once the agent works.
+async fn controllers(
+    shared: Shared,
+    config: Config,
+    encryption: Option<Encryption>,
+    listeners: Vec<(std::net::TcpListener, Listen)>,
+    connected: Rc<RefCell<Connectedness>>,
+) {
+    shared.phase.clone().works().await;
+    connected.borrow_mut().since = Instant::now();
     for target in config.controllers.clone() {
         let backoff = Duration::from_secs(config.max_backoff.max(1).into());
         spawn_local(connect(shared.clone(), target, encryption.clone(), backoff, connected.clone()));
     }
     for (listener, listen) in listeners {
-        let listener = TcpListener::from_std(listener)?;
-        let encryption = listen.encrypted.then(|| encryption.clone()).flatten();
-        spawn_local(accept(shared.clone(), listener, encryption));
+        match TcpListener::from_std(listener) {
+            Ok(listener) => {
+                let encryption = listen.encrypted.then(|| encryption.clone()).flatten();
+                spawn_local(accept(shared.clone(), listener, encryption));
+            }
+            Err(error) => tracing::error!(address = %listen.address, %error, "no controller can connect"),
+        }
     }
-    spawn_local(packets(core.clone(), tenant.clone()));
-    let alone = config.fail_mode == FailMode::Standalone && !config.controllers.is_empty();
-    let patience = config.probe_after() * 3;
-    let mut tick = interval(TICK);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ticks = 0u32;
-    loop {
-        tokio::select! {
-            _ = tick.tick() => {}
-            _ = stopped.changed() => return Ok(()),
-        }
-        if tenant.stopping() {
-            return Ok(());
-        }
-        let mut core = core.borrow_mut();
-        ticks = ticks.wrapping_add(1);
-        if ticks.is_multiple_of(PORT_TICKS) {
-            core.set_ports(self::ports(&switch, &tenant, links.as_mut()));
-        }
-        core.expire();
-        if alone && connected.borrow().count == 0 && connected.borrow().since.elapsed() > patience {
-            core.stand_alone();
-        }
-        *published.lock().unwrap_or_else(PoisonError::into_inner) = core.counters;
+}
+
+/// Waits until the kernel says that something has happened to a device.
+async fn link_events(watched: Option<&AsyncFd<OwnedFd>>) {
+    match watched {
+        // It is cleared before the notifications are read: what comes later signals again.
+        Some(watched) => match watched.readable().await {
+            Ok(mut ready) => ready.clear_ready(),
+            Err(_) => std::future::pending().await,
+        },
+        None => std::future::pending().await,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Configuration.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -33,6 +34,8 @@ pub struct Config {
     pub max_backoff: u16,
     /// Keys and certificates, for `ssl` and `pssl`.
     pub tls: Option<Tls>,
+    /// Ports with egress queues. Controllers that ask for queues get those of these ports.
+    pub queued_ports: BTreeSet<u32>,
 }
 
 impl Default for Config {
@@ -46,6 +49,7 @@ impl Default for Config {
             probe_interval: 5,
             max_backoff: 8,
             tls: None,
+            queued_ports: BTreeSet::new(),
         }
     }
 }

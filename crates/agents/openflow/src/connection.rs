@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::codec::{HEADER, Header, Refusal, Replies, Request, Version};
+use crate::succession::Gate;
 use crate::switch::{Connection, Switch};
 
 /// Answers that wait for a controller to read them. A controller whose answers wait is not read from.
@@ -27,6 +28,7 @@ pub(crate) struct Shared {
     pub switch: Rc<RefCell<Switch>>,
     pub versions: Rc<[Version]>,
     pub probe_after: Duration,
+    pub phase: Gate,
 }
 
 /// Cuts what is read into messages.
@@ -160,6 +162,8 @@ async fn converse<S: AsyncRead>(
                 continue;
             }
         };
+        // While another process takes over, messages wait.
+        guard.shared.phase.clone().works().await;
         (probed, heard) = (false, Instant::now());
         let (replies, connection) = guard.shared.switch.borrow_mut().handle(id, header, &message);
         for reply in replies {

@@ -71,6 +71,10 @@ impl Controllers {
         }
         let now = self.switch.counters;
         let flows = self.switch.flow_count();
+        let state = self.switch.save();
+        self.switch.load(&state).expect("a process that takes over can have any state");
+        assert_eq!(self.switch.flow_count(), flows, "flows are lost when a process takes over");
+        self.switch.journal = None;
         self.switch.clear();
         Outcome { messages: now.messages - before.messages, refused: now.refused - before.refused, flows }
     }

@@ -21,7 +21,10 @@ mod counters;
 mod datapath;
 #[doc(hidden)]
 pub mod fuzz;
+mod kind;
 mod program;
+mod saved;
+mod succession;
 mod switch;
 mod tls;
 mod wakeup;
@@ -31,4 +34,5 @@ pub use codec::Version;
 pub use config::{Config, FailMode, Listen, Target, Tls};
 pub use counters::Counters;
 pub use datapath::WrongProgram;
+pub use kind::KIND;
 pub use program::compile;

@@ -1,6 +1,6 @@
 //! The program that the agent drives, as text in this crate.
 
-use hopwright_driver::{Compiled, Options, compile_text};
+use hopwright_driver::{Compiled, compile_text, in_memory};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -15,10 +15,5 @@ const SOURCES: &[(&str, &str)] =
 /// Compiles `p4/router/openflow.p4`.
 pub fn compile() -> Compiled {
     let (name, text) = SOURCES[0];
-    let options = Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
-        no_disk: true,
-        ..Options::default()
-    };
-    compile_text(name, text, &options, true)
+    compile_text(name, text, &in_memory(&SOURCES[1..]), true)
 }

@@ -1,28 +1,28 @@
 //! What the switch answers its controllers, and what it tells them by itself.
 
-use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Instant;
 
 use hopwright_dataplane::{Injector, PortStats};
 use tokio::sync::mpsc;
 
-use crate::codec::field::Field;
 use crate::codec::reply::{self, Identity, PacketInReason, PortChange, PortCounts, PortDescription, TableCounts};
 use crate::codec::request::{FlowCommand, FlowMod, Multipart, PacketOut, PortMod};
 use crate::codec::{
-    Action, GROUP_ANY, HEADER, Header, Instructions, Match, Refusal, Replies, Request, TABLE_ALL, Version, port,
+    Action, GROUP_ANY, HEADER, Header, Match, QUEUE_ALL, Refusal, Replies, Request, TABLE_ALL, Version, port,
 };
 use crate::counters::Counters;
-use crate::datapath::{Datapath, FLOWS, GROUPS, PacketInHeader, Removed, TABLES, port_config};
+use crate::datapath::{
+    BANDS, Datapath, FLOWS, GROUPS, LEARN_FLOW, METERS, PacketInHeader, QUEUES, Removed, TABLES, port_config,
+};
+use crate::saved::Change;
 
+/// `OFPC_FRAG_DROP`.
+const FRAGMENTS_DROPPED: u16 = 1;
 /// The CPU port of the program.
 const CPU_PORT: u32 = 510;
 /// `flow` of packets that controllers sent to controllers.
 const NO_FLOW: u32 = u32::MAX;
-/// Seconds for which a switch that stands alone knows an address without hearing from it.
-const LEARNED_FOR: u16 = 60;
-/// Addresses that a switch that stands alone knows.
-const LEARNED: usize = 8192;
 
 /// `OFPCR_ROLE_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,9 @@ struct Controller {
     events: mpsc::Sender<Vec<u8>>,
 }
 
-/// The masks that controllers have at first (section 6.1.1): all reasons; slaves hear of ports.
-const MASKS: [u32; 6] = [0b111, 0, 0b111, 0b111, 0b1111, 0];
+/// The masks that controllers have at first (section 6.1.1): all reasons but that of packets whose time to live is invalid, which
+/// are dropped; slaves hear of ports.
+const MASKS: [u32; 6] = [0b011, 0, 0b111, 0b111, 0b1111, 0];
 
 impl Controller {
     fn hears_of(&self, event: Event, reason: u8) -> bool {
@@ -65,19 +66,22 @@ impl Controller {
 
 /// The switch as its controllers see it.
 pub(crate) struct Switch {
-    datapath: Datapath,
+    pub(crate) datapath: Datapath,
     identity: Identity,
     name: String,
     started: Instant,
     injector: Injector,
     /// By the program's number of the port.
     port_stats: Box<dyn Fn() -> BTreeMap<u32, PortStats>>,
+    queued_ports: BTreeSet<u32>,
     controllers: HashMap<u64, Controller>,
     next_controller: u64,
     /// The largest generation of a role request.
-    generation: Option<u64>,
-    /// The switch stands alone and learns addresses: by address, the port and when it was heard of.
-    learned: Option<HashMap<[u8; 6], (u32, Instant)>>,
+    pub(crate) generation: Option<u64>,
+    /// The switch stands alone: it forwards as a bridge.
+    pub(crate) alone: bool,
+    /// What has changed since the state was saved for another process.
+    pub(crate) journal: Option<Vec<Change>>,
     pub(crate) counters: Counters,
 }
 
@@ -103,10 +107,12 @@ impl Switch {
             started: Instant::now(),
             injector,
             port_stats,
+            queued_ports: BTreeSet::new(),
             controllers: HashMap::new(),
             next_controller: 0,
             generation: None,
-            learned: None,
+            alone: false,
+            journal: None,
             counters: Counters::default(),
         }
     }
@@ -124,8 +130,8 @@ impl Switch {
         let id = self.next_controller;
         self.next_controller += 1;
         self.controllers.insert(id, controller);
-        if !service && self.learned.take().is_some() {
-            self.datapath.clear();
+        if !service && self.alone {
+            self.set_alone(false);
         }
         self.unmatched_packets();
         id
@@ -138,18 +144,32 @@ impl Switch {
 
     /// There has been no controller for some time: the switch learns addresses as one without controllers does.
     pub(crate) fn stand_alone(&mut self) {
-        if self.learned.is_none() {
-            tracing::info!("no controller: the switch learns addresses by itself");
-            self.datapath.clear();
-            self.learned = Some(HashMap::new());
-            self.unmatched_packets();
+        if self.alone {
+            return;
+        }
+        tracing::info!("no controller: the switch learns addresses by itself");
+        self.set_alone(true);
+    }
+
+    /// The switch stands alone, or has controllers again: flows are forgotten.
+    pub(crate) fn set_alone(&mut self, alone: bool) {
+        self.note(|| Change::Alone(alone));
+        self.alone = alone;
+        self.datapath.clear();
+        if !alone {
+            return;
+        }
+        let normal = vec![Action::Output { port: port::NORMAL, max_len: 0 }];
+        let flow = FlowMod::new(FlowCommand::Add, 0, Match::default(), normal);
+        if let Err(refusal) = self.datapath.flow_mod(&flow) {
+            tracing::error!("the switch cannot stand alone: {refusal:?}");
         }
     }
 
     /// Controllers of 1.0 get what no flow matches; with 1.3 it is dropped (section 5.4).
     fn unmatched_packets(&mut self) {
         let wants = |controller: &Controller| controller.version == Version::V10 && controller.hears;
-        self.datapath.set_miss(self.learned.is_some() || self.controllers.values().any(wants));
+        self.datapath.set_miss(self.controllers.values().any(wants));
     }
 
     /// Carries out a message of a controller; its answers.
@@ -180,6 +200,7 @@ impl Switch {
             Request::PacketOut(_)
                 | Request::FlowMod(_)
                 | Request::GroupMod(_)
+                | Request::MeterMod(_)
                 | Request::PortMod(_)
                 | Request::TableMod { .. }
         );
@@ -194,24 +215,36 @@ impl Switch {
                 let ports: Vec<PortDescription> = self.datapath.ports().cloned().collect();
                 replies.features(self.identity, &ports);
             }
-            Request::GetConfig => replies.config(controller.miss_send_len),
+            Request::GetConfig => {
+                let flags = if self.datapath.drops_fragments() { FRAGMENTS_DROPPED } else { 0 };
+                replies.config(flags, controller.miss_send_len);
+            }
             Request::SetConfig { flags, miss_send_len } => {
-                // Fragments are forwarded as they are.
-                if flags != 0 && controller.version == Version::V13 {
+                // Fragments are forwarded as they are, or dropped; never reassembled.
+                if flags & !FRAGMENTS_DROPPED != 0 && controller.version == Version::V13 {
                     return Err(Refusal::SWITCH_CONFIG_FLAGS);
                 }
                 controller.miss_send_len = miss_send_len;
                 controller.hears |= miss_send_len > 0;
+                self.datapath.set_fragments(flags == FRAGMENTS_DROPPED);
+                self.note(|| Change::Fragments(flags == FRAGMENTS_DROPPED));
                 self.unmatched_packets();
             }
             Request::PacketOut(request) => self.packet_out(&request)?,
             Request::FlowMod(request) => {
                 self.counters.flow_mods += 1;
                 let removed = self.datapath.flow_mod(&request)?;
+                self.note(|| Change::Flow(request));
                 self.flows_removed(&removed);
             }
             Request::GroupMod(request) => {
                 let removed = self.datapath.group_mod(&request)?;
+                self.note(|| Change::Group(request));
+                self.flows_removed(&removed);
+            }
+            Request::MeterMod(request) => {
+                let removed = self.datapath.meter_mod(&request)?;
+                self.note(|| Change::Meter(request));
                 self.flows_removed(&removed);
             }
             Request::PortMod(request) => self.port_mod(request, replies.version())?,
@@ -230,7 +263,7 @@ impl Switch {
                 if port != port::ANY && self.datapath.port(port).is_none() {
                     return Err(Refusal::QUEUE_PORT);
                 }
-                replies.queue_config(port);
+                replies.queue_config(port, &self.queues(port));
             }
             Request::Role { role, generation } => self.role(id, role, generation, replies)?,
             Request::GetAsync => replies.asynchronous(controller.masks),
@@ -256,6 +289,7 @@ impl Switch {
                 return Err(Refusal::ROLE_STALE);
             }
             self.generation = Some(generation);
+            self.note(|| Change::Generation(generation));
         }
         if wanted == Some(Role::Master) {
             for other in self.controllers.values_mut().filter(|other| other.role == Role::Master) {
@@ -270,7 +304,7 @@ impl Switch {
 
     fn packet_out(&mut self, request: &PacketOut) -> Result<(), Refusal> {
         let reserved = matches!(request.in_port, port::CONTROLLER | port::ANY | port::LOCAL);
-        if !reserved && !(1..=507).contains(&request.in_port) {
+        if !reserved && request.in_port > 507 {
             return Err(Refusal::BAD_PORT);
         }
         let Some(header) = self.datapath.packet_out(request.in_port, &request.actions)? else { return Ok(()) };
@@ -298,6 +332,7 @@ impl Switch {
         if config != port.config {
             let changed = PortDescription { config, ..port.clone() };
             self.datapath.put_port(changed.clone());
+            self.note(|| Change::Port { number: changed.number, config });
             self.port_changed(PortChange::Modify, &changed);
         }
         Ok(())
@@ -346,11 +381,20 @@ impl Switch {
                     counts.write(port, up, version, out);
                 });
             }
-            Multipart::Queues { port } => {
+            Multipart::Queues { port, queue } => {
                 if !matches!(*port, port::ANY | port::ALL) && self.datapath.port(*port).is_none() {
                     return Err(Refusal::QUEUE_PORT);
                 }
-                replies.multipart(number, [(); 0], |_, (), _| {});
+                if *queue >= QUEUES && *queue != QUEUE_ALL {
+                    return Err(Refusal::QUEUE_QUEUE);
+                }
+                let mut queues = self.queues(*port);
+                queues.retain(|(_, one)| *queue == QUEUE_ALL || one == queue);
+                let (stats, up) = ((self.port_stats)(), self.started.elapsed());
+                replies.multipart(number, queues, |version, (port, queue), out| {
+                    let sent = stats.get(&port).map_or((0, 0), |port| (port.tx_packets, port.tx_bytes));
+                    reply::write_queue((port, queue), self.queue_count(port, queue, sent), up, version, out);
+                });
             }
             Multipart::Groups(group) => {
                 let groups = self.datapath.group_views(*group);
@@ -363,9 +407,17 @@ impl Switch {
             Multipart::GroupFeatures => {
                 replies.multipart(number, [()], |_, (), out| reply::write_group_features(GROUPS, out));
             }
-            Multipart::Meters | Multipart::MeterConfigs => replies.multipart(number, [(); 0], |_, (), _| {}),
-            // No meters.
-            Multipart::MeterFeatures => replies.multipart(number, [()], |_, (), out| out.extend([0; 16])),
+            Multipart::Meters(meter) => {
+                let meters = self.datapath.meter_views(*meter)?;
+                replies.multipart(number, meters, |_, meter, out| meter.write_counts(out));
+            }
+            Multipart::MeterConfigs(meter) => {
+                let meters = self.datapath.meter_views(*meter)?;
+                replies.multipart(number, meters, |_, meter, out| meter.write_config(out));
+            }
+            Multipart::MeterFeatures => {
+                replies.multipart(number, [()], |_, (), out| reply::write_meter_features(2 * METERS, BANDS as u8, out));
+            }
             Multipart::TableFeatures => replies.multipart(number, 0..TABLES, |_, table, out| {
                 reply::write_table_features(table, TABLES, FLOWS, out);
             }),
@@ -374,6 +426,29 @@ impl Switch {
             }
         }
         Ok(())
+    }
+
+    /// Ports that have egress queues.
+    pub(crate) fn set_queued_ports(&mut self, ports: BTreeSet<u32>) {
+        self.queued_ports = ports;
+    }
+
+    /// The queues of a port, or of all, by port and queue.
+    fn queues(&self, port: u32) -> Vec<(u32, u32)> {
+        let wanted = |one: &&u32| matches!(port, port::ANY | port::ALL) || **one == port;
+        let ports = self.queued_ports.iter().filter(wanted).filter(|port| self.datapath.port(**port).is_some());
+        ports.flat_map(|port| (0..QUEUES).map(|queue| (*port, queue))).collect()
+    }
+
+    /// Packets and bytes of a queue. The first one has what the port has `sent` and the others have not.
+    fn queue_count(&self, port: u32, queue: u32, sent: (u64, u64)) -> (u64, u64) {
+        let of = |queue: u32| self.datapath.queue_count(port, queue);
+        if queue > 0 {
+            return (of(queue).packets, of(queue).bytes);
+        }
+        (1..QUEUES).map(of).fold(sent, |(packets, bytes), other| {
+            (packets.saturating_sub(other.packets), bytes.saturating_sub(other.bytes))
+        })
     }
 
     /// Sends a message to the controllers that hear of it.
@@ -394,7 +469,7 @@ impl Switch {
     }
 
     fn flows_removed(&mut self, removed: &[Removed]) {
-        for removed in removed {
+        for removed in removed.iter().filter(|removed| removed.is_reported()) {
             self.counters.flows_removed += 1;
             let write = |out: &mut Replies| out.flow_removed(&removed.view(), removed.reason);
             self.tell(Event::FlowRemoved, removed.reason as u8, write, |_| true);
@@ -409,10 +484,10 @@ impl Switch {
     pub(crate) fn packet_in(&mut self, bytes: &[u8]) {
         let Some((header, packet)) = PacketInHeader::split(bytes) else { return };
         self.counters.packet_ins += 1;
-        let unmatched = header.flow == 0;
-        if unmatched && self.learned.is_some() {
+        if header.flow == LEARN_FLOW {
             return self.learn(header.in_port.into(), packet);
         }
+        let unmatched = header.flow == 0;
         let cookie = self.datapath.cookie(header.flow).unwrap_or(u64::MAX);
         let reason = if unmatched || self.datapath.is_table_miss(header.flow) {
             PacketInReason::NoMatch
@@ -423,57 +498,17 @@ impl Switch {
             reserved @ 0xff00.. if header.flow == NO_FLOW => 0xffff_0000 | u32::from(reserved),
             port => port.into(),
         };
-        let write = |out: &mut Replies| out.packet_in(in_port, reason, header.table, cookie, header.metadata, packet);
+        let context = (header.metadata, header.tunnel_id);
+        let write = |out: &mut Replies| out.packet_in(in_port, reason, header.table, cookie, context, packet);
         self.tell(Event::PacketIn, reason as u8, write, |controller| !unmatched || controller.version == Version::V10);
     }
 
-    /// Forwards a packet as a learning switch does.
+    /// Sends on a packet whose source the bridge did not know.
     fn learn(&mut self, in_port: u32, packet: &[u8]) {
-        let (Some(dst), Some(src)) = (packet.first_chunk::<6>(), packet.get(6..).and_then(<[u8]>::first_chunk::<6>))
-        else {
-            return;
-        };
-        let Some(learned) = &mut self.learned else { return };
-        let multicast = |mac: &[u8; 6]| mac[0] & 1 == 1;
-        let now = Instant::now();
-        let kept = Duration::from_secs(LEARNED_FOR.into());
-        if learned.len() >= LEARNED {
-            learned.retain(|_, (_, since)| since.elapsed() < kept);
-        }
-        if !multicast(src) && (learned.len() < LEARNED || learned.contains_key(src)) {
-            learned.insert(*src, (in_port, now));
-        }
-        let known = learned.get(dst).filter(|(_, since)| !multicast(dst) && since.elapsed() < kept);
-        let to = known.map_or(port::FLOOD, |(port, _)| *port);
-        let actions = vec![Action::Output { port: to, max_len: 0 }];
-        let packet = PacketOut { in_port, actions: actions.clone(), data: packet.to_vec() };
-        if to != port::FLOOD {
-            let mut matching = Match::default();
-            let number = |mac: &[u8; 6]| mac.iter().fold(0, |n, byte| n << 8 | u128::from(*byte));
-            matching.add(Field::InPort, in_port.into(), Field::InPort.all());
-            matching.add(Field::EthDst, number(dst), Field::EthDst.all());
-            matching.add(Field::EthSrc, number(src), Field::EthSrc.all());
-            let flow = FlowMod {
-                command: FlowCommand::Add,
-                table: 0,
-                matching,
-                priority: 1,
-                cookie: 0,
-                cookie_mask: 0,
-                idle_timeout: LEARNED_FOR,
-                // An address that moves is learned again in time.
-                hard_timeout: LEARNED_FOR,
-                out_port: port::ANY,
-                out_group: GROUP_ANY,
-                flags: 0,
-                instructions: Instructions { apply: actions, ..Instructions::default() },
-                version: Version::V13,
-            };
-            // Without room for it the next packet comes here, too.
-            let _ = self.datapath.flow_mod(&flow);
-        }
-        // Ports that there are: nothing is refused.
-        let _ = self.packet_out(&packet);
+        let Some(port) = self.datapath.learn(in_port, packet) else { return };
+        let actions = vec![Action::Output { port, max_len: 0 }];
+        // A port that there is: nothing is refused.
+        let _ = self.packet_out(&PacketOut { in_port, actions, data: packet.to_vec() });
     }
 
     /// Ports of the switch as they are now. Configurations of ports that stay are kept.
@@ -515,6 +550,7 @@ impl Switch {
     /// Removes flows whose time is over.
     pub(crate) fn expire(&mut self) {
         let removed = self.datapath.expire();
+        removed.iter().for_each(|removed| self.note(|| Change::Flow(removed.request())));
         self.flows_removed(&removed);
         self.counters.flows = self.datapath.flow_count() as u64;
         self.counters.controllers = self.controllers.len() as u64;

@@ -8,27 +8,30 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use hopwright_dataplane::wait::{self, PollSet, Wakeup};
 use hopwright_dataplane::{
-    BuildError, ControlError, CpuQueue, Injector, Switch, SwitchBuilder, SwitchError, VirtualDataPlane, Worker,
+    BuildError, Control, ControlError, Switch, SwitchBuilder, SwitchError, VirtualDataPlane, Worker,
 };
 use hopwright_host::http::{self, Listener, LogLevel, Server};
 use hopwright_host::netlink::{Neighbour, Netlink};
 use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::opener::OpenerError;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
+use sha2::{Digest, Sha256};
 
 use crate::applications::Applications;
 use crate::border_tables::BorderTables;
 use crate::config::{Config, ConfigError, Link};
 use crate::dialect::Dialect;
 use crate::frames::{self, ARP_TYPE, Carries, Protection, RINA_TYPE, Shim};
-use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Transmit};
+use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Settings, Transmit};
 use crate::lower_flows::{LowerFlows, STATION};
 use crate::neighbour::{BROADCAST, Mac};
+use crate::plane::Plane;
 use crate::program::{CPU_PORT, Kind, PACKET_IN_BYTES, URGENT_CPU_PORT};
 use crate::rlite::arp;
 use crate::status::{self, Status};
@@ -46,8 +49,6 @@ const SHORT_TICK: Duration = Duration::from_millis(1);
 const BURST: usize = 256;
 /// Frames of layer management that wait for room in the switch, at most.
 const MOST_WAITING: usize = 256;
-/// How long the frames that are sent last may take to leave.
-const LAST_FRAMES: Duration = Duration::from_millis(50);
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why a router does not start, or has stopped.
@@ -80,7 +81,12 @@ pub enum AgentError {
     Thread(#[source] io::Error),
     #[error("a worker died")]
     Worker,
+    #[error("what the switch elsewhere is to have: {0}")]
+    Replica(String),
 }
+
+/// A running router, for who watches it: its switch, and what makes its state as JSON.
+pub type Watch = (Arc<Switch>, Box<dyn Fn() -> Option<serde_json::Value> + Send + Sync>);
 
 /// What a running router is told from outside.
 #[derive(Clone, Debug)]
@@ -93,6 +99,8 @@ pub struct Orders {
     pub told: Arc<Wakeup>,
     /// Where the counters and the state are written each second.
     pub stats: Option<PathBuf>,
+    /// Gets the router when it runs.
+    pub watch: Option<Sender<Watch>>,
 }
 
 /// What the agent itself counts.
@@ -187,6 +195,13 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
                 continue;
             };
             let unknown = || AgentError::UnknownDevice(name.clone());
+            let port = config.port(&name).unwrap_or_default();
+            if let Some(there) = config.switch.as_ref().and_then(|switch| switch.ports.get(&name)) {
+                let mac = there.mac.unwrap_or_else(|| station(&ipcp.settings, &name));
+                let (protection, mtu) = (ipcp.protections[link], there.mtu);
+                links.push(RouterLink { ipcp: at, link, kind, port, vlan, mac, protection, mtu });
+                continue;
+            }
             let device = netlink.devices().values().find(|device| device.name == name).ok_or_else(unknown)?;
             if device.mtu < 1500 {
                 return Err(AgentError::SmallMtu { device: name.clone(), mtu: device.mtu });
@@ -195,7 +210,7 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
                 ipcp: at,
                 link,
                 kind,
-                port: config.devices.iter().position(|device| *device == name).unwrap_or_default() as u32,
+                port,
                 vlan,
                 mac: device.mac.ok_or_else(unknown)?,
                 protection: ipcp.protections[link],
@@ -206,22 +221,34 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
     Ok(links)
 }
 
+/// The address of a port of a switch elsewhere, if it is not configured: the same after each start, and another at each member.
+fn station(settings: &Settings, port: &str) -> Mac {
+    let hash = Sha256::digest(format!("{}/{}/{port}", settings.dif, settings.name));
+    // Locally administered.
+    [2, hash[0], hash[1], hash[2], hash[3], hash[4]]
+}
+
 /// Runs a router with its IPC processes until it is told to stop.
 ///
 /// # Errors
 /// It cannot start, or a worker has died.
 pub fn run(config: Config, level: Arc<dyn LogLevel>, orders: &Orders) -> Result<(), AgentError> {
-    let vdp = crate::program::data_plane(config.program())?;
-    let control = vdp.control().clone();
-    let mut router = Router::open(&config, vdp, false)?;
+    let Start { plane, control, threads, links, netlink } = start(&config)?;
     let applications = Applications::listen(&config.socket)
         .map_err(|source| AgentError::Socket { path: config.socket.clone(), source })?;
-    let switch = router.switch.clone();
-    let flows = router.links.iter().enumerate().filter(|(_, link)| matches!(link.kind, LinkKind::Flow { .. }));
+    let flows = links.iter().enumerate().filter(|(_, link)| matches!(link.kind, LinkKind::Flow { .. }));
     let flows = flows.map(|(at, link)| (at as u64 + 1, config.ipcps[link.ipcp].links[link.link].to_string())).collect();
-    let status = Status::new(switch.clone(), flows);
+    let switch = match &plane {
+        Plane::Here { switch, .. } => Some(switch.clone()),
+        Plane::Elsewhere(_) => None,
+    };
+    let status = Status::new(switch.clone(), control.clone(), flows);
     let server = serve(&config, status.clone(), level)?;
-    let threads = router.forward()?;
+    if let (Some(watch), Some(switch)) = (&orders.watch, &switch) {
+        let status = status.clone();
+        // Who no longer wants it is no reason to end.
+        let _ = watch.send((switch.clone(), Box::new(move || Some(status.json()))));
+    }
     let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let mut ipcps: Vec<Ipcp> = config.ipcps.iter().map(|ipcp| Ipcp::new(ipcp.settings.clone(), epoch as u32)).collect();
     let seed = config.ipcps.iter().flat_map(|ipcp| ipcp.settings.name.as_str().bytes());
@@ -229,21 +256,49 @@ pub fn run(config: Config, level: Arc<dyn LogLevel>, orders: &Orders) -> Result<
     let tables = match config.program() {
         Kind::Interior => {
             let tables = Tables::new(control, seed)?;
-            tables.set_syntaxes(&router.links, &ipcps)?;
+            tables.set_syntaxes(&links, &ipcps)?;
             Program::Interior(tables)
         }
         Kind::Border => Program::Border(BorderTables::new(control)),
     };
-    let lower_flows = LowerFlows::new(&router.links, &mut ipcps);
-    let mut agent = Agent::new(config, router, (ipcps, lower_flows), tables, applications, status);
+    let lower_flows = LowerFlows::new(&links, &mut ipcps);
+    let mut agent = Agent::new(config, plane, (links, netlink), (ipcps, lower_flows), tables, applications, status);
     wait::give_way();
     let result = agent.work(orders, &threads);
     drop(server);
-    switch.stop();
+    drop(agent);
+    if let Some(switch) = switch {
+        switch.stop();
+    }
     for thread in threads {
         thread.join().map_err(|_| AgentError::Worker)?;
     }
     result
+}
+
+/// What a router begins with.
+struct Start {
+    plane: Plane,
+    control: Arc<Control>,
+    threads: Vec<JoinHandle<()>>,
+    links: Vec<RouterLink>,
+    netlink: Netlink,
+}
+
+/// Starts to forward, or to drive a switch elsewhere.
+fn start(config: &Config) -> Result<Start, AgentError> {
+    let Some(elsewhere) = &config.switch else {
+        let vdp = crate::program::data_plane(config.program())?;
+        let control = vdp.control().clone();
+        let mut router = Router::open(config, vdp, false)?;
+        let threads = router.forward()?;
+        let Router { switch, links, netlink, .. } = router;
+        return Ok(Start { plane: Plane::here(switch), control, threads, links, netlink });
+    };
+    let netlink = Netlink::open().map_err(AgentError::Netlink)?;
+    let links = links(config, &netlink)?;
+    let (plane, control) = Plane::elsewhere(config, elsewhere)?;
+    Ok(Start { plane, control, threads: Vec::new(), links, netlink })
 }
 
 fn serve(config: &Config, status: Arc<Status>, level: Arc<dyn LogLevel>) -> Result<Option<Server>, AgentError> {
@@ -266,7 +321,7 @@ type Written = (Vec<crate::ipcp::Forwarding>, u64, BTreeMap<usize, Mac>);
 
 struct Agent {
     config: Config,
-    switch: Arc<Switch>,
+    plane: Plane,
     links: Vec<RouterLink>,
     /// Index into `links` by port, VLAN and datagram addresses.
     by_place: BTreeMap<(u32, u16, Option<Shim>), usize>,
@@ -279,8 +334,6 @@ struct Agent {
     tables: Program,
     written: Option<Written>,
     applications: Applications,
-    queues: [CpuQueue; 2],
-    injector: Injector,
     /// Frames of layer management that the switch had no room for.
     waiting: VecDeque<Vec<u8>>,
     status: Arc<Status>,
@@ -291,23 +344,20 @@ struct Agent {
 impl Agent {
     fn new(
         config: Config,
-        router: Router,
+        plane: Plane,
+        (links, netlink): (Vec<RouterLink>, Netlink),
         (ipcps, lower_flows): (Vec<Ipcp>, LowerFlows),
         tables: Program,
         applications: Applications,
         status: Arc<Status>,
     ) -> Agent {
-        let Router { switch, links, netlink, .. } = router;
-        let tenant = switch.default_tenant();
         Agent {
             by_place: links.iter().enumerate().filter_map(|(at, link)| Some((place(link)?, at))).collect(),
             stations: BTreeMap::new(),
             next_probe: Duration::ZERO,
             lower_flows,
-            queues: [tenant.urgent_cpu(), tenant.cpu()],
-            injector: tenant.injector(),
             waiting: VecDeque::new(),
-            switch,
+            plane,
             links,
             config,
             netlink,
@@ -343,7 +393,7 @@ impl Agent {
                 poll.clear();
                 poll.add(orders.told.as_fd().as_raw_fd());
                 poll.add(self.netlink.event_fd());
-                self.queues.iter().for_each(|queue| poll.add(queue.fd().as_raw_fd()));
+                self.plane.descriptors().into_iter().for_each(|fd| poll.add(fd));
                 self.applications.descriptors(&self.ipcps).into_iter().for_each(|fd| poll.add(fd));
                 poll.wait(due.saturating_sub(now).clamp(Duration::from_millis(1), longest));
             }
@@ -351,7 +401,7 @@ impl Agent {
             if orders.reload.swap(false, Ordering::AcqRel) {
                 self.reload();
             }
-            self.queues.iter().for_each(CpuQueue::clear_wakeup);
+            self.plane.clear_wakeups();
             let now = self.begin.elapsed();
             let (management, rest) = self.receive(now);
             more = rest;
@@ -386,7 +436,7 @@ impl Agent {
             more |= self.ipcps.iter().any(Ipcp::has_events);
             if now >= next_status {
                 next_status = now + STATUS_INTERVAL;
-                manager.keep_alive(self.switch.rounds(), Instant::now());
+                manager.keep_alive(self.plane.progress(), Instant::now());
                 self.publish(orders);
             }
         }
@@ -396,17 +446,13 @@ impl Agent {
             self.ipcps[at].stop(self.begin.elapsed());
             self.transmit(at);
         }
-        // These frames have left when all workers have made a whole round.
-        let (rounds, begin) = (self.switch.rounds(), Instant::now());
-        while self.switch.rounds() < rounds + 2 && begin.elapsed() < LAST_FRAMES {
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        self.plane.flush();
         self.publish(orders);
         Ok(())
     }
 
     fn publish(&self, orders: &Orders) {
-        self.status.publish(status::describe(&self.ipcps, &self.config), self.counts);
+        self.status.publish(status::describe(&self.ipcps, &self.config), self.plane.describe(), self.counts);
         if let Some(path) = &orders.stats {
             let text = self.status.json().to_string();
             if let Err(error) = hopwright_host::files::replace(path, text.as_bytes()) {
@@ -419,22 +465,22 @@ impl Agent {
     /// more.
     fn receive(&mut self, now: Duration) -> (bool, bool) {
         let mut taken = [0; 2];
-        for (queue, taken) in self.queues.iter().zip(&mut taken) {
-            while *taken < BURST
-                && let Some(packet) = queue.try_receive()
-            {
-                *taken += 1;
-                let Some(([high, low, _], frame)) = packet.split_first_chunk::<PACKET_IN_BYTES>() else { continue };
+        let Agent { plane, by_place, links, ipcps, .. } = self;
+        for (queue, taken) in taken.iter_mut().enumerate() {
+            let mut take = |packet: &[u8]| -> Option<()> {
+                let ([high, low, _], frame) = packet.split_first_chunk::<PACKET_IN_BYTES>()?;
                 let port = u32::from(u16::from_be_bytes([*high, *low]));
-                let Some(received) = frames::parse(frame) else { continue };
-                if let Some(at) = self.by_place.get(&(port, received.vlan, received.shim)) {
-                    let link = &self.links[*at];
-                    let pdu = link.protection.remove(received.pdu);
-                    match received.arp {
-                        true => self.ipcps[link.ipcp].receive_arp(link.link, received.pdu, now),
-                        false => self.ipcps[link.ipcp].receive(link.link, received.from, pdu, now),
-                    }
+                let received = frames::parse(frame)?;
+                let link = &links[*by_place.get(&(port, received.vlan, received.shim))?];
+                let ipcp = &mut ipcps[link.ipcp];
+                match received.arp {
+                    true => ipcp.receive_arp(link.link, received.pdu, now),
+                    false => ipcp.receive(link.link, received.from, link.protection.remove(received.pdu), now),
                 }
+                Some(())
+            };
+            while *taken < BURST && plane.receive(queue, |packet| take(packet).unwrap_or_default()) {
+                *taken += 1;
             }
         }
         (taken[0] > 0, taken.contains(&BURST))
@@ -443,6 +489,10 @@ impl Agent {
     /// Links without carrier are down at once.
     fn look_at_links(&mut self, now: Duration) -> Result<(), AgentError> {
         self.netlink.update().map_err(AgentError::Netlink)?;
+        if self.config.switch.is_some() {
+            // Nobody tells of carriers elsewhere.
+            return Ok(());
+        }
         for link in &self.links {
             let Some(name) = self.config.devices.get(link.port as usize) else { continue };
             let device = self.netlink.devices().values().find(|device| device.name == *name);
@@ -498,15 +548,15 @@ impl Agent {
         if self.written.as_ref().is_some_and(unchanged) {
             return Ok(());
         }
-        let port = |name: &String| self.config.devices.iter().position(|device| device == name);
-        let thresholds =
-            self.config.mark_from.iter().filter_map(|(name, from)| Some((port(name)? as u32, *from))).collect();
+        let thresholds = self.config.mark_from.iter();
+        let thresholds = thresholds.filter_map(|(name, from)| Some((self.config.port(name)?, *from))).collect();
         match &mut self.tables {
             Program::Interior(tables) => tables.write(&self.links, &self.ipcps, &thresholds)?,
             Program::Border(tables) => {
                 tables.write(&self.links, &self.ipcps, &self.lower_flows, &self.stations, &thresholds)?
             }
         }
+        self.plane.written()?;
         let forwarding = self.ipcps.iter().map(|ipcp| ipcp.forwarding().clone()).collect();
         self.written = Some((forwarding, self.lower_flows.version(), self.stations.clone()));
         self.counts.table_writes += 1;
@@ -545,7 +595,7 @@ impl Agent {
                 false => pdu = place.protection.add(pdu),
             }
             frames::write(to, place.mac, place.vlan, what, &pdu, &mut frame);
-            if self.injector.packet_out(CPU_PORT, &frame).is_ok() {
+            if self.plane.send(&frame) {
                 continue;
             }
             if priority == MANAGEMENT_PRIORITY && self.waiting.len() < MOST_WAITING {
@@ -559,7 +609,7 @@ impl Agent {
     /// Sends layer management that the switch had no room for, because of data.
     fn transmit_waiting(&mut self) {
         while let Some(frame) = self.waiting.pop_front() {
-            if self.injector.packet_out(CPU_PORT, &frame).is_err() {
+            if !self.plane.send(&frame) {
                 return self.waiting.push_front(frame);
             }
         }
@@ -576,6 +626,7 @@ impl Agent {
             && config.socket == self.config.socket
             && config.metrics == self.config.metrics
             && config.queues == self.config.queues
+            && config.switch == self.config.switch
             && config.ipcps.len() == self.config.ipcps.len()
             && config.ipcps.iter().zip(&self.config.ipcps).all(|(new, old)| {
                 let (a, b) = (&new.settings, &old.settings);
@@ -584,7 +635,7 @@ impl Agent {
             });
         if !same {
             return tracing::error!(
-                "not reloaded: devices, queues, sockets, and the IPC processes' names, addresses and syntaxes need a restart"
+                "not reloaded: devices, queues, sockets, the switch, and the IPC processes' names, addresses and syntaxes need a restart"
             );
         }
         let now = self.begin.elapsed();

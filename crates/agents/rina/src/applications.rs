@@ -10,9 +10,13 @@
 //! | [`packet::END`] | there are no more SDUs | the flow has ended: nothing is missing if nothing follows, otherwise why, as text |
 //!
 //! What an application has sent before it closes its connection without `END` is delivered, too, but nobody is told.
+//! The packets of a plain flow ([`Request::Allocate`]) are SDUs without that byte, so that `read` and `write` carry them; its connection
+//! ends when the flow does.
 //!
 //! While a flow has no room its connection is not read, so that the application waits. What an application does not read
 //! stays in the flow's receiver, which gives the other end no more credit.
+
+mod protocol;
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
@@ -22,101 +26,68 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
-use serde::{Deserialize, Serialize};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
+};
 use serde_json::Value;
 
+pub use self::protocol::{Answer, Cube, Request};
+pub(crate) use self::protocol::{LONGEST_PACKET, packet};
 use crate::credential;
-use crate::efcp::LONGEST_SDU;
 use crate::flows::{End, FlowEvent, FlowId};
 use crate::ipcp::Ipcp;
 use crate::name::Name;
 
 /// Connections at a time.
 const MOST: usize = 1024;
+/// How long an application may write to a plain flow that has ended. What it writes is dropped.
+const AFTERWARDS: Duration = Duration::from_secs(2);
 /// Packets taken from a connection before the next has its turn.
 const BURST: usize = 64;
-/// Longest packet of the socket.
-pub(crate) const LONGEST_PACKET: usize = 1 + LONGEST_SDU;
-
-/// The first byte of packets of a flow.
-pub(crate) mod packet {
-    pub(crate) const SDU: u8 = 0;
-    pub(crate) const END: u8 = 1;
-}
-
-/// What an application asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Request {
-    /// To be found by this name, in a DIF or in all.
-    Register {
-        /// The application's name.
-        name: Name,
-        /// The DIF.
-        dif: Option<Name>,
-    },
-    /// A flow to another application.
-    Allocate {
-        /// This application.
-        from: Name,
-        /// The other one.
-        to: Name,
-        /// Name of the QoS cube.
-        qos: String,
-        /// The DIF; none: the first that knows the other application.
-        dif: Option<Name>,
-    },
-    /// The flow that a listener was told about.
-    Accept {
-        /// Its key.
-        flow: String,
-    },
-    /// Not that flow.
-    Refuse {
-        /// Its key.
-        flow: String,
-    },
-    /// The state of the IPC processes, as JSON in packets until the connection ends.
-    Show,
-}
-
-/// What an application is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// It is done; a flow is there.
-    Done,
-    /// It is not, for this reason.
-    Failed(String),
-    /// To a listener: somebody asks for a flow.
-    Requested {
-        /// Its key: whoever has it, and nobody else, accepts or refuses the flow.
-        flow: String,
-        /// The application that asks.
-        from: Name,
-        /// The application that was asked for.
-        to: Name,
-        /// Name of the QoS cube.
-        qos: String,
-    },
-}
 
 /// A flow, by IPC process.
 type Place = (usize, FlowId);
 
+/// What the packets of a flow's connection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    /// A byte, and an SDU or a reason behind it.
+    Marked,
+    /// SDUs.
+    Plain,
+}
+
+impl Framing {
+    fn of(plain: bool) -> Framing {
+        if plain { Framing::Plain } else { Framing::Marked }
+    }
+
+    /// What stands before an SDU.
+    fn head(self) -> &'static [u8] {
+        match self {
+            Framing::Marked => &[packet::SDU],
+            Framing::Plain => &[],
+        }
+    }
+}
+
+/// A name, and the IPC processes where it is registered.
+type Registration = (Name, Vec<usize>);
+
 #[derive(Debug)]
 enum Role {
     New,
-    /// At these IPC processes.
-    Listener(Name, Vec<usize>),
+    /// With the key by which other connections register names for it, if there is one.
+    Listener(Option<String>, Vec<Registration>),
     /// It is shown this text, from a place on.
     Shown(Vec<u8>, usize),
     /// The flow is not there yet.
-    Waiting(Place),
-    Flow(Place),
+    Waiting(Place, Framing),
+    Flow(Place, Framing),
     /// The same, and the application sends nothing more.
     Closing(Place),
+    /// A plain flow that has ended. Its application reads the end; until this time it may write, as if it had not ended yet.
+    Over(Duration),
 }
 
 #[derive(Debug)]
@@ -183,8 +154,10 @@ impl Applications {
     /// What to wait for.
     pub(crate) fn descriptors(&self, ipcps: &[Ipcp]) -> Vec<RawFd> {
         let readable = self.connections.values().filter(|connection| match connection.role {
-            Role::Flow((ipcp, flow)) => ipcps[ipcp].has_room(flow),
-            Role::New | Role::Listener(..) | Role::Shown(..) | Role::Waiting(_) | Role::Closing(_) => true,
+            Role::Flow((ipcp, flow), _) => ipcps[ipcp].has_room(flow),
+            Role::New | Role::Listener(..) | Role::Shown(..) | Role::Waiting(..) | Role::Closing(_) | Role::Over(_) => {
+                true
+            }
         });
         let all = readable.map(|connection| connection.fd.as_raw_fd());
         all.chain([self.listener.as_fd().as_raw_fd()]).collect()
@@ -216,7 +189,7 @@ impl Applications {
     fn read(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration, show: &dyn Fn(&[Ipcp]) -> Value) -> bool {
         for _ in 0..BURST {
             let Some(connection) = self.connections.get(&id) else { return false };
-            if let Role::Flow((ipcp, flow)) = connection.role
+            if let Role::Flow((ipcp, flow), _) = connection.role
                 && !ipcps[ipcp].has_room(flow)
             {
                 if has_hung_up(&connection.fd) {
@@ -233,7 +206,17 @@ impl Applications {
                 }
             };
             let kept = match connection.role {
-                Role::Flow((ipcp, flow)) => match self.buffer[..length].split_first() {
+                Role::Over(until) => now < until,
+                Role::Flow((ipcp, flow), Framing::Plain) => {
+                    let longest = ipcps[ipcp].longest_sdu();
+                    if length <= longest {
+                        ipcps[ipcp].write(flow, &self.buffer[..length]);
+                    } else {
+                        tracing::warn!("an application's flow ends: it sent an SDU of more than {longest} bytes");
+                    }
+                    length <= longest
+                }
+                Role::Flow((ipcp, flow), Framing::Marked) => match self.buffer[..length].split_first() {
                     Some((&packet::SDU, sdu)) if sdu.len() <= ipcps[ipcp].longest_sdu() => {
                         ipcps[ipcp].write(flow, sdu);
                         true
@@ -256,7 +239,7 @@ impl Applications {
                     }
                 },
                 Role::Closing(_) => self.complain(id, "nothing follows the end of a flow"),
-                Role::Listener(..) | Role::Shown(..) | Role::Waiting(_) => {
+                Role::Listener(..) | Role::Shown(..) | Role::Waiting(..) => {
                     self.complain(id, "one request is made by a connection")
                 }
             };
@@ -277,60 +260,49 @@ impl Applications {
         now: Duration,
         show: &dyn Fn(&[Ipcp]) -> Value,
     ) -> bool {
-        let chosen = |dif: &Option<Name>, ipcps: &[Ipcp]| -> Vec<usize> {
-            let matches = |ipcp: &Ipcp| dif.as_ref().is_none_or(|dif| ipcp.settings().dif == *dif);
-            (0..ipcps.len()).filter(|at| matches(&ipcps[*at])).collect()
-        };
         match request {
             Request::Show => {
                 self.set_role(id, Role::Shown(show(ipcps).to_string().into_bytes(), 0));
                 true
             }
-            Request::Register { name, dif } => {
-                let at = chosen(&dif, ipcps);
-                let taken = self.connections.values().any(|other| match &other.role {
-                    Role::Listener(there, difs) => *there == name && at.iter().any(|ipcp| difs.contains(ipcp)),
-                    _ => false,
-                });
-                if taken || at.is_empty() {
-                    let why = if taken { format!("{name} is registered already") } else { unknown(&dif) };
-                    self.tell(id, &Answer::Failed(why));
-                    return false;
-                }
-                for (done, ipcp) in at.iter().enumerate() {
-                    if let Err(why) = ipcps[*ipcp].register(name.clone(), now) {
-                        at[..done].iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
-                        self.tell(id, &Answer::Failed(why));
-                        return false;
-                    }
-                }
-                self.set_role(id, Role::Listener(name, at));
-                self.tell(id, &Answer::Done)
+            Request::Register { name, dif, listener } => match self.register(id, name, &dif, listener, ipcps, now) {
+                Ok(listens) => self.tell(id, &Answer::Done) && listens,
+                Err(why) => self.refuse(id, why),
+            },
+            Request::Unregister { name, dif, listener } => {
+                match self.unregister(&name, &dif, &listener, ipcps, now) {
+                    Ok(()) => self.tell(id, &Answer::Done),
+                    Err(why) => self.refuse(id, why),
+                };
+                false
             }
-            Request::Allocate { from, to, qos, dif } => {
+            Request::Listen => {
+                let listener = key();
+                self.set_role(id, Role::Listener(Some(listener.clone()), Vec::new()));
+                self.tell(id, &Answer::Listening { listener })
+            }
+            Request::Allocate { from, to, qos, dif, plain } => {
                 let mut why = unknown(&dif);
-                for ipcp in chosen(&dif, ipcps) {
-                    match ipcps[ipcp].request_flow(from.clone(), to.clone(), &qos, now) {
+                for ipcp in members(&dif, ipcps) {
+                    let cube = qos.name(&ipcps[ipcp].settings().qos).map(str::to_string);
+                    match cube.and_then(|cube| ipcps[ipcp].request_flow(from.clone(), to.clone(), &cube, now)) {
                         Ok(flow) => {
                             self.by_flow.insert((ipcp, flow), id);
-                            self.set_role(id, Role::Waiting((ipcp, flow)));
+                            self.set_role(id, Role::Waiting((ipcp, flow), Framing::of(plain)));
                             return true;
                         }
                         Err(reason) => why = reason,
                     }
                 }
-                self.tell(id, &Answer::Failed(why));
-                false
+                self.refuse(id, why)
             }
-            Request::Accept { flow } => {
+            Request::Accept { flow, plain } => {
                 let Some(place) = self.take_request(&flow, ipcps) else {
-                    self.tell(id, &Answer::Failed("there is no such request, or not any more".into()));
-                    return false;
+                    return self.refuse(id, "there is no such request, or not any more".into());
                 };
                 ipcps[place.0].answer(place.1, true, now);
                 self.by_flow.insert(place, id);
-                self.set_role(id, Role::Flow(place));
-                self.tell(id, &Answer::Done)
+                self.begin_flow(id, place, Framing::of(plain), ipcps)
             }
             Request::Refuse { flow } => {
                 if let Some(place) = self.take_request(&flow, ipcps) {
@@ -342,10 +314,92 @@ impl Applications {
         }
     }
 
+    /// Registers a name, for another connection if `listener` is its key, otherwise for this one. Returns whether this connection listens.
+    fn register(
+        &mut self,
+        id: u64,
+        name: Name,
+        dif: &Option<Name>,
+        listener: Option<String>,
+        ipcps: &mut [Ipcp],
+        now: Duration,
+    ) -> Result<bool, String> {
+        let at = members(dif, ipcps);
+        if at.is_empty() {
+            return Err(unknown(dif));
+        }
+        let registered = |(there, difs): &Registration| *there == name && at.iter().any(|ipcp| difs.contains(ipcp));
+        let taken = self.connections.values().any(|other| match &other.role {
+            Role::Listener(_, names) => names.iter().any(registered),
+            _ => false,
+        });
+        if taken {
+            return Err(format!("{name} is registered already"));
+        }
+        let listens = listener.is_none();
+        if listens {
+            self.set_role(id, Role::Listener(None, Vec::new()));
+        }
+        let names = match listener {
+            Some(listener) => self.names_of(&listener)?,
+            None => match self.connections.get_mut(&id).map(|connection| &mut connection.role) {
+                Some(Role::Listener(_, names)) => names,
+                _ => return Err("the connection has ended".into()),
+            },
+        };
+        for (done, ipcp) in at.iter().enumerate() {
+            if let Err(why) = ipcps[*ipcp].register(name.clone(), now) {
+                at[..done].iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
+                return Err(why);
+            }
+        }
+        names.push((name, at));
+        Ok(listens)
+    }
+
+    fn unregister(
+        &mut self,
+        name: &Name,
+        dif: &Option<Name>,
+        listener: &str,
+        ipcps: &mut [Ipcp],
+        now: Duration,
+    ) -> Result<(), String> {
+        let members = members(dif, ipcps);
+        let names = self.names_of(listener)?;
+        let mut found = false;
+        for (there, at) in names.iter_mut().filter(|(there, _)| there == name) {
+            for ipcp in at.extract_if(.., |ipcp| members.contains(ipcp)) {
+                ipcps[ipcp].unregister(there, now);
+                found = true;
+            }
+        }
+        names.retain(|(_, at)| !at.is_empty());
+        if found { Ok(()) } else { Err(format!("{name} is not registered")) }
+    }
+
+    /// The names of the listener that has a key.
+    fn names_of(&mut self, listener: &str) -> Result<&mut Vec<Registration>, String> {
+        let names = self.connections.values_mut().find_map(|connection| match &mut connection.role {
+            Role::Listener(Some(key), names) if key == listener => Some(names),
+            _ => None,
+        });
+        names.ok_or_else(|| "there is no such listener, or not any more".into())
+    }
+
     /// The flow that waits for the answer to a request.
     fn take_request(&mut self, key: &str, ipcps: &[Ipcp]) -> Option<Place> {
         let (place, _) = self.requests.remove(key)?;
         ipcps[place.0].is_unanswered(place.1).then_some(place)
+    }
+
+    /// Turns a connection into a flow. Returns whether its application could be told.
+    fn begin_flow(&mut self, id: u64, place: Place, framing: Framing, ipcps: &[Ipcp]) -> bool {
+        self.set_role(id, Role::Flow(place, framing));
+        match framing {
+            Framing::Marked => self.tell(id, &Answer::Done),
+            Framing::Plain => self.tell(id, &Answer::Flow { longest_sdu: ipcps[place.0].longest_sdu() }),
+        }
     }
 
     fn set_role(&mut self, id: u64, role: Role) {
@@ -354,11 +408,17 @@ impl Applications {
         }
     }
 
+    /// Says why a request is not granted. False: its connection ends.
+    fn refuse(&self, id: u64, why: String) -> bool {
+        self.tell(id, &Answer::Failed(why));
+        false
+    }
+
     /// Says why a connection ends. False: it does.
     fn complain(&self, id: u64, why: &str) -> bool {
         match self.connections.get(&id) {
-            Some(Connection { fd, role: Role::Flow(_) | Role::Closing(_) }) => drop(send_end(fd, why)),
-            Some(Connection { role: Role::Shown(..), .. }) | None => {}
+            Some(Connection { role: Role::Shown(..) | Role::Flow(_, Framing::Plain) | Role::Over(_), .. }) | None => {}
+            Some(Connection { fd, role: Role::Flow(..) | Role::Closing(_) }) => drop(send_end(fd, why)),
             Some(Connection { fd, .. }) => drop(answer(fd, &Answer::Failed(why.into()))),
         }
         false
@@ -380,14 +440,16 @@ impl Applications {
     fn close(&mut self, id: u64, ipcps: &mut [Ipcp], now: Duration) {
         let Some(connection) = self.connections.remove(&id) else { return };
         match connection.role {
-            Role::New | Role::Shown(..) => {}
-            Role::Listener(name, at) => {
-                at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
+            Role::New | Role::Shown(..) | Role::Over(_) => {}
+            Role::Listener(_, names) => {
+                for (name, at) in names {
+                    at.iter().for_each(|ipcp| ipcps[*ipcp].unregister(&name, now));
+                }
                 for (_, (place, _)) in self.requests.extract_if(.., |_, (_, listener)| *listener == id) {
                     ipcps[place.0].answer(place.1, false, now);
                 }
             }
-            Role::Waiting(place) | Role::Flow(place) | Role::Closing(place) => {
+            Role::Waiting(place, _) | Role::Flow(place, _) | Role::Closing(place) => {
                 self.by_flow.remove(&place);
                 ipcps[place.0].end_flow(place.1, now);
             }
@@ -397,17 +459,20 @@ impl Applications {
     /// Hands SDUs of flows to applications.
     pub(crate) fn deliver(&mut self, ipcps: &mut [Ipcp], now: Duration) {
         self.blocked = false;
+        self.connections.retain(|_, connection| !matches!(connection.role, Role::Over(until) if now >= until));
         self.show();
         self.tell_ends();
         let mut gone = Vec::new();
         for (place, id) in &self.by_flow {
             let (Some(connection), ipcp) = (self.connections.get(id), &mut ipcps[place.0]) else { continue };
-            if matches!(connection.role, Role::Waiting(_)) {
-                continue;
-            }
+            let head = match connection.role {
+                Role::Waiting(..) => continue,
+                Role::Flow(_, framing) => framing.head(),
+                _ => Framing::Marked.head(),
+            };
             while let Some(sdu) = ipcp.read(place.1) {
                 let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-                let parts = [IoSlice::new(&[packet::SDU]), IoSlice::new(&sdu)];
+                let parts = [IoSlice::new(head), IoSlice::new(&sdu)];
                 match rustix::net::sendmsg(&connection.fd, &parts, &mut SendAncillaryBuffer::default(), flags) {
                     Ok(_) => {}
                     Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {
@@ -451,13 +516,16 @@ impl Applications {
         match event {
             FlowEvent::Requested { to, from } => {
                 let listens = |connection: &Connection| match &connection.role {
-                    Role::Listener(name, at) => *name == to && at.contains(&place.0),
+                    Role::Listener(_, names) => names.iter().any(|(name, at)| *name == to && at.contains(&place.0)),
                     _ => false,
                 };
                 let listener = self.connections.iter().find(|(_, connection)| listens(connection)).map(|(id, _)| *id);
-                let qos = ipcps[place.0].flow_qos(place.1).unwrap_or_default();
-                let key: String = credential::nonce().iter().map(|byte| format!("{byte:02x}")).collect();
-                let request = Answer::Requested { flow: key.clone(), from, to, qos };
+                let (qos, reliable) = match ipcps[place.0].flow_qos(place.1) {
+                    Some(qos) => (qos.name.clone(), qos.reliable),
+                    None => (String::new(), false),
+                };
+                let key = key();
+                let request = Answer::Requested { flow: key.clone(), from, to, qos, reliable };
                 self.requests.retain(|_, (place, _)| ipcps[place.0].is_unanswered(place.1));
                 match listener.filter(|id| self.tell(*id, &request)) {
                     Some(id) => drop(self.requests.insert(key, (place, id))),
@@ -465,19 +533,29 @@ impl Applications {
                 }
             }
             FlowEvent::Allocated => {
-                if let Some(id) = self.by_flow.get(&place).copied() {
-                    self.set_role(id, Role::Flow(place));
-                    self.tell(id, &Answer::Done);
+                let waits = self.by_flow.get(&place).and_then(|id| Some((*id, &self.connections.get(id)?.role)));
+                if let Some((id, Role::Waiting(_, framing))) = waits {
+                    self.begin_flow(id, place, *framing, ipcps);
                 }
             }
             FlowEvent::Ended(end) => {
                 let Some(id) = self.by_flow.remove(&place) else { return };
                 let Some(connection) = self.connections.remove(&id) else { return };
-                if matches!(connection.role, Role::Waiting(_)) {
-                    answer(&connection.fd, &Answer::Failed(end.to_string()));
-                    return;
+                match connection.role {
+                    Role::Waiting(..) => {
+                        answer(&connection.fd, &Answer::Failed(end.to_string()));
+                        return;
+                    }
+                    Role::Flow(_, Framing::Plain) => {
+                        if rustix::net::shutdown(&connection.fd, Shutdown::Write).is_ok() {
+                            let over = Connection { role: Role::Over(now + AFTERWARDS), ..connection };
+                            self.connections.insert(id, over);
+                        }
+                        return;
+                    }
+                    _ => {}
                 }
-                let unread = matches!(connection.role, Role::Flow(_)) && self.count_unread(&connection.fd) > 0;
+                let unread = matches!(connection.role, Role::Flow(..)) && self.count_unread(&connection.fd) > 0;
                 let end = if end.is_clean() && unread { End::Unsent } else { end };
                 let why = if end.is_clean() { String::new() } else { end.to_string() };
                 // SDUs before it that were not read leave no room: then the end is told later.
@@ -531,6 +609,17 @@ impl Drop for Applications {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
+}
+
+/// The IPC processes that are members of a DIF, or all.
+fn members(dif: &Option<Name>, ipcps: &[Ipcp]) -> Vec<usize> {
+    let matches = |ipcp: &Ipcp| dif.as_ref().is_none_or(|dif| ipcp.settings().dif == *dif);
+    (0..ipcps.len()).filter(|at| matches(&ipcps[*at])).collect()
+}
+
+/// What nobody can guess.
+fn key() -> String {
+    credential::nonce().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn unknown(dif: &Option<Name>) -> String {

@@ -7,7 +7,7 @@ use super::*;
 use crate::client::{ClientError, Flow, Listener, Received};
 use crate::credential::Credential;
 use crate::dialect::Dialect;
-use crate::efcp::Qos;
+use crate::efcp::{LONGEST_SDU, Qos};
 use crate::ipcp::Settings;
 use crate::pdu::Syntax;
 
@@ -16,13 +16,24 @@ fn name(text: &str) -> Name {
 }
 
 fn ipcp(own: &str, address: u16) -> Ipcp {
-    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 64, rate: None, priority: 0 };
+    let cube = |id, name: &str, reliable| Qos {
+        id,
+        name: name.into(),
+        reliable,
+        window: 64,
+        congestion: crate::efcp::congestion::POLICIES[0],
+        rate: None,
+        priority: 0,
+    };
     let settings = Settings {
         name: name(own),
         dif: name("net"),
         address: Some(address),
         dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
         syntax: Syntax::Checksum,
+        routing: crate::routing::POLICIES[0],
+        identity: None,
+        encryption: false,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_secs(60),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
@@ -189,7 +200,7 @@ fn only_who_is_registered_accepts() {
             let client = scope.spawn(|| allocate(here, "reliable"));
             let incoming = listener.next().unwrap();
             for guess in ["0", "65537", "", &"0".repeat(32)] {
-                let request = serde_json::to_vec(&Request::Accept { flow: guess.into() }).unwrap();
+                let request = serde_json::to_vec(&Request::Accept { flow: guess.into(), plain: false }).unwrap();
                 let answers = listen(&talk(there, &[&request]));
                 assert!(String::from_utf8_lossy(&answers[0]).contains("there is no such request"), "{answers:?}");
             }
@@ -242,6 +253,79 @@ fn who_breaks_the_rules_is_told_which() {
             assert_eq!(received[0][0], packet::END);
             assert!(String::from_utf8_lossy(&received[0][1..]).contains(wanted), "{received:?}");
             drop(accepted);
+        }
+    });
+}
+
+/// The answers of a connection, which goes on.
+fn answer(fd: &OwnedFd) -> Answer {
+    crate::client::answer(fd).unwrap()
+}
+
+#[test]
+fn packets_of_plain_flows_are_sdus() {
+    with_systems(|here, there| {
+        let listener = talk(there, &[b"\"listen\""]);
+        let Answer::Listening { listener: key } = answer(&listener) else { panic!("no listener") };
+        for name in ["server", "other"] {
+            let request = format!(r#"{{"register":{{"name":"{name}","listener":"{key}"}}}}"#);
+            assert_eq!(listen(&talk(there, &[request.as_bytes()])), [b"\"done\""]);
+            let twice = listen(&talk(there, &[request.as_bytes()]));
+            assert!(String::from_utf8_lossy(&twice[0]).contains("registered already"));
+        }
+        for (name, reliable) in [("server", true), ("other", false)] {
+            let request = format!(
+                r#"{{"allocate":{{"from":"client|1","to":"{name}","qos":{{"reliable":{reliable}}},"plain":true}}}}"#
+            );
+            let asked_until = Instant::now() + Duration::from_secs(60);
+            let (flow, accepted) = loop {
+                let flow = talk(here, &[request.as_bytes()]);
+                // The directory may not know the name yet.
+                rustix::net::sockopt::set_socket_timeout(
+                    &listener,
+                    rustix::net::sockopt::Timeout::Recv,
+                    Some(Duration::from_millis(100)),
+                )
+                .unwrap();
+                match crate::client::answer(&listener) {
+                    Ok(Answer::Requested { flow: key, from, to, reliable: is, .. }) => {
+                        assert_eq!((from.as_str(), to.as_str(), is), ("client|1", name, reliable));
+                        let accept = format!(r#"{{"accept":{{"flow":"{key}","plain":true}}}}"#);
+                        break (flow, talk(there, &[accept.as_bytes()]));
+                    }
+                    _ => assert!(Instant::now() < asked_until, "nobody asks"),
+                }
+            };
+            for end in [&flow, &accepted] {
+                assert_eq!(answer(end), Answer::Flow { longest_sdu: LONGEST_SDU });
+            }
+            for sdu in [&b"\0"[..], b"\x01", &[7; LONGEST_SDU]] {
+                rustix::net::send(&flow, sdu, SendFlags::NOSIGNAL).unwrap();
+                let mut buffer = vec![0; LONGEST_SDU + 1];
+                let (length, _) = rustix::net::recv(&accepted, &mut buffer[..], RecvFlags::empty()).unwrap();
+                assert_eq!(&buffer[..length], sdu);
+            }
+            // The other application reads what was sent and then the end. It may write for some time, as over other implementations.
+            rustix::net::send(&flow, b"last", SendFlags::NOSIGNAL).unwrap();
+            drop(flow);
+            assert_eq!(listen(&accepted), [b"last"]);
+            rustix::net::send(&accepted, b"late", SendFlags::NOSIGNAL).unwrap();
+            let end = Instant::now() + Duration::from_secs(60);
+            while rustix::net::send(&accepted, b"late", SendFlags::NOSIGNAL).is_ok() {
+                assert!(Instant::now() < end, "the connection outlives the flow");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let unregister = |name: &str| {
+            let request = format!(r#"{{"unregister":{{"name":"{name}","listener":"{key}"}}}}"#);
+            String::from_utf8_lossy(&listen(&talk(there, &[request.as_bytes()]))[0]).into_owned()
+        };
+        assert_eq!(unregister("other"), "\"done\"");
+        assert!(unregister("other").contains("other is not registered"));
+        drop(listener);
+        let end = Instant::now() + Duration::from_secs(60);
+        while !unregister("server").contains("no such listener") {
+            assert!(Instant::now() < end, "the names of a listener outlive it");
         }
     });
 }

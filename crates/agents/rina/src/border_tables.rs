@@ -14,6 +14,7 @@ use crate::lower_flows::LowerFlows;
 use crate::neighbour::Mac;
 use crate::tables::{LinkKind, RouterLink, mac, queues};
 
+/// Tables, in the order in which entries are added: what an entry leads to comes before it.
 const TABLES: [&str; 10] = [
     "links",
     "udp_links",
@@ -26,6 +27,11 @@ const TABLES: [&str; 10] = [
     "qos_queues",
     "thresholds",
 ];
+
+/// What is written here, in the order in which entries are added.
+pub(crate) fn objects() -> Vec<&'static str> {
+    ["shims", "flow_ends"].into_iter().chain(TABLES).collect()
+}
 
 pub(crate) struct BorderTables {
     control: Arc<Control>,

@@ -155,6 +155,11 @@ pub(crate) struct EnrollmentInfo {
     /// The sender's incarnation, as in `NeighborCandidate`.
     #[prost(bytes = "vec", optional, tag = "101")]
     pub incarnation: Option<Vec<u8>>,
+    /// The sender's certificate in DER form, and a signature with its key.
+    #[prost(bytes = "vec", optional, tag = "102")]
+    pub certificate: Option<Vec<u8>>,
+    #[prost(bytes = "vec", optional, tag = "103")]
+    pub signature: Option<Vec<u8>>,
 }
 
 /// `NeighborCandidate`: an IPC process and its address.
@@ -250,6 +255,9 @@ pub(crate) struct FlowRequest {
     /// In M_DELETE: data PDUs that this end has sent.
     #[prost(uint64, optional, tag = "103")]
     pub pdus: Option<u64>,
+    /// In M_CREATE and M_CREATE_R of a flow with secrecy: this end's public key.
+    #[prost(bytes = "vec", optional, tag = "104")]
+    pub public_key: Option<Vec<u8>>,
 }
 
 /// Bytes that are no message.

@@ -1,7 +1,7 @@
 //! What an application on this machine uses: names, flows and their SDUs, by the agent's socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use rustix::net::{
     SocketFlags, SocketType,
 };
 
-use crate::applications::{Answer, LONGEST_PACKET, Request, packet};
+use crate::applications::{Answer, Cube, LONGEST_PACKET, Request, packet};
 use crate::efcp::LONGEST_SDU;
 use crate::name::Name;
 
@@ -57,33 +57,53 @@ impl Connection {
         Ok(Connection(fd))
     }
 
-    /// A packet; none at the connection's end.
-    fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        loop {
-            match rustix::net::recv(&self.0, &mut *buffer, RecvFlags::empty()) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(None),
-                Ok((length, _)) => return Ok(Some(length)),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
     fn answer(&self) -> Result<Answer, ClientError> {
-        let mut buffer = vec![0; LONGEST_PACKET];
-        let Some(length) = self.receive(&mut buffer)? else {
-            return Err(ClientError::Failed("the IPC process has ended the connection".into()));
-        };
-        match serde_json::from_slice(&buffer[..length]).map_err(io::Error::from)? {
-            Answer::Failed(why) => Err(ClientError::Failed(why)),
-            answer => Ok(answer),
-        }
+        answer(&self.0)
     }
 
     fn set_patience(&self, time: Option<Duration>) -> io::Result<()> {
-        // No time at all would be for ever.
-        let time = time.map(|time| time.max(Duration::from_micros(1)));
-        Ok(sockopt::set_socket_timeout(&self.0, Timeout::Recv, time)?)
+        set_patience(&self.0, time)
+    }
+}
+
+/// Makes a request, whose answer comes at the descriptor: for programs that wait for several things at once.
+pub fn ask(path: &Path, request: &Request) -> Result<OwnedFd, ClientError> {
+    Connection::open(path, request).map(|connection| connection.0)
+}
+
+/// Waits for the next answer at a descriptor of [`ask`].
+///
+/// # Errors
+/// [`ClientError::Failed`] if the request is refused, an error of the kind `WouldBlock` if there is no answer yet and the descriptor does
+/// not wait.
+pub fn answer(fd: impl AsFd) -> Result<Answer, ClientError> {
+    let mut buffer = vec![0; LONGEST_PACKET];
+    let Some(length) = receive(fd, &mut buffer)? else {
+        return Err(ClientError::Failed("the IPC process has ended the connection".into()));
+    };
+    match serde_json::from_slice(&buffer[..length]).map_err(io::Error::from)? {
+        Answer::Failed(why) => Err(ClientError::Failed(why)),
+        answer => Ok(answer),
+    }
+}
+
+/// Sets how long a descriptor of [`ask`] waits for a packet: 15 s at first, for ever with none.
+pub fn set_patience(fd: impl AsFd, time: Option<Duration>) -> io::Result<()> {
+    // No time at all would be for ever.
+    let time = time.map(|time| time.max(Duration::from_micros(1)));
+    Ok(sockopt::set_socket_timeout(fd, Timeout::Recv, time)?)
+}
+
+/// A packet; none at the connection's end.
+fn receive(fd: impl AsFd, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    loop {
+        match rustix::net::recv(&fd, &mut *buffer, RecvFlags::empty()) {
+            Ok((0, _)) => return Ok(None),
+            Ok((length, _)) => return Ok(Some(length)),
+            // The other end has closed without reading everything. What it has sent comes next.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
@@ -92,7 +112,7 @@ pub fn show(path: &Path) -> Result<String, ClientError> {
     let connection = Connection::open(path, &Request::Show)?;
     let mut text = Vec::new();
     let mut buffer = vec![0; LONGEST_PACKET];
-    while let Some(length) = connection.receive(&mut buffer)? {
+    while let Some(length) = receive(&connection.0, &mut buffer)? {
         text.extend_from_slice(&buffer[..length]);
     }
     String::from_utf8(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error).into())
@@ -118,7 +138,7 @@ pub struct Incoming {
 impl Listener {
     /// Registers an application in a DIF, or in all.
     pub fn register(path: &Path, name: Name, dif: Option<Name>) -> Result<Listener, ClientError> {
-        let connection = Connection::open(path, &Request::Register { name, dif })?;
+        let connection = Connection::open(path, &Request::Register { name, dif, listener: None })?;
         connection.answer()?;
         connection.set_patience(None)?;
         Ok(Listener { path: path.into(), connection })
@@ -141,7 +161,7 @@ impl Listener {
 
     /// Accepts a request.
     pub fn accept(&self, incoming: &Incoming) -> Result<Flow, ClientError> {
-        let connection = Connection::open(&self.path, &Request::Accept { flow: incoming.flow.clone() })?;
+        let connection = Connection::open(&self.path, &Request::Accept { flow: incoming.flow.clone(), plain: false })?;
         connection.answer()?;
         connection.set_patience(None)?;
         Ok(Flow { connection })
@@ -158,7 +178,8 @@ pub struct Flow {
 impl Flow {
     /// Asks for a flow.
     pub fn allocate(path: &Path, from: Name, to: Name, qos: &str, dif: Option<Name>) -> Result<Flow, ClientError> {
-        let connection = Connection::open(path, &Request::Allocate { from, to, qos: qos.into(), dif })?;
+        let qos = Cube::from(qos);
+        let connection = Connection::open(path, &Request::Allocate { from, to, qos, dif, plain: false })?;
         connection.answer()?;
         connection.set_patience(None)?;
         Ok(Flow { connection })
@@ -200,8 +221,8 @@ impl Flow {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
                 }
                 Ok(message) => message.bytes,
-                Err(Errno::INTR) => continue,
-                Err(Errno::CONNRESET) => 0,
+                // The other end has closed without reading everything. What it has sent, such as the reason, comes next.
+                Err(Errno::INTR | Errno::CONNRESET) => continue,
                 Err(Errno::AGAIN) => return Ok(Received::Nothing),
                 Err(error) => return Err(error.into()),
             };

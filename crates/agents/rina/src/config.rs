@@ -4,21 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use hopwright_dataplane::EgressQueues;
 use hopwright_host::files;
 use hopwright_ports::PortChoice;
 use serde::Deserialize;
 
-use crate::credential::{Credential, CredentialError};
-use crate::dialect::Dialect;
-use crate::efcp::Qos;
+use crate::credential::CredentialError;
 use crate::frames::{Protection, Shim};
+use crate::identity::IdentityError;
 use crate::ipcp::Settings;
 use crate::name::Name;
 use crate::pdu::Syntax;
 use crate::program;
+
+mod ipcp;
+mod switch;
+
+pub use switch::{SwitchConfig, SwitchPort};
 
 /// Longest `rina.toml`, in bytes.
 const LONGEST: usize = 1 << 20;
@@ -41,6 +44,8 @@ pub enum ConfigError {
     Problem { file: PathBuf, problem: String },
     #[error(transparent)]
     Credential(#[from] CredentialError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
 }
 
 #[derive(Debug, Deserialize)]
@@ -52,6 +57,7 @@ struct File {
     log: LogTable,
     #[serde(default)]
     metrics: MetricsTable,
+    switch: Option<switch::SwitchTable>,
     #[serde(default)]
     port: Vec<PortTable>,
     #[serde(default)]
@@ -91,6 +97,9 @@ struct PortTable {
     #[serde(default)]
     packets: Option<usize>,
     mark_from: Option<u32>,
+    number: Option<u32>,
+    mac: Option<String>,
+    mtu: Option<u16>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,9 +109,16 @@ struct IpcpTable {
     dif: Name,
     address: Option<u16>,
     credential: Option<PathBuf>,
+    authority: Option<PathBuf>,
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    revoked: Option<PathBuf>,
     #[serde(default)]
     dialect: DialectName,
     syntax: Option<Syntax>,
+    routing: Option<String>,
+    #[serde(default)]
+    encryption: bool,
     #[serde(default = "keepalive")]
     keepalive_ms: u64,
     dead_after_ms: Option<u64>,
@@ -167,6 +183,7 @@ struct QosTable {
     #[serde(default)]
     reliable: bool,
     window: Option<u32>,
+    congestion: Option<String>,
     rate_mbit: Option<f64>,
     #[serde(default)]
     priority: u8,
@@ -188,8 +205,10 @@ pub struct Config {
     pub log_level: String,
     /// Where metrics and status pages are served.
     pub metrics: Option<String>,
-    /// Network devices; the index is the port number.
+    /// Network devices; the index is the port number. Of a switch elsewhere names, whose numbers it has.
     pub devices: Vec<String>,
+    /// The switch elsewhere that forwards; this machine does if there is none.
+    pub switch: Option<SwitchConfig>,
     /// Egress queues by device.
     pub queues: BTreeMap<String, EgressQueues>,
     /// Packets in a queue from which PDUs are marked, by device.
@@ -264,102 +283,39 @@ impl Config {
         }
         let mut devices: Vec<String> = Vec::new();
         let mut used: BTreeSet<Link> = BTreeSet::new();
-        let mut ipcps = Vec::new();
+        let mut ipcps: Vec<IpcpConfig> = Vec::new();
         for ipcp in table.ipcp {
             let at = |what: String| problem(format!("[[ipcp]] {} in {}: {what}", ipcp.name, ipcp.dif));
-            if ipcps.iter().any(|other: &IpcpConfig| other.settings.dif == ipcp.dif) {
-                return Err(at("a router has one IPC process in a DIF".into()));
-            }
-            if ipcp.address == Some(0) || ipcp.address == Some(u16::MAX) {
-                return Err(at("address: expected 1 to 65534".into()));
-            }
-            let keepalive = Duration::from_millis(ipcp.keepalive_ms);
-            let dead_after = Duration::from_millis(ipcp.dead_after_ms.unwrap_or(3 * ipcp.keepalive_ms));
-            if !(20..=60_000).contains(&ipcp.keepalive_ms) || dead_after < 2 * keepalive {
-                return Err(at(
-                    "expected keepalive_ms of 20 to 60000, and dead_after_ms of twice as much at least".into()
-                ));
-            }
-            let credential = ipcp.credential.as_ref().map(|file| folder.join(file));
-            let (dialect, syntax) = dialect(ipcp.dialect, ipcp.syntax, credential.as_deref())?.map_err(at)?;
-            let (mut links, mut protections) = (Vec::new(), Vec::new());
-            for link in &ipcp.link {
-                let protection = Protection { ttl: link.ttl, crc: link.crc };
-                if protection != Protection::default() && syntax != Syntax::Irati {
-                    return Err(at(
-                        "link: ttl and crc need syntax = \"irati\"; other syntaxes have their own protection".into(),
-                    ));
-                }
-                protections.push(protection);
-                if link.cost == 0 {
-                    return Err(at("link: cost: expected 1 to 65535".into()));
-                }
-                let link = kind(link).map_err(at)?;
+            let config = ipcp::read(&ipcp, folder, &ipcps, &at)?;
+            for link in &config.links {
                 if !used.insert(link.clone()) {
                     return Err(at(format!("link {link} is given twice")));
-                }
-                if matches!(link, Link::Udp(..)) && syntax != Syntax::Checksum {
-                    return Err(at(format!("link {link}: links over UDP need syntax = \"checksum\"")));
-                }
-                if let Link::Flow(dif, to, qos) = &link {
-                    let below = ipcps.iter().find(|other| other.settings.dif == *dif);
-                    let Some(below) = below else {
-                        return Err(at(format!("link {link}: no [[ipcp]] before it is in DIF {dif}")));
-                    };
-                    let cubes = below.settings.qos.iter();
-                    let usable = |cube: &&Qos| !cube.reliable;
-                    let names: Vec<&str> = cubes.clone().filter(usable).map(|cube| cube.name.as_str()).collect();
-                    match cubes.clone().find(|cube| cube.name == *qos) {
-                        Some(cube) if !cube.reliable => {}
-                        known => {
-                            let why = if known.is_some() {
-                                "has retransmission, which the DIF above has itself"
-                            } else {
-                                "is not there"
-                            };
-                            let names = if names.is_empty() { "none without".into() } else { names.join(", ") };
-                            return Err(at(format!(
-                                "link {link}: the QoS cube {qos} of DIF {dif} {why}; it has {names}"
-                            )));
-                        }
-                    }
-                    let nested = below.links.iter().any(|link| matches!(link, Link::Flow(..)));
-                    if nested || syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
-                        return Err(at(format!("link {link}: there are two levels of DIFs, with the syntax checksum")));
-                    }
-                    if *to == ipcp.name {
-                        return Err(at(format!("link {link} leads to itself")));
-                    }
                 }
                 if let Some(device) = link.device()
                     && !devices.iter().any(|other| other == device)
                 {
                     devices.push(device.into());
                 }
-                links.push(link);
             }
-            let qos = cubes(&ipcp.qos, syntax).map_err(at)?;
-            let settings = Settings {
-                name: ipcp.name,
-                dif: ipcp.dif,
-                address: ipcp.address,
-                dialect,
-                syntax,
-                keepalive,
-                dead_after,
-                qos,
-                links: ipcp.link.iter().map(|link| link.cost).collect(),
-            };
-            ipcps.push(IpcpConfig { settings, links, protections });
+            ipcps.push(config);
         }
         if used.len() > MOST_LINKS {
             return Err(problem(format!("expected {MOST_LINKS} links at most")));
+        }
+        // For as long as neighbours do not notice a restart.
+        let hold = ipcps.iter().map(|ipcp| ipcp.settings.dead_after).max().unwrap_or_default();
+        let switch = switch::read(table.switch, &table.port, &devices, folder, hold).map_err(problem)?;
+        if switch.is_some() && used.iter().any(|link| matches!(link, Link::Udp(..))) {
+            return Err(problem("switch: links over UDP need this machine's kernel, which finds the neighbour".into()));
         }
         let (mut queues, mut mark_from) = (BTreeMap::new(), BTreeMap::new());
         for port in table.port {
             let at = |what: &str| problem(format!("[[port]] {}: {what}", port.device));
             if !devices.contains(&port.device) {
                 return Err(at("no link uses this device"));
+            }
+            if switch.is_some() && (port.rate_mbit.is_some() || port.packets.is_some()) {
+                return Err(at("rate_mbit and packets: the [switch] has the egress queues"));
             }
             if let Some(rate) = port.rate_mbit {
                 let rate = bits(rate).ok_or_else(|| at("rate_mbit: expected 0.001 to 1000000"))?;
@@ -369,7 +325,7 @@ impl Config {
                     return Err(at("packets: expected 1 to 65536"));
                 }
                 queues.insert(port.device.clone(), settings);
-            } else if port.packets.is_some() || port.mark_from.is_some() {
+            } else if switch.is_none() && (port.packets.is_some() || port.mark_from.is_some()) {
                 return Err(at("packets and mark_from need rate_mbit: only ports with a rate have egress queues"));
             }
             if let Some(packets) = port.mark_from {
@@ -383,6 +339,7 @@ impl Config {
             log_level,
             metrics: table.metrics.address,
             devices,
+            switch,
             queues,
             mark_from,
             ipcps,
@@ -395,6 +352,14 @@ impl Config {
         match links.all(|link| matches!(link, Link::Ethernet(..))) {
             true => program::Kind::Interior,
             false => program::Kind::Border,
+        }
+    }
+
+    /// The port number of a device.
+    pub fn port(&self, device: &str) -> Option<u32> {
+        match &self.switch {
+            Some(switch) => switch.ports.get(device).map(|port| port.number),
+            None => self.devices.iter().position(|other| other == device).map(|at| at as u32),
         }
     }
 
@@ -412,91 +377,14 @@ impl Config {
     }
 }
 
-/// A link of the file: Ethernet, UDP or an (N-1) flow.
-fn kind(link: &LinkTable) -> Result<Link, String> {
-    match (&link.device, &link.udp, &link.dif, &link.to) {
-        (Some(device), None, None, None) if link.vlan <= 4094 => Ok(Link::Ethernet(device.clone(), link.vlan)),
-        (Some(device), None, None, None) => Err(format!("link {device}: vlan: expected 1 to 4094, or 0 for untagged")),
-        (Some(device), Some(udp), None, None) if link.vlan == 0 => {
-            let shim = Shim { local: udp.local, remote: udp.remote };
-            Ok(Link::Udp(device.clone(), shim, udp.gateway.unwrap_or(*udp.remote.ip())))
-        }
-        (None, None, Some(dif), Some(to)) if link.vlan == 0 => {
-            Ok(Link::Flow(dif.clone(), to.clone(), link.qos.clone()))
-        }
-        _ => Err("link: expected `device` and perhaps `vlan`, `device` and `udp`, or `dif` and `to`".into()),
-    }
-}
-
 fn bits(mbit: f64) -> Option<u64> {
     (0.001..=1_000_000.0).contains(&mbit).then_some((mbit * 1e6) as u64)
-}
-
-/// What a DIF's members say, and how its PDUs are written.
-fn dialect(
-    name: DialectName,
-    syntax: Option<Syntax>,
-    credential: Option<&Path>,
-) -> Result<Result<(Dialect, Syntax), String>, CredentialError> {
-    Ok(match (name, credential) {
-        (DialectName::Hopwright, Some(file)) => {
-            Ok((Dialect::Hopwright(Credential::read(file)?), syntax.unwrap_or_default()))
-        }
-        (DialectName::Hopwright, None) => Err("credential is missing".into()),
-        (DialectName::Rlite, None) if syntax.is_none() => Ok((Dialect::Rlite, Syntax::Rlite)),
-        (DialectName::Rlite, _) => Err("dialect = \"rlite\" has a syntax of its own, and no credential".into()),
-    })
-}
-
-/// The cubes of a DIF: those given, or the default ones.
-fn cubes(tables: &[QosTable], syntax: Syntax) -> Result<Vec<Qos>, String> {
-    if tables.is_empty() {
-        let cube = |id, name: &str, reliable, priority| Qos {
-            id,
-            name: name.into(),
-            reliable,
-            window: 512,
-            rate: None,
-            priority,
-        };
-        return Ok(vec![cube(1, "unreliable", false, 0), cube(2, "reliable", true, 0), cube(3, "urgent", true, 4)]);
-    }
-    let most = if syntax == Syntax::Checksum { 255 } else { u16::MAX };
-    let mut cubes: Vec<Qos> = Vec::new();
-    for table in tables {
-        let at = |what: String| format!("qos {}: {what}", table.name);
-        if cubes.iter().any(|cube| cube.id == table.id || cube.name == table.name.as_str()) {
-            return Err(at("its name or id is given twice".into()));
-        }
-        if !(1..=most).contains(&table.id) {
-            return Err(at(format!("id: expected 1 to {most}")));
-        }
-        if table.priority > 6 {
-            return Err(at("priority: expected 0 to 6; 7 is layer management's".into()));
-        }
-        let window = table.window.unwrap_or(512);
-        if !(2..=65_536).contains(&window) {
-            return Err(at("window: expected 2 to 65536 PDUs".into()));
-        }
-        let rate = match table.rate_mbit {
-            Some(rate) => Some(bits(rate).ok_or_else(|| at("rate_mbit: expected 0.001 to 1000000".into()))?),
-            None => None,
-        };
-        cubes.push(Qos {
-            id: table.id,
-            name: table.name.to_string(),
-            reliable: table.reliable,
-            window,
-            rate,
-            priority: table.priority,
-        });
-    }
-    Ok(cubes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dialect::Dialect;
 
     fn parse(text: &str) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -516,6 +404,7 @@ mod tests {
     fn problems_are_named() {
         let ipcp = "[[ipcp]]\nname = \"a\"\ndif = \"d\"\ncredential = \"dc.key\"\n";
         let link = "[[ipcp.link]]\ndevice = \"eth0\"\n";
+        let (switch, port) = ("[switch]\np4runtime = \"192.0.2.1:9559\"\n", "[[port]]\ndevice = \"eth0\"\n");
         let rlite = ipcp.replace("credential = \"dc.key\"", "dialect = \"rlite\"");
         let above = |qos| {
             let above = ipcp.replace("name = \"a\"", "name = \"b\"").replace("dif = \"d\"", "dif = \"e\"");
@@ -535,6 +424,21 @@ mod tests {
             (ipcp.replace("dc.key", "other.key") + link, "other.key"),
             (ipcp.replace("\"a\"", "\"a b\"") + link, "expected a name"),
             (format!("[router]\nports = \"fast\"\n{ipcp}{link}"), "router.ports"),
+            (format!("{ipcp}authority = \"ca.pem\"\n{link}"), "certificate and key belong together"),
+            (format!("{rlite}authority = \"ca.pem\"\n{link}"), "has no certificates"),
+            (format!("{ipcp}routing = \"widest\"\n{link}"), "expected shortest or fewest-hops"),
+            (
+                format!("{ipcp}{link}[[ipcp.qos]]\nname = \"q\"\nid = 2\ncongestion = \"cubic\"\n"),
+                "expected dctcp or reno",
+            ),
+            (format!("{ipcp}{link}[[port]]\ndevice = \"eth0\"\nnumber = 1\n"), "those of a [switch]"),
+            (format!("{switch}{ipcp}{link}"), "eth0: number: the port's number at the [switch] is missing"),
+            (format!("{switch}{ipcp}{link}{port}number = 508\n"), "expected 0 to 507"),
+            (format!("{switch}{ipcp}{link}{port}number = 1\nmac = \"01:00:00:00:00:01\"\n"), "a station's address"),
+            (format!("{switch}{ipcp}{link}{port}number = 1\nrate_mbit = 1\n"), "has the egress queues"),
+            (format!("{switch}tls_key = \"k\"\n{ipcp}{link}"), "tls_cert and tls_key belong together"),
+            (format!("{switch}defines = [\"X\"]\n{ipcp}{link}"), "expected NO_IRATI or NO_SELECTOR"),
+            (format!("{}{ipcp}{link}", switch.replace(":9559", "")), "expected HOST:PORT"),
             (format!("{ipcp}{link}ttl = true\n"), "need syntax = \"irati\""),
             (
                 format!(
@@ -560,6 +464,9 @@ mod tests {
             assert!(error.contains(wanted), "{wanted}: {error}");
         }
         assert_eq!(parse(&format!("{ipcp}{link}")).unwrap().ipcps[0].settings.qos.len(), 3);
+        let config = parse(&format!("{switch}{ipcp}{link}{port}number = 7\nmark_from = 9\n")).unwrap();
+        assert_eq!(config.port("eth0"), Some(7));
+        assert_eq!(config.switch.unwrap().ports["eth0"].mtu, 1500);
         assert!(parse(&format!("{ipcp}{link}{}", above("unreliable"))).is_ok());
         let config = parse(&format!("{rlite}{link}")).unwrap();
         assert_eq!(

@@ -1,6 +1,9 @@
 //! The DIF's credential, and what is derived from it: who knows it, and the protection of management SDUs between
 //! neighbours.
 //!
+//! People may have chosen it, and whoever has overheard an enrollment can try guesses at home. So that each guess costs time and memory, the
+//! credential is not what the file contains, but Argon2id (RFC 9106) of that, with the DIF's name as salt.
+//!
 //! Two IPC processes exchange nonces in M_CONNECT and M_CONNECT_R. Both derive a key for each direction,
 //!
 //! ```text
@@ -23,9 +26,10 @@
 use std::fmt;
 use std::path::Path;
 
+use argon2::{Algorithm, Argon2, Params, Version};
 use hmac::{Hmac, Mac};
 use hopwright_host::files;
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use crate::name::Name;
@@ -44,6 +48,8 @@ pub(crate) fn life(incarnation: &[u8; NONCE]) -> Life {
 const PROTECTED: u8 = 1;
 /// Bytes in front of a protected message.
 pub(crate) const OVERHEAD: usize = 1 + 8 + TAG;
+/// Memory in KiB and passes of Argon2id, which takes some 20 ms with them.
+const MEMORY_AND_PASSES: (u32, u32) = (19 * 1024, 2);
 /// Bytes of a credential, at least and at most.
 const LENGTHS: std::ops::RangeInclusive<usize> = 16..=1024;
 
@@ -62,15 +68,26 @@ pub enum CredentialError {
 }
 
 impl Credential {
-    /// Reads a credential: the bytes of the file, without line ends behind them.
-    pub fn read(file: &Path) -> Result<Credential, CredentialError> {
+    /// Reads the credential of a DIF: the bytes of the file, without line ends behind them. It is stretched.
+    pub fn read(file: &Path, dif: &Name) -> Result<Credential, CredentialError> {
         let name = || file.display().to_string();
         let bytes =
             files::read(file, *LENGTHS.end() + 2).map_err(|source| CredentialError::Read { file: name(), source })?;
-        Credential::new(bytes.trim_ascii_end()).ok_or_else(|| CredentialError::Length(name()))
+        let words = Credential::new(bytes.trim_ascii_end()).ok_or_else(|| CredentialError::Length(name()))?;
+        Ok(words.stretched(dif))
     }
 
-    /// A credential of at least 16 bytes.
+    fn stretched(&self, dif: &Name) -> Credential {
+        let (memory, passes) = MEMORY_AND_PASSES;
+        let params = Params::new(memory, passes, 1, None).expect("parameters in range");
+        let salt = Sha256::digest([b"hopwright rina ", dif.as_str().as_bytes()].concat());
+        let mut key = Zeroizing::new(vec![0; 32]);
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        argon2.hash_password_into(&self.0, &salt, &mut key).expect("lengths in range");
+        Credential(key)
+    }
+
+    /// A credential of at least 16 bytes, as it is.
     pub fn new(bytes: &[u8]) -> Option<Credential> {
         LENGTHS.contains(&bytes.len()).then(|| Credential(Zeroizing::new(bytes.into())))
     }
@@ -215,6 +232,19 @@ mod tests {
             responder_nonce: [2; NONCE],
         };
         (handshake.initiator(&Credential::new(one).unwrap()), handshake.responder(&Credential::new(other).unwrap()))
+    }
+
+    #[test]
+    fn a_guess_costs_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lab.key");
+        std::fs::write(&file, "correct horse battery staple\n").unwrap();
+        let credential = Credential::read(&file, &"lab".parse().unwrap()).unwrap();
+        // As argon2-cffi computes it, with the SHA-256 digest of "hopwright rina lab" as salt.
+        let key: String = credential.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(key, "1936c80e39686419d74884dd6662f21848f67a1547d9c119a60a426a00a3eee0");
+        let elsewhere = Credential::read(&file, &"other".parse().unwrap()).unwrap();
+        assert!(credential != elsewhere, "the same words in another DIF are another credential");
     }
 
     #[test]

@@ -23,13 +23,24 @@ pub struct Outcome {
 }
 
 fn member(name: &str, address: u16, links: usize) -> Ipcp {
-    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 64, rate: None, priority: 0 };
+    let cube = |id, name: &str, reliable| Qos {
+        id,
+        name: name.into(),
+        reliable,
+        window: 64,
+        congestion: crate::efcp::congestion::POLICIES[0],
+        rate: None,
+        priority: 0,
+    };
     let settings = Settings {
         name: name.parse().expect("a name"),
         dif: "net".parse().expect("a name"),
         address: Some(address),
         dialect: Dialect::Hopwright(Credential::new(&[7; 16]).expect("long enough")),
         syntax: Syntax::Checksum,
+        routing: crate::routing::POLICIES[0],
+        identity: None,
+        encryption: false,
         keepalive: Duration::from_secs(1000),
         dead_after: Duration::from_secs(3000),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
@@ -187,7 +198,7 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
         src_ap_name: Some("z".into()),
         ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)
     };
-    add("connect", 2, connect.with_value(&cdap::EnrollmentInfo { address: Some(0), incarnation: None }));
+    add("connect", 2, connect.with_value(&cdap::EnrollmentInfo { address: Some(0), ..Default::default() }));
     // A flow, data, and an acknowledgement.
     let mut all = chunk(5, &create.encode_to_vec());
     all.extend(chunk(6, &[kind::DATA, 1, 2, 3]));

@@ -15,6 +15,7 @@ use crate::dialect::{Dialect, LinkEnd};
 pub use crate::efcp::LONGEST_SDU;
 use crate::efcp::Qos;
 use crate::flows::{FlowEvent, FlowId, Flows, Peer};
+use crate::identity::Identity;
 use crate::members::{Members, Own};
 use crate::name::Name;
 use crate::neighbour::{Effect, LinkCounts, Local, Mac};
@@ -22,7 +23,7 @@ use crate::pdu::{Header, Syntax, kind};
 use crate::rib::{Key, Rib};
 use crate::rlite::flows::Exchange;
 use crate::rlite::objects;
-use crate::routing::{self, Path};
+use crate::routing::{self, Path, RoutingPolicy};
 
 mod services;
 
@@ -30,6 +31,8 @@ mod services;
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
 /// Longest PDU of the DIF above that a flow carries.
 const LONGEST_CARRIED: usize = 1432;
+/// Between two computations of paths, for each member that is reached.
+const ROUTE_INTERVAL: Duration = Duration::from_micros(100);
 
 /// What an IPC process is.
 #[derive(Clone, Debug)]
@@ -44,6 +47,12 @@ pub struct Settings {
     pub dialect: Dialect,
     /// How its PDUs are written.
     pub syntax: Syntax,
+    /// How paths are computed.
+    pub routing: &'static dyn RoutingPolicy,
+    /// Who it proves to be; `None` in DIFs without an authority.
+    pub identity: Option<Arc<Identity>>,
+    /// Data of flows is encrypted between their ends.
+    pub encryption: bool,
     /// Time between two keep-alives.
     pub keepalive: Duration,
     /// Silence after which a neighbour is down.
@@ -118,6 +127,8 @@ pub struct Ipcp {
     paths: BTreeMap<Name, Path>,
     /// Of which version of the RIB and the neighbours the paths are.
     routed: Option<(u64, u64)>,
+    /// Paths are not computed again before.
+    route_after: Duration,
     neighbours_version: u64,
     forwarding: Forwarding,
     flows: Flows,
@@ -140,6 +151,7 @@ impl Ipcp {
             members: Members::default(),
             paths: BTreeMap::new(),
             routed: None,
+            route_after: Duration::ZERO,
             neighbours_version: 0,
             forwarding: Forwarding::default(),
             flows: Flows::new(settings.name.clone(), credential::number()),
@@ -153,6 +165,9 @@ impl Ipcp {
             ipcp.rib = ipcp.rib.for_rlite();
             ipcp.exchange = Some(Exchange::default());
             ipcp.flows.begin_alone();
+        }
+        if ipcp.settings.encryption {
+            ipcp.flows.encrypt();
         }
         if let Some(address) = ipcp.settings.address {
             ipcp.set_address(address, Duration::ZERO);
@@ -290,7 +305,7 @@ impl Ipcp {
             self.leave(now);
         }
         self.flood(now);
-        if self.route() {
+        if self.route(now) {
             self.resolve_conflict(now);
         }
         let (paths, rib) = (&self.paths, &self.rib);
@@ -306,7 +321,8 @@ impl Ipcp {
     pub fn due(&self) -> Option<Duration> {
         let settings = &self.settings;
         let neighbours = self.neighbours.iter().map(|one| one.due(settings.keepalive, settings.dead_after));
-        neighbours.chain(self.flows.due()).chain(self.rib.due()).min()
+        let route = self.is_unrouted().then_some(self.route_after);
+        neighbours.chain(self.flows.due()).chain(self.rib.due()).chain(route).min()
     }
 
     /// Leaves the DIF: another member has this name.
@@ -415,25 +431,26 @@ impl Ipcp {
         }
     }
 
-    /// Computes paths. False if nothing has changed.
-    fn route(&mut self) -> bool {
-        let version = (self.rib.version(), self.neighbours_version);
-        if self.routed == Some(version) {
+    /// Whether something that paths depend on has changed.
+    fn is_unrouted(&self) -> bool {
+        self.routed != Some((self.rib.version(), self.neighbours_version))
+    }
+
+    /// Computes paths, at once after the first change, then at intervals that grow with the DIF. False if nothing has changed.
+    fn route(&mut self, now: Duration) -> bool {
+        if !self.is_unrouted() || now < self.route_after {
             return false;
         }
-        self.routed = Some(version);
-        self.paths = routing::paths(&self.rib, &self.settings.name);
+        self.routed = Some((self.rib.version(), self.neighbours_version));
+        self.paths = routing::paths(self.settings.routing, &self.rib, &self.settings.name);
+        self.route_after = now + ROUTE_INTERVAL * self.paths.len() as u32;
         self.members.retain(&self.rib);
         let mut links: BTreeMap<&Name, BTreeSet<usize>> = BTreeMap::new();
         let mut neighbours = BTreeMap::new();
         for (link, neighbour) in self.neighbours.iter().enumerate() {
             if let Some((name, mac)) = neighbour.up() {
                 neighbours.insert(link, mac);
-                let cheapest = self.rib.iter().any(|(key, object)| {
-                    *key == Key::LowerFlow(self.settings.name.clone(), name.clone())
-                        && object.value == u32::from(self.settings.links[link])
-                });
-                if cheapest {
+                if self.rib.cost(&self.settings.name, name) == Some(self.settings.links[link].into()) {
                     links.entry(name).or_default().insert(link);
                 }
             }
@@ -485,6 +502,7 @@ fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
         name: &settings.name,
         address,
         credential: settings.dialect.credential(),
+        identity: settings.identity.as_deref(),
         keepalive: settings.keepalive,
         dead_after: settings.dead_after,
     }

@@ -9,6 +9,8 @@ use crate::flows::End;
 use crate::rib::MOST_NAMES;
 use crate::rlite::arp;
 
+#[path = "flows/encryption_tests.rs"]
+mod encryption;
 #[path = "rlite/dif_tests.rs"]
 mod rlite_dif;
 
@@ -22,6 +24,8 @@ struct Network {
     dead: BTreeSet<usize>,
     now: Duration,
     pdus: usize,
+    /// PDUs on links, 1,000 at most.
+    overheard: Vec<Vec<u8>>,
 }
 
 fn name(text: &str) -> Name {
@@ -29,13 +33,24 @@ fn name(text: &str) -> Name {
 }
 
 fn settings(own: &str, address: Option<u16>, credential: u8, links: usize) -> Settings {
-    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 256, rate: None, priority: 0 };
+    let cube = |id, name: &str, reliable| Qos {
+        id,
+        name: name.into(),
+        reliable,
+        window: 256,
+        congestion: crate::efcp::congestion::POLICIES[0],
+        rate: None,
+        priority: 0,
+    };
     Settings {
         name: name(own),
         dif: name("net"),
         address,
         dialect: Dialect::Hopwright(Credential::new(&[credential; 16]).unwrap()),
         syntax: Syntax::Checksum,
+        routing: crate::routing::POLICIES[0],
+        identity: None,
+        encryption: false,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_millis(600),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],
@@ -56,7 +71,15 @@ impl Network {
             Ipcp::new(settings(own, (*address != 0).then_some(*address), 1, *links), 1_000_000)
         };
         let nodes = nodes.iter().zip(&count).map(node).collect();
-        Network { nodes, links, down: BTreeSet::new(), dead: BTreeSet::new(), now: Duration::ZERO, pdus: 0 }
+        Network {
+            nodes,
+            links,
+            down: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            now: Duration::ZERO,
+            pdus: 0,
+            overheard: Vec::new(),
+        }
     }
 
     /// Two spines (0 and 1), leaves, and a host at each leaf.
@@ -125,6 +148,9 @@ impl Network {
 
     fn relay(&mut self, from: usize, link: usize, pdu: &[u8], hops: usize) {
         self.pdus += 1;
+        if self.overheard.len() < 1000 {
+            self.overheard.push(pdu.to_vec());
+        }
         let Some((node, link)) = self.other_end(from, link).filter(|_| hops <= 16) else { return };
         let (header, _) = self.nodes[node].settings().syntax.parse(pdu).unwrap();
         let forwarding = self.nodes[node].forwarding();
@@ -357,7 +383,7 @@ fn an_outsider_gets_nowhere() {
             src_ap_name: Some(format!("evil{number}")),
             ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)
         }
-        .with_value(&crate::cdap::EnrollmentInfo { address: Some(66), incarnation: None });
+        .with_value(&crate::cdap::EnrollmentInfo { address: Some(66), ..Default::default() });
         let mut pdu = Vec::new();
         Syntax::Checksum.write(
             &Header { kind: kind::MANAGEMENT, ..Header::default() },

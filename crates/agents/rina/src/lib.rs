@@ -9,12 +9,14 @@
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
 //! | `dialect`, `rlite` | a link's other end in the dialect of another implementation, and what its messages are here |
+//! | `identity` | nothing: certificates of members, and proofs |
 //! | `admission` | nothing: who becomes a member, and with which address |
 //! | `members` | the keys of management between members that are not neighbours |
 //! | `rib` | the DIF's objects, and which neighbours lack which of them |
-//! | `routing` | nothing: shortest paths over the RIB |
-//! | `flows` | flows and their state, each with its `efcp` sender and receiver |
+//! | [`routing`] | nothing: paths over the RIB, by a policy |
+//! | `flows` | flows and their state, each with its `efcp` sender and receiver, and a [`congestion`] policy |
 //! | `tables` | the program's tables: whatever is written there |
+//! | `plane` | where the program runs: packets to and from it |
 //! | `applications` | the socket and its connections |
 //! | `agent` | threads, timers, CPU queues, frames |
 //! | `cdap`, `pdu` | message formats |
@@ -35,27 +37,30 @@ mod flows;
 mod frames;
 #[doc(hidden)]
 pub mod fuzz;
+mod identity;
 pub mod ipcp;
 mod lower_flows;
 mod members;
 mod name;
 mod neighbour;
 mod pdu;
+mod plane;
 pub mod program;
 mod rib;
 mod rlite;
-mod routing;
+pub mod routing;
 mod status;
 mod tables;
 
-pub use agent::{AgentError, Orders, Router, run};
-pub use applications::{Answer, Request};
-pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE};
+pub use agent::{AgentError, Orders, Router, Watch, run};
+pub use applications::{Answer, Cube, Request};
+pub use config::{Config, ConfigError, DEFAULT_SOCKET, IpcpConfig, Link, SAMPLE, SwitchConfig, SwitchPort};
 pub use credential::{Credential, CredentialError};
 pub use dialect::Dialect;
-pub use efcp::Qos;
+pub use efcp::{Qos, congestion};
 pub use flows::{End, FlowEvent, FlowId};
 pub use frames::{Protection, Shim};
+pub use identity::{Identity, IdentityError};
 pub use name::{Name, NotAName};
 pub use neighbour::{LinkCounts, Mac};
 pub use pdu::Syntax;

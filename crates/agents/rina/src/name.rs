@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 /// Longest name, in bytes.
 const LONGEST: usize = 64;
 
-/// A name: 1 to 64 bytes, letters, digits and `. _ - :`.
+/// A name: 1 to 64 bytes, letters, digits and `. _ - : |`. Applications separate its components by `|`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Name(Arc<str>);
 
 /// What is no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a name of 1 to 64 letters, digits and `. _ - :`")]
+#[error("expected a name of 1 to 64 letters, digits and `. _ - : |`")]
 pub struct NotAName;
 
 impl Name {
@@ -30,7 +30,7 @@ impl FromStr for Name {
     type Err = NotAName;
 
     fn from_str(text: &str) -> Result<Name, NotAName> {
-        let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:".contains(&byte);
+        let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:|".contains(&byte);
         if (1..=LONGEST).contains(&text.len()) && text.bytes().all(legal) {
             return Ok(Name(text.into()));
         }

@@ -14,6 +14,8 @@
 //! neighbour is up from M_START or M_START_R on, and down when nothing is heard from it for some time. The state is of
 //! constant size, whatever the neighbour sends: one session, one attempt as initiator, one as responder. An attempt
 //! replaces the session when it has succeeded, and not before.
+//!
+//! Where the DIF has an authority, M_START and M_START_R carry a proof of who sends them ([`crate::identity`]).
 
 use std::time::Duration;
 
@@ -21,6 +23,7 @@ use prost::Message as _;
 
 use crate::cdap::{self, AUTH_HMAC, AuthValue, EnrollmentInfo, LONGEST, Message, object, op};
 use crate::credential::{self, Credential, Handshake, NONCE, Protection};
+use crate::identity::{Identity, Proof};
 use crate::name::Name;
 
 /// An Ethernet address.
@@ -38,6 +41,8 @@ const RESPONSE: Duration = Duration::from_millis(20);
 const COURTESY: Duration = Duration::from_secs(1);
 /// Time between two lines in the log for the same reason of refusals.
 const LOGGED: Duration = Duration::from_secs(10);
+/// Time after which a neighbour's certificate is looked at again.
+const RECHECK: Duration = Duration::from_secs(1);
 const FAILED: i32 = -1;
 
 /// How an IPC process presents itself.
@@ -48,10 +53,30 @@ pub(crate) struct Local<'a> {
     pub address: u16,
     /// None in dialects without.
     pub credential: Option<&'a Credential>,
+    /// None in DIFs without an authority.
+    pub identity: Option<&'a Identity>,
     pub incarnation: [u8; NONCE],
     /// Time between two keep-alives, and silence after which a neighbour is down.
     pub keepalive: Duration,
     pub dead_after: Duration,
+}
+
+impl Local<'_> {
+    /// The proof of who this is; empty without an identity.
+    fn prove(&self, handshake: &Handshake<'_>, by_initiator: bool) -> Proof {
+        self.identity.map_or_else(Proof::default, |identity| identity.prove(handshake, by_initiator))
+    }
+
+    /// Whether the other end of a handshake is who it says.
+    fn check(&self, message: &Message, handshake: &Handshake<'_>, by_initiator: bool) -> Result<Vec<u8>, &'static str> {
+        let Some(identity) = self.identity else { return Ok(Vec::new()) };
+        let info = message.value::<EnrollmentInfo>().unwrap_or_default();
+        let (certificate, signature) = (info.certificate.unwrap_or_default(), info.signature.unwrap_or_default());
+        let proof = Proof { certificate, signature };
+        let name = if by_initiator { handshake.initiator } else { handshake.responder };
+        identity.check(name, &proof, handshake, by_initiator)?;
+        Ok(proof.certificate)
+    }
 }
 
 /// What the state machine wants done.
@@ -94,6 +119,17 @@ struct Session {
     protection: Protection,
     heard: Duration,
     kept_alive: Duration,
+    /// The neighbour's certificate, which was valid at this time, and what it was shown. Empty in DIFs without an authority.
+    certificate: Vec<u8>,
+    valid: Duration,
+    proof: Proof,
+}
+
+impl Session {
+    fn new(name: Name, mac: Mac, protection: Protection, proofs: (Vec<u8>, Proof), now: Duration) -> Session {
+        let (certificate, proof) = proofs;
+        Session { name, mac, protection, heard: now, kept_alive: now, certificate, valid: now, proof }
+    }
 }
 
 #[derive(Debug)]
@@ -102,13 +138,24 @@ struct Attempt {
     sent: Duration,
     tries: u32,
     /// Since M_CONNECT_R.
-    started: Option<(Name, Mac, Protection)>,
+    started: Option<Started>,
+}
+
+#[derive(Debug)]
+struct Started {
+    name: Name,
+    mac: Mac,
+    protection: Protection,
+    responder_nonce: [u8; NONCE],
+    /// What is shown to the responder.
+    proof: Proof,
 }
 
 #[derive(Debug)]
 struct Candidate {
     name: Name,
     initiator_nonce: [u8; NONCE],
+    responder_nonce: [u8; NONCE],
     protection: Protection,
 }
 
@@ -159,7 +206,8 @@ impl Neighbour {
     /// When [`Neighbour::tick`] has something to do, if nothing happens before.
     pub(crate) fn due(&self, keepalive: Duration, dead_after: Duration) -> Duration {
         if let Some(session) = &self.session {
-            return (session.heard + dead_after).min(session.kept_alive + keepalive);
+            let due = (session.heard + dead_after).min(session.kept_alive + keepalive);
+            return if session.certificate.is_empty() { due } else { due.min(session.valid + RECHECK) };
         }
         match &self.attempt {
             Some(attempt) if attempt.started.is_some() => attempt.sent + START,
@@ -195,6 +243,7 @@ impl Neighbour {
         if self.session.as_ref().is_some_and(|session| now.saturating_sub(session.heard) >= local.dead_after) {
             self.end(out);
         }
+        self.recheck(local, now, out);
         if let Some(session) = &mut self.session {
             if now.saturating_sub(session.kept_alive) >= local.keepalive {
                 session.kept_alive = now;
@@ -205,7 +254,7 @@ impl Neighbour {
             return;
         }
         if let Some(attempt) = &mut self.attempt
-            && let Some((_, mac, protection)) = &mut attempt.started
+            && let Some(Started { mac, protection, proof, .. }) = &mut attempt.started
         {
             if now.saturating_sub(attempt.sent) < START {
                 return;
@@ -213,7 +262,7 @@ impl Neighbour {
             if attempt.tries < STARTS {
                 attempt.tries += 1;
                 attempt.sent = now;
-                out.push(Effect::Send(*mac, protection.protect(&start(local).encode_to_vec())));
+                out.push(Effect::Send(*mac, protection.protect(&start(local, proof).encode_to_vec())));
                 return;
             }
             self.attempt = None;
@@ -224,7 +273,7 @@ impl Neighbour {
         }
         self.next_attempt = now + ATTEMPT;
         let attempt = Attempt { nonce: credential::nonce(), sent: now, tries: 1, started: None };
-        let info = EnrollmentInfo { address: Some(local.address.into()), incarnation: None };
+        let info = EnrollmentInfo { address: Some(local.address.into()), ..EnrollmentInfo::default() };
         let message = Message {
             invoke_id: Some(self.invoke_id()),
             auth_mech: Some(AUTH_HMAC),
@@ -235,6 +284,22 @@ impl Neighbour {
         };
         self.attempt = Some(attempt);
         out.push(Effect::Send(BROADCAST, message.encode_to_vec()));
+    }
+
+    /// Ends the session of a neighbour whose certificate is not valid any more.
+    fn recheck(&mut self, local: &Local<'_>, now: Duration, out: &mut Vec<Effect>) {
+        let Some((session, identity)) = self.session.as_mut().zip(local.identity) else { return };
+        if now.saturating_sub(session.valid) < RECHECK {
+            return;
+        }
+        match identity.verify(&session.name, &session.certificate) {
+            Ok(()) => session.valid = now,
+            Err(reason) => {
+                tracing::warn!(dif = %local.dif, name = %local.name, neighbour = %session.name, "the neighbour goes: {reason}");
+                self.counts.refused += 1;
+                self.end(out);
+            }
+        }
     }
 
     /// Takes a management SDU that came from a station.
@@ -300,7 +365,7 @@ impl Neighbour {
             responder_nonce,
         };
         let protection = handshake.responder(local.credential?);
-        self.candidate = Some(Candidate { name: initiator, initiator_nonce, protection });
+        self.candidate = Some(Candidate { name: initiator, initiator_nonce, responder_nonce, protection });
         out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
         Some(())
     }
@@ -337,9 +402,11 @@ impl Neighbour {
             initiator_nonce: *mine,
             responder_nonce: theirs.try_into().ok()?,
         };
-        let mut protection = handshake.initiator(local.credential?);
-        out.push(Effect::Send(from, protection.protect(&start(local).encode_to_vec())));
-        (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some((responder, from, protection)));
+        let (mut protection, proof) = (handshake.initiator(local.credential?), local.prove(&handshake, true));
+        let responder_nonce = handshake.responder_nonce;
+        out.push(Effect::Send(from, protection.protect(&start(local, &proof).encode_to_vec())));
+        let started = Started { name: responder, mac: from, protection, responder_nonce, proof };
+        (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some(started));
         Some(())
     }
 
@@ -363,27 +430,7 @@ impl Neighbour {
         if let Some(candidate) = &mut self.candidate {
             if let Some(message) = candidate.protection.open(sdu) {
                 let message = Message::parse(message).ok().filter(|message| message.op_code == op::START)?;
-                let Candidate { name, protection, .. } = self.candidate.take()?;
-                let asked = admission(&message);
-                let answer = Message {
-                    invoke_id: message.invoke_id,
-                    ..Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
-                };
-                match asked.ok_or("not an address").and_then(|(asked, life)| admit(&name, asked, life)) {
-                    Ok(address) => {
-                        self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
-                        let answer = answer.with_value(&info(local, address));
-                        out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
-                    }
-                    Err(reason) => {
-                        // Whoever is up at this link stays so.
-                        self.log_refusal(local, Some(&name), reason, now);
-                        let mut protection = protection;
-                        let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
-                        out.push(Effect::Send(from, protection.protect(&refusal.encode_to_vec())));
-                    }
-                }
-                return Some(());
+                return self.admit_candidate(local, from, &message, now, admit, out);
             }
             // Its first SDUs: not one of a session before.
             if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
@@ -396,8 +443,7 @@ impl Neighbour {
             }
         }
         let attempt = self.attempt.as_mut()?;
-        let (_, _, protection) = attempt.started.as_mut()?;
-        let message = protection.open(sdu).map(Message::parse)?.ok()?;
+        let message = attempt.started.as_mut()?.protection.open(sdu).map(Message::parse)?.ok()?;
         if message.op_code != op::START_R {
             return None;
         }
@@ -407,21 +453,84 @@ impl Neighbour {
             self.log_refusal(local, None, message.result_reason.as_deref().unwrap_or_default(), now);
             return Some(());
         }
-        let (address, incarnation) = admission(&message).filter(|(address, _)| *address != 0)?;
-        let (name, mac, mut protection) = self.attempt.take()?.started?;
-        // A member that has the name of another is none.
-        if let Err(reason) = admit(&name, 0, incarnation) {
-            self.next_attempt = now + ATTEMPT;
-            self.log_refusal(local, Some(&name), reason, now);
-            let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
-            let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
-            out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
-            return Some(());
+        self.join(local, from, &message, now, admit, out)
+    }
+
+    /// M_START of a candidate, which is who it says and admitted, or not.
+    fn admit_candidate(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        message: &Message,
+        now: Duration,
+        admit: Admit<'_>,
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        let Candidate { name, protection, initiator_nonce, responder_nonce } = self.candidate.take()?;
+        let handshake =
+            Handshake { dif: local.dif, initiator: &name, responder: local.name, initiator_nonce, responder_nonce };
+        let asked = admission(message);
+        let (checked, proof) = (local.check(message, &handshake, true), local.prove(&handshake, false));
+        let answer = Message {
+            invoke_id: message.invoke_id,
+            ..Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
+        };
+        self.counts.refused += u64::from(checked.is_err());
+        let admitted = checked.and_then(|certificate| {
+            let (asked, life) = asked.ok_or("not an address")?;
+            Ok((admit(&name, asked, life)?, certificate))
+        });
+        match admitted {
+            Ok((address, certificate)) => {
+                let answer = answer.with_value(&info(local, address, &proof));
+                self.establish(Session::new(name, from, protection, (certificate, proof), now), out);
+                out.extend(self.protect(&answer).map(|(mac, sdu)| Effect::Send(mac, sdu)));
+            }
+            Err(reason) => {
+                // Whoever is up at this link stays so.
+                self.log_refusal(local, Some(&name), reason, now);
+                let mut protection = protection;
+                let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
+                out.push(Effect::Send(from, protection.protect(&refusal.encode_to_vec())));
+            }
         }
+        Some(())
+    }
+
+    /// M_START_R of the responder, which is who it says, or not.
+    fn join(
+        &mut self,
+        local: &Local<'_>,
+        from: Mac,
+        message: &Message,
+        now: Duration,
+        admit: Admit<'_>,
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        let (address, incarnation) = admission(message).filter(|(address, _)| *address != 0)?;
+        let Attempt { nonce: initiator_nonce, started, .. } = self.attempt.take()?;
+        let Started { name, mac, mut protection, responder_nonce, proof } = started?;
+        let (initiator, responder) = (local.name, &name);
+        let handshake = Handshake { dif: local.dif, initiator, responder, initiator_nonce, responder_nonce };
+        // A member that has the name of another is none.
+        let checked = local.check(message, &handshake, false);
+        self.counts.refused += u64::from(checked.is_err());
+        let checked = checked.and_then(|certificate| admit(&name, 0, incarnation).map(|_| certificate));
+        let certificate = match checked {
+            Ok(certificate) => certificate,
+            Err(reason) => {
+                self.next_attempt = now + ATTEMPT;
+                self.log_refusal(local, Some(&name), reason, now);
+                let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
+                let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..about };
+                out.push(Effect::Send(mac, protection.protect(&refusal.encode_to_vec())));
+                return Some(());
+            }
+        };
         if address != local.address {
             out.push(Effect::Enrolled(address));
         }
-        self.establish(Session { name, mac: from, protection, heard: now, kept_alive: now }, out);
+        self.establish(Session::new(name, from, protection, (certificate, proof), now), out);
         Some(())
     }
 
@@ -448,13 +557,14 @@ impl Neighbour {
             }
             // Sent again: the answer was lost.
             op::START => {
-                let Some(name) = self.session.as_ref().map(|session| session.name.clone()) else { return };
+                let Some(session) = &self.session else { return };
+                let (name, proof) = (session.name.clone(), session.proof.clone());
                 let about = Message::about(op::START_R, object::ENROLLMENT, object::ENROLLMENT_NAME);
                 let answer = Message { invoke_id: message.invoke_id, ..about };
                 let asked = admission(&message).ok_or("not an address");
                 // The name has been checked: the RIB may have it in an earlier life until it is in sync.
                 match asked.and_then(|(asked, _)| admit(&name, asked, None)) {
-                    Ok(address) => answer.with_value(&info(local, address)),
+                    Ok(address) => answer.with_value(&info(local, address, &proof)),
                     Err(reason) => {
                         self.log_refusal(local, Some(&name), reason, now);
                         let refusal = Message { result: Some(FAILED), result_reason: Some(reason.into()), ..answer };
@@ -474,8 +584,14 @@ fn auth(message: &Message) -> Option<&[u8]> {
     message.auth_value.as_ref()?.other.as_deref()
 }
 
-fn info(local: &Local<'_>, address: u16) -> EnrollmentInfo {
-    EnrollmentInfo { address: Some(address.into()), incarnation: Some(local.incarnation.into()) }
+fn info(local: &Local<'_>, address: u16, proof: &Proof) -> EnrollmentInfo {
+    let shown = |bytes: &Vec<u8>| (!bytes.is_empty()).then(|| bytes.clone());
+    EnrollmentInfo {
+        address: Some(address.into()),
+        incarnation: Some(local.incarnation.into()),
+        certificate: shown(&proof.certificate),
+        signature: shown(&proof.signature),
+    }
 }
 
 /// The address of M_START or M_START_R (0: none yet), and the sender's incarnation.
@@ -485,8 +601,12 @@ fn admission(message: &Message) -> Option<(u16, Option<[u8; NONCE]>)> {
     Some((address, info.incarnation.and_then(|bytes| bytes.try_into().ok())))
 }
 
-fn start(local: &Local<'_>) -> Message {
-    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info(local, local.address))
+fn start(local: &Local<'_>, proof: &Proof) -> Message {
+    Message::about(op::START, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info(
+        local,
+        local.address,
+        proof,
+    ))
 }
 
 fn response(

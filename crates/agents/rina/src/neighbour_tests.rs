@@ -1,12 +1,14 @@
 //! Two ends of a link.
 
 use super::*;
+use crate::identity::tests::Authority;
 
 struct End {
     name: Name,
     dif: Name,
     address: u16,
     credential: Credential,
+    identity: Option<Identity>,
     neighbour: Neighbour,
     effects: Vec<Effect>,
 }
@@ -18,6 +20,7 @@ impl End {
             dif: "net".parse().unwrap(),
             address,
             credential: Credential::new(&[credential; 16]).unwrap(),
+            identity: None,
             neighbour: Neighbour::default(),
             effects: Vec::new(),
         }
@@ -29,6 +32,7 @@ impl End {
             name: &self.name,
             address: self.address,
             credential: Some(&self.credential),
+            identity: self.identity.as_ref(),
             incarnation: [self.address as u8; NONCE],
             keepalive: Duration::from_millis(200),
             dead_after: Duration::from_millis(600),
@@ -95,6 +99,45 @@ fn a_new_process_enrols_and_gets_an_address() {
         assert!(a.effects.contains(&Effect::Up("b".parse().unwrap())));
         assert!(b.effects.contains(&Effect::Up("a".parse().unwrap())));
     }
+}
+
+#[test]
+fn members_of_an_authority_show_who_they_are() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    for lost in [0, 3, 4, 7] {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        (a.identity, b.identity) = (Some(authority.member(1, "a")), Some(authority.member(2, "b")));
+        run(&mut a, &mut b, 0, 6000, lost);
+        assert!(a.is_up() && b.is_up() && a.address == 77, "one of {lost} lost");
+    }
+    // The credential is not enough, whichever end lacks the certificate, or has one of somebody else.
+    for (at_a, at_b) in [
+        (None, Some(authority.member(2, "b"))),
+        (Some(authority.member(1, "a")), None),
+        (Some(other.member(1, "a")), Some(authority.member(2, "b"))),
+        (Some(authority.member(1, "c")), Some(authority.member(2, "b"))),
+        (Some(authority.member(1, "a")), Some(authority.member(2, "c"))),
+    ] {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        (a.identity, b.identity) = (at_a, at_b);
+        run(&mut a, &mut b, 0, 6000, 0);
+        assert!(!a.is_up() && !b.is_up());
+        assert!(a.neighbour.counts.refused + b.neighbour.counts.refused > 0);
+    }
+}
+
+#[test]
+fn a_neighbour_whose_certificate_is_revoked_goes() {
+    let authority = Authority::new();
+    let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+    (a.identity, b.identity) = (Some(authority.member(1, "a")), Some(authority.member(2, "b")));
+    run(&mut a, &mut b, 0, 3000, 0);
+    assert!(a.is_up() && b.is_up());
+    authority.revoke(1);
+    b.identity = Some(authority.member(2, "b"));
+    run(&mut a, &mut b, 3000, 8000, 0);
+    assert!(!a.is_up() && !b.is_up());
+    assert!(b.effects.contains(&Effect::Down("a".parse().unwrap())) && b.neighbour.counts.refused > 1);
 }
 
 #[test]

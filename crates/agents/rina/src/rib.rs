@@ -36,6 +36,8 @@ const DUELS: u32 = 4;
 const WINDOW: usize = 16;
 /// Time after which an object is sent again.
 const AGAIN: Duration = Duration::from_millis(250);
+/// How often old objects are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
 /// Time after which neighbours that acknowledge nothing are sent what is this process's own again.
 const REFRESH: Duration = Duration::from_secs(10);
 
@@ -96,6 +98,10 @@ pub(crate) struct Rib {
     own: Name,
     incarnation: [u8; NONCE],
     objects: BTreeMap<Key, Object>,
+    /// Objects of each origin.
+    of_origin: BTreeMap<Name, usize>,
+    /// When old objects were looked for last.
+    swept: Duration,
     /// By link, for neighbours that are up.
     syncs: BTreeMap<usize, Sync>,
     /// Time of day at time 0, in seconds since 1970.
@@ -115,8 +121,19 @@ fn is_newer(seq: u32, than: u32) -> bool {
 
 impl Rib {
     pub(crate) fn new(own: Name, epoch: u32) -> Rib {
-        let (objects, syncs, incarnation) = (BTreeMap::new(), BTreeMap::new(), credential::nonce());
-        Rib { own, incarnation, objects, syncs, epoch, version: 0, refused: 0, rival: None, refreshed: None }
+        Rib {
+            own,
+            incarnation: credential::nonce(),
+            objects: BTreeMap::new(),
+            of_origin: BTreeMap::new(),
+            swept: Duration::ZERO,
+            syncs: BTreeMap::new(),
+            epoch,
+            version: 0,
+            refused: 0,
+            rival: None,
+            refreshed: None,
+        }
     }
 
     /// The same for rlite's dialect.
@@ -137,6 +154,12 @@ impl Rib {
     /// Objects that are there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Object)> {
         self.objects.iter().filter(|(_, object)| object.present)
+    }
+
+    /// The cost of a lower flow that is there.
+    pub(crate) fn cost(&self, from: &Name, to: &Name) -> Option<u32> {
+        let object = self.objects.get(&Key::LowerFlow(from.clone(), to.clone()))?;
+        object.present.then_some(object.value)
     }
 
     /// The address of a member.
@@ -205,13 +228,10 @@ impl Rib {
 
     /// Makes room for an object, if need be by removing one that is no more. False if there is none.
     fn make_room(&mut self, key: &Key) -> bool {
-        let of_one = |objects: &BTreeMap<Key, Object>| objects.keys().filter(|o| o.origin() == key.origin()).count();
-        let names = |objects: &BTreeMap<Key, Object>| {
-            let name = |other: &&Key| matches!(other, Key::Application(_, at) if *at == self.own);
-            objects.keys().filter(name).count()
-        };
-        let limited = matches!(key, Key::Application(_, at) if *at == self.own) && names(&self.objects) >= MOST_NAMES;
-        if !limited && of_one(&self.objects) < MOST_OF_ONE && self.objects.len() < MOST {
+        let own_name = |key: &Key| matches!(key, Key::Application(_, at) if *at == self.own);
+        let limited = own_name(key) && self.objects.keys().filter(|key| own_name(key)).count() >= MOST_NAMES;
+        let of_one = self.of_origin.get(key.origin()).copied().unwrap_or_default();
+        if !limited && of_one < MOST_OF_ONE && self.objects.len() < MOST {
             return true;
         }
         let same = |other: &Key| self.objects.len() >= MOST || other.origin() == key.origin();
@@ -219,8 +239,19 @@ impl Rib {
         let Some(oldest) = gone.min_by_key(|(_, object)| object.born).map(|(other, _)| other.clone()) else {
             return false;
         };
-        self.objects.remove(&oldest);
+        self.remove(&oldest);
         true
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if self.objects.remove(key).is_some()
+            && let Some(count) = self.of_origin.get_mut(key.origin())
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.of_origin.remove(key.origin());
+            }
+        }
     }
 
     /// Whether an object is no more, and all neighbours know.
@@ -254,7 +285,11 @@ impl Rib {
                 _ => drop(sync.unsent.insert(key.clone())),
             }
         }
+        let origin = key.origin().clone();
         let before = self.objects.insert(key, object.clone());
+        if before.is_none() {
+            *self.of_origin.entry(origin).or_default() += 1;
+        }
         self.version += u64::from(!before.is_some_and(|before| before.same(&object)));
     }
 
@@ -346,25 +381,13 @@ impl Rib {
         }
     }
 
-    /// Removes what is old, renews what is this process's own, and returns what is to be sent, by link.
+    /// Removes what is old and renews what is this process's own, both once a second, and returns what is to be sent, by link.
     pub(crate) fn tick(&mut self, now: Duration) -> Vec<(usize, Message)> {
+        if now.saturating_sub(self.swept) >= SWEEP {
+            self.swept = now;
+            self.sweep(now);
+        }
         let age = |object: &Object| now.saturating_sub(object.born);
-        let count = self.objects.len();
-        // Members that run rlite renew nothing but lower flows everywhere.
-        let lasts = |key: &Key| self.refreshed.is_some() && !matches!(key, Key::LowerFlow(..));
-        self.objects.retain(|key, object| age(object) < MAX_AGE || lasts(key));
-        self.version += u64::from(self.objects.len() != count);
-        let gone =
-            self.objects.iter().filter(|(key, object)| age(object) >= TOMBSTONE && self.is_forgettable(key, object));
-        for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
-            self.objects.remove(&key);
-        }
-        let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && age(object) >= RENEWAL);
-        for (key, object) in own.map(|(key, object)| (key.clone(), object.clone())).collect::<Vec<_>>() {
-            if object.present {
-                self.issue(key, true, object.value, Some(object.seq), now);
-            }
-        }
         if self.refreshed.is_some_and(|at| now.saturating_sub(at) >= REFRESH) {
             self.refreshed = Some(now);
             let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && object.present);
@@ -400,6 +423,29 @@ impl Rib {
             sync.unacknowledged.retain(|key, _| self.objects.contains_key(key));
         }
         messages
+    }
+
+    /// Removes what is old, and renews what is this process's own.
+    fn sweep(&mut self, now: Duration) {
+        let age = |object: &Object| now.saturating_sub(object.born);
+        // Members that run rlite renew nothing but lower flows everywhere.
+        let lasts = |key: &Key| self.refreshed.is_some() && !matches!(key, Key::LowerFlow(..));
+        let is_old = |key: &Key, object: &Object| age(object) >= MAX_AGE && !lasts(key);
+        let old = self.objects.iter().filter(|(key, object)| is_old(key, object));
+        let old: Vec<Key> = old.map(|(key, _)| key.clone()).collect();
+        self.version += u64::from(!old.is_empty());
+        old.iter().for_each(|key| self.remove(key));
+        let gone =
+            self.objects.iter().filter(|(key, object)| age(object) >= TOMBSTONE && self.is_forgettable(key, object));
+        for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.remove(&key);
+        }
+        let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && age(object) >= RENEWAL);
+        for (key, object) in own.map(|(key, object)| (key.clone(), object.clone())).collect::<Vec<_>>() {
+            if object.present {
+                self.issue(key, true, object.value, Some(object.seq), now);
+            }
+        }
     }
 
     /// When [`Rib::tick`] has something to send, if nothing happens before.

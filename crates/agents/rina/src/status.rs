@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_dataplane::{Switch, Tenant};
+use hopwright_dataplane::{Control, Switch, SwitchStats};
 use hopwright_host::http::axum::body::Bytes;
 use hopwright_host::http::axum::extract::State;
 use hopwright_host::http::axum::http::{HeaderMap, Method, header};
@@ -77,26 +77,32 @@ pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
     Value::Array(ipcps.iter().enumerate().map(one).collect())
 }
 
+/// What the agent has published: its IPC processes, where it stands with a switch elsewhere, and counts.
+type Published = (Value, Option<Value>, AgentCounts);
+
 /// The last state that the agent published, and the switch.
 pub(crate) struct Status {
-    switch: Arc<Switch>,
-    tenant: Arc<Tenant>,
+    /// None if the switch is elsewhere.
+    switch: Option<Arc<Switch>>,
+    control: Arc<Control>,
     /// Numbers and names of links that are (N-1) flows.
     lower_flows: Vec<(u64, String)>,
-    published: Mutex<Arc<(Value, AgentCounts)>>,
+    published: Mutex<Arc<Published>>,
 }
 
 impl Status {
-    pub(crate) fn new(switch: Arc<Switch>, lower_flows: Vec<(u64, String)>) -> Arc<Status> {
-        let tenant = switch.default_tenant().clone();
-        Arc::new(Status { switch, tenant, lower_flows, published: Mutex::default() })
+    pub(crate) fn new(
+        switch: Option<Arc<Switch>>,
+        control: Arc<Control>,
+        lower_flows: Vec<(u64, String)>,
+    ) -> Arc<Status> {
+        Arc::new(Status { switch, control, lower_flows, published: Mutex::default() })
     }
 
     /// PDUs that entered and left (N-1) flows, by link.
     fn carried(&self) -> Vec<(&str, u64, u64)> {
-        let vdp = self.tenant.vdp();
         let count = |counter: &str, number: u64| {
-            let read = vdp.control().counter(counter).and_then(|counter| counter.read(number));
+            let read = self.control.counter(counter).and_then(|counter| counter.read(number));
             read.map_or(0, |count| count.packets)
         };
         let flows = self.lower_flows.iter();
@@ -105,22 +111,26 @@ impl Status {
 
     /// Packets that were marked where they left.
     fn marked(&self, port: u32) -> u64 {
-        let read = self.tenant.vdp().control().counter("marked").and_then(|counter| counter.read(port.into()));
+        let read = self.control.counter("marked").and_then(|counter| counter.read(port.into()));
         read.map_or(0, |count| count.packets)
     }
 
-    pub(crate) fn publish(&self, state: Value, counts: AgentCounts) {
-        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new((state, counts));
+    pub(crate) fn publish(&self, state: Value, elsewhere: Option<Value>, counts: AgentCounts) {
+        *self.published.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new((state, elsewhere, counts));
     }
 
-    fn last(&self) -> Arc<(Value, AgentCounts)> {
+    fn stats(&self) -> SwitchStats {
+        self.switch.as_ref().map_or_else(SwitchStats::default, |switch| switch.stats())
+    }
+
+    fn last(&self) -> Arc<Published> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Everything as JSON.
     pub(crate) fn json(&self) -> Value {
         let last = self.last();
-        let stats = self.switch.stats();
+        let stats = self.stats();
         let ports: Vec<Value> = stats
             .ports
             .iter()
@@ -141,16 +151,15 @@ impl Status {
             self.reasons().into_iter().map(|(name, count)| (name, count.into())).collect();
         json!({
             "ipcps": last.0, "packets": stats.total.packets, "cpu_queue_lost": stats.total.punt_lost,
-            "not_injected": last.1.not_injected, "table_writes": last.1.table_writes, "reloads": last.1.reloads,
+            "not_injected": last.2.not_injected, "table_writes": last.2.table_writes, "reloads": last.2.reloads,
             "reasons": reasons, "ports": ports,
-            "lower_flows": lower_flows,
+            "lower_flows": lower_flows, "switch": last.1,
         })
     }
 
     fn reasons(&self) -> Vec<(String, u64)> {
-        let vdp = self.tenant.vdp();
         let count = |number: u8| {
-            let counter = vdp.control().counter("reasons").ok()?;
+            let counter = self.control.counter("reasons").ok()?;
             Some(counter.read(number.into()).ok()?.packets)
         };
         let all = program::reasons().into_iter();
@@ -166,7 +175,7 @@ impl Status {
         let length = |value: &Value| value.as_array().map_or(0, Vec::len);
         page.counter("hopwright_rina_pdus_total", "Frames by what became of them.");
         self.reasons().iter().for_each(|(name, count)| page.sample(&[("reason", name)], count));
-        let stats = self.switch.stats();
+        let stats = self.stats();
         page.counter("hopwright_rina_queue_dropped_total", "Packets that found their egress queue full, by port.");
         stats.ports.iter().for_each(|port| page.sample(&[("port", &port.name)], port.device.queue_full));
         page.gauge("hopwright_rina_queue_longest", "Packets in the longest egress queue there was, by port.");
@@ -216,11 +225,27 @@ impl Status {
             }
         }
         page.counter("hopwright_rina_not_injected_total", "PDUs of the control plane that the switch did not take.");
-        page.sample(&[], last.1.not_injected);
+        page.sample(&[], last.2.not_injected);
         page.counter("hopwright_rina_table_writes_total", "How often the tables were written.");
-        page.sample(&[], last.1.table_writes);
+        page.sample(&[], last.2.table_writes);
+        if let Some(there) = &last.1 {
+            page.gauge("hopwright_rina_switch_primary", "Whether this controller is primary at the switch elsewhere.");
+            page.sample(&[], u8::from(there["mastership"] == "primary"));
+            page.counter(
+                "hopwright_rina_switch_updates_total",
+                "Updates that the switch elsewhere has made, and refused.",
+            );
+            for what in ["updates", "refused"] {
+                page.sample(&[("what", what)], &there[what]);
+            }
+            page.counter(
+                "hopwright_rina_switch_lost_total",
+                "Packets of the switch elsewhere that found the queue full.",
+            );
+            page.sample(&[], &there["lost"]);
+        }
         page.counter("hopwright_rina_reloads_total", "How often the configuration was read again.");
-        page.sample(&[], last.1.reloads);
+        page.sample(&[], last.2.reloads);
         write_process_metrics(&mut page);
         page.finish()
     }

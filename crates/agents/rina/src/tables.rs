@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use hopwright_dataplane::{Control, ControlError, Difference, EntrySpec, EntryTarget, Group};
-use hopwright_ir::{ActionCall, MatchValue, TableId};
+use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableId};
 use num_bigint::BigUint;
 
 use crate::frames::{Protection, Shim};
@@ -17,9 +17,21 @@ use crate::name::Name;
 use crate::neighbour::Mac;
 use crate::pdu::Syntax;
 
+/// Tables, in the order in which entries are added: what an entry leads to comes before it.
 const TABLES: [&str; 5] = ["links", "next_hops", "destinations", "qos_queues", "thresholds"];
+/// The same with groups, where these are entries by hash value.
+const SLOT_TABLES: [&str; 6] = ["links", "next_hops", "groups", "destinations", "qos_queues", "thresholds"];
+const VALUE_SETS: [&str; 4] = ["rlite_links", "irati_links", "ttl_links", "crc_links"];
+/// Entries of a group where there is no action selector (`NO_SELECTOR`): one for each of these hash values.
+const SLOTS: u16 = 64;
 /// Numbers of groups.
 const GROUPS: u16 = 4095;
+
+/// What is written here, in the order in which entries are added.
+pub(crate) fn objects(pipeline: &Pipeline) -> Vec<&'static str> {
+    let sets = VALUE_SETS.into_iter().filter(|name| pipeline.value_set_by_name(name).is_some());
+    sets.chain(SLOT_TABLES).collect()
+}
 
 /// What carries the PDUs of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +64,8 @@ pub(crate) struct RouterLink {
 /// The tables, and what has been written to them.
 pub(crate) struct Tables {
     control: Arc<Control>,
-    groups_table: TableId,
+    /// The table of groups, if it has an action selector.
+    selector: Option<TableId>,
     groups: BTreeMap<BTreeSet<u16>, u16>,
     members: BTreeSet<u16>,
     /// Different in each router, so that routers in a row spread flows differently.
@@ -61,8 +74,9 @@ pub(crate) struct Tables {
 
 impl Tables {
     pub(crate) fn new(control: Arc<Control>, hash_seed: u32) -> Result<Tables, ControlError> {
-        let groups_table = control.table("groups")?.id();
-        Ok(Tables { control, groups_table, groups: BTreeMap::new(), members: BTreeSet::new(), hash_seed })
+        let table = control.table("groups")?.id();
+        let selector = control.profile("members").is_ok().then_some(table);
+        Ok(Tables { control, selector, groups: BTreeMap::new(), members: BTreeSet::new(), hash_seed })
     }
 
     /// The links that carry PDUs in IRATI's or rlite's syntax, and those with a TTL or a CRC.
@@ -72,13 +86,13 @@ impl Tables {
         let place = |link: &RouterLink| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())];
         let all = || links.iter().filter(little_endian);
         let rlite = links.iter().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Rlite);
-        let sets: [(&str, Vec<Vec<MatchValue>>); 4] = [
-            ("rlite_links", rlite.map(place).collect()),
-            ("irati_links", all().map(place).collect()),
-            ("ttl_links", all().filter(|link| link.protection.ttl).map(place).collect()),
-            ("crc_links", all().filter(|link| link.protection.crc).map(place).collect()),
+        let sets: [Vec<Vec<MatchValue>>; 4] = [
+            rlite.map(place).collect(),
+            all().map(place).collect(),
+            all().filter(|link| link.protection.ttl).map(place).collect(),
+            all().filter(|link| link.protection.crc).map(place).collect(),
         ];
-        for (name, members) in sets {
+        for (name, members) in VALUE_SETS.into_iter().zip(sets) {
             if let Some(set) = pipeline.value_set_by_name(name) {
                 self.control.value_set(set)?.replace(members)?;
             }
@@ -135,16 +149,21 @@ impl Tables {
             }
         }
         wanted.extend(queues(ipcps, thresholds));
-        Difference::between(&self.control, &TABLES, &wanted)?.apply(&self.control)?;
+        let tables: &[&str] = if self.selector.is_some() { &TABLES } else { &SLOT_TABLES };
+        if self.selector.is_none() {
+            wanted.extend(slots(self.groups.iter().filter(|(hops, _)| sets.contains(*hops))));
+        }
+        Difference::between(&self.control, tables, &wanted)?.apply(&self.control)?;
         self.remove_groups(before.keys().filter(|set| !sets.contains(*set)))
     }
 
     /// Adds members and groups that are missing. If there are too many groups, the rest have one path.
     fn add_groups(&mut self, sets: &BTreeSet<BTreeSet<u16>>, links: u16) -> Result<(), ControlError> {
-        let selector = self.control.profile("members")?;
         for member in 1..=links {
-            if self.members.insert(member) {
-                let table = self.groups_table;
+            if let Some(table) = self.selector
+                && self.members.insert(member)
+            {
+                let selector = self.control.profile("members")?;
                 let action: ActionCall = self.control.resolve_action(table, "use", &[BigUint::from(member)])?;
                 selector.insert_member(member.into(), action)?;
             }
@@ -155,9 +174,12 @@ impl Tables {
             }
             let taken: BTreeSet<u16> = self.groups.values().copied().collect();
             let Some(number) = (1..=GROUPS).find(|number| !taken.contains(number)) else { return Ok(()) };
-            let members = set.iter().map(|hop| (u32::from(*hop), 1)).collect();
-            selector.insert_group(number.into(), Group { members, max_size: 0, counts_members: false })?;
-            self.control[self.groups_table].insert_target(key(number), 0, EntryTarget::Group(number.into()))?;
+            if let Some(table) = self.selector {
+                let members = set.iter().map(|hop| (u32::from(*hop), 1)).collect();
+                let group = Group { members, max_size: 0, counts_members: false };
+                self.control.profile("members")?.insert_group(number.into(), group)?;
+                self.control[table].insert_target(key(number), 0, EntryTarget::Group(number.into()))?;
+            }
             self.groups.insert(set.clone(), number);
         }
         Ok(())
@@ -165,13 +187,28 @@ impl Tables {
 
     fn remove_groups<'a>(&mut self, sets: impl Iterator<Item = &'a BTreeSet<u16>>) -> Result<(), ControlError> {
         for set in sets {
-            if let Some(number) = self.groups.remove(set) {
-                self.control[self.groups_table].delete(&key(number), 0)?;
+            if let Some(number) = self.groups.remove(set)
+                && let Some(table) = self.selector
+            {
+                self.control[table].delete(&key(number), 0)?;
                 self.control.profile("members")?.delete_group(number.into())?;
             }
         }
         Ok(())
     }
+}
+
+/// Groups as entries by hash value.
+fn slots<'a>(groups: impl Iterator<Item = (&'a BTreeSet<u16>, &'a u16)>) -> Vec<EntrySpec> {
+    let group = |(hops, group): (&BTreeSet<u16>, &u16)| {
+        let (hops, group) = (hops.iter().copied().collect::<Vec<u16>>(), *group);
+        let entry = move |slot: u16| {
+            let hop = hops[usize::from(slot) % hops.len()];
+            EntrySpec::new("groups", "use").exact(group).exact(slot).arg(hop)
+        };
+        (0..SLOTS).map(entry)
+    };
+    groups.flat_map(group).collect()
 }
 
 /// The egress queues of QoS cubes, and from how many packets on PDUs are marked, by port. Layer management is not: nobody would see
@@ -200,4 +237,21 @@ fn key(group: u16) -> Vec<MatchValue> {
 
 pub(crate) fn mac(address: Mac) -> u64 {
     address.iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_without_selector_uses_all_its_next_hops() {
+        let hops = BTreeSet::from([3, 5, 9]);
+        let entries = slots([(&hops, &7)].into_iter());
+        assert_eq!(entries.len(), usize::from(SLOTS));
+        let uses = |hop: u16| entries.iter().filter(|entry| entry.args == [BigUint::from(hop)]).count();
+        assert_eq!(hops.iter().map(|hop| uses(*hop)).collect::<Vec<_>>(), [22, 21, 21]);
+        let control = crate::plane::hardware_control();
+        Difference::between(&control, &SLOT_TABLES, &entries).unwrap().apply(&control).unwrap();
+        assert_eq!(control.table("groups").unwrap().entries().len(), entries.len());
+    }
 }

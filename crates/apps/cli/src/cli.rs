@@ -12,6 +12,8 @@ pub(crate) mod epic;
 pub(crate) mod fit;
 #[cfg(feature = "fmt")]
 pub(crate) mod fmt;
+#[cfg(any(feature = "scion", feature = "ip", feature = "openflow", feature = "switch"))]
+pub(crate) mod hand_over;
 #[cfg(feature = "ip")]
 pub(crate) mod ip;
 #[cfg(feature = "jit")]
@@ -22,6 +24,9 @@ pub(crate) mod openflow;
 pub(crate) mod p4runtime;
 #[cfg(feature = "page")]
 pub(crate) mod page;
+#[cfg(feature = "profile")]
+pub(crate) mod profile;
+pub(crate) mod program;
 #[cfg(feature = "rina")]
 pub(crate) mod rina;
 #[cfg(feature = "rtl")]
@@ -30,6 +35,8 @@ pub(crate) mod rtl;
 pub(crate) mod scion;
 #[cfg(feature = "switch")]
 pub(crate) mod switch;
+#[cfg(feature = "telemetry")]
+pub(crate) mod telemetry;
 #[cfg(feature = "testgen")]
 pub(crate) mod testgen;
 #[cfg(feature = "thrift")]
@@ -37,15 +44,17 @@ pub(crate) mod thrift;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use hopwright_ports::PortChoice;
 
 use crate::commands::interfaces::{Interface, PortQueues};
+use program::{CoverageArgs, RunEngine, Source, TestEngine};
 
 /// A P4-16 compiler and data plane.
 ///
-/// Compiles standard P4-16 programs for v1model and runs them: on packets of a test file, of a capture, on real
-/// interfaces, or as a SCION border router.
+/// Compiles standard P4-16 programs for v1model, PSA, PNA, TNA and T2NA and runs them: on packets of a test file, of a capture, on real
+/// interfaces, or as a router with its control plane (scion, ip, openflow, rina, epic).
 #[derive(Debug, Parser)]
 #[command(name = "hopwright", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "Set HOPWRIGHT_LOG=debug (or =hopwright_scion=trace, …) for more on standard error.")]
@@ -101,6 +110,12 @@ pub(crate) enum Command {
     /// docs/trace-ir.md explains how to read it. Fails if fewer than half of the packets would complete a trace.
     #[cfg(feature = "jit")]
     TraceIr(jit::TraceIrArgs),
+    /// Measure where the time of a program goes: by line of the program, and by table
+    ///
+    /// Runs the packets of a capture or a packet test as a switch would, with traces of their paths, samples the machine code 5,000 times
+    /// a second, and prints what a packet costs in each line and each table. docs/performance.md says how to read it.
+    #[cfg(feature = "profile")]
+    Profile(profile::ProfileArgs),
     /// Draw the parser and the controls of a program
     ///
     /// Writes one file per graph, PROGRAM.parser.svg, PROGRAM.ingress.svg, …, as SVG and Graphviz dot.
@@ -260,38 +275,10 @@ pub(crate) enum Command {
     },
 }
 
-/// A P4 program and how to preprocess it.
-#[derive(Args, Debug, Clone)]
-pub(crate) struct Source {
-    /// The P4 program; or a FILE.json with one, as `hopwright bundle` and p4c (for BMv2's simple_switch) write it
-    #[arg(value_name = "FILE.p4")]
-    pub file: PathBuf,
-    /// Add a directory to the search path of #include (core.p4, v1model.p4, crypto.p4, internet_checksum.p4 and bits.p4 are built in)
-    #[arg(short = 'I', value_name = "DIR")]
-    pub include: Vec<PathBuf>,
-    /// Define a macro
-    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
-    pub define: Vec<String>,
-    /// Undefine a macro
-    #[arg(short = 'U', value_name = "NAME")]
-    pub undefine: Vec<String>,
-    /// Turn warnings into errors: `warnings` for all, a code (W0020), or a name as in @noWarn (unused)
-    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
-    pub deny: Vec<String>,
-    /// Suppress warnings, named as for --deny
-    #[arg(long, value_name = "WARNING", value_delimiter = ',', value_parser = warning)]
-    pub allow: Vec<String>,
-}
-
-/// A warning's code or name, or `warnings`.
-fn warning(text: &str) -> Result<String, String> {
-    if hopwright_lint::NAMES.iter().any(|(code, _)| hopwright_lint::means(text, code)) {
-        return Ok(text.to_string());
-    }
-    let mut names: Vec<&str> = hopwright_lint::NAMES.iter().flat_map(|(_, names)| *names).copied().collect();
-    names.sort_unstable();
-    names.dedup();
-    Err(format!("no such warning; the names are {}", names.join(", ")))
+/// Targets that a program may have to run on, by name.
+fn portable_target() -> impl TypedValueParser<Value = hopwright_lint::Target> {
+    PossibleValuesParser::new(hopwright_lint::Target::ALL.map(hopwright_lint::Target::name))
+        .try_map(|name| hopwright_lint::Target::by_name(&name).ok_or("no such target"))
 }
 
 /// Options of `hopwright lsp`.
@@ -310,8 +297,11 @@ pub(crate) struct CheckArgs {
     /// How to print diagnostics
     #[arg(long, value_enum, default_value_t = DiagnosticFormat::Text)]
     pub format: DiagnosticFormat,
+    /// Also warn of what these targets do not have: bmv2, tofino, psa
+    #[arg(long, value_name = "TARGET", value_delimiter = ',', value_parser = portable_target())]
+    pub portable: Vec<hopwright_lint::Target>,
     /// Stop after this many errors, and tell how many more there are; 0: never
-    #[arg(long, value_name = "N", default_value_t = crate::compile::MAX_ERRORS)]
+    #[arg(long, value_name = "N", default_value_t = program::MAX_ERRORS)]
     pub max_errors: usize,
     /// Also check that the JIT compiles the program, and print how long each step took
     #[cfg(feature = "jit")]
@@ -376,57 +366,6 @@ pub(crate) enum GraphFormat {
     Both,
 }
 
-/// The engine of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TestEngine {
-    /// The P4-16 specification, read literally: slow, without the compiler's lowering
-    Reference,
-    /// The reference interpreter: slow, defines what the compiled pipeline means
-    Interp,
-    /// Machine code
-    #[cfg(feature = "jit")]
-    Jit,
-    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
-    #[cfg(feature = "rtl")]
-    Rtl,
-}
-
-impl TestEngine {
-    /// Machine code, if this build has it.
-    #[cfg(feature = "jit")]
-    const FASTEST: TestEngine = TestEngine::Jit;
-    #[cfg(not(feature = "jit"))]
-    const FASTEST: TestEngine = TestEngine::Interp;
-}
-
-/// The engine of a router.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineChoice {
-    /// The reference interpreter: slow, defines the meaning
-    Interp,
-    /// Machine code
-    #[cfg(feature = "jit")]
-    Jit,
-    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
-    #[cfg(feature = "rtl")]
-    Rtl,
-}
-
-/// The engine of a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunEngine {
-    /// Machine code, or the interpreter for a program that the JIT does not support
-    Auto,
-    /// The reference interpreter: slow, complete
-    Interp,
-    /// Machine code
-    #[cfg(feature = "jit")]
-    Jit,
-    /// Simulated hardware: the design of `hopwright rtl` for ecp5-85-512, by verilator and a C++ compiler
-    #[cfg(feature = "rtl")]
-    Rtl,
-}
-
 #[derive(Args, Debug)]
 pub(crate) struct StfArgs {
     #[command(flatten)]
@@ -434,9 +373,9 @@ pub(crate) struct StfArgs {
     /// The tests; each begins with the program's initial state
     #[arg(value_name = "TEST.stf", required = true)]
     pub tests: Vec<PathBuf>,
-    /// The engine
-    #[arg(long, value_enum, default_value_t = TestEngine::FASTEST)]
-    pub engine: TestEngine,
+    /// The engine: without it machine code, if this build has it
+    #[arg(long, value_enum)]
+    pub engine: Option<TestEngine>,
     /// Run a test for the model of a Tofino: packets have a frame check sequence, which parsers may read and counters count
     #[arg(long)]
     pub tofino_model: bool,
@@ -445,16 +384,6 @@ pub(crate) struct StfArgs {
     pub json: bool,
     #[command(flatten)]
     pub coverage: CoverageArgs,
-}
-
-/// Where to write what packets reached of the program.
-#[derive(Args, Debug)]
-pub(crate) struct CoverageArgs {
-    /// Write what packets reached of the program: lines, branches, parser states, select cases, actions, outcomes of tables. FILE.info is
-    /// for lcov and genhtml, FILE.html a page with the source, any other name text, - standard output. May be repeated. The interpreter
-    /// runs the program, without optimisation
-    #[arg(long = "coverage", value_name = "FILE")]
-    pub files: Vec<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -516,6 +445,11 @@ pub(crate) struct RunArgs {
     /// Log a line for each packet: its port of arrival and its fate (`hopwright trace` shows more)
     #[arg(long)]
     pub log_packets: bool,
+    #[command(flatten)]
+    pub coverage: CoverageArgs,
+    #[cfg(feature = "telemetry")]
+    #[command(flatten)]
+    pub telemetry: telemetry::TelemetryArgs,
 }
 
 #[derive(Args, Debug)]
@@ -534,9 +468,9 @@ pub(crate) struct ReplayArgs {
     /// Table entries to start with: the `add` and `setdefault` lines of an STF file
     #[arg(long, value_name = "FILE.stf")]
     pub entries: Option<PathBuf>,
-    /// What runs the program (--trace always interprets)
-    #[arg(long, value_enum, default_value_t = TestEngine::FASTEST)]
-    pub engine: TestEngine,
+    /// What runs the program: without it machine code, if this build has it (--trace always interprets)
+    #[arg(long, value_enum)]
+    pub engine: Option<TestEngine>,
     /// Print a trace of each packet
     #[arg(long)]
     pub trace: bool,

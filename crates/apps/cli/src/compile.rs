@@ -6,13 +6,31 @@ use std::sync::Arc;
 
 use hopwright_dataplane::BuildError;
 use hopwright_dataplane::externs::ExternTypes;
-use hopwright_driver::{Compiled, compile_file};
+use hopwright_driver::{Compiled, check_file, compile_file};
 use hopwright_ir::{ExternCall, ExternFn, ExternKind, Pipeline, Span, StmtKind, walk};
 use hopwright_reference::Unsupported;
 use hopwright_syntax::{Diagnostic, Diagnostics, Options, Severity, render};
 
-use crate::cli::Source;
+use crate::cli::program::{MAX_ERRORS, Source};
 use crate::failure::Failure;
+
+/// As [`compile`], with warnings of what other targets do not have.
+///
+/// # Errors
+/// The program is no P4 text.
+pub(crate) fn compile_portable(source: &Source, targets: &[hopwright_lint::Target]) -> Result<Compiled, Failure> {
+    let mut compiled = compile(source, true);
+    if targets.is_empty() || compiled.pipeline.is_none() {
+        return Ok(compiled);
+    }
+    // Places of the same text are the same.
+    let checked = check_file(&source.file, &options(source));
+    let Some(typed) = &checked.typed else {
+        return Err(Failure::message("--portable looks at P4 text, which a compiled program has not"));
+    };
+    compiled.diagnostics.extend(hopwright_lint::portable(&checked.program, typed, &checked.sources, targets));
+    Ok(judged(compiled, source))
+}
 
 /// Compiles without printing anything.
 pub(crate) fn compile(source: &Source, optimise: bool) -> Compiled {
@@ -137,9 +155,6 @@ pub(crate) fn printed(compiled: Compiled) -> Result<Arc<Pipeline>, Failure> {
     print_diagnostics(&compiled);
     compiled.pipeline.map(Arc::new).ok_or(Failure::Reported)
 }
-
-/// The most errors that are printed; [`print_diagnostics`] tells how many more there are.
-pub(crate) const MAX_ERRORS: usize = 100;
 
 /// Prints the diagnostics on standard error, and of many errors only the first.
 pub(crate) fn print_diagnostics(compiled: &Compiled) {

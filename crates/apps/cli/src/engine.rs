@@ -10,7 +10,7 @@ use hopwright_ir::Pipeline;
 use hopwright_reference::Reference;
 use hopwright_stf::{DataPlaneEngine, Engine, ReferenceEngine};
 
-use crate::cli::{EngineChoice, Source, TestEngine};
+use crate::cli::program::{EngineChoice, Source, TestEngine};
 use crate::compile;
 use crate::failure::Failure;
 #[cfg(feature = "rtl")]

@@ -6,9 +6,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::cli::Cli;
 
 /// Commands, the features that they need, and whether this build has these.
-const COMMANDS: [(&str, &str, bool); 24] = [
+const COMMANDS: [(&str, &str, bool); 25] = [
     ("asm", "jit", cfg!(feature = "jit")),
     ("trace-ir", "jit", cfg!(feature = "jit")),
+    ("profile", "profile", cfg!(feature = "profile")),
     ("fmt", "fmt", cfg!(feature = "fmt")),
     ("fit", "fit", cfg!(feature = "fit")),
     ("rtl", "rtl", cfg!(feature = "rtl")),

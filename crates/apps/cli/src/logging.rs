@@ -4,9 +4,10 @@
 
 use std::io::IsTerminal;
 
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+use tracing_subscriber::{Registry, fmt, reload};
 
 /// How to log.
 #[derive(Debug)]
@@ -29,13 +30,13 @@ pub(crate) struct Logging {
     #[cfg_attr(not(any(feature = "scion", feature = "rina")), allow(dead_code))]
     console: Console,
     #[cfg_attr(not(any(feature = "scion", feature = "rina")), allow(dead_code))]
-    filter: reload::Handle<EnvFilter, Registry>,
+    filter: reload::Handle<Targets, Registry>,
 }
 
 impl Logging {
     /// Installs the subscriber, once in a process.
     pub(crate) fn start(console: Console) -> Logging {
-        let filter = EnvFilter::try_from_env("HOPWRIGHT_LOG").unwrap_or_else(|_| filter(&console.level));
+        let filter = from_environment().unwrap_or_else(|| filter(&console.level));
         let (filter, handle) = reload::Layer::new(filter);
         let registry = tracing_subscriber::registry().with(filter).with(counting::layer());
         let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
@@ -102,13 +103,26 @@ mod counting {
 
 /// Libraries log warnings and errors only; the netlink library warns about every kernel newer than itself. The configuration has been
 /// checked: every level in it is known.
-fn filter(level: &str) -> EnvFilter {
-    EnvFilter::new(match level.to_ascii_lowercase().as_str() {
-        "debug" => "warn,netlink_packet_route=error,hopwright=debug",
-        "warn" => "warn,netlink_packet_route=error",
-        "error" | "crit" | "dpanic" | "panic" | "fatal" => "error",
-        _ => "warn,netlink_packet_route=error,hopwright=info",
-    })
+fn filter(level: &str) -> Targets {
+    let (libraries, own) = match level.to_ascii_lowercase().as_str() {
+        "debug" => (LevelFilter::WARN, LevelFilter::DEBUG),
+        "warn" => (LevelFilter::WARN, LevelFilter::WARN),
+        "error" | "crit" | "dpanic" | "panic" | "fatal" => (LevelFilter::ERROR, LevelFilter::ERROR),
+        _ => (LevelFilter::WARN, LevelFilter::INFO),
+    };
+    Targets::new()
+        .with_default(libraries)
+        .with_target("netlink_packet_route", LevelFilter::ERROR)
+        .with_target("hopwright", own)
+}
+
+/// What `HOPWRIGHT_LOG` asks for.
+fn from_environment() -> Option<Targets> {
+    let text = std::env::var("HOPWRIGHT_LOG").ok().filter(|text| !text.is_empty())?;
+    // There is no log yet.
+    text.parse()
+        .map_err(|error| eprintln!("hopwright: HOPWRIGHT_LOG={text}: {error}; expected a level, or TARGET=LEVEL,…"))
+        .ok()
 }
 
 /// A level that changes while the process runs, over HTTP.
@@ -118,12 +132,12 @@ mod changing {
 
     use hopwright_host::http::{Level, LogLevel};
 
-    use super::{EnvFilter, Logging, Registry, filter, reload};
+    use super::{Logging, Registry, Targets, filter, reload};
 
     #[derive(Debug)]
     struct Changing {
         level: Mutex<Level>,
-        filter: reload::Handle<EnvFilter, Registry>,
+        filter: reload::Handle<Targets, Registry>,
     }
 
     impl Logging {

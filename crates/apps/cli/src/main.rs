@@ -13,7 +13,9 @@ mod features;
 #[cfg(feature = "rtl")]
 mod hardware;
 mod logging;
-mod signals;
+// A small command has nothing that takes long.
+#[cfg_attr(not(feature = "bench"), allow(dead_code))]
+mod progress;
 
 use std::process::ExitCode;
 
@@ -58,6 +60,8 @@ fn main() -> ExitCode {
         Command::Fit(args) => commands::fit::run(&args),
         #[cfg(feature = "jit")]
         Command::TraceIr(args) => commands::trace_ir::run(&args),
+        #[cfg(feature = "profile")]
+        Command::Profile(args) => commands::profile::run(&args),
         Command::Graph(args) => commands::graph::run(&args),
         #[cfg(feature = "rtl")]
         Command::Rtl(args) => commands::rtl::run(&args),

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write};
+#[cfg(feature = "fmt")]
 use std::path::Path;
 use std::process::exit;
 
 /// Writes text to standard output. Ends the process if that fails: without an error if it is a pipe whose reader has closed it.
 pub(crate) fn write(text: fmt::Arguments<'_>) {
+    crate::progress::clear();
     check(io::stdout().lock().write_fmt(text));
 }
 
@@ -27,18 +29,7 @@ fn check(written: io::Result<()>) {
     }
 }
 
-/// Writes a file anew. Readers see either the old or the new file, never a part of one. What is no regular file, such as
-/// `/dev/stdout`, is written to.
-pub(crate) fn replace(file: &Path, text: &str) -> io::Result<()> {
-    if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(file, text);
-    }
-    let new = file.with_added_extension("new");
-    std::fs::write(&new, text)?;
-    std::fs::rename(&new, file)
-}
-
-/// As [`replace`], but the file that a link names is replaced, not the link, and permissions stay.
+/// As [`replace`](hopwright_host::files::replace), but the file that a link names is replaced, not the link, and permissions stay.
 #[cfg(feature = "fmt")]
 pub(crate) fn rewrite(file: &Path, text: &str) -> io::Result<()> {
     let file = std::fs::canonicalize(file)?;

@@ -14,7 +14,7 @@ use crate::{BuildError, Engine, ExternObject, Number, Runner, Severity, SwitchBu
 /// What diagnostics call a program that is compiled from a text, unless it is given a name.
 const NAME: &str = "program.p4";
 
-/// Compiles the text of a P4-16 program. `core.p4`, `v1model.p4`, `psa.p4`, `tna.p4`, `t2na.p4` and further
+/// Compiles the text of a P4-16 program. `core.p4`, `v1model.p4`, `psa.p4`, `pna.p4`, `tna.p4`, `t2na.p4` and further
 /// [include files](https://p4.org/p4-spec/docs/P4-16-v1.2.5.html) of architectures are built in; what else the text includes is looked
 /// up in the current folder.
 ///

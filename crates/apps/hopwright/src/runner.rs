@@ -75,7 +75,8 @@ impl Runner {
     /// There is no such port, or the packet is longer than 9,216 bytes.
     pub fn send(&mut self, port: u16, packet: &[u8]) -> Result<Output, PacketError> {
         control::check_port(port).map_err(|error| PacketError(error.to_string()))?;
-        let processed = self.engine.process(port, packet, self.now.as_micros() as u64).map_err(PacketError)?;
+        let processed = self.engine.process(port, packet, self.now.as_micros() as u64);
+        let processed = processed.map_err(|error| PacketError(error.to_string()))?;
         let sent = processed.sent.into_iter().map(|(port, bytes)| Sent { port, bytes }).collect();
         Ok(Output { sent, fault: processed.fault, digests: processed.digests })
     }
@@ -98,10 +99,10 @@ impl Runner {
         Ok(())
     }
 
-    /// What packets have reached since [`Runner::measure_coverage`]; `None` if it was not called. [`CoverageReport`] is printed as text, for lcov
-    /// and as HTML.
+    /// What packets have reached since [`Runner::measure_coverage`], and the entries that tables have now, with the packets that hit each;
+    /// `None` if it was not called. [`CoverageReport`] is printed as text, for lcov and as HTML.
     pub fn coverage(&self) -> Option<CoverageReport> {
-        self.engine.coverage.as_ref().map(Coverage::report)
+        self.engine.reached().as_ref().map(Coverage::report)
     }
 
     /// Runs a packet test in the language of `docs/stf.md`: lines such as `add`, `packet 1 0a0b…` and `expect 2 0a0b…`. `name` is what

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hopwright_driver::{Checked, Options};
+use hopwright_lint as lint;
 use hopwright_sema::index::{Index, Target, Typed};
 use hopwright_source::{FileId, SourceMap, Span};
 use hopwright_syntax::{Diagnostics, canonical};
@@ -35,10 +36,17 @@ pub(crate) struct FileRange {
 }
 
 impl Program {
-    /// Checks the program in a file. `built_in` is the folder with copies of built-in include files.
-    pub(crate) fn check(root: &Path, options: &Options, built_in: &Path) -> Program {
+    /// Checks the program in a file, and whether targets have what it uses. `built_in` is the folder with copies of built-in include files.
+    pub(crate) fn check(root: &Path, options: &Options, targets: &[lint::Target], built_in: &Path) -> Program {
         let started = std::time::Instant::now();
-        let checked = catch_unwind(AssertUnwindSafe(|| hopwright_driver::check_file(root, options)));
+        let check = || {
+            let mut checked = hopwright_driver::check_file(root, options);
+            if let Some(typed) = checked.typed.as_ref().filter(|_| !targets.is_empty()) {
+                checked.diagnostics.extend(lint::portable(&checked.program, typed, &checked.sources, targets));
+            }
+            checked
+        };
+        let checked = catch_unwind(AssertUnwindSafe(check));
         let checked = checked.unwrap_or_else(|_| {
             tracing::error!(file = %root.display(), "the compiler failed: names and types are missing");
             parse_only(root, options)
@@ -141,5 +149,5 @@ fn parse_only(root: &Path, options: &Options) -> Checked {
     let mut sources = SourceMap::new();
     let parsed = catch_unwind(AssertUnwindSafe(|| hopwright_syntax::parse(&mut sources, root, options)));
     let (program, diagnostics) = parsed.unwrap_or_default();
-    Checked { program, index: Index::default(), diagnostics, sources: Arc::new(sources) }
+    Checked { program, typed: None, index: Index::default(), diagnostics, sources: Arc::new(sources) }
 }

@@ -5,7 +5,9 @@ use lsp_types::request::{self as r, Request as _};
 use lsp_types::*;
 use serde_json::Value;
 
-use crate::features::{actions, calls, completion, goto, hints, hover, outline, references, rename, signature, tokens};
+use crate::features::{
+    actions, calls, completion, formatting, goto, hints, hover, outline, references, rename, signature, tokens,
+};
 use crate::position::Encoding;
 use crate::world::{Refused, World};
 
@@ -59,6 +61,8 @@ pub(crate) fn capabilities(encoding: Encoding) -> ServerCapabilities {
             code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
             ..CodeActionOptions::default()
         })),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
         inlay_hint_provider: Some(OneOf::Left(true)),
         semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(
             SemanticTokensOptions {
@@ -158,6 +162,14 @@ fn edit_or_show(world: &mut World, request: Request) -> Result<Value, Error> {
         r::Rename::METHOD => with::<r::Rename>(request, |p| {
             let at = place(world, &p.text_document_position)?;
             rename::rename(world, &at, &p.new_name).map(Some)
+        }),
+        r::Formatting::METHOD => with::<r::Formatting>(request, |p| {
+            let text = world.text(&p.text_document.uri)?;
+            formatting::edits(&text, world.encoding, None).map(Some)
+        }),
+        r::RangeFormatting::METHOD => with::<r::RangeFormatting>(request, |p| {
+            let text = world.text(&p.text_document.uri)?;
+            formatting::edits(&text, world.encoding, Some(formatting::lines(p.range))).map(Some)
         }),
         r::InlayHintRequest::METHOD => with::<r::InlayHintRequest>(request, |p| {
             let start = world.at(&p.text_document.uri, p.range.start)?;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hopwright_lint::Target;
 use hopwright_syntax::{Buffers, Options};
 use serde::Deserialize;
 
@@ -13,6 +14,8 @@ pub(crate) struct Settings {
     pub include_paths: Vec<PathBuf>,
     /// Macros, as of `-D`.
     pub defines: Vec<String>,
+    /// Targets that programs may have to run on, as of `--portable`: what they do not have is a warning. Others are ignored.
+    pub portable: Vec<String>,
     pub inlay_hints: InlayHints,
     /// Milliseconds without a change before diagnostics are sent.
     pub debounce: u64,
@@ -28,7 +31,13 @@ pub(crate) struct InlayHints {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { include_paths: Vec::new(), defines: Vec::new(), inlay_hints: InlayHints::default(), debounce: 50 }
+        Settings {
+            include_paths: Vec::new(),
+            defines: Vec::new(),
+            portable: Vec::new(),
+            inlay_hints: InlayHints::default(),
+            debounce: 50,
+        }
     }
 }
 
@@ -49,6 +58,11 @@ impl Settings {
     pub(crate) fn include_paths(&self, folder: Option<&Path>) -> Vec<PathBuf> {
         let absolute = |p: &PathBuf| folder.map_or_else(|| p.clone(), |f| f.join(p));
         self.include_paths.iter().map(absolute).collect()
+    }
+
+    /// The targets that are known.
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.portable.iter().filter_map(|name| Target::by_name(name)).collect()
     }
 
     /// Options of the compiler.

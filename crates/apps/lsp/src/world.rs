@@ -180,7 +180,7 @@ impl World {
             self.programs.clear();
         }
         let options = self.settings.options(self.first_folder(), &self.buffers);
-        let program = Rc::new(Program::check(root, &options, &self.built_in));
+        let program = Rc::new(Program::check(root, &options, &self.settings.targets(), &self.built_in));
         tracing::debug!(file = %root.display(), took = ?program.took, "checked");
         self.programs.insert(root.to_path_buf(), program.clone());
         program
@@ -269,6 +269,13 @@ impl World {
         Err(Refused::Invalid(format!("`{}` is not open, and not a file", uri.as_str())))
     }
 
+    /// The text of a document that is open.
+    pub(crate) fn text(&self, uri: &Uri) -> Result<Text, Refused> {
+        let document = self.documents.get(&World::path(uri));
+        let document = document.ok_or_else(|| Refused::Invalid(format!("`{}` is not open", uri.as_str())))?;
+        Ok(document.text.clone())
+    }
+
     /// The URI of a file, as the client calls it if it is open.
     pub(crate) fn uri(&self, path: &Path) -> Option<Uri> {
         match self.documents.get(path) {
@@ -310,6 +317,6 @@ impl World {
     pub(crate) fn check_with(&self, root: &Path, texts: &[(PathBuf, String)]) -> Program {
         let mut buffers = self.buffers.clone();
         texts.iter().for_each(|(path, text)| buffers.insert(path, text.as_str().into()));
-        Program::check(root, &self.settings.options(self.first_folder(), &buffers), &self.built_in)
+        Program::check(root, &self.settings.options(self.first_folder(), &buffers), &[], &self.built_in)
     }
 }

@@ -1,6 +1,7 @@
 // The graphs of a program, with live counts, beside its text.
 import { el, put } from "/dom.js";
 import { Graph } from "/graph.js";
+import { Profile } from "/profile.js";
 import { Source } from "/source.js";
 
 /// Graphs of which one is shown at a time.
@@ -36,8 +37,9 @@ export class Graphs {
 }
 
 export class Program {
-  constructor(place) {
+  constructor(place, context) {
     this.place = place;
+    this.context = context;
   }
 
   load(program) {
@@ -45,7 +47,8 @@ export class Program {
     this.graphs = new Graphs(program.graphs, (node) => this.source.show(node.places));
     this.hint = el("p", { class: "hint", role: "note" });
     this.before = null;
-    put(this.place, el("div", { class: "split" }, el("div", { class: "card" }, el("h2", {}, "Graphs"), this.graphs.element, this.hint), el("div", { class: "card" }, this.source.element)));
+    put(this.place, el("div", { class: "split" }, el("div", { class: "card" }, el("h2", {}, "Graphs"), this.graphs.element, this.hint), el("div", { class: "card" }, this.source.element)),
+      new Profile(this.context, (places) => this.source.show(places)).element);
   }
 
   update(live) {

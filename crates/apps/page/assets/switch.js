@@ -2,10 +2,11 @@
 import { ask, el, notice, put } from "/dom.js";
 import { Overview } from "/overview.js";
 import { Program } from "/program.js";
+import { Router } from "/router.js";
 import { Tables } from "/tables.js";
 import { Trace } from "/trace.js";
 
-const VIEWS = ["overview", "program", "tables", "trace"];
+const VIEWS = ["overview", "router", "program", "tables", "trace"];
 const PERIOD = 1000;
 const KEY = "hopwright-token";
 
@@ -30,7 +31,8 @@ const context = () => {
 
 const views = {
   overview: new Overview(place("overview")),
-  program: new Program(place("program")),
+  router: new Router(place("router")),
+  program: new Program(place("program"), context),
   tables: new Tables(place("tables"), context),
   trace: new Trace(place("trace"), context),
 };
@@ -57,6 +59,7 @@ async function load() {
   state.program = await ask("/api/program", { tenant: state.tenant });
   put(place("program-name"), `${state.program.name} · ${state.program.engine}`);
   put(place("access"), context().writable ? "tables may be changed" : "read only");
+  place("router-link").hidden = !state.about.router;
   views.overview.reset();
   views.program.load(state.program);
   views.trace.load(state.program);
@@ -72,6 +75,7 @@ async function tick() {
     return;
   }
   views.overview.update(live);
+  if (current() === "router" && state.about.router) views.router.update(await ask("/api/state"));
   if (current() === "program") views.program.update(live);
   if (current() === "tables") views.tables.tick();
 }

@@ -5,7 +5,7 @@ use hopwright_host::http::axum::http::header;
 use hopwright_host::http::axum::routing::get;
 
 /// Name, content type and text of each file.
-const FILES: [(&str, &str, &str); 13] = [
+const FILES: [(&str, &str, &str); 15] = [
     ("/page.css", CSS, include_str!("../assets/page.css")),
     ("/icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
     ("/dom.js", SCRIPT, include_str!("../assets/dom.js")),
@@ -15,6 +15,8 @@ const FILES: [(&str, &str, &str); 13] = [
     ("/steps.js", SCRIPT, include_str!("../assets/steps.js")),
     ("/overview.js", SCRIPT, include_str!("../assets/overview.js")),
     ("/program.js", SCRIPT, include_str!("../assets/program.js")),
+    ("/profile.js", SCRIPT, include_str!("../assets/profile.js")),
+    ("/router.js", SCRIPT, include_str!("../assets/router.js")),
     ("/tables.js", SCRIPT, include_str!("../assets/tables.js")),
     ("/trace.js", SCRIPT, include_str!("../assets/trace.js")),
     ("/switch.js", SCRIPT, include_str!("../assets/switch.js")),

@@ -24,12 +24,14 @@ mod trace;
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use hopwright_dataplane::{Switch, Tenant};
 use hopwright_host::http::{self, Listener, Server};
 use hopwright_p4runtime::Device;
 
 use guard::{Guard, Token};
+use serde_json::Value;
 
 /// Where a page is served if nothing else is asked for.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8080";
@@ -41,6 +43,17 @@ pub trait Watched: Send + Sync {
 
     /// Its tenants now, each with a device through which its tables are read and written, if it has one.
     fn tenants(&self) -> Vec<(Arc<Tenant>, Option<Arc<Device>>)>;
+
+    /// What the packets of a tenant cost, by line of the program and by table, in JSON; or why that cannot be found out. Takes as long as it
+    /// is told.
+    fn profile(&self, _tenant: &Tenant, _duration: Duration) -> Result<Value, String> {
+        Err("this switch cannot profile programs".into())
+    }
+
+    /// What a router says of itself, if it is one: links, sessions, neighbours. Objects and arrays, which the page shows as tables.
+    fn state(&self) -> Option<Value> {
+        None
+    }
 }
 
 /// A page that is served until this is dropped.
@@ -72,13 +85,47 @@ pub fn complete_address(text: &str) -> String {
     }
 }
 
-/// Serves the page of a switch. With `writable`, who has the token may write tables.
+/// An address at which a page will be served.
+#[derive(Debug)]
+pub struct PageListener {
+    address: String,
+    listener: Listener,
+}
+
+impl PageListener {
+    /// Listens. Who connects waits until a page is served.
+    ///
+    /// # Errors
+    /// If the address is in use, or none of this machine.
+    pub fn open(address: &str) -> io::Result<PageListener> {
+        let address = complete_address(address);
+        Ok(PageListener { listener: Listener::open(&address)?, address })
+    }
+
+    /// Serves the page of a switch. With `writable`, who has the token may write tables.
+    ///
+    /// # Errors
+    /// If no thread can be started.
+    pub fn serve_switch(self, writable: bool, watched: Arc<dyn Watched>) -> io::Result<Page> {
+        let token = writable.then(Token::random).transpose()?;
+        self.serve(token.clone(), site::pages(watched, token.is_some()))
+    }
+
+    fn serve(self, token: Option<Token>, pages: http::axum::Router) -> io::Result<Page> {
+        let PageListener { address, listener } = self;
+        let local = listener.local_addr()?;
+        let pages = guard::protect(pages, Guard::new(&address, token.clone()));
+        let server = http::serve(vec![(listener, pages)])?;
+        Ok(Page { url: format!("http://{local}/"), token, _server: server })
+    }
+}
+
+/// Serves the page of a switch, as [`PageListener::serve_switch`] does.
 ///
 /// # Errors
 /// If the address is in use, or no thread can be started.
 pub fn serve_switch(address: &str, writable: bool, watched: Arc<dyn Watched>) -> io::Result<Page> {
-    let token = writable.then(Token::random).transpose()?;
-    serve(address, token.clone(), site::pages(watched, token.is_some()))
+    PageListener::open(address)?.serve_switch(writable, watched)
 }
 
 /// Serves a playground whose compilations this command runs.
@@ -86,16 +133,7 @@ pub fn serve_switch(address: &str, writable: bool, watched: Arc<dyn Watched>) ->
 /// # Errors
 /// As [`serve_switch`].
 pub fn serve_playground(address: &str, worker: playground::Worker) -> io::Result<Page> {
-    serve(address, None, playground::pages(worker))
-}
-
-fn serve(address: &str, token: Option<Token>, pages: http::axum::Router) -> io::Result<Page> {
-    let address = complete_address(address);
-    let listener = Listener::open(&address)?;
-    let local = listener.local_addr()?;
-    let pages = guard::protect(pages, Guard::new(&address, token.clone()));
-    let server = http::serve(vec![(listener, pages)])?;
-    Ok(Page { url: format!("http://{local}/"), token, _server: server })
+    PageListener::open(address)?.serve(None, playground::pages(worker))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopwright_dataplane::Tenant;
 use hopwright_host::http::axum::Router;
@@ -22,7 +22,9 @@ use crate::{Watched, assets, live, tables, trace};
 
 /// Requests at a time that read or write tables, or make graphs.
 const MAX_WORKS: usize = 4;
-/// Requests at a time that follow packets: a switch takes samples for four.
+/// The most seconds of a profile.
+const LONGEST_PROFILE: u64 = 10;
+/// Requests at a time that follow or profile packets: a switch takes samples for four.
 const MAX_TRACES: usize = 2;
 
 /// What is kept of a tenant from one request to the next.
@@ -65,18 +67,22 @@ pub(crate) fn pages(watched: Arc<dyn Watched>, writable: bool) -> Router {
             get(|State(site): State<Arc<Site>>, uri: Uri| async move { respond(site.live(&Query::of(&uri))) }),
         )
         .route("/api/program", get(program_of))
+        .route("/api/state", get(state_of_router))
         .route("/api/tables", get(list_tables))
         .route("/api/table", get(page_of_table))
         .route("/api/trace", get(follow_packets))
+        .route("/api/profile", get(profile_of_tenant))
         .route("/api/write/entry", post(write_entry))
         .with_state(Arc::new(site));
     assets::pages(include_str!("../assets/switch.html")).merge(api)
 }
 
 impl Site {
+    /// The tenant of a name, or without a name the only one.
     fn tenant(&self, name: &str) -> Result<Chosen, Refusal> {
         let all = self.watched.tenants();
-        let found = all.into_iter().find(|(tenant, _)| tenant.name() == name);
+        let only = name.is_empty() && all.len() == 1;
+        let found = all.into_iter().find(|(tenant, _)| only || tenant.name() == name);
         let (tenant, device) =
             found.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, format!("there is no tenant `{name}`")))?;
         Ok(Chosen { tenant, device })
@@ -115,7 +121,8 @@ impl Site {
                 "writable": self.writable && device.as_ref().is_some_and(|device| device.is_writable()),
             })
         });
-        json!({ "version": env!("CARGO_PKG_VERSION"), "writable": self.writable, "tenants": tenants.collect::<Vec<_>>() })
+        json!({ "version": env!("CARGO_PKG_VERSION"), "writable": self.writable, "router": self.watched.state().is_some(),
+                "tenants": tenants.collect::<Vec<_>>() })
     }
 
     /// What changes all the time.
@@ -154,6 +161,12 @@ async fn program_of(State(site): State<Arc<Site>>, uri: Uri) -> Response {
     respond(answer.await)
 }
 
+async fn state_of_router(State(site): State<Arc<Site>>) -> Response {
+    let shared = site.clone();
+    let none = || Refusal::new(StatusCode::NOT_FOUND, "the switch has no agent that says something of itself");
+    respond(work(&site.works, move || shared.watched.state().ok_or_else(none)).await)
+}
+
 async fn list_tables(State(site): State<Arc<Site>>, uri: Uri) -> Response {
     let (query, shared) = (Query::of(&uri), site.clone());
     respond(work(&site.works, move || tables::list(&*shared.device(query.text("tenant"))?)).await)
@@ -167,6 +180,16 @@ async fn page_of_table(State(site): State<Arc<Site>>, uri: Uri) -> Response {
 async fn follow_packets(State(site): State<Arc<Site>>, uri: Uri) -> Response {
     let (query, shared) = (Query::of(&uri), site.clone());
     respond(work(&site.traces, move || trace::follow(&shared.tenant(query.text("tenant"))?.tenant, &query)).await)
+}
+
+async fn profile_of_tenant(State(site): State<Arc<Site>>, uri: Uri) -> Response {
+    let (query, shared) = (Query::of(&uri), site.clone());
+    let answer = work(&site.traces, move || {
+        let duration = Duration::from_secs(query.number("seconds", 2)?.clamp(1, LONGEST_PROFILE));
+        let tenant = shared.tenant(query.text("tenant"))?.tenant;
+        shared.watched.profile(&tenant, duration).map_err(Refusal::bad)
+    });
+    respond(answer.await)
 }
 
 async fn write_entry(State(site): State<Arc<Site>>, body: Bytes) -> Response {

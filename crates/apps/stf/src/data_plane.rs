@@ -10,6 +10,7 @@ use hopwright_ir::meter::Rates;
 use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipeline, TableEntry, TableId, ValueSetId};
 use num_bigint::BigUint;
 
+use crate::EngineError;
 use crate::engine::{Engine, Processed};
 use crate::script::Change;
 
@@ -28,7 +29,8 @@ pub struct DataPlaneEngine {
     pub executor: Executor,
     /// Where they are. All frames are here between two packets.
     pub pool: Pool,
-    /// Counts what packets reach, if it is there; then only the interpreter runs packets.
+    /// Counts what packets reach, if it is there; then only the interpreter runs packets. [`DataPlaneEngine::reached`] adds the entries
+    /// that no packet hit.
     pub coverage: Option<Coverage>,
 }
 
@@ -45,16 +47,23 @@ impl DataPlaneEngine {
     /// Processes a packet, and reports every step to an observer.
     ///
     /// # Errors
-    /// A message if the engine is not the interpreter.
+    /// The engine is not the interpreter.
     pub fn process_observed(
         &mut self,
         port: u16,
         packet: &[u8],
         now_us: u64,
         observer: &mut dyn Observer,
-    ) -> Result<Processed, String> {
+    ) -> Result<Processed, EngineError> {
         let output = self.executor.process_observed(packet, port, now_us, observer);
-        output.map(processed).ok_or_else(|| "only the interpreter can be observed".into())
+        output.map(processed).ok_or(EngineError::Unobservable)
+    }
+
+    /// What packets reached, with the entries that tables have now; `None` if nothing counts.
+    pub fn reached(&self) -> Option<Coverage> {
+        let mut reached = self.coverage.clone()?;
+        know_entries(&mut reached, &self.vdp);
+        Some(reached)
     }
 
     fn control(&self) -> &Control {
@@ -63,6 +72,13 @@ impl DataPlaneEngine {
 
     fn table(&self, id: TableId) -> &Table {
         &self.control()[id]
+    }
+}
+
+/// Makes the entries that tables have now known to what packets reached, with those that no packet hit.
+pub fn know_entries(reached: &mut Coverage, vdp: &VirtualDataPlane) {
+    for id in (0..).map(TableId).take(vdp.pipeline().tables.len()) {
+        vdp.control()[id].entries().iter().for_each(|entry| reached.know(id, entry));
     }
 }
 
@@ -75,23 +91,19 @@ fn processed(output: Output) -> Processed {
     }
 }
 
-fn text(error: impl std::fmt::Display) -> String {
-    error.to_string()
-}
-
 impl Engine for DataPlaneEngine {
     fn pipeline(&self) -> &Pipeline {
         self.vdp.pipeline()
     }
 
-    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, EngineError> {
         if let Some(mut coverage) = self.coverage.take() {
             let processed = self.process_observed(port, packet, now_us, &mut coverage);
             self.coverage = Some(coverage);
             return processed;
         }
         let Some(mut frame) = self.pool.take_filled(packet) else {
-            return Err(format!("a packet of {} bytes does not fit a frame", packet.len()));
+            return Err(EngineError::TooLong(packet.len()));
         };
         frame.set_ingress_port(u32::from(port));
         self.executor.run(std::slice::from_mut(&mut frame), now_us, &mut self.pool);
@@ -121,44 +133,46 @@ impl Engine for DataPlaneEngine {
         Ok(processed)
     }
 
-    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
-        self.table(table).insert(entry).map_err(text)
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
+        Ok(self.table(table).insert(entry)?)
     }
 
-    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
-        self.table(table).modify(entry).map_err(text)
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
+        Ok(self.table(table).modify(entry)?)
     }
 
-    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
-        self.table(table).set_default(Some(action)).map_err(text)
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), EngineError> {
+        Ok(self.table(table).set_default(Some(action))?)
     }
 
-    fn clear(&mut self, table: TableId) -> Result<(), String> {
-        self.table(table).clear().map_err(text)
+    fn clear(&mut self, table: TableId) -> Result<(), EngineError> {
+        // The report has entries that are gone.
+        self.coverage = self.reached();
+        Ok(self.table(table).clear()?)
     }
 
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
-        self.control().counter(counter).and_then(|c| c.read(index)).map_err(text)
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, EngineError> {
+        Ok(self.control().counter(counter).and_then(|c| c.read(index))?)
     }
 
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
-        self.control().counter(counter).and_then(|c| c.write(index, value)).map_err(text)
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), EngineError> {
+        Ok(self.control().counter(counter).and_then(|c| c.write(index, value))?)
     }
 
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
-        self.table(table).direct_count(&entry.matches, entry.priority).map_err(text)
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, EngineError> {
+        Ok(self.table(table).direct_count(&entry.matches, entry.priority)?)
     }
 
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
-        self.control().register(register).and_then(|r| r.read(index)).map_err(text)
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, EngineError> {
+        Ok(self.control().register(register).and_then(|r| r.read(index))?)
     }
 
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
-        self.control().register(register).and_then(|r| r.write(index, value)).map_err(text)
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), EngineError> {
+        Ok(self.control().register(register).and_then(|r| r.write(index, value))?)
     }
 
-    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
-        self.control().key_table(object).map_err(text)?.set_key(slot, key).map_err(text)
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
+        Ok(self.control().key_table(object)?.set_key(slot, key)?)
     }
 
     fn insert_target(
@@ -167,8 +181,8 @@ impl Engine for DataPlaneEngine {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String> {
-        self.table(table).insert_target(matches, priority, to).map_err(text)
+    ) -> Result<(), EngineError> {
+        Ok(self.table(table).insert_target(matches, priority, to)?)
     }
 
     fn change_member(
@@ -177,56 +191,61 @@ impl Engine for DataPlaneEngine {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String> {
-        let profile = self.control().profile(profile).map_err(text)?;
+    ) -> Result<(), EngineError> {
+        let profile = self.control().profile(profile)?;
         let done = match (change, action) {
             (Change::Add, Some(action)) => profile.insert_member(member, action),
             (Change::Modify, Some(action)) => profile.modify_member(member, action),
             _ => profile.delete_member(member),
         };
-        done.map_err(text)
+        Ok(done?)
     }
 
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
-        let selector = self.control().profile(selector).map_err(text)?;
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), EngineError> {
+        let selector = self.control().profile(selector)?;
         let done = match change {
             Change::Add => selector.insert_group(group, to),
             Change::Modify => selector.modify_group(group, to),
             Change::Delete => selector.delete_group(group),
         };
-        done.map_err(text)
+        Ok(done?)
     }
 
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
-        self.control().meter(meter).and_then(|m| m.rates(index)).map_err(text)
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, EngineError> {
+        Ok(self.control().meter(meter).and_then(|m| m.rates(index))?)
     }
 
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
-        self.control().meter(meter).and_then(|m| m.set_rates(index, rates)).map_err(text)
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), EngineError> {
+        Ok(self.control().meter(meter).and_then(|m| m.set_rates(index, rates))?)
     }
 
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
-        self.table(table).set_direct_meter(&entry.matches, entry.priority, rates).map_err(text)
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        entry: &TableEntry,
+        rates: Option<Rates>,
+    ) -> Result<(), EngineError> {
+        Ok(self.table(table).set_direct_meter(&entry.matches, entry.priority, rates)?)
     }
 
-    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
-        self.table(table).entry_index(&entry.matches, entry.priority).ok_or_else(|| "the entry is gone".into())
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, EngineError> {
+        self.table(table).entry_index(&entry.matches, entry.priority).ok_or(EngineError::NoEntry)
     }
 
-    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
-        let object = self.control().named_extern(filter).map_err(text)?;
-        object.control(&format!("cell/{index}"), settings.as_bytes())
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), EngineError> {
+        let object = self.control().named_extern(filter)?;
+        object.control(&format!("cell/{index}"), settings.as_bytes()).map_err(EngineError::Other)
     }
 
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
-        self.control().set_clone_session(session, to).map_err(text)
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {
+        Ok(self.control().set_clone_session(session, to)?)
     }
 
-    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
-        self.control().value_set(set).and_then(|s| s.replace(members)).map_err(text)
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), EngineError> {
+        Ok(self.control().value_set(set).and_then(|s| s.replace(members))?)
     }
 
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
-        self.control().set_multicast_group(group, Some(replicas)).map_err(text)
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), EngineError> {
+        Ok(self.control().set_multicast_group(group, Some(replicas))?)
     }
 }

@@ -7,6 +7,7 @@ use hopwright_ir::{
 };
 use num_bigint::BigUint;
 
+use crate::EngineError;
 use crate::script::Change;
 
 /// What came of a packet.
@@ -20,40 +21,40 @@ pub struct Processed {
     pub digests: Vec<Digest>,
 }
 
-/// Runs a program: packets and requests of the control plane. Errors are messages.
+/// Runs a program: packets and requests of the control plane.
 pub trait Engine {
     /// The program.
     fn pipeline(&self) -> &Pipeline;
 
     /// Processes a packet received on a port at a time in microseconds.
-    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String>;
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, EngineError>;
 
     /// Adds an entry.
-    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String>;
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError>;
 
     /// Changes the action of an entry.
-    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String>;
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError>;
 
     /// Changes a default action.
-    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String>;
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), EngineError>;
 
     /// Removes all entries of a table.
-    fn clear(&mut self, table: TableId) -> Result<(), String>;
+    fn clear(&mut self, table: TableId) -> Result<(), EngineError>;
 
     /// Reads an indirect counter.
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String>;
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, EngineError>;
 
     /// Writes an indirect counter.
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String>;
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), EngineError>;
 
     /// Reads the direct counter of the entry with these matches and this priority.
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String>;
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, EngineError>;
 
     /// Reads a register.
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String>;
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, EngineError>;
 
     /// Writes a register.
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String>;
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), EngineError>;
 
     /// Adds an entry that leads to a member, group or set of actions.
     fn insert_target(
@@ -62,7 +63,7 @@ pub trait Engine {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String>;
+    ) -> Result<(), EngineError>;
 
     /// Adds, changes or removes a member of an action profile; without an action it is removed.
     fn change_member(
@@ -71,46 +72,47 @@ pub trait Engine {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String>;
+    ) -> Result<(), EngineError>;
 
     /// Adds, changes or removes a group of an action selector.
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String>;
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), EngineError>;
 
     /// Reads a meter's rates; `None` if it has none.
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String>;
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, EngineError>;
 
     /// Sets a meter's rates.
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String>;
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), EngineError>;
 
     /// Sets the rates of an entry's direct meter.
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String>;
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>)
+    -> Result<(), EngineError>;
 
     /// Sets a key of an extern object that holds keys.
-    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
         let _ = (slot, key);
-        Err(format!("`{}` has no keys here", self.pipeline()[object].name))
+        Err(EngineError::Lacks { name: self.pipeline()[object].name.clone(), what: "keys" })
     }
 
     /// Returns the index of an entry in a table with a cell for each entry.
-    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, EngineError> {
         let _ = entry;
-        Err(format!("`{}` has no cells for entries here", self.pipeline()[table].name))
+        Err(EngineError::Lacks { name: self.pipeline()[table].name.clone(), what: "cells for entries" })
     }
 
     /// Gives a cell of a filter settings.
-    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), EngineError> {
         let _ = (index, settings);
-        Err(format!("`{}` has no settings here", self.pipeline()[filter].name))
+        Err(EngineError::Lacks { name: self.pipeline()[filter].name.clone(), what: "settings" })
     }
 
     /// Sets or removes a clone session.
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String>;
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError>;
 
     /// Replaces a value set's members.
-    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String>;
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), EngineError>;
 
     /// Sets a multicast group's copies.
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String>;
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), EngineError>;
 }
 
 impl Engine for Interp {
@@ -118,7 +120,7 @@ impl Engine for Interp {
         self.pipeline()
     }
 
-    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, EngineError> {
         let output = self.process(packet, port, now_us);
         let fault = output.fault.map(|fault| {
             let location = self.pipeline().sources.location(fault.span);
@@ -128,49 +130,49 @@ impl Engine for Interp {
         Ok(Processed { sent, fault, digests: output.digests })
     }
 
-    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
         let (matches, priority) = (entry.matches.clone(), entry.priority);
-        self.store.insert(table, entry).map_err(|e| e.to_string())?;
+        self.store.insert(table, entry)?;
         clear_filters(self, table, &matches, priority)
     }
 
-    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
-        self.store.modify(table, entry).map_err(|e| e.to_string())
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
+        Ok(self.store.modify(table, entry)?)
     }
 
-    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
-        self.store.set_default(table, Some(action)).map_err(|e| e.to_string())
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), EngineError> {
+        Ok(self.store.set_default(table, Some(action))?)
     }
 
-    fn clear(&mut self, table: TableId) -> Result<(), String> {
-        self.store.clear(table).map_err(|e| e.to_string())
+    fn clear(&mut self, table: TableId) -> Result<(), EngineError> {
+        Ok(self.store.clear(table)?)
     }
 
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
-        self.store.counter(counter, index).map_err(|e| e.to_string())
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, EngineError> {
+        Ok(self.store.counter(counter, index)?)
     }
 
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
-        self.store.set_counter(counter, index, value).map_err(|e| e.to_string())
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), EngineError> {
+        Ok(self.store.set_counter(counter, index, value)?)
     }
 
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, EngineError> {
         let same = |e: &TableEntry| e.matches == entry.matches && e.priority == entry.priority;
         let found = self.store.entries(table).find(|(e, _)| same(e));
-        found.map(|(_, count)| count).ok_or_else(|| "the entry is gone".into())
+        found.map(|(_, count)| count).ok_or(EngineError::NoEntry)
     }
 
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
-        self.store.register(register, index).map_err(|e| e.to_string())
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, EngineError> {
+        Ok(self.store.register(register, index)?)
     }
 
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
-        self.store.set_register(register, index, value).map_err(|e| e.to_string())
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), EngineError> {
+        Ok(self.store.set_register(register, index, value)?)
     }
 
-    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
-        let model = self.named_extern(object).map_err(|e| e.to_string())?;
-        model.control(&format!("key/{slot}"), key)
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
+        let model = self.named_extern(object)?;
+        model.control(&format!("key/{slot}"), key).map_err(EngineError::Other)
     }
 
     fn insert_target(
@@ -179,8 +181,8 @@ impl Engine for Interp {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String> {
-        self.store.insert_target(table, matches.clone(), priority, to).map_err(|e| e.to_string())?;
+    ) -> Result<(), EngineError> {
+        self.store.insert_target(table, matches.clone(), priority, to)?;
         clear_filters(self, table, &matches, priority)
     }
 
@@ -190,47 +192,52 @@ impl Engine for Interp {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String> {
+    ) -> Result<(), EngineError> {
         let done = match (change, action) {
             (Change::Add, Some(action)) => self.store.insert_member(profile, member, action),
             (Change::Modify, Some(action)) => self.store.modify_member(profile, member, action),
             _ => self.store.delete_member(profile, member),
         };
-        done.map_err(|e| e.to_string())
+        Ok(done?)
     }
 
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), EngineError> {
         let done = match change {
             Change::Add => self.store.insert_group(selector, group, to),
             Change::Modify => self.store.modify_group(selector, group, to),
             Change::Delete => self.store.delete_group(selector, group),
         };
-        done.map_err(|e| e.to_string())
+        Ok(done?)
     }
 
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
-        self.store.meter(meter, index).map_err(|e| e.to_string())
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, EngineError> {
+        Ok(self.store.meter(meter, index)?)
     }
 
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
-        self.store.set_meter(meter, index, rates).map_err(|e| e.to_string())
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), EngineError> {
+        Ok(self.store.set_meter(meter, index, rates)?)
     }
 
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
-        self.store.set_direct_meter(table, &entry.matches, entry.priority, rates).map_err(|e| e.to_string())
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        entry: &TableEntry,
+        rates: Option<Rates>,
+    ) -> Result<(), EngineError> {
+        Ok(self.store.set_direct_meter(table, &entry.matches, entry.priority, rates)?)
     }
 
-    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, String> {
+    fn entry_index(&mut self, table: TableId, entry: &TableEntry) -> Result<u32, EngineError> {
         let index = self.store.entry_index(table, &entry.matches, entry.priority);
-        index.ok_or_else(|| "the entry is gone".into())
+        index.ok_or(EngineError::NoEntry)
     }
 
-    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), String> {
-        let model = self.named_extern(filter).map_err(|e| e.to_string())?;
-        model.control(&format!("cell/{index}"), settings.as_bytes())
+    fn set_filter(&mut self, filter: ExternId, index: u64, settings: &str) -> Result<(), EngineError> {
+        let model = self.named_extern(filter)?;
+        model.control(&format!("cell/{index}"), settings.as_bytes()).map_err(EngineError::Other)
     }
 
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {
         match to {
             Some(to) => self.store.traffic.sessions.insert(session, to),
             None => self.store.traffic.sessions.remove(&session),
@@ -238,18 +245,23 @@ impl Engine for Interp {
         Ok(())
     }
 
-    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
-        self.store.set_value_set(set, members).map_err(|e| e.to_string())
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), EngineError> {
+        Ok(self.store.set_value_set(set, members)?)
     }
 
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), EngineError> {
         self.store.traffic.groups.insert(group, replicas);
         Ok(())
     }
 }
 
 /// The filters of a new entry have no settings.
-fn clear_filters(interp: &mut Interp, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), String> {
+fn clear_filters(
+    interp: &mut Interp,
+    table: TableId,
+    matches: &[MatchValue],
+    priority: i32,
+) -> Result<(), EngineError> {
     let Some(index) = interp.store.entry_index(table, matches, priority) else { return Ok(()) };
     for object in interp.pipeline()[table].entry_cells.clone() {
         if let ExternKind::Named { .. } = interp.pipeline()[object].kind {

@@ -12,34 +12,17 @@
 mod compare;
 mod data_plane;
 mod engine;
+mod error;
 #[cfg(feature = "reference")]
 mod reference;
 pub mod resolve;
 mod runner;
 pub mod script;
 
-pub use data_plane::DataPlaneEngine;
+pub use data_plane::{DataPlaneEngine, know_entries};
 pub use engine::{Engine, Processed};
+pub use error::{EngineError, StfError};
 #[cfg(feature = "reference")]
 pub use reference::ReferenceEngine;
 pub use runner::{Report, configure, run};
 pub use script::{Script, parse};
-
-/// Something wrong at a line of a test file.
-#[derive(Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {message}")]
-pub struct StfError {
-    /// The file's name as it was given.
-    pub file: String,
-    /// Line, from 1.
-    pub line: u32,
-    /// What is wrong.
-    pub message: String,
-}
-
-/// As people read it: `main` prints its error in this way.
-impl std::fmt::Debug for StfError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{self}")
-    }
-}

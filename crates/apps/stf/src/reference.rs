@@ -9,6 +9,7 @@ use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, Pipelin
 use hopwright_reference::{self as reference, Match, Reference};
 use num_bigint::BigUint;
 
+use crate::EngineError;
 use crate::engine::{Engine, Processed};
 use crate::script::Change;
 
@@ -26,20 +27,20 @@ impl ReferenceEngine {
         ReferenceEngine { pipeline, reference }
     }
 
-    fn action(&self, table: TableId, call: ActionCall) -> Result<reference::ActionCall, String> {
+    fn action(&self, table: TableId, call: ActionCall) -> Result<reference::ActionCall, EngineError> {
         let table = &self.pipeline[table];
         let action = table.actions.iter().position(|a| a.action == call.action);
-        let action = action.ok_or_else(|| format!("`{}` has no such action", table.name))?;
+        let action = action.ok_or_else(|| EngineError::NoAction { table: table.name.clone() })?;
         Ok(reference::ActionCall { action, data: call.args })
     }
 
-    fn target(&self, table: TableId, to: EntryTarget) -> Result<reference::Target, String> {
+    fn target(&self, table: TableId, to: EntryTarget) -> Result<reference::Target, EngineError> {
         Ok(match to {
             EntryTarget::Member(member) => reference::Target::Member(member),
             EntryTarget::Group(group) => reference::Target::Group(group),
             EntryTarget::Set(set) => {
                 let share = |share: hopwright_ir::WeightedAction| Ok((self.action(table, share.action)?, share.weight));
-                reference::Target::Set(set.into_iter().map(share).collect::<Result<_, String>>()?)
+                reference::Target::Set(set.into_iter().map(share).collect::<Result<_, EngineError>>()?)
             }
         })
     }
@@ -69,16 +70,12 @@ fn rates(rates: Rates) -> reference::Rates {
     reference::Rates { cir, cburst, pir, pburst }
 }
 
-fn text(error: reference::ControlError) -> String {
-    error.to_string()
-}
-
 impl Engine for ReferenceEngine {
     fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, EngineError> {
         let output = self.reference.process(port, packet, now_us);
         let digest = |d: reference::Digest| Digest {
             name: d.name,
@@ -89,58 +86,58 @@ impl Engine for ReferenceEngine {
         Ok(Processed { sent: output.sent, fault: output.fault, digests })
     }
 
-    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
         let target = reference::Target::Action(self.action(table, entry.action)?);
         let name = self.table(table);
-        self.reference.insert(&name, keys(&entry.matches), entry.priority.into(), target).map_err(text)
+        Ok(self.reference.insert(&name, keys(&entry.matches), entry.priority.into(), target)?)
     }
 
-    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
         let action = self.action(table, entry.action)?;
         let name = self.table(table);
-        self.reference.modify(&name, &keys(&entry.matches), entry.priority.into(), action).map_err(text)
+        Ok(self.reference.modify(&name, &keys(&entry.matches), entry.priority.into(), action)?)
     }
 
-    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), EngineError> {
         let action = self.action(table, action)?;
         let name = self.table(table);
-        self.reference.set_default(&name, action).map_err(text)
+        Ok(self.reference.set_default(&name, action)?)
     }
 
-    fn clear(&mut self, table: TableId) -> Result<(), String> {
+    fn clear(&mut self, table: TableId) -> Result<(), EngineError> {
         let name = self.table(table);
-        self.reference.clear(&name).map_err(text)
+        Ok(self.reference.clear(&name)?)
     }
 
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, EngineError> {
         let name = self.object(counter);
-        self.reference.count(&name, index).map(count).map_err(text)
+        Ok(self.reference.count(&name, index).map(count)?)
     }
 
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), EngineError> {
         let name = self.object(counter);
         let value = reference::Count { packets: value.packets, bytes: value.bytes };
-        self.reference.set_count(&name, index, value).map_err(text)
+        Ok(self.reference.set_count(&name, index, value)?)
     }
 
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, EngineError> {
         let name = self.table(table);
-        self.reference.direct_count(&name, &keys(&entry.matches), entry.priority.into()).map(count).map_err(text)
+        Ok(self.reference.direct_count(&name, &keys(&entry.matches), entry.priority.into()).map(count)?)
     }
 
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, EngineError> {
         let name = self.object(register);
-        self.reference.register(&name, index).map_err(text)
+        Ok(self.reference.register(&name, index)?)
     }
 
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), EngineError> {
         let name = self.object(register);
-        self.reference.set_register(&name, index, &value).map_err(text)
+        Ok(self.reference.set_register(&name, index, &value)?)
     }
 
-    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
         let name = self.object(object);
-        self.reference.set_key(&name, slot, *key).map_err(text)
+        Ok(self.reference.set_key(&name, slot, *key)?)
     }
 
     fn insert_target(
@@ -149,10 +146,10 @@ impl Engine for ReferenceEngine {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String> {
+    ) -> Result<(), EngineError> {
         let target = self.target(table, to)?;
         let name = self.table(table);
-        self.reference.insert(&name, keys(&matches), priority.into(), target).map_err(text)
+        Ok(self.reference.insert(&name, keys(&matches), priority.into(), target)?)
     }
 
     fn change_member(
@@ -161,60 +158,59 @@ impl Engine for ReferenceEngine {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String> {
+    ) -> Result<(), EngineError> {
         // A table that uses the profile and has the action.
         let mut users =
             (0..).map(TableId).zip(&self.pipeline.tables).filter(|(_, t)| t.implementation == Some(profile));
         let action = match action {
             Some(call) => {
                 let user = users.find(|(_, t)| t.actions.iter().any(|a| a.action == call.action));
-                let (id, table) =
-                    user.ok_or_else(|| format!("no table with `{}` has this action", self.object(profile)))?;
+                let (id, table) = user.ok_or_else(|| EngineError::NoAction { table: self.object(profile) })?;
                 Some((table.name.clone(), self.action(id, call)?))
             }
             None => None,
         };
         let action = action.as_ref().map(|(table, call)| (table.as_str(), call.clone()));
         let name = self.object(profile);
-        self.reference.set_member(&name, member, action, change == Change::Add).map_err(text)
+        Ok(self.reference.set_member(&name, member, action, change == Change::Add)?)
     }
 
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), EngineError> {
         let members = (change != Change::Delete).then_some(to.members);
         let name = self.object(selector);
-        self.reference.set_group(&name, group, members, change == Change::Add).map_err(text)
+        Ok(self.reference.set_group(&name, group, members, change == Change::Add)?)
     }
 
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, EngineError> {
         let name = self.object(meter);
         let ours = |r: reference::Rates| Rates { cir: r.cir, cburst: r.cburst, pir: r.pir, pburst: r.pburst };
-        self.reference.rates(&name, index).map(|found| found.map(ours)).map_err(text)
+        Ok(self.reference.rates(&name, index).map(|found| found.map(ours))?)
     }
 
-    fn set_meter(&mut self, meter: ExternId, index: u64, to: Option<Rates>) -> Result<(), String> {
+    fn set_meter(&mut self, meter: ExternId, index: u64, to: Option<Rates>) -> Result<(), EngineError> {
         let name = self.object(meter);
-        self.reference.set_rates(&name, index, to.map(rates)).map_err(text)
+        Ok(self.reference.set_rates(&name, index, to.map(rates))?)
     }
 
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, to: Option<Rates>) -> Result<(), String> {
+    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, to: Option<Rates>) -> Result<(), EngineError> {
         let name = self.table(table);
         let (matches, priority) = (keys(&entry.matches), entry.priority.into());
-        self.reference.set_direct_meter(&name, &matches, priority, to.map(rates)).map_err(text)
+        Ok(self.reference.set_direct_meter(&name, &matches, priority, to.map(rates))?)
     }
 
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {
         let to = to.map(|to| reference::Session { port: to.port, group: to.group, truncate: to.truncate });
         self.reference.set_session(session, to);
         Ok(())
     }
 
-    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), EngineError> {
         let name = self.pipeline.value_sets[set.index()].name.clone();
         let members = members.iter().map(|member| keys(member)).collect();
-        self.reference.set_value_set(&name, members).map_err(text)
+        Ok(self.reference.set_value_set(&name, members)?)
     }
 
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), EngineError> {
         let replicas = replicas.iter().map(|r| reference::Replica { rid: r.rid, port: r.port });
         self.reference.set_group_copies(group, replicas.collect());
         Ok(())

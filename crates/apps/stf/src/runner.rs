@@ -1,15 +1,18 @@
 //! Runs a test: commands and packets in file order, comparison of what left at the end.
 
+mod cells;
+mod copies;
+mod meters;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopwright_interp::{CloneSession, Count, Digest, Replica};
-use hopwright_ir::meter::Rates;
+use hopwright_interp::{CloneSession, Digest};
 use hopwright_ir::{ExternId, ExternKind, Group, TableEntry, TableId};
 use num_bigint::BigUint;
 
 use crate::engine::Engine;
 use crate::resolve;
-use crate::script::{Command, CounterIndex, Pattern, Script};
+use crate::script::{Add, Command, Pattern, Script, TargetSpec};
 use crate::{Processed, StfError};
 
 /// Microseconds between packets.
@@ -137,35 +140,7 @@ impl<'a> Runner<'a> {
 
     fn carry_out(&mut self, command: &'a Command) -> Result<(), String> {
         match command {
-            Command::Add(add) if add.target.is_some() => {
-                let pipeline = self.engine.pipeline();
-                let (table, matches, priority) = resolve::place(pipeline, add)?;
-                let target = add.target.as_ref().map(|t| resolve::target(pipeline, table, t)).transpose()?;
-                let Some(target) = target else { return Ok(()) };
-                if let Some(name) = &add.name {
-                    // Later lines look only for its matches and priority.
-                    let action = pipeline[table].default_action.clone();
-                    self.entries.insert(name, (table, TableEntry { matches: matches.clone(), priority, action }));
-                }
-                self.engine.insert_target(table, matches, priority, target)?;
-            }
-            Command::Add(add) => {
-                let pipeline = self.engine.pipeline();
-                let (table, entry) = match self.tofino_model {
-                    true => resolve::entry(pipeline, &resolve::for_tofino(pipeline, add))?,
-                    false => resolve::entry(pipeline, add)?,
-                };
-                if let Some(name) = &add.name {
-                    self.entries.insert(name, (table, entry.clone()));
-                }
-                let replaces = self.tofino_model && !self.engine.pipeline()[table].has_priority();
-                if replaces {
-                    let refused = self.engine.insert(table, entry.clone());
-                    refused.or_else(|refused| self.engine.modify(table, entry).map_err(|_| refused))?;
-                } else {
-                    self.engine.insert(table, entry)?;
-                }
-            }
+            Command::Add(add) => self.add(add)?,
             Command::SetDefault { table, action } => {
                 let pipeline = self.engine.pipeline();
                 let table = resolve::table(pipeline, table)?;
@@ -202,144 +177,6 @@ impl<'a> Runner<'a> {
                 }
                 self.entries.clear();
             }
-            Command::CheckCounter { counter, index, bytes, check } => {
-                let count = self.count(counter, index)?;
-                let (found, unit) = if *bytes { (count.bytes, "bytes") } else { (count.packets, "packets") };
-                if let Some((comparison, wanted)) = check
-                    && !comparison.holds(&found, wanted)
-                {
-                    self.fail(
-                        self.line,
-                        format!("counter `{counter}`: {found} {unit}, expected {comparison} {wanted}"),
-                    );
-                }
-            }
-            Command::CheckRegister(name, index, bits, comparison, wanted) => {
-                let register = self.register(name)?;
-                let mut found = self.engine.register(register, *index)?;
-                if let Some((hi, lo)) = *bits {
-                    found = (found >> lo) & hopwright_ir::bits::mask(hi - lo + 1);
-                }
-                if !comparison.holds(&found, wanted) {
-                    self.fail(self.line, format!("the register says {found:#x}"));
-                }
-            }
-            Command::MirrorPort(session, port) => {
-                let to = self.sessions.entry(*session).or_default();
-                to.port = Some(*port);
-                self.engine.set_clone_session(*session, Some(*to))?;
-            }
-            Command::MirrorGroup(session, group) => {
-                let to = self.sessions.entry(*session).or_default();
-                to.group = Some(*group);
-                self.engine.set_clone_session(*session, Some(*to))?;
-            }
-            Command::MirrorDelete(session) => {
-                if self.sessions.remove(session).is_none() {
-                    return Err(format!("no session {session}"));
-                }
-                self.engine.set_clone_session(*session, None)?;
-            }
-            Command::MirrorGet(session) => {
-                let to = self.sessions.get(session).ok_or_else(|| format!("no session {session}"))?;
-                let text = format!("session {session}: {to:?}");
-                self.note(text);
-            }
-            Command::GroupCreate(group) => {
-                if self.groups.insert(*group, Vec::new()).is_some() {
-                    return Err(format!("group {group} exists already"));
-                }
-                self.update_group(*group)?;
-            }
-            Command::NodeCreate(rid, ports) => self.nodes.push((*rid, ports.clone())),
-            Command::NodeUpdate(node, ports) => {
-                self.nodes.get_mut(*node).ok_or_else(|| format!("no node {node}"))?.1 = ports.clone();
-                let groups: Vec<u16> =
-                    self.groups.iter().filter(|(_, nodes)| nodes.contains(node)).map(|(&g, _)| g).collect();
-                for group in groups {
-                    self.update_group(group)?;
-                }
-            }
-            Command::NodeAssociate(group, node) => {
-                if *node >= self.nodes.len() {
-                    return Err(format!("no node {node}"));
-                }
-                self.groups.get_mut(group).ok_or_else(|| format!("no group {group}"))?.push(*node);
-                self.update_group(*group)?;
-            }
-            Command::CounterRead(name, index) => {
-                let count = self.count(name, &CounterIndex::Index(*index))?;
-                self.note(format_args!("{name}[{index}]: {} packets, {} bytes", count.packets, count.bytes));
-            }
-            Command::CounterWrite(name, index, packets, bytes) => {
-                let counter = self.object(name, "counter", |k| matches!(k, ExternKind::Counter { .. }))?;
-                self.engine.set_counter(counter, *index, Count { packets: *packets, bytes: *bytes })?;
-            }
-            Command::RegisterRead(name, index) => {
-                let register = self.register(name)?;
-                let value = self.engine.register(register, *index)?;
-                self.note(format_args!("{name}[{index}]: {value:#x}"));
-            }
-            Command::RegisterWrite(name, index, value) => {
-                let register = self.register(name)?;
-                self.engine.set_register(register, *index, value.clone())?;
-            }
-            Command::RegisterReset(name) => {
-                let register = self.register(name)?;
-                let object = &self.engine.pipeline()[register];
-                if let ExternKind::Register { size, .. } = object.kind {
-                    let initial = object.initial.clone();
-                    for index in 0..size {
-                        self.engine.set_register(register, index, initial.clone())?;
-                    }
-                }
-            }
-            Command::MeterGet(name, index) => {
-                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
-                let text = match self.engine.meter(meter, *index)? {
-                    Some(Rates { cir, cburst, pir, pburst }) => {
-                        format!("{cir}/s and {cburst}, {pir}/s and {pburst}")
-                    }
-                    None => "no rates".into(),
-                };
-                self.note(format_args!("{name}[{index}]: {text}"));
-            }
-            Command::MeterSet(name, CounterIndex::Index(index), rates) => {
-                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
-                self.engine.set_meter(meter, *index, *rates)?;
-            }
-            Command::MeterSet(name, CounterIndex::Entry(entry), rates) => {
-                let meter = self.object(name, "direct meter", |k| matches!(k, ExternKind::DirectMeter { .. }))?;
-                let (table, entry) =
-                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
-                if self.engine.pipeline()[*table].direct_meter != Some(meter) {
-                    return Err(format!("`{name}` does not measure the entry's table"));
-                }
-                self.engine.set_direct_meter(*table, entry, *rates)?;
-            }
-            Command::MeterArraySet(name, rates) => {
-                let meter = self.object(name, "meter", |k| matches!(k, ExternKind::Meter { .. }))?;
-                if let ExternKind::Meter { size, .. } = self.engine.pipeline()[meter].kind {
-                    for index in 0..size {
-                        self.engine.set_meter(meter, index, *rates)?;
-                    }
-                }
-            }
-            Command::FilterSet(name, index, settings) => {
-                let filter = self.object(name, "filter", |k| matches!(k, ExternKind::Named { .. }))?;
-                let index = match index {
-                    CounterIndex::Index(index) => *index,
-                    CounterIndex::Entry(entry) => {
-                        let (table, entry) =
-                            self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
-                        if !self.engine.pipeline()[*table].entry_cells.contains(&filter) {
-                            return Err(format!("`{name}` is not of the entry's table"));
-                        }
-                        self.engine.entry_index(*table, entry)?.into()
-                    }
-                };
-                self.engine.set_filter(filter, index, settings)?;
-            }
             Command::Member(change, profile, member, action) => {
                 let profile = self.profile(profile)?;
                 let pipeline = self.engine.pipeline();
@@ -364,8 +201,62 @@ impl<'a> Runner<'a> {
                 self.engine.set_key(object, *slot, &key)?;
             }
             Command::ExpectDigest(name, values) => self.expected_digests.push((self.line, name, values)),
+            Command::MirrorPort(..)
+            | Command::MirrorGroup(..)
+            | Command::MirrorDelete(..)
+            | Command::MirrorGet(..)
+            | Command::GroupCreate(..)
+            | Command::NodeCreate(..)
+            | Command::NodeUpdate(..)
+            | Command::NodeAssociate(..) => self.copies(command)?,
+            Command::CheckCounter { .. }
+            | Command::CheckRegister(..)
+            | Command::CounterRead(..)
+            | Command::CounterWrite(..)
+            | Command::RegisterRead(..)
+            | Command::RegisterWrite(..)
+            | Command::RegisterReset(..) => self.cells(command)?,
+            Command::MeterGet(..) | Command::MeterSet(..) | Command::MeterArraySet(..) | Command::FilterSet(..) => {
+                self.meters(command)?
+            }
         }
         Ok(())
+    }
+
+    /// Adds an entry. One for the model of a Tofino replaces the one with its matches, where entries have no priority.
+    fn add(&mut self, add: &'a Add) -> Result<(), String> {
+        if let Some(target) = &add.target {
+            return self.add_target(add, target);
+        }
+        let pipeline = self.engine.pipeline();
+        let (table, entry) = match self.tofino_model {
+            true => resolve::entry(pipeline, &resolve::for_tofino(pipeline, add))?,
+            false => resolve::entry(pipeline, add)?,
+        };
+        if let Some(name) = &add.name {
+            self.entries.insert(name, (table, entry.clone()));
+        }
+        let replaces = self.tofino_model && !self.engine.pipeline()[table].has_priority();
+        if replaces {
+            let refused = self.engine.insert(table, entry.clone());
+            refused.or_else(|refused| self.engine.modify(table, entry).map_err(|_| refused))?;
+        } else {
+            self.engine.insert(table, entry)?;
+        }
+        Ok(())
+    }
+
+    /// Adds an entry that leads to members of an action profile.
+    fn add_target(&mut self, add: &'a Add, target: &TargetSpec) -> Result<(), String> {
+        let pipeline = self.engine.pipeline();
+        let (table, matches, priority) = resolve::place(pipeline, add)?;
+        let target = resolve::target(pipeline, table, target)?;
+        if let Some(name) = &add.name {
+            // Later lines look only for its matches and priority.
+            let action = pipeline[table].default_action.clone();
+            self.entries.insert(name, (table, TableEntry { matches: matches.clone(), priority, action }));
+        }
+        Ok(self.engine.insert_target(table, matches, priority, target)?)
     }
 
     fn profile(&self, name: &str) -> Result<ExternId, String> {
@@ -407,7 +298,7 @@ impl<'a> Runner<'a> {
             Command::Expect { port, .. } => Some(*port),
             _ => None,
         });
-        ports.map(u64::from).try_for_each(|port| self.engine.set_register(register, port, LEADS_OUT.into()))
+        Ok(ports.map(u64::from).try_for_each(|port| self.engine.set_register(register, port, LEADS_OUT.into()))?)
     }
 
     /// What the traffic manager of a Tofino 2 says about a queue: `ghost_intrinsic_metadata_t`, in both halves of its time.
@@ -428,37 +319,6 @@ impl<'a> Runner<'a> {
 
     fn object(&self, name: &str, what: &str, right: impl Fn(&ExternKind) -> bool) -> Result<ExternId, String> {
         Ok(resolve::object(self.engine.pipeline(), name, what, right)?)
-    }
-
-    fn register(&self, name: &str) -> Result<ExternId, String> {
-        self.object(name, "register", |k| matches!(k, ExternKind::Register { .. }))
-    }
-
-    fn count(&mut self, name: &str, index: &CounterIndex) -> Result<Count, String> {
-        match index {
-            CounterIndex::Index(index) => {
-                let counter = self.object(name, "counter", |k| matches!(k, ExternKind::Counter { .. }))?;
-                self.engine.counter(counter, *index)
-            }
-            CounterIndex::Entry(entry) => {
-                let counter = self.object(name, "direct counter", |k| matches!(k, ExternKind::DirectCounter { .. }))?;
-                let (table, entry) =
-                    self.entries.get(entry.as_str()).ok_or_else(|| format!("no entry was named `{entry}`"))?;
-                if self.engine.pipeline()[*table].direct_counter != Some(counter) {
-                    return Err(format!("`{name}` does not count the entry's table"));
-                }
-                self.engine.direct_counter(*table, entry)
-            }
-        }
-    }
-
-    fn update_group(&mut self, group: u16) -> Result<(), String> {
-        let nodes = self.groups.get(&group).into_iter().flatten();
-        let replicas = nodes.flat_map(|&node| {
-            let (rid, ports) = &self.nodes[node];
-            ports.iter().map(|&port| Replica { rid: *rid, port })
-        });
-        self.engine.set_multicast_group(group, replicas.collect())
     }
 
     /// If digests are expected they must be those that were sent.

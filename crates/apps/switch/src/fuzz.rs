@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use hopwright_agent::Kinds;
 use hopwright_dataplane::{EngineKind, FrameSize, SwitchBuilder, VirtualDataPlane};
 
 use crate::config::{Config, ConfigError};
@@ -18,6 +19,7 @@ const QUEUE: usize = 4;
 #[derive(Debug)]
 pub struct Configs {
     vdp: Arc<VirtualDataPlane>,
+    kinds: Kinds,
 }
 
 /// What became of an input.
@@ -30,10 +32,10 @@ pub enum Outcome {
 }
 
 impl Configs {
-    /// With the program of all tenants.
-    pub fn new(pipeline: hopwright_ir::Pipeline) -> Configs {
+    /// With the program of all tenants, and the kinds of agents that they can have.
+    pub fn new(pipeline: hopwright_ir::Pipeline, kinds: Kinds) -> Configs {
         let vdp = VirtualDataPlane::new(Arc::new(pipeline), EngineKind::Interp).expect("the program runs");
-        Configs { vdp }
+        Configs { vdp, kinds }
     }
 
     /// Any text is a `switch.toml`, and behind a zero a file with one tenant more. It is refused, and each problem says in
@@ -46,7 +48,7 @@ impl Configs {
             Some((file, another)) => (file, Some(another)),
             None => (text, None),
         };
-        let Some(config) = accepted(file, Config::parse(Path::new("switch.toml"), file)) else {
+        let Some(config) = accepted(file, Config::parse(Path::new("switch.toml"), file, self.kinds)) else {
             return Outcome::Refused;
         };
         self.host(&config);

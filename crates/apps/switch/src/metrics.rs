@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use hopwright_dataplane::{PortStats, Switch, SwitchStats, TenantStats, Traces, VirtualDataPlane};
+use hopwright_agent::{write_devices, write_metrics};
+use hopwright_dataplane::{Switch, SwitchStats, TenantStats, Traces, VirtualDataPlane};
 use hopwright_host::http::axum::http::header;
 use hopwright_host::http::axum::{Router, routing};
 use hopwright_host::metrics::{CONTENT_TYPE, Text, write_process_metrics};
 use hopwright_ir::TableId;
 use hopwright_p4runtime::Counts;
 
-use crate::agent;
 use crate::running::{Board, Shown, lock};
 
 /// A family of metrics: its name, what it counts, and its value.
@@ -72,8 +72,9 @@ fn page(switch: &SwitchStats, tenants: &[Shown]) -> String {
     traces(&mut text, tenants);
     resources(&mut text, tenants);
     p4runtime(&mut text, tenants);
-    agent::write_metrics(&mut text, tenants.iter().map(|t| (t.tenant.name(), t.agent.clone())));
-    devices(&mut text, switch);
+    let agents: Vec<_> = tenants.iter().map(|t| (t.tenant.name(), t.agent.metrics())).collect();
+    write_metrics(&mut text, &agents);
+    write_devices(&mut text, switch);
     write_process_metrics(&mut text);
     text.finish()
 }
@@ -163,37 +164,4 @@ fn p4runtime(text: &mut Text, tenants: &[Shown]) {
             t.device.iter().for_each(|d| text.sample(&[("tenant", t.tenant.name())], of(d.counts())));
         }
     }
-}
-
-/// What devices receive and send, and what belongs to no tenant.
-fn devices(text: &mut Text, stats: &SwitchStats) {
-    let families: [Family<PortStats>; 4] = [
-        ("hopwright_port_received_packets_total", "Packets received by a device.", |p| p.rx_packets),
-        ("hopwright_port_received_bytes_total", "Bytes of frames received by a device.", |p| p.rx_bytes),
-        ("hopwright_port_sent_packets_total", "Packets sent by a device.", |p| p.tx_packets),
-        ("hopwright_port_sent_bytes_total", "Bytes of frames sent by a device.", |p| p.tx_bytes),
-    ];
-    for (name, help, of) in families {
-        text.counter(name, help);
-        stats.ports.iter().for_each(|p| text.sample(&[("device", &p.name)], of(p)));
-    }
-    text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by reason.");
-    for p in &stats.ports {
-        let full = p.device.queue_full;
-        let reasons = [
-            ("rx_overrun", p.device.rx_overrun),
-            ("rx_too_long", p.device.rx_too_long),
-            ("tx_queue_full", full),
-            ("tx_refused", p.tx_lost.saturating_sub(full)),
-        ];
-        reasons.iter().for_each(|(reason, count)| text.sample(&[("device", &p.name), ("reason", reason)], count));
-    }
-    text.gauge("hopwright_port_queue_packets", "Packets that wait in the egress queues of a device with a rate.");
-    stats.ports.iter().for_each(|p| text.sample(&[("device", &p.name)], p.device.queue_waiting));
-    text.gauge("hopwright_port_queue_longest_packets", "Most packets that an egress queue of a device has had.");
-    stats.ports.iter().for_each(|p| text.sample(&[("device", &p.name)], p.device.queue_longest));
-    text.counter("hopwright_no_tenant_packets_total", "Packets received that are no tenant's, and dropped.");
-    text.sample(&[], stats.no_tenant);
-    text.counter("hopwright_group_copies_total", "Copies of broadcast and multicast frames made for further tenants.");
-    text.sample(&[], stats.group_copies);
 }

@@ -10,7 +10,6 @@ use hopwright_p4runtime::{Bundle, Program};
 use hopwright_stf::DataPlaneEngine;
 use hopwright_syntax::Options;
 
-use crate::agent;
 use crate::config::{self, Source};
 
 /// Longest file with entries, in bytes.
@@ -33,7 +32,7 @@ impl Compiled {
         source.defines.iter().for_each(|definition| options.define(definition));
         let (compiled, main) = match &source.file {
             config::Program::File(file) => (compile_file(file, &options, true), file.as_path()),
-            config::Program::Agent(kind) => (agent::program(*kind, &source.defines), Path::new("")),
+            config::Program::Agent(kind) => (kind.compile(&source.defines), Path::new("")),
         };
         let bundle = Bundle::of(&compiled, main, &source.defines, &source.include);
         let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| f.message)?;

@@ -4,11 +4,12 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use hopwright_agent::Kinds;
+use hopwright_agent::hand_over::{HandOver, HandOverError, Life, Workers};
 use hopwright_dataplane::{Switch, wait};
 use hopwright_host::http::{self, Listener};
-use hopwright_host::service_manager::ServiceManager;
 use hopwright_p4runtime::ServeError;
 use hopwright_ports::DeviceError;
 use hopwright_ports::opener::OpenerError;
@@ -19,9 +20,10 @@ use crate::config::{Config, ConfigError};
 use crate::metrics;
 use crate::program::Compiled;
 use crate::running::{Running, Tenants};
+use crate::succession::Process;
 
 /// How often the switch's health is looked at.
-const TICK: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(100);
 
 /// Why a switch does not run or does not change.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +43,8 @@ pub enum SwitchError {
     Switch(#[from] hopwright_dataplane::SwitchError),
     #[error(transparent)]
     P4Runtime(#[from] ServeError),
+    #[error("the interfaces: {0}")]
+    Interfaces(#[source] io::Error),
     #[error("cannot serve metrics at {address}: {error}")]
     Metrics { address: String, error: io::Error },
     #[error(transparent)]
@@ -57,6 +61,10 @@ pub enum SwitchError {
     Thread(#[source] io::Error),
     #[error("the thread that forwards packets has ended")]
     Worker,
+    #[error(transparent)]
+    HandOver(#[from] HandOverError),
+    #[error("{0}: its sockets cannot be taken over: the running process has another kind of port")]
+    Occupied(String),
 }
 
 /// What a running switch is told.
@@ -75,8 +83,8 @@ pub enum Command {
 ///
 /// # Errors
 /// If the switch would not start.
-pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
-    let config = Config::load(file)?;
+pub fn check(file: &Path, kinds: Kinds) -> Result<Vec<String>, SwitchError> {
+    let config = Config::load(file, kinds)?;
     let mut lines = Vec::new();
     for tenant in &config.tenants {
         let wrong = |message: String| SwitchError::Program { tenant: tenant.name.clone(), message };
@@ -96,63 +104,73 @@ pub fn check(file: &Path) -> Result<Vec<String>, SwitchError> {
 /// What is done with a switch and its tenants before packets flow. What it returns is kept until the switch ends.
 pub type Starting<'a> = dyn Fn(&Arc<Switch>, Tenants) -> Result<Box<dyn Send>, String> + 'a;
 
-/// Runs a switch until it is told to stop. `commands` are told by whoever holds the sender, of which `tell` is a copy for the
-/// administration socket.
+/// Runs a switch until it is told to stop, or until another process has taken over. Its tenants can have agents of these kinds. `commands`
+/// are told by whoever holds the sender, of which `tell` is a copy for the administration socket.
 ///
 /// # Errors
 /// If it cannot start, or does not forward packets any more.
 pub fn run(
     file: &Path,
+    kinds: Kinds,
     commands: &Receiver<Command>,
     tell: Sender<Command>,
+    hand_over: &HandOver,
     starting: &Starting<'_>,
 ) -> Result<(), SwitchError> {
-    let config = Config::load(file)?;
+    let config = Config::load(file, kinds)?;
+    let path = config.switch.socket.clone();
+    let open_socket = || Ok::<_, SwitchError>(admin::Socket::open(&path, tell.clone())?);
     // First of all, because it tells that another switch is running.
-    let socket = admin::Socket::open(&config.switch.socket, tell)?;
-    let (mut running, mut worker) = Running::start(config)?;
-    let switch = running.switch().clone();
-    let config = running.config();
-    let listener = config.metrics.as_ref().map(|address| {
-        Listener::open(address).map_err(|error| SwitchError::Metrics { address: address.clone(), error })
-    });
-    let pages =
-        listener.transpose()?.map(|listener| (listener, metrics::pages(switch.clone(), running.board().clone())));
-    let _http = http::serve(pages.into_iter().collect()).map_err(SwitchError::Thread)?;
-    let _started_with = starting(&switch, running.tenants()).map_err(SwitchError::Start)?;
-    announce(&running);
-    let name = std::thread::Builder::new().name("worker-0".into());
-    let run = move || {
-        wait::take_precedence();
-        worker.run()
+    let socket = hand_over.predecessor().is_none().then(open_socket).transpose()?;
+    let mut heir = hand_over.prepare("switch")?;
+    let listen = |address: &String| {
+        heir.listen(address).map_err(|error| SwitchError::Metrics { address: address.clone(), error })
     };
-    let thread = name.spawn(run).map_err(SwitchError::Thread)?;
+    let (listeners, duplicates) = config.metrics.iter().map(listen).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let listeners: Vec<Listener> = listeners;
+    let (running, worker) = Running::start(config, heir.takes_over().then_some(&mut heir.offer))?;
+    let switch = running.switch().clone();
+    let start = |running: &Running| starting(running.switch(), running.tenants()).map_err(SwitchError::Start);
+    let beside = match socket {
+        Some(socket) => Some((socket, start(&running)?)),
+        None => None,
+    };
+    announce(&running);
+    let workers = Workers::start(vec![worker], &[], precede).map_err(SwitchError::Thread)?;
+    let open = |running: &Running| Ok((open_socket()?, start(running)?));
+    let mut process = Process { running, workers, listeners: duplicates, held: Vec::new(), open: &open, beside };
+    let mut life = Life::begin(heir, &mut process)?;
+    let pages = |listener| (listener, metrics::pages(switch.clone(), process.running.board().clone()));
+    let http = http::serve(listeners.into_iter().map(pages).collect()).map_err(SwitchError::Thread)?;
     // What this thread compiles from now on must not keep packets waiting.
     wait::give_way();
-    let mut manager = ServiceManager::new();
-    manager.ready();
-    let result = loop {
+    let result = life.follow(&mut process, |process, _| {
         match commands.recv_timeout(TICK) {
-            Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => break Ok(()),
-            Ok(Command::Reload) => reload(&mut running, file),
+            Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(false),
+            Ok(Command::Reload) => reload(&mut process.running, file, kinds),
             Ok(Command::Admin(request, to)) => {
-                let _ = to.send(admin::carry_out(&mut running, request));
+                let _ = to.send(admin::carry_out(&mut process.running, request));
             }
             Err(RecvTimeoutError::Timeout) => {}
         }
-        if thread.is_finished() {
-            break Err(SwitchError::Worker);
-        }
-        manager.keep_alive(switch.rounds(), Instant::now());
-    };
-    manager.stopping();
-    drop(socket);
+        if process.workers.has_ended() { Err(SwitchError::Worker) } else { Ok(true) }
+    });
+    let Process { running, mut workers, held, beside, .. } = process;
+    drop((http, beside));
     drop(running);
     switch.stop();
-    let died = thread.join().is_err();
+    let died = workers.join().is_err();
     let stats = switch.stats();
     tracing::info!(received = stats.packets_in(), accounted = stats.packets_out(), "the switch has stopped");
+    drop((workers, held, switch));
+    life.end();
     if died { Err(SwitchError::Worker) } else { result }
+}
+
+/// Has the calling thread, which becomes a worker's, go before those of controllers.
+fn precede() {
+    wait::keep_way();
+    wait::take_precedence();
 }
 
 /// Logs what runs, and warns of what may not be meant.
@@ -187,8 +205,8 @@ fn announce(running: &Running) {
     }
 }
 
-fn reload(running: &mut Running, file: &Path) {
-    let result = Config::load(file).map_err(SwitchError::from).and_then(|config| running.change(config));
+fn reload(running: &mut Running, file: &Path, kinds: Kinds) {
+    let result = Config::load(file, kinds).map_err(SwitchError::from).and_then(|config| running.change(config));
     if result.is_ok() {
         running.reload_agents();
     }

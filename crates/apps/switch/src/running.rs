@@ -7,17 +7,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hopwright_agent::hand_over::Offer;
 use hopwright_dataplane::{
     Limits, Rate, Rule, Switch, SwitchBuilder, Tenant, TenantPorts, TenantSpec, VirtualDataPlane, Worker,
 };
 use hopwright_p4runtime::{Access, Client, Device, Options, Server, Tls};
 use hopwright_ports::opener::{Opened, Opener};
 use hopwright_ports::{FrameMatch, Reception, Wanted};
+use hopwright_telemetry::{Interfaces, Numbers, gnmi};
 
 use crate::SwitchError;
 use crate::agent::{self, Agent};
 use crate::config::{self, Config};
 use crate::program::Compiled;
+use crate::succession::{self, Inherited};
 
 /// The shortest time that a rate's burst covers, as a part of a second: a worker that sleeps or is interrupted takes up what came
 /// meanwhile at once.
@@ -36,7 +39,7 @@ pub(crate) struct Hosted {
     pub tenant: Arc<Tenant>,
     pub device: Option<Arc<Device>>,
     program: Compiled,
-    agent: Agent,
+    pub agent: Agent,
 }
 
 /// The tenants, for threads that look at them.
@@ -82,6 +85,8 @@ pub(crate) struct Running {
     hosted: Vec<Hosted>,
     server: Option<Server>,
     board: Board,
+    /// What tenants get of those in another process, by their names, until that has gone.
+    inherited: BTreeMap<String, Inherited>,
 }
 
 /// A prepared change.
@@ -96,8 +101,9 @@ struct Prepared {
 pub(crate) type Changes = Vec<String>;
 
 impl Running {
-    /// Builds the switch. The worker does not run yet.
-    pub(crate) fn start(config: Config) -> Result<(Running, Worker), SwitchError> {
+    /// Builds the switch. The worker does not run yet. `offer`: what a process that this one takes over from has; then nothing is served
+    /// before [`Running::serve`].
+    pub(crate) fn start(config: Config, offer: Option<&mut Offer>) -> Result<(Running, Worker), SwitchError> {
         let (opener, pools) = Opener::new(&Wanted {
             choice: config.switch.ports,
             mtu: config.switch.mtu,
@@ -105,8 +111,14 @@ impl Running {
             devices: config.ports.len().max(1),
             ..Wanted::default()
         })?;
+        let takes_over = offer.is_some();
+        let inherited = offer.map_or(Ok(BTreeMap::new()), |offer| {
+            opener.inherit(std::mem::take(&mut offer.devices));
+            succession::inherited(offer)
+        })?;
         let (switch, worker) = SwitchBuilder::without_tenants().pools(pools).batch(config.switch.batch).build()?;
-        let server = config.p4runtime.as_ref().map(serve).transpose()?;
+        let settings = config.p4runtime.as_ref().filter(|_| !takes_over);
+        let server = settings.map(|settings| serve(settings, &switch)).transpose()?;
         let empty = Config { ports: Vec::new(), queues: BTreeMap::new(), tenants: Vec::new(), ..config.clone() };
         let mut running = Running {
             config: empty,
@@ -118,9 +130,28 @@ impl Running {
             hosted: Vec::new(),
             server,
             board: Board::default(),
+            inherited,
         };
         running.change(config)?;
         Ok((running, worker))
+    }
+
+    /// Serves P4Runtime, once the process that this one has taken over from has gone.
+    ///
+    /// # Errors
+    /// The address is in use.
+    pub(crate) fn serve(&mut self) -> Result<(), SwitchError> {
+        self.inherited.clear();
+        let Some(settings) = &self.config.p4runtime else { return Ok(()) };
+        let server = serve(settings, &self.switch)?;
+        self.hosted.iter().filter_map(|hosted| hosted.device.as_ref()).try_for_each(|d| server.add_shared(d))?;
+        server.set_access(access(settings, &self.config));
+        self.server = Some(server);
+        Ok(())
+    }
+
+    pub(crate) fn opener(&self) -> &Opener {
+        &self.opener
     }
 
     pub(crate) fn config(&self) -> &Config {
@@ -225,6 +256,9 @@ impl Running {
             prepared.programs.insert(tenant.name.clone(), (compiled, vdp));
         }
         for device in config.ports.iter().filter(|device| !self.numbers.contains_key(*device)) {
+            if self.opener.is_occupied(device) {
+                return Err(SwitchError::Occupied(device.clone()));
+            }
             let mut opened = self.opener.open(device, &FrameMatch::Everything)?;
             if let Some(queues) = config.queues.get(device) {
                 opened.ports = queues.attach(opened.ports);
@@ -376,21 +410,30 @@ impl Running {
 
     /// Gives a tenant its P4Runtime device.
     fn serve_tenant(&self, hosted: &mut Hosted) -> Result<(), SwitchError> {
-        if let (Some(server), Some(id)) = (&self.server, hosted.config.device_id) {
-            let device = Device::new(id, hosted.tenant.clone(), hosted.config.program.engine);
-            let device = match hosted.config.count_fcs {
-                Some(count) => device.count_fcs(count),
-                None => device,
-            };
-            let device = device.with_program(hosted.program.program.clone());
-            let device = if hosted.config.agent.is_some() { device.read_only() } else { device };
-            hosted.device = Some(server.add(device)?);
+        let Some(id) = hosted.config.device_id.filter(|_| self.config.p4runtime.is_some()) else { return Ok(()) };
+        let device = Device::new(id, hosted.tenant.clone(), hosted.config.program.engine);
+        let device = match hosted.config.count_fcs {
+            Some(count) => device.count_fcs(count),
+            None => device,
+        };
+        let device = device.with_program(hosted.program.program.clone());
+        let device = Arc::new(if hosted.config.agent.is_some() { device.read_only() } else { device });
+        if let Some(server) = &self.server {
+            server.add_shared(&device)?;
         }
+        let inherited = self.inherited.get(&hosted.config.name).filter(|_| hosted.config.agent.is_none());
+        if let Some(saved) = inherited.and_then(|inherited| inherited.device.as_deref()) {
+            load(&device, &hosted.config.name, saved)?;
+        }
+        hosted.device = Some(device);
         Ok(())
     }
 
     fn start_agent(&self, hosted: &Hosted) -> Result<(), SwitchError> {
-        let started = hosted.agent.start(&hosted.config, &hosted.tenant, &self.switch);
+        let kind = hosted.config.agent.as_ref().map(|agent| agent.kind.name());
+        let inherited = self.inherited.get(&hosted.config.name).filter(|inherited| inherited.kind.as_deref() == kind);
+        let inherited = inherited.map(|inherited| &inherited.agent);
+        let started = hosted.agent.start(&hosted.config, &hosted.tenant, &self.switch, inherited);
         started.map_err(|message| SwitchError::Agent { tenant: hosted.config.name.clone(), message })
     }
 
@@ -403,6 +446,18 @@ impl Running {
         let shown = |h: &Hosted| Shown { tenant: h.tenant.clone(), device: h.device.clone(), agent: h.agent.clone() };
         *lock(&self.board) = self.hosted.iter().map(shown).collect();
     }
+}
+
+/// Gives a tenant's device the state of one in another process.
+pub(crate) fn load(device: &Device, tenant: &str, saved: &[u8]) -> Result<(), SwitchError> {
+    let refused = device.load(saved).map_err(|failure| SwitchError::Program {
+        tenant: tenant.into(),
+        message: format!("it cannot be taken over: {}", failure.message),
+    })?;
+    if refused > 0 {
+        tracing::warn!("tenant {tenant}: {refused} of the entries that it had do not fit its program now");
+    }
+    Ok(())
 }
 
 /// A tenant on a switch with devices of these numbers.
@@ -427,7 +482,7 @@ pub(crate) fn spec(config: &config::Tenant, numbers: &BTreeMap<String, u32>, vdp
     TenantSpec {
         ports: TenantPorts::Numbered(ports),
         cpu_port: Some(config.cpu_port),
-        urgent_cpu_port: config.agent.as_ref().and_then(|a| agent::urgent_cpu_port(a.kind)),
+        urgent_cpu_port: config.agent.as_ref().and_then(|agent| agent.kind.needs().urgent_cpu_port),
         cpu_queue: config.cpu_queue,
         rules,
         limits: limits_of(&config.limits),
@@ -461,7 +516,9 @@ pub(crate) fn limits_of(limits: &config::Limits) -> Limits {
     }
 }
 
-fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
+/// Serves P4Runtime, BfRuntime and gNMI.
+fn serve(settings: &config::P4Runtime, switch: &Arc<Switch>) -> Result<Server, SwitchError> {
+    let interfaces = Arc::new(Interfaces::of_switch(switch, Numbers::Kernel).map_err(SwitchError::Interfaces)?);
     let tls = settings.tls.as_ref().map(|tls| Tls {
         certificate: tls.certificate.clone(),
         key: tls.key.clone(),
@@ -469,7 +526,9 @@ fn serve(settings: &config::P4Runtime) -> Result<Server, SwitchError> {
     });
     // Until the tenants are there.
     let options = Options { address: settings.address, tls, access: Access::Later };
-    Ok(Server::start_with(&options, [], hopwright_bfruntime::serve)?)
+    Ok(Server::start_with(&options, [], |devices, routes| {
+        gnmi::serve(interfaces, devices.clone(), hopwright_bfruntime::serve(devices, routes))
+    })?)
 }
 
 /// Who may reach which devices.

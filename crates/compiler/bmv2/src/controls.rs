@@ -37,12 +37,7 @@ impl<'j> Reader<'j> {
             if json.pipelines[..at].iter().any(|other| other.name == pipeline.name) {
                 return error(&format!("{path}.name"), format!("another pipeline is called `{}`", pipeline.name));
             }
-            let body = self.nested(|this| {
-                if pipeline.name == "egress" {
-                    this.set_length();
-                }
-                this.read_control(pipeline, &path)
-            })?;
+            let body = self.nested(|this| this.read_control(pipeline, &path))?;
             match pipeline.name.as_str() {
                 "ingress" => self.p.ingress.body = body,
                 "egress" => self.p.egress.body = body,

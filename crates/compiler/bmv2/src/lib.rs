@@ -12,7 +12,6 @@ mod externs;
 mod format;
 mod graph;
 mod ids;
-mod length;
 mod locals;
 mod lvalue;
 mod number;
@@ -30,6 +29,7 @@ use hopwright_ir::{
     Block, Control, Expr, ExternId, Parser, Pipeline, Slot, SlotId, SlotKind, Span, StandardMetadata, StateId, Stmt,
     StmtKind, Type, UnionId,
 };
+use hopwright_opt::length;
 use hopwright_source::stack;
 use num_bigint::BigUint;
 
@@ -106,8 +106,8 @@ pub(crate) struct Reader<'j> {
     pub(crate) data: Vec<Expr>,
     /// The number that the file has for `NoError`, which is 0 in the pipeline; other errors follow.
     pub(crate) first_error: u32,
-    /// By how many bytes the headers that ingress adds and removes change the packet, if the program uses its length.
-    pub(crate) length_change: Option<SlotId>,
+    /// Where changes of the packet's length are counted.
+    length_change: SlotId,
     labels: u32,
     temporaries: u32,
 }
@@ -131,6 +131,8 @@ impl<'j> Reader<'j> {
             });
             SlotId(slots.len() as u32 - 1)
         });
+        let length_change = SlotId(slots.len() as u32);
+        slots.push(length::change_slot());
         let control = |name: &str| Control { name: name.into(), body: Vec::new(), span: Span::none() };
         let stem = json.program.as_deref().map(std::path::Path::new).and_then(|file| file.file_stem());
         let p = Pipeline {
@@ -167,7 +169,7 @@ impl<'j> Reader<'j> {
             block: Vec::new(),
             data: Vec::new(),
             first_error: 0,
-            length_change: None,
+            length_change,
             labels: 0,
             temporaries: 0,
         }
@@ -181,7 +183,6 @@ impl<'j> Reader<'j> {
             return error("__meta__.version", format!("version {major}.{minor} of the format; version 2 is known"));
         }
         self.read_state()?;
-        self.note_length();
         self.read_externs()?;
         self.read_field_lists()?;
         self.read_parser()?;
@@ -189,6 +190,7 @@ impl<'j> Reader<'j> {
         self.read_controls()?;
         self.read_checksums()?;
         self.read_deparser()?;
+        length::account(&mut self.p, self.length_change);
         locals::localise(&mut self.p);
         ids::assign(&mut self.p);
         Ok(self.p)

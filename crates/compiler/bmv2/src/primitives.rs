@@ -1,9 +1,11 @@
 //! Primitives of actions: those of BMv2's core and of `simple_switch`.
 
+use hopwright_ir::custom_crc;
 use hopwright_ir::{
-    BinaryOp, DROP_PORT, Expr, ExternArg, ExternFn, ExternId, ExternKind, HeaderId, Span, StackId, Stmt, StmtKind,
+    DROP_PORT, Expr, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HeaderId, Span, StackId, Stmt, StmtKind,
     Type, UnionId,
 };
+use hopwright_opt::length;
 use serde_json::Value;
 
 use crate::format::Call;
@@ -82,6 +84,9 @@ impl Reader<'_> {
                 let (value, path) = p.get(0);
                 let header = self.header_operand(value, &path)?;
                 self.for_chosen(&header, &mut |this, id| {
+                    if op == "add_header" {
+                        this.note_length(id, true);
+                    }
                     this.set_valid(id);
                     Ok(())
                 })?;
@@ -90,7 +95,7 @@ impl Reader<'_> {
                 let (value, path) = p.get(0);
                 let header = self.header_operand(value, &path)?;
                 self.for_chosen(&header, &mut |this, id| {
-                    this.change_length(id, BinaryOp::Sub);
+                    this.note_length(id, false);
                     this.emit(StmtKind::SetInvalid(id));
                     Ok(())
                 })?;
@@ -192,11 +197,16 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Counts a header that is about to become valid or invalid.
+    fn note_length(&mut self, header: HeaderId, becomes_valid: bool) {
+        let note = length::note(self.length_change, &self.p[header], becomes_valid, Span::none());
+        self.emit(note.kind);
+    }
+
     fn set_valid(&mut self, header: HeaderId) {
         for other in self.union_siblings(header) {
             self.emit(StmtKind::SetInvalid(other));
         }
-        self.change_length(header, BinaryOp::Add);
         self.emit(StmtKind::SetValid(header));
     }
 
@@ -338,7 +348,8 @@ impl Reader<'_> {
         if kind != "calculation" {
             return error(&calculation_path, format!("expected a calculation, found `{kind}`"));
         }
-        let (algorithm, input) = self.calculation(text(name, &calculation_path)?, &calculation_path)?;
+        let name = text(name, &calculation_path)?;
+        let (algorithm, input) = self.calculation(name, &calculation_path)?;
         if input.payload {
             return error(&calculation_path, "a hash over the payload");
         }
@@ -346,7 +357,11 @@ impl Reader<'_> {
             this.with_valid_fields(&input, &calculation_path, &mut |this, data| {
                 let list = ExternArg::List(data);
                 let args = vec![ExternArg::Out(slot), ExternArg::In(base.clone()), list, ExternArg::In(size.clone())];
-                this.call(ExternFn::Hash(algorithm), args);
+                let call = ExternCall { function: ExternFn::Hash(algorithm), args, span: Span::none() };
+                match custom_crc::replace(&mut this.p, name, &call) {
+                    Some(stmts) => this.block.extend(stmts),
+                    None => this.emit(StmtKind::Extern(call)),
+                }
             })
         })
     }

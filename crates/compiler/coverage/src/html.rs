@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::{Branch, File, Report};
+use crate::{Branch, Entry, File, Report};
 
 const HEAD: &str = "<!DOCTYPE html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><title>P4 coverage</title>
@@ -15,7 +15,7 @@ td, th { padding: 0 .6em; text-align: left; vertical-align: top; }
 td.n { text-align: right; color: #666; font-variant-numeric: tabular-nums; }
 td.s { white-space: pre; font-family: monospace; }
 tr.hit td.s { background: #e6f4e6; } tr.part td.s { background: #fdf3cf; } tr.miss td.s { background: #fbdcdc; }
-ul { margin: .1em 0; padding-left: 1.2em; font-size: 85%; } li.no { color: #a00; } li.yes { color: #070; }
+ul, details { margin: .1em 0; padding-left: 1.2em; font-size: 85%; } li.no { color: #a00; } li.yes { color: #070; }
 </style></head><body>
 <h1>P4 coverage</h1>
 ";
@@ -51,14 +51,14 @@ impl Report {
         }
         page.push_str("</table>\n");
         for file in &self.files {
-            source(&mut page, file);
+            source(&mut page, file, &self.entries);
         }
         page.push_str("</body></html>\n");
         page
     }
 }
 
-fn source(page: &mut String, file: &File) {
+fn source(page: &mut String, file: &File, entries: &[Entry]) {
     let _ = writeln!(page, "<h2>{}</h2>\n<table>", escaped(&file.name));
     let mut branches: BTreeMap<u32, Vec<&Branch>> = BTreeMap::new();
     for branch in &file.branches {
@@ -98,7 +98,24 @@ fn source(page: &mut String, file: &File) {
             }
             page.push_str("</ul>");
         }
+        let of_line = |entry: &&Entry| entry.line == number && entry.file == file.name;
+        list_entries(page, &entries.iter().filter(of_line).collect::<Vec<_>>());
         page.push_str("</td></tr>\n");
     }
     page.push_str("</table>\n");
+}
+
+/// The entries of the tables in a line.
+fn list_entries(page: &mut String, entries: &[&Entry]) {
+    if entries.is_empty() {
+        return;
+    }
+    let hit = entries.iter().filter(|entry| entry.count > 0).count();
+    let _ = write!(page, "<details><summary>{hit} of {} entries are hit</summary><ul>", entries.len());
+    for entry in entries {
+        let class = if entry.count > 0 { "yes" } else { "no" };
+        let label = escaped(&entry.label);
+        let _ = write!(page, "<li class=\"{class}\">{} &times; {}: {label}</li>", entry.count, escaped(&entry.table));
+    }
+    page.push_str("</ul></details>");
 }

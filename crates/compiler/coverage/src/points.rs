@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hopwright_ir::{
-    ActionId, Block, Expr, ExprKind, Pipeline, Span, StateId, Stmt, StmtKind, TableId, Transition, walk,
+    ActionId, Block, Expr, ExprKind, Pipeline, Span, StateId, Stmt, StmtKind, Table, TableAction, TableId, Transition,
+    walk,
 };
 
 /// Something that packets reach or do not.
@@ -165,19 +166,15 @@ impl Points {
         for (at, action) in pipeline.actions.iter().enumerate() {
             let id = ActionId(at as u32);
             // Actions that no table names have been inlined, or are not used.
-            let named = pipeline
-                .tables
-                .iter()
-                .any(|t| t.default_action.action == id || self.find(Kind::Hit(TableId(self.number(t)), id)).is_some());
+            let named = (0..).map(TableId).zip(&pipeline.tables).any(|(table, model)| {
+                let runs_on_miss = model.default_action.action == id || may_become_default(model, id);
+                runs_on_miss || self.find(Kind::Hit(table, id)).is_some()
+            });
             if named && self.is_of_program(action.span) {
                 self.add(Kind::Action(id), &action.name, action.span);
                 self.block(&action.body);
             }
         }
-    }
-
-    fn number(&self, table: &hopwright_ir::Table) -> u32 {
-        self.pipeline.tables.iter().position(|t| std::ptr::eq(t, table)).unwrap_or(0) as u32
     }
 
     fn block(&mut self, block: &Block) {
@@ -230,6 +227,13 @@ impl Points {
         let text = self.pipeline.sources.snippet(span);
         text.lines().next().unwrap_or_default().trim().to_string()
     }
+}
+
+/// Whether the control plane may make an action the default action of a table, and no entry can have it.
+fn may_become_default(table: &Table, action: ActionId) -> bool {
+    let keyed = table.match_keys().next().is_some();
+    let may = |it: &TableAction| it.action == action && !it.table_only && (it.default_only || !keyed);
+    !table.const_default_action && table.actions.iter().any(may)
 }
 
 /// Whether an expression has the same value for all packets.

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::{Coverage, Kind};
+use hopwright_ir::{TableEntry, TableId};
+
+use crate::{Coverage, Kind, entries};
 
 /// Counts by file and line.
 #[derive(Clone, Debug)]
@@ -12,8 +14,25 @@ pub struct Report {
     pub files: Vec<File>,
     /// What was reached of each kind of point, in the order of [`Report::KINDS`].
     pub totals: Vec<Total>,
-    /// The points that were not reached: place and label.
+    /// The points that were not reached: place and label. Entries are in `entries` instead.
     pub missed: Vec<(String, String)>,
+    /// The entries of tables, those of the program and those that the control plane wrote, by file, line and table.
+    pub entries: Vec<Entry>,
+}
+
+/// An entry of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The file of the table.
+    pub file: String,
+    /// The line of the table, from 1.
+    pub line: u32,
+    /// The table's name.
+    pub table: String,
+    /// What it matches, and its action.
+    pub label: String,
+    /// How many packets hit it.
+    pub count: u64,
 }
 
 /// How many points of a kind were reached.
@@ -76,8 +95,8 @@ impl Decision {
 
 impl Report {
     /// The kinds of points: lines come from statements, states, actions and select cases.
-    pub const KINDS: [&'static str; 7] =
-        ["lines", "statements", "branches", "parser states", "select cases", "actions", "table outcomes"];
+    pub const KINDS: [&'static str; 8] =
+        ["lines", "statements", "branches", "parser states", "select cases", "actions", "table outcomes", "entries"];
 
     pub(crate) fn new(coverage: &Coverage) -> Report {
         let points = coverage.points();
@@ -115,7 +134,7 @@ impl Report {
             let total = &mut totals[kind_of(point.kind)];
             total.all += 1;
             total.reached += usize::from(count > 0);
-            if count == 0 {
+            if count == 0 && !matches!(point.kind, Kind::Entry(..)) {
                 missed.push((format!("{}:{}", location.file, location.line), described(point.kind, &point.label)));
             }
         }
@@ -126,8 +145,31 @@ impl Report {
             totals[0].all += file.lines.len();
             totals[0].reached += file.lines.values().filter(|count| **count > 0).count();
         }
-        Report { files, totals: totals.to_vec(), missed }
+        let entries = entries_of(coverage);
+        totals[7].all = entries.len();
+        totals[7].reached = entries.iter().filter(|entry| entry.count > 0).count();
+        Report { files, totals: totals.to_vec(), missed, entries }
     }
+}
+
+/// The entries of the program and of the control plane.
+fn entries_of(coverage: &Coverage) -> Vec<Entry> {
+    let points = coverage.points();
+    let pipeline = points.pipeline();
+    let described = |table: TableId, entry: &TableEntry, count| {
+        let location = pipeline.sources.location(pipeline[table].span);
+        let (file, label) = (location.file.to_string(), entries::text(pipeline, table, entry));
+        Entry { file, line: location.line, table: pipeline[table].name.clone(), label, count }
+    };
+    let of_program = points.all().iter().zip(coverage.counts()).filter_map(|(point, count)| match point.kind {
+        Kind::Entry(table, at) => Some(described(table, &pipeline[table].entries[at], *count)),
+        _ => None,
+    });
+    let written = coverage.entries.all().iter().map(|it| described(it.table, &it.entry, it.count));
+    let mut all: Vec<Entry> = of_program.chain(written).collect();
+    // Those of a table stay in their order.
+    all.sort_by(|a, b| (&a.file, a.line, &a.table).cmp(&(&b.file, b.line, &b.table)));
+    all
 }
 
 /// The number of a point's kind in [`Report::KINDS`].
@@ -138,7 +180,8 @@ fn kind_of(kind: Kind) -> usize {
         Kind::State(_) => 3,
         Kind::Case(..) => 4,
         Kind::Action(_) => 5,
-        Kind::Hit(..) | Kind::Miss(_) | Kind::Entry(..) => 6,
+        Kind::Hit(..) | Kind::Miss(_) => 6,
+        Kind::Entry(..) => 7,
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::Report;
 
 impl Report {
-    /// A table of what was reached, and a line for each point that was not.
+    /// A table of what was reached, a line for each point that was not, and one for each entry, with the packets that hit it.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for total in self.totals.iter().filter(|total| total.all > 0) {
@@ -17,6 +17,12 @@ impl Report {
         }
         for (place, what) in &self.missed {
             let _ = writeln!(text, "  {place}: {what}");
+        }
+        if !self.entries.is_empty() {
+            text.push_str("packets by entry:\n");
+        }
+        for entry in &self.entries {
+            let _ = writeln!(text, "{:>10}  {}: {}", entry.count, entry.table, entry.label);
         }
         text
     }

@@ -91,6 +91,8 @@ fn compile(parsed: (Program, Diagnostics), name: &str, sources: SourceMap, optim
 pub struct Checked {
     /// The syntax tree, with everything that could be read.
     pub program: Program,
+    /// The typed program, unless there are errors.
+    pub typed: Option<TypedProgram>,
     /// Names and types by place, also of a program with errors.
     pub index: Index,
     /// Errors and warnings: the same as those of a compilation.
@@ -104,22 +106,43 @@ pub fn check_file(file: &Path, options: &Options) -> Checked {
     let mut sources = SourceMap::new();
     let name = file.file_stem().map_or_else(|| "program".into(), |s| s.to_string_lossy().into_owned());
     stack::with_room(|| {
-        let (program, mut diagnostics) = hopwright_syntax::parse(&mut sources, file, options);
-        let sources = Arc::new(sources);
-        let (analysis, index) = hopwright_sema::analyse_indexed(&program, &name);
-        // What the syntax errors left out may be missing elsewhere.
-        if !diagnostics.has_errors() {
-            diagnostics.extend(analysis.diagnostics);
-        }
-        if let Some(typed) = analysis.program.filter(|_| !diagnostics.has_errors()) {
-            diagnostics.extend(hopwright_lint::lint(&program, &typed));
-            diagnostics = hopwright_lint::quiet(&program, diagnostics);
-            if let Err(found) = hopwright_lower::lower(&typed, sources.clone()) {
-                diagnostics.extend(found);
-            }
-        }
-        Checked { program, index, diagnostics, sources }
+        let parsed = hopwright_syntax::parse(&mut sources, file, options);
+        check(parsed, &name, sources)
     })
+}
+
+/// Checks text in memory as [`compile_text`] does, and makes no pipeline.
+pub fn check_text(name: &str, text: &str, options: &Options) -> Checked {
+    let mut sources = SourceMap::new();
+    let stem = Path::new(name).file_stem().map_or_else(|| name.into(), |s| s.to_string_lossy().into_owned());
+    stack::with_room(|| {
+        let parsed = hopwright_syntax::parse_text(&mut sources, name, text, options);
+        check(parsed, &stem, sources)
+    })
+}
+
+fn check((program, mut diagnostics): (Program, Diagnostics), name: &str, sources: SourceMap) -> Checked {
+    let sources = Arc::new(sources);
+    let (analysis, index) = hopwright_sema::analyse_indexed(&program, name);
+    // What the syntax errors left out may be missing elsewhere.
+    if !diagnostics.has_errors() {
+        diagnostics.extend(analysis.diagnostics);
+    }
+    let typed = analysis.program.filter(|_| !diagnostics.has_errors());
+    if let Some(typed) = &typed {
+        diagnostics.extend(hopwright_lint::lint(&program, typed));
+        diagnostics = hopwright_lint::quiet(&program, diagnostics);
+        if let Err(found) = hopwright_lower::lower(typed, sources.clone()) {
+            diagnostics.extend(found);
+        }
+    }
+    Checked { program, typed, index, diagnostics, sources }
+}
+
+/// Options for a program whose further files are in memory, by the names they include each other by. Nothing is read from disk.
+pub fn in_memory(files: &[(&str, &str)]) -> Options {
+    let embedded = files.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect();
+    Options { embedded, no_disk: true, ..Options::default() }
 }
 
 /// Numbers and names of constants in a text with lines `NAME = NUMBER`, in which programs list why they drop or punt packets.

@@ -4,11 +4,12 @@ use hopwright_ir::analysis::dependencies::OperationKind;
 use hopwright_ir::{Pipeline, Span};
 use serde::Serialize;
 
+use crate::memory::TableShape;
 use crate::nodes::Nodes;
 use crate::place::{Schedule, earliest, place};
 use crate::resources::Resources;
 use crate::target::Target;
-use crate::{phv, problems};
+use crate::{phv, problems, tofino};
 
 /// How a program would lie in a target's stages.
 #[derive(Clone, Debug, Serialize)]
@@ -59,6 +60,8 @@ pub struct Item {
     pub place: Place,
     /// Entries that are in this stage, if the table is divided between stages.
     pub entries: Option<u64>,
+    /// Whether it is a table of prefixes in SRAM, because it is too large for ternary memory.
+    pub algorithmic: bool,
 }
 
 /// A line of the program.
@@ -116,10 +119,12 @@ impl Estimate {
 
 /// Estimates how a program would lie in a target's stages.
 pub fn estimate(pipeline: &Pipeline, target: &Target) -> Estimate {
-    let nodes = Nodes::of(pipeline);
+    let stages_only = tofino::stages_only(pipeline);
+    let (pipeline, also) = stages_only.as_ref().map_or((pipeline, None), |(rest, also)| (rest, Some(also)));
+    let nodes = Nodes::of(pipeline, also);
     let schedule = place(pipeline, &nodes, target);
     let bits = phv::bits(pipeline, &nodes, &schedule);
-    let names = Names { pipeline, nodes: &nodes };
+    let names = Names { pipeline, nodes: &nodes, target };
     let stages: Vec<Stage> = (schedule.stages.iter().zip(&bits.stages))
         .map(|(stage, phv_bits)| {
             let mut items = Vec::new();
@@ -215,6 +220,7 @@ fn chain(names: &Names, at: &[(u32, Option<usize>)]) -> Vec<Link> {
 struct Names<'a> {
     pipeline: &'a Pipeline,
     nodes: &'a Nodes<'a>,
+    target: &'a Target,
 }
 
 impl Names<'_> {
@@ -232,8 +238,13 @@ impl Names<'_> {
                 OperationKind::Apply(table) => self.pipeline[table].name.clone(),
                 _ => self.snippet(operation.span),
             };
-            let table = matches!(operation.kind, OperationKind::Apply(_));
-            Item { thread: thread.name, table, name, place: self.place(operation.span), entries: None }
+            let (table, algorithmic) = match operation.kind {
+                OperationKind::Apply(table) => {
+                    (true, TableShape::of(self.pipeline, table, self.target).is_algorithmic())
+                }
+                _ => (false, false),
+            };
+            Item { thread: thread.name, table, name, place: self.place(operation.span), entries: None, algorithmic }
         };
         node.operations.iter().map(item).collect()
     }

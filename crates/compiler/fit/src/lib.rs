@@ -18,6 +18,7 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tofino;
 
 pub use estimate::{Estimate, Item, Link, Place, Problem, Stage, estimate};
 pub use pipe::{of_pipe, pipes};

@@ -1,6 +1,7 @@
 //! Memory and crossbars that tables and extern objects take.
 
 use hopwright_ir::{Action, ExternId, ExternKind, MatchForm, Pipeline, TableId, Unit};
+use num_traits::ToPrimitive;
 
 use crate::resources::Resources;
 use crate::target::Target;
@@ -31,11 +32,23 @@ enum Kind {
     Keyless,
     Exact,
     Ternary,
+    /// Prefixes of a table that is too large for the ternary memory of a stage: a small ternary table chooses a partition of a
+    /// table in SRAM.
+    Algorithmic,
 }
+
+/// Entries of a partition of an algorithmic table.
+const PARTITION: u64 = 20;
 
 fn blocks(bits: u64, target: &Target) -> u32 {
     let block = u64::from(target.memory.sram_words * target.memory.sram_bits);
     u32::try_from(bits.div_ceil(block)).unwrap_or(u32::MAX)
+}
+
+fn ternary_blocks(key_bits: u32, entries: u64, target: &Target) -> u32 {
+    let wide = u64::from(key_bits.div_ceil(target.memory.tcam_bits));
+    let deep = entries.div_ceil(u64::from(target.memory.tcam_words));
+    u32::try_from(wide.saturating_mul(deep)).unwrap_or(u32::MAX)
 }
 
 impl<'a> TableShape<'a> {
@@ -47,6 +60,8 @@ impl<'a> TableShape<'a> {
             Some(_) if forms(|f| f != MatchForm::Value) => Kind::Ternary,
             Some(_) => Kind::Exact,
         };
+        let prefixes =
+            forms(|f| f == MatchForm::Prefix) && !forms(|f| !matches!(f, MatchForm::Value | MatchForm::Prefix));
         // A range is matched by nibbles of twice the width.
         let bits = |key: &hopwright_ir::Key| match key.kind.form() {
             MatchForm::Range => 2 * key.expr.ty.width(),
@@ -63,12 +78,14 @@ impl<'a> TableShape<'a> {
         let pointer = 19;
         let in_memory = data > target.memory.immediate_bits || members.is_some();
         let entries = if table.const_entries { table.entries.len() as u64 } else { table.size };
+        let key_bits = table.match_keys().map(bits).sum();
+        let large = ternary_blocks(key_bits, entries, target) > target.stage.tcam_blocks;
         TableShape {
             target,
             entries: entries.max(1),
-            kind,
-            key_bits: table.match_keys().map(bits).sum(),
-            key_bytes: table.keys.iter().map(|k| k.expr.ty.width().div_ceil(8)).sum(),
+            kind: if prefixes && large { Kind::Algorithmic } else { kind },
+            key_bits,
+            key_bytes: bytes(table.keys.iter().map(|k| k.expr.ty.width())),
             result_bits: actions + if in_memory { pointer } else { data },
             data_bits: if in_memory { data.max(1).next_power_of_two() } else { 0 },
             members,
@@ -77,6 +94,23 @@ impl<'a> TableShape<'a> {
             idle_timeout: table.idle_timeout,
             selector: matches!(profile, Some(ExternKind::ActionSelector { .. })),
         }
+    }
+
+    /// Whether the table is algorithmic.
+    pub(crate) fn is_algorithmic(&self) -> bool {
+        self.kind == Kind::Algorithmic
+    }
+
+    /// Blocks of SRAM for entries of this many bits: as many as go into up to four words side by side.
+    fn packed(&self, bits: u32, entries: u64) -> u32 {
+        let memory = &self.target.memory;
+        let widths = bits.div_ceil(memory.sram_bits)..=bits.div_ceil(memory.sram_bits).max(4);
+        let packed = widths.map(|words| {
+            let together = u64::from((words * memory.sram_bits / bits).clamp(1, 9));
+            let rows = entries.div_ceil(together * u64::from(memory.sram_words));
+            rows.max(u64::from(memory.exact_ways)).saturating_mul(u64::from(words))
+        });
+        u32::try_from(packed.min().unwrap_or(u64::MAX)).unwrap_or(u32::MAX)
     }
 
     /// What a part of the table with this many entries takes of a stage.
@@ -92,27 +126,26 @@ impl<'a> TableShape<'a> {
                     used.sram_blocks = blocks((self.result_bits.max(1) as u64) << self.key_bits, self.target);
                     used.hash_bits = memory.word_index_bits;
                 } else {
-                    // A version, key and result; as many entries as go into up to four words side by side.
-                    let entry = 4 + self.key_bits + self.result_bits;
-                    let widths = entry.div_ceil(memory.sram_bits)..=entry.div_ceil(memory.sram_bits).max(4);
-                    let packed = widths.map(|words| {
-                        let together = u64::from((words * memory.sram_bits / entry).clamp(1, 9));
-                        let rows = entries.div_ceil(together * u64::from(memory.sram_words));
-                        rows.max(u64::from(memory.exact_ways)).saturating_mul(u64::from(words))
-                    });
-                    let least = packed.min().unwrap_or(u64::MAX);
-                    used.sram_blocks = u32::try_from(least).unwrap_or(u32::MAX);
+                    // A version, key and result.
+                    used.sram_blocks = self.packed(4 + self.key_bits + self.result_bits, entries);
                     let index = memory.exact_ways * memory.word_index_bits;
                     used.hash_bits = index + used.sram_blocks.max(1).ilog2().min(12);
                 }
             }
             Kind::Ternary => {
                 used.ternary_crossbar_bytes = self.key_bytes;
-                let wide = u64::from(self.key_bits.div_ceil(memory.tcam_bits));
-                let deep = entries.div_ceil(u64::from(memory.tcam_words));
-                used.tcam_blocks = u32::try_from(wide * deep).unwrap_or(u32::MAX);
+                used.tcam_blocks = ternary_blocks(self.key_bits, entries, self.target);
                 used.sram_blocks =
                     blocks(u64::from(self.result_bits.max(1).next_power_of_two()) * entries, self.target);
+            }
+            Kind::Algorithmic => {
+                used.ternary_crossbar_bytes = self.key_bytes;
+                used.exact_crossbar_bytes = self.key_bytes;
+                used.tcam_blocks = ternary_blocks(self.key_bits, entries.div_ceil(PARTITION), self.target);
+                // A mask is the length of a prefix.
+                let length = u32::BITS - self.key_bits.leading_zeros();
+                used.sram_blocks = self.packed(4 + self.key_bits + length + self.result_bits, entries);
+                used.logical_tables += 1;
             }
         }
         let data = self.members.unwrap_or(entries).saturating_mul(u64::from(self.data_bits));
@@ -137,6 +170,17 @@ impl<'a> TableShape<'a> {
     }
 }
 
+/// Bytes of a crossbar that keys take. Those of less than a byte, and the rests of others, share bytes.
+fn bytes(widths: impl Iterator<Item = u32> + Clone) -> u32 {
+    let rests: u32 = widths.clone().map(|width| width % 8).sum();
+    widths.map(|width| width / 8).sum::<u32>() + rests.div_ceil(8)
+}
+
+/// Whether an object is one that smooths values, which the meter ALU does.
+pub(crate) fn is_filter(kind: &ExternKind) -> bool {
+    matches!(kind, ExternKind::Named { type_name, .. } if matches!(type_name.as_str(), "Lpf" | "Wred"))
+}
+
 fn counter_bits(kind: &ExternKind) -> u32 {
     match kind {
         ExternKind::Counter { unit, .. } | ExternKind::DirectCounter { unit, .. } => match unit {
@@ -153,6 +197,9 @@ pub(crate) fn object(pipeline: &Pipeline, object: ExternId, target: &Target) -> 
     let (size, bits, counts) = match kind {
         ExternKind::Counter { size, .. } => (*size, counter_bits(kind), true),
         ExternKind::Meter { size, .. } => (*size, target.memory.sram_bits, false),
+        ExternKind::Named { args, .. } if is_filter(kind) => {
+            (args.first().and_then(ToPrimitive::to_u64).unwrap_or(1), target.memory.sram_bits, false)
+        }
         ExternKind::Register { size, ty } => (*size, ty.width().max(8).next_power_of_two(), false),
         _ => return Resources::default(),
     };

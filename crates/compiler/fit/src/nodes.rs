@@ -60,9 +60,14 @@ fn given(pipeline: &Pipeline) -> SlotSet {
 }
 
 impl<'p> Nodes<'p> {
-    pub(crate) fn of(pipeline: &'p Pipeline) -> Nodes<'p> {
+    /// `also`: variables that matter after ingress and after egress besides those of the pipeline.
+    pub(crate) fn of(pipeline: &'p Pipeline, also: Option<&[SlotSet; 2]>) -> Nodes<'p> {
         let given = given(pipeline);
-        let (after_ingress, after_egress) = live_after_ingress_and_egress(pipeline);
+        let (mut after_ingress, mut after_egress) = live_after_ingress_and_egress(pipeline);
+        if let Some([ingress, egress]) = also {
+            after_ingress.extend(ingress);
+            after_egress.extend(egress);
+        }
         let threads: Vec<Thread> =
             [("ingress", &pipeline.ingress, after_ingress), ("egress", &pipeline.egress, after_egress)]
                 .map(|(name, control, live)| {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use hopwright_ir::analysis::parser_graph::{order, successors};
 use hopwright_ir::analysis::usage::Usage;
-use hopwright_ir::{Pipeline, SlotId, SlotKind, Type};
+use hopwright_ir::{HeaderId, Pipeline, SlotId, SlotKind, StmtKind, Type};
 
 use crate::nodes::Nodes;
 use crate::place::Schedule;
@@ -16,12 +17,91 @@ pub(crate) struct Bits {
     pub(crate) carried: u32,
 }
 
+/// The stages of variables that are in one place, as those of one of them: the one that is no local variable, if there is one.
+fn in_one_place(
+    pipeline: &Pipeline,
+    renamed: &[(SlotId, SlotId)],
+    ranges: BTreeMap<SlotId, (usize, usize)>,
+) -> BTreeMap<SlotId, (usize, usize)> {
+    let mut parents: BTreeMap<SlotId, SlotId> = BTreeMap::new();
+    let find = |parents: &BTreeMap<SlotId, SlotId>, mut slot: SlotId| {
+        while let Some(parent) = parents.get(&slot) {
+            slot = *parent;
+        }
+        slot
+    };
+    let local = |slot: SlotId| matches!(pipeline[slot].kind, SlotKind::Local);
+    for (a, b) in renamed {
+        let (a, b) = (find(&parents, *a), find(&parents, *b));
+        // Two fields are two places, although a value goes from one to the other.
+        if a != b && local(a) {
+            parents.insert(a, b);
+        } else if a != b && local(b) {
+            parents.insert(b, a);
+        }
+    }
+    let mut joined: BTreeMap<SlotId, (usize, usize)> = BTreeMap::new();
+    for (slot, (first, last)) in ranges {
+        let range = joined.entry(find(&parents, slot)).or_insert((first, last));
+        *range = (range.0.min(first), range.1.max(last));
+    }
+    joined
+}
+
+/// Paths through the parser. Headers that no path has together share bits.
+struct Paths {
+    /// States, each before those that it leads to, but for loops.
+    order: Vec<usize>,
+    successors: Vec<Vec<usize>>,
+    /// The headers that each state extracts.
+    extracted: Vec<Vec<HeaderId>>,
+    /// By header: whether any state extracts it.
+    parsed: Vec<bool>,
+}
+
+impl Paths {
+    fn of(pipeline: &Pipeline) -> Paths {
+        let states = &pipeline.parser.states;
+        let mut parsed = vec![false; pipeline.headers.len()];
+        let mut extracted = Vec::new();
+        for state in states {
+            let mut here = Vec::new();
+            for stmt in &state.body {
+                match &stmt.kind {
+                    StmtKind::Extract { header, .. } => here.push(*header),
+                    StmtKind::ExtractNext { stack, .. } => here.extend(&pipeline[*stack].elements),
+                    // What is in front of the packet is assigned.
+                    StmtKind::SetValid(header) => here.push(*header),
+                    _ => {}
+                }
+            }
+            here.iter().for_each(|header| parsed[header.index()] = true);
+            extracted.push(here);
+        }
+        let successors = states.iter().map(|state| successors(&state.transition)).collect();
+        Paths { order: order(pipeline), successors, extracted, parsed }
+    }
+
+    /// The bits of the headers of the path that has most, and of headers that are not parsed.
+    fn most(&self, bits: &BTreeMap<HeaderId, u32>) -> u32 {
+        let mut below = vec![0; self.extracted.len()];
+        for &state in self.order.iter().rev() {
+            let own: u32 = self.extracted[state].iter().filter_map(|header| bits.get(header)).sum();
+            let next = self.successors[state].iter().map(|next| below[*next]).max().unwrap_or(0);
+            below[state] = own + next;
+        }
+        let others: u32 = bits.iter().filter(|(header, _)| !self.parsed[header.index()]).map(|(_, bits)| bits).sum();
+        below.into_iter().max().unwrap_or(0) + others
+    }
+}
+
 /// Counts fields from the parser or the first stage that writes them to the last stage that reads them or the deparser.
 pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> Bits {
     let count = schedule.stages.len();
     let mut stages = vec![0; count];
     let usage = Usage::of(pipeline);
     let mut touched = vec![false; pipeline.slots.len()];
+    let paths = Paths::of(pipeline);
     for (index, thread) in nodes.threads.iter().enumerate() {
         let mut ranges: BTreeMap<SlotId, (usize, usize)> = BTreeMap::new();
         let mut inner: BTreeMap<usize, usize> = BTreeMap::new();
@@ -45,7 +125,9 @@ pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> B
                 }
             }
         }
-        for (slot, (mut first, mut last)) in ranges {
+        // Bits of fields, by stage and header.
+        let mut fields: Vec<BTreeMap<HeaderId, u32>> = vec![BTreeMap::new(); count];
+        for (slot, (mut first, mut last)) in in_one_place(pipeline, &thread.graph.renamed, ranges) {
             touched[slot.index()] = true;
             let kind = pipeline[slot].kind;
             if !matches!(kind, SlotKind::Local) {
@@ -61,8 +143,14 @@ pub(crate) fn bits(pipeline: &Pipeline, nodes: &Nodes, schedule: &Schedule) -> B
                 ty if matches!(kind, SlotKind::Field(..)) => ty.width(),
                 ty => ty.width().next_multiple_of(8),
             };
-            stages[first..=last].iter_mut().for_each(|bits| *bits += width);
+            match kind {
+                SlotKind::Field(header, _) => {
+                    fields[first..=last].iter_mut().for_each(|of| *of.entry(header).or_default() += width);
+                }
+                _ => stages[first..=last].iter_mut().for_each(|bits| *bits += width),
+            }
         }
+        stages.iter_mut().zip(&fields).for_each(|(bits, of)| *bits += paths.most(of));
         // Inner results of expressions live until the operation that reads them.
         let end_of = |op: usize| {
             nodes.nodes.iter().zip(&schedule.nodes).find(|(n, _)| n.thread == index && n.operations.contains(&op))

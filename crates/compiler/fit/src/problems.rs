@@ -7,6 +7,7 @@ use hopwright_ir::{
 };
 
 use crate::target::Target;
+use crate::{memory, tofino};
 
 /// Places and messages, each once.
 pub(crate) type Found = BTreeSet<(Span, String)>;
@@ -22,6 +23,7 @@ pub(crate) fn find(pipeline: &Pipeline, target: &Target) -> Found {
     keys.for_each(|key| expr(pipeline, target, key, &mut found));
     for object in &pipeline.externs {
         if let ExternKind::Register { ty, .. } = object.kind
+            && !tofino::is_own_register(&object.name)
             && ty.width() > target.logic.register_bits
         {
             let most = target.logic.register_bits;
@@ -33,13 +35,19 @@ pub(crate) fn find(pipeline: &Pipeline, target: &Target) -> Found {
 
 fn block(pipeline: &Pipeline, target: &Target, body: &Block, found: &mut Found) {
     walk::stmts(body, &mut |stmt| {
-        walk::stmt_exprs(stmt).into_iter().for_each(|e| expr(pipeline, target, e, found));
+        // Counters and meters of bytes know the length of the packet.
+        if !counts(pipeline, &stmt.kind) {
+            walk::stmt_exprs(stmt).into_iter().for_each(|e| expr(pipeline, target, e, found));
+        }
         match &stmt.kind {
             StmtKind::Loop { .. } => {
                 found.insert((stmt.span, "a loop: stages are passed once (counted as one round)".into()));
             }
             StmtKind::Extern(call) => {
                 let message = match &call.function {
+                    ExternFn::Named { instance: Some(filter), .. } if memory::is_filter(&pipeline[*filter].kind) => {
+                        return;
+                    }
                     ExternFn::Named { name, .. } => {
                         format!("extern `{name}` is not part of the target (counted as one operation)")
                     }
@@ -54,6 +62,16 @@ fn block(pipeline: &Pipeline, target: &Target, body: &Block, found: &mut Found) 
             _ => {}
         }
     });
+}
+
+fn counts(pipeline: &Pipeline, stmt: &StmtKind) -> bool {
+    let StmtKind::Extern(call) = stmt else { return false };
+    let kind = call.function.object().map(|object| &pipeline[object].kind);
+    let counts = |kind: &ExternKind| {
+        use ExternKind::{Counter, DirectCounter, DirectMeter, Meter};
+        matches!(kind, Counter { .. } | DirectCounter { .. } | Meter { .. } | DirectMeter { .. })
+    };
+    kind.is_some_and(|kind| counts(kind) || memory::is_filter(kind))
 }
 
 fn expr(pipeline: &Pipeline, target: &Target, outer: &Expr, found: &mut Found) {

@@ -17,7 +17,7 @@ fn schedules_of_generated_programs_respect_dependencies_and_resources() {
         let compiled = compile_text("generated.p4", &text, &Default::default(), true);
         let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("seed {seed}: {:#?}", compiled.diagnostics));
         for target in Target::all() {
-            let nodes = Nodes::of(&pipeline);
+            let nodes = Nodes::of(&pipeline, None);
             let schedule = place(&pipeline, &nodes, &target);
             let of: Vec<Vec<usize>> = (0..nodes.threads.len())
                 .map(|thread| {

@@ -110,6 +110,10 @@ fn numbers(stages: &Range<usize>) -> String {
 }
 
 fn described(item: &Item) -> String {
-    let kind = if item.table { "table " } else { "" };
+    let kind = match (item.table, item.algorithmic) {
+        (true, true) => "algorithmic table ",
+        (true, false) => "table ",
+        (false, _) => "",
+    };
     format!("{}:{}: {}: {kind}{}", item.place.file, item.place.line, item.thread, item.name)
 }

@@ -6,8 +6,8 @@ use super::exec::Machine;
 use super::observe::Event;
 use super::{Digest, Fault, Value};
 use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::hash;
 use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
+use hopwright_ir::{custom_crc, hash};
 
 impl Machine<'_> {
     pub(super) fn call(&mut self, call: &ExternCall) -> Result<(), Fault> {
@@ -77,6 +77,14 @@ impl Machine<'_> {
                 let (base, max) = (self.eval(base).bits, self.eval(max).bits);
                 let value = hash::hash_in_range(*algorithm, &data, &base, &max);
                 self.assign_bits(*result, value, call);
+            }
+            (
+                ExternFn::CustomCrc(algorithm),
+                [ExternArg::Out(result), ExternArg::List(data), ExternArg::In(first), ExternArg::In(second)],
+            ) => {
+                let data = self.concatenate(data).into_bytes();
+                let words = [self.eval_u64(first), self.eval_u64(second)];
+                self.assign_bits(*result, custom_crc::crc(*algorithm, words, &data).into(), call);
             }
             (ExternFn::Random, [ExternArg::Out(result), ExternArg::In(lo), ExternArg::In(hi)]) => {
                 let (lo, hi) = (self.eval(lo).bits, self.eval(hi).bits);

@@ -10,7 +10,7 @@
 //!   it is dropped with a fault;
 //! - a direct counter counts every hit of its table, whether or not the action calls `count` (as in BMv2);
 //! - at the start of egress, `egress_spec` is 0, `enq_timestamp` and `egress_global_timestamp` are the packet's
-//!   timestamp, `deq_timedelta` is zero, and both queue depths are that of the port and `priority` in [`Interp::depths`];
+//!   timestamp, and `deq_timedelta` and both queue depths are those of the port and `priority` in [`Interp::depths`];
 //! - counters count the bytes of the packet as received;
 //! - a meter uses its packet's timestamp; a direct meter runs at each hit of its entry, whether or not it is read;
 //! - an entry whose group has no members is a miss;
@@ -132,10 +132,10 @@ impl Output {
     }
 }
 
-/// The depth of each port's queues in packets: packets that were accepted and not sent yet. A port has a queue for each
-/// v1model `priority`.
+/// The depth of each port's queues in packets: packets that were accepted and not sent yet; and how long packets wait there, in
+/// microseconds. A port has a queue for each v1model `priority`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueDepths(Box<[u32; QueueDepths::PORTS * QueueDepths::PRIORITIES]>);
+pub struct QueueDepths(Box<[[u32; QueueDepths::QUEUES]; 2]>);
 
 impl QueueDepths {
     /// The number of ports; port numbers have nine bits.
@@ -145,45 +145,67 @@ impl QueueDepths {
 
     /// The number of queues of a port; priorities have three bits.
     pub const PRIORITIES: usize = 8;
+    /// The number of queues.
+    const QUEUES: usize = QueueDepths::PORTS * QueueDepths::PRIORITIES;
+    /// Where generated code finds the waiting times, in bytes behind the depths.
+    pub const WAITS: usize = 4 * QueueDepths::QUEUES;
 
     /// Sets the depths of a port's queues in packets, by priority. Ignored if there is no such port.
     pub fn set(&mut self, port: u32, packets: [u32; QueueDepths::PRIORITIES]) {
         let at = port as usize * QueueDepths::PRIORITIES;
-        if let Some(depths) = self.0.get_mut(at..at + QueueDepths::PRIORITIES) {
+        if let Some(depths) = self.0[0].get_mut(at..at + QueueDepths::PRIORITIES) {
             for (depth, packets) in depths.iter_mut().zip(packets) {
                 *depth = packets.min(QueueDepths::MOST);
             }
         }
     }
 
+    /// Sets how long packets wait in a port's queues, in microseconds, by priority. Ignored if there is no such port.
+    pub fn set_waits(&mut self, port: u32, microseconds: [u32; QueueDepths::PRIORITIES]) {
+        let at = port as usize * QueueDepths::PRIORITIES;
+        if let Some(waits) = self.0[1].get_mut(at..at + QueueDepths::PRIORITIES) {
+            waits.copy_from_slice(&microseconds);
+        }
+    }
+
     /// Counts a packet more in a port's queue.
     pub fn add(&mut self, port: u32, priority: u8) {
         let at = port as usize * QueueDepths::PRIORITIES + usize::from(priority) % QueueDepths::PRIORITIES;
-        if let Some(depth) = self.0.get_mut(at) {
+        if let Some(depth) = self.0[0].get_mut(at) {
             *depth = (*depth + 1).min(QueueDepths::MOST);
         }
     }
 
     /// Returns the depth of a port's queue. Only the lowest nine bits of the port and three of the priority count.
     pub fn get(&self, port: u16, priority: u8) -> u32 {
+        self.0[0][QueueDepths::at(port, priority)]
+    }
+
+    /// Returns how long packets wait in a port's queue, in microseconds. Only the lowest nine bits of the port and three of the priority
+    /// count.
+    pub fn wait(&self, port: u16, priority: u8) -> u32 {
+        self.0[1][QueueDepths::at(port, priority)]
+    }
+
+    fn at(port: u16, priority: u8) -> usize {
         let (port, priority) = (usize::from(port), usize::from(priority));
-        self.0[port % QueueDepths::PORTS * QueueDepths::PRIORITIES + priority % QueueDepths::PRIORITIES]
+        port % QueueDepths::PORTS * QueueDepths::PRIORITIES + priority % QueueDepths::PRIORITIES
     }
 
-    /// Sets all depths to zero.
+    /// Sets all depths and waiting times to zero.
     pub fn clear(&mut self) {
-        self.0.fill(0);
+        self.0.iter_mut().for_each(|numbers| numbers.fill(0));
     }
 
-    /// The address of the depths, for generated code: eight of each port.
+    /// The address of the depths, for generated code: eight of each port. The waiting times are [`QueueDepths::WAITS`] bytes behind.
     pub fn as_ptr(&self) -> *const u32 {
-        self.0.as_ptr()
+        self.0.as_ptr().cast()
     }
 }
 
 impl Default for QueueDepths {
     fn default() -> QueueDepths {
-        QueueDepths(Box::new([0; QueueDepths::PORTS * QueueDepths::PRIORITIES]))
+        QueueDepths(Box::new([[0; QueueDepths::QUEUES]; 2]))
     }
 }
 
@@ -193,7 +215,7 @@ pub struct Interp<S = LinearStore> {
     /// The state that outlives a packet.
     pub store: S,
     externs: Externs,
-    /// The values of `enq_qdepth` and `deq_qdepth`.
+    /// The values of `enq_qdepth`, `deq_qdepth` and `deq_timedelta`.
     pub depths: QueueDepths,
     /// The `priority` of each packet that the last one sent, as it was when that entered egress.
     pub priorities: Vec<u8>,

@@ -39,9 +39,11 @@ impl Machine<'_> {
         let has_priority = table.has_priority();
         let mut best = None;
         self.store.visit_entries(id, &mut |entry| {
-            let hit = entry.matches.iter().zip(keys).all(|(m, key)| m.matches(&key.bits, key.width));
+            if !entry.matches.iter().zip(keys).all(|(m, key)| m.matches(&key.bits, key.width)) {
+                return;
+            }
             let rank = rank(&entry, has_priority);
-            if hit && best.as_ref().is_none_or(|(best_rank, _)| rank > *best_rank) {
+            if best.as_ref().is_none_or(|(best_rank, _)| rank > *best_rank) {
                 best = Some((rank, Hit::new(entry)));
             }
         });

@@ -299,8 +299,8 @@ impl<'a> Run<'a> {
         // As in BMv2, the drop port plus one, which is 0 in nine bits: the packet is not dropped by default.
         packet.set(standard.egress_spec, 0);
         packet.set(standard.enq_timestamp, self.now_us);
-        packet.set(standard.deq_timedelta, 0);
         let priority = packet.get(standard.priority).to_u64() as u8;
+        packet.set(standard.deq_timedelta, u64::from(self.depths.wait(port, priority)));
         let depth = u64::from(self.depths.get(port, priority));
         packet.set(standard.enq_qdepth, depth);
         packet.set(standard.deq_qdepth, depth);

@@ -6,6 +6,7 @@
 
 pub mod analysis;
 pub mod bits;
+pub mod custom_crc;
 pub mod entry;
 pub mod hash;
 pub mod meter;

@@ -53,6 +53,11 @@ impl Meter {
         self.rates
     }
 
+    /// The colour that [`Meter::execute`] would return.
+    pub fn color(&self, now_us: u64, cost: u64) -> Color {
+        self.clone().execute(now_us, cost)
+    }
+
     /// Meters a packet of a number of tokens at a time in microseconds. A time before that of the last packet counts as the
     /// same time.
     pub fn execute(&mut self, now_us: u64, cost: u64) -> Color {

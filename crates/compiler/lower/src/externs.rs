@@ -87,7 +87,7 @@ impl Lowering<'_> {
             | "Digest"
             | "PacketReplicationEngine"
             | "BufferingQueueingEngine"
-                if self.is_psa() =>
+                if self.is_portable() =>
             {
                 ExternKind::Stateless
             }
@@ -171,6 +171,9 @@ impl Lowering<'_> {
         if self.is_tofino()
             && let Some(done) = self.tofino_function(name, call, ty)
         {
+            return done;
+        }
+        if let Some(done) = self.nic_function(name, call) {
             return done;
         }
         let mut args = Arguments::new(self, call)?;
@@ -270,7 +273,7 @@ impl Lowering<'_> {
         ty: Option<&hir::Type>,
     ) -> Result<Option<Value>> {
         let id = ExternId(object.0);
-        if self.is_psa()
+        if self.is_portable()
             && let Some(done) = self.psa_method(object, name, call, ty)
         {
             return done;
@@ -441,6 +444,7 @@ impl Lowering<'_> {
     fn set_validity(&mut self, loc: &Loc, valid: bool, span: Span) -> Result<()> {
         match loc {
             Loc::Place(Place::Header(h)) => {
+                self.note_length(*h, valid, span);
                 if valid {
                     self.set_valid(*h, span);
                 } else {

@@ -3,7 +3,7 @@
 //!
 //! Modules: `storage` (types to slots), `value` (reading and writing places), `expr`, `stmt`, `call` (inlining), `access` (what
 //! a body reads and writes outside itself), `externs`, `arguments` (of externs), `records`, `parser`, `table`, `program` (the
-//! package), `v1model`, `psa`, `two_passes` and `tofino` (what architectures add), `declarations` (of the architecture), `ids`
+//! package), `v1model`, `psa`, `pna`, `two_passes` and `tofino` (what architectures add), `declarations` (of the architecture), `ids`
 //! (P4Runtime ids).
 
 mod access;
@@ -13,7 +13,9 @@ mod declarations;
 mod expr;
 mod externs;
 mod ids;
+mod length;
 mod parser;
+mod pna;
 mod program;
 mod psa;
 mod records;
@@ -117,6 +119,8 @@ struct LoweredTable {
     id: hopwright_ir::TableId,
     /// Keys that are computed into a slot before each apply.
     computed_keys: Rc<[(usize, SlotId)]>,
+    /// The register of the masks of its keys, if a control plane may change them.
+    masks: Option<hopwright_ir::ExternId>,
     actions: Rc<HashMap<hir::FunctionId, ActionId>>,
     /// Set by an action that exits.
     exit_flag: Option<SlotId>,
@@ -144,8 +148,12 @@ struct Lowering<'p> {
     /// Calls of `digest` whose data have an unnamed type.
     nameless_digests: Vec<Span>,
     field_lists: Vec<FieldList>,
+    /// Where changes of the packet's length are counted, in programs that read it as BMv2 has it.
+    length_change: Option<SlotId>,
     /// What deparsers of Tofino programs request.
     requests: Option<tofino::Requests>,
+    /// What the main control of a PNA program requests.
+    nic_requests: Option<pna::Requests>,
     /// Sums of Internet checksum objects, and values of parser counters.
     object_states: HashMap<hir::ObjectId, SlotId>,
     /// Number of uses of each name, to keep names unique.
@@ -210,7 +218,9 @@ impl<'p> Lowering<'p> {
             externs: Vec::new(),
             nameless_digests: Vec::new(),
             field_lists: Vec::new(),
+            length_change: None,
             requests: None,
+            nic_requests: None,
             object_states: HashMap::new(),
             names: HashMap::new(),
             empty_varbits: HashMap::new(),

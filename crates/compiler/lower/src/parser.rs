@@ -245,7 +245,7 @@ impl Lowering<'_> {
     /// The state in which a `select` without a matching case ends (P4-16 13.6). BMv2's `simple_switch` ignores such packets'
     /// error, and so does v1model here.
     fn no_match(&mut self, span: Span) -> Option<Next> {
-        if !self.is_psa() {
+        if !self.is_portable() {
             return None;
         }
         let error = self.program.errors.iter().position(|e| e == "NoMatch")?;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hopwright_opt::length;
 use hopwright_sema::architecture::{self, Architecture, BlockRole, ParamRole};
 use hopwright_sema::hir;
 use hopwright_source::SourceMap;
@@ -45,9 +46,15 @@ impl Lowering<'_> {
         if self.is_tofino() {
             return self.pipes(architecture, sources);
         }
+        if self.is_pna() {
+            return self.nic(architecture, sources);
+        }
         if architecture.block(BlockRole::EgressParser).is_some() {
             return self.two_passes(architecture, sources);
         }
+        let length_change = SlotId(self.slots.len() as u32);
+        self.slots.push(length::change_slot());
+        self.length_change = Some(length_change);
         let storage = self.storage(architecture)?;
         for (block, (_, id)) in architecture.blocks.iter().zip(&main.blocks) {
             for (param, role) in program[*id].params.iter().zip(block.params) {
@@ -85,7 +92,9 @@ impl Lowering<'_> {
             packet_in,
             packet_out,
         };
-        Ok(self.assemble(parts, sources))
+        let mut pipeline = self.assemble(parts, sources);
+        length::account(&mut pipeline, length_change);
+        Ok(pipeline)
     }
 
     fn unknown_package(&mut self) -> Reported {

@@ -1,4 +1,4 @@
-//! PSA's extern objects: their methods return results, and are lowered to the IR's functions and to slots.
+//! Extern objects of PSA and PNA: their methods return results, and are lowered to the IR's functions and to slots.
 
 use hopwright_ir::{
     BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, SlotId, SlotKind, StmtKind, Type,
@@ -21,6 +21,11 @@ impl Lowering<'_> {
         self.program.architecture().is_some_and(|a| a.name == "psa")
     }
 
+    /// Whether the program is for PSA or PNA, which have the same extern objects.
+    pub(crate) fn is_portable(&self) -> bool {
+        self.is_psa() || self.is_pna()
+    }
+
     /// Lowers a method of an object; `None` if it is lowered like those of other architectures.
     pub(crate) fn psa_method(
         &mut self,
@@ -37,10 +42,16 @@ impl Lowering<'_> {
             ("DirectMeter", "execute") => self.meter_color(object, call, 0),
             ("Hash", "get_hash") => self.hash_value(object, call, ty),
             ("Random", "read") => self.random_value(object, call, ty),
+            ("Counter", "count") if call.args.get(1).is_some_and(|a| a.value.is_some()) => self.adjusted(call),
+            ("DirectCounter", "count") if call.args.first().is_some_and(|a| a.value.is_some()) => self.adjusted(call),
             ("Digest", "pack") => self.pack_digest(object, call),
             ("InternetChecksum", _) => self.internet_checksum(object, name, call),
             _ => return None,
         })
+    }
+
+    fn adjusted(&mut self, call: &hir::Call) -> Result<Option<Value>> {
+        Err(self.unsupported(call.span, "a counter that counts other bytes than the packet's"))
     }
 
     /// Lowers the functions that tell a deparser what becomes of the packet.

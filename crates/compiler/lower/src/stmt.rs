@@ -155,6 +155,7 @@ impl Lowering<'_> {
             return Ok(());
         }
         let value = self.value(right)?;
+        self.note_lists(&target.loc, right, span)?;
         self.store(&target, value, span)
     }
 

@@ -33,7 +33,10 @@ impl Lowering<'_> {
         let lowered = self.table(table)?;
         for &(index, slot) in lowered.computed_keys.iter() {
             let key = &self.program[table].keys[index];
-            let value = self.scalar(&key.expr)?;
+            let mut value = self.scalar(&key.expr)?;
+            if let Some(masks) = lowered.masks {
+                value = self.masked_key(masks, index, value)?;
+            }
             self.emit(StmtKind::Assign(slot, value), key.expr.span);
         }
         self.emit(StmtKind::Apply { table: lowered.id, hit, action_run }, span);
@@ -70,7 +73,9 @@ impl Lowering<'_> {
             idle_timeout: false,
             span: table.span,
         });
-        let (keys, computed_keys) = self.keys(table)?;
+        let masked = self.has_key_masks(table);
+        let (keys, computed_keys) = self.keys(table, masked)?;
+        let masks = masked.then(|| self.key_masks(table, &keys)).transpose()?;
         self.tables[ir_id.index()].keys = keys;
         self.properties(table, ir_id)?;
         self.symmetric_selector(table, ir_id)?;
@@ -102,12 +107,12 @@ impl Lowering<'_> {
         self.tables[ir_id.index()].entries = entries;
 
         let lowered =
-            LoweredTable { id: ir_id, computed_keys: computed_keys.into(), actions: actions.into(), exit_flag };
+            LoweredTable { id: ir_id, computed_keys: computed_keys.into(), masks, actions: actions.into(), exit_flag };
         self.lowered_tables.insert(id, lowered.clone());
         Ok(lowered)
     }
 
-    fn keys(&mut self, table: &hir::Table) -> Result<Keys> {
+    fn keys(&mut self, table: &hir::Table, masked: bool) -> Result<Keys> {
         let mut keys = Vec::new();
         let mut computed = Vec::new();
         for (index, key) in table.keys.iter().enumerate() {
@@ -121,7 +126,7 @@ impl Lowering<'_> {
             }
             // A key keeps its value despite the effects of later ones.
             let effects = table.keys[index..].iter().any(|k| self.has_effects(&k.expr));
-            let expr = if effects {
+            let expr = if effects || masked {
                 let Some(ty) = self.scalar_type(&key.expr.ty) else {
                     return Err(self.unsupported(span, "a key that is no scalar"));
                 };
@@ -142,18 +147,18 @@ impl Lowering<'_> {
     fn properties(&mut self, table: &hir::Table, id: TableId) -> Result<()> {
         for (name, property) in &table.properties {
             match (name.as_str(), property) {
-                ("implementation" | "psa_implementation", hir::Property::Object(object)) => {
+                ("implementation" | "psa_implementation" | "pna_implementation", hir::Property::Object(object)) => {
                     // `Atcam` and `Alpm` say how hardware finds entries.
                     let finds = matches!(self.program[*object].type_name.as_str(), "Atcam" | "Alpm");
                     self.tables[id.index()].implementation = (!finds).then_some(ExternId(object.0));
                 }
-                ("counters" | "psa_direct_counter", hir::Property::Object(object)) => {
+                ("counters" | "psa_direct_counter" | "pna_direct_counter", hir::Property::Object(object)) => {
                     self.tables[id.index()].direct_counter = Some(ExternId(object.0));
                     if let ExternKind::DirectCounter { table, .. } = &mut self.externs[object.0 as usize].kind {
                         *table = Some(id);
                     }
                 }
-                ("meters" | "psa_direct_meter", hir::Property::Object(object)) => {
+                ("meters" | "psa_direct_meter" | "pna_direct_meter", hir::Property::Object(object)) => {
                     self.tables[id.index()].direct_meter = Some(ExternId(object.0));
                     if let ExternKind::DirectMeter { table, .. } = &mut self.externs[object.0 as usize].kind {
                         *table = Some(id);
@@ -169,7 +174,7 @@ impl Lowering<'_> {
                     let on = self.constant(value)? != BigUint::ZERO;
                     self.tables[id.index()].idle_timeout = on;
                 }
-                ("psa_idle_timeout", hir::Property::Value(value)) => {
+                ("psa_idle_timeout" | "pna_idle_timeout", hir::Property::Value(value)) => {
                     self.tables[id.index()].idle_timeout = self.member_name(value) == Some("NOTIFY_CONTROL");
                 }
                 // Properties of other architectures are ignored.

@@ -132,9 +132,10 @@ impl Lowering<'_> {
     }
 
     /// Allocates the storage of each role, and binds the blocks' parameters to it.
-    fn storage_by_role(&mut self, architecture: &Architecture) -> Result<HashMap<ParamRole, Place>> {
+    pub(crate) fn storage_by_role(&mut self, architecture: &Architecture) -> Result<HashMap<ParamRole, Place>> {
         let program = self.program;
         let mut storage: HashMap<ParamRole, Place> = HashMap::new();
+        let mut types: HashMap<ParamRole, &hir::Type> = HashMap::new();
         for (block, (_, id)) in architecture.blocks.iter().zip(&program.main.blocks) {
             let instance = &program[*id];
             if instance.params.len() != block.params.len() {
@@ -145,10 +146,17 @@ impl Lowering<'_> {
                     continue;
                 }
                 let var = &program[param.var];
-                let place = match storage.get(role) {
+                let shared = match role {
+                    ParamRole::PreHeaders => ParamRole::Headers,
+                    ParamRole::PreMetadata => ParamRole::Metadata,
+                    role => *role,
+                };
+                let of_type = types.get(&shared).is_none_or(|ty| **ty == var.ty);
+                let place = match storage.get(&shared).filter(|_| of_type) {
                     Some(place) => place.clone(),
                     None => self.alloc(&var.ty, &var.name, Purpose::Metadata, var.span)?,
                 };
+                types.insert(*role, &var.ty);
                 storage.insert(*role, place.clone());
                 self.env.insert(param.var, Binding::Loc(Loc::Place(place)));
             }
@@ -454,7 +462,7 @@ impl Lowering<'_> {
         compare(slot, Expr::constant(value, ty, span), span)
     }
 
-    fn wide(&self, slot: SlotId, width: u32, span: Span) -> Expr {
+    pub(crate) fn wide(&self, slot: SlotId, width: u32, span: Span) -> Expr {
         Expr { kind: ExprKind::Cast(Box::new(self.slot_expr(slot, span))), ty: Type::Bits(width), span }
     }
 
@@ -479,7 +487,14 @@ impl Lowering<'_> {
         }
     }
 
-    fn set(&mut self, storage: &HashMap<ParamRole, Place>, role: ParamRole, name: &str, value: Expr, span: Span) {
+    pub(crate) fn set(
+        &mut self,
+        storage: &HashMap<ParamRole, Place>,
+        role: ParamRole,
+        name: &str,
+        value: Expr,
+        span: Span,
+    ) {
         if let Some(slot) = self.member(storage, role, name)
             && self.slots[slot.index()].ty == value.ty
         {
@@ -503,7 +518,7 @@ pub(crate) fn slice(value: Expr, hi: u32, span: Span) -> Expr {
 }
 
 /// A port of nine bits as one of 32: the last eight have ones above.
-fn wide_port(port: Expr, span: Span) -> Expr {
+pub(crate) fn wide_port(port: Expr, span: Span) -> Expr {
     let cast = Expr { kind: ExprKind::Cast(Box::new(port.clone())), ty: PORT, span };
     let first = Expr::constant(FIRST_SPECIAL_PORT, Type::Bits(9), span);
     let special = binary(BinaryOp::Ge, port, first, Type::Bool, span);
@@ -512,7 +527,7 @@ fn wide_port(port: Expr, span: Span) -> Expr {
 }
 
 /// A port of 32 bits as one of nine; the drop port if there is none.
-fn narrow_port(port: Expr, span: Span) -> Expr {
+pub(crate) fn narrow_port(port: Expr, span: Span) -> Expr {
     let low = slice(port.clone(), 8, span);
     let exists = compare(wide_port(low.clone(), span), port, span);
     mux(exists, low, Expr::constant(DROP_PORT, Type::Bits(9), span), span)

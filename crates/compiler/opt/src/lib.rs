@@ -2,12 +2,14 @@
 //!
 //! A pass replaces a pipeline by an equivalent one. Each has a file of its own: `fold` (constants), `propagate` (constants and
 //! copies), `substitute` (single-use locals), `dead` (dead code), `simplify` (structure), `states` (the parser graph), `slots`
-//! (numbering), `bounds` (of loops and advances), `initial` (values of parser locals).
+//! (numbering), `bounds` (of loops and advances), `initial` (values of parser locals). [`length`] completes what a front end has made of
+//! a program for BMv2.
 
 pub mod bounds;
 mod dead;
 pub mod fold;
 mod initial;
+pub mod length;
 mod propagate;
 pub mod simplify;
 mod slots;

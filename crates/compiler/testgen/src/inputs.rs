@@ -72,6 +72,7 @@ impl Inputs {
             Variable::Color(meter, index) => {
                 self.colors.insert((meter, index), small() as u8);
             }
+            Variable::Result(..) | Variable::Unknown(_) => {}
         }
     }
 }

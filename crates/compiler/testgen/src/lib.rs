@@ -10,6 +10,7 @@
 mod finish;
 mod inputs;
 mod path;
+mod prove;
 mod relevance;
 mod search;
 mod shadow;
@@ -73,6 +74,8 @@ pub struct Unreached {
     pub point: usize,
     /// Why, as far as the search can tell.
     pub why: String,
+    /// No packet reaches it, whatever the control plane sets.
+    pub proved: bool,
 }
 
 /// The points that a test reaches and none before it did, for people: place and label.

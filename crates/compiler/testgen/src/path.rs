@@ -6,7 +6,7 @@ use hopwright_interp::{Output, Value};
 use hopwright_ir::{ActionId, TableId, ValueSetId};
 
 use crate::inputs::{Choice, Inputs};
-use crate::term::Term;
+use crate::term::{Term, Variable};
 
 /// A decision of a run.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) struct Step {
     pub key: u64,
     /// The decisions, by their number from 1, behind which the values were written that this one reads.
     pub blamed: Vec<usize>,
+    /// A size that is taken from the packet, with the place of the statement.
+    pub size: Option<(u64, Term)>,
 }
 
 /// Another outcome of a decision.
@@ -69,6 +71,19 @@ pub(crate) struct Applied {
     pub choice: Option<Choice>,
 }
 
+/// A call of an extern whose results the shadow does not compute.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// Identifies the statement.
+    pub place: u64,
+    /// What it computes from.
+    pub arguments: Vec<Term>,
+    /// What it computed, by the variables that stand for it.
+    pub results: Vec<(Variable, Term)>,
+    /// The step that keeps arguments and results as they are.
+    pub step: usize,
+}
+
 /// A run with its path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Run {
@@ -77,15 +92,18 @@ pub(crate) struct Run {
     pub output: Output,
     /// Cases that are no points and were reached.
     pub cases: BTreeSet<u64>,
+    /// Cases that it would have reached if it had sent a packet.
+    pub unsent: BTreeSet<u64>,
     pub applied: Vec<Applied>,
+    pub calls: Vec<Call>,
     /// Members that value sets need.
     pub members: BTreeMap<u32, Vec<Value>>,
     pub sessions: BTreeSet<u32>,
     pub groups: BTreeSet<u16>,
     /// The number of bytes that parsers looked at.
     pub parsed: usize,
-    /// Points that no test reaches, and that the run could not be turned to.
-    pub near: Vec<usize>,
+    /// Points that no test reaches, and that the run could not be turned to, with the step at which it went elsewhere.
+    pub near: Vec<(usize, usize)>,
     /// Externs whose results stand for themselves on this path.
     pub externs: BTreeSet<String>,
 }

@@ -97,26 +97,34 @@ impl Relevance {
         let pipeline = points.pipeline();
         let states = &pipeline.parser.states;
         for (at, state) in states.iter().enumerate() {
+            let behind = match &state.transition {
+                Transition::Goto(target) => vec![*target],
+                Transition::Select { cases, .. } => cases.iter().map(|case| case.target).collect(),
+            };
+            // What is verified has the packet go on.
+            for point in state.body.iter().filter_map(|stmt| match stmt.kind {
+                StmtKind::Verify(..) => points.outcome(stmt, 0),
+                _ => None,
+            }) {
+                let writes = self.writes.entry(point).or_default();
+                writes.extend(writes_of(pipeline, &state.body));
+                let states_behind = behind.iter().flat_map(|target| states_behind(pipeline, *target));
+                states_behind.for_each(|at| writes.extend(writes_of(pipeline, &states[at].body)));
+            }
             let Transition::Select { keys, cases } = &state.transition else { continue };
             let mut reads = BTreeSet::new();
             keys.iter().for_each(|key| walk::expr_slots(key, &mut |slot| reads.extend([slot])));
-            for (number, case) in cases.iter().enumerate() {
+            let behind: Vec<BTreeSet<usize>> = cases.iter().map(|case| states_behind(pipeline, case.target)).collect();
+            // States that packets come to whichever case is taken make no difference.
+            let ways: Vec<&BTreeSet<usize>> = behind.iter().filter(|states| !states.is_empty()).collect();
+            let is_common = |state: &usize| ways.len() > 1 && ways.iter().all(|states| states.contains(state));
+            for (number, states_of_case) in behind.iter().enumerate() {
                 let kind = Kind::Case(hopwright_ir::StateId(at as u32), Some(number));
                 let Some(point) = points.find(kind) else { continue };
                 self.reads.entry(point).or_default().extend(&reads);
-                let mut seen = HashSet::new();
-                let mut next = vec![case.target];
-                while let Some(target) = next.pop() {
-                    let Target::State(id) = target else { continue };
-                    if !seen.insert(id) {
-                        continue;
-                    }
-                    let state = &states[id.0 as usize];
-                    self.writes.entry(point).or_default().extend(writes_of(pipeline, &state.body));
-                    match &state.transition {
-                        Transition::Goto(target) => next.push(*target),
-                        Transition::Select { cases, .. } => next.extend(cases.iter().map(|case| case.target)),
-                    }
+                let writes = self.writes.entry(point).or_default();
+                for state in states_of_case.iter().filter(|state| !is_common(state)) {
+                    writes.extend(writes_of(pipeline, &states[*state].body));
                 }
             }
         }
@@ -134,6 +142,23 @@ impl Relevance {
         let matters = |(_, written): &(&usize, &BTreeSet<SlotId>)| !written.is_disjoint(&slots);
         self.writes.iter().filter(matters).map(|(point, _)| *point).collect()
     }
+}
+
+/// A state and those behind it.
+fn states_behind(pipeline: &Pipeline, target: Target) -> BTreeSet<usize> {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![target];
+    while let Some(target) = next.pop() {
+        let Target::State(id) = target else { continue };
+        if !seen.insert(id.0 as usize) {
+            continue;
+        }
+        match &pipeline.parser.states[id.0 as usize].transition {
+            Transition::Goto(target) => next.push(*target),
+            Transition::Select { cases, .. } => next.extend(cases.iter().map(|case| case.target)),
+        }
+    }
+    seen
 }
 
 /// The slots that a block may write.

@@ -3,6 +3,9 @@
 //! Each run leaves alternatives: decisions that could have gone otherwise. Those that reach something new are tried first, then those that
 //! may change what decides about it, then the others, the least tried first.
 
+mod solve;
+mod steer;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
@@ -11,17 +14,16 @@ use std::time::Instant;
 
 use hopwright_coverage::{Coverage, Kind, Points};
 use hopwright_interp::{ControlError, Interp, Output};
+use hopwright_ir::Pipeline;
 use hopwright_ir::hash::Random;
-use hopwright_ir::{ActionCall, ActionId, Pipeline, bits};
-use num_bigint::BigUint;
 
 use crate::finish;
 use crate::inputs::{Choice, Inputs, Oracle, Shared};
-use crate::path::{Alternative, Applied, Change, Finds, Run};
+use crate::path::{Alternative, Applied, Run};
+use crate::prove;
 use crate::relevance::Relevance;
 use crate::shadow::{Shadow, key_of};
-use crate::solver::{Answer, Solver};
-use crate::term::{self, Term};
+use crate::solver::Solver;
 use crate::test::Test;
 use crate::{Generated, Options, Unreached};
 
@@ -35,6 +37,8 @@ const BLAMED: usize = 6;
 const VISIBLE: usize = 12;
 /// How often a point's condition may contradict the path before others are tried first.
 const HOPELESS: usize = 20;
+/// Runs in a row that find nothing new once everything is reached, where cases are wanted.
+const LINGER: usize = 100;
 /// Bytes of the first packets.
 const LENGTH: usize = 128;
 
@@ -80,8 +84,18 @@ pub(crate) struct Search<'a> {
     seen: HashSet<u64>,
     times: HashMap<u64, usize>,
     tried: HashMap<usize, Tried>,
+    /// Points that no packet reaches.
+    never: Vec<bool>,
+    /// Of the last alternative that was impossible, the steps whose conditions contradict it.
+    conflict: Vec<usize>,
     relevance: Relevance,
     relevant: HashSet<usize>,
+    /// Cases for which a decision that contradicts them was turned.
+    bent: HashSet<u64>,
+    /// What is relevant for a single point.
+    relevant_for: HashMap<usize, HashSet<usize>>,
+    /// How often a run was steered to a point behind an alternative.
+    steered: HashMap<(usize, u64), usize>,
     runs: usize,
     faults: usize,
     by_chance: usize,
@@ -108,6 +122,7 @@ impl<'a> Search<'a> {
             prepare,
             options,
             relevance: Relevance::new(&points),
+            never: prove::unreachable(&points),
             total: Coverage::of(points.clone()),
             pipeline,
             points,
@@ -124,7 +139,11 @@ impl<'a> Search<'a> {
             seen: HashSet::new(),
             times: HashMap::new(),
             tried: HashMap::new(),
+            conflict: Vec::new(),
             relevant: HashSet::new(),
+            bent: HashSet::new(),
+            relevant_for: HashMap::new(),
+            steered: HashMap::new(),
             runs: 0,
             faults: 0,
             by_chance: 0,
@@ -139,8 +158,8 @@ impl<'a> Search<'a> {
         self.ready.push_back((Inputs { port, packet, ..Inputs::default() }, None, None));
         let mut fruitless = 0;
         let mut ended = "nothing is left to try";
-        while !self.is_done() {
-            if self.begun.elapsed() > self.options.time {
+        while !self.is_done() || (self.options.cases && fruitless < LINGER) {
+            if self.is_late() {
                 ended = "the time is over";
                 break;
             }
@@ -153,7 +172,7 @@ impl<'a> Search<'a> {
                 break;
             }
             let Some((inputs, goal, case)) = self.next() else {
-                if self.begun.elapsed() > self.options.time {
+                if self.is_late() {
                     ended = "the time is over";
                 }
                 break;
@@ -166,13 +185,18 @@ impl<'a> Search<'a> {
             }
         }
         if self.is_done() {
-            ended = "everything is reached";
+            ended = "everything is reached that can be";
         }
         Ok(self.finish(ended))
     }
 
     fn is_done(&self) -> bool {
-        self.total.counts().iter().all(|count| *count > 0) && self.ready.is_empty() && !self.cases_wait()
+        !(0..self.never.len()).any(|point| self.is_open(point)) && self.ready.is_empty() && !self.cases_wait()
+    }
+
+    /// Whether a point is to be reached yet.
+    fn is_open(&self, point: usize) -> bool {
+        self.total.counts()[point] == 0 && !self.never[point]
     }
 
     /// Whether cases that are no points may still be found.
@@ -188,14 +212,13 @@ impl<'a> Search<'a> {
     fn next(&mut self) -> Option<(Inputs, Option<usize>, Option<u64>)> {
         loop {
             if let Some((inputs, goal, case)) = self.ready.pop_front() {
-                let wanted =
-                    goal.is_none_or(|g| self.total.counts()[g] == 0) && case.is_none_or(|c| !self.cases.contains(&c));
+                let wanted = goal.is_none_or(|g| self.is_open(g)) && case.is_none_or(|c| !self.cases.contains(&c));
                 if wanted {
                     return Some((inputs, goal, case));
                 }
                 continue;
             }
-            if self.begun.elapsed() > self.options.time {
+            if self.is_late() {
                 return None;
             }
             let (Reverse((class, _, depth)), sequence) = self.queue.pop()?;
@@ -209,22 +232,71 @@ impl<'a> Search<'a> {
             }
             *self.times.entry(alternative.key).or_default() += 1;
             let mut solver = Solver::new();
-            if let Some(inputs) = self.solve(&mut solver, &waiting.run, waiting.step, alternative) {
+            if let Some(mut inputs) = self.solve(&mut solver, &waiting.run, waiting.step, alternative) {
+                if let Some(goal) = self.goal_behind(&waiting, alternative) {
+                    inputs = self.steer(inputs, &waiting.run, waiting.step, goal);
+                }
                 let (goal, case) = (alternative.goal, alternative.case);
                 // What is tried for its own sake is run even if it is reached by others.
-                let goal = goal.filter(|g| self.total.counts()[*g] == 0);
+                let goal = goal.filter(|g| self.is_open(*g));
                 let case = case.filter(|c| !self.cases.contains(c));
                 return Some((inputs, goal, case));
             }
+            if let Some(case) = alternative.case.filter(|case| !self.cases.contains(case) && self.bent.insert(*case))
+                && let Some(inputs) = self.bend(&mut solver, &waiting.run)
+            {
+                return Some((inputs, None, Some(case)));
+            }
         }
+    }
+
+    /// Inputs that turn a run at the last step that contradicts what was asked last.
+    fn bend(&mut self, solver: &mut Solver, run: &Run) -> Option<Inputs> {
+        let step = self.conflict.iter().copied().max()?;
+        let mut others = run.steps[step].alternatives.iter().filter(|it| it.case.is_none());
+        others.find_map(|other| self.solve(solver, run, step, other))
+    }
+
+    /// A point that a run is near to, at a step behind that of an alternative that may matter for it; and that step. The least tried of them.
+    fn goal_behind(&mut self, waiting: &Waiting, alternative: &Alternative) -> Option<(usize, usize)> {
+        let mut best: Option<(usize, (usize, usize))> = None;
+        for &(goal, step) in waiting.run.near.iter().filter(|(_, step)| *step > waiting.step) {
+            let times = self.steered.get(&(goal, alternative.key)).copied().unwrap_or(0);
+            if self.is_open(goal)
+                && times < BLAMED
+                && best.is_none_or(|(least, _)| times < least)
+                && self.is_relevant(goal, alternative.goal)
+            {
+                best = Some((times, (goal, step)));
+            }
+        }
+        best.map(|(_, goal)| goal).filter(|(goal, _)| self.may_steer(*goal, alternative.key))
+    }
+
+    /// Whether an outcome may change what decides about a point.
+    fn is_relevant(&mut self, goal: usize, outcome: Option<usize>) -> bool {
+        let relevance = &self.relevance;
+        let relevant = self.relevant_for.entry(goal).or_insert_with(|| relevance.of(std::iter::once(goal)));
+        outcome.is_some_and(|outcome| relevant.contains(&outcome))
+    }
+
+    /// Whether a run was not steered to a point behind an alternative too often yet. Counts it.
+    fn may_steer(&mut self, goal: usize, alternative: u64) -> bool {
+        let times = self.steered.entry((goal, alternative)).or_default();
+        *times += 1;
+        *times <= BLAMED
+    }
+
+    fn is_late(&self) -> bool {
+        self.begun.elapsed() > self.options.time
     }
 
     /// How much an alternative is worth: the lower the more.
     fn class(&self, alternative: &Alternative, run: &Run) -> u8 {
         // A run is near if it came to a decision that should have gone otherwise.
-        let near = || run.near.iter().any(|goal| self.total.counts()[*goal] == 0);
+        let near = || run.near.iter().any(|(goal, _)| self.is_open(*goal));
         match alternative {
-            Alternative { goal: Some(goal), .. } if self.total.counts()[*goal] == 0 => 0,
+            Alternative { goal: Some(goal), .. } if self.is_open(*goal) => 0,
             Alternative { case: Some(case), .. } if !self.cases.contains(case) => 1 + u8::from(is_hidden(run)),
             Alternative { goal: Some(goal), .. } if self.relevant.contains(goal) => 4 - u8::from(near()),
             Alternative { case: Some(_), .. } => 6,
@@ -302,31 +374,34 @@ impl<'a> Search<'a> {
         let mut cases = if seen { run.cases.clone() } else { BTreeSet::new() };
         cases.extend(case.filter(|case| run.cases.contains(case)));
         let new_cases = self.options.cases && cases.iter().any(|case| !self.cases.contains(case));
+        let unsent = case.filter(|case| self.options.cases && run.unsent.contains(case));
         if run.output.fault.is_some() {
             self.faults += 1;
-        } else if !wanted.is_empty() || new_cases {
-            self.keep(&run, &wanted, new_cases)?;
+        } else if !wanted.is_empty() || new_cases || unsent.is_some() {
+            if !wanted.is_empty() || new_cases {
+                self.keep(&run, &wanted, new_cases)?;
+            }
             // What others could see is a test, too.
-            let visible =
-                self.visible(run.clone(), coverage.clone(), &wanted, case.filter(|case| run.cases.contains(case)));
+            let met = case.filter(|case| run.cases.contains(case)).or(unsent);
+            let visible = self.visible(run.clone(), coverage.clone(), &wanted, met);
             if run.output.sent.is_empty() && !visible.0.output.sent.is_empty() {
                 (run, coverage) = visible;
                 self.keep_visible(&run)?;
+                self.cases.extend(&run.cases);
             }
         }
         if let Some(goal) = goal.filter(|goal| coverage.counts()[*goal] == 0) {
             self.tried.entry(goal).or_default().missed += 1;
         }
-        if let Some(case) = case.filter(|case| !run.cases.contains(case)) {
+        if let Some(case) = case.filter(|case| !run.cases.contains(case) && unsent.is_none()) {
             // Once is enough for what turns out otherwise.
             self.cases.insert(case);
         }
         self.cases.extend(&cases);
         if self.runs % 64 == 1 || !wanted.is_empty() {
-            let counts = self.total.counts();
             let points = self.points.all();
             let decisions =
-                (0..points.len()).filter(|at| counts[*at] == 0 && !matches!(points[*at].kind, Kind::Statement(_)));
+                (0..points.len()).filter(|at| self.is_open(*at) && !matches!(points[*at].kind, Kind::Statement(_)));
             let relevant = self.relevance.of(decisions.filter(|at| self.tried.contains_key(at)));
             if relevant != self.relevant {
                 self.relevant = relevant;
@@ -350,6 +425,10 @@ impl<'a> Search<'a> {
         run.sessions.clone_from(&answers.sessions);
         run.groups.clone_from(&answers.groups);
         drop(answers);
+        if !is_hidden(&run) {
+            let unsent = std::mem::take(&mut run.unsent);
+            run.cases.extend(unsent);
+        }
         (run, coverage)
     }
 
@@ -391,7 +470,8 @@ impl<'a> Search<'a> {
         let mut path = 0u64;
         let mut later = Vec::new();
         let mut near = Vec::new();
-        let mut blamed: BTreeSet<usize> = BTreeSet::new();
+        // Steps without which a decision may be otherwise, with the point that it leads to and its step.
+        let mut blamed: BTreeSet<(usize, (usize, usize))> = BTreeSet::new();
         let mut repeated = Vec::new();
         for (number, step) in run.steps.iter().enumerate() {
             for (at, alternative) in step.alternatives.iter().enumerate() {
@@ -401,41 +481,47 @@ impl<'a> Search<'a> {
                     repeated.push((number, at, path));
                     continue;
                 }
-                match alternative.goal.filter(|goal| self.total.counts()[*goal] == 0) {
+                match alternative.goal.filter(|goal| self.is_open(*goal)) {
                     Some(goal) if self.tried.get(&goal).is_none_or(|tried| tried.solved < HOPELESS) => {
                         match self.solve(&mut solver, &run, number, alternative) {
                             Some(inputs) => self.ready.push_back((inputs, Some(goal), None)),
                             None => {
-                                near.push(goal);
-                                blamed.extend(step.blamed.iter().filter_map(|at| at.checked_sub(1)));
+                                near.push((goal, number));
+                                let written = step.blamed.iter().filter_map(|at| at.checked_sub(1));
+                                let steps = written.chain(self.conflict.iter().copied()).filter(|at| *at < number);
+                                blamed.extend(steps.map(|at| (at, (goal, number))));
                             }
                         }
                     }
-                    _ => later.push((number, at)),
+                    Some(goal) => {
+                        near.push((goal, number));
+                        later.push((number, at));
+                    }
+                    None => later.push((number, at)),
                 }
             }
             path = key_of((path, step.key));
         }
-        // What the decision read was written behind these: without them it may be otherwise.
-        for number in blamed {
+        for (number, goal) in blamed {
             for alternative in &run.steps[number].alternatives {
-                let key = key_of((near.first(), number, alternative.key, run.steps[number].key));
-                if alternative.case.is_some() || *self.times.entry(key).or_default() >= BLAMED {
+                if alternative.case.is_some() || !self.is_open(goal.0) || !self.may_steer(goal.0, alternative.key) {
                     continue;
                 }
-                *self.times.entry(key).or_default() += 1;
                 if let Some(inputs) = self.solve(&mut solver, &run, number, alternative) {
+                    let inputs = self.steer(inputs, &run, number, goal);
                     self.ready.push_back((inputs, None, None));
                 }
             }
         }
         // Alternatives that were seen on another run may do more on one that is near.
-        if let Some(goal) = near.first() {
-            for (number, at, path) in repeated {
-                let key = run.steps[number].alternatives[at].key;
-                if self.seen.insert(key_of((path, key, goal))) {
-                    later.push((number, at));
-                }
+        for (number, at, path) in repeated {
+            let it = &run.steps[number].alternatives[at];
+            let more = near.iter().enumerate().any(|(which, (goal, step))| {
+                (which == 0 || *step > number && self.is_relevant(*goal, it.goal))
+                    && self.seen.insert(key_of((path, it.key, goal)))
+            });
+            if more {
+                later.push((number, at));
             }
         }
         run.near = near;
@@ -455,123 +541,20 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Inputs with which a run goes on as an alternative says. `None` if there are none.
-    fn solve(&mut self, solver: &mut Solver, run: &Run, step: usize, alternative: &Alternative) -> Option<Inputs> {
-        let mut inputs = run.inputs.clone();
-        inputs.former.clone_from(&run.applied);
-        let open = alternative.conditions.iter().any(|c| !term::is_true(c));
-        if open {
-            let values = self.values(solver, run, step, alternative)?;
-            values.into_iter().for_each(|(variable, value)| inputs.set(variable, value));
-        }
-        match &alternative.change {
-            None => {}
-            Some(Change::Member(set, there)) => {
-                if *there {
-                    inputs.members.insert(set.0);
-                } else {
-                    inputs.members.remove(&set.0);
-                }
-            }
-            Some(Change::Length(length)) => {
-                let more = self.random_bytes(length.saturating_sub(inputs.packet.len()));
-                inputs.packet.truncate(*length);
-                inputs.packet.extend(more);
-            }
-            Some(Change::Table(table, nth, finds)) => {
-                let key = (table.0, *nth);
-                match finds {
-                    Finds::Nothing => drop(inputs.choices.remove(&key)),
-                    Finds::Entry(action) => drop(inputs.choices.insert(key, Choice::Hit(self.call(*action)))),
-                    Finds::Default(action) => drop(inputs.choices.insert(key, Choice::Default(self.call(*action)))),
-                }
-            }
-        }
-        Some(inputs)
-    }
-
-    fn values(
-        &mut self,
-        solver: &mut Solver,
-        run: &Run,
-        step: usize,
-        alternative: &Alternative,
-    ) -> Option<Vec<(term::Variable, BigUint)>> {
-        if alternative.conditions.iter().any(|c| term::is_constant(c) && !term::is_true(c)) {
-            if let Some(goal) = alternative.goal {
-                self.tried.entry(goal).or_default().impossible += 1;
-            }
-            return None;
-        }
-        let before = &run.steps[..step];
-        let hard: Vec<Term> = before.iter().filter(|s| !s.soft).flat_map(|s| s.conditions.iter().cloned()).collect();
-        let soft: Vec<Term> = before.iter().filter(|s| s.soft).flat_map(|s| s.conditions.iter().cloned()).collect();
-        let wanted: Vec<Term> = alternative.conditions.iter().cloned().chain(hard).collect();
-        let all: Vec<Term> = wanted.iter().cloned().chain(soft.iter().cloned()).collect();
-        // The entries that the run hit should match the new packet, too: if it comes to their tables where it should not, that is seen.
-        let hit = run.applied.iter().filter(|applied| matches!(applied.choice, Some(Choice::Hit(_))));
-        let keys = hit.flat_map(|applied| &applied.terms).filter(|t| !term::is_constant(t));
-        let keys: Vec<Term> = keys.map(|t| term::equal(t, &term::constant(t.value.clone(), t.width))).collect();
-        let mut answer = Answer::Impossible;
-        if !keys.is_empty() {
-            answer = solver.solve(&all.iter().cloned().chain(keys).collect::<Vec<_>>());
-        }
-        if matches!(answer, Answer::Impossible) {
-            answer = solver.solve(&all);
-        }
-        // Without what keeps the results of externs as they are, the run may still go where it should.
-        if matches!(answer, Answer::Impossible) && !soft.is_empty() {
-            answer = solver.solve(&wanted);
-        }
-        match answer {
-            Answer::Values(values) => Some(values.into_iter().collect()),
-            Answer::Impossible => {
-                if let Some(goal) = alternative.goal {
-                    let tried = self.tried.entry(goal).or_default();
-                    tried.impossible += 1;
-                    tried.solved += 1;
-                    tried.externs.extend(run.externs.iter().cloned());
-                }
-                None
-            }
-            Answer::Unknown => {
-                if let Some(goal) = alternative.goal {
-                    self.tried.entry(goal).or_default().unknown += 1;
-                }
-                None
-            }
-        }
-    }
-
-    /// A call of an action, with data: small numbers as often as others.
-    fn call(&mut self, action: ActionId) -> ActionCall {
-        let widths: Vec<u32> = self.pipeline[action].params.iter().map(|p| p.ty.width()).collect();
-        let mut value = |width: u32| {
-            let number = self.random.next_u64();
-            // Ports have nine bits.
-            if width == 9 || number & 1 == 0 {
-                return bits::truncate(BigUint::from(1 + (number >> 8) % 30), width);
-            }
-            let wide = (0..width.div_ceil(64))
-                .fold(BigUint::ZERO, |wide, _| (wide << 64u32) | BigUint::from(self.random.next_u64()));
-            bits::truncate(wide, width)
-        };
-        let args = widths.into_iter().map(&mut value).collect();
-        ActionCall { action, args }
-    }
-
     fn finish(self, ended: &'static str) -> Generated {
         let counts = self.total.counts();
         let mut unreached = Vec::new();
         for (at, point) in self.points.all().iter().enumerate().filter(|(at, _)| counts[*at] == 0) {
+            let proved = self.never[at];
             let why = match self.tried.get(&at) {
+                _ if proved => "proved: no packet reaches it".into(),
                 None if matches!(point.kind, Kind::Statement(_) | Kind::State(_) | Kind::Action(_)) => {
                     "nothing leads there".into()
                 }
                 None => "what decides about it is not reached".into(),
                 Some(tried) => why(tried),
             };
-            unreached.push(Unreached { point: at, why });
+            unreached.push(Unreached { point: at, why, proved });
         }
         Generated {
             tests: self.tests,

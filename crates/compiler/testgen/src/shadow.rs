@@ -42,6 +42,8 @@ pub(crate) struct Shadow<'a> {
     cursor: usize,
     registers: BTreeMap<(u32, u64), Term>,
     state: StateId,
+    /// The last case of a select that was taken.
+    last_case: u64,
     /// The statement that is being executed: what it leaves to events.
     current: Current,
     /// How often each table was applied to new keys.
@@ -60,6 +62,8 @@ struct Current {
     /// The place of a parser statement, for packets that end there.
     place: u64,
     next_index: Option<SlotId>,
+    /// The statement is the last of the run's calls of externs.
+    is_call: bool,
 }
 
 /// A number for anything, the same in every process.
@@ -99,6 +103,7 @@ impl<'a> Shadow<'a> {
             cursor: 0,
             registers: BTreeMap::new(),
             state: StateId(0),
+            last_case: 0,
             current: Current::default(),
             applications: BTreeMap::new(),
             passes: 0,
@@ -116,12 +121,8 @@ impl<'a> Shadow<'a> {
 
     /// Keeps terms as they are, for what was computed from them to stay.
     fn pin(&mut self, terms: &[Term]) {
-        let conditions = terms.iter().filter(|t| !term::is_constant(t)).map(|t| self.stays(t)).collect();
+        let conditions = terms.iter().filter(|t| !term::is_constant(t)).map(term::stays).collect();
         self.step(Step { conditions, soft: true, ..Step::default() });
-    }
-
-    fn stays(&self, t: &Term) -> Term {
-        term::equal(t, &constant(t.value.clone(), t.width))
     }
 
     fn slot(&self, slot: SlotId) -> &Term {
@@ -151,31 +152,20 @@ impl<'a> Shadow<'a> {
 
     /// The term of an expression.
     fn eval(&self, e: &Expr) -> Term {
-        match &e.kind {
-            ExprKind::Const(value) => constant(value.clone(), e.ty.width()),
+        term::of(e, &mut |leaf| match &leaf.kind {
             ExprKind::Slot(slot) => self.slot(*slot).clone(),
             ExprKind::Param(index) => {
-                self.params.get(*index as usize).cloned().unwrap_or_else(|| constant(0u32, e.ty.width()))
+                self.params.get(*index as usize).cloned().unwrap_or_else(|| constant(0u32, leaf.ty.width()))
             }
-            ExprKind::Unary(op, a) => term::unary(*op, &self.eval(a)),
             ExprKind::Binary(op, a, b) => {
                 let (x, y) = (self.eval(a), self.eval(b));
                 if matches!(a.ty, Type::Varbit(_)) && x.width != y.width {
                     return constant(u32::from(*op == hopwright_ir::BinaryOp::Ne), 1);
                 }
-                term::binary(*op, &x, &y, a.ty, b.ty).unwrap_or_else(|| {
-                    let value = bits::binary(*op, &x.value, &y.value, a.ty, b.ty);
-                    constant(value, e.ty.width())
-                })
+                constant(bits::binary(*op, &x.value, &y.value, a.ty, b.ty), leaf.ty.width())
             }
-            ExprKind::Cast(a) => {
-                let inner = self.eval(a);
-                term::extend(&inner, e.ty.width(), matches!(a.ty, Type::Int(_)))
-            }
-            ExprKind::Slice { arg, hi, lo } => term::slice(&self.eval(arg), *hi, *lo),
-            ExprKind::Mux(cond, a, b) => term::choose(&self.eval(cond), &self.eval(a), &self.eval(b)),
-            ExprKind::PacketLength => constant(self.bytes.len() as u32, 32),
-        }
+            _ => constant(self.bytes.len() as u32, 32),
+        })
     }
 
     /// The first bits of a list of values are the highest.

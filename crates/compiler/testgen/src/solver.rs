@@ -50,6 +50,8 @@ pub(crate) struct Solver {
     /// The literals of terms, lowest bit first. The terms are kept, so that addresses stay theirs.
     terms: HashMap<*const Node, (Term, Rc<[Lit]>)>,
     inputs: BTreeMap<Variable, Rc<[Lit]>>,
+    /// Of the last question that was impossible, the conditions that contradict each other, by their number.
+    conflict: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,13 +66,22 @@ impl Solver {
         let mut sat = Sat::new(SolverOpts::default(), Limit { left: left.clone() });
         let truth = Lit::new(sat.new_var(lbool::TRUE, true), true);
         sat.add_clause_reuse(&mut vec![truth]);
-        Solver { sat, left, truth, gates: HashMap::new(), terms: HashMap::new(), inputs: BTreeMap::new() }
+        Solver {
+            sat,
+            left,
+            truth,
+            gates: HashMap::new(),
+            terms: HashMap::new(),
+            inputs: BTreeMap::new(),
+            conflict: Vec::new(),
+        }
     }
 
     /// Looks for inputs with which all these one-bit terms are true. What they leave open stays as it is in the run.
     pub(crate) fn solve(&mut self, conditions: &[Term]) -> Answer {
         let assumptions: Vec<Lit> = conditions.iter().map(|c| self.bits(c)[0]).collect();
-        if assumptions.contains(&!self.truth) {
+        if let Some(never) = assumptions.iter().position(|lit| *lit == !self.truth) {
+            self.conflict = vec![never];
             return Answer::Impossible;
         }
         self.left.set(CONFLICTS);
@@ -83,9 +94,19 @@ impl Solver {
                 };
                 Answer::Values(self.inputs.iter().map(|(variable, bits)| (*variable, value(bits))).collect())
             }
-            answer if answer == lbool::FALSE => Answer::Impossible,
+            answer if answer == lbool::FALSE => {
+                let lits = assumptions.iter().enumerate();
+                let contradict = |(_, lit): &(usize, &Lit)| self.sat.unsat_core_contains_var(lit.var());
+                self.conflict = lits.filter(contradict).map(|(at, _)| at).collect();
+                Answer::Impossible
+            }
             _ => Answer::Unknown,
         }
+    }
+
+    /// Of the last question that was impossible, the numbers of conditions that contradict each other.
+    pub(crate) fn conflict(&self) -> &[usize] {
+        &self.conflict
     }
 
     fn fresh(&mut self) -> Lit {

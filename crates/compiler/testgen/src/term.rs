@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use hopwright_ir::bits;
-use hopwright_ir::{BinaryOp, Type, UnaryOp};
+use hopwright_ir::{BinaryOp, Expr, ExprKind, KeySet, SelectCase, Type, UnaryOp};
 use num_bigint::BigUint;
 
 /// A part of a run's input that the solver may choose.
@@ -19,6 +19,11 @@ pub(crate) enum Variable {
     Register(u32, u64),
     /// What a meter's cell says: 2 bits. Direct meters have the number of their table, and a cell beyond all others.
     Color(u32, u64),
+    /// Anything: what is known of a slot before there is a run.
+    Unknown(u32),
+    /// A result of an extern that has no terms: the number of the call in the run, and of the result. The solver may assume it, but it is no
+    /// input.
+    Result(u32, u32),
 }
 
 /// What a term computes.
@@ -108,6 +113,11 @@ pub(crate) fn or(a: &Term, b: &Term) -> Term {
 
 pub(crate) fn equal(a: &Term, b: &Term) -> Term {
     node(Op::Equal(a.clone(), b.clone()), 1, u32::from(a.value == b.value).into(), &[a, b])
+}
+
+/// Whether a term has the value that it has in the run.
+pub(crate) fn stays(a: &Term) -> Term {
+    equal(a, &constant(a.value.clone(), a.width))
 }
 
 pub(crate) fn less(a: &Term, b: &Term, signed: bool) -> Term {
@@ -204,6 +214,51 @@ pub(crate) fn binary(op: BinaryOp, a: &Term, b: &Term, left: Type, right: Type) 
         }
         BinaryOp::SatAdd | BinaryOp::SatSub | BinaryOp::Div | BinaryOp::Mod => return None,
     })
+}
+
+/// The term of an expression. `leaf` has those of slots, parameters and the packet's length, and of operations that the solver does not
+/// have.
+pub(crate) fn of(e: &Expr, leaf: &mut dyn FnMut(&Expr) -> Term) -> Term {
+    match &e.kind {
+        ExprKind::Const(value) => constant(value.clone(), e.ty.width()),
+        ExprKind::Slot(_) | ExprKind::Param(_) | ExprKind::PacketLength => leaf(e),
+        ExprKind::Unary(op, a) => unary(*op, &of(a, leaf)),
+        ExprKind::Binary(op, a, b) => {
+            let (x, y) = (of(a, leaf), of(b, leaf));
+            if matches!(a.ty, Type::Varbit(_)) && x.width != y.width {
+                return leaf(e);
+            }
+            binary(*op, &x, &y, a.ty, b.ty).unwrap_or_else(|| leaf(e))
+        }
+        ExprKind::Cast(a) => extend(&of(a, leaf), e.ty.width(), matches!(a.ty, Type::Int(_))),
+        ExprKind::Slice { arg, hi, lo } => slice(&of(arg, leaf), *hi, *lo),
+        ExprKind::Mux(cond, a, b) => choose(&of(cond, leaf), &of(a, leaf), &of(b, leaf)),
+    }
+}
+
+/// Whether the keys of a select match a case in all of them but one. No value set matches.
+pub(crate) fn matches(case: &SelectCase, keys: &[Term], types: &[Type], but: usize) -> Term {
+    let mut all = constant(1u32, 1);
+    for (number, ((set, key), ty)) in case.sets.iter().zip(keys).zip(types).enumerate() {
+        if number == but {
+            continue;
+        }
+        let number = |value: &BigUint| constant(value.clone(), key.width);
+        let one = match set {
+            KeySet::Any => continue,
+            KeySet::Value(value) => equal(key, &number(value)),
+            KeySet::Mask(value, mask) => equal(&and(key, &number(mask)), &number(&(value & mask))),
+            KeySet::Range(lo, hi) => {
+                let signed = matches!(ty, Type::Int(_));
+                let below = less(key, &number(lo), signed);
+                let above = less(&number(hi), key, signed);
+                and(&not(&below), &not(&above))
+            }
+            KeySet::ValueSet(_) => constant(0u32, 1),
+        };
+        all = and(&all, &one);
+    }
+    all
 }
 
 /// The internet checksum of a bit string, which is filled up with zeroes to whole words.

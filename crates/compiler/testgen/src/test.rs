@@ -40,6 +40,8 @@ pub struct Test {
     pub digests: Vec<Digest>,
     /// The points that no test before it reaches, by their number.
     pub reaches: Vec<usize>,
+    /// It only passes where the packet arrives at time zero, as with the runner of packet tests.
+    pub at_zero: bool,
 }
 
 /// A packet that must leave.

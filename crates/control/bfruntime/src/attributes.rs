@@ -1,14 +1,19 @@
 //! Attributes of tables: how a table behaves as a whole. They are kept for each table; `pre_device_config` is one of the device.
 
+use std::collections::BTreeMap;
+
 use hopwright_control::entity::Cells;
+use hopwright_control::{Entity, Operation, Update};
 use hopwright_p4runtime::Device;
+use num_bigint::BigUint;
 
 use crate::failure::{Result, invalid, not_found, unimplemented};
 use crate::proto::mode::{PredefinedMode, Scope as Wanted};
 use crate::proto::table_attribute::Attribute;
-use crate::proto::{self, ByteCountAdj, EntryScope, Mode, PreDeviceConfig, TableAttribute};
-use crate::schema::{Object, Table};
+use crate::proto::{self, ByteCountAdj, DynKeyMask, EntryScope, KeyFieldMask, Mode, PreDeviceConfig, TableAttribute};
+use crate::schema::{Key, Object, Table};
 use crate::state::{Change, State};
+use crate::value;
 use crate::write::{ALL_PIPES, Counting, Effects, objects};
 
 /// The bit of the register of the global replication id that says that there is one.
@@ -162,6 +167,7 @@ pub(crate) fn set(state: &State, device: &Device, request: &TableAttribute) -> R
             let counting = adjust(device, table, by.byte_count_adjust)?;
             return Ok(Effects { counts: vec![counting], ..Effects::default() });
         }
+        (Attribute::DynKeyMask(masks), Object::Match { .. }) => return mask_keys(device, table, masks),
         (Attribute::PreDeviceConfig(config), Object::MulticastGroups) => return replication(state, *config),
         (Attribute::PortStatusNotify(_), Object::Ports) => return Ok(Effects::default()),
         _ => return Err(unsupported(table)),
@@ -186,6 +192,9 @@ pub(crate) fn get(state: &State, device: &Device, request: &TableAttribute) -> R
         (Attribute::ByteCountAdj(_), Object::Match { meter: Some(_), .. } | Object::Meter(_)) => {
             let byte_count_adjust = metered(device, table, |meters| Ok(meters.adjustment()))?;
             Attribute::ByteCountAdj(ByteCountAdj { byte_count_adjust })
+        }
+        (Attribute::DynKeyMask(_), Object::Match { .. }) if table.key_masks.is_some() => {
+            Attribute::DynKeyMask(key_masks(state, table))
         }
         (Attribute::PreDeviceConfig(_), Object::MulticastGroups) => Attribute::PreDeviceConfig(state.replication),
         _ => return Err(unsupported(table)),
@@ -235,6 +244,39 @@ fn has_entries(device: &Device, table: &Table) -> Result<bool> {
         Object::ValueSet => Ok(!crate::write::value_set(device, table.id)?.is_empty()),
         _ => Ok(false),
     }
+}
+
+fn all_ones(key: &Key) -> BigUint {
+    (BigUint::from(1u32) << key.ty.bits()) - 1u32
+}
+
+/// Sets masks of keys. A key that the request leaves out is matched as a whole.
+fn mask_keys(device: &Device, table: &Table, given: &DynKeyMask) -> Result<Effects> {
+    let Some(register) = table.key_masks else { return Err(unsupported(table)) };
+    if has_entries(device, table)? {
+        return Err(invalid(format!("`{}` has entries: they are deleted before its masks change", table.name)));
+    }
+    let mut masks: BTreeMap<u32, BigUint> = table.keys.iter().map(|key| (key.id, all_ones(key))).collect();
+    for field in &given.fields {
+        let key = table.keys.iter().find(|key| key.id == field.field_id);
+        let key = key.ok_or_else(|| invalid(format!("`{}` has no key field {}", table.name, field.field_id)))?;
+        masks.insert(key.id, value::number(&key.name, key.ty.bits(), &field.mask)?);
+    }
+    let mut effects = Effects::default();
+    for (at, key) in (0..).zip(&table.keys) {
+        let cells = Cells { object: register, index: Some(at) };
+        let entity = Entity::Register(cells, masks[&key.id].clone());
+        effects.updates.push(Update { operation: Operation::Modify, entity });
+    }
+    effects.changes.push(Change::KeyMasks(table.id, masks));
+    Ok(effects)
+}
+
+fn key_masks(state: &State, table: &Table) -> DynKeyMask {
+    let set = state.key_masks.get(&table.id);
+    let mask = |key: &Key| set.and_then(|masks| masks.get(&key.id)).cloned().unwrap_or_else(|| all_ones(key));
+    let field = |key: &Key| KeyFieldMask { field_id: key.id, mask: value::bytes(&mask(key), key.ty.bits()) };
+    DynKeyMask { fields: table.keys.iter().map(field).collect() }
 }
 
 /// Looks at the meters of a table: of its entries, or of an array.

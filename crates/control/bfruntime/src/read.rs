@@ -116,7 +116,7 @@ fn handle(state: &mut State, device: &Device, pipe: u32, asked: &proto::HandleId
         return Err(unimplemented(format!("entries of `{}` have no handles", table.name)));
     }
     attributes::check_read(state, table, pipe, true, false)?;
-    let id = keyed(table, &key.fields)?;
+    let id = state.masked(keyed(table, &key.fields)?);
     let there = device.read_model(Some(table.id), |model| {
         let at = model.schema().table(table.id)?.entry_key(&id)?;
         Ok(model.target(&at).is_some())
@@ -238,7 +238,7 @@ impl Read<'_> {
             Object::MulticastGroups => self.multicast_groups(),
             Object::MulticastLags => self.lists(&self.state.lags),
             Object::MulticastEcmps => self.lists(&self.state.ecmps),
-            Object::Pruning => self.lists(&self.state.pruned),
+            Object::Pruning => self.pruned(),
             Object::CpuPort => self.cpu_port(),
             Object::MulticastNodes => self.nodes(),
             Object::Mirror => self.stored(self.state.sessions.iter().map(|(id, data)| (u32::from(*id), data))),
@@ -286,7 +286,7 @@ impl Read<'_> {
             }
             let keys: Vec<EntryKey> = match key_fields(self.request) {
                 [] => entries.entries().into_iter().map(|e| (table.at, e.matches, e.priority)).collect(),
-                given => vec![table.entry_key(&keyed(self.table, given)?)?],
+                given => vec![table.entry_key(&self.state.masked(keyed(self.table, given)?))?],
             };
             let mut found = Vec::new();
             for at in keys {
@@ -498,6 +498,15 @@ impl Read<'_> {
             .collect())
     }
 
+    /// All level-2 exclusion ids: their entries are always there.
+    fn pruned(&self) -> Result<Vec<Found>> {
+        let wanted = self.number()?;
+        let ids = (0..self.table.size as u32).filter(|id| wanted.is_none_or(|w| w == u64::from(*id)));
+        let mut all: BTreeMap<u32, BTreeSet<u32>> = ids.map(|id| (id, BTreeSet::new())).collect();
+        all.extend(self.state.pruned.iter().map(|(id, ports)| (*id, ports.clone())));
+        self.lists(&all)
+    }
+
     /// Entries that are lists of ports or nodes.
     fn lists(&self, all: &BTreeMap<u32, BTreeSet<u32>>) -> Result<Vec<Found>> {
         let wanted = self.number()?;
@@ -546,7 +555,8 @@ impl Read<'_> {
         let (offset, size) = write::place(self.table, asked)?;
         let pipe = usize::from(write::pipes(self.pipe)?.start);
         let bytes = write::buffered(&self.state.generators.buffers[pipe], offset, size);
-        Ok(vec![(asked.to_vec(), of_fields(vec![data_field(1, Value::Stream(bytes))]))])
+        let bytes = bytes.into_iter().map(u32::from).collect();
+        Ok(vec![(asked.to_vec(), of_fields(vec![numbers(1, bytes)]))])
     }
 
     /// What the ports count.

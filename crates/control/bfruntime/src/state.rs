@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hopwright_control::entity::Key;
 use hopwright_dataplane::{PortSet, StreamCounts};
 use hopwright_ir::MatchValue;
+use num_bigint::BigUint;
 
 use crate::idle::{Given, IdleTables};
 use crate::proto::{DataField, EntryScope, IdleTable, PreDeviceConfig};
@@ -59,6 +60,8 @@ pub(crate) struct State {
     pub default_members: BTreeMap<u32, u32>,
     /// Which pipes share the entries of a table, where a controller has said so.
     pub scopes: BTreeMap<u32, EntryScope>,
+    /// Masks of exact keys by table and key, where a controller has set them.
+    pub key_masks: BTreeMap<u32, BTreeMap<u32, BigUint>>,
     /// Of multicast.
     pub replication: PreDeviceConfig,
     /// Settings of ports for multicast, other than where copies to the CPU go.
@@ -172,6 +175,7 @@ pub(crate) enum Change {
     Device(Vec<DataField>),
     DefaultMember(u32, Option<u32>),
     Scope(u32, EntryScope),
+    KeyMasks(u32, BTreeMap<u32, BigUint>),
     Replication(PreDeviceConfig),
     MulticastPort(u32, Option<Vec<DataField>>),
     IdleTable(u32, IdleTable),
@@ -184,6 +188,17 @@ pub(crate) enum Change {
 }
 
 impl State {
+    /// An entry's key under the masks of its table.
+    pub(crate) fn masked(&self, mut key: Key) -> Key {
+        let Some(masks) = self.key_masks.get(&key.table) else { return key };
+        for (id, value) in &mut key.fields {
+            if let (MatchValue::Exact(value), Some(mask)) = (value, masks.get(id)) {
+                *value &= mask;
+            }
+        }
+        key
+    }
+
     pub(crate) fn apply(&mut self, change: Change) {
         match change {
             Change::Node(id, node) => set(&mut self.nodes, id, node),
@@ -209,6 +224,7 @@ impl State {
             Change::Device(settings) => self.device = settings,
             Change::DefaultMember(table, member) => set(&mut self.default_members, table, member),
             Change::Scope(table, scope) => drop(self.scopes.insert(table, scope)),
+            Change::KeyMasks(table, masks) => drop(self.key_masks.insert(table, masks)),
             Change::Replication(config) => self.replication = config,
             Change::MulticastPort(port, data) => set(&mut self.multicast_ports, port, data),
             Change::IdleTable(table, settings) => self.idle.set(table, settings),

@@ -47,7 +47,7 @@ pub use copies::PORT_BITS;
 pub use digests::{DigestData, DigestList, Digests};
 pub use entity::{Entity, Operation, Update};
 pub use error::{Error, ErrorKind, Result, bad_number};
-pub use model::{EntryKey, Idle, IdleEntry, Inverse, Model, Note, Plan, SharedModel, Target, Translate};
+pub use model::{EntryKey, Idle, IdleEntry, IdleListener, Inverse, Model, Note, Plan, SharedModel, Target, Translate};
 pub use rules::AnnotationError;
 pub use schema::Schema;
 pub use translation::{Translated, TranslatedType, Translations};

@@ -47,8 +47,17 @@ pub struct Idle {
     pub last_hit: Instant,
     /// The number of its hits at that time.
     pub hits: u64,
-    /// When a control plane was last notified that the entry is idle, since then.
-    pub(crate) notified: Option<Instant>,
+    /// When each kind of listeners was last notified that the entry is idle, since then.
+    pub(crate) notified: [Option<Instant>; 2],
+}
+
+/// Who is notified of idle entries, each for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleListener {
+    /// Controllers that are notified again after each further timeout.
+    Repeated,
+    /// Subscribers that are notified once, until a packet hits the entry.
+    Once,
 }
 
 /// An entry that is idle.
@@ -195,20 +204,28 @@ impl Model {
         Ok(ExternId(at as u32))
     }
 
-    /// Entries whose idle timeout has expired, and again after each further timeout, of tables that have a listener. Others are
-    /// found once they have one.
-    pub fn idle_entries(&mut self, now: Instant, has_listener: impl Fn(u32) -> bool) -> Vec<IdleEntry> {
+    /// Entries whose idle timeout has expired, of tables that have such a listener. Others are found once they have one.
+    pub fn idle_entries(
+        &mut self,
+        listener: IdleListener,
+        now: Instant,
+        has_listener: impl Fn(u32) -> bool,
+    ) -> Vec<IdleEntry> {
         let mut found = Vec::new();
         for (key, note) in &mut self.notes {
             let Some(idle) = &mut note.idle else { continue };
             let hits = self.vdp.control()[key.0].hits(&key.1, key.2);
             if hits != idle.hits {
-                *idle = Idle { hits, last_hit: now, notified: None, timeout: idle.timeout };
+                *idle = Idle { hits, last_hit: now, notified: [None; 2], timeout: idle.timeout };
                 continue;
             }
-            let due = idle.notified.unwrap_or(idle.last_hit) + idle.timeout;
+            let notified = &mut idle.notified[listener as usize];
+            let due = match (listener, *notified) {
+                (IdleListener::Once, Some(_)) => continue,
+                (_, before) => before.unwrap_or(idle.last_hit) + idle.timeout,
+            };
             if now >= due && self.schema.table_at(key.0).is_some_and(|t| has_listener(t.id)) {
-                idle.notified = Some(now);
+                *notified = Some(now);
                 found.push(IdleEntry { key: key.clone(), metadata: note.metadata.clone(), timeout: idle.timeout });
             }
         }

@@ -156,7 +156,8 @@ impl Model {
             check_direct_meter(table, entry.rates)?;
         }
         if !entry.idle_timeout.is_zero() && !table.idle_timeout {
-            return Err(invalid(format!("table `{}` has no idle timeouts", table.name)));
+            // The words of BMv2's server, which tests of controllers compare.
+            return Err(invalid("idle_timeout_ns must be set to 0 for tables which do not support idle timeout"));
         }
         if table.fields.is_empty() {
             return Err(invalid(format!("table `{}` has no keys: it has a default entry only", table.name)));
@@ -263,8 +264,12 @@ impl Model {
 /// What is kept of an entry beside what the data plane has, if anything. `hits`: its hits so far.
 fn note(entry: &Entry, hits: impl FnOnce() -> u64) -> Option<Note> {
     let timeout = entry.idle_timeout;
-    let idle =
-        (timeout > Duration::ZERO).then(|| Idle { timeout, last_hit: Instant::now(), hits: hits(), notified: None });
+    let idle = (timeout > Duration::ZERO).then(|| Idle {
+        timeout,
+        last_hit: Instant::now(),
+        hits: hits(),
+        notified: [None; 2],
+    });
     let note = Note { metadata: entry.metadata.clone(), idle };
     (note != Note::default()).then_some(note)
 }

@@ -3,6 +3,9 @@
 //! As in PINS, all that one entry with one action says of a table must be true of a single entry there. Fields that match anything
 //! do not refer, and neither do values that the program itself names (`@p4runtime_translation_mappings`).
 //! `builtin::multicast_group_table` has the multicast groups, by `multicast_group_id`.
+//!
+//! `@referenced_by(builtin::multicast_group_table, replica.port)` of a match field, or `replica.instance`: each copy of a multicast
+//! group needs an entry in the field's table with these values.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -10,13 +13,17 @@ use hopwright_ir::{ActionCall, ActionId, ExternId, MatchValue, TableId};
 use num_bigint::BigUint;
 
 use crate::change::Change;
+use crate::entity::MulticastGroup;
 use crate::error::{Error, Result, invalid, precondition};
 use crate::listing;
 use crate::model::{EntryKey, Model};
 use crate::rules::{RuleError, arguments};
-use crate::schema::Schema;
+use crate::schema::{Field, Schema};
 
 const MULTICAST_GROUPS: (&str, &str) = ("builtin::multicast_group_table", "multicast_group_id");
+
+/// What copies of multicast groups refer with.
+const REPLICA_FIELDS: [&str; 2] = ["replica.port", "replica.instance"];
 
 /// The most entries of a table that are looked at for a message.
 const MAX_LISTED: usize = 64;
@@ -43,6 +50,8 @@ struct Link {
 pub(crate) struct References {
     fields: HashMap<TableId, Vec<(usize, Link)>>,
     params: HashMap<ActionId, Vec<(usize, Link)>>,
+    /// The tables that copies of multicast groups refer to, each with the keys for their ports and instances.
+    replicas: Vec<(TableId, [Option<usize>; 2])>,
 }
 
 /// An entry that there must be: values of these keys of a target.
@@ -65,21 +74,28 @@ pub(crate) enum Referrer {
     Entry(EntryKey),
     Default(TableId),
     Member(ExternId, u32),
+    Multicast(u32),
 }
 
 impl References {
     pub(crate) fn new(schema: &Schema) -> std::result::Result<References, RuleError> {
         let mut references = References::default();
         for table in schema.ordered_tables() {
-            let mut found = Vec::new();
+            let (mut found, mut by_replicas) = (Vec::new(), [None; 2]);
             for field in &table.fields {
                 let owner = format!("match field `{}` of table `{}`", field.name, table.name);
+                for at in replica_fields(&owner, field)? {
+                    by_replicas[at] = Some(field.key);
+                }
                 for (to, key) in links(&owner, &field.annotations, schema)? {
                     found.push((field.key, Link { to, key, translated: field.translated }));
                 }
             }
             if !found.is_empty() {
                 references.fields.insert(table.at, found);
+            }
+            if by_replicas != [None; 2] {
+                references.replicas.push((table.at, by_replicas));
             }
         }
         for action in schema.ordered_tables().flat_map(|t| &t.actions) {
@@ -98,8 +114,27 @@ impl References {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.fields.is_empty() && self.params.is_empty()
+        self.fields.is_empty() && self.params.is_empty() && self.replicas.is_empty()
     }
+}
+
+/// The places in [`REPLICA_FIELDS`] of what refers to a match field.
+fn replica_fields(owner: &str, field: &Field) -> std::result::Result<Vec<usize>, RuleError> {
+    let mut found = Vec::new();
+    for request in arguments(&field.annotations, "referenced_by") {
+        let words: String = request.chars().filter(|c| !c.is_whitespace() && *c != '"').collect();
+        let at = words.split_once(',').filter(|(table, _)| *table == MULTICAST_GROUPS.0);
+        let at = at.and_then(|(_, field)| REPLICA_FIELDS.iter().position(|name| *name == field));
+        let Some(at) = at else {
+            return Err(RuleError::ReferencedBy { owner: owner.to_string(), request: request.to_string() });
+        };
+        if field.kind.form() != hopwright_ir::MatchForm::Value {
+            let (owner, request, kind) = (owner.to_string(), request.to_string(), field.kind.to_string());
+            return Err(RuleError::ReferencedInexactly { owner, request, kind });
+        }
+        found.push(at);
+    }
+    Ok(found)
 }
 
 /// What the annotations of a match field or parameter refer to.
@@ -210,6 +245,24 @@ impl Model {
         needs
     }
 
+    /// What the copies of a multicast group refer to.
+    fn needs_of_group(&self, group: &MulticastGroup) -> Vec<Need> {
+        let mut needs = Vec::new();
+        for (at, keys) in &self.schema.rules.references.replicas {
+            for copy in &group.copies {
+                let given = keys.iter().zip([copy.port, copy.instance]);
+                let mut given: Vec<(usize, BigUint)> = given.filter_map(|(key, v)| Some(((*key)?, v.into()))).collect();
+                given.sort();
+                let (keys, values) = given.into_iter().unzip();
+                let need = Need { to: Target::Table(*at), keys, values };
+                if !needs.contains(&need) {
+                    needs.push(need);
+                }
+            }
+        }
+        needs
+    }
+
     /// What a change would alter the references of.
     pub(crate) fn referrer(change: &Change) -> Option<Referrer> {
         Some(match change {
@@ -220,6 +273,7 @@ impl Model {
             }
             Change::Default(at, _) => Referrer::Default(*at),
             Change::Member(at, id, _) => Referrer::Member(*at, *id),
+            Change::MulticastRead(id, _) => Referrer::Multicast(*id),
             _ => return None,
         })
     }
@@ -236,6 +290,7 @@ impl Model {
                 Some(call) => self.needs(None, &[&call]),
                 None => Vec::new(),
             },
+            Referrer::Multicast(id) => self.groups.get(id).map_or_else(Vec::new, |group| self.needs_of_group(group)),
         }
     }
 
@@ -267,6 +322,8 @@ impl Model {
             let members = self.control().profile(at).map(|p| p.members()).unwrap_or_default();
             members.into_iter().for_each(|(id, _)| self.count(&Referrer::Member(at, id)));
         }
+        let groups: Vec<u32> = self.groups.keys().copied().collect();
+        groups.into_iter().for_each(|id| self.count(&Referrer::Multicast(id)));
     }
 
     /// Removes entries that violate the program's rules, until none does; returns how many. Those of the program stay.
@@ -307,15 +364,18 @@ impl Model {
 
     /// Checks the references of what a change writes, or that nothing refers to what it removes.
     pub(crate) fn check_references(&self, change: &Change) -> Result<()> {
-        let check = |needs: Vec<Need>, own: Option<&EntryKey>| {
-            needs.iter().try_for_each(|need| if self.is_met(need, own) { Ok(()) } else { Err(self.unmet(need)) })
+        let check_by = |annotation: &str, needs: Vec<Need>, own: Option<&EntryKey>| {
+            let unmet = needs.iter().find(|need| !self.is_met(need, own));
+            unmet.map_or(Ok(()), |need| Err(self.unmet(annotation, need)))
         };
+        let check = |needs, own| check_by("@refers_to", needs, own);
         match change {
             Change::Insert(key, target) | Change::Modify(key, target) => {
                 check(self.needs(Some((key.0, &key.1)), &target.calls()), Some(key))
             }
             Change::Default(_, Some(call)) | Change::Member(_, _, Some(call)) => check(self.needs(None, &[call]), None),
             Change::Remove(key) => self.check_unused(key),
+            Change::MulticastRead(_, Some(group)) => check_by("@referenced_by", self.needs_of_group(group), None),
             Change::MulticastRead(id, None) => {
                 let need = Need { to: Target::MulticastGroups, keys: vec![0], values: vec![(*id).into()] };
                 match self.count_of(&need) {
@@ -378,8 +438,8 @@ impl Model {
         self.control()[at].entries().iter().any(|e| fits(&e.matches) && counts((&e.matches, e.priority)))
     }
 
-    fn unmet(&self, need: &Need) -> Error {
-        invalid(format!("@refers_to: there is no {}{}", self.text_of(need), self.those_of(need.to)))
+    fn unmet(&self, annotation: &str, need: &Need) -> Error {
+        invalid(format!("{annotation}: there is no {}{}", self.text_of(need), self.those_of(need.to)))
     }
 
     /// A needed entry, for messages.

@@ -36,6 +36,13 @@ pub(crate) enum RuleError {
     NoTable { owner: String, table: String, field: String, those: String },
     #[error("{owner}: @refers_to({table}, {field}): `{table}` has no match field `{field}`{those}")]
     NoField { owner: String, table: String, field: String, those: String },
+    #[error(
+        "{owner}: @referenced_by({request}): only builtin::multicast_group_table with replica.port or replica.instance \
+         refers to match fields so; others have @refers_to"
+    )]
+    ReferencedBy { owner: String, request: String },
+    #[error("{owner}: @referenced_by({request}): the field is matched as {kind}, not exactly")]
+    ReferencedInexactly { owner: String, request: String, kind: String },
     #[error("{owner}: @refers_to({table}, {field}): `{field}` is matched as {kind}, not exactly")]
     Inexact { owner: String, table: String, field: String, kind: String },
 }

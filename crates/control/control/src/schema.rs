@@ -308,6 +308,11 @@ impl Schema {
         Some(Translated { ty, whole: true, name: "port" })
     }
 
+    /// The same if controllers have numbers for ports that the data plane has others for.
+    pub fn renumbered_port(&self) -> Option<Translated<'_>> {
+        self.translated_port().filter(|place| self.translated_types[place.ty].sdn_width.is_some())
+    }
+
     /// The call of an action in a member of an action profile. Tables that share the profile may list different actions.
     pub(crate) fn member_call(&self, profile: &Profile, call: &Call) -> Result<ActionCall> {
         let mut refused = invalid(format!("no table uses `{}`", profile.name));

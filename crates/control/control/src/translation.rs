@@ -157,6 +157,11 @@ impl TranslatedType {
         }
     }
 
+    /// The names of ports that are values of the type.
+    fn port_names<'p>(&self, ports: &'p [(Bytes, BigUint)]) -> &'p [(Bytes, BigUint)] {
+        if self.port && self.sdn_width.is_none() { ports } else { &[] }
+    }
+
     /// For messages.
     pub(crate) fn text(&self, name: &[u8]) -> String {
         match self.sdn_width {
@@ -202,17 +207,27 @@ impl Translations {
             return Ok(Some(value.clone()));
         }
         if ty.port {
-            let known = self.ports.iter().find(|(port, _)| *port == name).map(|(_, number)| number.clone());
+            let known =
+                ty.port_names(&self.ports).iter().find(|(port, _)| *port == name).map(|(_, number)| number.clone());
             return known.or_else(|| ty.number(&name)).map(Some).ok_or_else(|| self.no_port(place, &name));
         }
         Ok(ty.number(&name).filter(|value| !pairs.names.contains_key(value)))
     }
 
     fn no_port(&self, place: Translated<'_>, name: &[u8]) -> Error {
-        let names: Vec<_> = self.ports.iter().map(|(port, _)| String::from_utf8_lossy(port)).collect();
+        let ty = &self.types[place.ty];
+        if ty.sdn_width.is_some() {
+            return bad_number(place.name, ty.width, NotANumber::TooWide);
+        }
+        let ports = ty.port_names(&self.ports);
+        let names: Vec<_> = ports.iter().map(|(port, _)| String::from_utf8_lossy(port)).collect();
         let those = listing::those(names.iter().map(|name| &**name));
-        let text = self.types[place.ty].text(name);
-        invalid(format!("`{}`: there is no port {text}{those}; ports are also known by number", place.name))
+        let text = ty.text(name);
+        let how = match name.iter().any(u8::is_ascii_control) {
+            true => "ports are text here, a name or a decimal number, and not the bytes of a number",
+            false => "ports are also known by number",
+        };
+        invalid(format!("`{}`: there is no port {text}{those}; {how}", place.name))
     }
 
     /// The data plane's value of a controller's, which gets one if it has none.
@@ -242,8 +257,7 @@ impl Translations {
         if !place.whole {
             return ty.name(value);
         }
-        let ports = if ty.port { self.ports.as_slice() } else { &[] };
-        let port = || ports.iter().find(|(_, number)| number == value).map(|(name, _)| name);
+        let port = || ty.port_names(&self.ports).iter().find(|(_, number)| number == value).map(|(name, _)| name);
         let named = self.pairs[place.ty].names.get(value).or_else(port);
         named.cloned().unwrap_or_else(|| ty.name(value))
     }
@@ -440,5 +454,8 @@ mod tests {
         assert_eq!(&all.show(PLACE, &510u32.into())[..], b"510");
         let Err(Untranslated::Invalid(error)) = all.give(PLACE, b"Ethernet9") else { panic!() };
         assert!(error.message.contains("there is no port \"Ethernet9\"; there are Ethernet0"), "{}", error.message);
+        // What clients send that take all ports for numbers.
+        let Err(Untranslated::Invalid(error)) = all.give(PLACE, &[3]) else { panic!() };
+        assert!(error.message.contains("a name or a decimal number, and not the bytes"), "{}", error.message);
     }
 }

@@ -65,7 +65,22 @@ impl Access {
             Access::Clients(clients) => clients,
         };
         let reaches = |c: &&Client| c.devices.as_ref().is_none_or(|devices| devices.contains(&device));
-        let grants = clients.iter().filter(|c| caller.names.contains(&c.name)).filter(reaches);
+        Access::sum(clients.iter().filter(|c| caller.names.contains(&c.name)).filter(reaches))
+    }
+
+    /// What a caller may do with the switch as a whole: what clients that reach all devices may; `None` for others.
+    pub(crate) fn grant_of_switch(&self, caller: &Caller) -> Option<Grant> {
+        match self {
+            Access::Everybody => Some(Grant { roles: None, programs: true }),
+            Access::Later => None,
+            Access::Clients(clients) => {
+                Access::sum(clients.iter().filter(|c| caller.names.contains(&c.name) && c.devices.is_none()))
+            }
+        }
+    }
+
+    /// What several clients may together; `None` if there are none.
+    fn sum<'a>(grants: impl Iterator<Item = &'a Client>) -> Option<Grant> {
         grants.map(|c| Grant { roles: c.roles.clone(), programs: c.programs }).reduce(|a, b| Grant {
             roles: a.roles.zip(b.roles).map(|(a, b)| &a | &b),
             programs: a.programs || b.programs,
@@ -145,6 +160,9 @@ mod tests {
         assert!(blue.role("acl") && !blue.role("") && !blue.programs && !blue.all_roles());
         assert!(access.grant(&caller(&["operator"]), 77).is_some());
         assert_eq!(access.grant(&caller(&["nobody"]), 1), None);
+        assert!(access.grant_of_switch(&caller(&["red", "operator"])).is_some());
+        assert!(["red", "nobody"].iter().all(|name| access.grant_of_switch(&caller(&[name])).is_none()));
+        assert!(Access::Everybody.grant_of_switch(&caller(&[])).is_some());
         assert_eq!(access.grant(&caller(&[]), 1), None);
         assert!(Access::Everybody.grant(&caller(&[]), 1).is_some());
         assert!(Access::Later.grant(&caller(&["any"]), 1).is_none());

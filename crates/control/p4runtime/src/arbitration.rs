@@ -50,7 +50,7 @@ pub(crate) fn number(id: &v1::Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 
-fn wire(id: u128) -> v1::Uint128 {
+pub(crate) fn wire(id: u128) -> v1::Uint128 {
     v1::Uint128 { high: (id >> 64) as u64, low: id as u64 }
 }
 

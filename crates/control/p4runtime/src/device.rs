@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use hopwright_control::{Carried, Model, Schema, Translate, Update as ModelUpdate};
+use hopwright_control::{Carried, IdleListener, Model, Schema, Translate, Update as ModelUpdate};
 use hopwright_dataplane::{Digest, Tenant, VirtualDataPlane};
 use tokio::sync::mpsc;
 use tonic::Status;
@@ -268,7 +268,7 @@ impl Device {
         let vdp = program.data_plane(self.policy)?;
         self.count_frames(&program, &vdp);
         let mut state = lock(&self.state);
-        let next = State::new(program, vdp.clone());
+        let next = State { pushed: true, ..State::new(program, vdp.clone()) };
         if keep && let Some(old) = state.as_ref() {
             let Carried { kept, lost } = next.model.lock().carry_over(&old.model.lock());
             tracing::info!("device {}: {kept} entries kept, {lost} did not fit the new program", self.id);
@@ -373,7 +373,7 @@ impl Device {
             if let Some(listeners) = listeners {
                 *swept = now;
                 self.name_ports(model);
-                let found = model.idle_entries(now, |table| listeners.has_listener(table));
+                let found = model.idle_entries(IdleListener::Repeated, now, |table| listeners.has_listener(table));
                 idle = found.iter().filter_map(|entry| Encode::of(model).idle(entry)).collect();
             }
         }
@@ -385,7 +385,7 @@ impl Device {
     }
 
     /// Gives a program that names ports their names.
-    fn name_ports(&self, model: &mut Model) {
+    pub(crate) fn name_ports(&self, model: &mut Model) {
         if model.translations().names_ports() {
             model.set_ports(self.tenant.ports().into_iter().map(|port| (port.name, port.number)));
         }
@@ -404,13 +404,10 @@ impl std::fmt::Debug for Device {
     }
 }
 
-/// Runs until the device is gone or the tenant stops.
+/// Runs until the device is gone. A tenant that has stopped may go on, if the process that was to take over does not.
 fn notify(device: &Weak<Device>) {
     let mut swept = Instant::now();
     while let Some(device) = device.upgrade() {
-        if device.tenant.stopping() {
-            break;
-        }
         device.notify_once(&mut swept);
     }
 }

@@ -100,6 +100,18 @@ mod tests {
         }
     }
 
+    /// A program's own file may have the name of a built-in one that it includes.
+    #[test]
+    fn files_with_names_of_built_in_ones() {
+        for main in ["core.p4", "v1model.p4"] {
+            let files = serde_json::json!({ main: format!("#include <{main}>\nconst bit<8> TTL = 64;") });
+            let bundle = serde_json::json!({ "hopwright_bundle": 1, "main": main, "files": files });
+            let compiled = compile_device_config(bundle.to_string().as_bytes(), true).unwrap();
+            assert!(!compiled.diagnostics.iter().any(|d| d.code == "E0002"), "{:?}", compiled.diagnostics);
+            assert!(finds_the_program(bundle.to_string().as_bytes()));
+        }
+    }
+
     #[test]
     fn what_has_no_program_is_refused_with_the_reason() {
         let reason = |config: &[u8]| compile_device_config(config, true).unwrap_err().message;

@@ -84,6 +84,24 @@ impl Devices {
         Ok(reached.device)
     }
 
+    /// Checks that the caller may see what all devices of the server share, and change it if `to_change`.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` for clients that may not reach all devices, or, to change something, have some roles only; `UNAVAILABLE`
+    /// while nobody has rights yet.
+    pub fn oversee(&self, request: &http::Extensions, to_change: bool) -> Result<()> {
+        let grant = self.0.registry().oversee(&Caller::of(request))?;
+        match !to_change || grant.role("") {
+            true => Ok(()),
+            false => Err(denied("this client may not have the default role, which changes need")),
+        }
+    }
+
+    /// The ids of all devices.
+    pub fn ids(&self) -> Vec<u64> {
+        self.0.registry().devices().iter().map(|device| device.id()).collect()
+    }
+
     /// Checks that the caller may replace a device's program.
     ///
     /// # Errors

@@ -60,12 +60,12 @@ impl Program {
         Ok(ordered)
     }
 
-    fn initial_model(&self) -> Result<Model> {
+    pub(crate) fn initial_model(&self) -> Result<Model> {
         Ok(Model::new(self.schema.model.clone(), self.data_plane(EnginePolicy::Interp)?))
     }
 }
 
-fn update(kind: Type, entity: Entity) -> v1::Update {
+pub(crate) fn update(kind: Type, entity: Entity) -> v1::Update {
     v1::Update { r#type: kind.into(), entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
@@ -102,7 +102,7 @@ fn everything(model: &Model) -> Result<Vec<Entity>> {
 }
 
 /// What identifies an entity.
-fn key(entity: &Entity) -> Vec<u8> {
+pub(crate) fn key(entity: &Entity) -> Vec<u8> {
     let mut key = entity.clone();
     match &mut key {
         Entity::TableEntry(e) => {

@@ -133,6 +133,15 @@ impl Program {
         Program::of(pipeline.clone(), compiled.typed.as_ref(), info, device_config)
     }
 
+    /// A program that is only known as a pipeline, with the names and ids that this has. There is no config to read.
+    ///
+    /// # Errors
+    /// If its ids are wrong.
+    pub fn from_pipeline(pipeline: &Pipeline) -> Result<Program> {
+        let info = p4info::of_pipeline(pipeline).map_err(|e| invalid(e.to_string()))?;
+        Program::of(pipeline.clone(), None, info, Bytes::new())
+    }
+
     /// A pipeline with its P4Info.
     fn of(pipeline: Pipeline, typed: Option<&TypedProgram>, info: P4Info, device_config: Bytes) -> Result<Program> {
         let schema = Arc::new(Schema::new(&info, typed, &pipeline)?);
@@ -215,7 +224,7 @@ impl Bundle {
 }
 
 /// Checks that every object of a client's P4Info exists here, with the same id.
-fn same_objects(request: &P4Info, ours: &P4Info) -> Result<()> {
+pub(crate) fn same_objects(request: &P4Info, ours: &P4Info) -> Result<()> {
     let missing = |what: &str, p: &Preamble| -> Failure {
         invalid(format!("the P4Info is of another program: {what} `{}` with id {:#x} is not in it", p.name, p.id))
     };

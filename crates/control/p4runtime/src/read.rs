@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::time::Instant;
 
 use ::bytes::Bytes;
+use hopwright_control::entity::{Action, Call};
 use hopwright_control::schema::{Array, Profile, Schema, Table, object};
 use hopwright_control::{EntryKey, Model, Target};
-use hopwright_ir::MatchValue;
+use hopwright_ir::{ActionCall, EntryTarget, MatchValue, WeightedAction};
+use num_bigint::BigUint;
 
 use crate::codec::{self, Encode, counted, digest_config, rates, set_metadata};
 use crate::failure::{Result, invalid};
@@ -193,7 +195,8 @@ impl Reader<'_> {
         for key in self.keys(t, &filter) {
             let mut entry = self.encode.key(t, &key);
             entry.is_const = t.const_entries;
-            entry.action = self.model.target(&key).and_then(|target| self.encode.target(t, &target));
+            let target = self.model.target(&key);
+            entry.action = target.as_ref().and_then(|target| self.encode.target(t, target));
             if asked.meter_config.is_some() && t.direct_meter.is_some() {
                 entry.meter_config = table.direct_meter(&key.1, key.2)?.map(rates);
             }
@@ -211,7 +214,7 @@ impl Reader<'_> {
                     }
                 }
             }
-            if filter.fits(&entry) {
+            if filter.fits(t, &entry, target.as_ref()) {
                 to.push(Entity::TableEntry(entry));
             }
         }
@@ -248,13 +251,21 @@ impl Reader<'_> {
             given => {
                 let fields = self.model.look_up(|schema, translate| codec::fields(schema, translate, t, given))?;
                 let Some(fields) = fields else { return Ok(None) };
-                Some(t.matches(&fields)?)
+                Some(t.matches(&canonical(t, fields))?)
+            }
+        };
+        let action = match &asked.action {
+            None => None,
+            Some(asked) => {
+                let action = self.model.look_up(|schema, translate| codec::action(schema, translate, asked))?;
+                let Some(action) = action else { return Ok(None) };
+                Some(action)
             }
         };
         Ok(Some(Filter {
             matches,
             priority: asked.priority,
-            action: asked.action.clone(),
+            action,
             controller_metadata: asked.controller_metadata,
             metadata: asked.metadata.clone(),
         }))
@@ -359,27 +370,61 @@ fn indices(array: &Array, index: Option<&v1::Index>) -> Result<impl Iterator<Ite
 struct Filter {
     matches: Option<Vec<MatchValue>>,
     priority: i32,
-    action: Option<v1::TableAction>,
+    action: Option<Action>,
     controller_metadata: u64,
     metadata: Bytes,
 }
 
 impl Filter {
     /// Whether an entry, whose keys pass the filter, passes the rest of it.
-    fn fits(&self, entry: &v1::TableEntry) -> bool {
-        self.action.as_ref().is_none_or(|wanted| entry.action.as_ref().is_some_and(|a| same_action(wanted, a)))
+    fn fits(&self, t: &Table, entry: &v1::TableEntry, target: Option<&Target>) -> bool {
+        self.action.as_ref().is_none_or(|wanted| target.is_some_and(|found| runs(t, wanted, found)))
             && (self.controller_metadata == 0 || self.controller_metadata == entry.controller_metadata)
             && (self.metadata.is_empty() || self.metadata == entry.metadata)
     }
 }
 
-/// An action without parameters selects the action with any arguments.
-fn same_action(wanted: &v1::TableAction, found: &v1::TableAction) -> bool {
-    use v1::table_action::Type;
-    match (&wanted.r#type, &found.r#type) {
-        (Some(Type::Action(wanted)), Some(Type::Action(found))) if wanted.params.is_empty() => {
-            wanted.action_id == found.action_id
+/// Match fields as entries have them: without bits that do not matter, and without fields that match anything.
+fn canonical(t: &Table, fields: Vec<(u32, MatchValue)>) -> Vec<(u32, MatchValue)> {
+    let one = |(id, value): (u32, MatchValue)| {
+        let value = match value {
+            MatchValue::Lpm { prefix_len: 0, .. } => return None,
+            MatchValue::Lpm { value, prefix_len } => {
+                let width = t.fields.iter().find(|field| field.id == id).map_or(0, |field| field.width);
+                let below = width.saturating_sub(prefix_len);
+                MatchValue::Lpm { value: value >> below << below, prefix_len }
+            }
+            MatchValue::Ternary { mask, .. } if mask == BigUint::ZERO => return None,
+            MatchValue::Ternary { value, mask } => MatchValue::Ternary { value: value & &mask, mask },
+            other => other,
+        };
+        Some((id, value))
+    };
+    fields.into_iter().filter_map(one).collect()
+}
+
+/// Whether an entry runs what a filter asks for.
+fn runs(t: &Table, wanted: &Action, found: &Target) -> bool {
+    match (wanted, found) {
+        (Action::Call(wanted), Target::Action(found)) => calls(t, wanted, found),
+        (Action::Member(wanted), Target::Profile(EntryTarget::Member(found))) => wanted == found,
+        (Action::Group(wanted), Target::Profile(EntryTarget::Group(found))) => wanted == found,
+        (Action::Set(wanted), Target::Profile(EntryTarget::Set(found))) => {
+            let same = |((call, weight), found): (&(Call, u32), &WeightedAction)| {
+                *weight == found.weight && calls(t, call, &found.action)
+            };
+            wanted.len() == found.len() && wanted.iter().zip(found).all(same)
         }
-        _ => wanted == found,
+        _ => false,
     }
+}
+
+/// An action without parameters selects the action with any arguments.
+fn calls(t: &Table, wanted: &Call, found: &ActionCall) -> bool {
+    let Ok(action) = t.action(wanted.action) else { return false };
+    let same = |(id, value): &(u32, BigUint)| {
+        let at = action.params.iter().position(|param| param.id == *id);
+        at.and_then(|at| found.args.get(at)) == Some(value)
+    };
+    action.at == found.action && wanted.args.iter().all(same)
 }

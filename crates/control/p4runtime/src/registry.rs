@@ -116,6 +116,19 @@ impl Registry {
         removed
     }
 
+    /// What a caller may do with the switch as a whole.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED`, or `UNAVAILABLE` while nobody has rights yet.
+    pub(crate) fn oversee(&self, caller: &Caller) -> Result<Grant> {
+        let entries = self.0.borrow();
+        entries.is_open()?;
+        let refused = || {
+            denied("this client has some of the switch's devices only, or none, and may not see what all of them share")
+        };
+        entries.access.grant_of_switch(caller).ok_or_else(refused)
+    }
+
     /// The devices.
     pub(crate) fn devices(&self) -> Vec<Arc<Device>> {
         self.0.borrow().devices.values().cloned().collect()

@@ -17,6 +17,14 @@ const PORT_STRUCTS: [&str; 2] = ["standard_metadata_t", "psa_ingress_input_metad
 const PORT_URI: &str = "PortId_t";
 /// What programs call the type of ports if the architecture's ports have a plain number: SAI's have no URI.
 const PORT_NAMES: [&str; 2] = ["port_id_t", "PortId_t"];
+/// Bits of the ports of a Tofino, and of those of its controllers.
+const PORT_BITS: u32 = 9;
+const SDN_PORT_BITS: u32 = 32;
+/// Pipes of a Tofino, and the bit of a port from which on it has the number of one.
+const PIPES: u32 = 4;
+const PIPE: u32 = 7;
+/// What Stratum calls the recirculation port of the first pipe.
+const FIRST_RECIRCULATION: u32 = 0xffff_ff00;
 const MAPPINGS: &str = "p4runtime_translation_mappings";
 
 /// The translated types of a program, without those whose numbers are the same on both sides.
@@ -36,7 +44,10 @@ pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedT
         };
         let named = translation.uri.is_empty() && PORT_NAMES.contains(&declared.control_plane_name.as_str());
         let is_port = port.is_some_and(|id| id.0 as usize == at) || translation.uri.ends_with(PORT_URI) || named;
-        let fixed = fixed(declared, translation.width, width)?;
+        let mut fixed = fixed(declared, translation.width, width)?;
+        if fixed.is_empty() && is_port && width == PORT_BITS && translation.width == Some(SDN_PORT_BITS) {
+            fixed = recirculation_ports(program);
+        }
         let same = translation.width.is_some_and(|sdn| (sdn <= width || is_port) && fixed.is_empty());
         if !same {
             let name = declared.control_plane_name.clone();
@@ -44,6 +55,16 @@ pub(crate) fn translated_types(program: &TypedProgram) -> Result<Vec<TranslatedT
         }
     }
     Ok(found)
+}
+
+/// What controllers of Stratum call the recirculation ports of a Tofino's pipes: 0xffffff00, and so on.
+fn recirculation_ports(program: &TypedProgram) -> Vec<(Bytes, BigUint)> {
+    let first: u32 = match program.architecture().map(|architecture| architecture.name) {
+        Some("tna") => 68,
+        Some("t2na") => 6,
+        _ => return Vec::new(),
+    };
+    (0..PIPES).map(|pipe| (bytes::of(&(FIRST_RECIRCULATION + pipe).into()), (first | pipe << PIPE).into())).collect()
 }
 
 /// The pairs in `@p4runtime_translation_mappings({ {"name", 1}, … })`.

@@ -11,8 +11,8 @@ use hopwright_dataplane::wait;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
-use tokio_stream::wrappers::TcpListenerStream;
 use tonic::service::Routes;
+use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, Server as Grpc, ServerTlsConfig};
 
 use crate::access::Access;
@@ -62,8 +62,8 @@ pub struct Tls {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ServeError {
-    #[error("cannot serve P4Runtime at {address}: {error}")]
-    Bind { address: SocketAddr, error: io::Error },
+    #[error("cannot serve {protocol} at {address}: {error}")]
+    Bind { protocol: &'static str, address: SocketAddr, error: io::Error },
     #[error("{}: {error}", path.display())]
     File { path: PathBuf, error: io::Error },
     #[error("the certificate or key is not usable: {0}")]
@@ -100,11 +100,38 @@ impl Server {
         devices: impl IntoIterator<Item = Device>,
         add_services: impl FnOnce(Devices, Routes) -> Routes,
     ) -> Result<Server, ServeError> {
+        Server::listen(options, "P4Runtime", devices, |service| {
+            let (trace, for_others) = (TraceServer::new(service.clone()), Devices::new(service.clone()));
+            let service = P4RuntimeServer::new(service)
+                .max_decoding_message_size(MAX_MESSAGE)
+                .max_encoding_message_size(MAX_MESSAGE);
+            add_services(for_others, Routes::new(service).add_service(trace))
+        })
+    }
+
+    /// Starts a server of another protocol alone, with the encryption, rights and limits of this one, and without devices.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn start_other(
+        options: &Options,
+        protocol: &'static str,
+        services: impl FnOnce(Devices, Routes) -> Routes,
+    ) -> Result<Server, ServeError> {
+        Server::listen(options, protocol, [], |service| services(Devices::new(service), Routes::default()))
+    }
+
+    fn listen(
+        options: &Options,
+        protocol: &'static str,
+        devices: impl IntoIterator<Item = Device>,
+        routes: impl FnOnce(Service) -> Routes,
+    ) -> Result<Server, ServeError> {
         let registry = Arc::new(Registry::new(options.access.clone()));
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(2).thread_name("p4runtime").on_thread_start(wait::give_way).enable_all();
         let runtime = runtime.build()?;
-        let bind = |error| ServeError::Bind { address: options.address, error };
+        let bind = |error| ServeError::Bind { protocol, address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
         let mut grpc = Grpc::builder()
@@ -113,7 +140,6 @@ impl Server {
             .http2_keepalive_interval(Some(Duration::from_secs(30)))
             .initial_stream_window_size(CALL_WINDOW)
             .initial_connection_window_size(CALL_WINDOW * MAX_CALLS as u32)
-            .tcp_nodelay(true)
             .layer(Uploads::new(registry.clone()));
         if let Some(tls) = &options.tls {
             let mut config =
@@ -124,21 +150,19 @@ impl Server {
             grpc = grpc.tls_config(config).map_err(|e| ServeError::Tls(words(&e)))?;
         }
         for device in devices {
-            add(&registry, device)?;
+            add(&registry, &Arc::new(device))?;
         }
         let service = Service::new(registry.clone());
         runtime.spawn(service.give_memory_back());
-        let (trace, for_others) = (TraceServer::new(service.clone()), Devices::new(service.clone()));
-        let service =
-            P4RuntimeServer::new(service).max_decoding_message_size(MAX_MESSAGE).max_encoding_message_size(MAX_MESSAGE);
         let (stop, stopped) = oneshot::channel::<()>();
-        let routes = add_services(for_others, Routes::new(service).add_service(trace));
-        let serving = grpc.add_routes(routes).serve_with_incoming_shutdown(TcpListenerStream::new(listener), async {
+        // Packets do not wait for acknowledgements of others.
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let serving = grpc.add_routes(routes(service)).serve_with_incoming_shutdown(incoming, async {
             let _ = stopped.await;
         });
         runtime.spawn(async move {
             if let Err(error) = serving.await {
-                tracing::error!("P4Runtime: {}", words(&error));
+                tracing::error!("{protocol}: {}", words(&error));
             }
         });
         Ok(Server { address, registry, runtime: Some(runtime), stop: Some(stop) })
@@ -159,6 +183,15 @@ impl Server {
     /// # Errors
     /// If there is a device with its id, or no thread can be started.
     pub fn add(&self, device: Device) -> Result<Arc<Device>, ServeError> {
+        let device = Arc::new(device);
+        add(&self.registry, &device).map(|()| device)
+    }
+
+    /// Adds a device that others have, too.
+    ///
+    /// # Errors
+    /// As [`Server::add`].
+    pub fn add_shared(&self, device: &Arc<Device>) -> Result<(), ServeError> {
         add(&self.registry, device)
     }
 
@@ -173,8 +206,7 @@ impl Server {
     }
 }
 
-fn add(registry: &Registry, device: Device) -> Result<Arc<Device>, ServeError> {
-    let device = Arc::new(device);
+fn add(registry: &Registry, device: &Arc<Device>) -> Result<(), ServeError> {
     if !registry.add(device.clone()) {
         return Err(ServeError::DeviceTwice(device.id()));
     }
@@ -182,7 +214,7 @@ fn add(registry: &Registry, device: Device) -> Result<Arc<Device>, ServeError> {
         registry.remove(device.id());
         return Err(error.into());
     }
-    Ok(device)
+    Ok(())
 }
 
 impl Drop for Server {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use hopwright_dataplane::free_memory;
 use prost::Message as _;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -15,7 +16,6 @@ use crate::access::Caller;
 use crate::arbitration::{Outgoing, role_name, stream_error};
 use crate::device::Device;
 use crate::failure::{Failure, denied, exhausted, invalid, precondition, unimplemented};
-use crate::memory;
 use crate::proto::v1::{self, p4_runtime_server::P4Runtime};
 use crate::registry::{Reached, Registry};
 use crate::turns::Place;
@@ -71,7 +71,7 @@ impl Service {
             loop {
                 tokio::time::sleep(GIVE_BACK).await;
                 if ended.swap(false, Ordering::Relaxed) {
-                    let _ = tokio::task::spawn_blocking(memory::give_back).await;
+                    let _ = tokio::task::spawn_blocking(free_memory::give_back).await;
                 }
             }
         }

@@ -13,6 +13,8 @@ pub(crate) struct State {
     /// The number of the program's run ([`crate::Running`]).
     pub generation: u64,
     pub program: Program,
+    /// A controller has set it.
+    pub pushed: bool,
     pub model: SharedModel,
 }
 
@@ -23,7 +25,7 @@ impl State {
     /// The initial state of a program.
     pub(crate) fn new(program: Program, vdp: Arc<VirtualDataPlane>) -> State {
         let model = SharedModel::new(Model::new(program.schema.model.clone(), vdp));
-        State { generation: GENERATION.fetch_add(1, Ordering::Relaxed), program, model }
+        State { generation: GENERATION.fetch_add(1, Ordering::Relaxed), program, pushed: false, model }
     }
 }
 

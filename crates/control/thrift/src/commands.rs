@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use hopwright_control::entity::Action;
 use hopwright_control::{SharedModel, text};
-use hopwright_dataplane::Count;
+use hopwright_dataplane::egress_queues::{DEEPEST, QUEUES as QUEUE_COUNT};
+use hopwright_dataplane::{Count, QueueLimit};
 use hopwright_ir::{ActionId, ExternKind, MatchForm, Pipeline, TableId};
 use num_bigint::BigUint;
 
@@ -108,14 +109,15 @@ const REFUSED: &[&str] = &[
     "serialize_state",
     "set_crc16_parameters",
     "set_crc32_parameters",
-    "set_queue_depth",
-    "set_queue_rate",
     "set_toeplitz_hash_key",
     "shell",
     "swap_configs",
     "table_indirect_set_default_with_group",
     "write_config_to_file",
 ];
+
+/// Commands that limit the queues of ports.
+const QUEUES: &[&str] = &["set_queue_depth", "set_queue_rate"];
 
 /// Commands of old versions, which name a table instead of its action profile.
 const OLD: &[&str] = &[
@@ -132,14 +134,27 @@ const OLD: &[&str] = &[
 pub fn are(text: &str) -> bool {
     let mut words = lines(text).filter_map(|(_, line)| line.split_whitespace().next()).peekable();
     words.peek().is_some()
-        && words.all(|word| [SHOWING, CHANGING, REFUSED, OLD].iter().any(|list| list.contains(&word)))
+        && words.all(|word| [SHOWING, CHANGING, REFUSED, QUEUES, OLD].iter().any(|list| list.contains(&word)))
 }
 
 /// Executes the commands of a text. Handles are of entries that the model has, and then of those that the commands add.
 ///
 /// # Errors
-/// At the first command that is wrong or refused.
+/// At the first command that is wrong or refused, as are those for queues.
 pub fn execute(file: &str, text: &str, model: &SharedModel) -> Result<(), CommandError> {
+    execute_with_queues(file, text, model, &mut |_, _, _| Err("there are no queues of ports here".into()))
+}
+
+/// As [`execute`], on a switch with queues. `limit` limits the queue of a priority, or each, of a port, or of all ports.
+///
+/// # Errors
+/// At the first command that is wrong or refused.
+pub fn execute_with_queues(
+    file: &str,
+    text: &str,
+    model: &SharedModel,
+    limit: &mut dyn FnMut(Option<u32>, Option<u8>, QueueLimit) -> Result<(), String>,
+) -> Result<(), CommandError> {
     let mut runtime = Runtime::new(model.clone());
     for (line, command) in lines(text) {
         let mut words = command.split_whitespace();
@@ -148,6 +163,9 @@ pub fn execute(file: &str, text: &str, model: &SharedModel) -> Result<(), Comman
         let done = match name {
             _ if SHOWING.contains(&name) => Ok(()),
             _ if REFUSED.contains(&name) => wrong(format!("`{name}` is not possible in a file")),
+            _ if QUEUES.contains(&name) => queue_limit(name, &args).and_then(|(port, priority, value)| {
+                limit(port, priority, value).map_err(|e| Wrong(format!("`{name}`: {e}")))
+            }),
             _ if OLD.contains(&name) => execute_old(&mut runtime, name, &args),
             _ => Command { runtime: &mut runtime, args: &args }.execute(name),
         };
@@ -176,6 +194,28 @@ type Done<T = ()> = Result<T, Wrong>;
 
 fn wrong<T>(reason: impl Into<String>) -> Done<T> {
     Err(Wrong(reason.into()))
+}
+
+/// The port, the priority and the limit of a command for queues: `set_queue_rate RATE [PORT [PRIORITY]]`.
+fn queue_limit(name: &str, args: &[&str]) -> Done<(Option<u32>, Option<u8>, QueueLimit)> {
+    let number = |at: usize| match args.get(at).map(|text| (text, text.parse::<u32>())) {
+        None => Ok(None),
+        Some((_, Ok(number))) => Ok(Some(number)),
+        Some((text, Err(_))) => wrong(format!("`{name}`: `{text}` is no number")),
+    };
+    let (Some(value), port, priority) = (number(0)?, number(1)?, number(2)?) else {
+        return wrong(format!("`{name}` needs a number of packets"));
+    };
+    let limit = match name {
+        "set_queue_rate" => QueueLimit::Rate(value.into()),
+        _ if value <= DEEPEST => QueueLimit::Depth(value),
+        _ => return wrong(format!("a queue has 0 to {DEEPEST} packets, not {value}")),
+    };
+    let known = |priority: u32| u8::try_from(priority).ok().filter(|priority| usize::from(*priority) < QUEUE_COUNT);
+    match priority.map(|priority| known(priority).ok_or(priority)).transpose() {
+        Ok(priority) => Ok((port, priority, limit)),
+        Err(priority) => wrong(format!("there is no priority {priority}, only 0 to {}", QUEUE_COUNT - 1)),
+    }
 }
 
 /// Executes a command that names a table instead of its action profile.

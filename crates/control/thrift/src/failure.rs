@@ -117,6 +117,7 @@ codes! {
     }
     /// `LearnOperationErrorCode`.
     LearnCode {
+        InvalidListId = 1, "INVALID_LIST_ID";
         Error = 3, "ERROR";
     }
     /// `SwapOperationErrorCode`.

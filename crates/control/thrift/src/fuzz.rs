@@ -35,7 +35,15 @@ impl Client {
         let vdp = VirtualDataPlane::new(pipeline, EngineKind::Interp).expect("the program runs");
         let model = SharedModel::of(vdp);
         let model = Box::new(move || model.clone());
-        let host = Host { model, tenant: None, ports: None, device_id: 0, port: 0, started: Instant::now() };
+        let host = Host {
+            model,
+            tenant: None,
+            ports: None,
+            device_id: 0,
+            port: 0,
+            notifications: None,
+            started: Instant::now(),
+        };
         Client { service: Service::new(host) }
     }
 

@@ -3,12 +3,12 @@
 //! It has everything that clients of a running switch read: tables with their keys and actions, extern objects, value sets, digests,
 //! header types. It has no parsers, statements and expressions: BMv2 cannot run it.
 
-use hopwright_ir::walk;
 use hopwright_ir::{
     ActionCall, Block, ControlPlaneObject, Expr, ExprKind, ExternFn, ExternId, ExternInstance, ExternKind,
     HashAlgorithm, Key, MatchForm, MatchValue, P4Kind, Pipeline, SlotKind, StandardMetadata, StmtKind, Table, TableId,
     Type, Unit,
 };
+use hopwright_ir::{custom_crc, walk};
 use num_bigint::BigUint;
 use serde_json::{Value, json};
 
@@ -68,8 +68,8 @@ pub fn of(pipeline: &Pipeline) -> Value {
         "register_arrays": externs(pipeline, is_register).map(|(id, _, e)| register_json(id, e)).collect::<Vec<_>>(),
         "calculations": calculations(pipeline).collect::<Vec<_>>(),
         "learn_lists": digests(pipeline)
-            .enumerate()
-            .map(|(id, digest)| json!({ "name": digest.name, "id": id, "elements": [] }))
+            .zip(FIRST_LIST..)
+            .map(|(digest, id)| json!({ "name": digest.name, "id": id, "elements": [] }))
             .collect::<Vec<_>>(),
         "actions": actions_json(pipeline),
         "pipelines": pipelines,
@@ -79,6 +79,9 @@ pub fn of(pipeline: &Pipeline) -> Value {
         "field_aliases": [],
     })
 }
+
+/// The id of the first list of a digest.
+pub(crate) const FIRST_LIST: i32 = 1;
 
 /// Extern objects of a kind, with their ids in the description.
 pub(crate) fn externs(
@@ -106,24 +109,33 @@ pub(crate) fn is_register(kind: &ExternKind) -> bool {
 }
 
 /// The digests of a program.
+///
+/// Their ids count from [`FIRST_LIST`].
 pub(crate) fn digests(pipeline: &Pipeline) -> impl Iterator<Item = &ControlPlaneObject> {
     pipeline.control_plane_objects.iter().filter(|object| object.kind == P4Kind::Digest)
 }
 
 /// The hash calculations of a program, with p4c's names: `calc`, `calc_0`, `calc_1` and so on.
 pub(crate) fn calculations(pipeline: &Pipeline) -> impl Iterator<Item = Value> {
-    let mut algorithms = Vec::new();
+    let mut found: Vec<(String, HashAlgorithm)> = Vec::new();
     walk::all_stmts(pipeline, &mut |stmt| {
-        if let StmtKind::Extern(call) = &stmt.kind
-            && let ExternFn::Hash(algorithm) = call.function
-        {
-            algorithms.push(algorithm);
+        let StmtKind::Extern(call) = &stmt.kind else { return };
+        match call.function {
+            ExternFn::Hash(algorithm) => found.push((custom_crc::calculation_name(found.len()), algorithm)),
+            // The parameters of a calculation that can change.
+            ExternFn::RegisterRead(register) => {
+                if let Some((algorithm, name)) = custom_crc::calculation_of(&pipeline[register].name)
+                    && found.iter().all(|(other, _)| other != name)
+                {
+                    found.push((name.into(), algorithm));
+                }
+            }
+            _ => {}
         }
     });
-    algorithms.into_iter().enumerate().map(|(id, algorithm)| {
-        let name = if id == 0 { "calc".to_string() } else { format!("calc_{}", id - 1) };
-        json!({ "name": name, "id": id, "algo": algorithm_name(algorithm), "input": [] })
-    })
+    let calculation =
+        |(id, (name, algorithm))| json!({ "name": name, "id": id, "algo": algorithm_name(algorithm), "input": [] });
+    found.into_iter().enumerate().map(calculation)
 }
 
 fn algorithm_name(algorithm: HashAlgorithm) -> &'static str {

@@ -5,7 +5,7 @@
 //! - [`commands`] reads files of `simple_switch_CLI`'s commands.
 //! - [`json`] writes the JSON description of a program, which clients ask for first.
 //!
-//! `wire` is Thrift's binary protocol, `service` the methods, `runtime` what these do: updates of the [control model](hopwright_control), which
+//! `notifications` publishes digests, idle entries and ports as BMv2 does by nanomsg. `wire` is Thrift's binary protocol, `service` the methods, `runtime` what these do: updates of the [control model](hopwright_control), which
 //! other protocols may write, too. `failure` has the codes of BMv2's exceptions.
 //!
 //! The protocol is written here, because what Apache's compiler generates for these services is 27,000 lines, and its server bounds neither
@@ -15,13 +15,15 @@ pub mod commands;
 mod failure;
 pub mod fuzz;
 pub mod json;
+mod notifications;
 mod runtime;
 mod server;
 mod service;
 mod wire;
 
 pub use hopwright_control::SharedModel;
-pub use server::{Options, ServeError, Server};
+pub use notifications::NotificationAddress;
+pub use server::{Options, ServeError, Server, Switch};
 pub use service::PortManager;
 
 /// BMv2's port.

@@ -10,13 +10,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hopwright_control::SharedModel;
-use hopwright_dataplane::{Tenant, wait};
+use hopwright_dataplane::{Digest, Tenant, wait};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
+use crate::notifications::{self, NotificationAddress, Publisher};
 use crate::service::{Host, PortManager, Service};
 use crate::wire::{self, Malformed};
 
@@ -26,6 +27,8 @@ const MAX_CLIENTS: usize = 64;
 const CHUNK: usize = 64 << 10;
 /// How long a client may take to read an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Time between two looks for digests.
+const DIGEST_TICK: Duration = Duration::from_millis(20);
 /// Time between two looks at which entries were hit.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -36,6 +39,26 @@ pub struct Options {
     pub address: SocketAddr,
     /// The switch's number, which clients can ask for.
     pub device_id: u64,
+    /// Where subscribers of notifications connect.
+    pub notifications: Option<NotificationAddress>,
+}
+
+/// What clients control.
+pub struct Switch {
+    /// Whose program it is.
+    pub tenant: Arc<Tenant>,
+    /// Finds the control model of the program if another protocol controls it, too, and may replace it.
+    pub model: Box<dyn Fn() -> Option<SharedModel> + Send>,
+    /// Opens and closes ports for clients.
+    pub ports: Option<Box<dyn PortManager>>,
+    /// The next digest that the program has sent.
+    pub digests: Box<dyn FnMut() -> Option<Digest> + Send>,
+}
+
+impl fmt::Debug for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switch").finish_non_exhaustive()
+    }
 }
 
 /// Why a server cannot start.
@@ -52,6 +75,14 @@ pub enum ServeError {
     /// The system refused.
     #[error("cannot start the Thrift server: {0}")]
     Start(#[from] io::Error),
+    /// The address for notifications cannot be listened on.
+    #[error("cannot send notifications at {address}: {error}")]
+    Notifications {
+        /// The address.
+        address: NotificationAddress,
+        /// Why.
+        error: io::Error,
+    },
 }
 
 /// A running server. It stops when it is dropped.
@@ -62,33 +93,42 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves the program of a tenant. `model` finds its control model if another protocol controls it, too, and may replace it.
-    /// `ports`: opens and closes ports for clients.
+    /// Serves a switch.
     ///
     /// # Errors
-    /// If the address is in use.
-    pub fn start(
-        options: &Options,
-        tenant: Arc<Tenant>,
-        model: impl Fn() -> Option<SharedModel> + Send + 'static,
-        ports: Option<Box<dyn PortManager>>,
-    ) -> Result<Server, ServeError> {
+    /// If an address is in use.
+    pub fn start(options: &Options, switch: Switch) -> Result<Server, ServeError> {
+        let Switch { tenant, model, ports, mut digests } = switch;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let bind = |error| ServeError::Bind { address: options.address, error };
         let listener = runtime.block_on(TcpListener::bind(options.address)).map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
+        let notifications = options.notifications.clone();
+        let bound = notifications.as_ref().map(|address| {
+            let bound = runtime.block_on(notifications::Listener::bind(address));
+            bound.map_err(|error| ServeError::Notifications { address: address.clone(), error })
+        });
+        let (subscribers, publisher) = (bound.transpose()?, Publisher::default());
         let (started, own) = (Instant::now(), SharedModel::of(tenant.vdp()));
         let model = Box::new(move || model().unwrap_or_else(|| own.clone()));
-        let host =
-            Host { model, tenant: Some(tenant), ports, device_id: options.device_id, port: address.port(), started };
+        let (device_id, port) = (options.device_id, address.port());
+        let host = Host { model, tenant: Some(tenant), ports, device_id, port, notifications, started };
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
             wait::give_way();
             let clients = Clients { service: Arc::new(Mutex::new(Service::new(host))), list: Arc::default() };
             runtime.block_on(async {
+                let subscribe = async {
+                    match &subscribers {
+                        Some(subscribers) => subscribers.accept(&publisher).await,
+                        None => std::future::pending().await,
+                    }
+                };
                 tokio::select! {
                     () = clients.accept(&listener) => {}
-                    () = clients.sweep() => {}
+                    () = clients.sweep(&publisher) => {}
+                    () = subscribe => {}
+                    () = clients.learn(&mut *digests, &publisher), if subscribers.is_some() => {}
                     _ = stopped => {}
                 }
             });
@@ -204,13 +244,23 @@ impl Clients {
         }
     }
 
-    /// Looks again and again which entries were hit.
-    async fn sweep(&self) {
+    /// Looks again and again which entries were hit, and which ports are up.
+    async fn sweep(&self, publisher: &Publisher) {
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            lock(&self.service).sweep();
+            lock(&self.service).sweep(publisher);
+        }
+    }
+
+    /// Takes digests again and again.
+    async fn learn(&self, digests: &mut (dyn FnMut() -> Option<Digest> + Send), publisher: &Publisher) {
+        let mut ticks = interval(DIGEST_TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            lock(&self.service).learn(digests, publisher);
         }
     }
 }

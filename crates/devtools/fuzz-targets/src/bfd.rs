@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use hopwright_scion::bfd::machine::State;
 use hopwright_scion::bfd::packet::Control;
 use hopwright_scion::bfd::sessions::Sessions;
-use hopwright_scion::bfd::{Counts, Link, LinkChange, Route, Spec, frame, specs};
+use hopwright_scion::bfd::{Counts, LinkChange, Route, Spec, frame, specs};
 use hopwright_scion::config;
 use hopwright_scion::config::keys::HopKey;
+use hopwright_scion::config::links::Link;
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 use hopwright_scion::underlay::next_hop::NextHop;
 

@@ -22,6 +22,8 @@ pub use hopwright_lsp::fuzz::edits as lsp_edits;
 pub use hopwright_openflow::fuzz::Controllers;
 pub use hopwright_rina::fuzz::management as rina_management;
 pub use hopwright_switch::fuzz::{Configs, Outcome as ConfigOutcome};
+pub use hopwright_telemetry::agentx::fuzz::unit as agentx;
+pub use hopwright_telemetry::gnmi::fuzz::request as gnmi;
 pub use hopwright_thrift::fuzz::Client as ThriftClient;
 pub use netlink::netlink;
 pub use packets::{IPV6_INSIDE, Outcome, PORTS, Routers, encode};
@@ -72,10 +74,10 @@ pub fn stun(data: &[u8]) {
     assert!(answer.len() <= data.len() + 16 && hopwright_scion::stun::parse_request(&answer).is_none());
 }
 
-/// Any bytes are a message between a router and the one that takes over from it, or refused: a message is encoded as one that is read
+/// Any bytes are a message between a process and the one that takes over from it, or refused: a message is encoded as one that is read
 /// as the same, and no longer.
 pub fn hand_over(data: &[u8]) {
-    use hopwright_scion::hand_over::message::Message;
+    use hopwright_agent::hand_over::message::Message;
     let Ok(message) = Message::decode(data) else { return };
     let encoded = message.encode();
     assert!(encoded.len() <= data.len());
@@ -140,7 +142,8 @@ pub fn stf(data: &[u8]) {
 pub fn switch_configs() -> Configs {
     const PROGRAM: &str = include_str!("../../../../examples/l2.p4");
     let compiled = compile_text("l2.p4", PROGRAM, &Options::default(), true);
-    Configs::new(compiled.pipeline.expect("the program compiles"))
+    const KINDS: hopwright_agent::Kinds = &[hopwright_openflow::KIND, hopwright_scion::KIND];
+    Configs::new(compiled.pipeline.expect("the program compiles"), KINDS)
 }
 
 /// A fuzzer of requests by BfRuntime, with a Tofino program that has tables of all kinds.

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hopwright_dataplane::{Difference, EngineKind, VirtualDataPlane};
-use hopwright_scion::config::change;
-use hopwright_scion::config::links::Links;
+use hopwright_scion::config::links::{LinkEnd, Links, Target};
 use hopwright_scion::config::topology::{BorderRouter, Ends, Interface, LinkBfd, Relation, Topology};
 use hopwright_scion::control::program;
 use hopwright_scion::control::tables::{self, LINK_TABLES, LinkState};
 use hopwright_scion::packet::ia::IsdAs;
-use hopwright_scion::underlay::next_hop::{LinkEnd, NextHop, Target};
+use hopwright_scion::setup::change;
+use hopwright_scion::underlay::next_hop::NextHop;
 
 /// The most configurations in one input.
 const ROUNDS: usize = 6;

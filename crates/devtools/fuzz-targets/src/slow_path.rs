@@ -5,7 +5,7 @@ use std::time::Instant;
 use hopwright_scion::config::links::Links;
 use hopwright_scion::control::program::{PacketIn, Reason};
 use hopwright_scion::packet::{checksum_fault, internet_checksum};
-use hopwright_scion::scmp::{Counts, Kind, Outcome, Router, Settings, SlowPath, answer};
+use hopwright_scion::scmp::{Counts, Kind, Outcome, Router, ScmpKeys, Settings, SlowPath, answer};
 use hopwright_scion::synthetic::{self, INTERNAL_PORT};
 
 use crate::packets::{IPV6_INSIDE, NOW_S};
@@ -57,7 +57,8 @@ pub fn slow_path(data: &[u8]) -> Option<Outcome> {
     let now_us = u64::from(NOW_S) * 1_000_000;
     let mut slow_path = SlowPath::new(Settings { authenticate, ..Settings::default() });
     let outcome = slow_path.handle(&frame, &header, &links, (Instant::now(), now_us), |_, _| true);
-    let router = Router { links: &links, authenticate, secret_value: None };
+    let keys = authenticate.then(ScmpKeys::zero);
+    let router = Router { links: &links, keys: keys.as_ref(), secret_value: None };
     assert_eq!(outcome, answer(&frame, &header, &router, now_us), "an answer depends on the packet only");
     let counted = total(slow_path.counts());
     assert_eq!(counted, u64::from(Reason::from_number(header.reason).is_some_and(SlowPath::takes)));

@@ -1,11 +1,12 @@
 //! Warnings about programs that are legal and probably wrong: headers read while they may be invalid, variables read before
 //! they have a value, unused declarations, comparisons with only one possible result.
 //!
-//! [`lint`] finds the warnings; [`means`] and [`quiet`] switch them off. Warnings that type checking yields come from
+//! [`portable`] finds what other targets do not have. [`lint`] finds the other warnings; [`means`] and [`quiet`] switch them off. Warnings that type checking yields come from
 //! `hopwright-sema`.
 
 mod flow;
 mod known;
+mod portable;
 mod suppress;
 mod targets;
 mod usage;
@@ -15,6 +16,7 @@ use hopwright_sema::hir::TypedProgram;
 use hopwright_syntax::ast::Program;
 use hopwright_syntax::diagnostic::{Diagnostic, Diagnostics};
 
+pub use portable::{Target, portable};
 pub use suppress::quiet;
 
 /// All warnings about a program that has no errors, in source order. `@noWarn` is not applied: see [`quiet`].
@@ -33,7 +35,7 @@ pub fn lint(syntax: &Program, program: &TypedProgram) -> Diagnostics {
 }
 
 /// Warnings and the names, beside their codes, that `@noWarn`, `--deny` and `--allow` accept. They include p4c's names.
-pub const NAMES: [(&str, &[&str]); 29] = [
+pub const NAMES: [(&str, &[&str]); 41] = [
     ("W0001", &["shadow"]),
     ("W0002", &["overflow"]),
     ("W0003", &["deprecated"]),
@@ -63,6 +65,18 @@ pub const NAMES: [(&str, &[&str]); 29] = [
     ("W0036", &["parentheses"]),
     ("W0037", &["duplicate_priorities"]),
     ("W0038", &["entries_out_of_priority_order"]),
+    ("W0039", &["portable"]),
+    ("W0040", &["portable"]),
+    ("W0041", &["portable"]),
+    ("W0042", &["portable"]),
+    ("W0043", &["portable"]),
+    ("W0044", &["portable"]),
+    ("W0045", &["portable"]),
+    ("W0046", &["portable"]),
+    ("W0047", &["portable"]),
+    ("W0048", &["portable"]),
+    ("W0049", &["portable"]),
+    ("W0050", &["portable"]),
 ];
 
 /// Whether `what` denotes the warning with this code: it is the code itself, one of its [`NAMES`], or `warnings`.

@@ -290,7 +290,7 @@ impl Accesses {
 }
 
 /// Width of a type in bits.
-fn width(program: &TypedProgram, ty: &Type) -> Option<u32> {
+pub(crate) fn width(program: &TypedProgram, ty: &Type) -> Option<u32> {
     match ty {
         Type::Bits(w) | Type::Int(w) => Some(*w),
         Type::Bool => Some(1),

@@ -159,18 +159,26 @@ impl<'a> Machine<'a> {
             Value::Header { fields, .. } => Value::Header { valid: true, fields },
             other => other,
         };
-        let change: Box<dyn FnOnce(&mut Value)> = match method {
-            "setValid" => Box::new(move |header| match header {
-                Value::Header { valid, .. } if keeps => *valid = true,
-                _ if !header.is_valid() => *header = fresh,
-                _ => {}
+        let (bytes, mut length_change) = (i64::from(self.width(&receiver.ty) / 8), 0);
+        let change: Box<dyn FnOnce(&mut Value) + '_> = match method {
+            "setValid" => Box::new(|header| {
+                length_change = if header.is_valid() { 0 } else { bytes };
+                match header {
+                    Value::Header { valid, .. } if keeps => *valid = true,
+                    _ if !header.is_valid() => *header = fresh,
+                    _ => {}
+                }
             }),
-            "setInvalid" => Box::new(Value::invalidate),
+            "setInvalid" => Box::new(|header| {
+                length_change = if header.is_valid() { -bytes } else { 0 };
+                header.invalidate();
+            }),
             "push_front" => Box::new(move |stack| push_front(stack, count)),
             "pop_front" => Box::new(move |stack| pop_front(stack, count)),
             _ => return self.fault(format!("there is no method `{method}`"), call.span),
         };
         place::change(&mut self.vars[target.var.0 as usize], &target.path, change);
+        self.packet.requests.length_change += length_change;
         Ok(Value::Nothing)
     }
 

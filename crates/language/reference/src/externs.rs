@@ -29,6 +29,9 @@ const REQUESTS: &[&str] = &[
     "recirculate",
     "recirculate_preserving_field_list",
     "truncate",
+    "send_to_port",
+    "drop_packet",
+    "mirror_packet",
 ];
 
 /// The other extern functions that are supported.
@@ -53,6 +56,11 @@ const FUNCTIONS: &[&str] = &[
     "psa_resubmit",
     "psa_normal",
     "psa_recirculate",
+    "SelectByDirection",
+    "add_entry",
+    "allocate_flow_id",
+    "set_entry_expire_time",
+    "restart_expire_timer",
 ];
 
 /// Whether an extern function is supported.
@@ -155,6 +163,14 @@ impl<'a> Machine<'a> {
                 let ty = number.expr.map_or(Type::InfInt, |e| e.ty.clone());
                 return Ok(Value::Number(number::fit(ones.into(), &ty)));
             }
+            ("SelectByDirection", [direction, to_host, to_net]) => {
+                let to_host_wanted = matches!(direction.value, Value::Member(0));
+                return Ok(if to_host_wanted { to_host } else { to_net }.value.clone());
+            }
+            // Packets add no entries, and have no flows.
+            ("add_entry", _) => return Ok(Value::Bool(false)),
+            ("allocate_flow_id", _) => return Ok(Value::Number(BigInt::ZERO)),
+            ("set_entry_expire_time" | "restart_expire_timer", _) => {}
             (_, args) if REQUESTS.contains(&name) => self.request(name, args)?,
             (_, args) if name.starts_with("psa_") => return Ok(Value::Bool(self.psa_function(name, args))),
             _ => return self.fault(format!("the function `{name}` is not supported"), span),
@@ -186,6 +202,12 @@ impl<'a> Machine<'a> {
                 self.packet.requests.recirculate = Some(Kept::List(list.value.small() as u8));
             }
             ("resubmit", [data]) => self.packet.requests.resubmit = Some(self.kept_of(data)?),
+            ("recirculate", []) => self.packet.requests.recirculate = Some(Kept::Nothing),
+            ("send_to_port", [port]) => self.packet.requests.sent = Some(port.value.small()),
+            ("drop_packet", []) => self.packet.requests.sent = None,
+            ("mirror_packet", [_, session]) => {
+                self.packet.requests.clone_egress = Some((session.value.small() as u32, Kept::Nothing));
+            }
             ("recirculate", [data]) => self.packet.requests.recirculate = Some(self.kept_of(data)?),
             ("truncate", [length]) => self.packet.requests.truncate = Some(length.value.small() as u32),
             _ => {}
@@ -337,14 +359,14 @@ impl<'a> Machine<'a> {
     fn cell_method(&mut self, object: ObjectId, name: &str, args: &mut [Argument<'a>]) -> Option<Value> {
         let (bytes, now_us) = (self.packet.length(), self.now_us);
         match (&mut self.state.objects[object.0 as usize], name, args) {
-            (Cells::Counter { size, cells }, "count", [index]) => {
+            (Cells::Counter { size, cells }, "count", [index, ..]) => {
                 let index = index.value.small();
                 if index < *size {
                     cells.entry(index).or_default().add(bytes);
                 }
             }
             // The hit of the table has counted the packet.
-            (Cells::DirectCounter, "count", []) => {}
+            (Cells::DirectCounter, "count", _) => {}
             (Cells::Meter { size, bytes: by_bytes, cells }, "execute_meter" | "execute", [index, rest @ ..]) => {
                 let index = index.value.small();
                 let cost = if *by_bytes { bytes } else { 1 };
@@ -403,10 +425,11 @@ impl<'a> Machine<'a> {
         Value::Nothing
     }
 
-    /// A colour as a member of PSA's enum.
+    /// A colour as a member of PSA's or PNA's enum.
     fn psa_color(&self, color: Color) -> Value {
         let name = ["GREEN", "YELLOW", "RED"][color as usize];
-        let colors = self.program.enums.iter().find(|e| e.name == "PSA_MeterColor_t");
+        let colors =
+            self.program.enums.iter().find(|e| matches!(e.name.as_str(), "PSA_MeterColor_t" | "PNA_MeterColor_t"));
         Value::Member(colors.and_then(|e| e.members.iter().position(|(n, _)| n == name)).unwrap_or(0))
     }
 

@@ -3,7 +3,7 @@
 //! The other engines share a front end that lowers the typed program to the pipeline IR, and its mistakes are mistakes of all
 //! of them. This one shares nothing with it. It is written from the text of P4-16 v1.2.5, whose sections the comments
 //! name, and from the documents of the architectures; short and obvious code matters, speed does not. Where the language
-//! leaves a choice, it follows `docs/v1model.md`, `docs/psa.md` and `docs/tofino.md`.
+//! leaves a choice, it follows `docs/v1model.md`, `docs/psa.md`, `docs/pna.md` and `docs/tofino.md`.
 //!
 //! [`Reference::new`] takes a program or says what it does not support, [`Reference::process`] takes a packet, and the other
 //! methods are the control plane's.
@@ -19,6 +19,7 @@ mod number;
 mod objects;
 mod parser;
 mod place;
+mod pna;
 mod psa;
 mod random;
 mod state;
@@ -103,6 +104,7 @@ impl Reference {
     pub fn process(&mut self, port: u16, bytes: &[u8], now_us: u64) -> Output {
         // Nested expressions are evaluated by recursion.
         stack::with_room(|| match self.program.architecture().map(|a| a.name) {
+            Some("pna") => pna::process(self, port, bytes, now_us),
             Some("psa") => psa::process(self, port, bytes, now_us),
             Some("tna" | "t2na") => tofino::process(self, port, bytes, now_us),
             _ => v1model::process(self, port, bytes, now_us),

@@ -114,6 +114,8 @@ pub(crate) struct Requests {
     pub(crate) resubmit: Option<Kept>,
     pub(crate) recirculate: Option<Kept>,
     pub(crate) truncate: Option<u32>,
+    /// PNA: the port that the packet is sent to.
+    pub(crate) sent: Option<u64>,
     /// Tofino: the session of a mirrored copy, and the header in front of it.
     pub(crate) mirror: Option<(u32, Bits)>,
     /// Tofino: the header that goes with a packet that ingress has processed again.
@@ -121,6 +123,8 @@ pub(crate) struct Requests {
     pub(crate) digests: Vec<Digest>,
     /// A checksum was wrong.
     pub(crate) checksum_error: bool,
+    /// The bytes of headers that `setValid` and lists have made valid, less those that `setInvalid` has made invalid.
+    pub(crate) length_change: i64,
 }
 
 /// Which fields of the metadata a copy or repetition of a packet keeps.

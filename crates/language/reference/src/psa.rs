@@ -28,12 +28,12 @@ const FIRST_SPECIAL: u64 = 504;
 const NO_PORT: u64 = 511;
 
 /// A port of the device as programs know it.
-fn wide(port: u64) -> u64 {
+pub(crate) fn wide(port: u64) -> u64 {
     if port >= FIRST_SPECIAL { port | 0xffff_fe00 } else { port }
 }
 
 /// The device's port; `None` if it has none with this number.
-fn narrow(port: u64) -> Option<u16> {
+pub(crate) fn narrow(port: u64) -> Option<u16> {
     let low = port & 0x1ff;
     (wide(low) == port && low != NO_PORT).then_some(low as u16)
 }

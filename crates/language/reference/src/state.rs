@@ -88,7 +88,7 @@ impl State {
 
     /// The action profile or selector of a table.
     pub(crate) fn profile_of(&self, program: &TypedProgram, table: TableId) -> Option<&Cells> {
-        let id = property(program, table, &["implementation", "psa_implementation"])?;
+        let id = property(program, table, &["implementation", "psa_implementation", "pna_implementation"])?;
         Some(&self.objects[id.0 as usize]).filter(|cells| matches!(cells, Cells::Profile { .. }))
     }
 
@@ -98,7 +98,7 @@ impl State {
         if is_tofino(program) {
             return None;
         }
-        let id = property(program, table, &["meters", "psa_direct_meter"])?;
+        let id = property(program, table, &["meters", "psa_direct_meter", "pna_direct_meter"])?;
         match self.objects[id.0 as usize] {
             Cells::DirectMeter { bytes } => Some(bytes),
             _ => None,

@@ -1,6 +1,6 @@
 //! Statements (P4-16, section 12).
 
-use hopwright_sema::hir::{ForRange, FunctionId, Stmt, StmtKind, TableId, VarId};
+use hopwright_sema::hir::{Expr, ExprKind, ForRange, FunctionId, Stmt, StmtKind, TableId, VarId};
 use hopwright_source::Span;
 use num_bigint::BigInt;
 
@@ -34,11 +34,16 @@ impl<'a> Machine<'a> {
             StmtKind::Assign(to, value) => {
                 let part_of_port = self.is_part_of_port(to);
                 let to = self.place(to)?;
-                let value = self.eval(value)?;
+                let new = self.eval(value)?;
                 if part_of_port {
                     self.before_part_of_port(&to);
                 }
-                place::write(&mut self.vars, &to, value);
+                if let ExprKind::Aggregate { .. } = value.kind
+                    && let Some(old) = place::read(&self.vars, &to)
+                {
+                    self.count_lists(value, &old);
+                }
+                place::write(&mut self.vars, &to, new);
             }
             StmtKind::Call(call) => {
                 self.call(call)?;
@@ -83,6 +88,19 @@ impl<'a> Machine<'a> {
             StmtKind::Exit => return Err(crate::machine::Stop::Exit),
         }
         Ok(Flow::Next)
+    }
+
+    /// Counts headers that were invalid and are assigned a list, for `packet_length` of v1model's egress: for p4c and simple_switch such an
+    /// assignment is a call of `setValid` and assignments of fields.
+    fn count_lists(&mut self, value: &'a Expr, old: &Value) {
+        let ExprKind::Aggregate { members, .. } = &value.kind else { return };
+        match old {
+            Value::Header { valid: false, .. } => {
+                self.packet.requests.length_change += i64::from(self.width(&value.ty) / 8);
+            }
+            Value::Record(old) => members.iter().zip(old).for_each(|(member, old)| self.count_lists(member, old)),
+            _ => {}
+        }
     }
 
     /// `switch (t.apply().action_run)` (12.7.1): by the action that ran, whether it was a hit or a miss.

@@ -20,7 +20,7 @@ use crate::tofino_externs::{self, unsupported};
 use crate::value::{member_types, width};
 
 /// Architectures whose way of a packet is known.
-const ARCHITECTURES: &[&str] = &["v1model", "psa", "tna", "t2na"];
+const ARCHITECTURES: &[&str] = &["v1model", "psa", "pna", "tna", "t2na"];
 const MATCH_KINDS: &[&str] =
     &["exact", "lpm", "ternary", "range", "optional", "selector", "masked", "atcam_partition_index", "dleft_hash"];
 
@@ -122,7 +122,7 @@ impl Walk<'_> {
                 self.refuse(format!("the match kind `{}`", key.match_kind), key.expr.span);
             }
         }
-        if let Some((name, _)) = table.properties.iter().find(|(name, _)| name == "psa_empty_group_action") {
+        if let Some((name, _)) = table.properties.iter().find(|(name, _)| name.ends_with("_empty_group_action")) {
             self.refuse(format!("the table property `{name}`"), table.span);
         }
         let actions = table.actions.iter().map(|a| &a.action).chain([&table.default_action]);
@@ -233,7 +233,11 @@ impl Walk<'_> {
                         self.refuse("a meter that is aware of colours", call.span);
                     }
                 }
-                let adjusted = name == "count" && call.args.len() > 1 && !is_tofino(self.program);
+                let given = call.args.iter().filter(|a| a.value.is_some()).count();
+                let adjusted = name == "count"
+                    && given > usize::from(type_name == "Counter")
+                    && matches!(type_name.as_str(), "Counter" | "DirectCounter")
+                    && !is_tofino(self.program);
                 if name.starts_with("dpdk_") || adjusted {
                     self.refuse(format!("`{type_name}.{name}` with these arguments"), call.span);
                 }

@@ -25,6 +25,9 @@ const CPU_SESSION: u32 = 1024;
 const WIRED: u64 = 1 << 15;
 /// In a cell of `level1_exclusion`: the node has the exclusion id in the low bits.
 const EXCLUDES: u64 = 1 << 16;
+/// What types of requests are until the program writes them: less than any of their values, because the device finds a type only
+/// if it was written.
+const UNWRITTEN: i32 = -1;
 /// Registers of the device with their sizes and widths, for the control plane.
 pub(crate) const REGISTERS: [(&str, u64, u32); 4] = [
     ("loopback", 512, 16),
@@ -138,6 +141,12 @@ impl Switch<'_> {
 
     fn set(&self, pass: &mut Pass, role: ParamRole, name: &str, number: u64) {
         pass.passed.set_number(&self.reference.program, role, name, number);
+    }
+
+    fn unwritten(&self, pass: &mut Pass, role: ParamRole, names: &[&str]) {
+        for name in names {
+            pass.passed.set(&self.reference.program, role, name, Value::Number(UNWRITTEN.into()));
+        }
     }
 
     /// A register of the device.
@@ -259,6 +268,7 @@ impl Switch<'_> {
         } else {
             let flags = self.error_flags(pass.error);
             self.set(&mut pass, IngressFromParser, "parser_err", flags);
+            self.unwritten(&mut pass, IngressForDeparser, &["resubmit_type", "digest_type", "mirror_type"]);
             self.run(BlockRole::Ingress, &mut pass)?;
         }
         self.run(BlockRole::IngressDeparser, &mut pass)?;
@@ -314,6 +324,7 @@ impl Switch<'_> {
         self.run(BlockRole::EgressParser, &mut pass)?;
         let flags = self.error_flags(pass.error);
         self.set(&mut pass, EgressFromParser, "parser_err", flags);
+        self.unwritten(&mut pass, EgressForDeparser, &["mirror_type"]);
         self.run(BlockRole::Egress, &mut pass)?;
         self.run(BlockRole::Deparser, &mut pass)?;
         if let Some((session, header)) = pass.packet.requests.mirror.take()

@@ -153,6 +153,9 @@ impl Switch<'_> {
     /// Egress, and what happens behind it: clone, drop, recirculate or send.
     fn egress(&mut self, mut flight: Flight, port: u16) -> Result<(), Fault> {
         self.set(&mut flight, "egress_port", port.into());
+        let change = std::mem::take(&mut flight.packet.requests.length_change);
+        let length = self.get(&flight, "packet_length").wrapping_add_signed(change);
+        self.set(&mut flight, "packet_length", length & u64::from(u32::MAX));
         for name in ["egress_spec", "deq_timedelta", "enq_qdepth", "deq_qdepth"] {
             self.set(&mut flight, name, 0);
         }
@@ -169,6 +172,7 @@ impl Switch<'_> {
             // A copy with the headers as egress left them.
             let mut copy = flight.clone();
             copy.packet.steps = 0;
+            copy.packet.requests.length_change = requests.length_change;
             copy.passed.reset(Metadata);
             copy.passed.reset(Intrinsic);
             for name in ["ingress_port", "packet_length"] {

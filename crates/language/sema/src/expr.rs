@@ -585,9 +585,12 @@ impl<'a> Analyser<'a> {
                 }
                 None => {
                     let fields = self.defs.fields(d, &args);
-                    let near = nearest(name.as_str(), fields.iter().map(|(n, _)| &**n));
-                    let builtin = matches!(name.as_str(), "isValid" | "setValid" | "setInvalid")
-                        && self.defs.struct_kind(&base.ty) != Some(ast::StructKind::Struct);
+                    let mut near = nearest(name.as_str(), fields.iter().map(|(n, _)| &**n));
+                    let has_validity = self.defs.struct_kind(&base.ty) != Some(ast::StructKind::Struct);
+                    let builtin = has_validity && matches!(name.as_str(), "isValid" | "setValid" | "setInvalid");
+                    if has_validity && matches!(name.as_str(), "valid" | "is_valid" | "isvalid") {
+                        near = Some("isValid()");
+                    }
                     if builtin {
                         let d = Diagnostic::error("E0306", format!("`{name}` is a method"));
                         let d = d.at(span, "call it: add `()`");

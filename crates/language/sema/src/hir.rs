@@ -565,6 +565,8 @@ pub struct TableKey {
     pub expr: Expr,
     /// `exact`, `lpm`, ...
     pub match_kind: String,
+    /// Where the match kind is named.
+    pub match_span: Span,
     /// Control-plane name: `@name`, else the source text normalised as P4Runtime says (`hdr.ipv4.$valid$`, `h.f[3:0]`).
     pub name: String,
     /// The type in the source, if `type` declares it.

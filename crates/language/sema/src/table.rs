@@ -276,6 +276,7 @@ impl<'a> Analyser<'a> {
         let key = hir::TableKey {
             expr: t.hir,
             match_kind: kind.to_string(),
+            match_span: k.match_kind.span,
             name,
             new_type,
             annotations: self.annotations(&k.annotations),

@@ -2,7 +2,7 @@
 //! against the back end of the `aes` crate, in turns, with one key for all blocks and with a key for each.
 //!
 //! Prints the fastest of many rounds in nanoseconds a block, and the ratio. Run it optimised:
-//! `cargo bench --profile release -p hopwright-dataplane --bench aes`.
+//! `cargo bench --profile release -p hopwright-dataplane --features aes-peer --bench aes`.
 
 use std::hint::black_box;
 use std::sync::Arc;

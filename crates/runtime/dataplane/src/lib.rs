@@ -58,10 +58,12 @@
 //! - A table holds as many entries as its `size` says, 1,024 if it says nothing.
 //! - An action's change keeps its entry's direct counter.
 
+mod build_error;
 mod control;
 pub mod egress_queues;
 mod executor;
 pub mod externs;
+pub mod free_memory;
 mod jit;
 pub mod memory;
 mod native;
@@ -77,11 +79,12 @@ mod trace;
 mod vdp;
 mod worker;
 
+pub use build_error::BuildError;
 pub use control::{
     ActionProfile, Control, ControlError, CounterArray, Difference, EntrySpec, MeterArray, ObjectRef, RegisterArray,
     ValueSetMembers,
 };
-pub use egress_queues::EgressQueues;
+pub use egress_queues::{EgressQueues, QueueLimit, QueueLimits};
 pub use executor::{Executor, LostCopies, wall_clock_us};
 pub use externs::{ExternTypes, KeyTable};
 pub use hopwright_abi::Verdict;
@@ -89,6 +92,7 @@ pub use hopwright_interp::{CloneSession, Digest, QueueDepths, Replica};
 pub use hopwright_ir::meter::Rates;
 pub use hopwright_ir::{EntryTarget, Group, WeightedAction};
 pub use jit::{Ahead, TraceCode, TracePass, Unsupported, trace_ir};
+pub use observe::code_map::{CodeMap, CodePlace};
 pub use observe::sample::{Sample, Sampling, TooManySamplings};
 pub use observe::shadow::ShadowExecution;
 pub use observe::stats::{PortStats, Stage, StageTime, SwitchStats, TenantStats, WorkerStats};
@@ -98,14 +102,17 @@ pub use state::cell::Count;
 pub use sync::quiescence;
 pub use table::prefetch::prefetch;
 pub use table::{RemovedEntry, Table};
-pub use trace::respecialise::{Profile, Specialisation, Traces};
-pub use vdp::{BuildError, EngineKind, VirtualDataPlane};
+pub use trace::respecialise::{Profile, Specialisation};
+pub use trace::traces::Traces;
+pub use vdp::{EngineKind, SharedObserver, VirtualDataPlane};
 pub use worker::classifier::{Addresses, MAX_TENANTS, Rule, RuleError};
 pub use worker::cpu::{CpuQueue, Injector, NotInjected, PuntedPacket};
+pub use worker::error::{SwitchError, WorkerBusy};
 pub use worker::generator::{Gap, MAX_GENERATORS, PortSet, Stream, StreamCounts, Trigger};
-pub use worker::handover::WorkerBusy;
 pub use worker::policer::Rate;
+pub use worker::port_queue::PortSummary;
 pub use worker::round::Worker;
-pub use worker::switch::{PortSummary, Switch, SwitchBuilder, SwitchError};
-pub use worker::tenant::{Limits, ReplaceError, Tenant, TenantPorts, TenantSpec};
+pub use worker::switch::{Switch, SwitchBuilder};
+pub use worker::tenant::{Limits, ReplaceError, Tenant, TenantSpec};
+pub use worker::tenant_ports::TenantPorts;
 pub use worker::wait;

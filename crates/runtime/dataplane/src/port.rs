@@ -5,6 +5,14 @@ use std::os::fd::BorrowedFd;
 use crate::egress_queues::QUEUES;
 use crate::packet::{Packet, Pool};
 
+/// Port numbers are v1model's: 9 bits, of which the highest drops.
+pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
+/// Most ports of a worker.
+pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
+
+/// What a frame takes of [`Port::room`] besides its bytes.
+pub const FRAME_OVERHEAD: usize = 1024;
+
 /// A device that receives and sends bursts of packets. Owned by one worker; no method blocks.
 pub trait Port: Send {
     /// A display name: `eth0`, `out.pcap`.
@@ -38,9 +46,20 @@ pub trait Port: Send {
         [self.backlog(); QUEUES]
     }
 
+    /// How long packets wait in the queue of each priority, in microseconds: what programs see as the time that a packet spends there.
+    fn waits(&mut self) -> [u32; QUEUES] {
+        [0; QUEUES]
+    }
+
     /// Whether it has queues of its own, so that programs see packets there one by one.
     fn has_queues(&self) -> bool {
         false
+    }
+
+    /// Bytes of frames that the device surely takes now, each counted with [`FRAME_OVERHEAD`]. `None` if the device does not tell: what it
+    /// cannot take is lost.
+    fn room(&self) -> Option<usize> {
+        None
     }
 
     /// Gives the frames of packets that wait to be sent back to the pool: the port will not be used any more.

@@ -1,21 +1,22 @@
 //! A virtual data plane: a running program and its state.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use hopwright_interp::Interp;
-use hopwright_ir::{ExternInstance, ExternKind, Pipeline, Span};
+use hopwright_interp::{Interp, Observer};
+use hopwright_ir::{ExternInstance, ExternKind, Pipeline, StmtKind, custom_crc, walk};
 
+use crate::build_error::BuildError;
 use crate::control::Control;
 use crate::executor::live_store::LiveStore;
 use crate::executor::machine::MachineProgram;
 use crate::executor::room;
 use crate::externs::ExternTypes;
 use crate::jit::{self, Ahead, CompiledPipeline};
-use crate::offload::{Device, Offload};
+use crate::offload::{Device, DeviceFault, Offload};
 use crate::state::digest::Digests;
 use crate::state::{ExternObject, models_of};
-use crate::trace::respecialise::Traces;
+use crate::trace::traces::Traces;
 
 /// Which executor runs the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -30,42 +31,17 @@ pub enum EngineKind {
     Offload,
 }
 
-/// Why a program cannot run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BuildError {
-    /// Part of the program that this data plane or its engine does not support, or that makes no sense.
-    #[error("{0}")]
-    Program(String),
-    /// A place in the program that the engine cannot run.
-    #[error("{message}")]
-    Unsupported {
-        /// Where.
-        span: Span,
-        /// What.
-        message: String,
-    },
-    /// Machine code is wanted of a build without the code generator.
-    #[error("this build has no machine-code engine: it was built without the feature `jit`")]
-    NoMachineCode,
-}
-
-impl BuildError {
-    /// The error with its place in the program.
-    pub fn text(&self, pipeline: &Pipeline) -> String {
-        match self {
-            BuildError::Unsupported { span, message } => format!("{}: {message}", pipeline.sources.location(*span)),
-            other => other.to_string(),
-        }
-    }
-}
-
 /// A program and its state: what workers run. The control plane uses its [`Control`].
 pub struct VirtualDataPlane {
     // Dropped first: it points into the tables and externs.
     engine: Engine,
     control: Arc<Control>,
     traces: Traces,
+    observer: OnceLock<SharedObserver>,
 }
+
+/// An observer of packets that workers interpret.
+pub type SharedObserver = Arc<Mutex<dyn Observer + Send>>;
 
 pub(crate) enum Engine {
     Jit(Box<MachineProgram>),
@@ -110,7 +86,7 @@ impl VirtualDataPlane {
         engine: EngineKind,
         types: &ExternTypes,
     ) -> Result<Arc<VirtualDataPlane>, BuildError> {
-        VirtualDataPlane::build(pipeline, engine, types, jit::compile)
+        VirtualDataPlane::build(with_parameters(pipeline), engine, types, jit::compile)
     }
 
     /// A program that a device runs, which has it as it starts.
@@ -118,9 +94,10 @@ impl VirtualDataPlane {
         let types = ExternTypes::standard();
         let control = Control::new(&pipeline, &types, BuildError::Program, || Ok(Digests::interpreted()))?;
         let device = Device::new(offload);
-        control.attach(&device).map_err(BuildError::Program)?;
+        control.attach(&device).map_err(|fault| BuildError::Program(fault.to_string()))?;
         let traces = Traces::new(control.domain());
-        Ok(Arc::new(VirtualDataPlane { engine: Engine::Offload(device), control: Arc::new(control), traces }))
+        let (engine, control, observer) = (Engine::Offload(device), Arc::new(control), OnceLock::new());
+        Ok(Arc::new(VirtualDataPlane { engine, control, traces, observer }))
     }
 
     fn build(
@@ -157,14 +134,14 @@ impl VirtualDataPlane {
             }
         };
         let traces = Traces::new(control.domain());
-        Ok(Arc::new(VirtualDataPlane { engine, control, traces }))
+        Ok(Arc::new(VirtualDataPlane { engine, control, traces, observer: OnceLock::new() }))
     }
 
     /// Waits until all changes so far are made where the program runs. A device may take longer than the call that changes something.
     ///
     /// # Errors
     /// The device does not answer.
-    pub fn settle(&self) -> Result<(), String> {
+    pub fn settle(&self) -> Result<(), DeviceFault> {
         match &self.engine {
             Engine::Jit(_) | Engine::Interp(_) => Ok(()),
             Engine::Offload(device) => device.lock().settle(),
@@ -223,6 +200,16 @@ impl VirtualDataPlane {
         }
     }
 
+    /// Reports every step of the packets that workers run from now on to an observer. Its lock is taken for each batch. Returns whether it
+    /// is the first observer and the engine is the interpreter; otherwise nothing is reported to it.
+    pub fn observe(&self, observer: SharedObserver) -> bool {
+        self.engine_kind() == EngineKind::Interp && self.observer.set(observer).is_ok()
+    }
+
+    pub(crate) fn observer(&self) -> Option<&SharedObserver> {
+        self.observer.get()
+    }
+
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -235,4 +222,18 @@ impl fmt::Debug for VirtualDataPlane {
             .field("engine", &self.engine_kind())
             .finish_non_exhaustive()
     }
+}
+
+/// The program with registers for what control planes may change of its hashes.
+fn with_parameters(pipeline: Arc<Pipeline>) -> Arc<Pipeline> {
+    let mut is_custom = false;
+    walk::all_stmts(&pipeline, &mut |stmt| {
+        is_custom |= matches!(&stmt.kind, StmtKind::Extern(call) if custom_crc::is_custom(&call.function));
+    });
+    if !is_custom {
+        return pipeline;
+    }
+    let mut pipeline = (*pipeline).clone();
+    custom_crc::expand(&mut pipeline);
+    Arc::new(pipeline)
 }

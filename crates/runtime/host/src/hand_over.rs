@@ -1,5 +1,5 @@
 //! A socket by which a running process hands its work over to a successor: messages with descriptors, between processes of one
-//! owner.
+//! owner. A process may also leave them in a socket that somebody keeps until the successor has started ([`Channel::pair`]).
 //!
 //! The socket is a file that only its owner can use, and both sides check that the other one is the owner's or root's. Messages and
 //! the descriptors of each are bounded, and what a peer sends is only bytes: their meaning is the caller's.
@@ -12,7 +12,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_peercred};
+use rustix::net::sockopt::{self, Timeout, set_socket_timeout, socket_peercred};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
@@ -24,6 +24,8 @@ pub const LONGEST: usize = 64 << 10;
 pub const MOST_DESCRIPTORS: usize = 128;
 /// How long sending may wait for a peer that does not read.
 const SEND_TIME: Duration = Duration::from_secs(2);
+/// Bytes of messages that may wait in a socket which nobody reads yet: the state of an agent can have some megabytes.
+const KEPT: usize = 64 << 20;
 /// Connections that wait to be accepted.
 const BACKLOG: i32 = 4;
 
@@ -125,6 +127,27 @@ impl Channel {
     pub fn connect(path: &Path) -> io::Result<Channel> {
         let socket = socket(SocketFlags::empty())?;
         rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+        Channel::new(socket)
+    }
+
+    /// Two ends of a connection. What the first sends waits in the second, also when the first has gone. Sending never blocks: it fails
+    /// when the second is full.
+    pub fn pair() -> io::Result<(Channel, OwnedFd)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (ours, kept) = rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // A process without privileges has as many as the system allows everybody.
+        if sockopt::set_socket_send_buffer_size_force(&ours, KEPT).is_err() {
+            sockopt::set_socket_send_buffer_size(&ours, KEPT)?;
+        }
+        Ok((Channel(ours), kept))
+    }
+
+    /// The second end of a [`pair`](Channel::pair).
+    ///
+    /// # Errors
+    /// It is no socket, or a process that was neither the owner's nor root's has made it.
+    pub fn kept(socket: OwnedFd) -> io::Result<Channel> {
+        rustix::io::ioctl_fionbio(&socket, false)?;
         Channel::new(socket)
     }
 
@@ -256,6 +279,27 @@ mod tests {
         drop(theirs);
         assert!(ours.receive(LATER).unwrap().is_none());
         assert_eq!(ours.send(b"late", &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn what_a_process_has_left_outlives_it() {
+        let (left, kept) = Channel::pair().unwrap();
+        let (mut reader, writer) = io::pipe().unwrap();
+        for _ in 0..100 {
+            left.send(&vec![7; LONGEST], &[writer.as_fd()]).unwrap();
+        }
+        drop((left, writer));
+        let kept = Channel::kept(kept).unwrap();
+        for _ in 0..100 {
+            let (bytes, descriptors) = kept.receive(LATER).unwrap().unwrap();
+            assert_eq!((bytes.len(), descriptors.len()), (LONGEST, 1));
+        }
+        assert!(kept.receive(LATER).unwrap().is_none());
+        assert_eq!(reader.read(&mut [0]).unwrap(), 0, "nobody has the descriptor any more");
+        // Somebody who never reads blocks nobody.
+        let (left, _kept) = Channel::pair().unwrap();
+        let error = (0..10_000).find_map(|_| left.send(&vec![7; LONGEST], &[]).err()).unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]

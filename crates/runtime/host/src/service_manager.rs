@@ -1,11 +1,17 @@
-//! Notifications to the service manager (sd_notify(3)). They never block: a service manager that does not read loses them.
+//! Notifications to the service manager (sd_notify(3)), and what it keeps for a process that it starts again. They never block: a
+//! service manager that does not read loses them.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
-use std::os::linux::net::SocketAddrExt;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+};
 
 /// The longest time between two keep-alives.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
@@ -83,9 +89,30 @@ impl ServiceManager {
         self.notify("WATCHDOG=1");
     }
 
+    /// Whether there is one, which may keep descriptors.
+    pub fn is_there(&self) -> bool {
+        self.address.is_some()
+    }
+
+    /// Gives it a descriptor to keep for the next process of the service, which gets it by [`kept`]. It closes it when the service has
+    /// stopped, and at once if the unit's `FileDescriptorStoreMax` allows none.
+    pub fn keep(&mut self, name: &str, descriptor: &OwnedFd) {
+        // It would close a socket whose other end has gone.
+        self.notify_with(&format!("FDSTORE=1\nFDNAME={name}\nFDPOLL=0"), Some(descriptor.as_fd()));
+    }
+
+    /// Has it forget descriptors of a name.
+    pub fn forget(&mut self, name: &str) {
+        self.notify(&format!("FDSTOREREMOVE=1\nFDNAME={name}"));
+    }
+
     fn notify(&mut self, message: &str) {
+        self.notify_with(message, None);
+    }
+
+    fn notify_with(&mut self, message: &str, descriptor: Option<BorrowedFd<'_>>) {
         let Some(address) = &self.address else { return };
-        let sent = send(address, message);
+        let sent = send(address, message, descriptor);
         if let Err(error) = &sent
             && !self.fails
         {
@@ -101,19 +128,50 @@ impl Default for ServiceManager {
     }
 }
 
+/// Takes the descriptor of this name that the service manager has kept for this process. Those of other names are closed. Only the first
+/// call in a process gets something.
+///
+/// The environment variables stay: their process identifier keeps other processes from believing them.
+pub fn kept(name: &str) -> Option<OwnedFd> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let given = sd_notify::listen_fds_with_names().ok()?;
+    if given.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
+        return None;
+    }
+    given
+        .filter_map(|(number, named)| {
+            // SAFETY: sd_listen_fds(3): the service manager has opened this descriptor for this process, which `listen_fds_with_names`
+            // has compared with `LISTEN_PID`. It is nobody else's, because only this function takes such descriptors, and only once
+            // (`TAKEN`).
+            let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+            (named == name).then_some(descriptor)
+        })
+        .last()
+}
+
 /// Sends one message to the socket with this path, or this abstract name after an `@`. Fails if its queue is full.
-fn send(address: &OsStr, message: &str) -> io::Result<()> {
+fn send(address: &OsStr, message: &str, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
     let address = match address.as_bytes().split_first() {
-        Some((b'@', name)) => SocketAddr::from_abstract_name(name)?,
-        _ => SocketAddr::from_pathname(address)?,
+        Some((b'@', name)) => SocketAddrUnix::new_abstract_name(name)?,
+        _ => SocketAddrUnix::new(address)?,
     };
-    let socket = UnixDatagram::unbound()?;
-    socket.set_nonblocking(true)?;
-    socket.send_to_addr(message.as_bytes(), &address).map(drop)
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if let Some(descriptor) = &descriptor {
+        // There is room.
+        ancillary.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(descriptor)));
+    }
+    let bytes = [IoSlice::new(message.as_bytes())];
+    Ok(rustix::net::sendmsg_addr(&socket, &address, &bytes, &mut ancillary, SendFlags::NOSIGNAL).map(drop)?)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+
     use super::*;
 
     fn manager(address: &std::path::Path, limit: Option<Duration>) -> ServiceManager {
@@ -168,9 +226,9 @@ mod tests {
     fn abstract_names_begin_with_an_at_sign() {
         let name = format!("hopwright-test-{}", std::process::id());
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
-        send(OsStr::new(&format!("@{name}")), "READY=1").unwrap();
+        send(OsStr::new(&format!("@{name}")), "READY=1", None).unwrap();
         let mut bytes = [0; 20];
         assert_eq!(socket.recv(&mut bytes).unwrap(), 7);
-        assert!(send(OsStr::new("/nowhere/at/all"), "READY=1").is_err());
+        assert!(send(OsStr::new("/nowhere/at/all"), "READY=1", None).is_err());
     }
 }

@@ -10,11 +10,13 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use hopwright_dataplane::offload::{Forwarded, Offload};
+use hopwright_dataplane::offload::{DeviceFault, Forwarded, Offload};
 use hopwright_dataplane::{BuildError, Count, VirtualDataPlane};
-use hopwright_interp::{CloneSession, Replica};
+use hopwright_interp::{CloneSession, Digest, Replica};
 use hopwright_ir::meter::Rates;
-use hopwright_ir::{ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, Unit, ValueSetId};
+use hopwright_ir::{
+    ActionCall, ExternId, ExternKind, MatchValue, Pipeline, TableEntry, TableId, Unit, ValueSetId, WeightedAction,
+};
 use hopwright_rtl::driver::{self, Change, CopyDriver, Registers, TableDriver, ValueSetDriver};
 use hopwright_rtl::simulation::SimulationError;
 use hopwright_rtl::{Etherbone, Hardware, Refusal, Target};
@@ -120,10 +122,10 @@ impl<D: Registers> Design<D> {
         &self.hardware
     }
 
-    fn change(&mut self, table: TableId, change: &Change<'_>) -> Result<(), String> {
+    fn change(&mut self, table: TableId, change: &Change<'_>) -> Result<(), DeviceFault> {
         let map = &self.hardware.verilog.map;
         let accesses = self.tables[table.index()].change(&self.pipeline, map, change);
-        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
+        Ok(self.device.access(&accesses.map_err(DeviceFault::refused)?)?)
     }
 
     /// The cell of an entry in a table's direct counter or meter.
@@ -151,26 +153,31 @@ impl<D: Registers> Design<D> {
         self.hardware.verilog.map.objects.iter().position(|object| object.name == *name)
     }
 
-    fn read(&mut self, object: ExternId, cells: Range<u64>) -> Result<Vec<BigUint>, String> {
+    fn read(&mut self, object: ExternId, cells: Range<u64>) -> Result<Vec<BigUint>, DeviceFault> {
         let map = &self.hardware.verilog.map;
         match self.object(object) {
-            Some(number) => self.device.cells(map, number, cells).map_err(|e| e.to_string()),
+            Some(number) => Ok(self.device.cells(map, number, cells)?),
             None => Ok(cells.map(|index| self.unused.get(&(object, index)).cloned().unwrap_or_default()).collect()),
         }
     }
 
-    fn write(&mut self, object: ExternId, index: u64, value: &BigUint) -> Result<(), String> {
+    /// The numbers of an object in the register map. A counter has one for each place of the program that counts, and a register that the
+    /// program only reads one for each place that does.
+    fn places(&self, object: ExternId) -> Vec<usize> {
+        let name = &self.pipeline[object].name;
+        let objects = self.hardware.verilog.map.objects.iter().enumerate();
+        objects.filter(|(_, object)| object.name == *name).map(|(number, _)| number).collect()
+    }
+
+    fn write(&mut self, object: ExternId, index: u64, value: &BigUint) -> Result<(), DeviceFault> {
         let map = &self.hardware.verilog.map;
-        match self.object(object) {
-            Some(number) => {
-                let accesses = driver::write_object(map, number, index as u32, value);
-                self.device.access(&accesses).map_err(|e| e.to_string())
-            }
-            None => {
-                self.unused.insert((object, index), value.clone());
-                Ok(())
-            }
+        let places = self.places(object);
+        if places.is_empty() {
+            self.unused.insert((object, index), value.clone());
         }
+        let write = |number| driver::write_object(map, number, index as u32, value);
+        let accesses: Vec<_> = places.into_iter().flat_map(write).collect();
+        Ok(self.device.access(&accesses)?)
     }
 }
 
@@ -184,56 +191,91 @@ pub fn simulated(pipeline: &Arc<Pipeline>, target: &Target) -> Result<Arc<Virtua
 }
 
 impl<D: Device> Offload for Design<D> {
-    fn put(&mut self, table: TableId, entry: &TableEntry) -> Result<(), String> {
+    fn put(&mut self, table: TableId, entry: &TableEntry) -> Result<(), DeviceFault> {
         self.change(table, &Change::Put(entry))
     }
 
-    fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), String> {
+    fn choose(
+        &mut self,
+        table: TableId,
+        matches: &[MatchValue],
+        priority: i32,
+        actions: &[WeightedAction],
+    ) -> Result<(), DeviceFault> {
+        self.change(table, &Change::Choose { matches, priority, actions })
+    }
+
+    fn delete(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<(), DeviceFault> {
         self.change(table, &Change::Delete { matches, priority })
     }
 
-    fn clear(&mut self, table: TableId) -> Result<(), String> {
+    fn clear(&mut self, table: TableId) -> Result<(), DeviceFault> {
         self.change(table, &Change::Clear)
     }
 
-    fn set_default(&mut self, table: TableId, action: &ActionCall) -> Result<(), String> {
+    fn set_default(&mut self, table: TableId, action: &ActionCall) -> Result<(), DeviceFault> {
         self.change(table, &Change::Default(action))
     }
 
-    fn set_key(&mut self, object: ExternId, index: u64, key: Option<&[u8; 16]>) -> Result<(), String> {
+    fn set_key(&mut self, object: ExternId, index: u64, key: Option<&[u8; 16]>) -> Result<(), DeviceFault> {
         let mut unknown = [0; 16];
-        getrandom::fill(&mut unknown).map_err(|e| format!("no random numbers: {e}"))?;
+        getrandom::fill(&mut unknown).map_err(|e| DeviceFault::Silent(format!("no random numbers: {e}")))?;
         let (map, name) = (&self.hardware.verilog.map, &self.pipeline[object].name);
         let accesses = driver::set_key(map, name, index as u32, key.unwrap_or(&unknown));
-        self.device.access(&accesses).map_err(|e| e.to_string())
+        Ok(self.device.access(&accesses)?)
     }
 
-    fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String> {
+    fn counts(&mut self, counter: ExternId, cells: Range<u64>) -> Result<Vec<Count>, DeviceFault> {
         let unit = self.unit(counter);
-        let count = |cell: BigUint| {
-            let (packets, bytes) = driver::counts_of(unit, &cell);
-            Count { packets, bytes }
-        };
-        Ok(self.read(counter, cells)?.into_iter().map(count).collect())
+        let places = self.places(counter);
+        if places.is_empty() {
+            let count = |cell: BigUint| driver::counts_of(unit, &cell);
+            let counts = self.read(counter, cells)?.into_iter().map(count);
+            return Ok(counts.map(|(packets, bytes)| Count { packets, bytes }).collect());
+        }
+        let mut sums = vec![Count::default(); (cells.end - cells.start) as usize];
+        for number in places {
+            let map = &self.hardware.verilog.map;
+            let found = self.device.cells(map, number, cells.clone())?;
+            for (sum, cell) in sums.iter_mut().zip(found) {
+                let (packets, bytes) = driver::counts_of(unit, &cell);
+                sum.packets = sum.packets.wrapping_add(packets);
+                sum.bytes = sum.bytes.wrapping_add(bytes);
+            }
+        }
+        Ok(sums)
     }
 
-    fn set_count(&mut self, counter: ExternId, index: u64, count: Count) -> Result<(), String> {
-        self.write(counter, index, &driver::count_cell(self.unit(counter), count.packets, count.bytes))
+    fn set_count(&mut self, counter: ExternId, index: u64, count: Count) -> Result<(), DeviceFault> {
+        let mut cell = driver::count_cell(self.unit(counter), count.packets, count.bytes);
+        let places = self.places(counter);
+        if places.is_empty() {
+            return self.write(counter, index, &cell);
+        }
+        for number in places {
+            let accesses = driver::write_object(&self.hardware.verilog.map, number, index as u32, &cell);
+            self.device.access(&accesses)?;
+            cell = BigUint::ZERO;
+        }
+        Ok(())
     }
 
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
-        Ok(self.read(register, index..index + 1)?.pop().unwrap_or_default())
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, DeviceFault> {
+        // Its memory begins with zeros, which stand for the value that it begins with.
+        let word = self.read(register, index..index + 1)?.pop().unwrap_or_default();
+        Ok(word ^ &self.pipeline[register].initial)
     }
 
-    fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), String> {
-        self.write(register, index, value)
+    fn set_register(&mut self, register: ExternId, index: u64, value: &BigUint) -> Result<(), DeviceFault> {
+        let word = value ^ &self.pipeline[register].initial;
+        self.write(register, index, &word)
     }
 
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
-        self.write(meter, index, &driver::meter(rates)?)
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), DeviceFault> {
+        self.write(meter, index, &driver::meter(rates).map_err(DeviceFault::Refused)?)
     }
 
-    fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, String> {
+    fn direct_count(&mut self, table: TableId, matches: &[MatchValue], priority: i32) -> Result<Count, DeviceFault> {
         match self.cell(table, self.pipeline[table].direct_counter, matches, priority) {
             Some((counter, cell)) => Ok(self.counts(counter, cell..cell + 1)?.pop().unwrap_or_default()),
             None => Ok(Count::default()),
@@ -246,7 +288,7 @@ impl<D: Device> Offload for Design<D> {
         matches: &[MatchValue],
         priority: i32,
         count: Count,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeviceFault> {
         match self.cell(table, self.pipeline[table].direct_counter, matches, priority) {
             Some((counter, cell)) => self.set_count(counter, cell, count),
             None => Ok(()),
@@ -259,39 +301,44 @@ impl<D: Device> Offload for Design<D> {
         matches: &[MatchValue],
         priority: i32,
         rates: Option<Rates>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeviceFault> {
         match self.cell(table, self.pipeline[table].direct_meter, matches, priority) {
             Some((meter, cell)) => self.set_meter(meter, cell, rates),
             None => Ok(()),
         }
     }
 
-    fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), String> {
+    fn set_members(&mut self, set: ValueSetId, members: &[Vec<MatchValue>]) -> Result<(), DeviceFault> {
         let map = &self.hardware.verilog.map;
         let accesses = self.value_sets[set.index()].replace(&self.pipeline[set], map, members);
-        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
+        Ok(self.device.access(&accesses.map_err(DeviceFault::refused)?)?)
     }
 
-    fn settle(&mut self) -> Result<(), String> {
-        self.device.settle().map_err(|e| e.to_string())
+    fn settle(&mut self) -> Result<(), DeviceFault> {
+        Ok(self.device.settle()?)
     }
 
-    fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: &[Replica]) -> Result<(), DeviceFault> {
         let accesses = self.copies.set_group(&self.hardware.verilog.map, group, replicas);
-        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
+        Ok(self.device.access(&accesses.map_err(DeviceFault::refused)?)?)
     }
 
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), DeviceFault> {
         let accesses = self.copies.set_session(&self.hardware.verilog.map, session, to);
-        self.device.access(&accesses.map_err(|full| full.to_string())?).map_err(|e| e.to_string())
+        Ok(self.device.access(&accesses.map_err(DeviceFault::refused)?)?)
     }
 
-    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, String> {
+    fn digests(&mut self) -> Result<Vec<Digest>, DeviceFault> {
+        let Hardware { core, verilog, .. } = &self.hardware;
+        Ok(driver::take_digests(&mut self.device, &verilog.map, &core.design)?)
+    }
+
+    fn process(&mut self, packets: &[(u32, &[u8])], now_us: u64) -> Result<Vec<Vec<Forwarded>>, DeviceFault> {
         // Hardware drops what is longer, and there are no packets without bytes.
         let longest = self.hardware.target.max_packet_bytes as usize;
         let enters = |bytes: &[u8]| !bytes.is_empty() && bytes.len() <= longest;
         let entering: Vec<(u32, &[u8])> = packets.iter().copied().filter(|(_, bytes)| enters(bytes)).collect();
-        let mut sent = self.device.run(&entering, now_us).map_err(|e| e.to_string())?.into_iter();
+        let mut sent = self.device.run(&entering, now_us)?.into_iter();
         let mut became = |bytes: &[u8]| if enters(bytes) { sent.next().unwrap_or_default() } else { Vec::new() };
         Ok(packets.iter().map(|(_, bytes)| became(bytes)).collect())
     }

@@ -93,7 +93,7 @@ pub struct Opener {
     /// The ring sizes of packet sockets.
     size: PortSize,
     programs: Programs,
-    /// Open devices by name, except those whose ports take every frame.
+    /// Open devices by name.
     devices: Mutex<HashMap<String, Device>>,
     /// What a predecessor has, until this process is in charge.
     inheritance: Mutex<Option<Inheritance>>,
@@ -271,11 +271,10 @@ impl Opener {
         // Ports of this device that were just dropped may still be attached to it.
         closing::finish(PATIENCE);
         let (opened, found) = self.open_one(device, frames, &filters)?;
-        if !frames.is_everything() {
-            let mut devices = lock(&self.devices);
-            devices.insert(device.into(), found);
-            self.tell_sockets(&mut devices)?;
-        }
+        let mut devices = lock(&self.devices);
+        devices.insert(device.into(), found);
+        self.tell_sockets(&mut devices)?;
+        drop(devices);
         Ok(opened)
     }
 
@@ -307,11 +306,9 @@ impl Opener {
         });
         let mut known = lock(&self.devices);
         let mut opened = Vec::with_capacity(devices.len());
-        for (&(device, frames), found) in devices.iter().zip(found) {
+        for (&(device, _), found) in devices.iter().zip(found) {
             opened.push(found.map(|(opened, found)| {
-                if !frames.is_everything() {
-                    known.insert(device.into(), found);
-                }
+                known.insert(device.into(), found);
                 opened
             }));
         }

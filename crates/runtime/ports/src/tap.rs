@@ -33,6 +33,8 @@ pub struct Tap {
     pieces: Box<Gather<{ 1 + MOST }>>,
     frames: FrameMatch,
     stats: DeviceStats,
+    /// Another process has it, too.
+    left: bool,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,15 @@ impl Tap {
     /// process can be attached. Needs CAP_NET_ADMIN; later use does not.
     pub fn open(name: &str) -> Result<Tap, DeviceError> {
         let device = sys::tap(name).map_err(failed(name, "attach to a TAP device"))?;
+        Tap::of(name, device)
+    }
+
+    /// Takes the device of a predecessor, which has been attached to it. What the host sends waits until one of the two reads it.
+    pub fn inherited(name: &str, device: OwnedFd) -> Result<Tap, DeviceError> {
+        Tap::of(name, device)
+    }
+
+    fn of(name: &str, device: OwnedFd) -> Result<Tap, DeviceError> {
         sys::set_tap_offloads(&device, true).map_err(failed(name, "offer a TAP device's offloads"))?;
         Ok(Tap {
             name: name.into(),
@@ -73,7 +84,23 @@ impl Tap {
             pieces: Box::new(Gather::new()),
             frames: FrameMatch::Everything,
             stats: DeviceStats::default(),
+            left: false,
         })
+    }
+
+    /// Returns a duplicate of the descriptor, for a process that takes over.
+    pub fn share(&self) -> io::Result<OwnedFd> {
+        self.device.try_clone()
+    }
+
+    /// Leaves the device as it is to the process that has taken over.
+    pub fn leave(&mut self) {
+        self.left = true;
+    }
+
+    /// Whether segments of a frame that has been read wait to be handed out.
+    pub fn is_within_frame(&self) -> bool {
+        self.joined.is_some()
     }
 
     /// Makes the device drop all frames from the host that do not match.
@@ -162,7 +189,9 @@ impl Tap {
 impl Drop for Tap {
     /// A device that stays may be attached to by a process that does not know joined frames.
     fn drop(&mut self) {
-        let _ = sys::set_tap_offloads(&self.device, false);
+        if !self.left {
+            let _ = sys::set_tap_offloads(&self.device, false);
+        }
     }
 }
 

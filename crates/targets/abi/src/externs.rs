@@ -9,11 +9,17 @@ use crate::limbs_of;
 /// The result of a meter whose index is out of range.
 pub const NO_METER: u64 = u64::MAX;
 
+/// The method of meters that charges the packet.
+pub const METER_EXECUTE: u32 = 0;
+
+/// The method of meters that tells the colour which [`METER_EXECUTE`] would return, and changes nothing.
+pub const METER_COLOR: u32 = 1;
+
 /// An extern object or function.
 ///
 /// Generated code reads and writes counters and registers directly: `state` points to `size` [`crate::CounterCell`]s,
 /// or to `size` register values in limbs. Other objects are called. Named externs have the methods of [`Interface`];
-/// the following have only method 0:
+/// the following have method 0, and meters have [`METER_COLOR`], too:
 /// - Action profiles and selectors take the address of a choice ([`crate::lead_words`]) and the hash. They return the
 ///   address of the selected member's entry in the first word, or zero if there are no members.
 /// - Meters take the index, the time in microseconds and the packet's length in bytes. They return the colour in the

@@ -28,7 +28,8 @@ pub use entry::{
 };
 pub use entry_data::{ArgumentPlace, DataLayout, data_words};
 pub use externs::{
-    Block, BlockMethod, DigestCall, Direction, ExternAttributes, ExternHandle, Interface, NO_METER, NamedCall,
+    Block, BlockMethod, DigestCall, Direction, ExternAttributes, ExternHandle, Interface, METER_COLOR, METER_EXECUTE,
+    NO_METER, NamedCall,
 };
 pub use hopwright_ir::analysis::suspension_points::{decode_list, encode_list};
 pub use index::{HashTable, PrefixTree, direct_entries, is_hashed, prefix_bits};

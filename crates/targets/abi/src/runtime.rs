@@ -37,7 +37,8 @@ pub struct Runtime {
     pub side_exits: *mut u64,
     /// For traces only: [`MAX_EXIT_SITES`] numbers. Each counts the packets that took a side exit at one place of the program.
     pub exit_sites: *mut u64,
-    /// 512 times 8 numbers, by port and `priority`: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits.
+    /// 512 times 8 numbers, by port and `priority`: the values of `enq_qdepth` and `deq_qdepth`, of at most 19 bits. As many follow: the
+    /// values of `deq_timedelta`.
     pub depths: *const u32,
 }
 

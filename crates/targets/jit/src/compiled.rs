@@ -18,7 +18,6 @@ pub struct CompiledPipeline {
     pub(crate) _zeros: Box<[u64]>,
     pub(crate) interface: Interface,
     pub(crate) parsed_bytes: usize,
-    pub(crate) lines: Vec<(Range<u32>, Span)>,
     pub(crate) clif: Option<String>,
     pub(crate) disassembly: Option<String>,
     pub(crate) compile_time: Duration,
@@ -71,7 +70,19 @@ impl CompiledPipeline {
     /// Ranges of [`CompiledPipeline::code`], in order, with the statement that each was generated for. Ranges that
     /// belong to no statement are missing.
     pub fn lines(&self) -> &[(Range<u32>, Span)] {
-        &self.lines
+        self.code.lines()
+    }
+
+    /// All functions with what they are for.
+    pub fn functions(&self) -> Vec<(&'static str, GeneratedCode<'_>)> {
+        let mut functions = vec![("generic", GeneratedCode(&self.code))];
+        if let Some(Suspension { reentry, parse, egress, .. }) = &self.suspension {
+            functions.extend(reentry.iter().map(|code| ("reentry", GeneratedCode(code))));
+            functions.extend(parse.iter().map(|code| ("parse", GeneratedCode(code))));
+            functions.push(("egress", GeneratedCode(egress)));
+        }
+        functions.extend(self.key_prefetcher.iter().map(|it| ("key prefetch", GeneratedCode(&it.code))));
+        functions
     }
 
     /// The generic function in Cranelift's intermediate form, if [`crate::Options::keep_text`] was set.
@@ -97,6 +108,22 @@ impl std::fmt::Debug for CompiledPipeline {
             .field("interface", &self.interface)
             .field("compile_time", &self.compile_time)
             .finish_non_exhaustive()
+    }
+}
+
+/// A generated function.
+#[derive(Clone, Copy)]
+pub struct GeneratedCode<'a>(pub(crate) &'a Code);
+
+impl<'a> GeneratedCode<'a> {
+    /// The machine code, where it runs.
+    pub fn bytes(self) -> &'a [u8] {
+        self.0.bytes()
+    }
+
+    /// As [`CompiledPipeline::lines`].
+    pub fn lines(self) -> &'a [(Range<u32>, Span)] {
+        self.0.lines()
     }
 }
 

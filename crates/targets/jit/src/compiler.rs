@@ -43,10 +43,13 @@ pub fn compile(pipeline: &Pipeline, options: &Options) -> Result<CompiledPipelin
     let mut text = Text::default();
     let functions = compiler.functions(Some((options.keep_text, &mut text)))?;
     let failed = |message| Unsupported { span: pipeline.ingress.span, message };
-    let functions = functions.map(|generated| generated.code.link(zeros).map_err(failed))?;
+    let functions = functions.map(|generated| {
+        let code = generated.code.link(zeros).map_err(failed)?;
+        Ok(code.with_lines(generated.lines))
+    })?;
     let compiled = compiler.finish(functions);
-    let Text { lines, clif, disassembly } = text;
-    Ok(CompiledPipeline { lines, clif, disassembly, compile_time: begin.elapsed(), ..compiled })
+    let Text { clif, disassembly } = text;
+    Ok(CompiledPipeline { clif, disassembly, compile_time: begin.elapsed(), ..compiled })
 }
 
 /// A pipeline prepared for code generation.
@@ -66,7 +69,6 @@ pub(crate) struct Compiler {
 /// The readable forms of a function.
 #[derive(Default)]
 pub(crate) struct Text {
-    pub lines: Vec<(Range<u32>, Span)>,
     pub clif: Option<String>,
     pub disassembly: Option<String>,
 }
@@ -74,6 +76,8 @@ pub(crate) struct Text {
 /// A generated function.
 pub(crate) struct Generated {
     pub code: Relocatable,
+    /// Ranges of the code, in order, with what they were generated for.
+    pub lines: Vec<(Range<u32>, Span)>,
     pub text: Text,
     /// The points of a path profiler, by number.
     pub points: Vec<(PointId, PointPlace)>,
@@ -145,7 +149,6 @@ impl Compiler {
             parsed_bytes: self.parsed_bytes,
             _zeros: self.zeros,
             interface: self.interface,
-            lines: Vec::new(),
             clif: None,
             disassembly: None,
             compile_time: Duration::ZERO,
@@ -278,7 +281,7 @@ impl Compiler {
         let disassembly = compiled.vcode.clone();
         let lines = compiled.buffer.get_srclocs_sorted().iter();
         let lines = lines.filter_map(|l| Some((l.start..l.end, *output.places.get(l.loc.bits() as usize)?))).collect();
-        let text = Text { lines, clif, disassembly };
-        Ok(Generated { code, text, points: output.points })
+        let text = Text { clif, disassembly };
+        Ok(Generated { code, lines, text, points: output.points })
     }
 }

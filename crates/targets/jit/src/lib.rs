@@ -30,7 +30,7 @@ use hopwright_ir::Span;
 
 pub use code::ahead::{Ahead, compile_ahead, load};
 pub use code::target::Architecture;
-pub use compiled::{CompiledPipeline, Suspension};
+pub use compiled::{CompiledPipeline, GeneratedCode, Suspension};
 pub use compiler::compile;
 pub use key_prefetch::{KeyPrefetcher, PrefetchedTable};
 pub use trace::Path;

@@ -10,13 +10,18 @@ use hopwright_ir::{DROP_PORT, Pipeline};
 
 use crate::dont_care;
 use crate::exclusive::{self, Exclusions};
-use crate::hir::{Binary, Builder, Design, Destinations, Edit, IngressOutputs, Input, Node, Op, Piece, Value};
+use crate::hir::{Binary, Builder, Design, Destinations, Edit, Emit, IngressOutputs, Input, Node, Op, Piece, Value};
+use crate::offsets::possible_values;
 use crate::refusal::{Capability, Refusal, distinct};
+use crate::registers;
 use crate::target::Target;
 use crate::windows;
 
 /// The most bytes of an edit.
 const MAX_EDIT: u32 = 16;
+
+/// The most bytes of a varbit field of a header that is put together with others.
+const MAX_REGION: u32 = 64;
 
 /// How often it is looked into whether a header can be at an offset at all. That takes long.
 const MAX_CHECKS: u32 = 64;
@@ -47,6 +52,15 @@ impl CopyRequest {
     }
 }
 
+/// What passes a design again.
+#[derive(Clone, Copy, Debug)]
+pub struct Again {
+    /// Whether the packet enters again instead of leaving, one bit.
+    pub loops: Value,
+    /// What is kept of it.
+    pub kept: Value,
+}
+
 /// A design as one pipeline, or as two.
 #[derive(Clone, Debug)]
 pub struct Core {
@@ -74,6 +88,8 @@ pub struct Core {
     pub header_capacity: u32,
     /// What changes in the part that is kept; each at most 16 bytes.
     pub edits: Vec<Edit>,
+    /// Of programs that repeat packets.
+    pub again: Option<Again>,
 }
 
 impl Core {
@@ -87,8 +103,11 @@ impl Core {
         let copies = !zero(ingress.multicast_group) || !zero(ingress.clone);
         let mut refusals = Vec::new();
         for emit in &egress.emits {
-            if emit.pieces.iter().any(|piece| matches!(piece, Piece::Region(_))) {
-                let message = format!("header `{}` has a varbit field", pipeline[emit.header].name);
+            let regions = emit.pieces.iter().filter(|piece| matches!(piece, Piece::Region(_))).count();
+            let most = varbit_bytes(pipeline, emit);
+            if regions > 0 && most > MAX_REGION {
+                let message =
+                    format!("header `{}` has up to {most} bytes, of at most {MAX_REGION}", pipeline[emit.header].name);
                 refusals.push(Refusal { capability: Capability::VariableHeader, span: emit.span, message });
             }
         }
@@ -121,8 +140,19 @@ impl Core {
         } else {
             b.eq_const(spec, DROP_PORT)
         };
-        // Egress is not reached by packets that ingress drops.
-        let something = b.not(nothing);
+        let resubmit = ingress.resubmit.map(|again| Again { loops: places[again.enable.index()], kept: again.kept });
+        let resubmit = resubmit.map(|Again { loops, kept }| {
+            let kept = places[kept.index()];
+            let own = if copies { b.input(Input::Cloned) } else { b.boolean(false) };
+            let own = b.not(own);
+            Again { loops: b.and(loops, own), kept }
+        });
+        // Egress is not reached by packets that ingress drops or resubmits.
+        let mut something = b.not(nothing);
+        if let Some(again) = resubmit {
+            let on = b.not(again.loops);
+            something = b.and(something, on);
+        }
         for node in second {
             b.span = node.span;
             let mut op = node.op.clone();
@@ -140,17 +170,18 @@ impl Core {
             });
         }
         let at = |v: Value| places[v.index()];
-        let drop = b.or(nothing, at(egress.drop));
-        let headers: Vec<(Value, Value)> = egress
+        let mut drop = b.or(nothing, at(egress.drop));
+        let headers: Vec<(Value, Vec<(Value, Value)>)> = egress
             .emits
             .iter()
             .map(|emit| {
                 b.span = emit.span;
-                let pieces = emit.pieces.iter().filter_map(|piece| match piece {
-                    Piece::Bits(v) => Some(at(*v)),
-                    Piece::Region(_) => None,
+                let pieces = emit.pieces.iter().map(|piece| match piece {
+                    Piece::Bits(v) => Piece::Bits(at(*v)),
+                    Piece::Region(v) => Piece::Region(at(*v)),
                 });
-                (at(emit.enable), b.concat(pieces.collect()))
+                let (pieces, enable) = (pieces.collect::<Vec<_>>(), at(emit.enable));
+                (enable, forms(&mut b, enable, &pieces, varbit_bytes(pipeline, emit)))
             })
             .collect();
         b.span = pipeline.deparser.span;
@@ -167,14 +198,33 @@ impl Core {
                 edits.push(Edit { enable, offset, bits, span: edit.span });
             }
         }
-        let skip = at(egress.skip);
+        let mut skip = at(egress.skip);
         let whole = b.input(Input::Length);
         let rest = b.binary(Binary::Sub, whole, skip);
         let own = (at(egress.truncate), at(egress.truncate_length));
         let (bytes, rest) = truncated(&mut b, own, truncation, bytes, rest);
         let none = b.constant(0u32, 16);
-        let header_bytes = b.mux(drop, none, bytes);
-        let length = b.mux(drop, none, rest);
+        let mut header_bytes = b.mux(drop, none, bytes);
+        let mut length = b.mux(drop, none, rest);
+        let mut again = egress.recirculate.map(|again| {
+            let sent = b.not(drop);
+            Again { loops: b.and(sent, at(again.enable)), kept: at(again.kept) }
+        });
+        if let Some(Again { loops, kept }) = resubmit {
+            // The packet as it was received.
+            header_bytes = b.mux(loops, none, header_bytes);
+            skip = b.mux(loops, none, skip);
+            length = b.mux(loops, whole, length);
+            let on = b.not(loops);
+            drop = b.and(drop, on);
+            for edit in &mut edits {
+                edit.enable = b.and(edit.enable, on);
+            }
+            again = Some(match again {
+                Some(other) => Again { loops: b.or(loops, other.loops), kept: b.mux(loops, kept, other.kept) },
+                None => Again { loops, kept },
+            });
+        }
         let nothing = [header_bytes, length].map(|bytes| b.eq_const(bytes, 0u32));
         let nothing = b.and(nothing[0], nothing[1]);
         let sends = b.not(nothing);
@@ -194,12 +244,16 @@ impl Core {
             sends,
             header_capacity,
             edits,
+            again,
         };
         core.eliminate_dead(pipeline);
         let places = hoist(&mut core.design);
         core.map_outputs(&places);
         let places = exclusive::merge(&mut core.design);
         core.replaced(pipeline, &places);
+        if let Some(places) = registers::forward(&mut core.design) {
+            core.replaced(pipeline, &places);
+        }
         core.simplify(pipeline);
         let places = windows::lower(&mut core.design, target);
         core.replaced(pipeline, &places);
@@ -207,11 +261,12 @@ impl Core {
         Ok(core)
     }
 
-    /// The results, edits last.
+    /// The results; edits and then what passes again last.
     pub fn outputs(&self) -> Vec<Value> {
         let mut outputs =
             vec![self.last, self.drop, self.port, self.header, self.header_bytes, self.skip, self.length, self.sends];
         outputs.extend(self.edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
+        outputs.extend(self.again.iter().flat_map(|again| [again.loops, again.kept]));
         outputs
     }
 
@@ -232,6 +287,9 @@ impl Core {
         if let Some(copies) = &mut self.copies {
             copies.map(places);
         }
+        if let Some(again) = &mut self.again {
+            [&mut again.loops, &mut again.kept].into_iter().for_each(|output| *output = places[output.index()]);
+        }
     }
 
     /// Leaves out choices that make no difference to the results.
@@ -243,6 +301,9 @@ impl Core {
                 .to_vec();
         results.extend(self.copies.iter().flat_map(CopyRequest::values).map(always));
         results.push((self.header, vec![(self.drop, false)]));
+        if let Some(Again { loops, kept }) = self.again {
+            results.extend([always(loops), (kept, vec![(loops, true)])]);
+        }
         for Edit { enable, offset, bits, .. } in &self.edits {
             results.push(always(*enable));
             results.extend([*offset, *bits].map(|value| (value, vec![(*enable, true)])));
@@ -305,7 +366,9 @@ fn shared_by_pipelines(pipeline: &Pipeline, design: &Design) -> Vec<Refusal> {
     let both = second.iter().filter_map(|node| {
         let id = object(&node.op)?;
         let message = format!("ingress and egress access `{}`", pipeline[id].name);
-        let shared = first.iter().any(|other| object(&other.op) == Some(id));
+        let writes = |node: &Node| matches!(node.op, Op::RegisterWrite { register, .. } if register == id);
+        // What nobody writes has a memory in each.
+        let shared = first.iter().any(|other| object(&other.op) == Some(id)) && first.iter().chain(second).any(writes);
         shared.then_some(Refusal { capability: Capability::SharedObject, span: node.span, message })
     });
     both.collect()
@@ -320,7 +383,12 @@ fn request_copies(
 ) -> (CopyRequest, Option<(Value, Value)>) {
     let at = |v: Value| places[v.index()];
     let bits = target.copy_lists.ilog2();
-    let (group, clone, spec) = (at(ingress.multicast_group), at(ingress.clone), at(ingress.egress_spec));
+    let (mut group, clone, spec) = (at(ingress.multicast_group), at(ingress.clone), at(ingress.egress_spec));
+    if let Some(again) = ingress.resubmit {
+        // A packet that is resubmitted goes nowhere else.
+        let none = b.constant(0u32, 16);
+        group = b.mux(at(again.enable), none, group);
+    }
     let find = |b: &mut Builder, of: Destinations, number: Value, unused: bool| match unused {
         true => b.constant(0u32, of.width()),
         false => b.effect(Op::Destinations { of, number }, of.width()),
@@ -338,7 +406,11 @@ fn request_copies(
     let replicas = [part(replicas, 2 * bits, bits), part(replicas, bits, bits)];
     let (single, dropped) = (b.eq_const(group, 0u32), b.eq_const(spec, DROP_PORT));
     let sent = b.not(dropped);
-    let port = [b.and(single, sent), spec];
+    let mut own = b.and(single, sent);
+    if let Some(again) = ingress.resubmit {
+        own = b.or(own, at(again.enable));
+    }
+    let port = [own, spec];
     let truncation = b.as_const(truncation.0).is_none().then_some(truncation);
     (CopyRequest { clones, clone_port, replicas, port }, truncation)
 }
@@ -375,16 +447,47 @@ fn truncated(
     (header, least(b, kept, rest))
 }
 
-/// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be.
-fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) {
+/// The most bytes of a header's varbit field.
+fn varbit_bytes(pipeline: &Pipeline, emit: &Emit) -> u32 {
+    let header = &pipeline[emit.header];
+    header.varbit.map_or(0, |at| header.fields[at as usize].width.div_ceil(8))
+}
+
+/// The forms that a header with this condition can have: one, or one for each length of its varbit field, with conditions that exclude each
+/// other.
+fn forms(b: &mut Builder, enable: Value, pieces: &[Piece], most: u32) -> Vec<(Value, Value)> {
+    let bits = |piece: &Piece| match piece {
+        Piece::Bits(v) => Some(*v),
+        Piece::Region(_) => None,
+    };
+    let region = pieces.iter().position(|piece| matches!(piece, Piece::Region(_)));
+    let Some((at, Piece::Region(region))) = region.map(|at| (at, pieces[at])) else {
+        return vec![(enable, b.concat(pieces.iter().filter_map(bits).collect()))];
+    };
+    let (offset, length) = (b.slice(region, 31, 16), b.slice(region, 15, 0));
+    let lengths = possible_values(&b.design)[length.index()].clone();
+    let lengths = lengths.unwrap_or_else(|| (0..=u64::from(most)).collect());
+    let lengths = lengths.into_iter().filter(|bytes| *bytes <= u64::from(most));
+    let forms = lengths.map(|bytes| {
+        let here = b.eq_const(length, bytes);
+        let mut parts: Vec<Value> = pieces[..at].iter().filter_map(bits).collect();
+        parts.push(b.window(offset, 0, 8 * bytes as u32));
+        parts.extend(pieces[at + 1..].iter().filter_map(bits));
+        (b.and(enable, here), b.concat(parts))
+    });
+    forms.collect()
+}
+
+/// Puts headers behind each other: the bytes, their number (16 bits), and the most bytes there can be. Each header has a condition and
+/// [`forms`].
+fn assemble(b: &mut Builder, headers: &[(Value, Vec<(Value, Value)>)]) -> (Value, Value, u32) {
     // For each offset at which the next header can be, the condition that it is there.
     let mut places: BTreeMap<u32, Value> = BTreeMap::from([(0, b.boolean(true))]);
     // Headers by offset, with conditions. Those at one offset exclude each other.
     let mut parts: BTreeMap<(u32, u32), Vec<(Value, Value)>> = BTreeMap::new();
     let mut exclusions = Exclusions::default();
     let mut checks = 0;
-    for (enable, bits) in headers {
-        let size = b.width(*bits) / 8;
+    for (enable, forms) in headers {
         let not = b.not(*enable);
         let mut next: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
         for (offset, here) in places {
@@ -392,10 +495,14 @@ fn assemble(b: &mut Builder, headers: &[(Value, Value)]) -> (Value, Value, u32) 
                 checks += 1;
                 if checks <= MAX_CHECKS && exclusions.exclude(&b.design, a, c) { b.boolean(false) } else { b.and(a, c) }
             };
-            let (sent, skipped) = (both(here, *enable), both(here, not));
-            if b.as_const(sent).is_none_or(|c| c.bits() > 0) {
-                parts.entry((offset, size)).or_default().push((sent, *bits));
-                next.entry(offset + size).or_default().push(sent);
+            let sent: Vec<Value> = forms.iter().map(|(is_sent, _)| both(here, *is_sent)).collect();
+            let skipped = both(here, not);
+            for (sent, (_, bits)) in sent.into_iter().zip(forms) {
+                let size = b.width(*bits) / 8;
+                if b.as_const(sent).is_none_or(|c| c.bits() > 0) {
+                    parts.entry((offset, size)).or_default().push((sent, *bits));
+                    next.entry(offset + size).or_default().push(sent);
+                }
             }
             next.entry(offset).or_default().push(skipped);
         }

@@ -3,16 +3,17 @@
 //! The evaluator defines what a design means, as [`hopwright_interp`] does for pipelines. State that outlives a packet is
 //! in a [`Store`]. The traffic manager is the same as that of the interpreter, for what designs can ask of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use hopwright_interp::{
-    CloneSession, ControlError, Entry, ExternModel, ExternRegistry, Function, LinearStore, Output, QueueDepths,
-    Replica, Sent, Store, Value as Argument, Verdict,
+    CloneSession, ControlError, Digest, Entry, ExternModel, ExternRegistry, Fault, Function, LinearStore, MAX_PASSES,
+    Output, QueueDepths, Replica, Sent, Store, Value as Argument, Verdict,
 };
 use hopwright_ir::bits::{self, BitString};
-use hopwright_ir::hash;
+use hopwright_ir::hash::{self, Random};
 use hopwright_ir::meter::Color;
+use hopwright_ir::profile;
 use hopwright_ir::{
     ActionCall, DROP_PORT, EntryTarget, ExternFn, ExternId, ExternKind, MatchValue, Pipeline, StmtKind, TableId, Type,
     Unit, walk,
@@ -20,6 +21,7 @@ use hopwright_ir::{
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
+use crate::digest;
 use crate::hir::{Design, Emit, Input, LookupLayout, Op, Piece, Value, evaluate_binary};
 
 /// A switch that runs a design.
@@ -32,6 +34,7 @@ pub struct Evaluator<S = LinearStore> {
     pub depths: QueueDepths,
     objects: Vec<Option<Box<dyn ExternModel>>>,
     functions: BTreeMap<String, Function>,
+    random: Random,
 }
 
 /// A copy of a packet before egress.
@@ -51,7 +54,26 @@ struct State<'a> {
     values: Vec<BigUint>,
     /// Of lookups: the colour of a hit.
     colors: BTreeMap<Value, Color>,
+    /// Of lookups in tables with action profiles: the members of a hit, with their shares.
+    members: BTreeMap<Value, Vec<(ActionCall, u32)>>,
     copy: Option<&'a Copy>,
+    /// What the pass before has kept.
+    again: BigUint,
+    /// Digests so far.
+    digests: Vec<Digest>,
+}
+
+/// A packet before its parser.
+struct Pass {
+    packet: Vec<u8>,
+    again: BigUint,
+}
+
+/// What becomes of a copy.
+enum Became {
+    Nothing,
+    Sent(Sent),
+    Again(Pass),
 }
 
 impl State<'_> {
@@ -109,7 +131,15 @@ impl<S: Store> Evaluator<S> {
                 functions.insert(name.clone(), function);
             }
         });
-        Ok(Evaluator { pipeline, design, store, depths: QueueDepths::default(), objects, functions })
+        Ok(Evaluator {
+            pipeline,
+            design,
+            store,
+            depths: QueueDepths::default(),
+            objects,
+            functions,
+            random: Random::new(0),
+        })
     }
 
     /// The pipeline.
@@ -126,17 +156,42 @@ impl<S: Store> Evaluator<S> {
     pub fn process(&mut self, packet: &[u8], ingress_port: u16, now_us: u64) -> Output {
         self.store.begin();
         let design = self.design.clone();
-        let mut state =
-            State { packet, port: ingress_port, now_us, values: Vec::new(), colors: BTreeMap::new(), copy: None };
-        self.run(&design, 0..design.split, &mut state);
-        let results = &design.ingress;
-        let mut output = Output { parser_error: state.number(results.parser_error) as u32, ..Output::default() };
-        let copies = self.copies(&design, &state);
-        for copy in &copies {
-            state.values.truncate(design.split);
-            state.copy = Some(copy);
-            self.run(&design, design.split..design.nodes.len(), &mut state);
-            output.sent.extend(sent(&design, &state, copy));
+        let mut output = Output::default();
+        let mut waiting = VecDeque::from([Pass { packet: packet.to_vec(), again: BigUint::zero() }]);
+        let (mut first, mut passes) = (true, 0);
+        while let Some(Pass { packet, again }) = waiting.pop_front() {
+            let (values, colors, members) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+            let (packet, digests) = (&packet, Vec::new());
+            let mut state =
+                State { packet, port: ingress_port, now_us, values, colors, members, copy: None, again, digests };
+            self.run(&design, 0..design.split, &mut state);
+            let results = &design.ingress;
+            if std::mem::take(&mut first) {
+                output.parser_error = state.number(results.parser_error) as u32;
+            }
+            let copies = self.copies(&design, &state);
+            passes += 1 + copies.len();
+            if passes > MAX_PASSES as usize {
+                let message = format!("more than {MAX_PASSES} passes of copies and repetitions of a packet");
+                output.fault = Some(Fault { message, span: self.pipeline.ingress.span });
+                output.faults = 1;
+                output.verdict = Verdict::Fault;
+                return output;
+            }
+            if let Some(again) = results.resubmit.filter(|again| state.is_true(again.enable)) {
+                waiting.push_back(Pass { packet: packet.clone(), again: state.get(again.kept).clone() });
+            }
+            for copy in &copies {
+                state.values.truncate(design.split);
+                state.copy = Some(copy);
+                self.run(&design, design.split..design.nodes.len(), &mut state);
+                match became(&design, &state, copy) {
+                    Became::Nothing => {}
+                    Became::Sent(sent) => output.sent.push(sent),
+                    Became::Again(pass) => waiting.push_back(pass),
+                }
+            }
+            output.digests.append(&mut state.digests);
         }
         output.verdict = if output.sent.is_empty() { Verdict::Drop } else { Verdict::Forward };
         output
@@ -156,6 +211,9 @@ impl<S: Store> Evaluator<S> {
         {
             copies.extend(session.group.into_iter().flat_map(|number| group(number, Some(session))));
             copies.extend(session.port.map(|port| one(port, Some(session))));
+        }
+        if results.resubmit.is_some_and(|again| state.is_true(again.enable)) {
+            return copies;
         }
         let number = state.number(results.multicast_group) as u16;
         let port = state.number(results.egress_spec) as u16;
@@ -204,6 +262,7 @@ impl<S: Store> Evaluator<S> {
             Op::Destinations { .. } => unreachable!("only cores have it"),
             Op::Lookup { table, enable, keys } => self.lookup(*table, at, *enable, keys, state),
             Op::Color { lookup } => (state.colors.get(lookup).copied().unwrap_or(Color::Green) as u8).into(),
+            Op::Member { lookup, hit, place } => self.member(design, *lookup, state.is_true(*hit), *place, state),
             Op::InSet { set, keys } => {
                 let mut found = false;
                 self.store.visit_members(*set, &mut |member| {
@@ -230,6 +289,16 @@ impl<S: Store> Evaluator<S> {
             Op::RegisterWrite { register, enable, index, value } => {
                 if state.is_true(*enable) {
                     self.store.write_register(*register, state.number(*index), state.get(*value).clone());
+                }
+                BigUint::zero()
+            }
+            Op::Random { enable } => match state.is_true(*enable) {
+                true => self.random.next_u64().into(),
+                false => BigUint::zero(),
+            },
+            Op::Digest { enable, word, calls } => {
+                if state.is_true(*enable) {
+                    state.digests.extend(digest::decode(calls, state.get(*word)));
                 }
                 BigUint::zero()
             }
@@ -268,6 +337,7 @@ impl<S: Store> Evaluator<S> {
             Input::Cloned => copy.is_some_and(|c| c.session.is_some()).into(),
             Input::Replicated => copy.is_some_and(|c| c.replica).into(),
             Input::QueueDepth => copy.map_or(0, |c| self.depths.get(c.port, 0).into()),
+            Input::Again(_) => return state.again.clone(),
             Input::NoCopy | Input::LastCopy => unreachable!("only cores have {input}"),
         };
         bits::truncate(value.into(), input.width())
@@ -281,13 +351,14 @@ impl<S: Store> Evaluator<S> {
         let table = &self.pipeline[id];
         let has_priority = table.has_priority();
         let keys: Vec<(&BigUint, u32)> =
-            keys.iter().zip(&table.keys).map(|(k, key)| (state.get(*k), key.expr.ty.width())).collect();
+            keys.iter().zip(table.match_keys()).map(|(k, key)| (state.get(*k), key.expr.ty.width())).collect();
         type Found = (Vec<MatchValue>, i32, ActionCall, Option<EntryTarget>);
         let mut best: Option<((i64, std::cmp::Reverse<u64>), Found)> = None;
         if !keys.is_empty() {
             self.store.visit_entries(id, &mut |entry| {
                 let Entry { matches, priority, sequence, action, target, .. } = entry;
-                let hit = matches.iter().zip(&keys).all(|(m, (key, width))| m.matches(key, *width));
+                let matches_of_keys = matches.iter().zip(&table.keys).filter(|(_, key)| key.kind.is_matched());
+                let hit = matches_of_keys.zip(&keys).all(|((m, _), (key, width))| m.matches(key, *width));
                 let rank = (MatchValue::rank(matches, priority, has_priority), std::cmp::Reverse(sequence));
                 if hit && best.as_ref().is_none_or(|(best, _)| rank > *best) {
                     best = Some((rank, (matches.to_vec(), priority, action.clone(), target.cloned())));
@@ -302,17 +373,42 @@ impl<S: Store> Evaluator<S> {
                 let color = self.store.measure_hit(id, &matches, priority, state.now_us, cost);
                 state.colors.insert(at, color);
             }
-            hit = match (table.implementation, &target) {
-                (Some(profile), Some(target)) => {
-                    let mut chosen = None;
-                    self.store.visit_profile(profile, &mut |profile| chosen = profile.choose(target, 0).cloned());
-                    chosen
+            if layout.list_bits > 0 {
+                let mut members = vec![(action, 1)];
+                if let (Some(profile), Some(target)) = (table.implementation, &target) {
+                    self.store.visit_profile(profile, &mut |profile| {
+                        members = profile.actions(target).into_iter().map(|(a, weight)| (a.clone(), weight)).collect();
+                    });
                 }
-                _ => Some(action),
-            };
+                // Places are those of this entry's members.
+                let count = members.iter().map(|(_, weight)| BigUint::from(*weight)).sum::<BigUint>();
+                let count = count.min(bits::mask(layout.list_bits));
+                state.members.insert(at, members);
+                return (BigUint::from(1u32) << (2 * layout.list_bits)) + count;
+            }
+            hit = Some(action);
         }
+        if layout.list_bits > 0 {
+            return BigUint::zero();
+        }
+        self.result(id, &layout, hit)
+    }
+
+    /// The member at a place of a lookup's members, or the default action.
+    fn member(&self, design: &Design, lookup: Value, hit: bool, place: Value, state: &State<'_>) -> BigUint {
+        let Op::Lookup { table, .. } = design[lookup].op else { unreachable!("members are those of a lookup") };
+        let members = state.members.get(&lookup).filter(|_| hit);
+        let chosen = members.and_then(|members| {
+            let at = profile::choose(members.iter().map(|(_, weight)| *weight), state.number(place))?;
+            Some(members[at].0.clone())
+        });
+        self.result(table, &LookupLayout::of(&self.pipeline, table), chosen)
+    }
+
+    /// A hit with an action and its data; without one, the default action of a table.
+    fn result(&self, table: TableId, layout: &LookupLayout, hit: Option<ActionCall>) -> BigUint {
         let is_hit = hit.is_some();
-        let call = hit.unwrap_or_else(|| self.store.default_action(id));
+        let call = hit.unwrap_or_else(|| self.store.default_action(table));
         let number = layout.actions.iter().position(|a| *a == call.action).unwrap_or(0);
         let (mut data, mut used) = (BigUint::zero(), 0);
         for (param, arg) in self.pipeline[call.action].params.iter().zip(call.args) {
@@ -330,10 +426,10 @@ fn cost(unit: Unit, packet: &[u8]) -> u64 {
 }
 
 /// The packet that a copy becomes, unless it is dropped.
-fn sent(design: &Design, state: &State<'_>, copy: &Copy) -> Option<Sent> {
+fn became(design: &Design, state: &State<'_>, copy: &Copy) -> Became {
     let results = &design.egress;
     if state.is_true(results.drop) {
-        return None;
+        return Became::Nothing;
     }
     let mut out = BitString::new();
     for Emit { enable, pieces, .. } in &results.emits {
@@ -365,5 +461,10 @@ fn sent(design: &Design, state: &State<'_>, copy: &Copy) -> Option<Sent> {
     if let Some(most) = own.or(copy.session.and_then(|s| s.truncate).map(u64::from)) {
         bytes.truncate(usize::try_from(most).unwrap_or(usize::MAX));
     }
-    Some(Sent { port: copy.port, bytes, instance_type: state.number(results.instance_type) as u32 })
+    match results.recirculate.filter(|again| state.is_true(again.enable)) {
+        Some(again) => Became::Again(Pass { packet: bytes, again: state.get(again.kept).clone() }),
+        None => {
+            Became::Sent(Sent { port: copy.port, bytes, instance_type: state.number(results.instance_type) as u32 })
+        }
+    }
 }

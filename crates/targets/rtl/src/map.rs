@@ -98,12 +98,17 @@ pub enum MemoryKind {
         /// Members of all lists.
         words: u32,
     },
+    /// Actions of a table with an action profile: members of groups behind each other.
+    Members {
+        /// Members of all lists.
+        words: u32,
+    },
 }
 
 impl MemoryKind {
     /// Whether writes fill one part of the memory while packets use another one, so that they have to wait after a change.
     pub(crate) fn has_banks(self) -> bool {
-        matches!(self, MemoryKind::Lpm { .. } | MemoryKind::Lists { .. })
+        matches!(self, MemoryKind::Lpm { .. } | MemoryKind::Lists { .. } | MemoryKind::Members { .. })
     }
 }
 
@@ -452,6 +457,7 @@ fn memory(number: usize, memory: &Memory) -> String {
         MemoryKind::Lpm { levels } => ("lpm", format!(", \"levels\": {levels}")),
         MemoryKind::Keys { keys } => ("keys", format!(", \"keys\": {keys}")),
         MemoryKind::Lists { words } => ("lists", format!(", \"words\": {words}")),
+        MemoryKind::Members { words } => ("members", format!(", \"words\": {words}")),
         MemoryKind::Ternary { entries, chunks } => {
             ("ternary", format!(", \"entries\": {entries}, \"chunks\": {chunks}"))
         }

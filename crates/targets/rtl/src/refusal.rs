@@ -47,26 +47,16 @@ capabilities! {
     Varbit = "varbit": "varbit fields that are not only extracted, copied and emitted",
     /// A header that is emitted and is not a whole number of bytes.
     UnalignedHeader = "unaligned-header": "emitted headers that are no whole number of bytes",
-    /// `recirculate`.
-    Recirculation = "recirculation": "recirculation",
-    /// `resubmit`.
-    Resubmission = "resubmission": "resubmission",
     /// Clones made at the end of egress.
     EgressClone = "egress-clone": "clones at the end of egress",
     /// Clones of a program whose parser has effects.
     CloneWithEffects = "clone-with-effects": "clones if the parser or the checksum verification has effects on state",
-    /// `digest`.
-    Digest = "digest": "digests",
-    /// A register with an initial value.
-    InitialValue = "initial-value": "registers that begin with another value than zero",
-    /// `random`.
-    Random = "random": "random numbers",
+    /// `random` of many bits.
+    Random = "random": "random numbers of this many bits",
     /// Checksums over the payload.
     PayloadChecksum = "payload-checksum": "checksums over the payload",
     /// Hash algorithms without an engine.
     HashAlgorithm = "hash-algorithm": "this hash algorithm",
-    /// Action selectors.
-    ActionSelector = "action-selector": "action selectors",
     /// `assert` and `assume`.
     Assertion = "assertion": "assertions at run time",
     /// An extern function or object without an engine.

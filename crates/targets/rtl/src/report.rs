@@ -18,6 +18,7 @@ use serde::Serialize;
 pub use crate::cost::Cost;
 use crate::cost::exact;
 use crate::design::Hardware;
+use crate::digest::QUEUE;
 use crate::hir::{Binary, Destinations, LookupLayout, Node, Op, Value};
 use crate::map::COUNT_BITS;
 use crate::schedule::{Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries};
@@ -356,7 +357,7 @@ impl Reporter<'_> {
                 let key = u64::from(key_bits(p, *table));
                 let size = p[*table].size;
                 // The default action and its data are in registers, and a hit chooses.
-                let default = u64::from(layout.call_bits());
+                let default = if layout.list_bits > 0 { 0 } else { u64::from(layout.call_bits()) };
                 let engine = match TableEngine::of(p, *table) {
                     TableEngine::Default => return Cost { registers: default, ..Cost::default() },
                     TableEngine::Index => target.memory(data + 1, 1 << key).with(data + 50, data + 20),
@@ -378,6 +379,12 @@ impl Reporter<'_> {
                 };
                 engine.with(layout.width().into(), default)
             }
+            Op::Member { lookup, .. } => {
+                let Op::Lookup { table, .. } = design[*lookup].op else { return Cost::default() };
+                let layout = LookupLayout::of(p, table);
+                let call = u64::from(layout.call_bits());
+                target.memory(call, 1 << layout.list_bits).with(call, 2 * call)
+            }
             Op::Destinations { of, .. } => {
                 exact(target, of.number_width().into(), w, &Exact::of_destinations(*of, gap))
             }
@@ -392,6 +399,8 @@ impl Reporter<'_> {
                 let bits = u64::from(ty.width());
                 target.memory(bits, size).with(2 * bits, 4 * bits)
             }
+            Op::Random { .. } => luts(128).with(0, 64),
+            Op::Digest { word, .. } => target.memory(width(word), QUEUE.into()).with(100, 3 * width(word)),
             Op::Measure { .. } | Op::Color { .. } => Cost { luts: 2500, registers: 2000, ..Cost::default() },
             Op::Fetch { .. } => {
                 // A copy of the last words of the packet store, and shifters of four to one.
@@ -437,9 +446,12 @@ impl Reporter<'_> {
             Op::Lookup { table, .. } => format!("table {}", self.p[*table].name),
             Op::Destinations { of: Destinations::Group { .. }, .. } => "multicast groups".to_string(),
             Op::Destinations { of: Destinations::Session { .. }, .. } => "clone sessions".to_string(),
+            Op::Member { lookup, .. } => format!("members of {}", self.word(&self.hardware.core.design[*lookup])),
             Op::InSet { set, .. } => format!("value set {}", self.p[*set].name),
             Op::Count { counter, .. } => format!("counter {}", self.p[*counter].name),
             Op::RegisterRead { register, .. } => format!("register {}", self.p[*register].name),
+            Op::Random { .. } => "random numbers".to_string(),
+            Op::Digest { .. } => "digests".to_string(),
             Op::Measure { meter, .. } => format!("meter {}", self.p[*meter].name),
             Op::Fetch { .. } => format!("fetch of {} bytes of the packet", node.width / 8),
             Op::Hash(algorithm, _) => format!("hash {algorithm:?}").to_lowercase(),
@@ -577,8 +589,10 @@ const REGISTER_MAP: &str = "register map";
 /// What does an operation.
 fn kind_of(op: &Op) -> &'static str {
     match op {
-        Op::Lookup { .. } | Op::Color { .. } | Op::InSet { .. } => "tables",
+        Op::Lookup { .. } | Op::Color { .. } | Op::Member { .. } | Op::InSet { .. } => "tables",
         Op::Destinations { .. } => COPIES,
+        Op::Random { .. } => "random numbers",
+        Op::Digest { .. } => "digests",
         Op::Count { .. } => "counters",
         Op::Measure { .. } => "meters",
         Op::RegisterRead { .. } | Op::RegisterWrite { .. } => "registers",

@@ -3,7 +3,7 @@
 //! A stage is what lies between two registers. An operation starts as soon as its operands are there; if it does not fit
 //! into what is left of the stage it starts with the next one. Engines take a fixed number of stages and begin at a register.
 
-use hopwright_ir::{ExternId, MatchKind, Pipeline, TableId};
+use hopwright_ir::{ExternId, Key, MatchKind, Pipeline, TableId, ValueSet};
 
 use crate::cost::{exact, exact_data};
 use crate::hir::{Binary, Design, Destinations, LookupLayout, Node, Op, Value};
@@ -163,7 +163,7 @@ impl Exact {
 
 /// The width of a table's key.
 pub(crate) fn key_bits(pipeline: &Pipeline, table: TableId) -> u32 {
-    pipeline[table].keys.iter().map(|k| k.expr.ty.width()).sum()
+    pipeline[table].match_keys().map(|k| k.expr.ty.width()).sum()
 }
 
 impl TableEngine {
@@ -171,8 +171,9 @@ impl TableEngine {
     pub fn of(pipeline: &Pipeline, table: TableId) -> TableEngine {
         let bits = key_bits(pipeline, table);
         let table = &pipeline[table];
-        let all = |kind: MatchKind| table.keys.iter().all(|k| k.kind == kind);
-        match table.keys.as_slice() {
+        let keys: Vec<&Key> = table.match_keys().collect();
+        let all = |kind: MatchKind| keys.iter().all(|k| k.kind == kind);
+        match keys.as_slice() {
             [] => TableEngine::Default,
             _ if all(MatchKind::Exact) && bits <= INDEX_BITS => TableEngine::Index,
             _ if all(MatchKind::Exact) => TableEngine::Exact,
@@ -214,6 +215,16 @@ pub fn value_set_rows(size: u64) -> u32 {
     ternary_entries(size.saturating_mul(4).max(16))
 }
 
+/// The most entries of a ternary table. Its RAMs have a bit for each entry.
+pub(crate) const MAX_TERNARY_ENTRIES: u32 = 1024;
+
+/// How `hw_exact` has a value set that is too large for `hw_ternary`: its members have no ranges and no masks.
+pub(crate) fn exact_value_set(set: &ValueSet, target: &Target, gap: u32) -> Option<Exact> {
+    let key: u32 = set.types.iter().map(|t| t.width()).sum();
+    let large = value_set_rows(set.size) > MAX_TERNARY_ENTRIES;
+    large.then(|| Exact::of(target, gap, key.into(), 1, set.size))
+}
+
 /// The least k with 4^k >= n.
 pub(crate) fn log4(n: u32) -> u32 {
     n.max(1).next_power_of_two().ilog2().div_ceil(2)
@@ -244,6 +255,14 @@ impl Schedule {
         let mut gap = 1;
         for (i, node) in design.nodes.iter().enumerate() {
             let Op::RegisterWrite { register, .. } = node.op else { continue };
+            if takes_turns(design, register) {
+                let accesses =
+                    design.nodes.iter().zip(&self.start).filter(|(node, _)| object_of(&node.op) == Some(register));
+                let stages: Vec<u32> = accesses.map(|(_, start)| *start).collect();
+                let (first, last) = (stages.iter().min().unwrap_or(&0), stages.iter().max().unwrap_or(&0));
+                gap = gap.max(last - first + 2);
+                continue;
+            }
             let reads = |node: &Node| matches!(node.op, Op::RegisterRead { register: r, .. } if r == register);
             let Some(read) = design.nodes.iter().position(reads) else { continue };
             let (read, write) = (self.start[read], self.start[i]);
@@ -370,7 +389,7 @@ impl Scheduler<'_> {
                 stage = self.engines.reserve(kind, value, stage);
             }
             // Behind a lookup comes the choice of the default action.
-            let delay = if matches!(node.op, Op::Lookup { .. } | Op::Destinations { .. }) {
+            let delay = if matches!(node.op, Op::Lookup { .. } | Op::Member { .. } | Op::Destinations { .. }) {
                 300 / self.target.lut_inputs
             } else {
                 0
@@ -412,14 +431,17 @@ impl Scheduler<'_> {
             }
             Op::Destinations { of, .. } => Exact::of_destinations(*of, self.engines.gap).latency(),
             Op::Measure { .. } | Op::Color { .. } => 12,
-            Op::Count { .. } | Op::RegisterWrite { .. } => 0,
-            Op::RegisterRead { .. } => 2,
+            Op::Count { .. } | Op::RegisterWrite { .. } | Op::Digest { .. } | Op::Random { .. } => 0,
+            Op::RegisterRead { .. } | Op::Member { .. } => 2,
             Op::Hash(hopwright_ir::HashAlgorithm::Csum16, data) => {
                 width(data).div_ceil(16).max(1).next_power_of_two().ilog2() + 2
             }
             Op::Hash(..) => 2,
             Op::InSet { set, .. } => {
                 let set = &self.pipeline[*set];
+                if let Some(exact) = exact_value_set(set, self.target, self.engines.gap) {
+                    return Some(exact.latency());
+                }
                 let bits: u32 = set.types.iter().map(|t| t.width()).sum();
                 4 + log4(bits.div_ceil(TERNARY_CHUNK_BITS) + 1) + log4(value_set_rows(set.size))
             }
@@ -470,6 +492,19 @@ impl Scheduler<'_> {
             _ => 0,
         }
     }
+}
+
+/// Whether a packet accesses a register in several stages and writes it.
+pub(crate) fn takes_turns(design: &Design, register: ExternId) -> bool {
+    let (mut reads, mut writes) = (0, 0);
+    for node in &design.nodes {
+        match node.op {
+            Op::RegisterRead { register: r, .. } if r == register => reads += 1,
+            Op::RegisterWrite { register: r, .. } if r == register => writes += 1,
+            _ => {}
+        }
+    }
+    writes > 1 || (writes > 0 && reads > 1)
 }
 
 /// The object whose accesses keep their order.

@@ -6,6 +6,7 @@
 mod carry;
 mod copies;
 mod metering;
+mod registers;
 mod search;
 mod values;
 
@@ -17,7 +18,7 @@ use std::fmt::Write;
 use hopwright_ir::{ExternId, Pipeline};
 
 use self::carry::Carrier;
-use crate::core::Core;
+use crate::core::{Again, Core};
 use crate::cost::Cost;
 use crate::hir::{Input, Node, Op, Value};
 use crate::map::Map;
@@ -30,6 +31,12 @@ const MAX_KEYS: u32 = 256;
 
 /// The top module, with names in `@`.
 const TOP: &str = include_str!("top.sv");
+
+/// What is around it if packets pass it again.
+const LOOP: &str = include_str!("loop.sv");
+
+/// The most packets of the longest that wait to pass again.
+const LOOP_PACKETS: u32 = 4;
 
 /// A design in SystemVerilog.
 #[derive(Clone, Debug)]
@@ -188,7 +195,8 @@ impl Writer<'_> {
         let count = self.core.design.nodes.len();
         let last = self.schedule.stages - 1;
         let mut outputs: Vec<String> = self.core.outputs().into_iter().map(|v| self.at(v, last)).collect();
-        let edits = outputs.split_off(OUTPUTS.len());
+        let mut edits = outputs.split_off(OUTPUTS.len());
+        let again = edits.split_off(3 * self.core.edits.len());
         let request = self.request();
         // Users come after what they use: from the end, all uses of a value are known when it is written.
         let mut parts: Vec<String> = Vec::with_capacity(count);
@@ -208,7 +216,16 @@ impl Writer<'_> {
         let lines = self.carrier.lines();
         let valid = self.valid(last);
         let copies = self.copies(&request);
+        if self.core.again.is_some() {
+            self.engines.insert("hw_loop");
+        }
         let edit_count = self.core.edits.len().max(1);
+        let (mut in_again, mut out_again) = (String::new(), String::new());
+        if let Some(Again { kept, .. }) = self.core.again {
+            let top = self.node(kept).width - 1;
+            in_again = format!("\n    input  logic [{top}:0] in_again,");
+            out_again = format!("\n    output logic out_loops,\n    output logic [{top}:0] out_again,");
+        }
         let edit_bits = self.edit_sizes().iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
         let mut out = String::new();
         let name = identifier(&self.p.name);
@@ -219,14 +236,15 @@ impl Writer<'_> {
              // verilator lint_off UNUSEDSIGNAL\n// verilator lint_off PINCONNECTEMPTY\n\
              module {name}_pipeline (\n    input  logic clk,\n    input  logic rst,\n    input  logic in_soon,\n    input  logic in_valid,\n    \
              input  logic [{}:0] in_window,\n    input  logic [15:0] in_length,\n    input  logic [8:0] in_port,\n    \
-             input  logic [47:0] in_now,\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
+             input  logic [47:0] in_now,{}\n    input  logic [{}:0] in_start,\n    input  logic in_put,\n    \
              input  logic [{}:0] in_put_addr,\n    input  logic [{}:0] in_put_data,\n    input  logic in_done,\n    output logic out_soon,\n    output logic out_valid,\n    output logic out_last,\n    output logic out_drop,\n    \
              output logic [8:0] out_port,\n    output logic [{}:0] out_header,\n    output logic [15:0] out_header_bytes,\n    \
              output logic [15:0] out_skip,\n    output logic [15:0] out_length,\n    output logic out_sends,\n    \
              output logic [{}:0] out_edit_enable,\n    output logic [{}:0] out_edit_offset,\n    \
-             output logic [{}:0] out_edit_data,\n{}\n);\n",
+             output logic [{}:0] out_edit_data,{}\n{}\n);\n",
             self.schedule.stages,
             window - 1,
+            in_again,
             addr - 1,
             addr - 1,
             8 * target.bus_bytes - 1,
@@ -234,6 +252,7 @@ impl Writer<'_> {
             edit_count - 1,
             16 * edit_count - 1,
             edit_bits - 1,
+            out_again,
             Map::ports(),
         );
         out.push_str(&self.declarations);
@@ -256,6 +275,9 @@ impl Writer<'_> {
         out.push_str(&copies);
         let _ = writeln!(out, "    assign out_soon = valid_{};\n    assign out_valid = valid_{last};", last - 1);
         for (name, output) in OUTPUTS.into_iter().zip(outputs) {
+            let _ = writeln!(out, "    assign out_{name} = {output};");
+        }
+        for (name, output) in ["loops", "again"].into_iter().zip(again) {
             let _ = writeln!(out, "    assign out_{name} = {output};");
         }
         // The first edit is in the lowest bits.
@@ -287,7 +309,10 @@ impl Writer<'_> {
         let literal: String = sizes.iter().rev().map(|bytes| format!("{bytes:02x}")).collect();
         let literal = if sizes.is_empty() { "8'd1".to_string() } else { format!("{}'h{literal}", 8 * sizes.len()) };
         let edit_bits = sizes.iter().map(|bytes| 8 * bytes).sum::<u32>().max(1);
-        TOP.replace("@NAME@", &name)
+        let loop_words = (LOOP_PACKETS * max_packet_bytes.div_ceil(bus_bytes)).next_power_of_two();
+        self.with_repetitions()
+            .replace("@NAME@", &name)
+            .replace("@LOOP@", &loop_words.to_string())
             .replace("@BUS@", &bus_bytes.to_string())
             .replace("@WINDOW@", &window_bytes.to_string())
             .replace("@MAX@", &max_packet_bytes.to_string())
@@ -301,6 +326,47 @@ impl Writer<'_> {
             .replace("@EDITS1@", &sizes.len().max(1).to_string())
             .replace("@EDIT_BITS@", &edit_bits.to_string())
             .replace("@SIZES@", &literal)
+    }
+
+    /// The module with streams in and out, with what packets that pass again take.
+    fn with_repetitions(&self) -> String {
+        let bits = self.core.again.map(|again| self.node(again.kept).width);
+        // What a design without repetitions has, and what another one has.
+        let parts = [
+            ("@MODULE@", "@NAME@", "@NAME@_pass".to_string()),
+            ("@AGAIN_IN@", "", "\n    input  logic [@AGAIN@-1:0]      in_again,".into()),
+            ("@LOOPS_OUT@", "", "\n    output logic                   verdict_loops,".into()),
+            (
+                "@AGAIN_OUT@",
+                "",
+                "\n    output logic                   out_loops,\n    output logic [@AGAIN@-1:0]      out_again,".into(),
+            ),
+            ("@META_TOP@", "56", "@AGAIN@+56".into()),
+            ("@META@", "57", "57 + @AGAIN@".into()),
+            ("@AGAIN_DONE@", "", "\n    logic [@AGAIN@-1:0]     done_again;".into()),
+            ("@AGAIN_META@", "", "in_again, ".into()),
+            (
+                "@AGAIN_PASS@",
+                "",
+                "\n        .in_again(win_meta[56+@AGAIN@:57]),\n        .out_loops(verdict_loops),\n        .out_again(done_again),".into(),
+            ),
+            ("@VERDICT_META@", "10", "11 + @AGAIN@".into()),
+            ("@AGAIN_JUDGED@", "", "verdict_loops, done_again, ".into()),
+            ("@EXIT_META@", "9", "10 + @AGAIN@".into()),
+            ("@AGAIN_ORDER@", "order[8:0]", "{order[VERDICT_BITS-1-:1+@AGAIN@], order[8:0]}".into()),
+            ("@AGAIN_EXIT@", "out_port", "{out_loops, out_again, out_port}".into()),
+        ];
+        let mut text = match bits {
+            None => TOP.to_string(),
+            // Two modules in one file.
+            Some(_) => {
+                format!("// verilator lint_off DECLFILENAME\n{TOP}// verilator lint_on DECLFILENAME\n\n{LOOP}")
+            }
+        };
+        for (mark, without, with) in parts {
+            text = text.replace(mark, if bits.is_some() { &with } else { without });
+        }
+        text.replace("@AGAIN@", &bits.unwrap_or(0).to_string())
     }
 
     /// The reset of each part of the pipeline, and whether there is a packet in each stage.

@@ -1,7 +1,7 @@
 // `@NAME@` with packet streams in and out: what comes in is stored, its header window goes through the pipeline, and the
 // verdict rewrites it at the exit. Words have their first byte in the lowest bits. There is a verdict for each copy of a packet;
 // `verdict_last` says that it is the last one.
-module @NAME@ #(
+module @MODULE@ #(
     localparam int BUS_BYTES = @BUS@,
     localparam int BYTES_BITS = $clog2(BUS_BYTES) + 1,
     localparam int LENGTH_BITS = $clog2(@MAX@ + 1)
@@ -15,17 +15,17 @@ module @NAME@ #(
     input  logic                   in_last,
     input  logic                   in_bad,
     input  logic [8:0]             in_port,
-    input  logic [47:0]            in_now,
+    input  logic [47:0]            in_now,@AGAIN_IN@
     output logic                   in_dropped,
     output logic                   verdict,
-    output logic                   verdict_sends,
+    output logic                   verdict_sends,@LOOPS_OUT@
     output logic                   verdict_last,
     output logic                   out_valid,
     input  logic                   out_ready,
     output logic [8*BUS_BYTES-1:0] out_data,
     output logic [BYTES_BITS-1:0]  out_bytes,
     output logic                   out_last,
-    output logic [8:0]             out_port,
+    output logic [8:0]             out_port,@AGAIN_OUT@
     input  logic                   bus_wr_en,
     output logic                   bus_wr_ready,
     input  logic [15:0]            bus_wr_addr,
@@ -61,7 +61,7 @@ module @NAME@ #(
     logic                   win_valid;
     logic [8*@WINDOW@-1:0]  win_window;
     logic [LENGTH_BITS-1:0] win_length;
-    logic [56:0]            win_meta;
+    logic [@META_TOP@:0]            win_meta;@AGAIN_DONE@
     logic                   rd_valid, rd_room, rd_free, words_valid, words_ready;
     logic [WORD_BITS-1:0]   rd_first, rd_words;
     logic [8*BUS_BYTES-1:0] words_data;
@@ -84,7 +84,7 @@ module @NAME@ #(
         .MAX_BYTES(@MAX@),
         .PACKETS(@PACKETS@),
         .COMMANDS(2 * @VERDICTS@),
-        .META_BITS(57),
+        .META_BITS(@META@),
         .GAP(@GAP@),
         .ALIGNED(@ALIGNED@),
         .EDITS(@EDITS@),
@@ -98,7 +98,7 @@ module @NAME@ #(
         .in_bytes,
         .in_last,
         .in_bad,
-        .in_meta({in_port, in_now}),
+        .in_meta({@AGAIN_META@in_port, in_now}),
         .dropped(in_dropped),
         .win_soon,
         .win_valid,
@@ -131,7 +131,7 @@ module @NAME@ #(
         .in_window(win_window),
         .in_length(16'(win_length)),
         .in_port(win_meta[56:48]),
-        .in_now(win_meta[47:0]),
+        .in_now(win_meta[47:0]),@AGAIN_PASS@
         .in_start(win_start),
         .in_put(put),
         .in_put_addr(put_addr),
@@ -160,13 +160,13 @@ module @NAME@ #(
         .bus_rd_data
     );
 
-    localparam int VERDICT_BITS = HEADER_BITS + 2 * LENGTH_BITS + 10;
+    localparam int VERDICT_BITS = HEADER_BITS + 2 * LENGTH_BITS + @VERDICT_META@;
     // Verdicts have a register on both sides of their FIFO: the pipeline's end, the FIFO and the exit may be far from each other.
     logic has_room, judged_valid, waiting_valid, waiting_ready;
     logic [VERDICT_BITS-1:0] judged, waiting, order;
     always_ff @(posedge clk) begin
         judged_valid <= !resets[1] && done_valid;
-        judged       <= {HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port};
+        judged       <= {@AGAIN_JUDGED@HEADER_BITS'(done_header_bytes), LENGTH_BITS'(done_skip), LENGTH_BITS'(done_length), done_last, done_port};
     end
     hw_fifo #(
         .WIDTH(VERDICT_BITS),
@@ -200,7 +200,7 @@ module @NAME@ #(
         .HEADERS(2 * @VERDICTS@),
         .GAP(@GAP@),
         .MAX_BYTES(@MAX@),
-        .META_BITS(9)
+        .META_BITS(@EXIT_META@)
     ) exit (
         .clk,
         .rst(resets[2]),
@@ -214,7 +214,7 @@ module @NAME@ #(
         .in_skip(order[LENGTH_BITS+10+:LENGTH_BITS]),
         .in_length(order[10+:LENGTH_BITS]),
         .in_free(order[9]),
-        .in_meta(order[8:0]),
+        .in_meta(@AGAIN_ORDER@),
         .rd_valid,
         .rd_room,
         .rd_first,
@@ -228,7 +228,7 @@ module @NAME@ #(
         .out_data,
         .out_bytes,
         .out_last,
-        .out_meta(out_port)
+        .out_meta(@AGAIN_EXIT@)
     );
 
     // No more packets or copies are under way than there is room for verdicts.

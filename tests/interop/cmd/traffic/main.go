@@ -3,6 +3,8 @@
 //
 //	traffic serve -listen 10.0.0.1:31500
 //	traffic send -listen 10.0.0.1:0 -remote 1-ff00:0:112,10.0.0.2:31500 -interfaces 41,1,3,3
+//	traffic send -epic lhvf -listen 10.0.0.1:0 -remote 1-ff00:0:112,10.0.0.2:31500 -interfaces 41,1,3,3
+//	traffic probe -listen 10.0.0.1:31600 -remote 1-ff00:0:112,10.0.0.2:31500 -interfaces 41,1,3,3
 //	traffic provoke -listen 10.0.0.1:0 -remote 1-ff00:0:112,10.0.0.2:31500 -service 7
 //
 // The server echoes. The sender keeps a window of packets under way, so it loads
@@ -10,6 +12,9 @@
 // socket buffers: on a sound path nothing is lost. It prints its result as JSON
 // and exits with status 1 if a packet was lost or came back changed. Provoke sends
 // one packet that a router must refuse, and prints the SCMP error that it answers.
+// Probe sends one router an authenticated traceroute request, and prints its reply.
+// With -epic, packets have a path of type EPIC-HP, sound or with one fault that a
+// router must find.
 package main
 
 import (
@@ -43,7 +48,7 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: traffic serve|send|provoke [flags]; see traffic send -h")
+		return errors.New("usage: traffic serve|send|provoke|probe [flags]; see traffic send -h")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ExitOnError)
 	sciond := flags.String("sciond", "127.0.0.1:30255", "address of the SCION daemon")
@@ -54,6 +59,10 @@ func run(args []string) error {
 	size := flags.Int("size", 1000, "payload bytes per packet")
 	window := flags.Int("window", 64, "packets under way at most")
 	service := flags.Uint("service", 0, "provoke: send to this service of the remote AS")
+	kind := flags.String("epic", "", "path type EPIC-HP: good, or wrong in phvf, lhvf, old or future")
+	last := flags.Bool("last", false, "probe: the last router of the path, not the first")
+	spoiled := flags.Bool("spoil", false, "probe: with a wrong authenticator")
+	authentic := flags.Bool("authentic", false, "provoke: verify the error's authenticator with a DRKey of the daemon")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -77,7 +86,7 @@ func run(args []string) error {
 	switch args[0] {
 	case "serve":
 		return serve(ctx, network, local)
-	case "send", "provoke":
+	case "send", "provoke", "probe":
 		to, err := snet.ParseUDPAddr(*remote)
 		if err != nil {
 			return fmt.Errorf("-remote: %w", err)
@@ -85,11 +94,24 @@ func run(args []string) error {
 		if *size < sequenceBytes || *count < 1 || *window < 1 {
 			return fmt.Errorf("-size must be at least %d, -count and -window at least 1", sequenceBytes)
 		}
-		if err := choosePath(ctx, connector, topology.LocalIA, to, *interfaces); err != nil {
+		path, err := choosePath(ctx, connector, topology.LocalIA, to, *interfaces)
+		if err != nil {
 			return err
 		}
+		if *kind != "" {
+			if to.Path, err = epicPath(path, *kind); err != nil {
+				return fmt.Errorf("-epic: %w", err)
+			}
+		}
+		keys := &keys{ctx, connector, topology.LocalIA}
+		if args[0] == "probe" {
+			return keys.probe(local, to, path, *last, *spoiled)
+		}
 		if args[0] == "provoke" {
-			return provoke(ctx, network, local, to, addr.SVC(*service), *size)
+			if !*authentic {
+				keys = nil
+			}
+			return provoke(ctx, network, local, to, addr.SVC(*service), *size, keys)
 		}
 		return send(ctx, network, local, to, *count, *size, *window)
 	default:
@@ -107,13 +129,13 @@ func withoutFlags[F any](
 	}
 }
 
-// choosePath looks up the path with exactly these interface ids and sets it in to.
+// choosePath looks up the path with exactly these interface ids, sets it in to, and returns it.
 func choosePath(
 	ctx context.Context, connector daemon.Connector, source addr.IA, to *snet.UDPAddr, want string,
-) error {
+) (snet.Path, error) {
 	paths, err := withoutFlags(connector.Paths)(ctx, to.IA, source)
 	if err != nil {
-		return fmt.Errorf("asking for paths: %w", err)
+		return nil, fmt.Errorf("asking for paths: %w", err)
 	}
 	var seen []string
 	for _, path := range paths {
@@ -124,12 +146,12 @@ func choosePath(
 		if got := strings.Join(ids, ","); want == "" || got == want {
 			to.Path = path.Dataplane()
 			to.NextHop = path.UnderlayNextHop()
-			return nil
+			return path, nil
 		} else {
 			seen = append(seen, got)
 		}
 	}
-	return fmt.Errorf("no path with interfaces %q; there are: %s", want, strings.Join(seen, "; "))
+	return nil, fmt.Errorf("no path with interfaces %q; there are: %s", want, strings.Join(seen, "; "))
 }
 
 // serve echoes every packet along its reversed path until the process is ended.
@@ -220,58 +242,6 @@ type ignored struct{}
 
 // Handle does nothing.
 func (ignored) Handle(*snet.Packet) error { return nil }
-
-// complaint is the SCMP error that a packet got, as provoke prints it.
-type complaint struct {
-	Type uint8  `json:"type"`
-	Code uint8  `json:"code"`
-	From string `json:"from"`
-	MTU  uint16 `json:"mtu,omitempty"`
-}
-
-func (c complaint) Error() string { return fmt.Sprintf("SCMP error %d/%d", c.Type, c.Code) }
-
-// Handle makes reading end with the first SCMP message.
-func (complaint) Handle(packet *snet.Packet) error {
-	message, ok := packet.Payload.(snet.SCMPPayload)
-	if !ok {
-		return errors.New("an SCMP packet without an SCMP message")
-	}
-	got := complaint{Type: uint8(message.Type()), Code: uint8(message.Code()), From: packet.Source.IA.String()}
-	if tooBig, ok := message.(snet.SCMPPacketTooBig); ok {
-		got.MTU = tooBig.MTU
-	}
-	return got
-}
-
-// provoke sends one packet, to a service if one is named, and prints the error that comes back.
-func provoke(
-	ctx context.Context, network *snet.SCIONNetwork, local *net.UDPAddr, to *snet.UDPAddr,
-	service addr.SVC, size int,
-) error {
-	network.SCMPHandler = complaint{}
-	conn, err := network.Listen(ctx, "udp", local)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var remote net.Addr = to
-	if service != 0 {
-		remote = &snet.SVCAddr{IA: to.IA, Path: to.Path, NextHop: to.NextHop, SVC: service}
-	}
-	if _, err := conn.WriteTo(make([]byte, size), remote); err != nil {
-		return err
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(4 * patience)); err != nil {
-		return err
-	}
-	_, _, err = conn.ReadFrom(make([]byte, 1<<16))
-	var got complaint
-	if !errors.As(err, &got) {
-		return fmt.Errorf("no SCMP error came back: %w", err)
-	}
-	return json.NewEncoder(os.Stdout).Encode(got)
-}
 
 // fill writes the payload of one packet: its number, then bytes that depend on it.
 func fill(payload []byte, sequence int) {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..packets import arp_request, echo, frame, host_mac, ipv4, ipv6, tcp, udp
-from ..scenario import LASTING, p4, p6, row, send, several
+from ..scenario import LASTING, flows, p4, p6, row, send, several
 
 # -- interfaces ----------------------------------------------------------------------------------------------------------
 
@@ -211,6 +211,53 @@ row(
     "ip route del default table 100",
     send(p4("172.16.2.9")),
 )
+for family, source, net, other, hop, wide in (
+    ("", "10.0.1.0/24", "172.16.2.0/24", "172.16.3.0/24", "10.0.{}.2", "172.16.0.0/12"),
+    ("-6 ", "2001:db8:1::/64", "2001:db8:f002::/64", "2001:db8:f003::/64", "2001:db8:{}::2", "2001:db8:f000::/36"),
+):
+    make, one, two, outside = (p6, "2001:db8:f002::9", "2001:db8:f003::9", "2600::1") if family else (p4, "172.16.2.9", "172.16.3.9", "8.8.8.8")
+    route, rule = f"ip {family}route", f"ip {family}rule"
+    # Table 100 for what port 1 sends: another way for one network, none for the rest of a wide one. Table 101 for port 4.
+    row(
+        "rules",
+        f"{family}tables of some routes",
+        f"{route} add {net} via {hop.format(4)} table 100; {route} add blackhole {wide} table 100;"
+        f" {route} add default via {hop.format(3)} table 101; {rule} add pref 100 from {source} lookup 100; {rule} add pref 200 iif s4 lookup 101",
+        send(make(one), make(outside, port=4), make(one, port=3), fast=True),
+        send(make(two), make(outside), make(one, payload=tcp), make(one, payload=echo)),
+        f"{route} replace {net} via {hop.format(2)} table 100; {route} add {other} via {hop.format(4)} table 100",
+        send(make(one), make(two), fast=True),
+        f"{route} del {net} table 100",
+        send(make(one), make(two), make(outside)),
+        f"{route} add throw {net} table 100",
+        send(make(one), make(two), make(outside)),
+        f"{rule} del pref 100",
+        send(make(one), make(two), make(outside, port=4), fast=True),
+        send(make(outside)),
+    )
+    row(
+        "rules",
+        f"{family}a table beside no route",
+        f"{route} add default via {hop.format(4)} table 100; {rule} add pref 100 from {source} lookup 100",
+        send(make(outside), make(one), fast=True),
+        send(make(outside, port=3)),
+    )
+    row(
+        "rules",
+        f"{family}groups and objects in a table",
+        f"{route} add default table 100 nexthop via {hop.format(3)} nexthop via {hop.format(4)}; {rule} add pref 100 to {net} lookup 100",
+        send(*flows(one), any_path=True, fast=True),
+        f"ip nexthop add id 7 via {hop.format(2)} dev s2; {route} replace default nhid 7 table 100",
+        send(*flows(one), any_path=True, fast=True),
+        "ip nexthop replace id 7 via {} dev s3".format(hop.format(3)),
+        send(*flows(one), any_path=True, fast=True),
+        "ip nexthop del id 7",
+        send(*flows(one), any_path=True, fast=True),
+        f"{route} replace default via {hop.format(4)} table 100; ip link set s4 down",
+        send(make(one), make(two)),
+        "ip link set s4 up",
+        send(make(one), make(two)),
+    )
 row(
     "rules",
     "own sources with rules",

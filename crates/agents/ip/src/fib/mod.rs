@@ -4,9 +4,10 @@
 //! router, a host route to it; that which the program starts with; none.
 
 pub(crate) mod next_hops;
+mod rules;
 mod view;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,12 +17,12 @@ use hopwright_ir::{ActionCall, MatchValue, TableEntry};
 use num_bigint::BigUint;
 
 use crate::agent::Counters;
-use crate::program::{self, Kernel, Program, Reached, Reason, RouteTable, Selector};
+use crate::program::{self, Interface, Kernel, Outcomes, Program, Reached, Reason, RouteTable, Vrf};
 use crate::show::{self, RouterState};
-#[cfg(test)]
 pub(crate) use next_hops::exact;
 use next_hops::{HopKey, NextHops, Numbers};
-pub(crate) use view::{Ports, View};
+use rules::Rules;
+pub(crate) use view::{Destination, Interfaces, RoutingTable, View};
 
 /// Prefixes whose entries are the program's own: loopback, link-local unicast and multicast addresses. The kernel has
 /// such routes on every link.
@@ -44,6 +45,15 @@ enum Installed {
 }
 
 impl Installed {
+    /// The action of an entry that leads there.
+    fn action(self, outcomes: &Outcomes) -> ActionCall {
+        match self {
+            Installed::Via { hop, counter } => outcomes.via(hop, counter),
+            Installed::Multipath { group, counter } => outcomes.multipath(group, counter),
+            Installed::End(reason) => outcomes.end(reason),
+        }
+    }
+
     fn counter(self) -> u32 {
         match self {
             Installed::Via { counter, .. } | Installed::Multipath { counter, .. } => counter,
@@ -59,13 +69,18 @@ pub(crate) struct Fib {
     reserved: Vec<Prefix>,
     /// Entries that the program starts with.
     initial: HashMap<Prefix, ActionCall>,
-    installed: HashMap<Prefix, Installed>,
+    installed: HashMap<Destination, Installed>,
+    /// Numbers of VRFs, by the kernel's numbers of their tables.
+    vrfs: BTreeMap<u32, u16>,
+    vrf_numbers: Numbers,
+    /// VLANs that have an entry.
+    vlans: HashMap<Interface, TableEntry>,
     /// Prefixes of the router's own addresses, which are no sources of packets that it forwards.
     own: HashSet<Prefix>,
     /// Where routes to sources lead, while sources are checked.
     sources: Option<HashMap<Prefix, Reached>>,
-    /// Entries that hand packets to the kernel because of rules, of IPv4 and IPv6.
-    rules: [BTreeSet<Selector>; 2],
+    /// Of IPv4 and IPv6.
+    rules: [Rules; 2],
     hops: NextHops,
     /// Carriers have come or gone since this was last asked.
     carriers_changed: bool,
@@ -87,12 +102,14 @@ impl Fib {
             }
         }
         let redirects = program.redirects(0).map(|(table, _)| table);
-        let rules = [false, true].into_iter().filter_map(|ipv6| program.rules(ipv6));
+        let rules = [false, true].into_iter().filter_map(|ipv6| Some(program.rules(ipv6)?.id));
         for table in [program.ports, program.groups, program.next_hops]
             .into_iter()
             .chain(redirects)
             .chain(rules)
             .chain(program.sources())
+            .chain(program.vlans())
+            .chain([false, true].into_iter().filter_map(|ipv6| Some(program.vrf_routes(ipv6)?.id)))
         {
             control[table].clear()?;
         }
@@ -110,6 +127,9 @@ impl Fib {
             reserved: reserved.collect(),
             initial,
             installed: HashMap::new(),
+            vrfs: BTreeMap::new(),
+            vrf_numbers: Numbers::up_to(u16::MAX.into()),
+            vlans: HashMap::new(),
             own: HashSet::new(),
             sources: None,
             rules: Default::default(),
@@ -137,10 +157,11 @@ impl Fib {
         mac: [u8; 6],
         hash_seed: u32,
         kernel: Kernel,
+        vrf: Option<Vrf>,
     ) -> Result<(), ControlError> {
         let table = &self.program.control[self.program.ports];
         let matches = vec![MatchValue::Exact(number.into())];
-        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed, kernel) })?;
+        put(table, TableEntry { matches, priority: 0, action: self.program.receive(mac, hash_seed, kernel, vrf) })?;
         match self.program.redirects(number) {
             Some((table, entry)) => put(&self.program.control[table], entry),
             None => Ok(()),
@@ -156,30 +177,57 @@ impl Fib {
         }
     }
 
-    /// Hands the packets to the kernel that one of the rules selects.
-    ///
-    /// # Errors
-    /// The program's table has no room for them.
-    pub(crate) fn set_rules(&mut self, ipv6: bool, wanted: BTreeSet<Selector>) -> Result<(), ControlError> {
-        let before = &mut self.rules[usize::from(ipv6)];
-        let entry = |selector| self.program.rule(ipv6, selector);
-        for (table, entry) in wanted.difference(before).filter_map(entry) {
-            self.program.control[table].insert(entry)?;
-        }
-        for (table, entry) in before.difference(&wanted).filter_map(entry) {
-            self.program.control[table].delete(&entry.matches, entry.priority)?;
-        }
-        *before = wanted;
-        Ok(())
+    /// Has the router take frames of these VLANs, and leave those of others to the kernel. What a VLAN leaves to the kernel is handed over;
+    /// nothing is taken of one that is down.
+    pub(crate) fn set_vlans(
+        &mut self,
+        vlans: impl IntoIterator<Item = (Interface, Option<Kernel>, Option<Vrf>)>,
+    ) -> Result<(), ControlError> {
+        let Some(table) = self.program.vlans() else { return Ok(()) };
+        let control = self.program.control.clone();
+        let mut gone = std::mem::take(&mut self.vlans);
+        let written = vlans.into_iter().try_for_each(|(interface, kernel, vrf)| {
+            let Some(entry) = self.program.vlan(interface, kernel, vrf) else { return Ok(()) };
+            if gone.remove(&interface).as_ref() != Some(&entry) {
+                put(&control[table], entry.clone())?;
+            }
+            self.vlans.insert(interface, entry);
+            Ok(())
+        });
+        gone.into_values().try_for_each(|entry| control[table].delete(&entry.matches, 0)).and(written)
     }
 
-    /// Brings the entries of prefixes up to date. Errors are logged and counted: the entry stays as it was.
-    pub(crate) fn update(&mut self, view: &View<'_>, prefixes: impl IntoIterator<Item = Prefix>) {
+    /// Gives VRFs numbers. Their routes have to be brought up to date before packets are looked up there.
+    pub(crate) fn add_vrfs(&mut self, tables: &BTreeSet<u32>) {
+        for table in tables {
+            if !self.vrfs.contains_key(table)
+                && let Some(number) = self.vrf_numbers.take()
+            {
+                self.vrfs.insert(*table, number as u16);
+            }
+        }
+    }
+
+    /// Forgets other VRFs. They have no routes any more.
+    pub(crate) fn retain_vrfs(&mut self, tables: &BTreeSet<u32>) {
+        let gone: Vec<u32> = self.vrfs.keys().filter(|table| !tables.contains(table)).copied().collect();
+        for table in gone {
+            self.vrf_numbers.give(self.vrfs.remove(&table).unwrap_or_default().into());
+        }
+    }
+
+    /// The number of the VRF that has a table.
+    pub(crate) fn vrf(&self, table: u32) -> Option<u16> {
+        self.vrfs.get(&table).copied()
+    }
+
+    /// Brings the entries of destinations up to date. Errors are logged and counted: the entry stays as it was.
+    pub(crate) fn update(&mut self, view: &View<'_>, destinations: impl IntoIterator<Item = Destination>) {
         let mut first = None;
-        for prefix in prefixes {
-            if let Err(error) = self.update_one(view, prefix) {
+        for destination in destinations {
+            if let Err(error) = self.update_one(view, destination) {
                 self.counters.refused.fetch_add(1, Relaxed);
-                first.get_or_insert((prefix, error));
+                first.get_or_insert((destination.1, error));
             }
         }
         if let Some((prefix, error)) = first {
@@ -190,12 +238,12 @@ impl Fib {
         self.counters.groups.store(self.hops.group_count() as u64, Relaxed);
     }
 
-    /// All prefixes that have entries of the kernel's.
-    pub(crate) fn prefixes(&self) -> Vec<Prefix> {
+    /// All destinations that have entries of the kernel's.
+    pub(crate) fn destinations(&self) -> Vec<Destination> {
         self.installed.keys().copied().collect()
     }
 
-    /// Says which ports' TAP devices are without carrier. Their next hops leave their groups.
+    /// Says which ports are without carrier. Their next hops leave their groups.
     pub(crate) fn set_dark(&mut self, dark: HashSet<u32>) -> Result<(), ControlError> {
         self.carriers_changed = true;
         self.hops.set_dark(&self.program, dark)
@@ -220,10 +268,7 @@ impl Fib {
         state.route_count = self.installed.len();
         let reasons = program::reasons();
         let name = |number: u8| reasons.iter().find(|(n, _)| *n == number).map_or("?", |(_, name)| *name);
-        if let Ok(cells) = self.program.control.counter("reasons") {
-            let count = |number: u8| cells.read(number.into()).map_or(0, |count| count.packets);
-            state.reasons.extend(reasons.iter().map(|(number, name)| (name.to_lowercase(), count(*number))));
-        }
+        state.reasons.extend(program::reason_counts(&self.program.control));
         if routes {
             let does = |installed: &Installed| match installed {
                 Installed::Via { hop, .. } => format!("next hop {hop}"),
@@ -232,8 +277,12 @@ impl Fib {
                 Installed::End(reason) => format!("punted: {}", name(*reason as u8)),
             };
             let mut all: Vec<_> = self.installed.iter().collect();
-            all.sort_unstable_by_key(|(prefix, _)| (prefix.address, prefix.length));
-            let route = |(prefix, installed): (&Prefix, &Installed)| show::Route {
+            all.sort_unstable_by_key(|((table, prefix), _)| (*table, prefix.address, prefix.length));
+            let route = |((table, prefix), installed): (&Destination, &Installed)| show::Route {
+                table: match table {
+                    RoutingTable::Main => None,
+                    RoutingTable::Vrf(table) => Some(*table),
+                },
                 prefix: format!("{}/{}", prefix.address, prefix.length),
                 does: does(installed),
             };
@@ -251,53 +300,62 @@ impl Fib {
         }
     }
 
-    fn update_one(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
-        let routes = if prefix.address.is_ipv4() { self.program.ipv4 } else { self.program.ipv6 };
-        let Some(routes) = routes else { return Ok(()) };
+    /// The program's table for a destination, and the key in it; none if the program has no such table.
+    fn place(&self, (table, prefix): Destination) -> Option<(RouteTable, Vec<MatchValue>)> {
+        match table {
+            RoutingTable::Main if prefix.address.is_ipv4() => Some((self.program.ipv4?, vec![lpm(prefix)])),
+            RoutingTable::Main => Some((self.program.ipv6?, vec![lpm(prefix)])),
+            RoutingTable::Vrf(table) => {
+                let routes = self.program.vrf_routes(prefix.address.is_ipv6())?;
+                Some((routes, vec![exact(self.vrf(table)?), lpm(prefix)]))
+            }
+        }
+    }
+
+    fn update_one(&mut self, view: &View<'_>, destination: Destination) -> Result<(), ControlError> {
+        let Some((routes, matches)) = self.place(destination) else { return Ok(()) };
+        let (in_table, prefix) = destination;
         if self.reserved.iter().any(|r| r.length <= prefix.length && r.contains(prefix.address)) {
             return Ok(());
         }
         self.update_own(view, prefix)?;
-        self.update_source(view, prefix)?;
-        let before = self.installed.get(&prefix).copied();
-        let wanted = wanted(view, prefix);
+        if in_table == RoutingTable::Main {
+            self.update_source(view, prefix)?;
+        }
+        let before = self.installed.get(&destination).copied();
+        let wanted = wanted(view, destination);
         if wanted.as_ref().map(|wanted| self.would_be(wanted, before)) == before.map(Some) {
             return Ok(());
         }
         let control = self.program.control.clone();
         let table = &control[routes.id];
-        let matches = vec![lpm(prefix)];
+        let initial = self.initial.get(&prefix).filter(|_| in_table == RoutingTable::Main).cloned();
         self.counters.changes.fetch_add(1, Relaxed);
         match wanted {
             Some(wanted) => {
                 let now = self.acquire(view, wanted, before)?;
-                let action = match now {
-                    Installed::Via { hop, counter } => routes.via(hop, counter),
-                    Installed::Multipath { group, counter } => routes.multipath(group, counter),
-                    Installed::End(reason) => routes.end(reason),
-                };
-                let entry = TableEntry { matches, priority: 0, action };
-                let there = before.is_some() || self.initial.contains_key(&prefix);
+                let entry = TableEntry { matches, priority: 0, action: now.action(&routes.outcomes) };
+                let there = before.is_some() || initial.is_some();
                 let written = if there { table.modify(entry) } else { table.insert(entry) };
                 if let Err(error) = written {
                     let kept = before.map_or(0, Installed::counter);
                     return self.release(now, kept).and(Err(error));
                 }
-                self.installed.insert(prefix, now);
+                self.installed.insert(destination, now);
                 before.map_or(Ok(()), |before| self.release(before, now.counter()))
             }
             None => {
-                match self.initial.get(&prefix) {
-                    Some(action) => table.modify(TableEntry { matches, priority: 0, action: action.clone() })?,
+                match initial {
+                    Some(action) => table.modify(TableEntry { matches, priority: 0, action })?,
                     None => table.delete(&matches, 0)?,
                 }
-                self.installed.remove(&prefix);
+                self.installed.remove(&destination);
                 before.map_or(Ok(()), |before| self.release(before, 0))
             }
         }
     }
 
-    /// Sources in the local table are the kernel's to judge.
+    /// Sources that are the router's own are the kernel's to judge.
     fn update_own(&mut self, view: &View<'_>, prefix: Prefix) -> Result<(), ControlError> {
         let own = prefix.address.is_ipv4() && view.is_own(prefix);
         let Some((table, action)) = self.program.martian().filter(|_| own != self.own.contains(&prefix)) else {
@@ -326,7 +384,7 @@ impl Fib {
         if prefix.address.is_ipv6() {
             return Ok(());
         }
-        let wanted = view.route(prefix).map(|forwarding| view.reached(forwarding));
+        let wanted = view.route((RoutingTable::Main, prefix)).map(|forwarding| view.reached(forwarding));
         if wanted.as_ref() == sources.get(&prefix) {
             return Ok(());
         }
@@ -402,11 +460,11 @@ impl Fib {
     }
 }
 
-/// What a prefix's packets shall meet, as the kernel has it now.
-fn wanted(view: &View<'_>, prefix: Prefix) -> Option<Wanted> {
-    match view.route(prefix) {
-        Some(forwarding) => Some(of_route(view, prefix, forwarding)),
-        None => view.neighbour(prefix).map(Wanted::Via),
+/// What packets to a destination shall meet, as the kernel has it now.
+fn wanted(view: &View<'_>, destination: Destination) -> Option<Wanted> {
+    match view.route(destination) {
+        Some(forwarding) => Some(of_route(view, destination.1, forwarding)),
+        None => view.neighbour(destination).map(Wanted::Via),
     }
 }
 
@@ -421,9 +479,9 @@ fn of_route(view: &View<'_>, prefix: Prefix, forwarding: &Forwarding) -> Wanted 
     let host = prefix == Prefix::host(prefix.address);
     let mut keys = Vec::new();
     for hop in forwarding.next_hops.iter().filter(|hop| !hop.dead) {
-        if hop.encapsulated || !view.is_port(hop.device) {
+        let Some(interface) = view.interface(hop.device).filter(|_| !hop.encapsulated) else {
             return Wanted::End(Reason::KernelRoute);
-        }
+        };
         let address = match hop.gateway {
             Some(gateway) => gateway,
             None if host => prefix.address,
@@ -431,7 +489,8 @@ fn of_route(view: &View<'_>, prefix: Prefix, forwarding: &Forwarding) -> Wanted 
             None => return Wanted::End(Reason::Unresolved),
         };
         let ipv6 = prefix.address.is_ipv6();
-        keys.push((HopKey { device: hop.device, address, mtu: forwarding.mtu, ipv6 }, hop.weight));
+        let key = HopKey { device: hop.device, port: interface.port, address, mtu: forwarding.mtu, ipv6 };
+        keys.push((key, hop.weight));
     }
     match keys[..] {
         [] => Wanted::End(Reason::NoRoute),

@@ -22,8 +22,10 @@ const MAX_WEIGHT: u16 = 1024;
 /// What makes a next hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct HopKey {
-    /// Index of the TAP device.
+    /// Index of the interface's device in the namespace.
     pub device: u32,
+    /// The interface's port.
+    pub port: u32,
     /// The neighbour.
     pub address: IpAddr,
     /// The path's MTU, if a route says so.
@@ -59,7 +61,7 @@ pub(crate) struct NextHops {
     groups: BTreeMap<u16, Set>,
     by_hops: HashMap<Box<[(u16, u16)]>, u16>,
     free_groups: Numbers,
-    /// TAP devices of ports without carrier: their next hops are not used, whatever the kernel has of them.
+    /// Ports without carrier: their next hops are not used, whatever the kernel has of them.
     dark: HashSet<u32>,
 }
 
@@ -149,7 +151,7 @@ impl NextHops {
         }
         let table = &program.control[program.next_hops];
         let id = self.free_hops.take().ok_or_else(|| full(program, program.next_hops))? as u16;
-        let forward = forward(&key).filter(|_| !self.dark.contains(&key.device));
+        let forward = forward(&key).filter(|_| !self.dark.contains(&key.port));
         table.insert(entry(id, program.forward(forward)))?;
         let selector = program.control.profile(selector(program))?;
         selector.insert_member(id.into(), program.use_next_hop(id))?;
@@ -236,7 +238,7 @@ impl NextHops {
     /// Says how a next hop is reached from now on.
     pub(super) fn set(&mut self, program: &Program, id: u16, forward: Option<Forward>) -> Result<(), ControlError> {
         let Some(hop) = self.hops.get_mut(&id) else { return Ok(()) };
-        let forward = forward.filter(|_| !self.dark.contains(&hop.key.device));
+        let forward = forward.filter(|_| !self.dark.contains(&hop.key.port));
         if hop.forward == forward {
             return Ok(());
         }
@@ -261,13 +263,13 @@ impl NextHops {
         Ok(())
     }
 
-    /// Says which ports' TAP devices are without carrier from now on. Their next hops leave all groups, and are punted. Those that are back
+    /// Says which ports are without carrier from now on. Their next hops leave all groups, and are punted. Those that are back
     /// wait for [`NextHops::set`].
     pub(super) fn set_dark(&mut self, program: &Program, dark: HashSet<u32>) -> Result<(), ControlError> {
         self.dark = dark;
         let mut gone = HashSet::new();
         for (id, hop) in &mut self.hops {
-            if self.dark.contains(&hop.key.device) && hop.forward.take().is_some() {
+            if self.dark.contains(&hop.key.port) && hop.forward.take().is_some() {
                 gone.insert(*id);
             }
         }
@@ -337,14 +339,15 @@ mod tests {
     use hopwright_dataplane::{Executor, FrameSize, Pool, Verdict};
 
     use super::*;
-    use crate::program::{Kernel, data_plane};
+    use crate::program::{Interface, Kernel, data_plane};
 
     fn key(last: u8) -> HopKey {
-        HopKey { device: 1, address: [10, 0, 0, last].into(), mtu: None, ipv6: false }
+        HopKey { device: 1, port: 1, address: [10, 0, 0, last].into(), mtu: None, ipv6: false }
     }
 
     fn forward(port: u32) -> Option<Forward> {
-        Some(Forward { port, src: [2; 6], dst: [4; 6], mtu: 1500 })
+        let interface = Interface { port, vlan: 0 };
+        Some(Forward { interface, src: [2; 6], dst: [4; 6], mtu: 1500 })
     }
 
     /// The members of a group, by next hop.
@@ -433,14 +436,14 @@ mod tests {
         insert(
             program.ports,
             vec![MatchValue::Exact(1u8.into())],
-            program.receive([2, 0, 0, 0, 1, 1], seed, Kernel::default()),
+            program.receive([2, 0, 0, 0, 1, 1], seed, Kernel::default(), None),
         );
         let mut hops = NextHops::new();
         let ids = [2, 3].map(|port| (hops.acquire(&program, key(port), |_| forward(port.into())).unwrap(), 1));
         let group = hops.acquire_group(&program, ids.to_vec()).unwrap();
         for routes in [program.ipv4, program.ipv6].into_iter().flatten() {
             let value = BigUint::from(1u8) << (routes.bits - 3);
-            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.multipath(group, 0));
+            insert(routes.id, vec![MatchValue::Lpm { value, prefix_len: 3 }], routes.outcomes.multipath(group, 0));
         }
         let mut router = Executor::new(vdp);
         let mut pool = Pool::new(1, FrameSize { headroom: 64, data: 256 }).unwrap();
@@ -477,7 +480,7 @@ mod tests {
         let program = Program::new(&data_plane().unwrap()).unwrap();
         let mut hops = NextHops::new();
         let acquire = |hops: &mut NextHops, n: u16| {
-            let key = HopKey { device: n.into(), address: [10, 0, 0, 1].into(), mtu: None, ipv6: false };
+            let key = HopKey { device: n.into(), port: 1, address: [10, 0, 0, 1].into(), mtu: None, ipv6: false };
             hops.acquire(&program, key, |_| None).unwrap()
         };
         for n in 1..GROUPS {

@@ -53,14 +53,13 @@ impl Router {
         let devices = (2..=4).map(|n| (n, format!("d{n}"))).collect();
         let names = (2..=4).map(|n| (format!("d{n}"), format!("s{n}"))).collect();
         let config = Config { namespace: name.clone(), names };
-        let (taps, ports) = ports::open(&devices, &config, &namespace, &host, &mut inside).unwrap();
+        let (taps, ports) = ports::open(&devices, &config, &namespace, &host, &mut inside, None).unwrap();
         let program = Program::new(&data_plane().unwrap()).unwrap();
         let counters = Arc::new(Counters::default());
         let fib = SharedFib::new(Fib::new(program, counters.clone()).unwrap());
-        let of_ports: Vec<_> = ports.iter().map(|port| (port.number, port.tap, format!("s{}", port.number))).collect();
         namespace.run(|| std::fs::write("/proc/sys/net/ipv6/conf/all/forwarding", "1")).unwrap().unwrap();
         namespace.run(|| std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")).unwrap().unwrap();
-        let sources = Sources::open(namespace, &of_ports).unwrap();
+        let sources = Sources::open(namespace).unwrap();
         let (_, requests) = crate::show::channel().unwrap();
         let mut mirror = Mirror::new(host, inside, sources, ports, fib, counters, requests);
         mirror.begin().unwrap();
@@ -87,10 +86,10 @@ impl Router {
         };
         let entry = control[routes.id].get(&[MatchValue::Lpm { value, prefix_len: prefix.length.into() }], 0)?;
         let number = u16::try_from(&entry.args[0]).unwrap();
-        let hops = if entry.action == routes.via(0, 0).action {
+        let hops = if entry.action == routes.outcomes.via(0, 0).action {
             vec![number]
         } else {
-            assert_eq!(entry.action, routes.multipath(0, 0).action, "{prefix:?} ends: {entry:?}");
+            assert_eq!(entry.action, routes.outcomes.multipath(0, 0).action, "{prefix:?} ends: {entry:?}");
             assert!(control[groups].get(&[exact(number), MatchValue::Optional(None)], 0).is_some());
             let selector = control.profile(control.pipeline()[groups].implementation.unwrap()).unwrap();
             selector.group(number.into()).unwrap().members.keys().map(|hop| *hop as u16).collect()
@@ -195,11 +194,12 @@ fn what_only_the_kernel_does_is_left_to_it() {
     wait(&format!("ip rule add pref 40000 lookup 9; echo 2 > {conf}/rp_filter"), &["rp_filter of s2 is 2"]);
     wait("ip rule del pref 40000", &[]);
     wait(&format!("echo 0 > {conf}/rp_filter; echo 0 > {conf}/forwarding"), &["net.ipv4.conf.s2.forwarding is 0"]);
+    wait(&format!("echo 1 > {conf}/forwarding; ip rule add pref 9 to 10.7.0.0/16 tos 0x10 lookup 100"), &[]);
     wait(
-        &format!("echo 1 > {conf}/forwarding; ip rule add pref 9 to 10.7.0.0/16 tos 0x10 lookup 100"),
-        &["rule 9: from all to 10.7.0.0/16 tos 0x10"],
+        "ip rule del pref 9; ip rule add pref 9 to 10.7.0.0/16 dport 2000 lookup 100",
+        &["rule 9: from all to 10.7.0.0/16 and more"],
     );
-    wait("ip rule del pref 9; ip -6 rule add pref 9 lookup 100", &["rule 9: from all"]);
+    wait("ip rule del pref 9; ip -6 rule add pref 9 prohibit", &["rule 9: from all"]);
     wait("ip -6 rule del pref 9; ip rule add pref 9 fwmark 7 lookup 100; ip rule add pref 40000 lookup 100", &[]);
     wait("ip link add b0 type bridge; ip link set s2 master b0", &["s2 is part of bridge b0"]);
     wait("ip link del b0; ip link add m0 link s3 type macvlan", &["macvlan m0 is on top of s3"]);

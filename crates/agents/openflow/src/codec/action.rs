@@ -1,12 +1,12 @@
 //! Actions and instructions.
 
 use super::bytes::{Reader, Write, align, set_length};
-use super::field::TAG_PRESENT;
+use super::field::{MPLS, MPLS_MULTICAST, PBB, TAG_PRESENT};
 use super::matching::{read_field, write_field};
 use super::{Field, GROUP_ANY, Refusal, Version, port};
 
 /// An action. What is said to be of 1.0 has no prerequisites: it does nothing to packets that it does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Action {
     /// To a port. `max_len`: bytes of the packet that go to a controller.
     Output { port: u32, max_len: u16 },
@@ -22,6 +22,26 @@ pub(crate) enum Action {
     SetTtl(u8),
     /// Decrements it.
     DecTtl,
+    /// Pushes an entry of an MPLS label stack with this EtherType.
+    PushMpls(u16),
+    /// Pops one; the EtherType of what is below.
+    PopMpls(u16),
+    /// Sets the time to live of the outermost entry.
+    SetMplsTtl(u8),
+    /// Decrements it.
+    DecMplsTtl,
+    /// Copies the time to live from the second header that has one to the outermost.
+    CopyTtlOut,
+    /// And the other way.
+    CopyTtlIn,
+    /// Pushes a service instance tag.
+    PushPbb,
+    /// Pops it, with the backbone's header.
+    PopPbb,
+    /// Chooses the egress queue.
+    SetQueue(u32),
+    /// To a port by a queue (1.0).
+    Enqueue { port: u32, queue: u32 },
     /// Sets the identifier of a tag, which is pushed if there is none (1.0).
     TagVid(u16),
     /// Sets the priority of a tag, which is pushed if there is none (1.0).
@@ -33,8 +53,10 @@ pub(crate) enum Action {
 }
 
 /// What a flow does, in the order in which it is done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Instructions {
+    /// Meter.
+    pub meter: Option<u32>,
     /// Apply-Actions; the actions of 1.0.
     pub apply: Vec<Action>,
     /// Write-Metadata: value and mask.
@@ -96,7 +118,11 @@ fn read_10(kind: u16, length: usize, body: &mut Reader<'_>) -> Result<Action, Re
         },
         9 => Action::PortSrc(body.u16()?),
         10 => Action::PortDst(body.u16()?),
-        11 => return Err(Refusal::ACTION_QUEUE),
+        11 => {
+            let port = port::of_10(body.u16()?);
+            body.skip(6)?;
+            Action::Enqueue { port, queue: body.u32()? }
+        }
         0xffff => return Err(Refusal::ACTION_EXPERIMENTER),
         _ => return Err(Refusal::ACTION_TYPE),
     })
@@ -105,7 +131,7 @@ fn read_10(kind: u16, length: usize, body: &mut Reader<'_>) -> Result<Action, Re
 fn read_13(kind: u16, length: usize, body: &mut Reader<'_>) -> Result<Action, Refusal> {
     match kind {
         0 => fixed(length, 16)?,
-        17 | 18 | 21..=24 => fixed(length, 8)?,
+        11 | 12 | 15..=24 | 26 | 27 => fixed(length, 8)?,
         _ => {}
     }
     Ok(match kind {
@@ -114,8 +140,17 @@ fn read_13(kind: u16, length: usize, body: &mut Reader<'_>) -> Result<Action, Re
             tpid @ (0x8100 | 0x88a8) => Action::PushVlan(tpid),
             _ => return Err(Refusal::ACTION_ARGUMENT),
         },
+        11 => Action::CopyTtlOut,
+        12 => Action::CopyTtlIn,
+        15 => Action::SetMplsTtl(body.u8()?),
+        16 => Action::DecMplsTtl,
         18 => Action::PopVlan,
-        21 => return Err(Refusal::ACTION_QUEUE),
+        19 => match body.u16()? {
+            kind @ (MPLS | MPLS_MULTICAST) => Action::PushMpls(kind),
+            _ => return Err(Refusal::ACTION_ARGUMENT),
+        },
+        20 => Action::PopMpls(body.u16()?),
+        21 => Action::SetQueue(body.u32()?),
         22 => Action::Group(body.u32()?),
         23 => Action::SetTtl(body.u8()?),
         24 => Action::DecTtl,
@@ -132,15 +167,20 @@ fn read_13(kind: u16, length: usize, body: &mut Reader<'_>) -> Result<Action, Re
             }
             Action::Set(set.field, set.value)
         }
+        26 => match body.u16()? {
+            PBB => Action::PushPbb,
+            _ => return Err(Refusal::ACTION_ARGUMENT),
+        },
+        27 => Action::PopPbb,
         0xffff => return Err(Refusal::ACTION_EXPERIMENTER),
         _ => return Err(Refusal::ACTION_TYPE),
     })
 }
 
-/// Whether the program can set a field. The checksum of SCTP covers the payload.
+/// Whether a field can be set (section 7.2.5).
 pub(crate) fn settable(field: Field) -> bool {
     use Field::*;
-    !matches!(field, InPort | Metadata | EthType | IpProto | SctpSrc | SctpDst | NdTarget | NdSll | NdTll)
+    !matches!(field, InPort | Metadata | Ipv6Exthdr)
 }
 
 /// Writes actions.
@@ -207,7 +247,13 @@ fn write_10(action: Action, out: &mut Vec<u8>) {
             head(if matches!(field, Field::TcpSrc | Field::UdpSrc) { 9 } else { 10 }, 8);
             out.u16(port as u16);
         }
-        Action::Group(_) | Action::Set(..) | Action::PushVlan(_) | Action::SetTtl(_) | Action::DecTtl => {}
+        Action::Enqueue { port, queue } => {
+            head(11, 16);
+            out.u16(port as u16);
+            out.zeros(6);
+            out.u32(queue);
+        }
+        _ => {}
     }
     align(out, from);
 }
@@ -248,6 +294,30 @@ fn write_13(action: Action, out: &mut Vec<u8>) {
             out.u8(ttl);
         }
         Action::DecTtl => head(out, 24),
+        Action::CopyTtlOut => head(out, 11),
+        Action::CopyTtlIn => head(out, 12),
+        Action::SetMplsTtl(ttl) => {
+            head(out, 15);
+            out.u8(ttl);
+        }
+        Action::DecMplsTtl => head(out, 16),
+        Action::PushMpls(kind) => {
+            head(out, 19);
+            out.u16(kind);
+        }
+        Action::PopMpls(kind) => {
+            head(out, 20);
+            out.u16(kind);
+        }
+        Action::SetQueue(queue) | Action::Enqueue { queue, .. } => {
+            head(out, 21);
+            out.u32(queue);
+        }
+        Action::PushPbb => {
+            head(out, 26);
+            out.u16(PBB);
+        }
+        Action::PopPbb => head(out, 27),
     }
     align(out, from);
     set_length(out, from + 2, from);
@@ -283,7 +353,7 @@ impl Instructions {
                 3 => found.write = Some(actions(body)?),
                 4 => found.apply = actions(body)?,
                 5 => found.clear = true,
-                6 => return Err(Refusal::INSTRUCTION_UNSUPPORTED),
+                6 => found.meter = Some(body.u32()?),
                 0xffff => return Err(Refusal::INSTRUCTION_EXPERIMENTER),
                 _ => return Err(Refusal::INSTRUCTION_UNKNOWN),
             }
@@ -300,6 +370,11 @@ impl Instructions {
             write(actions, Version::V13, out);
             set_length(out, from + 2, from);
         };
+        if let Some(meter) = self.meter {
+            out.u16(6);
+            out.u16(8);
+            out.u32(meter);
+        }
         if !self.apply.is_empty() {
             list(4, &self.apply, out);
         }
@@ -333,7 +408,7 @@ impl Instructions {
 
     /// Whether packets may leave by this port and this group, as deletions and requests for statistics ask.
     pub(crate) fn leads_to(&self, port: u32, group: u32) -> bool {
-        let to_port = |action: &Action| matches!(action, Action::Output { port: to, .. } if *to == port);
+        let to_port = |action: &Action| matches!(action, Action::Output { port: to, .. } | Action::Enqueue { port: to, .. } if *to == port);
         (port == super::port::ANY || self.actions().any(to_port))
             && (group == GROUP_ANY || self.actions().any(|action| *action == Action::Group(group)))
     }

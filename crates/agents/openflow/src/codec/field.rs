@@ -7,6 +7,7 @@ use super::Refusal;
 #[repr(u8)]
 pub(crate) enum KeyField {
     InPort,
+    TunnelHigh,
     Metadata,
     EthDst,
     EthSrc,
@@ -15,9 +16,10 @@ pub(crate) enum KeyField {
     VlanPcp,
     Tos,
     IpProto,
+    TunnelLow,
     L3Src,
     L3Dst,
-    FlowLabel,
+    Label,
     L4Src,
     L4Dst,
     LinkSrc,
@@ -26,11 +28,11 @@ pub(crate) enum KeyField {
 }
 
 impl KeyField {
-    pub(crate) const ALL: [KeyField; 17] = {
+    pub(crate) const ALL: [KeyField; 19] = {
         use KeyField::*;
         [
-            InPort, Metadata, EthDst, EthSrc, EthType, Vlan, VlanPcp, Tos, IpProto, L3Src, L3Dst, FlowLabel, L4Src,
-            L4Dst, LinkSrc, LinkDst, NdTarget,
+            InPort, TunnelHigh, Metadata, EthDst, EthSrc, EthType, Vlan, VlanPcp, Tos, IpProto, TunnelLow, L3Src,
+            L3Dst, Label, L4Src, L4Dst, LinkSrc, LinkDst, NdTarget,
         ]
     };
 }
@@ -49,12 +51,14 @@ enum Requires {
     Icmp(u8, u16),
     /// ICMPv6 of one of these types.
     Neighbour(u8, u8),
+    Mpls,
+    Pbb,
 }
 
 macro_rules! fields {
     ($($name:ident = $number:literal, $bytes:literal bytes, $bits:literal bits, $key:ident << $shift:literal, $mask:literal, $requires:expr;)*) => {
         /// A match field, by its number in class `OFPXMC_OPENFLOW_BASIC`.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         #[repr(u8)]
         pub(crate) enum Field {
             $($name = $number,)*
@@ -102,17 +106,26 @@ fields! {
     ArpTha = 25, 6 bytes, 48 bits, LinkDst << 0, true, Requires::Arp;
     Ipv6Src = 26, 16 bytes, 128 bits, L3Src << 0, true, Requires::Ipv6;
     Ipv6Dst = 27, 16 bytes, 128 bits, L3Dst << 0, true, Requires::Ipv6;
-    Ipv6FlowLabel = 28, 4 bytes, 20 bits, FlowLabel << 0, true, Requires::Ipv6;
+    Ipv6FlowLabel = 28, 4 bytes, 20 bits, Label << 0, true, Requires::Ipv6;
     Icmpv6Type = 29, 1 bytes, 8 bits, L4Src << 0, false, Requires::Icmp(58, IPV6);
     Icmpv6Code = 30, 1 bytes, 8 bits, L4Dst << 0, false, Requires::Icmp(58, IPV6);
     NdTarget = 31, 16 bytes, 128 bits, NdTarget << 0, true, Requires::Neighbour(135, 136);
     NdSll = 32, 6 bytes, 48 bits, LinkSrc << 0, false, Requires::Neighbour(135, 135);
     NdTll = 33, 6 bytes, 48 bits, LinkDst << 0, false, Requires::Neighbour(136, 136);
+    MplsLabel = 34, 4 bytes, 20 bits, Label << 0, false, Requires::Mpls;
+    MplsTc = 35, 1 bytes, 3 bits, Label << 20, false, Requires::Mpls;
+    MplsBos = 36, 1 bytes, 1 bits, Label << 23, false, Requires::Mpls;
+    PbbIsid = 37, 3 bytes, 24 bits, Label << 0, true, Requires::Pbb;
+    TunnelId = 38, 8 bytes, 64 bits, TunnelLow << 0, true, Requires::Nothing;
+    Ipv6Exthdr = 39, 2 bytes, 9 bits, Label << 20, true, Requires::Ipv6;
 }
 
 pub(crate) const IPV4: u16 = 0x0800;
 pub(crate) const ARP: u16 = 0x0806;
 pub(crate) const IPV6: u16 = 0x86dd;
+pub(crate) const MPLS: u16 = 0x8847;
+pub(crate) const MPLS_MULTICAST: u16 = 0x8848;
+pub(crate) const PBB: u16 = 0x88e7;
 /// The bit of `VlanVid` that says that there is a tag (`OFPVID_PRESENT`).
 pub(crate) const TAG_PRESENT: u128 = 0x1000;
 
@@ -136,10 +149,13 @@ impl Field {
         u128::MAX >> (128 - self.description().1)
     }
 
-    /// The key, and where in it the field begins.
-    pub(crate) fn key(self) -> (KeyField, u32) {
+    /// A value, or mask, of the field as parts of keys. Tunnel identifiers lie in two.
+    pub(crate) fn parts(self, value: u128) -> [(KeyField, u128); 2] {
         let (_, _, key, shift, ..) = self.description();
-        (key, shift)
+        match self {
+            Field::TunnelId => [(KeyField::TunnelHigh, value >> 32), (KeyField::TunnelLow, value & 0xffff_ffff)],
+            _ => [(key, value << shift), (key, 0)],
+        }
     }
 
     pub(crate) fn may_have_mask(self) -> bool {
@@ -164,6 +180,8 @@ impl Field {
             Requires::Arp => eth_type(ARP),
             Requires::Proto(number) => ip && proto(number),
             Requires::Icmp(number, over) => eth_type(over) && proto(number),
+            Requires::Mpls => eth_type(MPLS) || eth_type(MPLS_MULTICAST),
+            Requires::Pbb => eth_type(PBB),
             Requires::Neighbour(one, other) => {
                 let kind = value_of(Field::Icmpv6Type);
                 eth_type(IPV6) && proto(58) && (kind == Some(one.into()) || kind == Some(other.into()))

@@ -24,7 +24,7 @@ mod wildcard {
 const NO_VLAN_10: u16 = 0xffff;
 
 /// A field's value, and the bits of it that count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FieldMatch {
     pub field: Field,
     pub value: u128,
@@ -32,7 +32,7 @@ pub(crate) struct FieldMatch {
 }
 
 /// Fields by their number, each once, with values that are zero where the mask is; none with an empty mask.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Match {
     fields: Vec<FieldMatch>,
     /// All twelve fields of 1.0 were given.
@@ -56,7 +56,16 @@ impl Match {
     }
 
     pub(crate) fn add(&mut self, field: Field, value: u128, mask: u128) {
-        let mask = mask & field.all();
+        self.put(field, value, mask & field.all());
+    }
+
+    /// Adds what 1.0 says of a transport field in 16 bits. No packet has a type or code of ICMP above 255, but a flow may.
+    fn add_transport(&mut self, field: Field, value: u16) {
+        let value = u128::from(value);
+        self.put(field, value, if value > field.all() { 0xffff } else { field.all() });
+    }
+
+    fn put(&mut self, field: Field, value: u128, mask: u128) {
         if mask != 0 {
             let at = self.fields.partition_point(|m| m.field < field);
             self.fields.insert(at, FieldMatch { field, value: value & mask, mask });
@@ -67,13 +76,15 @@ impl Match {
     pub(crate) fn key(&self) -> Key {
         let mut keys: Vec<(KeyField, u128, u128)> = Vec::with_capacity(self.fields.len());
         for m in &self.fields {
-            let (key, shift) = m.field.key();
-            match keys.iter_mut().find(|(at, ..)| *at == key) {
-                Some((_, value, mask)) => {
-                    *value |= m.value << shift;
-                    *mask |= m.mask << shift;
+            let parts = m.field.parts(m.value).into_iter().zip(m.field.parts(m.mask));
+            for ((key, value), (_, mask)) in parts.filter(|(_, (_, mask))| *mask != 0) {
+                match keys.iter_mut().find(|(at, ..)| *at == key) {
+                    Some((_, values, masks)) => {
+                        *values |= value;
+                        *masks |= mask;
+                    }
+                    None => keys.push((key, value, mask)),
                 }
-                None => keys.push((key, m.value << shift, m.mask << shift)),
             }
         }
         keys.sort_unstable();
@@ -103,7 +114,8 @@ impl Match {
             if m.value & !m.mask != 0 || m.value & !field.all() != 0 {
                 return Err(Refusal::MATCH_VALUE);
             }
-            if field == Field::VlanVid && m.value & TAG_PRESENT == 0 && m.value != 0 {
+            // Packets without a tag have no identifier.
+            if field == Field::VlanVid && m.mask & TAG_PRESENT != 0 && m.value & TAG_PRESENT == 0 && m.value != 0 {
                 return Err(Refusal::MATCH_VALUE);
             }
             // Fields with an empty mask still count for what others require: none is required that may have one.
@@ -170,10 +182,10 @@ impl Match {
         };
         if let Some((src, dst)) = ports {
             if given(wildcard::TP_SRC) {
-                add(src, u128::from(tp_src) & src.all());
+                found.add_transport(src, tp_src);
             }
             if given(wildcard::TP_DST) {
-                add(dst, u128::from(tp_dst) & dst.all());
+                found.add_transport(dst, tp_dst);
             }
         }
         let addresses = match network {
@@ -366,6 +378,24 @@ mod tests {
         without_masks.write_10(&mut bytes);
         assert_eq!(bytes.len(), 40);
         assert_eq!(Match::read_10(&mut Reader::new(&bytes, Refusal::BAD_LEN)), Ok(without_masks));
+    }
+
+    #[test]
+    fn a_type_of_icmp_that_no_packet_has_is_kept_in_1_0() {
+        let mut found = of(&[(Field::EthType, IPV4.into(), u128::MAX), (Field::IpProto, 1, u128::MAX)]);
+        found.add_transport(Field::Icmpv4Type, 63_121);
+        let mut bytes = Vec::new();
+        found.write_10(&mut bytes);
+        assert_eq!(Match::read_10(&mut Reader::new(&bytes, Refusal::BAD_LEN)), Ok(found.clone()));
+        assert_eq!(found.key().get(KeyField::L4Src), (63_121, 0xffff));
+    }
+
+    #[test]
+    fn a_tunnel_identifier_is_matched_by_two_keys() {
+        let key = of(&[(Field::TunnelId, 0x1_0000_0002, 0xf_0000_00ff)]).key();
+        assert_eq!((key.get(KeyField::TunnelHigh), key.get(KeyField::TunnelLow)), ((1, 0xf), (2, 0xff)));
+        let low = of(&[(Field::TunnelId, 2, 0xff)]).key();
+        assert!(low.covers(&key) && !key.covers(&low) && low.overlaps(&key));
     }
 
     #[test]

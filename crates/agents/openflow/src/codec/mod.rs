@@ -22,7 +22,7 @@ pub(crate) use request::Request;
 pub(crate) const HEADER: usize = 8;
 
 /// A version of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Version {
     /// OpenFlow 1.0.
     #[serde(rename = "1.0")]
@@ -67,6 +67,7 @@ impl Header {
 pub(crate) mod port {
     pub(crate) const IN_PORT: u32 = 0xffff_fff8;
     pub(crate) const TABLE: u32 = 0xffff_fff9;
+    pub(crate) const NORMAL: u32 = 0xffff_fffa;
     pub(crate) const FLOOD: u32 = 0xffff_fffb;
     pub(crate) const ALL: u32 = 0xffff_fffc;
     pub(crate) const CONTROLLER: u32 = 0xffff_fffd;
@@ -84,6 +85,11 @@ pub(crate) mod port {
 /// Every group (`OFPG_ALL`), and any or none (`OFPG_ANY`).
 pub(crate) const GROUP_ALL: u32 = 0xffff_fffc;
 pub(crate) const GROUP_ANY: u32 = 0xffff_ffff;
+/// The largest number of a meter (`OFPM_MAX`), and every meter (`OFPM_ALL`).
+pub(crate) const METER_MAX: u32 = 0xffff_0000;
+pub(crate) const METER_ALL: u32 = 0xffff_ffff;
+/// Every queue (`OFPQ_ALL`).
+pub(crate) const QUEUE_ALL: u32 = 0xffff_ffff;
 /// Every table (`OFPTT_ALL`).
 pub(crate) const TABLE_ALL: u8 = 0xff;
 /// `OFP_NO_BUFFER`.

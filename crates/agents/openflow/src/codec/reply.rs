@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::bytes::{Write, align, set_length};
-use super::request::{Bucket, GroupKind};
+use super::request::{Band, BandKind, Bucket, GroupKind, meter_flag};
 use super::{Field, HEADER, Instructions, Match, NO_BUFFER, Refusal, Version, action};
 
 /// Bytes of a multipart message after which another one is begun.
@@ -60,14 +60,28 @@ pub(crate) struct TableCounts {
     pub matched: u64,
 }
 
-/// A group, as statistics and descriptions show it.
-#[derive(Clone, Copy, Debug)]
+/// A group, as statistics and descriptions show it. Counts are of packets and bytes.
+#[derive(Clone, Debug)]
 pub(crate) struct GroupView<'a> {
     pub group: u32,
     pub kind: GroupKind,
     pub buckets: &'a [Bucket],
     pub flows: u32,
     pub age: Duration,
+    pub count: (u64, u64),
+    pub bucket_counts: Vec<(u64, u64)>,
+}
+
+/// A meter, as statistics and configurations show it. Counts are of packets and bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct MeterView<'a> {
+    pub meter: u32,
+    pub flags: u16,
+    pub bands: &'a [Band],
+    pub flows: u32,
+    pub age: Duration,
+    pub count: (u64, u64),
+    pub band_counts: Vec<(u64, u64)>,
 }
 
 /// Why a flow is removed.
@@ -179,25 +193,24 @@ impl Replies {
             out.zeros(3);
             match version {
                 Version::V10 => {
-                    // Statistics of flows, tables and ports; addresses in ARP packets are matched.
-                    out.u32(1 | 2 | 4 | 128);
-                    // All actions but enqueue.
-                    out.u32(0x7ff);
+                    // Statistics of flows, tables, ports and queues; addresses in ARP packets are matched.
+                    out.u32(1 | 2 | 4 | 64 | 128);
+                    out.u32(0xfff);
                     // As many as the message holds; the numbers of ports go to 507.
                     ports.iter().for_each(|port| port.write(version, out));
                 }
                 Version::V13 => {
-                    // Statistics of flows, tables, ports and groups.
-                    out.u32(1 | 2 | 4 | 8);
+                    // Statistics of flows, tables, ports, groups and queues.
+                    out.u32(1 | 2 | 4 | 8 | 64);
                     out.u32(0);
                 }
             }
         });
     }
 
-    pub(crate) fn config(&mut self, miss_send_len: u16) {
+    pub(crate) fn config(&mut self, flags: u16, miss_send_len: u16) {
         self.message((8, 8), |out| {
-            out.u16(0);
+            out.u16(flags);
             out.u16(miss_send_len);
         });
     }
@@ -208,7 +221,7 @@ impl Replies {
         reason: PacketInReason,
         table: u8,
         cookie: u64,
-        metadata: u64,
+        (metadata, tunnel_id): (u64, u64),
         packet: &[u8],
     ) {
         let version = self.version;
@@ -231,6 +244,9 @@ impl Replies {
                     context.add(Field::InPort, in_port.into(), Field::InPort.all());
                     if metadata != 0 {
                         context.add(Field::Metadata, metadata.into(), Field::Metadata.all());
+                    }
+                    if tunnel_id != 0 {
+                        context.add(Field::TunnelId, tunnel_id.into(), Field::TunnelId.all());
                     }
                     context.write_13(out);
                     out.zeros(2);
@@ -276,8 +292,8 @@ impl Replies {
         self.message((19, 21), |_| {});
     }
 
-    /// The queues of a port: there are none.
-    pub(crate) fn queue_config(&mut self, port: u32) {
+    /// Queues, as pairs of port and queue, without properties such as rates.
+    pub(crate) fn queue_config(&mut self, port: u32, queues: &[(u32, u32)]) {
         let version = self.version;
         self.message((21, 23), |out| {
             match version {
@@ -285,6 +301,20 @@ impl Replies {
                 Version::V13 => out.u32(port),
             }
             align(out, 0);
+            for (port, queue) in queues {
+                out.u32(*queue);
+                match version {
+                    Version::V10 => {
+                        out.u16(8);
+                        out.zeros(2);
+                    }
+                    Version::V13 => {
+                        out.u32(*port);
+                        out.u16(16);
+                        out.zeros(6);
+                    }
+                }
+            }
         });
     }
 
@@ -335,12 +365,23 @@ impl Replies {
     }
 }
 
+fn counts((packets, bytes): (u64, u64), out: &mut Vec<u8>) {
+    out.u64(packets);
+    out.u64(bytes);
+}
+
 fn age(age: Duration, out: &mut Vec<u8>) {
     out.u32(age.as_secs() as u32);
     out.u32(age.subsec_nanos());
 }
 
 impl PortDescription {
+    /// Whether packets can leave by it: it has a link, and no controller has taken it down.
+    pub(crate) fn is_live(&self) -> bool {
+        // `OFPPC_PORT_DOWN`
+        !self.down && self.config & 1 == 0
+    }
+
     pub(crate) fn write(&self, version: Version, out: &mut Vec<u8>) {
         match version {
             Version::V10 => out.u16(self.number as u16),
@@ -356,7 +397,11 @@ impl PortDescription {
         out.text(&self.name, 16);
         out.u32(self.config);
         let live = if version == Version::V13 { 4 } else { 0 };
-        out.u32(if self.down { 1 } else { live });
+        out.u32(match (self.down, self.is_live()) {
+            (true, _) => 1,
+            (false, true) => live,
+            (false, false) => 0,
+        });
         // Nothing is known of speeds.
         out.zeros(if version == Version::V13 { 24 } else { 16 });
     }
@@ -429,11 +474,9 @@ impl GroupView<'_> {
         out.u32(self.group);
         out.u32(self.flows);
         out.zeros(4);
-        // Packets of a group and of its buckets are not counted: all ones say so (section 7.3.5.8).
-        out.u64(u64::MAX);
-        out.u64(u64::MAX);
+        counts(self.count, out);
         age(self.age, out);
-        self.buckets.iter().for_each(|_| out.put(&[0xff; 16]));
+        self.bucket_counts.iter().for_each(|count| counts(*count, out));
         set_length(out, from, from);
     }
 
@@ -447,13 +490,80 @@ impl GroupView<'_> {
             let from = out.len();
             out.u16(0);
             out.u16(bucket.weight);
-            // No port and no group is watched.
-            out.put(&[0xff; 8]);
+            out.u32(bucket.watch_port);
+            out.u32(bucket.watch_group);
             out.zeros(4);
             action::write(&bucket.actions, Version::V13, out);
             set_length(out, from, from);
         }
         set_length(out, from, from);
+    }
+}
+
+impl MeterView<'_> {
+    pub(crate) fn write_counts(&self, out: &mut Vec<u8>) {
+        let from = out.len();
+        out.u32(self.meter);
+        out.u16(0);
+        out.zeros(6);
+        out.u32(self.flows);
+        counts(self.count, out);
+        age(self.age, out);
+        self.band_counts.iter().for_each(|count| counts(*count, out));
+        set_length(out, from + 4, from);
+    }
+
+    pub(crate) fn write_config(&self, out: &mut Vec<u8>) {
+        let from = out.len();
+        out.u16(0);
+        out.u16(self.flags);
+        out.u32(self.meter);
+        for band in self.bands {
+            let (kind, levels) = match band.kind {
+                BandKind::Drop => (1, 0),
+                BandKind::Remark(levels) => (2, levels),
+            };
+            out.u16(kind);
+            out.u16(16);
+            out.u32(band.rate);
+            out.u32(band.burst);
+            out.u8(levels);
+            out.zeros(3);
+        }
+        set_length(out, from, from);
+    }
+}
+
+/// `ofp_meter_features`: bands that drop and that remark, of bits and of packets, with bursts and statistics.
+pub(crate) fn write_meter_features(meters: u32, bands: u8, out: &mut Vec<u8>) {
+    out.u32(meters);
+    out.u32(1 << 1 | 1 << 2);
+    out.u32((meter_flag::KBPS | meter_flag::PKTPS | meter_flag::BURST | meter_flag::STATS).into());
+    out.u8(bands);
+    out.zeros(3);
+}
+
+/// `ofp_queue_stats`. `count`: packets and bytes. Those that find a queue full are counted by their port.
+pub(crate) fn write_queue(
+    (port, queue): (u32, u32),
+    (packets, bytes): (u64, u64),
+    up: Duration,
+    version: Version,
+    out: &mut Vec<u8>,
+) {
+    match version {
+        Version::V10 => {
+            out.u16(port as u16);
+            out.zeros(2);
+        }
+        Version::V13 => out.u32(port),
+    }
+    out.u32(queue);
+    out.u64(bytes);
+    out.u64(packets);
+    out.u64(u64::MAX);
+    if version == Version::V13 {
+        age(up, out);
     }
 }
 
@@ -489,13 +599,13 @@ pub(crate) fn write_aggregate(packets: u64, bytes: u64, flows: u32, out: &mut Ve
     out.zeros(4);
 }
 
-/// `ofp_group_features`: all, select and indirect groups, with weights.
+/// `ofp_group_features`: groups of all types, with weights, which may lead to each other.
 pub(crate) fn write_group_features(groups: u32, out: &mut Vec<u8>) {
-    out.u32(0b0111);
-    out.u32(0b0001);
-    [groups, groups, groups, 0].iter().for_each(|count| out.u32(*count));
+    out.u32(0b1111);
+    // Weights, liveness, chaining with a check of loops.
+    out.u32(0b1111);
     let actions = ACTIONS.iter().fold(0, |bits, kind| bits | 1u32 << kind);
-    [actions, actions, actions, 0].iter().for_each(|bits| out.u32(*bits));
+    [groups; 4].into_iter().chain([actions; 4]).for_each(|number| out.u32(number));
 }
 
 /// `ofp_table_features`.
@@ -519,7 +629,7 @@ pub(crate) fn write_table_features(table: u8, tables: u8, size: u32, out: &mut V
     };
     // The same for flows and for flows that match everything, which have the next number.
     for miss in 0..=1 {
-        let instructions: &[u16] = if table + 1 < tables { &[1, 2, 3, 4, 5] } else { &[3, 4, 5] };
+        let instructions: &[u16] = if table + 1 < tables { &[1, 2, 3, 4, 5, 6] } else { &[3, 4, 5, 6] };
         property(miss, &|out| {
             for kind in instructions {
                 out.u16(*kind);
@@ -555,5 +665,5 @@ fn write_field_id(field: Field, masked: bool, out: &mut Vec<u8>) {
     out.u8((field.bytes() << u32::from(masked)) as u8);
 }
 
-/// Types of actions of 1.3 that there are: output, tags, groups, TTL, fields.
-const ACTIONS: &[u16] = &[0, 17, 18, 22, 23, 24, 25];
+/// Types of actions of 1.3 that there are: all but those of experimenters.
+const ACTIONS: &[u16] = &[0, 11, 12, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27];

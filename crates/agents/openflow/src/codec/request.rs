@@ -21,6 +21,7 @@ pub(crate) enum Request {
     PacketOut(PacketOut),
     FlowMod(FlowMod),
     GroupMod(GroupMod),
+    MeterMod(MeterMod),
     PortMod(PortMod),
     TableMod {
         table: u8,
@@ -46,7 +47,7 @@ pub(crate) struct PacketOut {
     pub data: Vec<u8>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum FlowCommand {
     Add,
     Modify { strict: bool },
@@ -62,7 +63,7 @@ pub(crate) mod flow_flag {
     pub(crate) const NO_COUNTS: u16 = 8 | 16;
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct FlowMod {
     pub command: FlowCommand,
     pub table: u8,
@@ -82,33 +83,77 @@ pub(crate) struct FlowMod {
     pub version: Version,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum GroupCommand {
     Add,
     Modify,
     Delete,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[repr(u8)]
 pub(crate) enum GroupKind {
     All = 0,
     Select = 1,
     Indirect = 2,
+    FastFailover = 3,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Bucket {
     pub weight: u16,
+    /// The port that must be up for the bucket to be used, or `port::ANY`.
+    pub watch_port: u32,
+    /// The group that must have a bucket that can be used, or `GROUP_ANY`.
+    pub watch_group: u32,
     pub actions: Vec<Action>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct GroupMod {
     pub command: GroupCommand,
     pub kind: GroupKind,
     pub group: u32,
     pub buckets: Vec<Bucket>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum MeterCommand {
+    Add,
+    Modify,
+    Delete,
+}
+
+/// Flags of meters (`OFPMF_*`).
+pub(crate) mod meter_flag {
+    pub(crate) const KBPS: u16 = 1;
+    pub(crate) const PKTPS: u16 = 2;
+    pub(crate) const BURST: u16 = 4;
+    pub(crate) const STATS: u16 = 8;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) enum BandKind {
+    Drop,
+    /// Raises the drop precedence by this.
+    Remark(u8),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Band {
+    pub kind: BandKind,
+    /// Kilobits or packets a second, as the meter's flags say.
+    pub rate: u32,
+    /// Kilobits or packets.
+    pub burst: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct MeterMod {
+    pub command: MeterCommand,
+    pub flags: u16,
+    pub meter: u32,
+    pub bands: Vec<Band>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,12 +182,12 @@ pub(crate) enum Multipart {
     Aggregate(FlowFilter),
     Tables,
     Ports(u32),
-    Queues { port: u32 },
+    Queues { port: u32, queue: u32 },
     Groups(u32),
     GroupDescriptions,
     GroupFeatures,
-    Meters,
-    MeterConfigs,
+    Meters(u32),
+    MeterConfigs(u32),
     MeterFeatures,
     TableFeatures,
     PortDescriptions,
@@ -161,8 +206,8 @@ impl Multipart {
             Multipart::Groups(_) => 6,
             Multipart::GroupDescriptions => 7,
             Multipart::GroupFeatures => 8,
-            Multipart::Meters => 9,
-            Multipart::MeterConfigs => 10,
+            Multipart::Meters(_) => 9,
+            Multipart::MeterConfigs(_) => 10,
             Multipart::MeterFeatures => 11,
             Multipart::TableFeatures => 12,
             Multipart::PortDescriptions => 13,
@@ -221,7 +266,7 @@ impl Request {
                 }
                 Request::SetAsync(masks)
             }
-            (Version::V13, 29) => return Err(Refusal::METER_OUT_OF_METERS),
+            (Version::V13, 29) => Request::MeterMod(MeterMod::read(&mut from)?),
             _ => return Err(Refusal::BAD_TYPE),
         };
         if from.is_empty() { Ok(request) } else { Err(Refusal::BAD_LEN) }
@@ -278,6 +323,25 @@ impl FlowCommand {
 }
 
 impl FlowMod {
+    /// A message of 1.3 about flows of table 0 that do these actions: without cookie, timeouts and flags.
+    pub(crate) fn new(command: FlowCommand, priority: u16, matching: Match, apply: Vec<Action>) -> FlowMod {
+        FlowMod {
+            command,
+            table: 0,
+            matching,
+            priority,
+            cookie: 0,
+            cookie_mask: 0,
+            idle_timeout: 0,
+            hard_timeout: 0,
+            out_port: port::ANY,
+            out_group: GROUP_ANY,
+            flags: 0,
+            instructions: Instructions { apply, ..Instructions::default() },
+            version: Version::V13,
+        }
+    }
+
     fn read_10(from: &mut Reader<'_>) -> Result<FlowMod, Refusal> {
         let matching = Match::read_10(from)?;
         let cookie = from.u64()?;
@@ -367,6 +431,7 @@ impl GroupMod {
             0 => GroupKind::All,
             1 => GroupKind::Select,
             2 => GroupKind::Indirect,
+            3 => GroupKind::FastFailover,
             _ => return Err(Refusal::GROUP_TYPE),
         };
         from.skip(1)?;
@@ -376,12 +441,41 @@ impl GroupMod {
             let length = usize::from(from.u16()?);
             let mut body = from.part(length.checked_sub(2).ok_or(Refusal::GROUP_BUCKET)?, Refusal::GROUP_BUCKET)?;
             let weight = body.u16()?;
-            // Watching ports and groups is what fast failover needs; others may leave it out (section 5.10).
-            body.skip(12)?;
+            let (watch_port, watch_group) = (body.u32()?, body.u32()?);
+            body.skip(4)?;
             let actions = action::read(Reader::new(body.rest(), Refusal::ACTION_LEN), Version::V13)?;
-            buckets.push(Bucket { weight, actions });
+            buckets.push(Bucket { weight, watch_port, watch_group, actions });
         }
         Ok(GroupMod { command, kind, group, buckets })
+    }
+}
+
+impl MeterMod {
+    fn read(from: &mut Reader<'_>) -> Result<MeterMod, Refusal> {
+        let command = match from.u16()? {
+            0 => MeterCommand::Add,
+            1 => MeterCommand::Modify,
+            2 => MeterCommand::Delete,
+            _ => return Err(Refusal::METER_COMMAND),
+        };
+        let (flags, meter) = (from.u16()?, from.u32()?);
+        let mut bands = Vec::new();
+        while !from.is_empty() {
+            let kind = from.u16()?;
+            let length = usize::from(from.u16()?);
+            if length < 12 {
+                return Err(Refusal::BAD_LEN);
+            }
+            let mut body = from.part(length - 4, Refusal::BAD_LEN)?;
+            let (rate, burst) = (body.u32()?, body.u32()?);
+            let kind = match kind {
+                1 => BandKind::Drop,
+                2 => BandKind::Remark(body.u8()?),
+                _ => return Err(Refusal::METER_BAND),
+            };
+            bands.push(Band { kind, rate, burst });
+        }
+        Ok(MeterMod { command, flags, meter, bands })
     }
 }
 
@@ -457,21 +551,15 @@ impl Multipart {
             (Version::V13, 4) => Multipart::Ports(number(from)?),
             (Version::V10, 5) => {
                 let port = port::of_10(from.u16()?);
-                from.skip(6)?;
-                Multipart::Queues { port }
+                from.skip(2)?;
+                Multipart::Queues { port, queue: from.u32()? }
             }
-            (Version::V13, 5) => Multipart::Queues { port: number(from)? },
+            (Version::V13, 5) => Multipart::Queues { port: from.u32()?, queue: from.u32()? },
             (Version::V13, 6) => Multipart::Groups(number(from)?),
             (Version::V13, 7) => Multipart::GroupDescriptions,
             (Version::V13, 8) => Multipart::GroupFeatures,
-            (Version::V13, 9) => {
-                number(from)?;
-                Multipart::Meters
-            }
-            (Version::V13, 10) => {
-                number(from)?;
-                Multipart::MeterConfigs
-            }
+            (Version::V13, 9) => Multipart::Meters(number(from)?),
+            (Version::V13, 10) => Multipart::MeterConfigs(number(from)?),
             (Version::V13, 11) => Multipart::MeterFeatures,
             // With a body it would change the tables.
             (Version::V13, 12) if !from.is_empty() => return Err(Refusal::TABLE_FEATURES_EPERM),

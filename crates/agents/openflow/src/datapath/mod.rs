@@ -1,23 +1,31 @@
 //! Flows, groups and ports of a switch, kept in step with the program's tables.
 
+mod bridge;
 mod groups;
+mod meters;
 mod outputs;
 mod program;
+mod rewrite;
+pub(crate) mod saved;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{Count, VirtualDataPlane};
 
-pub(crate) use outputs::{MAX_ACTIONS, TABLES};
+pub(crate) use meters::BANDS;
+pub(crate) use outputs::{MAX_ACTIONS, QUEUES, TABLES};
 pub use program::WrongProgram;
-pub(crate) use program::{FLOWS, PacketInHeader, packet_out};
+pub(crate) use program::{FLOWS, LEARN_FLOW, METERS, PacketInHeader, packet_out};
 
 use crate::codec::reply::{FlowView, PortDescription, Removal, TableCounts};
-use crate::codec::request::{Bucket, FlowCommand, FlowFilter, FlowMod, GroupCommand, GroupKind, GroupMod, flow_flag};
+use crate::codec::request::{FlowCommand, FlowFilter, FlowMod, GroupKind, flow_flag};
 use crate::codec::{Action, Instructions, Key, Match, Refusal, TABLE_ALL, Version, port};
+use bridge::Bridge;
+use groups::Group;
+use meters::Meter;
 use outputs::{GroupActions, Surroundings};
-use program::{Installed, Place, Program};
+use program::{Extra, Installed, Place, PortUse, Program};
 
 /// Groups that there may be.
 pub(crate) const GROUPS: u32 = 4096;
@@ -51,15 +59,26 @@ struct Flow {
     version: Version,
     place: Place,
     installed: Installed,
+    extra: Extra,
     created: Instant,
     /// When its counter was last seen to have changed.
     used: Instant,
     seen: u64,
     /// What its number had counted before.
     base: Count,
+    /// What its number had counted when groups were last told.
+    settled: Count,
 }
 
 impl Flow {
+    /// The groups that its actions lead to.
+    fn groups(&self) -> impl Iterator<Item = u32> {
+        self.instructions.actions().filter_map(|action| match action {
+            Action::Group(group) => Some(*group),
+            _ => None,
+        })
+    }
+
     fn rank(&self) -> (u8, u32) {
         (self.table, rank(self.priority, self.matching.exact))
     }
@@ -70,17 +89,8 @@ fn rank(priority: u16, exact: bool) -> u32 {
     if exact { u32::from(u16::MAX) + 1 } else { priority.into() }
 }
 
-/// The outputs and the metadata that a flow is to have.
-type Wanted = (u32, Vec<outputs::Output>, Option<(u64, u64)>);
-
-#[derive(Debug)]
-struct Group {
-    kind: GroupKind,
-    buckets: Vec<Bucket>,
-    /// Of a select group, the outputs of its buckets.
-    installed: Vec<(Installed, u16)>,
-    created: Instant,
-}
+/// What a flow is to do.
+type Wanted = (u32, Vec<outputs::Output>, Extra);
 
 /// What outputs depend on beside their actions.
 #[derive(Debug, Default)]
@@ -98,7 +108,7 @@ impl Surroundings for Around {
     fn group(&self, group: u32) -> Option<GroupActions<'_>> {
         let group = self.groups.get(&group)?;
         Some(match group.kind {
-            GroupKind::Select => GroupActions::Select,
+            GroupKind::Select | GroupKind::FastFailover => GroupActions::Select,
             GroupKind::All | GroupKind::Indirect => GroupActions::All(&group.buckets),
         })
     }
@@ -113,6 +123,16 @@ pub(crate) struct Removed {
 }
 
 impl Removed {
+    /// Whether controllers hear of it.
+    pub(crate) fn is_reported(&self) -> bool {
+        self.flow.flags & flow_flag::SEND_REMOVED != 0
+    }
+
+    /// The message that removes it.
+    pub(crate) fn request(&self) -> FlowMod {
+        FlowMod { command: FlowCommand::Delete { strict: true }, cookie_mask: 0, ..self.flow.request() }
+    }
+
     pub(crate) fn view(&self) -> FlowView<'_> {
         self.flow.view(self.count)
     }
@@ -135,6 +155,20 @@ impl Flow {
         }
     }
 
+    /// The message that adds it.
+    fn request(&self) -> FlowMod {
+        FlowMod {
+            table: self.table,
+            cookie: self.cookie,
+            idle_timeout: self.idle_timeout,
+            hard_timeout: self.hard_timeout,
+            flags: self.flags & !(flow_flag::CHECK_OVERLAP | flow_flag::RESET_COUNTS),
+            instructions: self.instructions.clone(),
+            version: self.version,
+            ..FlowMod::new(FlowCommand::Add, self.priority, self.matching.clone(), Vec::new())
+        }
+    }
+
     fn selected(&self, table: u8, cookie: (u64, u64)) -> bool {
         (table == TABLE_ALL || self.table == table) && self.cookie & cookie.1 == cookie.0 & cookie.1
     }
@@ -145,6 +179,8 @@ impl Flow {
 pub(crate) struct Datapath {
     program: Program,
     around: Around,
+    meters: BTreeMap<u32, Meter>,
+    bridge: Bridge,
     flows: HashMap<u32, Flow>,
     /// By table, rank and what they match.
     by_key: HashMap<(u8, u32, Key), u32>,
@@ -153,6 +189,7 @@ pub(crate) struct Datapath {
     /// Flows by table.
     active: [u32; TABLES as usize],
     packet_outs: HashMap<Vec<Action>, (Installed, Instant)>,
+    drop_fragments: bool,
 }
 
 impl Datapath {
@@ -163,11 +200,14 @@ impl Datapath {
         Ok(Datapath {
             program,
             around: Around::default(),
+            meters: BTreeMap::new(),
+            bridge: Bridge::new(),
             flows: HashMap::new(),
             by_key: HashMap::new(),
             timed: BTreeSet::new(),
             active: [0; TABLES as usize],
             packet_outs: HashMap::new(),
+            drop_fragments: false,
         })
     }
 
@@ -196,7 +236,8 @@ impl Datapath {
 
     fn count(&self, id: u32, flow: &Flow) -> Count {
         let now = self.program.flow_count(id);
-        Count { packets: now.packets - flow.base.packets, bytes: now.bytes - flow.base.bytes }
+        // What was counted in another process is less than nothing.
+        Count { packets: now.packets.wrapping_sub(flow.base.packets), bytes: now.bytes.wrapping_sub(flow.base.bytes) }
     }
 
     /// Carries out a flow message. Flows that it removes are returned if their removal is to be reported.
@@ -251,6 +292,7 @@ impl Datapath {
                 return Err(Refusal::FLOW_OVERLAP);
             }
         }
+        let extra = self.extra(&request.instructions)?;
         let outputs = outputs::of_flow(table, &matching, &request.instructions, request.version, &self.around)?;
         let by_key = (table, rank(priority, matching.exact), key);
         let old = self.by_key.get(&by_key).copied();
@@ -267,8 +309,10 @@ impl Datapath {
             }
         })?;
         let place = self.program.place(table, &by_key.2, priority, matching.exact);
-        let metadata = request.instructions.metadata;
-        if let Err(error) = self.program.put_flow(&place, id, &installed, metadata, old.is_none()) {
+        if let Some(old) = old {
+            self.settle(old);
+        }
+        if let Err(error) = self.program.put_flow(&place, id, &installed, extra, old.is_none()) {
             tracing::debug!("a flow is refused: {error}");
             self.program.release(&installed);
             if fresh {
@@ -276,7 +320,7 @@ impl Datapath {
             }
             return Err(Refusal::FLOW_TABLE_FULL);
         }
-        let now = Instant::now();
+        let (now, count) = (Instant::now(), self.program.flow_count(id));
         let mut flow = Flow {
             table,
             priority,
@@ -290,10 +334,12 @@ impl Datapath {
             version: request.version,
             place,
             installed,
+            extra,
             created: now,
             used: now,
             seen: 0,
-            base: self.program.flow_count(id),
+            base: count,
+            settled: count,
         };
         if let Some(old) = old
             && let Some(replaced) = self.flows.remove(&old)
@@ -317,15 +363,23 @@ impl Datapath {
         Ok(())
     }
 
+    /// What instructions ask for beside outputs.
+    fn extra(&self, instructions: &Instructions) -> Result<Extra, Refusal> {
+        let slot = |meter: u32| self.meters.get(&meter).map(|meter| meter.slot).ok_or(Refusal::METER_UNKNOWN);
+        Ok(Extra { meter: instructions.meter.map_or(Ok(0), slot)?, metadata: instructions.metadata })
+    }
+
     /// Gives flows other instructions, all or none of them.
     fn modify(&mut self, ids: &[u32], request: &FlowMod) -> Result<(), Refusal> {
         let FlowMod { instructions, version, .. } = request;
+        let extra = self.extra(instructions)?;
         let outputs = |id: &u32| {
             let flow = &self.flows[id];
             let outputs = outputs::of_flow(flow.table, &flow.matching, instructions, *version, &self.around)?;
-            Ok((*id, outputs, instructions.metadata))
+            Ok((*id, outputs, extra))
         };
         let wanted = ids.iter().map(outputs).collect::<Result<Vec<_>, Refusal>>()?;
+        ids.iter().for_each(|id| self.settle(*id));
         self.reinstall(wanted)?;
         for id in ids {
             let count = self.program.flow_count(*id);
@@ -342,28 +396,28 @@ impl Datapath {
         Ok(())
     }
 
-    /// Gives flows other outputs and metadata, all or none of them.
+    /// Makes flows do something else, all or none of them.
     fn reinstall(&mut self, wanted: Vec<Wanted>) -> Result<(), Refusal> {
         let mut installed = Vec::with_capacity(wanted.len());
-        for (id, outputs, metadata) in wanted {
+        for (id, outputs, extra) in wanted {
             match self.program.install(outputs) {
-                Ok(new) => installed.push((id, new, metadata)),
+                Ok(new) => installed.push((id, new, extra)),
                 Err(refusal) => {
                     installed.iter().for_each(|(_, new, _)| self.program.release(new));
                     return Err(refusal);
                 }
             }
         }
-        let differs = |(id, new, metadata): &&(u32, Installed, Option<(u64, u64)>)| {
-            self.flows.get(id).is_some_and(|flow| *new != flow.installed || *metadata != flow.instructions.metadata)
+        let differs = |(id, new, extra): &&(u32, Installed, Extra)| {
+            self.flows.get(id).is_some_and(|flow| *new != flow.installed || *extra != flow.extra)
         };
         let changed: Vec<_> = installed.iter().filter(differs).collect();
-        for (at, (id, new, metadata)) in changed.iter().enumerate() {
-            if let Err(error) = self.program.put_flow(&self.flows[id].place, *id, new, *metadata, false) {
+        for (at, (id, new, extra)) in changed.iter().enumerate() {
+            if let Err(error) = self.program.put_flow(&self.flows[id].place, *id, new, *extra, false) {
                 tracing::error!("a flow cannot be changed: {error}");
                 for (id, ..) in &changed[..at] {
-                    let Flow { place, installed, instructions, .. } = &self.flows[id];
-                    if let Err(error) = self.program.put_flow(place, *id, installed, instructions.metadata, false) {
+                    let Flow { place, installed, extra, .. } = &self.flows[id];
+                    if let Err(error) = self.program.put_flow(place, *id, installed, *extra, false) {
                         tracing::error!("a flow cannot be changed back: {error}");
                     }
                 }
@@ -371,8 +425,9 @@ impl Datapath {
                 return Err(Refusal::FLOW_TABLE_FULL);
             }
         }
-        for (id, new, _) in installed {
+        for (id, new, extra) in installed {
             let Some(flow) = self.flows.get_mut(&id) else { continue };
+            flow.extra = extra;
             let old = std::mem::replace(&mut flow.installed, new);
             self.program.release(&old);
         }
@@ -382,10 +437,11 @@ impl Datapath {
     /// Removes flows; those are returned whose removal is to be reported.
     fn remove_all(&mut self, ids: Vec<u32>, reason: Removal) -> Vec<Removed> {
         let removed = ids.into_iter().filter_map(|id| self.remove(id, reason));
-        removed.filter(|removed| removed.flow.flags & flow_flag::SEND_REMOVED != 0).collect()
+        removed.filter(Removed::is_reported).collect()
     }
 
     fn remove(&mut self, id: u32, reason: Removal) -> Option<Removed> {
+        self.settle(id);
         let flow = self.flows.remove(&id)?;
         let (table, rank) = flow.rank();
         self.by_key.remove(&(table, rank, flow.key.clone()));
@@ -405,16 +461,19 @@ impl Datapath {
         self.program.shared_entries()
     }
 
-    /// Removes all flows, groups and lists of outputs, without a report.
+    /// Removes all flows, groups, meters, stations and lists of outputs, without a report.
     pub(crate) fn clear(&mut self) {
         self.forget_packet_outs_if(|_| true);
         let ids = self.flows.keys().copied().collect();
         self.remove_all(ids, Removal::Delete);
         let groups: Vec<u32> = self.around.groups.keys().copied().collect();
         groups.into_iter().for_each(|group| self.forget_group(group));
+        let meters: Vec<u32> = self.meters.keys().copied().collect();
+        meters.into_iter().for_each(|meter| self.forget_meter(meter));
+        self.forget_stations(|_| true);
     }
 
-    /// Removes flows whose time is over, and lists of actions that controllers have not used for some time.
+    /// Removes flows whose time is over, and lists of actions that controllers have not used for some time. Returns all of the flows.
     pub(crate) fn expire(&mut self) -> Vec<Removed> {
         let now = Instant::now();
         let mut over = Vec::new();
@@ -432,8 +491,9 @@ impl Datapath {
                 over.push((*id, Removal::IdleTimeout));
             }
         }
-        let removed = over.into_iter().flat_map(|(id, reason)| self.remove_all(vec![id], reason)).collect();
+        let removed = over.into_iter().filter_map(|(id, reason)| self.remove(id, reason)).collect();
         self.forget_packet_outs();
+        self.age_stations();
         removed
     }
 
@@ -470,10 +530,6 @@ impl Datapath {
         Ok(header)
     }
 
-    fn forget_packet_outs_to(&mut self, group: u32) {
-        self.forget_packet_outs_if(|actions| actions.contains(&Action::Group(group)));
-    }
-
     fn forget_packet_outs_if(&mut self, which: impl Fn(&[Action]) -> bool) {
         let Datapath { program, packet_outs, .. } = self;
         packet_outs.retain(|actions, (installed, _)| {
@@ -490,7 +546,8 @@ impl Datapath {
         let wanted = |id: &u32| {
             let flow = self.flows.get(id)?;
             let outputs = outputs::of_flow(flow.table, &flow.matching, &flow.instructions, flow.version, &self.around);
-            Some(outputs.map(|outputs| (*id, outputs, flow.instructions.metadata)))
+            let extra = self.extra(&flow.instructions);
+            Some(outputs.and_then(|outputs| Ok((*id, outputs, extra?))))
         };
         ids.iter().filter_map(wanted).collect()
     }
@@ -512,25 +569,61 @@ impl Datapath {
         self.around.ports.get(&number)
     }
 
+    /// What has been sent to a queue of a port other than its first.
+    pub(crate) fn queue_count(&self, port: u32, queue: u32) -> Count {
+        self.program.queue_count(port, queue)
+    }
+
     /// Adds or changes a port.
     pub(crate) fn put_port(&mut self, port: PortDescription) {
-        let config = port.config;
-        let open = |bit: u32| config & (port_config::DOWN | bit) == 0;
-        let ask = open(port_config::NO_PACKET_IN);
-        let written = self.program.set_port(port.number, open(port_config::NO_RECV), ask, open(port_config::NO_FWD));
-        if let Err(error) = written {
-            tracing::error!("cannot configure port {}: {error}", port.number);
-        }
+        self.write_port(&port);
         let flooded = |port: &PortDescription| port.config & port_config::NO_FLOOD == 0;
-        let now = flooded(&port);
-        let old = self.around.ports.insert(port.number, port);
+        let (number, now, live) = (port.number, flooded(&port), port.is_live());
+        let old = self.around.ports.insert(number, port);
+        // What can use another way does so first.
+        self.liveness_changed();
+        if !live {
+            self.forget_stations(|port| port == number);
+        }
         if old.is_none_or(|old| flooded(&old) != now) {
             self.ports_changed();
         }
     }
 
+    fn write_port(&self, port: &PortDescription) {
+        let open = |bit: u32| port.config & (port_config::DOWN | bit) == 0;
+        let usage = PortUse {
+            receive: open(port_config::NO_RECV),
+            ask: open(port_config::NO_PACKET_IN),
+            send: open(port_config::NO_FWD),
+            drop_fragments: self.drop_fragments,
+        };
+        if let Err(error) = self.program.set_port(port.number, usage) {
+            tracing::error!("cannot configure port {}: {error}", port.number);
+        }
+    }
+
+    /// Whether fragments of IP are dropped.
+    pub(crate) fn set_fragments(&mut self, drop: bool) {
+        if drop == self.drop_fragments {
+            return;
+        }
+        self.drop_fragments = drop;
+        if let Err(error) = self.program.set_fragments(drop) {
+            tracing::error!("cannot change what becomes of fragments: {error}");
+        }
+        self.around.ports.values().for_each(|port| self.write_port(port));
+    }
+
+    /// Whether fragments of IP are dropped.
+    pub(crate) fn drops_fragments(&self) -> bool {
+        self.drop_fragments
+    }
+
     pub(crate) fn remove_port(&mut self, number: u32) -> Option<PortDescription> {
         let old = self.around.ports.remove(&number)?;
+        self.liveness_changed();
+        self.forget_stations(|port| port == number);
         self.ports_changed();
         Some(old)
     }
@@ -539,26 +632,20 @@ impl Datapath {
     fn ports_changed(&mut self) {
         let floods =
             |action: &Action| matches!(action, Action::Output { port: port::FLOOD | port::ALL, .. } | Action::Group(_));
+        if let Err(error) = self.program.set_flood(&self.around.ports(true)) {
+            tracing::error!("the bridge cannot follow a change of ports: {error}");
+        }
         let uses = |flow: &Flow| flow.instructions.actions().any(floods);
         let users = self.flows.iter().filter(|(_, flow)| uses(flow)).map(|(id, _)| *id).collect();
         self.reinstall_each(users);
         self.forget_packet_outs_if(|actions| actions.iter().any(floods));
         // Buckets that flood.
-        let groups = self.around.groups.iter().filter(|(_, group)| group.kind == GroupKind::Select);
-        let again: Vec<GroupMod> = groups
+        let groups = self.around.groups.iter().filter(|(_, group)| group.kind.has_entry());
+        let again: Vec<u32> = groups
             .filter(|(_, group)| group.buckets.iter().any(|bucket| bucket.actions.iter().any(floods)))
-            .map(|(number, group)| GroupMod {
-                command: GroupCommand::Modify,
-                kind: group.kind,
-                group: *number,
-                buckets: group.buckets.clone(),
-            })
+            .map(|(number, _)| *number)
             .collect();
-        for request in again {
-            if let Err(refusal) = self.group_mod(&request) {
-                tracing::error!("a group cannot follow a change of ports: {refusal:?}");
-            }
-        }
+        self.rewrite_groups(&again);
     }
 
     /// The flows that a controller asks for, in the order of their numbers.

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use hopwright_dataplane::EngineKind;
+use hopwright_dataplane::{EngineKind, Executor, FrameSize, Pool};
 
 use super::*;
 use crate::codec::field::IPV4;
-use crate::codec::{Field, GROUP_ALL, GROUP_ANY};
+use crate::codec::request::{Band, BandKind, Bucket, GroupCommand, GroupMod, MeterCommand, MeterMod, meter_flag};
+use crate::codec::{Field, GROUP_ALL, GROUP_ANY, METER_ALL};
 
 fn datapath() -> Datapath {
     let pipeline = crate::compile().pipeline.expect("the program compiles");
@@ -22,25 +23,16 @@ fn datapath() -> Datapath {
 fn flow(command: FlowCommand, priority: u16, fields: &[(Field, u128)], actions: &[Action]) -> FlowMod {
     let mut matching = Match::default();
     fields.iter().for_each(|(field, value)| matching.add(*field, *value, field.all()));
-    FlowMod {
-        command,
-        table: 0,
-        matching,
-        priority,
-        cookie: 0,
-        cookie_mask: 0,
-        idle_timeout: 0,
-        hard_timeout: 0,
-        out_port: port::ANY,
-        out_group: GROUP_ANY,
-        flags: flow_flag::SEND_REMOVED,
-        instructions: Instructions { apply: actions.to_vec(), ..Instructions::default() },
-        version: Version::V13,
-    }
+    let flags = flow_flag::SEND_REMOVED;
+    FlowMod { flags, ..FlowMod::new(command, priority, matching, actions.to_vec()) }
 }
 
 fn output(port: u32) -> Action {
     Action::Output { port, max_len: 0 }
+}
+
+fn bucket(weight: u16, actions: Vec<Action>) -> Bucket {
+    Bucket { weight, watch_port: port::ANY, watch_group: GROUP_ANY, actions }
 }
 
 const ADD: FlowCommand = FlowCommand::Add;
@@ -60,8 +52,8 @@ fn fill(datapath: &mut Datapath) {
         &[Action::Group(1), set, Action::Group(2)],
     ];
     for (number, kind) in [(1, GroupKind::All), (2, GroupKind::Select)] {
-        let bucket = |port: u32| Bucket { weight: 1, actions: vec![Action::Set(Field::EthDst, 5), output(port)] };
-        let buckets = vec![bucket(1), bucket(port::FLOOD)];
+        let to = |port: u32| bucket(1, vec![Action::Set(Field::EthDst, 5), output(port)]);
+        let buckets = vec![to(1), to(port::FLOOD)];
         let request = GroupMod { command: GroupCommand::Add, kind, group: number, buckets };
         assert!(datapath.group_mod(&request).is_ok());
     }
@@ -81,7 +73,7 @@ fn nothing_is_left_of_flows_and_groups_that_are_gone() {
     fill(&mut datapath);
     // Changes of ports and groups replace outputs.
     datapath.remove_port(2);
-    let bucket = Bucket { weight: 2, actions: vec![output(3)] };
+    let bucket = bucket(2, vec![output(3)]);
     for (group, kind) in [(1, GroupKind::Select), (2, GroupKind::Indirect)] {
         let request = GroupMod { command: GroupCommand::Modify, kind, group, buckets: vec![bucket.clone()] };
         assert!(datapath.group_mod(&request).is_ok());
@@ -171,7 +163,7 @@ fn a_modification_is_of_all_flows_or_none() {
 
 #[test]
 fn a_group_changes_with_all_its_flows_or_not_at_all() {
-    let bucket = |port: u32| Bucket { weight: 1, actions: vec![Action::Set(Field::EthDst, 5), output(port)] };
+    let bucket = |port: u32| bucket(1, vec![Action::Set(Field::EthDst, 5), output(port)]);
     let request = |command, kind, buckets| GroupMod { command, kind, group: 1, buckets };
     for kind in [GroupKind::All, GroupKind::Select] {
         let mut datapath = datapath();
@@ -187,5 +179,84 @@ fn a_group_changes_with_all_its_flows_or_not_at_all() {
         assert_ne!(seen(&datapath), before, "{kind:?}");
         datapath.clear();
         assert_eq!(datapath.shared_entries(), 0);
+    }
+}
+
+fn group(command: GroupCommand, kind: GroupKind, group: u32, buckets: Vec<Bucket>) -> GroupMod {
+    GroupMod { command, kind, group, buckets }
+}
+
+#[test]
+fn groups_lead_to_groups_but_not_in_a_circle() {
+    use GroupCommand::{Add, Delete, Modify};
+    use GroupKind::{All, Select};
+    let mut datapath = datapath();
+    let through = |group: u32| vec![bucket(1, vec![Action::Group(group)])];
+    datapath.group_mod(&group(Add, All, 1, vec![bucket(0, vec![output(1), output(2)])])).unwrap();
+    datapath.group_mod(&group(Add, Select, 2, through(1))).unwrap();
+    datapath.group_mod(&group(Add, All, 3, through(2))).unwrap();
+    datapath.flow_mod(&flow(ADD, 5, &[], &[Action::Group(3)])).unwrap();
+    let views = datapath.group_views(GROUP_ALL);
+    assert_eq!(views.iter().map(|view| view.flows).collect::<Vec<_>>(), [1, 1, 1]);
+    let before = seen(&datapath);
+    assert_eq!(datapath.group_mod(&group(Modify, All, 1, through(3))).err(), Some(Refusal::GROUP_LOOP));
+    assert_eq!(datapath.group_mod(&group(Add, All, 4, through(4))).err(), Some(Refusal::GROUP_LOOP));
+    assert_eq!(datapath.group_mod(&group(Add, All, 4, through(9))).err(), Some(Refusal::ACTION_GROUP));
+    assert_eq!(datapath.group_mod(&group(Delete, All, 1, Vec::new())).err(), Some(Refusal::GROUP_CHAINED));
+    assert_eq!(seen(&datapath), before);
+    // A packet cannot have more copies than outputs of a group of groups.
+    for number in 10..14 {
+        let list = vec![bucket(0, vec![Action::Group(number - 1); 100])];
+        let first = vec![bucket(0, vec![output(1); 100])];
+        let buckets = if number == 10 { first } else { list };
+        let refused = datapath.group_mod(&group(Add, All, number, buckets)).err();
+        assert_eq!(
+            refused,
+            (number > 10).then_some(if number == 11 { Refusal::ACTION_TOO_MANY } else { Refusal::ACTION_GROUP })
+        );
+    }
+    assert_eq!(datapath.group_mod(&group(Delete, All, GROUP_ALL, Vec::new())).unwrap().len(), 1);
+    assert_eq!(datapath.shared_entries(), 0);
+}
+
+#[test]
+fn meters_go_with_their_flows_and_change_under_them() {
+    let mut datapath = datapath();
+    let request = |command, flags, bands: Vec<Band>| MeterMod { command, flags, meter: 7, bands };
+    let drop = |rate: u32| Band { kind: BandKind::Drop, rate, burst: 0 };
+    let add = |flags, bands| request(MeterCommand::Add, flags, bands);
+    let mut metered = flow(ADD, 5, &[], &[output(1)]);
+    metered.instructions.meter = Some(7);
+    assert_eq!(datapath.flow_mod(&metered).err(), Some(Refusal::METER_UNKNOWN));
+    let both = meter_flag::KBPS | meter_flag::PKTPS;
+    assert_eq!(datapath.meter_mod(&add(both, vec![drop(1)])).err(), Some(Refusal::METER_FLAGS));
+    assert_eq!(datapath.meter_mod(&add(1, vec![drop(0)])).err(), Some(Refusal::METER_RATE));
+    assert_eq!(datapath.meter_mod(&add(1, vec![drop(1); 3])).err(), Some(Refusal::METER_OUT_OF_BANDS));
+    let remark = Band { kind: BandKind::Remark(1), rate: 5, burst: 0 };
+    datapath.meter_mod(&add(meter_flag::PKTPS, vec![drop(9), remark])).unwrap();
+    assert_eq!(datapath.meter_mod(&add(1, vec![drop(1)])).err(), Some(Refusal::METER_EXISTS));
+    datapath.flow_mod(&metered).unwrap();
+    let before = seen(&datapath).2;
+    // Bytes instead of packets: another meter of the program, under the same flow.
+    datapath.meter_mod(&request(MeterCommand::Modify, meter_flag::KBPS, vec![drop(9)])).unwrap();
+    assert_eq!(seen(&datapath).2, before - 1);
+    assert_eq!(datapath.meter_views(METER_ALL).unwrap()[0].flows, 1);
+    assert_eq!(datapath.meter_mod(&request(MeterCommand::Delete, 0, Vec::new())).unwrap().len(), 1);
+    assert_eq!((datapath.flow_count(), datapath.shared_entries()), (0, 0));
+}
+
+#[test]
+fn packets_leave_with_the_priority_of_their_queue() {
+    let pipeline = Arc::new(crate::compile().pipeline.expect("the program compiles"));
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        let vdp = VirtualDataPlane::new(pipeline.clone(), engine).expect("the program runs");
+        let mut datapath = Datapath::new(&vdp).expect("the program has the tables");
+        datapath.flow_mod(&flow(ADD, 5, &[], &[Action::SetQueue(5), output(2)])).unwrap();
+        let mut executor = Executor::new(vdp);
+        let mut pool = Pool::new(4, FrameSize::JUMBO).unwrap();
+        let mut frame = pool.take_filled(&[2; 60]).unwrap();
+        frame.set_ingress_port(1);
+        executor.process_batch(std::slice::from_mut(&mut frame), 1);
+        assert_eq!((frame.egress_port(), frame.priority()), (2, 5), "{engine:?}");
     }
 }

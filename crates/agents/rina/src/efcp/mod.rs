@@ -3,8 +3,8 @@
 //! A connection without retransmission only numbers its PDUs; [`Pacer`](sender::Pacer) keeps it to its rate. One with
 //! retransmission is a sliding window over PDUs:
 //!
-//! - [`sender`]: what waits for acknowledgement, the retransmission timer (RFC 6298), and the congestion window, which
-//!   follows the share of marked PDUs as in DCTCP (RFC 8257).
+//! - [`sender`]: what waits for acknowledgement, and the retransmission timer (RFC 6298).
+//! - [`congestion`]: how many PDUs may be under way.
 //! - [`receiver`]: order, what is missing, and the credit that the receiver gives.
 //! - [`Ack`]: what an acknowledgement says.
 //!
@@ -15,6 +15,7 @@
 //! the PDU expected next (4 bytes), the first number beyond the credit (4), PDUs received (4), and PDUs received with the
 //! congestion flag (4); in `SACK_FLOW` up to [`RANGES`] pairs of 4 bytes, ranges received beyond what is missing.
 
+pub mod congestion;
 pub(crate) mod receiver;
 pub(crate) mod sender;
 
@@ -36,6 +37,8 @@ pub struct Qos {
     pub reliable: bool,
     /// PDUs that may be under way, at most.
     pub window: u32,
+    /// How many of them may be, depending on losses and marks.
+    pub congestion: &'static dyn congestion::CongestionPolicy,
     /// Bits of SDUs a second, at most.
     pub rate: Option<u64>,
     /// The egress queue of routers.
@@ -74,7 +77,7 @@ impl Ack {
 }
 
 /// The number of 64 bits that is nearest to one that is known and ends in these 32 bits. None if it is negative.
-fn extend(low: u32, near: u64) -> Option<u64> {
+pub(crate) fn extend(low: u32, near: u64) -> Option<u64> {
     near.checked_add_signed(i64::from(low.wrapping_sub(near as u32) as i32))
 }
 
@@ -108,7 +111,8 @@ mod tests {
     }
 
     pub(super) fn qos(reliable: bool) -> Qos {
-        Qos { id: 1, name: "test".into(), reliable, window: 64, rate: None, priority: 0 }
+        let congestion = congestion::POLICIES[0];
+        Qos { id: 1, name: "test".into(), reliable, window: 64, congestion, rate: None, priority: 0 }
     }
 
     /// A link with a queue: this many PDUs leave each millisecond, this many may wait, and from a threshold on they are marked.
@@ -126,17 +130,18 @@ mod tests {
 
     /// Sends `total` SDUs over a link; `lose` says which transmissions are lost. Returns the time it took.
     fn transfer(total: usize, link: &mut Link, lose: impl FnMut(usize) -> bool) -> (Sender, Duration) {
-        transfer_of(total, short, link, lose)
+        transfer_of(&qos(true), total, short, link, lose)
     }
 
     /// The same for SDUs by their number.
     fn transfer_of(
+        qos: &Qos,
         total: usize,
         sdu: fn(usize) -> Vec<u8>,
         link: &mut Link,
         mut lose: impl FnMut(usize) -> bool,
     ) -> (Sender, Duration) {
-        let (mut sender, mut receiver) = (Sender::new(&qos(true)), Receiver::new(&qos(true)));
+        let (mut sender, mut receiver) = (Sender::new(qos), Receiver::new(qos));
         let mut acks: VecDeque<(Duration, Ack)> = VecDeque::new();
         let (mut offered, mut delivered, mut sent) = (0, 0, 0);
         let mut now = Duration::ZERO;
@@ -199,7 +204,7 @@ mod tests {
         }
         for share in [0, 2, 7, 50] {
             // The window is less than what the longest SDU takes.
-            let (sender, _) = transfer_of(80, sdu, &mut wide(), |sent| share > 0 && sent % share == 0);
+            let (sender, _) = transfer_of(&qos(true), 80, sdu, &mut wide(), |sent| share > 0 && sent % share == 0);
             assert_eq!(sender.pushed(), 80);
         }
     }
@@ -220,6 +225,28 @@ mod tests {
         assert!(link.longest <= 60, "{} PDUs waited", link.longest);
         // Ten a millisecond.
         assert!(time < Duration::from_millis(2200), "{time:?}");
+    }
+
+    /// Whatever the policy, a link is kept busy, whether it marks or loses, and losses end.
+    #[test]
+    fn each_policy_uses_a_link() {
+        for congestion in congestion::POLICIES {
+            assert_eq!(congestion::policy(congestion.name()), Some(congestion));
+            let name = congestion.name();
+            let qos = Qos { congestion, ..qos(true) };
+            let mut marking = Link { room: 200, threshold: 20, ..wide() };
+            let (sender, time) = transfer_of(&qos, 20_000, short, &mut marking, |_| false);
+            assert_eq!(marking.lost, 0, "{name}");
+            assert!(sender.marked > 0 && marking.longest <= 60, "{name}: {} PDUs waited", marking.longest);
+            // Ten a millisecond.
+            assert!(time < Duration::from_millis(2500), "{name}: {time:?}");
+            let mut small = Link { room: 20, ..wide() };
+            let (_, time) = transfer_of(&qos, 20_000, short, &mut small, |_| false);
+            assert!(time < Duration::from_millis(6000), "{name}: {time:?}");
+            let (_, time) = transfer_of(&qos, 2000, short, &mut wide(), |sent| (500..600).contains(&sent));
+            assert!(time < Duration::from_secs(3), "{name}: {time:?}");
+        }
+        assert!(congestion::policy("none").is_none());
     }
 
     #[test]

@@ -3,14 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use super::congestion::{Acknowledged, CongestionWindow};
 use super::{Ack, FRAGMENT, Qos, extend};
 use crate::pdu::{MORE, REST};
 
 /// PDUs that may wait to be sent.
 const QUEUE: usize = 256;
-/// PDUs under way at the beginning, and at least.
-const INITIAL_WINDOW: f64 = 10.0;
-const LEAST_WINDOW: f64 = 2.0;
 /// How many later PDUs must have arrived before one is taken as lost (RFC 6675).
 const REORDERING: u64 = 3;
 const FIRST_TIMEOUT: Duration = Duration::from_millis(200);
@@ -21,8 +19,6 @@ const BACKOFF: Duration = Duration::from_millis(100);
 /// Time without progress after which the connection is given up. A receiver that acknowledges without giving credit is waited for.
 /// No PDU is sent again later than this: R of delta-t.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Weight of a new estimate of the share of marked PDUs (RFC 8257, `g`).
-const GAIN: f64 = 1.0 / 16.0;
 
 /// An SDU, or a part of one, with the flags of its PDU.
 #[derive(Debug)]
@@ -60,14 +56,10 @@ pub(crate) struct Sender {
     pushed: u64,
     /// The last number beyond which PDUs arrived.
     highest: u64,
-    window: f64,
-    threshold: f64,
+    congestion: Box<dyn CongestionWindow>,
     most: f64,
-    /// Estimated share of marked PDUs.
-    alpha: f64,
-    /// Received and marked PDUs when the estimate was last made, and the first PDU of the next.
+    /// Received and marked PDUs of the last acknowledgement.
     counted: (u32, u32),
-    estimate_at: u64,
     /// No further reduction for losses before this one is acknowledged.
     recovery: u64,
     rtt: Option<(Duration, Duration)>,
@@ -97,12 +89,9 @@ impl Sender {
             alone: false,
             pushed: 0,
             highest: 0,
-            window: INITIAL_WINDOW,
-            threshold: f64::INFINITY,
+            congestion: qos.congestion.begin(f64::from(qos.window.max(2))),
             most: f64::from(qos.window.max(2)),
-            alpha: 1.0,
             counted: (0, 0),
-            estimate_at: 0,
             recovery: 0,
             rtt: None,
             timeout: FIRST_TIMEOUT,
@@ -176,7 +165,7 @@ impl Sender {
 
     /// PDUs that may be under way.
     pub(crate) fn window(&self) -> f64 {
-        self.window
+        self.congestion.window()
     }
 
     /// When [`Sender::poll`] has something to do, if nothing happens before.
@@ -195,7 +184,7 @@ impl Sender {
     /// Whether credit and window let another PDU leave.
     fn may_send(&self, under_way: usize) -> bool {
         let first = self.alone && self.next > 0;
-        !first && self.next < self.edge + u64::from(self.probe) && (under_way as f64) < self.window.min(self.most)
+        !first && self.next < self.edge + u64::from(self.probe) && (under_way as f64) < self.window().min(self.most)
     }
 
     /// Whether the receiver takes nothing at present: the first PDU that it has not acknowledged is beyond its credit.
@@ -224,7 +213,7 @@ impl Sender {
             self.time_out(now);
         }
         self.find_lost(now);
-        let window = self.window.min(self.most);
+        let window = self.window().min(self.most);
         let mut under_way = self.under_way();
         for (i, sent) in self.sent.iter_mut().enumerate().filter(|(_, sent)| sent.lost) {
             // The first one goes at once: nothing is acknowledged before it arrives.
@@ -265,8 +254,7 @@ impl Sender {
         let first = self.sent.front().map_or(self.next, |sent| sent.number);
         if lost && first >= self.recovery {
             self.recovery = self.next;
-            self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
-            self.window = self.threshold;
+            self.congestion.lost();
         }
     }
 
@@ -288,8 +276,7 @@ impl Sender {
             }
             return;
         }
-        self.threshold = (self.window / 2.0).max(LEAST_WINDOW);
-        self.window = LEAST_WINDOW;
+        self.congestion.timed_out();
         self.recovery = self.next;
         for sent in &mut self.sent {
             sent.lost = !sent.arrived;
@@ -350,32 +337,17 @@ impl Sender {
         });
     }
 
-    /// Adapts the window: to marks once in a round trip, by their share (RFC 8257), and to what arrives.
-    fn adapt(&mut self, ack: &Ack, next: u64, newly: f64) {
-        let marked = ack.marked.wrapping_sub(self.counted.1);
-        let received = ack.received.wrapping_sub(self.counted.0);
+    /// Tells congestion control what an acknowledgement says.
+    fn adapt(&mut self, ack: &Ack, number: u64, newly: f64) {
+        let (received, marked) = (ack.received.wrapping_sub(self.counted.0), ack.marked.wrapping_sub(self.counted.1));
+        // An older one that was overtaken, or nonsense.
         let sane = received < 1 << 20 && marked <= received;
-        if sane && marked > 0 && self.window < self.threshold {
-            // Slow start ends with the first mark.
-            self.threshold = self.window;
-        }
-        if next >= self.estimate_at && sane && received > 0 {
+        let (received, marked) = if sane { (received, marked) } else { (0, 0) };
+        if sane {
             self.counted = (ack.received, ack.marked);
-            self.estimate_at = self.next;
-            self.marked += u64::from(marked);
-            let share = f64::from(marked) / f64::from(received);
-            self.alpha += GAIN * (share - self.alpha);
-            if marked > 0 {
-                self.window = (self.window * (1.0 - self.alpha / 2.0)).max(LEAST_WINDOW);
-                self.threshold = self.window;
-                return;
-            }
         }
-        if self.window < self.threshold {
-            self.window = (self.window + newly).min(self.most);
-        } else {
-            self.window = (self.window + newly / self.window).min(self.most);
-        }
+        self.marked += u64::from(marked);
+        self.congestion.acknowledged(&Acknowledged { newly, received, marked, number, next: self.next });
     }
 }
 

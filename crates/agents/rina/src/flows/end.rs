@@ -15,6 +15,8 @@ pub enum End {
     Full,
     /// No such application is there.
     NoApplication,
+    /// One of the IPC processes encrypts flows, and the other does not.
+    Secrecy,
     /// The IPC process there did not answer the request.
     NoAnswer,
     /// The IPC process there has restarted.
@@ -53,6 +55,7 @@ impl fmt::Display for End {
             End::Refused => "refused",
             End::Full => "the other IPC process has too many flows",
             End::NoApplication => "no such application is there",
+            End::Secrecy => "one of the IPC processes encrypts flows, and the other does not",
             End::NoAnswer => "no answer",
             End::Restarted => "the other end has restarted",
             End::Silent => "the other end does not answer any more",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::secrecy::{KeyPair, Secrecy};
 use super::{AGAIN, ANSWER, End, FlowId, IDLE, UNREACHABLE};
 use crate::credential::Life;
 use crate::efcp::Qos;
@@ -24,6 +25,43 @@ pub(super) enum State {
     Draining(End, Option<Duration>),
 }
 
+/// How much of its data a flow hides.
+#[derive(Debug)]
+pub(super) enum Hiding {
+    /// Nothing.
+    None,
+    /// All, as soon as the other end's public key is known.
+    Agreed(Box<KeyPair>),
+    /// All.
+    Keyed(Box<Secrecy>),
+}
+
+impl Hiding {
+    /// This end's public key.
+    pub(super) fn public(&self) -> Option<&[u8]> {
+        match self {
+            Hiding::None => None,
+            Hiding::Agreed(own) => Some(own.public()),
+            Hiding::Keyed(secrecy) => Some(secrecy.public()),
+        }
+    }
+
+    /// Takes the other end's public key, if it has one. `requests`: this end sent M_CREATE. False if the ends do not agree.
+    pub(super) fn agree(&mut self, other: Option<&[u8]>, requests: bool) -> bool {
+        match (std::mem::replace(self, Hiding::None), other) {
+            (Hiding::None, None) => true,
+            (Hiding::Agreed(own), Some(other)) => match Secrecy::new(*own, other, requests) {
+                Some(secrecy) => {
+                    *self = Hiding::Keyed(Box::new(secrecy));
+                    true
+                }
+                None => false,
+            },
+            _ => false,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(super) state: State,
@@ -37,6 +75,7 @@ pub(crate) struct Flow {
     /// 0: not known yet.
     pub(super) remote_cep: FlowId,
     pub qos: Qos,
+    pub(super) secrecy: Hiding,
     pub sender: Sender,
     pub receiver: Receiver,
     /// No application reads any more.
@@ -69,6 +108,7 @@ impl Flow {
             life,
             remote_cep,
             qos: qos.clone(),
+            secrecy: Hiding::None,
             sender: Sender::new(qos),
             receiver: Receiver::new(qos),
             abandoned: false,

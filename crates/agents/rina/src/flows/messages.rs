@@ -31,6 +31,8 @@ pub(super) mod result {
     pub(crate) const NO_APPLICATION: i32 = -3;
     /// There is no such flow.
     pub(crate) const UNKNOWN: i32 = -4;
+    /// One of the ends wants secrecy, and the other does not.
+    pub(crate) const SECRECY: i32 = -6;
     /// In M_DELETE: SDUs may be missing.
     pub(crate) const GAVE_UP: i32 = -5;
 }
@@ -52,6 +54,7 @@ pub(super) struct Notice {
     pub sent: u64,
     pub pdus: u64,
     pub delivered: u64,
+    pub public_key: Option<Vec<u8>>,
     request: FlowRequest,
     invoke_id: Option<i32>,
 }
@@ -71,6 +74,7 @@ impl Notice {
             sent: request.sent.unwrap_or_default(),
             pdus: request.pdus.unwrap_or_default(),
             delivered: request.delivered.unwrap_or_default(),
+            public_key: request.public_key.clone(),
             invoke_id: message.invoke_id,
             request,
         })
@@ -93,6 +97,7 @@ impl Notice {
             sent: counts.map(|(sent, _)| sent),
             delivered: counts.map(|(_, delivered)| delivered),
             pdus: None,
+            public_key: None,
         };
         Message { invoke_id: self.invoke_id, ..message(own, self.here, op_code, result, &value) }
     }
@@ -124,6 +129,7 @@ pub(super) fn about(own: &Name, id: FlowId, flow: &Flow, op_code: i32, result: i
         sent: Some(flow.sender.pushed()),
         delivered: Some(flow.delivered()),
         pdus: Some(flow.sender.next()),
+        public_key: flow.secrecy.public().map(<[u8]>::to_vec),
     };
     message(own, id, op_code, result, &value)
 }

@@ -35,13 +35,15 @@ mod messages;
 #[cfg(test)]
 mod model;
 mod past;
+mod secrecy;
 
 pub use end::{End, FlowEvent};
 pub(crate) use flow::Flow;
-use flow::State;
+use flow::{Hiding, State};
 pub(crate) use messages::Outgoing;
 use messages::{Notice, about, result};
 use past::Past;
+use secrecy::KeyPair;
 
 /// Flows at an IPC process.
 const MOST: usize = 1024;
@@ -90,6 +92,8 @@ pub(crate) struct Flows {
     out: Vec<Outgoing>,
     /// Whether the first PDU of a flow is sent alone.
     alone: bool,
+    /// Whether flows are encrypted.
+    encrypts: bool,
     events: VecDeque<(FlowId, FlowEvent)>,
     /// Requests refused: for want of room, or because no such application is here.
     pub refused: u64,
@@ -109,6 +113,7 @@ impl Flows {
             last,
             out: Vec::new(),
             alone: false,
+            encrypts: false,
             events: VecDeque::new(),
             refused: 0,
             allocated: 0,
@@ -143,9 +148,17 @@ impl Flows {
         self.alone = true;
     }
 
+    /// Flows are encrypted from now on.
+    pub(crate) fn encrypt(&mut self) {
+        self.encrypts = true;
+    }
+
     fn add(&mut self, mut flow: Flow, now: Duration) -> Option<FlowId> {
         if self.alone {
             flow.sender.begin_alone();
+        }
+        if self.encrypts && matches!(flow.secrecy, Hiding::None) {
+            flow.secrecy = Hiding::Agreed(Box::new(KeyPair::new()?));
         }
         self.past.forget(now);
         if self.flows.len() >= MOST || self.past.is_full() {
@@ -332,8 +345,18 @@ impl Flows {
         let Some(cube) = qos(notice.qos_id) else { return refuse(self, result::REFUSED) };
         let unanswered = self.flows.values().filter(|flow| flow.is_unanswered()).count();
         let names = [to.clone(), from.clone(), peer.clone()];
-        let flow = Flow::new(State::Unanswered, names, *life, notice.there, &cube, now);
-        match (unanswered < MOST_UNANSWERED).then(|| self.add(flow, now)).flatten() {
+        if unanswered >= MOST_UNANSWERED {
+            return refuse(self, result::FULL);
+        }
+        let mut flow = Flow::new(State::Unanswered, names, *life, notice.there, &cube, now);
+        if self.encrypts {
+            let Some(own) = KeyPair::new() else { return refuse(self, result::FULL) };
+            flow.secrecy = Hiding::Agreed(Box::new(own));
+        }
+        if !flow.secrecy.agree(notice.public_key.as_deref(), false) {
+            return refuse(self, result::SECRECY);
+        }
+        match self.add(flow, now) {
             Some(id) => {
                 self.events.push_back((id, FlowEvent::Requested { to: to.clone(), from: from.clone() }));
             }
@@ -348,6 +371,10 @@ impl Flows {
             (Some(id), result::DONE) if notice.there != 0 => {
                 let Some(flow) = self.flows.get_mut(&id) else { return };
                 flow.remote_cep = notice.there;
+                if !flow.secrecy.agree(notice.public_key.as_deref(), true) {
+                    self.tell(id, op::DELETE, result::GAVE_UP);
+                    return self.finish(id, Some(End::Secrecy), now);
+                }
                 (flow.state, flow.since) = (State::Open, now);
                 self.allocated += 1;
                 self.events.push_back((id, FlowEvent::Allocated));
@@ -356,6 +383,7 @@ impl Flows {
                 let end = match why {
                     result::FULL => End::Full,
                     result::NO_APPLICATION => End::NoApplication,
+                    result::SECRECY => End::Secrecy,
                     _ => End::Refused,
                 };
                 self.finish(id, Some(end), now);
@@ -435,6 +463,18 @@ impl Flows {
         if !takes {
             return false;
         }
+        let opened;
+        let payload = match &mut flow.secrecy {
+            Hiding::None => payload,
+            Hiding::Agreed(_) => return false,
+            Hiding::Keyed(secrecy) => match secrecy.open(header, payload) {
+                Some(text) => {
+                    opened = text;
+                    &opened[..]
+                }
+                None => return false,
+            },
+        };
         match header.kind {
             kind::DATA => {
                 flow.receiver.receive(header.sequence, header.flags, payload);
@@ -462,22 +502,23 @@ impl Flows {
         if !flow.transfers() {
             return;
         }
-        let header = |kind, flags, sequence| Header {
-            flags,
-            qos_id: flow.qos.id,
-            dst_cep: flow.remote_cep,
-            src_cep: id,
-            kind,
-            sequence,
-            ..Header::default()
+        let (qos_id, dst_cep) = (flow.qos.id, flow.remote_cep);
+        let header =
+            |kind, flags, sequence| Header { flags, qos_id, dst_cep, src_cep: id, kind, sequence, ..Header::default() };
+        let (peer, priority, secrecy, out) = (&flow.peer, flow.qos.priority, &mut flow.secrecy, &mut self.out);
+        let mut push = |header: Header, payload: Vec<u8>| {
+            let payload = match secrecy {
+                Hiding::Keyed(secrecy) => secrecy.seal(&header, &payload),
+                Hiding::None | Hiding::Agreed(_) => payload,
+            };
+            out.push(Outgoing::Data(peer.clone(), header, payload, priority));
         };
-        let (peer, priority, out) = (&flow.peer, flow.qos.priority, &mut self.out);
         if let Some(ack) = flow.receiver.take_ack() {
             let kind = if ack.ranges.is_empty() { kind::ACK_FLOW } else { kind::SACK_FLOW };
-            out.push(Outgoing::Data(peer.clone(), header(kind, 0, ack.next), ack.write(), priority));
+            push(header(kind, 0, ack.next), ack.write());
         }
         flow.sender.poll(now, &mut |number, flags, bytes| {
-            out.push(Outgoing::Data(peer.clone(), header(kind::DATA, flags, number), bytes.to_vec(), priority));
+            push(header(kind::DATA, flags, number), bytes.to_vec());
         });
         self.release_if_empty(id, now);
     }

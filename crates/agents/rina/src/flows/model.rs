@@ -91,6 +91,7 @@ struct Node {
 }
 
 struct Model {
+    encrypts: bool,
     random: Random,
     now: Duration,
     nodes: [Node; 2],
@@ -105,7 +106,15 @@ struct Model {
 
 fn cube(id: u16) -> Qos {
     let window = if id == 2 { 4 } else { 16 };
-    Qos { id, name: "cube".into(), reliable: id > 1, window, rate: None, priority: 0 }
+    Qos {
+        id,
+        name: "cube".into(),
+        reliable: id > 1,
+        window,
+        congestion: crate::efcp::congestion::POLICIES[0],
+        rate: None,
+        priority: 0,
+    }
 }
 
 /// The SDU of a flow's end with this number; some take several PDUs, or more than a window.
@@ -120,11 +129,21 @@ fn sdu(record: usize, end: usize, number: u32) -> Vec<u8> {
     [head, vec![number as u8; rest]].concat()
 }
 
+fn flows(own: Name, last: u16, encrypts: bool) -> Flows {
+    let mut flows = Flows::new(own, last);
+    if encrypts {
+        flows.encrypt();
+    }
+    flows
+}
+
 impl Model {
     fn new(seed: u64) -> Model {
         let mut random = Random(seed);
+        // Of three schedules one has flows that are encrypted.
+        let encrypts = seed.is_multiple_of(3);
         let mut node = |name: &str| Node {
-            flows: Flows::new(name.parse().unwrap(), random.next() as u16),
+            flows: flows(name.parse().unwrap(), random.next() as u16, encrypts),
             name: name.parse().unwrap(),
             life: [1; 8],
             peer: [1; 8],
@@ -137,6 +156,7 @@ impl Model {
             loss: random.pick(&[0, 0, 5, 30, 60]),
             doubled: random.pick(&[0, 0, 20]),
             delay: Duration::from_millis(random.pick(&[1, 20, 300, 2000])),
+            encrypts,
             random,
             now: Duration::ZERO,
             nodes,
@@ -301,7 +321,7 @@ impl Model {
             self.records[record].ends[end].gone = true;
         }
         node.unanswered.clear();
-        node.flows = Flows::new(node.name.clone(), last);
+        node.flows = flows(node.name.clone(), last, self.encrypts);
         node.life[0] += 1;
         let life = node.life;
         let after = self.random.time(Duration::from_millis(700));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Connection, Ipcp, LONGEST_CARRIED, LONGEST_SDU, MANAGEMENT_PRIORITY, Transmit, own};
 use crate::cdap::{Message, object};
+use crate::efcp::Qos;
 use crate::flows::{Flow, FlowId, Outgoing};
 use crate::name::Name;
 use crate::pdu::{Header, kind};
@@ -74,9 +75,9 @@ impl Ipcp {
         self.flows.get(id).is_some_and(Flow::is_unanswered)
     }
 
-    /// The name of a flow's QoS cube.
-    pub fn flow_qos(&self, id: FlowId) -> Option<String> {
-        self.flows.get(id).map(|flow| flow.qos.name.clone())
+    /// A flow's QoS cube.
+    pub fn flow_qos(&self, id: FlowId) -> Option<&Qos> {
+        self.flows.get(id).map(|flow| &flow.qos)
     }
 
     /// The application ends a flow. What it has sent is delivered; [`FlowEvent::Ended`] says whether all was.

@@ -362,11 +362,11 @@ impl Exchange {
                 let ended = flow(id).filter(|flow| flow.peer == *from)?;
                 let connection =
                     ConnId { qosid: None, src_cep: Some(ended.remote_cep().into()), dst_cep: Some(id.into()) };
-                // It does not say how much it has sent: what has come is all that is known.
+                // It does not say how much it has sent. Of SDUs, what has come is all that is known; of PDUs, more may be on their way.
                 let request = cdap::FlowRequest {
                     connections: vec![connection],
                     sent: Some(ended.receiver.complete()),
-                    pdus: Some(ended.receiver.next()),
+                    pdus: Some(u64::MAX),
                     delivered: Some(ended.sender.delivered()),
                     ..cdap::FlowRequest::default()
                 };

@@ -68,6 +68,7 @@ impl End {
             name: &self.name,
             address: self.address,
             credential: None,
+            identity: None,
             incarnation: [0; NONCE],
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(3),
@@ -310,7 +311,15 @@ fn header_of(src_cep: FlowId) -> Header {
 }
 
 fn cubes() -> Vec<Qos> {
-    let cube = |id, name: &str, reliable| Qos { id, name: name.into(), reliable, window: 513, rate: None, priority: 0 };
+    let cube = |id, name: &str, reliable| Qos {
+        id,
+        name: name.into(),
+        reliable,
+        window: 513,
+        congestion: crate::efcp::congestion::POLICIES[0],
+        rate: None,
+        priority: 0,
+    };
     vec![cube(1, "unreliable", false), cube(0, "reliable", true)]
 }
 
@@ -397,6 +406,9 @@ fn rlite_asks_for_flows() {
         let delete = Message { obj_name: Some("/mgmt/flowalloc/flows/6".into()), ..delete };
         let native = exchange.receive(&from, &delete, &cubes(), |id| flows.get(id)).unwrap();
         flows.receive((&from, &[0; 8]), &native, cube, |_| false, Duration::ZERO).unwrap();
+        // Without retransmission PDUs may come behind it.
+        assert_eq!(flows.iter().count(), usize::from(!reliable));
+        flows.poll(6, Duration::from_secs(1));
         assert_eq!(flows.iter().count(), 0);
         assert_eq!(flows.failed, 0);
     }

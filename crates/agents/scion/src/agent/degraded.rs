@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use super::{Agent, AgentError};
-use crate::underlay::next_hop::{self, Target};
+use crate::config::links::Target;
+use crate::underlay::next_hop;
 
 impl Agent {
     /// Uses the links of addresses that were missing.

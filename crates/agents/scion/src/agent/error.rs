@@ -1,49 +1,31 @@
 //! Why a router does not run.
 
 use std::io;
-use std::net::SocketAddr;
-use std::path::PathBuf;
 
+use hopwright_agent::hand_over::{HandOverError, Panicked};
+use hopwright_dataplane::offload::DeviceFault;
 use hopwright_dataplane::{BuildError, ControlError};
 use hopwright_host::capabilities::PrivilegeError;
 
-use crate::bfd;
-use crate::config::ConfigError;
-use crate::config::change::NeedsRestart;
-use crate::config::keys::KeyError;
-use crate::config::links::LinksError;
-use crate::config::topology::TopologyError;
 use crate::control::program::{CPU_PORT, LOCAL_PORT, URGENT_CPU_PORT};
-use crate::hand_over::HandOverError;
+use crate::setup::SetupError;
+use crate::setup::change::NeedsRestart;
 use crate::status::http::HttpError;
 use crate::tap::TapError;
+use crate::underlay::UnderlayError;
 
 /// The reason why the router does not run.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum AgentError {
     #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error(transparent)]
-    Topology(#[from] TopologyError),
-    #[error("{}: {source}", file.display())]
-    Links { file: PathBuf, source: Box<LinksError> },
-    #[error(transparent)]
-    Key(#[from] KeyError),
+    Setup(#[from] SetupError),
     #[error("cannot read the kernel's devices and routes: {0}")]
     Netlink(#[source] io::Error),
-    #[error("the switch has no port number left")]
-    TooManyDevices,
     #[error("the hardware does not take the configuration: {0}")]
-    Hardware(String),
+    Hardware(#[source] DeviceFault),
     #[error(transparent)]
-    Device(#[from] hopwright_ports::DeviceError),
-    #[error(transparent)]
-    Bind(#[from] hopwright_ports::udp::BindError),
-    #[error("cannot use UDP sockets: {0}")]
-    Sockets(#[source] io::Error),
-    #[error(transparent)]
-    Ports(#[from] hopwright_ports::opener::OpenerError),
+    Underlay(#[from] UnderlayError),
     #[error("cannot load the program: {0}")]
     Program(String),
     #[error("cannot build the data plane: {0}")]
@@ -52,8 +34,6 @@ pub enum AgentError {
     Switch(#[from] hopwright_dataplane::SwitchError),
     #[error("cannot program the data plane: {0}")]
     Control(#[from] ControlError),
-    #[error(transparent)]
-    Bfd(#[from] bfd::spec::BadInterval),
     #[error("cannot run BFD: {0}")]
     BfdThread(#[source] io::Error),
     #[error(transparent)]
@@ -70,8 +50,6 @@ pub enum AgentError {
     NeedsRestart(#[from] NeedsRestart),
     #[error("the thread that reads the configuration has ended")]
     Reading,
-    #[error("{0} is reached on this machine only: it cannot be an address of a router that is a tenant")]
-    Loopback(SocketAddr),
     #[error(
         "the tenant has not the ports that the agent needs: CPU ports {CPU_PORT} and {URGENT_CPU_PORT}, port {LOCAL_PORT}"
     )]
@@ -80,4 +58,10 @@ pub enum AgentError {
     Thread(#[source] io::Error),
     #[error("the thread that forwards packets has ended: {0}")]
     Worker(String),
+}
+
+impl From<Panicked> for AgentError {
+    fn from(panicked: Panicked) -> AgentError {
+        AgentError::Worker(panicked.to_string())
+    }
 }

@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
-use std::ops::RangeInclusive;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
+use hopwright_agent::hand_over::HandOver;
 use hopwright_dataplane::wait::{PollSet, Wakeup};
 use hopwright_dataplane::{BuildError, ControlError, StageTime, Switch, Tenant, VirtualDataPlane, wall_clock_us};
 use hopwright_host::http::LogLevel;
@@ -21,17 +22,16 @@ use hopwright_ir::Pipeline;
 
 use crate::bfd::{self, Bfd};
 use crate::config::Config;
-use crate::config::keys::{self, Keys};
-use crate::config::links::Links;
-use crate::config::topology::Topology;
+use crate::config::links::{LinkEnd, Target};
 use crate::control::key_rollover::Rollover;
 use crate::control::program::{CPU_PORT, PacketIn, PacketOut, Reason};
 use crate::control::tables::{self, LinkState};
 use crate::scmp::{self, Outcome, SlowPath};
+use crate::setup::{Setup, SetupError};
 use crate::status::metrics::OwnPackets;
 use crate::status::{ActiveConfig, Status};
 use crate::tap::Taps;
-use crate::underlay::next_hop::{self, LinkEnd, Resolver, Target, VIA_KERNEL};
+use crate::underlay::next_hop::{self, Resolver, VIA_KERNEL};
 use crate::underlay::{Changed, LinkPorts, Underlay};
 
 mod degraded;
@@ -40,7 +40,6 @@ mod hand_over;
 mod reload;
 mod report;
 mod standalone;
-mod take_over;
 pub mod tenant;
 
 pub use error::AgentError;
@@ -81,6 +80,9 @@ impl std::fmt::Debug for MakeDataPlane {
     }
 }
 
+/// A running router, for who watches it: its switch, and what makes its state as JSON ([`crate::status::state`]).
+pub type Watch = (Arc<Switch>, Box<dyn Fn() -> Option<serde_json::Value> + Send + Sync>);
+
 /// Options of [`run`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -96,73 +98,12 @@ pub struct Options {
     pub reload: Arc<AtomicBool>,
     /// Set by the caller to write the state to standard error; cleared when it is written.
     pub dump: Arc<AtomicBool>,
-    /// The socket by which a successor takes over from this router, or this one from a running one.
-    pub control: Option<PathBuf>,
-    /// Whether to take over from the router that listens at `control`.
-    pub take_over: bool,
-    /// Called when the router has taken over.
-    pub taken_over: Option<fn()>,
+    /// How processes take over from each other.
+    pub hand_over: HandOver,
+    /// Gets the router when it runs.
+    pub watch: Option<Sender<Watch>>,
     /// The caller notifies this after setting one of the flags, for an immediate reaction.
     pub told: Option<Arc<Wakeup>>,
-}
-
-/// The complete configuration, read and checked.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// The file that [`Setup::config`] was read from, if any.
-    pub file: Option<PathBuf>,
-    /// `router.toml`.
-    pub config: Config,
-    /// `topology.json`.
-    pub topology: Topology,
-    /// The router's links.
-    pub links: Links,
-    /// The keys for hop-field MACs.
-    pub keys: Keys,
-    /// The configured BFD sessions.
-    pub bfd: Vec<bfd::Spec>,
-}
-
-impl Setup {
-    /// Reads `router.toml`, `hopwright.toml` beside it, and the files they refer to. `lenient` turns unknown keys into
-    /// warnings.
-    pub fn load(file: &Path, lenient: bool) -> Result<Setup, AgentError> {
-        let mut setup = Setup::from_config(Config::load(file, lenient)?)?;
-        setup.file = Some(file.to_path_buf());
-        Ok(setup)
-    }
-
-    /// Reads the files that a configuration refers to.
-    pub fn from_config(config: Config) -> Result<Setup, AgentError> {
-        let dir = &config.general.config_dir;
-        let file = dir.join("topology.json");
-        let topology = Topology::load(&file)?;
-        let links = Links::of(&topology, &config.general.id)
-            .map_err(|source| AgentError::Links { file, source: Box::new(source) })?;
-        if let Some(why) = config.hopwright.layout.lacks_room(&links) {
-            return Err(AgentError::Program(why));
-        }
-        for problem in links.problems() {
-            tracing::warn!(event = "topology-warning", "{problem}");
-        }
-        let keys = keys::load(dir)?;
-        // If another router has the slow path, it also runs BFD.
-        let bfd = match config.slow_path_netns() {
-            Some(_) => Vec::new(),
-            None => bfd::specs(&links, &config.router.bfd)?,
-        };
-        Ok(Setup { file: None, config, topology, links, keys, bfd })
-    }
-
-    /// The ports of hosts that packets are delivered to, if not all.
-    fn dispatched_ports(&self) -> Option<RangeInclusive<u16>> {
-        self.config.dispatched_ports(&self.topology)
-    }
-
-    /// The part that status pages show; it contains no keys.
-    fn shown(&self) -> ActiveConfig {
-        ActiveConfig { config: self.config.clone(), topology: self.topology.clone(), links: self.links.clone() }
-    }
 }
 
 /// If configured, restricts the devices through which packets for the router's addresses may arrive. Returns the raw
@@ -178,7 +119,11 @@ fn arrivals(setup: &Setup, underlay: &mut Underlay, kernel: &Netlink) -> BTreeMa
 
 /// The slow path's part of the configuration.
 fn slow_path_settings(config: &Config) -> scmp::Settings {
-    scmp::Settings { authenticate: config.features.experimental_scmp_authentication, limit: config.hopwright.scmp }
+    scmp::Settings {
+        authenticate: config.features.experimental_scmp_authentication,
+        authentication: config.hopwright.scmp_authentication,
+        limit: config.hopwright.scmp,
+    }
 }
 
 /// The control plane of a tenant that runs the program.
@@ -215,6 +160,8 @@ struct Agent {
     /// TAP devices to which punted packets go if another router has the slow path.
     taps: Option<Taps>,
     started: Instant,
+    /// When the next snapshot is published.
+    next_post: Instant,
     /// Counts of packets that the router itself has sent.
     own_packets: OwnPackets,
     /// Time spent on punted packets.
@@ -222,28 +169,8 @@ struct Agent {
     status: Arc<Status>,
 }
 
-/// What the agent's loop does for whom it works with.
-trait Company {
-    /// Called in each iteration. False ends the loop.
-    fn tend(&mut self, agent: &mut Agent) -> Result<bool, AgentError>;
-
-    /// Adds the events to wait for.
-    fn add_to(&self, poll: &mut PollSet);
-}
-
-/// Nobody.
-struct Alone;
-
-impl Company for Alone {
-    fn tend(&mut self, _: &mut Agent) -> Result<bool, AgentError> {
-        Ok(true)
-    }
-
-    fn add_to(&self, _: &mut PollSet) {}
-}
-
 /// Reads a configuration; see [`Setup::load`].
-type Load = fn(&Path, bool) -> Result<Setup, AgentError>;
+type Load = fn(&Path, bool) -> Result<Setup, SetupError>;
 
 /// What an agent needs of the place that it works in.
 struct Place {
@@ -279,7 +206,7 @@ impl Agent {
         let mut agent = Agent {
             bfd: bfd.map_err(AgentError::BfdThread)?,
             vdp,
-            status: Status::new(switch.clone(), tenant.clone(), setup.shown()),
+            status: Status::new(switch.clone(), tenant.clone(), ActiveConfig::of(&setup)),
             switch,
             tenant,
             kernel,
@@ -299,11 +226,12 @@ impl Agent {
             slow_path: SlowPath::new(slow_path_settings(&setup.config)),
             taps,
             started: Instant::now(),
+            next_post: Instant::now(),
             own_packets: OwnPackets::default(),
             slow_path_time: StageTime::default(),
             setup,
         };
-        agent.slow_path.set_secret_value(agent.setup.keys.secret_values[0].clone());
+        agent.slow_path.set_keys(&agent.setup.keys, wall_clock_us());
         // Links with BFD are down until their session is up.
         agent.look_around()?;
         for (target, ..) in next_hop::link_ends(&agent.setup.links) {
@@ -333,49 +261,46 @@ impl Agent {
         }
     }
 
-    /// Runs the agent's loop until `options.stop` is set, or its company ends it.
-    fn follow(&mut self, options: &Options, company: &mut impl Company) -> Result<(), AgentError> {
-        let mut next_post = Instant::now();
-        while !options.stop.load(Ordering::Relaxed) && company.tend(self)? {
-            if self.bfd.has_failed() {
-                return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
-            }
-            let mut poll = PollSet::new();
-            poll.add(self.tenant.cpu().fd().as_raw_fd());
-            poll.add(self.kernel.event_fd());
-            poll.add(self.bfd.changes_fd());
-            self.reload.add_to(&mut poll);
-            company.add_to(&mut poll);
-            if let Some(told) = &options.told {
-                poll.add(told.as_raw_fd());
-            }
-            if let Some(taps) = &self.taps {
-                taps.add_to(&mut poll);
-                poll.add(self.tenant.urgent_cpu().fd().as_raw_fd());
-            }
-            poll.wait(self.longest_pause());
-            if let Some(told) = &options.told {
-                told.clear();
-            }
-            if options.stop.load(Ordering::Relaxed) {
-                break;
-            }
-            self.follow_bfd()?;
-            self.take_punted();
-            self.follow_taps()?;
-            self.look_around()?;
-            self.follow_configuration(options);
-            let now = Instant::now();
-            let dump = options.dump.swap(false, Ordering::Relaxed);
-            if now >= next_post || dump {
-                next_post = now + POST_TIME;
-                self.status.publish(self.snapshot());
-            }
-            if dump {
-                self.dump();
-            }
+    /// Waits for the next event, among them those that `add` adds, and acts upon it. Returns false if `options.stop` is set.
+    fn turn(&mut self, options: &Options, add: impl FnOnce(&mut PollSet)) -> Result<bool, AgentError> {
+        if self.bfd.has_failed() {
+            return Err(AgentError::BfdThread(io::Error::other("its thread has ended")));
         }
-        Ok(())
+        let mut poll = PollSet::new();
+        poll.add(self.tenant.cpu().fd().as_raw_fd());
+        poll.add(self.kernel.event_fd());
+        poll.add(self.bfd.changes_fd());
+        self.reload.add_to(&mut poll);
+        add(&mut poll);
+        if let Some(told) = &options.told {
+            poll.add(told.as_raw_fd());
+        }
+        if let Some(taps) = &self.taps {
+            taps.add_to(&mut poll);
+            poll.add(self.tenant.urgent_cpu().fd().as_raw_fd());
+        }
+        poll.wait(self.longest_pause());
+        if let Some(told) = &options.told {
+            told.clear();
+        }
+        if options.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        self.follow_bfd()?;
+        self.take_punted();
+        self.follow_taps()?;
+        self.look_around()?;
+        self.follow_configuration(options);
+        let dump = options.dump.swap(false, Ordering::Relaxed);
+        let now = Instant::now();
+        if now >= self.next_post || dump {
+            self.next_post = now + POST_TIME;
+            self.status.publish(self.snapshot());
+        }
+        if dump {
+            self.dump();
+        }
+        Ok(true)
     }
 
     /// The time until the next timer, if no event happens before.
@@ -510,7 +435,10 @@ impl Agent {
     fn log_link_ports(&mut self) {
         let ports = self.underlay.link_ports(&self.kernel, &self.setup.links, &self.next_hops);
         for link in ports.iter().filter(|link| !self.link_ports.contains(link)) {
-            tracing::info!(event = "link-port", "{link}");
+            match &link.short {
+                Some(_) => tracing::warn!(event = "link-port", "{link}"),
+                None => tracing::info!(event = "link-port", "{link}"),
+            }
         }
         self.link_ports = ports;
     }
@@ -581,7 +509,10 @@ impl Agent {
     /// Updates the tables to link changes that BFD has detected.
     fn follow_bfd(&mut self) -> Result<(), AgentError> {
         for (link, change) in self.bfd.take_changes() {
-            tracing::info!(event = "bfd", %link, %change, "BFD");
+            match change {
+                bfd::LinkChange::Up => tracing::info!(event = "bfd", %link, %change, "BFD"),
+                bfd::LinkChange::Down(why) => tracing::warn!(event = "bfd", %link, %change, %why, "BFD"),
+            }
             if let Some(target) = self.setup.links.target(link) {
                 self.program_target(target)?;
             }

@@ -14,10 +14,12 @@ use hopwright_dataplane::{Count, Difference, wall_clock_us};
 use hopwright_host::watch::FileWatch;
 use hopwright_ports::closing;
 
-use super::{Agent, AgentError, Options, Setup};
-use crate::config::change::{self, ReloadCounts};
+use super::{Agent, AgentError, Options};
 use crate::control::program::LINK_COUNTERS;
 use crate::control::tables::{self, FLYOVER_CELLS, FLYOVERS, LINK_TABLES};
+use crate::setup::change::{self, ReloadCounts};
+use crate::setup::{Setup, SetupError};
+use crate::status::ActiveConfig;
 use crate::underlay::next_hop::{self, link_ends};
 
 /// Files are read after they have not changed for this time, because a change may take several writes.
@@ -38,7 +40,7 @@ pub(super) struct Reload {
 
 enum State {
     Idle,
-    Loading(JoinHandle<Result<Setup, AgentError>>),
+    Loading(JoinHandle<Result<Setup, SetupError>>),
     /// Everything is open, and the workers are taking up new ports.
     Preparing(Box<Setup>),
 }
@@ -146,7 +148,7 @@ impl Agent {
             }
             State::Loading(thread) if thread.is_finished() => match thread.join() {
                 Ok(Ok(setup)) => self.prepare(setup),
-                Ok(Err(error)) => self.reload.refuse(&error),
+                Ok(Err(error)) => self.reload.refuse(&error.into()),
                 Err(_) => self.reload.refuse(&AgentError::Reading),
             },
             State::Preparing(setup) => {
@@ -194,7 +196,7 @@ impl Agent {
         }
         setup.links.choose_ports();
         if let Err(error) = self.underlay.bind(&self.kernel, &setup.links, true) {
-            self.reload.refuse(&error);
+            self.reload.refuse(&error.into());
             return;
         }
         self.reload.state = State::Preparing(Box::new(setup));
@@ -235,7 +237,7 @@ impl Agent {
                     gone,
                     "configuration changed: entries of the tables"
                 );
-                self.status.set_active(self.setup.shown());
+                self.status.set_active(ActiveConfig::of(&self.setup));
                 self.reload.counts.applied += 1;
                 self.reload.counts.error = None;
                 self.reload.watch(&self.setup);
@@ -283,7 +285,7 @@ impl Agent {
         self.program_all(changes)?;
         self.log_link_ports();
         self.slow_path.set(super::slow_path_settings(&self.setup.config));
-        self.slow_path.set_secret_value(self.setup.keys.secret_values[0].clone());
+        self.slow_path.set_keys(&self.setup.keys, wall_clock_us());
         Ok(difference.counts())
     }
 

@@ -6,10 +6,11 @@ use std::io::{self, Write};
 use super::{Agent, AgentError};
 use crate::bfd;
 use crate::config::links::INTERNAL_INDEX;
+use crate::config::links::Target;
 use crate::status::stats::Stats;
 use crate::status::{Session, Snapshot, state};
 use crate::tap::Taps;
-use crate::underlay::next_hop::{self, Target};
+use crate::underlay::next_hop;
 
 impl Agent {
     /// Returns the agent's part of the status.
@@ -26,7 +27,7 @@ impl Agent {
             let bfd::Counts { state_changes, sent, received, discarded, .. } = status.counts;
             slow_path_drops.invalid(index, status.packet_bytes, discarded);
             own_packets.add(index, status.packet_bytes, sent);
-            sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received });
+            sessions.insert(index, Session { up: status.is_up(), state_changes, sent, received, down: status.down });
         }
         let slow_path = self.taps.as_ref().map_or_else(|| self.slow_path.counts().families(), Taps::families);
         let links = &self.setup.links;

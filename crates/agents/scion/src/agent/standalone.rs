@@ -5,27 +5,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::wait::PollSet;
-use hopwright_dataplane::{BuildError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, Worker};
-use hopwright_host::hand_over::Door;
+use hopwright_agent::hand_over::{Heir, Life, Workers};
+use hopwright_dataplane::{BuildError, EngineKind, Switch, SwitchBuilder, VirtualDataPlane, Worker, wait};
 use hopwright_host::http::NoLog;
 use hopwright_host::netlink::Netlink;
-use hopwright_host::service_manager::ServiceManager;
 use hopwright_ports::{PortChoice, closing};
 
-use super::hand_over::{Estate, Workers};
-use super::take_over::{Heir, Rest};
-use super::{Agent, AgentError, Company, Options, Place, Setup};
-use crate::control::layout::Layout;
+use super::hand_over::{self, Router, inherit_sessions};
+use super::{Agent, AgentError, Options, Place};
+use crate::config::layout::Layout;
 use crate::control::program::{self, CPU_PORT, URGENT_CPU_PORT};
 use crate::privileges::{self, Phase};
+use crate::setup::Setup;
 use crate::status::http::Listeners;
+use crate::status::state;
 use crate::status::stats::{Stats, StatsFile, WriteChange};
 use crate::tap::Taps;
 use crate::underlay::{Underlay, next_hop};
 
-/// How long closing everything may take at the end.
-const CLOSING_TIME: Duration = Duration::from_secs(2);
 /// The longest time that a router which is told to stop goes on waiting for its program.
 const STOP_TIME: Duration = Duration::from_millis(20);
 /// The interval between two writes of the statistics file.
@@ -35,43 +32,38 @@ const REPORT_TIME: Duration = Duration::from_secs(1);
 pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
     privileges::log_missing();
     let Some(built) = build(setup, options)? else { return Ok(Stats::default()) };
-    let Built { mut agent, switch, workers, listeners, mut heir, mut door } = built;
-    let workers = Workers::start(workers, &agent.setup.config.hopwright.cpus)?;
-    // If it takes over from a running router, that one stops here.
-    heir.start(&mut agent, &workers, &mut door)?;
+    let Built { agent, switch, workers, listeners, heir } = built;
+    let workers = Workers::start(workers, &agent.setup.config.hopwright.cpus, wait::shorten_slice)
+        .map_err(|error| AgentError::Worker(error.to_string()))?;
+    inherit_sessions(&heir, &agent)?;
     let shared = listeners.share(&agent.setup.config).map_err(AgentError::HttpThread)?;
+    let mut router = Router { agent, workers, listeners: shared };
+    let mut life = Life::begin(heir, &mut router)?;
+    let status = router.agent.status.clone();
     let log_level = options.log_level.clone().unwrap_or_else(|| Arc::new(NoLog));
-    let server = listeners.serve(agent.status.clone(), log_level).map_err(AgentError::HttpThread)?;
-    let mut manager = ServiceManager::new();
-    manager.inherit_limit(heir.watchdog());
-    let rest = heir.into_rest();
-    if rest.is_some() {
-        tracing::info!(event = "taken-over", "took over from the running router");
-        manager.main_process(std::process::id());
+    let server = listeners.serve(status.clone(), log_level).map_err(AgentError::HttpThread)?;
+    if let Some(watch) = &options.watch {
+        // Who no longer wants it is no reason to end.
+        let _ = watch.send((switch.clone(), Box::new(move || state::page(&status).ok())));
     }
-    manager.ready();
-    if rest.is_some()
-        && let Some(tell) = options.taken_over
-    {
-        tell();
-    }
-    let estate = Estate::new(door, shared);
-    let mut household =
-        Household { workers, manager, report: Report::default(), estate, rest, returned: None, options };
-    let result = agent.follow(options, &mut household);
-    let Household { mut workers, mut manager, mut report, estate, returned, .. } = household;
-    let handed_over = returned.is_some();
-    if !handed_over {
-        manager.stopping();
-    }
+    let mut report = Report::default();
+    let result = life.follow(&mut router, |router, life| {
+        if router.workers.has_ended() {
+            return Err(AgentError::Worker("it stopped".into()));
+        }
+        report.write_when_due(&router.agent, options, Instant::now());
+        router.agent.turn(options, |poll| life.add_to(poll))
+    });
+    let Router { mut agent, mut workers, listeners } = router;
     closing::end_of_process();
     switch.stop();
     agent.reload.stop_watching();
-    drop((workers.join()?, returned, server));
+    workers.join()?;
+    drop((workers, server));
     result?;
     let stats = agent.stats()?;
     // The file is the successor's.
-    if !handed_over {
+    if !life.handed_over() {
         report.write(&stats, options);
     }
     // The process ends: nobody needs the memory of the tables again, and freeing it takes time. A device is closed, and says what
@@ -80,11 +72,8 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         std::mem::forget(agent.vdp.clone());
     }
     drop((agent, switch));
-    if !closing::finish(CLOSING_TIME) {
-        tracing::warn!(event = "devices-open", "not all devices are closed");
-    }
-    // A successor opens devices when the connection to it ends.
-    drop(estate);
+    life.end();
+    drop(listeners);
     Ok(stats)
 }
 
@@ -95,7 +84,6 @@ struct Built {
     workers: Vec<Worker>,
     listeners: Listeners,
     heir: Heir,
-    door: Option<Door>,
 }
 
 /// Builds everything. Returns `None` if the router is told to stop meanwhile.
@@ -113,12 +101,11 @@ fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentErro
     if takes_long && !program.wait(&options.stop)? {
         return Ok(None);
     }
-    let mut heir = Heir::connect(&setup, options)?;
-    let door = heir.door(options.control.as_deref())?;
+    let mut heir = options.hand_over.prepare(&hand_over::name(&setup))?;
     // Otherwise the data plane is built while devices are opened, which is mostly waiting for the kernel.
     let mut kernel = Netlink::open().map_err(AgentError::Netlink)?;
     let mut underlay = Underlay::new(&mut kernel, &setup)?;
-    heir.bequeath(&underlay);
+    hand_over::bequeath(&mut heir, &underlay);
     setup.links.choose_ports();
     underlay.bind(&kernel, &setup.links, false)?;
     let used = next_hop::used_devices(&mut kernel, &setup.links);
@@ -126,7 +113,7 @@ fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentErro
     if setup.config.hopwright.ports == PortChoice::AfXdp
         && let Some(error) = raw.refused.pop()
     {
-        return Err(error);
+        return Err(error.into());
     }
     program.wait(&options.stop)?;
     let Some(vdp) = program.vdp else { return Ok(None) };
@@ -145,7 +132,7 @@ fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentErro
     let (switch, workers) = builder.build_workers()?;
     let namespace = setup.config.slow_path_netns();
     let taps = namespace.map(|name| Taps::open(&name, &underlay.numbers(), kernel.devices())).transpose()?;
-    let listeners = Listeners::open(&setup.config, heir.take_listeners())?;
+    let listeners = Listeners::open(&setup.config, std::mem::take(&mut heir.offer.descriptors))?;
     // Threads started from here on have only the remaining privileges.
     privileges::drop_privileges(Phase::Running)?;
     // Next hops are programmed before the first packet.
@@ -153,45 +140,7 @@ fn build(mut setup: Setup, options: &Options) -> Result<Option<Built>, AgentErro
     let agent = Agent::new(setup, Place { load: Setup::load, switch: switch.clone(), tenant, kernel, underlay, taps })?;
     // The router is ready when the program has its tables, wherever it runs.
     agent.vdp.settle().map_err(AgentError::Hardware)?;
-    Ok(Some(Built { agent, switch, workers, listeners, heir, door }))
-}
-
-/// What a router alone has besides its agent.
-struct Household<'a> {
-    workers: Workers,
-    manager: ServiceManager,
-    report: Report,
-    estate: Estate,
-    rest: Option<Rest>,
-    /// The workers, if a successor has taken over.
-    returned: Option<Vec<Worker>>,
-    options: &'a Options,
-}
-
-impl Company for Household<'_> {
-    fn tend(&mut self, agent: &mut Agent) -> Result<bool, AgentError> {
-        if self.workers.has_ended() {
-            return Err(AgentError::Worker("it stopped".into()));
-        }
-        let now = Instant::now();
-        self.manager.keep_alive(agent.switch.rounds(), now);
-        self.report.write_when_due(agent, self.options, now);
-        if let Some(rest) = &self.rest {
-            if rest.finish(agent)? {
-                self.rest = None;
-            }
-            return Ok(true);
-        }
-        self.returned = self.estate.serve_successors(agent, &mut self.workers, &mut self.manager)?;
-        Ok(self.returned.is_none())
-    }
-
-    fn add_to(&self, poll: &mut PollSet) {
-        match &self.rest {
-            Some(rest) => rest.add_to(poll),
-            None => self.estate.add_to(poll),
-        }
-    }
+    Ok(Some(Built { agent, switch, workers, listeners, heir }))
 }
 
 /// A data plane that a thread builds. If the router is told to stop meanwhile, the thread is left to itself.

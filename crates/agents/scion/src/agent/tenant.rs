@@ -11,28 +11,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
+use hopwright_agent::own_port_name;
 use hopwright_dataplane::wait::Wakeup;
 use hopwright_dataplane::{ControlError, Switch, Tenant, TenantPorts};
 use hopwright_host::http::{self, NoLog};
 use hopwright_host::netlink::Netlink;
 use hopwright_ports::UdpSockets;
 
-use super::{Agent, AgentError, Alone, Options, Place, Setup};
-use crate::config::change::ReloadCounts;
+use super::{Agent, AgentError, Options, Place};
 use crate::config::{Config, ConfigError, Hopwright};
 use crate::control::program::{CPU_PORT, LOCAL_PORT, Reason, object};
+use crate::setup::change::ReloadCounts;
+use crate::setup::{Setup, SetupError};
 use crate::status::Status;
 use crate::status::http::Listeners;
 use crate::underlay::{self, Underlay, next_hop};
 
-/// Name of the port of a tenant's UDP sockets. No device can have it, because of the colon.
-pub fn udp_port_name(tenant: &str) -> String {
-    format!("udp:{tenant}")
-}
-
 /// Reads and checks the configuration of a router that is a tenant. As [`Setup::load`], but a `general.config_dir` that is
 /// empty is the folder of the file, and settings that the switch decides about are refused.
-pub fn load(file: &Path, lenient: bool) -> Result<Setup, AgentError> {
+pub fn load(file: &Path, lenient: bool) -> Result<Setup, SetupError> {
     let mut config = Config::load(file, lenient)?;
     if config.general.config_dir.as_os_str().is_empty() {
         config.general.config_dir = file.parent().unwrap_or(Path::new("")).to_path_buf();
@@ -43,7 +40,7 @@ pub fn load(file: &Path, lenient: bool) -> Result<Setup, AgentError> {
     }
     let mut setup = Setup::from_config(config)?;
     if let Some(address) = underlay::own_addresses(&setup.links).iter().find(|address| address.ip().is_loopback()) {
-        return Err(AgentError::Loopback(*address));
+        return Err(SetupError::Loopback(*address));
     }
     setup.file = Some(file.to_path_buf());
     Ok(setup)
@@ -148,7 +145,7 @@ impl TenantAgent {
         let used = next_hop::used_devices(&mut kernel, &setup.links);
         underlay.follow(&kernel, &[&setup.links], &used);
         let listeners = Listeners::open(&setup.config, Vec::new())?;
-        let (_, ports) = underlay.udp_port(&udp_port_name(tenant.name()))?;
+        let (_, ports) = underlay.udp_port(&own_port_name(tenant.name()))?;
         switch.add_ports(number, ports)?;
         let _sockets = SocketsPort { switch: switch.clone(), number, sockets: underlay.sockets().clone() };
         let place = Place { load, switch: switch.clone(), tenant: tenant.clone(), kernel, underlay, taps: None };
@@ -160,7 +157,13 @@ impl TenantAgent {
         let options = Options { told: Some(told.clone()), ..Options::default() };
         let (name, its) = (tenant.name().to_string(), options.clone());
         let run = move || {
-            if let Err(error) = agent.follow(&its, &mut Alone) {
+            let ended = loop {
+                match agent.turn(&its, |_| ()) {
+                    Ok(true) => {}
+                    ended => break ended,
+                }
+            };
+            if let Err(error) = ended {
                 tracing::error!(
                     event = "control-plane-lost", tenant = name, %error,
                     "the router has lost its control plane; tables stay as they are"

@@ -8,8 +8,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use hopwright_ports::checksum;
 
 use super::packet::Control;
-use super::spec::{Link, Spec};
+use super::spec::Spec;
 use crate::config::keys::HopKey;
+use crate::config::links::Link;
 use crate::packet::{BFD, END_TO_END, Frame, HOP_BY_HOP, Hop, Host, Info, Path, Scion};
 use crate::underlay::next_hop::NextHop;
 

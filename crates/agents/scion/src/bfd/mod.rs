@@ -27,11 +27,12 @@ use hopwright_dataplane::wait::{self, PollSet, Wakeup};
 use hopwright_dataplane::{CpuQueue, Injector, Tenant, wall_clock_us};
 
 use crate::config::keys::HopKey;
+use crate::config::links::Link;
 use crate::control::program::PacketIn;
-pub use session::LinkChange;
+pub use session::{Cause, LinkChange};
 use sessions::Sessions;
 pub use sessions::{Counts, Route, SavedSession, Status};
-pub use spec::{Link, Spec, specs};
+pub use spec::{Spec, specs};
 
 /// The maximum number of received packets between two checks of the timers. At a few microseconds each, they take well
 /// below a millisecond.

@@ -42,14 +42,32 @@ pub enum LinkChange {
     /// The link can be used.
     Up,
     /// The link cannot be used.
-    Down,
+    Down(Cause),
+}
+
+/// Why a link cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Nothing has come from the other end for the detection time.
+    Silence(Duration),
+    /// The other end says that its session is down: it does not hear this one, or begins anew.
+    Told,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cause::Silence(time) => write!(f, "nothing received for {time:?}"),
+            Cause::Told => f.write_str("the other end says that it is down: it hears nothing, or has started"),
+        }
+    }
 }
 
 impl fmt::Display for LinkChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             LinkChange::Up => "up",
-            LinkChange::Down => "down",
+            LinkChange::Down(_) => "down",
         })
     }
 }
@@ -93,6 +111,8 @@ pub struct Session {
     /// The state of a pseudo-random generator for jitter.
     random: u64,
     state_changes: u64,
+    /// Why and when it went down, if it has been up.
+    down: Option<(Cause, Instant)>,
 }
 
 impl Session {
@@ -111,6 +131,7 @@ impl Session {
             detection: Duration::ZERO,
             random: seed | 1,
             state_changes: 0,
+            down: None,
         };
         let wait = START * session.below(100) / 100;
         session.send_at += wait;
@@ -171,6 +192,11 @@ impl Session {
     /// The number of state changes.
     pub fn state_changes(&self) -> u64 {
         self.state_changes
+    }
+
+    /// Why and when it has gone down, if it is down and has been up.
+    pub fn down(&self) -> Option<(Cause, Instant)> {
+        self.down.filter(|_| self.state != State::Up)
     }
 
     /// When [`Session::poll`] must be called next.
@@ -247,7 +273,11 @@ impl Session {
             match action {
                 Action::Announce => self.announce(now),
                 Action::LinkUp => change = Some(LinkChange::Up),
-                Action::LinkDown => change = Some(LinkChange::Down),
+                Action::LinkDown => {
+                    let cause = if event == Event::Expired { Cause::Silence(self.detection) } else { Cause::Told };
+                    self.down = Some((cause, now));
+                    change = Some(LinkChange::Down(cause));
+                }
                 Action::ForgetRemote => {
                     self.remote_discriminator = 0;
                     self.remote_min_rx = Duration::ZERO;
@@ -465,7 +495,7 @@ mod tests {
         pair.run(ms(700));
         assert_eq!(pair.changes.len(), 2);
         for (at, _, change) in &pair.changes {
-            assert_eq!(*change, LinkChange::Down);
+            assert_eq!(*change, LinkChange::Down(Cause::Silence(ms(600))));
             // Three times 200 ms after the last packet, which was at most 200 ms old.
             let after = *at - cut;
             assert!((ms(400)..=ms(605)).contains(&after), "{after:?}");
@@ -527,7 +557,7 @@ mod tests {
         pair.run(ms(1500));
         assert_eq!(pair.states(), UP);
         let at_other_end: Vec<_> = pair.changes.iter().filter(|c| c.1 == 1).map(|c| c.2).collect();
-        assert_eq!(at_other_end, [LinkChange::Down, LinkChange::Up]);
+        assert_eq!(at_other_end, [LinkChange::Down(Cause::Told), LinkChange::Up]);
         assert_eq!(pair.sent[1].last().unwrap().1.your_discriminator, 77);
     }
 

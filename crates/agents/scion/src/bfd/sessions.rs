@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::frame::{self, Received};
 use super::machine::State;
 use super::packet::Control;
-use super::session::{LinkChange, Saved, Session};
-use super::spec::{Link, Spec};
+use super::session::{Cause, LinkChange, Saved, Session};
+use super::spec::Spec;
 use crate::config::keys::HopKey;
+use crate::config::links::Link;
 use crate::control::program::LOCAL_PORT;
 use crate::packet::ia::IsdAs;
 use crate::underlay::next_hop::NextHop;
@@ -39,6 +40,8 @@ pub struct Status {
     pub state: State,
     /// The length of the SCION packet around each of its packets, in bytes.
     pub packet_bytes: usize,
+    /// Why and when it has gone down, if it is down and has been up.
+    pub down: Option<(Cause, Instant)>,
     /// The session's counters.
     pub counts: Counts,
 }
@@ -280,6 +283,7 @@ impl Sessions {
             name: entry.spec.name.clone(),
             state: entry.session.state(),
             packet_bytes: frame::packet_bytes(&entry.spec),
+            down: entry.session.down(),
             counts: Counts { state_changes: entry.session.state_changes(), ..entry.counts },
         };
         self.by_link.iter().map(status).collect()
@@ -448,7 +452,7 @@ mod tests {
         // With another router in between, packets may arrive through any port.
         sessions.set_route(Link::External(3), route(7).map(|w| Route { direct: false, ..w }));
         sessions.receive(8, 3, &frame_from(&external(3), State::Down), now);
-        assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
+        assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down(Cause::Told))]);
     }
 
     #[test]
@@ -519,7 +523,10 @@ mod tests {
             now = sessions.deadline().unwrap();
             drain(&mut sessions, now);
         }
-        assert_eq!(sessions.take_changes(), [(Link::External(3), LinkChange::Down)]);
+        assert_eq!(
+            sessions.take_changes(),
+            [(Link::External(3), LinkChange::Down(Cause::Silence(Duration::from_millis(600))))]
+        );
         assert_eq!(now, start + Duration::from_millis(600));
     }
 

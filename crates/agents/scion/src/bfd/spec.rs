@@ -3,15 +3,11 @@
 //! As in the reference, the topology may give a link to another AS settings of its own. Sibling routers always have the
 //! settings of `router.toml`.
 
-use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use super::session::Settings;
 use crate::config;
-use crate::config::links::Links;
+use crate::config::links::{Link, Links};
 use crate::config::topology::Underlay;
 use crate::packet::ia::IsdAs;
 
@@ -19,24 +15,6 @@ use crate::packet::ia::IsdAs;
 const SHORTEST: Duration = Duration::from_millis(1);
 /// The longest interval that a packet can express.
 const LONGEST: Duration = Duration::from_micros(u32::MAX as u64);
-
-/// Identifies a link and its session, across reloads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Link {
-    /// To another AS, by SCION interface.
-    External(u16),
-    /// To the sibling router with this internal address.
-    Sibling(SocketAddr),
-}
-
-impl fmt::Display for Link {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Link::External(id) => write!(f, "interface {id}"),
-            Link::Sibling(address) => write!(f, "sibling {address}"),
-        }
-    }
-}
 
 /// A configured session.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,6 +104,7 @@ fn check(of: &str, settings: Settings) -> Result<Settings, BadInterval> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::path::Path;
 
     use super::*;

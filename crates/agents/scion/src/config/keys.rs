@@ -1,7 +1,8 @@
-//! The AS's secrets: master keys read from files, and hop-field keys derived from them. They are never shown, and are
+//! The AS's secrets: master keys read from files, and keys derived from them. They are never shown, and are
 //! wiped when dropped.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -17,7 +18,7 @@ const LONGEST_KEY: usize = 4096;
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// The key for hop-field MACs, or the secret value for reservations (AES-128).
+/// The key for hop-field MACs, or a secret value for reservations or DRKeys (AES-128).
 #[derive(Clone)]
 pub struct HopKey(Zeroizing<[u8; 16]>);
 
@@ -52,9 +53,42 @@ impl PartialEq for HopKey {
 
 impl Eq for HopKey {}
 
+/// The AS's master key, from which the secret values of each day are derived.
+#[derive(Clone, PartialEq, Eq)]
+pub struct MasterKey(Zeroizing<Vec<u8>>);
+
+impl MasterKey {
+    /// The master key with these bytes.
+    pub fn new(bytes: &[u8]) -> MasterKey {
+        MasterKey(Zeroizing::new(bytes.to_vec()))
+    }
+
+    /// Derives the DRKey secret value of a protocol for an epoch, in seconds since 1970: PBKDF2-HMAC-SHA256, salt "Derive DRKey Key",
+    /// 1000 rounds (the reference's `drkey.DeriveSV`).
+    pub fn drkey_secret_value(&self, protocol: u16, epoch: Range<u32>) -> HopKey {
+        let mut input = Zeroizing::new(Vec::with_capacity(self.0.len() + 18));
+        input.extend((self.0.len() as u64).to_be_bytes());
+        input.extend_from_slice(&self.0);
+        input.extend(protocol.to_be_bytes());
+        input.extend(epoch.start.to_be_bytes());
+        input.extend(epoch.end.to_be_bytes());
+        let mut key = Zeroizing::new([0; 16]);
+        pbkdf2::pbkdf2_hmac::<sha2::Sha256>(&input, b"Derive DRKey Key", 1000, key.as_mut_slice());
+        HopKey(key)
+    }
+}
+
+impl fmt::Debug for MasterKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MasterKey(redacted)")
+    }
+}
+
 /// The AS's keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
+    /// The current master key.
+    pub master: MasterKey,
     /// The key for new hop fields (`master0.key`).
     pub current: HopKey,
     /// The key for hop fields made after the next key change (`master1.key`).
@@ -67,6 +101,7 @@ impl Keys {
     /// Derives all keys from the master keys: the current and the next one.
     pub fn derive(current: &[u8], next: &[u8]) -> Keys {
         Keys {
+            master: MasterKey::new(current),
             current: HopKey::derive(current),
             next: HopKey::derive(next),
             secret_values: [current, next].map(HopKey::derive_secret_value),
@@ -150,8 +185,9 @@ mod tests {
 
     #[test]
     fn never_printed() {
-        let key = HopKey::derive(b"secret");
-        assert_eq!(format!("{key:?}"), "HopKey(redacted)");
+        let keys = format!("{:?}", Keys::derive(b"secret", b"other"));
+        assert!(keys.contains("MasterKey(redacted)") && keys.contains("HopKey(redacted)"), "{keys}");
+        assert!(!keys.chars().any(|c| c.is_ascii_digit()), "{keys}");
     }
 
     #[test]

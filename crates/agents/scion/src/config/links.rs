@@ -1,16 +1,16 @@
 //! The links of one border router, from the topology, with the numbers that the program's tables and counters use.
 
-use std::collections::BTreeMap;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-use crate::bfd::Link;
+use serde::{Deserialize, Serialize};
+
 use crate::config::topology::{
     Address, BorderRouter, LinkBfd, Relation, Topology, Underlay, unusable_local, unusable_remote,
 };
 use crate::control::program;
 use crate::packet::ia::IsdAs;
-use crate::underlay::next_hop::{LinkEnd, Target};
 
 /// The counter index of the internal link: packets from and to hosts of this AS.
 pub const INTERNAL_INDEX: u16 = 0;
@@ -23,6 +23,35 @@ pub const SERVICE_CONTROL: u16 = 2;
 /// See [`SERVICE_CONTROL`].
 pub const SERVICE_DISCOVERY: u16 = 1;
 
+/// Identifies a link and its session, across reloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Link {
+    /// To another AS, by SCION interface.
+    External(u16),
+    /// To the sibling router with this internal address.
+    Sibling(SocketAddr),
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Link::External(id) => write!(f, "interface {id}"),
+            Link::Sibling(address) => write!(f, "sibling {address}"),
+        }
+    }
+}
+
+/// The other end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum LinkEnd {
+    /// Of the external link with this interface id.
+    External(u16),
+    /// The sibling router with this number ([`Sibling::number`]).
+    Sibling(u16),
+}
+
+/// The other end of a link, or a host of the AS.
+pub type Target = hopwright_host::next_hop::Target<LinkEnd>;
 /// A router's links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {

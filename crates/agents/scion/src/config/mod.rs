@@ -4,12 +4,16 @@
 //! Keys, defaults and checks of `router.toml` are those of the reference (`router/config`, `private/env`, `pkg/log`).
 //! Unknown keys are errors, unless the operator asks for leniency.
 
-pub mod change;
 pub mod check;
+mod durations;
 pub mod keys;
+pub mod layout;
 pub mod links;
+mod queues;
+mod reload;
 pub mod topology;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::ops::RangeInclusive;
@@ -19,12 +23,16 @@ use std::time::Duration;
 use hopwright_dataplane::MAX_BATCH;
 use hopwright_host::files;
 use hopwright_ports::PortChoice;
-use serde::de::{Deserializer, Error as _, Visitor};
+use serde::de::{Deserializer, Error as _};
 use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 
+use crate::config::layout::Layout;
 use crate::config::topology::Topology;
-use crate::control::layout::Layout;
+pub use durations::parse_duration;
+pub(crate) use durations::{duration, duration_text};
+pub use queues::Queues;
+pub use reload::ReloadSettings;
 
 /// Longest `router.toml` or `hopwright.toml`, in bytes.
 const LONGEST_TOML: usize = 1 << 20;
@@ -119,14 +127,18 @@ pub struct Hopwright {
     pub strict_arrival: bool,
     /// Which ports of hosts packets are delivered to.
     pub dispatched_ports: DispatchedPorts,
+    /// The keys that SCMP messages are authenticated with.
+    pub scmp_authentication: Authentication,
     /// Who answers for punted packets.
     pub slow_path: SlowPathBy,
     /// With [`SlowPathBy::Tap`]: name of the network namespace of the TAP devices; empty: `general.id` and `-slow`.
     pub slow_path_netns: String,
     /// `[scmp]`
     pub scmp: crate::scmp::Limit,
+    /// `[queues]`: egress queues of devices, by name.
+    pub queues: BTreeMap<String, Queues>,
     /// `[reload]`
-    pub reload: crate::config::change::Settings,
+    pub reload: ReloadSettings,
 }
 
 impl Default for Hopwright {
@@ -141,9 +153,11 @@ impl Default for Hopwright {
             hummingbird: false,
             strict_arrival: false,
             dispatched_ports: DispatchedPorts::default(),
+            scmp_authentication: Default::default(),
             slow_path: SlowPathBy::default(),
             slow_path_netns: String::new(),
             scmp: Default::default(),
+            queues: BTreeMap::new(),
             reload: Default::default(),
         }
     }
@@ -159,6 +173,17 @@ pub enum DispatchedPorts {
     /// Those of the AS's `dispatched_ports`; packets to others go to the dispatcher's port, 30041. The reference's design
     /// document says so, and its router compares the port with the range in a way that never holds.
     Specification,
+}
+
+/// The keys that SCMP messages are authenticated with: `scmp_authentication` of `hopwright.toml`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Authentication {
+    /// Those of the reference router, all zero, with `features.experimental_scmp_authentication`; else there is no authentication.
+    #[default]
+    Reference,
+    /// DRKeys, derived from the AS's master key.
+    Drkey,
 }
 
 /// Who answers for punted packets, and runs BFD.
@@ -517,8 +542,16 @@ impl Config {
         if self.hopwright.dispatched_ports != DispatchedPorts::Reference && self.hopwright.layout != Layout::Plain {
             problem("hopwright.dispatched_ports", format!("not with layout {}", self.hopwright.layout));
         }
+        if self.hopwright.scmp_authentication == Authentication::Drkey && self.hopwright.slow_path == SlowPathBy::Tap {
+            problem("hopwright.scmp_authentication", "not with slow_path \"tap\": the reference router answers".into());
+        }
         if self.hopwright.hummingbird && self.hopwright.layout != Layout::Plain {
             problem("hopwright.hummingbird", format!("not with layout {}", self.hopwright.layout));
+        }
+        for (device, queues) in &self.hopwright.queues {
+            if let Some(wrong) = queues.problem() {
+                problem("hopwright.queues", format!("{device}: {wrong}"));
+            }
         }
         let ports = 0..=i64::from(u16::MAX);
         let name = self.slow_path_netns().unwrap_or_default();
@@ -621,53 +654,6 @@ fn uncommented(sample: &str) -> String {
         text.push('\n');
     }
     text
-}
-
-/// The reference's durations: a whole number and one unit, as in `200ms`.
-pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let bad = || format!("`{text}` is no duration: expected a number and ns, us, ms, s, m, h, d, w or y");
-    let number: u64 = number.parse().map_err(|_| bad())?;
-    let nanoseconds: u64 = match unit {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        "d" => 86_400_000_000_000,
-        "w" => 7 * 86_400_000_000_000,
-        "y" => 365 * 86_400_000_000_000,
-        _ => return Err(bad()),
-    };
-    number.checked_mul(nanoseconds).map(Duration::from_nanos).ok_or_else(|| format!("`{text}` is too long"))
-}
-
-/// For serde fields that hold a [`parse_duration`] text.
-pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    struct Text;
-    impl Visitor<'_> for Text {
-        type Value = Duration;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a duration such as \"200ms\"")
-        }
-        fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Duration, E> {
-            parse_duration(text).map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Text).map_err(D::Error::custom)
-}
-
-/// The longest unit that fits, as the reference writes it.
-pub(crate) fn duration_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    let ns = duration.as_nanos();
-    let units = [("y", 365 * 86_400), ("w", 7 * 86_400), ("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)];
-    let long = units.map(|(name, seconds)| (name, seconds * 1_000_000_000));
-    let short = [("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
-    let fits = long.iter().chain(&short).find(|(_, unit)| ns >= *unit && ns.is_multiple_of(*unit));
-    let (name, unit) = fits.unwrap_or(&("s", 1_000_000_000));
-    serializer.serialize_str(&format!("{}{name}", ns / unit))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -176,8 +176,20 @@ fn samples_have_every_key() {
         keys.sort();
         keys
     };
-    fn keys_of_tables() -> [&'static str; 10] {
-        ["general", "features", "log", "log.console", "metrics", "api", "router", "router.bfd", "scmp", "reload"]
+    fn keys_of_tables() -> [&'static str; 11] {
+        [
+            "general",
+            "features",
+            "log",
+            "log.console",
+            "metrics",
+            "api",
+            "router",
+            "router.bfd",
+            "scmp",
+            "queues",
+            "reload",
+        ]
     }
     let mut config = Config::parse(file, &uncommented(SAMPLE)).unwrap();
     assert_eq!(config.unknown_keys, []);
@@ -190,7 +202,7 @@ fn samples_have_every_key() {
     assert_eq!(default.hopwright, Hopwright::default());
     assert_eq!(keys(SAMPLE).len(), 20);
     let mut shown = toml::Table::try_from(&config.hopwright).unwrap();
-    let tables: Vec<_> = ["scmp", "reload"].map(|t| (t, shown.remove(t).unwrap())).into();
+    let tables: Vec<_> = ["scmp", "queues", "reload"].map(|t| (t, shown.remove(t).unwrap())).into();
     let mut wanted: Vec<String> = shown.keys().cloned().collect();
     for (table, value) in tables {
         wanted.extend(value.as_table().unwrap().keys().map(|key| format!("{table}.{key}")));
@@ -224,6 +236,14 @@ fn errors_name_file_and_field() {
         ("general.id = 'a'\nhopwright.dispatched_ports = 'all'", "unknown variant"),
         ("general.id = 'a'\nhopwright.dispatched_ports = 'specification'\nhopwright.layout = '1br'", "not with layout"),
         ("general.id = 'a'\nhopwright.hummingbird = true\nhopwright.layout = '1br'", "hummingbird: not with layout"),
+        ("general.id = 'a'\nhopwright.queues.eth1.rate = '1k'", "hopwright.queues: eth1: a rate of 1k is not in"),
+        ("general.id = 'a'\nhopwright.queues.eth1.packets = 5", "missing field `rate`"),
+        ("general.id = 'a'\nhopwright.queues.eth1 = { rate = '1G', packets = 0 }", "eth1: 0 packets are not in 1 to"),
+        ("general.id = 'a'\nhopwright.queues.eth1 = { rate = '1G', weights = [1] }", "invalid length 1"),
+        (
+            "general.id = 'a'\nhopwright.scmp_authentication = 'drkey'\nhopwright.slow_path = 'tap'",
+            "the reference router answers",
+        ),
         ("general.id = 'a'\nhopwright.batch = 0", "hopwright.batch: 0 is not in 1 to 256"),
         ("general.id = 'a'\nhopwright.batch = 257", "hopwright.batch: 257 is not in 1 to 256"),
         ("general.id = 'a'\nhopwright.batch = -1", "line 2"),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
-use crate::config::change::Settings;
+use crate::config::ReloadSettings;
 use crate::config::keys::{HopKey, Keys};
 use crate::control::program::{action, object, table};
 use crate::control::tables;
@@ -37,7 +37,7 @@ impl Rollover {
         &mut self,
         vdp: &VirtualDataPlane,
         keys: &Keys,
-        settings: &Settings,
+        settings: &ReloadSettings,
         now: Instant,
     ) -> Result<(), ControlError> {
         if let Some(current) = self.current.take_if(|current| *current != keys.current) {

@@ -3,16 +3,15 @@
 //! The programs in `p4/tofino` have the tables, objects and reasons of `border_router.p4` and forward the same bytes. They are
 //! compiled when a router with a layout starts.
 
-use std::fmt;
 use std::sync::Arc;
 
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
 use hopwright_driver::{Compiled, Options, compile_text};
 use hopwright_ir::Pipeline;
-use serde::{Deserialize, Serialize};
 
 use super::program::{BuiltIn, LINK_COUNT, MAX_DEVICE_PORT};
 use super::sources::SOURCES;
+use crate::config::layout::Layout;
 use crate::config::links::Links;
 
 macro_rules! files {
@@ -29,43 +28,7 @@ pub(crate) const CLOCK: &str = "clock";
 /// The action of [`CLOCK`].
 pub(crate) const SINCE: &str = "since";
 
-/// How the program is spread over pipes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Layout {
-    /// Not at all.
-    #[default]
-    #[serde(rename = "plain")]
-    Plain,
-    /// A border router in every pipe; an AES core computes the MACs.
-    #[serde(rename = "1br")]
-    OneBr,
-    /// A pipe with a border router, and one that computes the MACs.
-    #[serde(rename = "1br+1aes")]
-    OneBrOneAes,
-    /// A pipe with a border router, and two that compute the MACs one after the other.
-    #[serde(rename = "1br+2aes")]
-    OneBrTwoAes,
-    /// Two pipes with a border router, and two that compute the MACs.
-    #[serde(rename = "2br+2aes")]
-    TwoBrTwoAes,
-}
-
 impl Layout {
-    /// All layouts.
-    pub const ALL: [Layout; 5] =
-        [Layout::Plain, Layout::OneBr, Layout::OneBrOneAes, Layout::OneBrTwoAes, Layout::TwoBrTwoAes];
-
-    /// The name in `hopwright.toml`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Layout::Plain => "plain",
-            Layout::OneBr => "1br",
-            Layout::OneBrOneAes => "1br+1aes",
-            Layout::OneBrTwoAes => "1br+2aes",
-            Layout::TwoBrTwoAes => "2br+2aes",
-        }
-    }
-
     /// Why a program's tables have no room for a router's interfaces, if that is so. The plain program has room for all.
     pub fn lacks_room(self, links: &Links) -> Option<String> {
         let interfaces = links.external.len() + links.siblings.iter().map(|s| s.interfaces.len()).sum::<usize>();
@@ -135,12 +98,6 @@ impl Layout {
     }
 }
 
-impl fmt::Display for Layout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 /// The bytes that counters count in front of each received frame: those of the header between pipes.
 pub(crate) fn bridge_bytes(pipeline: &Pipeline) -> u64 {
     let bridge = pipeline.headers.iter().find(|header| header.name.ends_with(".bridge"));
@@ -170,12 +127,5 @@ mod tests {
         assert_eq!(first(Layout::OneBrOneAes), [1, 2, 3, 4, 5, 8, 9, 10]);
         assert_eq!(first(Layout::TwoBrTwoAes), [384, 1, 385, 2, 386, 3, 387, 4]);
         assert_eq!(Layout::TwoBrTwoAes.device_ports().max(), Some(MAX_DEVICE_PORT));
-    }
-
-    #[test]
-    fn names() {
-        for layout in Layout::ALL {
-            assert_eq!(serde_json::to_value(layout).unwrap(), layout.name());
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The text of `border_router.p4`, and how to compile it. Part of the crate and of its build script.
 
-use hopwright_driver::{Compiled, Options, compile_text};
+use hopwright_driver::{Compiled, Options, compile_text, in_memory};
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
@@ -37,9 +37,5 @@ pub fn compile(optimise: bool) -> Compiled {
 
 /// How it is compiled.
 pub(super) fn options() -> Options {
-    Options {
-        embedded: SOURCES[1..].iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
-        no_disk: true,
-        ..Options::default()
-    }
+    in_memory(&SOURCES[1..])
 }

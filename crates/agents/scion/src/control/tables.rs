@@ -8,11 +8,11 @@ use hopwright_dataplane::{ControlError, Difference, EntrySpec, VirtualDataPlane}
 use num_bigint::BigUint;
 
 use crate::config::keys::HopKey;
-use crate::config::links::{External, INTERNAL_INDEX, Links, Sibling};
+use crate::config::links::{External, INTERNAL_INDEX, LinkEnd, Links, Sibling, Target};
 use crate::config::topology::{Relation, Underlay};
 use crate::control::layout;
 use crate::control::program::{self, LOCAL_PORT, LinkScope, action, object, table};
-use crate::underlay::next_hop::{LinkEnd, NextHop, Target};
+use crate::underlay::next_hop::NextHop;
 
 /// The number of buckets into which the program hashes the users of a service.
 const SERVICE_BUCKETS: u16 = 64;

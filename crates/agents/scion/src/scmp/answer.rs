@@ -8,6 +8,7 @@
 
 use std::net::IpAddr;
 
+use super::drkey::ScmpKeys;
 use super::message::{self, Kind, Message};
 use super::path::{HOP, INFO, META};
 use super::spao;
@@ -88,8 +89,8 @@ impl Silence {
 pub struct Router<'a> {
     /// AS, addresses and interfaces.
     pub links: &'a Links,
-    /// Whether to authenticate errors, and replies to authenticated traceroute requests.
-    pub authenticate: bool,
+    /// The keys to authenticate errors with, and replies to authenticated traceroute requests. `None`: neither is.
+    pub keys: Option<&'a ScmpKeys>,
     /// The AS's secret value for reservations, by which hop fields become those of the way back.
     pub secret_value: Option<&'a HopKey>,
 }
@@ -313,7 +314,7 @@ fn reply(
         return Err(Silence::ScmpError);
     }
     let is_error = message.kind.is_error();
-    let authenticate = router.authenticate && (is_error || spao::is_authentic(bytes, view, now_us));
+    let keys = router.keys.filter(|keys| is_error || spao::is_authentic(bytes, view, keys, now_us));
 
     let mut scion = Scion {
         traffic_class: bytes[0] << 4 | bytes[1] >> 4,
@@ -323,7 +324,7 @@ fn reply(
         dst: Host::Raw(bytes[9] >> 2 & 3, bytes[view.src_host.clone()].to_vec()),
         src: Host::Ip(router.links.internal.ip()),
         path: checked.return_path(header.ingress != 0, router.secret_value)?,
-        extensions: if authenticate { vec![(END_TO_END, spao::extension(now_us))] } else { Vec::new() },
+        extensions: keys.iter().map(|_| (END_TO_END, spao::extension(now_us))).collect(),
         next_hdr: SCMP,
         payload: [&[message.kind.scmp_type, message.kind.code, 0, 0], message.body.as_slice()].concat(),
         extra_words: 0,
@@ -338,8 +339,8 @@ fn reply(
     let checksum = scion.payload_checksum(SCMP);
     scion.payload[2..4].copy_from_slice(&checksum.to_be_bytes());
     let mut packet = scion.pack();
-    if authenticate {
-        spao::sign(&mut packet).ok_or(Silence::NoReturnPath)?;
+    if let Some(keys) = keys {
+        spao::sign(&mut packet, keys, now_us).ok_or(Silence::NoReturnPath)?;
     }
     Ok(Outcome::Reply(message.kind, underlay_back(underlay, packet)))
 }

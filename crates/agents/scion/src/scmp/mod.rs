@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-use crate::config::keys::HopKey;
+use crate::config::Authentication;
+use crate::config::keys::{HopKey, Keys};
 use crate::config::links::{INTERNAL_INDEX, Links};
 use crate::control::program::{PacketIn, Reason};
 use crate::status::metrics::SlowPathDrops;
@@ -16,6 +17,7 @@ use crate::stun;
 use hopwright_host::metrics::CounterFamily;
 
 mod answer;
+mod drkey;
 mod limit;
 mod message;
 mod path;
@@ -23,6 +25,7 @@ mod spao;
 pub(crate) mod view;
 
 pub use answer::{Outcome, Router, Silence, answer};
+pub use drkey::ScmpKeys;
 pub(crate) use limit::Bucket;
 pub use limit::Limit;
 pub use message::Kind;
@@ -32,6 +35,8 @@ pub use message::Kind;
 pub struct Settings {
     /// `features.experimental_scmp_authentication`.
     pub authenticate: bool,
+    /// The keys to authenticate with.
+    pub authentication: Authentication,
     /// `[scmp]` of `hopwright.toml`.
     pub limit: Limit,
 }
@@ -39,7 +44,8 @@ pub struct Settings {
 /// Answers punted packets within the rate limits, and counts them.
 #[derive(Debug)]
 pub struct SlowPath {
-    authenticate: bool,
+    settings: Settings,
+    scmp_keys: Option<ScmpKeys>,
     secret_value: Option<HopKey>,
     limiter: limit::Limiter,
     stun: stun::Limiter,
@@ -138,11 +144,17 @@ fn index(links: &Links, interface: u16, peer: Option<SocketAddr>) -> u16 {
     external.or_else(sibling).unwrap_or(INTERNAL_INDEX)
 }
 
+/// The keys of the reference router, if it authenticates.
+fn zero_keys(settings: Settings) -> Option<ScmpKeys> {
+    (settings.authentication == Authentication::Reference && settings.authenticate).then_some(ScmpKeys::zero())
+}
+
 impl SlowPath {
-    /// Creates a slow path with all counters zero.
+    /// Creates a slow path with all counters zero. DRKeys need [`SlowPath::set_keys`].
     pub fn new(settings: Settings) -> SlowPath {
         SlowPath {
-            authenticate: settings.authenticate,
+            settings,
+            scmp_keys: zero_keys(settings),
             secret_value: None,
             limiter: limit::Limiter::new(settings.limit),
             stun: stun::Limiter::new(),
@@ -151,15 +163,19 @@ impl SlowPath {
         }
     }
 
-    /// Changes the settings. Counters are kept.
+    /// Changes the settings. Counters are kept. [`SlowPath::set_keys`] must follow.
     pub fn set(&mut self, settings: Settings) {
-        self.authenticate = settings.authenticate;
+        self.settings = settings;
+        self.scmp_keys = zero_keys(settings);
         self.limiter.set(settings.limit);
     }
 
-    /// Sets the AS's secret value for reservations.
-    pub fn set_secret_value(&mut self, secret_value: HopKey) {
-        self.secret_value = Some(secret_value);
+    /// Sets the AS's keys. `now_us` is in microseconds since 1970.
+    pub fn set_keys(&mut self, keys: &Keys, now_us: u64) {
+        self.secret_value = Some(keys.secret_values[0].clone());
+        if self.settings.authentication == Authentication::Drkey {
+            self.scmp_keys = Some(ScmpKeys::derived(keys.master.clone(), now_us));
+        }
     }
 
     /// Whether packets punted for this reason are answered by this module.
@@ -193,7 +209,10 @@ impl SlowPath {
             }
             return Outcome::Drop(Silence::Limited);
         }
-        let router = Router { links, authenticate: self.authenticate, secret_value: self.secret_value.as_ref() };
+        if let Some(keys) = &mut self.scmp_keys {
+            keys.refresh(now_us);
+        }
+        let router = Router { links, keys: self.scmp_keys.as_ref(), secret_value: self.secret_value.as_ref() };
         let mut outcome = answer(punted, header, &router, now_us);
         // Only hosts inside the AS need the route; the other end of a link is where the packet came from.
         if let (Outcome::Reply(_, frame) | Outcome::Bounce(frame) | Outcome::Stun(frame), 0) =
@@ -246,7 +265,7 @@ mod tests {
     #[test]
     fn limits_and_counts() {
         let limit = Limit { rate: 1, burst: 2 };
-        let mut slow_path = SlowPath::new(Settings { authenticate: false, limit });
+        let mut slow_path = SlowPath::new(Settings { limit, ..Settings::default() });
         let links = rich_links(false);
         let header = |reason: Reason, ingress| PacketIn {
             reason: reason as u8,
@@ -322,8 +341,9 @@ mod tests {
             egress: 0,
             next_hop: None,
         };
-        let extensions = |packet: &[u8], authenticate, now_us| {
-            let router = Router { links: &links, authenticate, secret_value: None };
+        let zero = ScmpKeys::zero();
+        let extensions = |packet: &[u8], authenticate: bool, now_us| {
+            let router = Router { links: &links, keys: authenticate.then_some(&zero), secret_value: None };
             let Outcome::Reply(kind, frame) = answer(&envelope.around(packet), &header, &router, now_us) else {
                 panic!("no reply")
             };
@@ -331,12 +351,12 @@ mod tests {
             let reply = &frame[42..];
             let view = view::View::parse(reply).unwrap();
             if view.end_to_end.is_some() {
-                assert!(spao::is_authentic(reply, &view, now_us));
+                assert!(spao::is_authentic(reply, &view, &zero, now_us));
             }
             view.end_to_end.is_some()
         };
         let mut signed = scion.pack();
-        spao::sign(&mut signed).unwrap();
+        spao::sign(&mut signed, &zero, now_us).unwrap();
         assert!(extensions(&signed, true, now_us));
         assert!(!extensions(&signed, false, now_us));
         assert!(!extensions(&signed, true, now_us + 100_000_000));

@@ -1,23 +1,26 @@
 //! The SCION packet authenticator option, which the reference router adds to SCMP messages and accepts on traceroute
 //! requests: <https://docs.scion.org/en/latest/protocols/authenticator-option.html>.
 //!
-//! The reference uses a stand-in for DRKey whose keys are all zero, and so does this module. Such an authenticator
-//! proves nothing; it is for compatibility only.
+//! The reference router uses a stand-in for DRKey whose keys are all zero. Such an authenticator proves nothing; it is for compatibility
+//! only. [`ScmpKeys`] can be the stand-in or DRKeys.
 
 use aes::Aes128;
 use cmac::{Cmac, Mac};
 
+use super::drkey::{EPOCH_S, ScmpKeys};
 use super::path::{HOP, INFO, META};
 use super::view::{COMMON, View};
 use crate::packet::SCMP;
 
-/// The key of the stand-in for DRKey.
-const KEY: [u8; 16] = [0; 16];
-/// The lifetime of the stand-in's keys: a day, from midnight UTC.
-const EPOCH_NS: u64 = 24 * 3600 * 1_000_000_000;
+/// The lifetime of keys: a day, from midnight UTC.
+const EPOCH_NS: u64 = EPOCH_S * 1_000_000_000;
+/// How long a key is still good after its epoch.
+const GRACE_NS: u64 = 5_000_000_000;
 /// The maximum difference between a message's timestamp and the clock, in either direction.
 const WINDOW_NS: u64 = 150 * 1_000_000_000;
 
+/// The algorithm's number.
+const AES_CMAC: u8 = 0;
 /// The type of the option.
 const AUTHENTICATOR: u8 = 2;
 /// The length of the fields before the tag: SPI 4, algorithm 1, reserved 1, timestamp 6 bytes.
@@ -29,6 +32,8 @@ pub(super) const EXTENSION: usize = 4 + METADATA + TAG;
 
 /// Security parameter index: a DRKey for protocol SCMP, between an AS and a host, sent by the side with the secret.
 const SPI_TO_HOST: u32 = 1;
+/// As [`SPI_TO_HOST`], sent by the host.
+const SPI_FROM_HOST: u32 = SPI_TO_HOST | SPI_RECEIVER;
 /// SPIs below this value refer to a DRKey.
 const SPI_DRKEY_END: u32 = 1 << 21;
 /// Bit of a DRKey SPI: the key is between two hosts instead of an AS and a host.
@@ -40,43 +45,48 @@ const SPI_RECEIVER: u32 = 1 << 16;
 pub(super) fn extension(now_us: u64) -> Vec<u8> {
     let mut out = vec![SCMP, (EXTENSION / 4 - 1) as u8, AUTHENTICATOR, (METADATA + TAG) as u8];
     out.extend(SPI_TO_HOST.to_be_bytes());
-    out.extend([0, 0]);
+    out.extend([AES_CMAC, 0]);
     out.extend_from_slice(&(now_us * 1000 % EPOCH_NS).to_be_bytes()[2..]);
     out.extend([0; TAG]);
     out
 }
 
-/// Writes the tag of a complete packet whose end-to-end extension came from [`extension`].
-pub(super) fn sign(packet: &mut [u8]) -> Option<()> {
+/// Writes the tag of a complete packet to a host, whose end-to-end extension came from [`extension`] at the same time.
+pub(super) fn sign(packet: &mut [u8], keys: &ScmpKeys, now_us: u64) -> Option<()> {
     let view = View::parse(packet)?;
     let option = view.end_to_end.as_ref()?.start + 4;
-    let mac = mac(packet, &view, option)?.finalize().into_bytes();
+    let host = packet.get(view.dst_host.clone())?;
+    let key = keys.of_host(now_us * 1000 / EPOCH_NS, View::dst_ia(packet), packet[9] >> 4, host)?;
+    let mac = mac(packet, &view, option, &key)?.finalize().into_bytes();
     packet.get_mut(option + METADATA..option + METADATA + TAG)?.copy_from_slice(&mac);
     Some(())
 }
 
-/// Whether a packet has a recent and valid authenticator.
-pub(super) fn is_authentic(packet: &[u8], view: &View, now_us: u64) -> bool {
+/// Whether a packet of a host has a recent and valid authenticator. If the keys are secret, the authenticator must be one of the host
+/// for this AS; the reference takes any kind.
+pub(super) fn is_authentic(packet: &[u8], view: &View, keys: &ScmpKeys, now_us: u64) -> bool {
     let check = || {
         let (option, length) = find_option(packet, view)?;
-        let stamp = packet.get(option + 6..option + METADATA)?;
-        let stamp = stamp.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        if !is_recent(stamp, now_us) {
+        let metadata = packet.get(option..option + METADATA)?;
+        if keys.are_secret() && (metadata[..4] != SPI_FROM_HOST.to_be_bytes() || metadata[4] != AES_CMAC) {
             return None;
         }
+        let stamp = metadata[6..].iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        let host = packet.get(view.src_host.clone())?;
+        let key = keys.of_host(epoch(stamp, now_us)?, View::src_ia(packet), packet[9] & 0xf, host)?;
         let tag = packet.get(option + METADATA..option + length)?;
         // Compares in constant time. Fails if the length is not that of a tag.
-        mac(packet, view, option)?.verify_slice(tag).ok()
+        mac(packet, view, option, &key)?.verify_slice(tag).ok()
     };
     check().is_some()
 }
 
-/// Whether a timestamp, relative to the current epoch or an adjacent one, is close to the clock.
-fn is_recent(stamp_ns: u64, now_us: u64) -> bool {
+/// Returns the epoch that a timestamp is relative to: the current or an adjacent one, such that the timestamp is close to the clock.
+fn epoch(stamp_ns: u64, now_us: u64) -> Option<u64> {
     let now = now_us * 1000;
     let epoch = now / EPOCH_NS;
-    let epochs = [epoch, epoch.wrapping_sub(1), epoch + 1];
-    epochs.iter().any(|e| e.wrapping_mul(EPOCH_NS).wrapping_add(stamp_ns).abs_diff(now) <= WINDOW_NS)
+    let is_near = |epoch: &u64| epoch.wrapping_mul(EPOCH_NS).wrapping_add(stamp_ns).abs_diff(now) <= WINDOW_NS;
+    [epoch, epoch.wrapping_sub(1), epoch + 1].into_iter().filter(|_| stamp_ns <= EPOCH_NS + GRACE_NS).find(is_near)
 }
 
 /// Returns offset and length of the data of the first authenticator option. `None` if an option before it is truncated.
@@ -104,13 +114,13 @@ fn find_option(packet: &[u8], view: &View) -> Option<(usize, usize)> {
 }
 
 /// Computes AES-CMAC over the authenticated data: the fields that routers do not change, and the whole payload.
-fn mac(packet: &[u8], view: &View, option: usize) -> Option<Cmac<Aes128>> {
+fn mac(packet: &[u8], view: &View, option: usize, key: &[u8; 16]) -> Option<Cmac<Aes128>> {
     let metadata = packet.get(option..option + METADATA)?;
     let payload = &packet[view.payload..];
     let spi = u32::from_be_bytes(metadata[..4].try_into().ok()?);
     let path = immutable_path(packet, view)?;
 
-    let mut mac = <Cmac<Aes128> as Mac>::new(&KEY.into());
+    let mut mac = <Cmac<Aes128> as Mac>::new(key.into());
     let header_words = (view.path_header.start + path.len()) / 4;
     mac.update(&[header_words as u8, view.l4]);
     mac.update(&(payload.len() as u16).to_be_bytes());
@@ -164,6 +174,7 @@ fn immutable_path(packet: &[u8], view: &View) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::keys::MasterKey;
 
     /// Computed with the reference's `spao.ComputeAuthCMAC` (v0.14.0): traffic class 0xb8, IPv4 source, IPv6
     /// destination, 5 s after midnight. SPI: to a host, from a host, between hosts, not DRKey.
@@ -181,7 +192,7 @@ mod tests {
     }
 
     fn authentic(packet: &[u8], now_us: u64) -> bool {
-        is_authentic(packet, &View::parse(packet).unwrap(), now_us)
+        is_authentic(packet, &View::parse(packet).unwrap(), &ScmpKeys::zero(), now_us)
     }
 
     #[test]
@@ -192,9 +203,56 @@ mod tests {
             let mut signed = packet.clone();
             signed[tag..tag + TAG].fill(0);
             assert!(!authentic(&signed, MADE_US));
-            sign(&mut signed).unwrap();
+            sign(&mut signed, &ScmpKeys::zero(), MADE_US).unwrap();
             assert_eq!(signed, packet);
             assert!(authentic(&packet, MADE_US));
+        }
+    }
+
+    /// Computed with the reference's `drkey`, `drkey/specific` and `spao` (v0.15.1): master key "0123456789abcdef", near AS 1-ff00:0:1,
+    /// far AS 3-ff00:0:1. An error to 10.0.0.9 and fd00::9 there, and traceroute requests from these.
+    const DRKEY_VECTORS: [&str; 4] = [
+        "0b80deadc9150035010000000003ff00000000010001ff00000000010a000009c0a8000b01003000010001116ab0731c003f00000001010203040506003f00020003010203040507003f00040000010203040508ca07021c000000010000000102030405b8c00e1973fc55ac623eca25ae236986043397680000003c71756f746564207061636b6574",
+        "0b80deadc9180035013000000003ff00000000010001ff0000000001fd000000000000000000000000000009c0a8000b01003000010001116ab0731c003f00000001010203040506003f00020003010203040507003f00040000010203040508ca07021c000000010000000102030405b7ec5661770ef9664c91452401423589043397680000003c71756f746564207061636b6574",
+        "0b80deadc9150038010000000001ff00000000010003ff0000000001c0a8000b0a00000901003000010001116ab0731c003f00000001010203040506003f00020003010203040507003f00040000010203040508ca07021c000100010000000102030405b1ac4378b67ddd3e7e211846e62edb7e820097680102000700000000000000000000000000000000",
+        "0b80deadc9180038010300000001ff00000000010003ff0000000001c0a8000bfd00000000000000000000000000000901003000010001116ab0731c003f00000001010203040506003f00020003010203040507003f00040000010203040508ca07021c0001000100000001020304052be13a55cb7366b11d88988a362785e8820097680102000700000000000000000000000000000000",
+    ];
+
+    fn drkeys(now_us: u64) -> ScmpKeys {
+        ScmpKeys::derived(MasterKey::new(b"0123456789abcdef"), now_us)
+    }
+
+    #[test]
+    fn tags_by_drkeys_are_those_of_the_reference() {
+        let keys = drkeys(MADE_US);
+        let [errors @ .., _, _] = DRKEY_VECTORS;
+        for packet in errors.map(bytes) {
+            let view = View::parse(&packet).unwrap();
+            let tag = view.end_to_end.clone().unwrap().end - TAG;
+            let mut signed = packet.clone();
+            signed[tag..tag + TAG].fill(0);
+            sign(&mut signed, &keys, MADE_US).unwrap();
+            assert_eq!(signed, packet);
+            // It is a message to a host, not of one.
+            assert!(!is_authentic(&packet, &view, &keys, MADE_US));
+        }
+        let [_, _, requests @ ..] = DRKEY_VECTORS;
+        for packet in requests.map(bytes) {
+            let view = View::parse(&packet).unwrap();
+            let at = |keys: &ScmpKeys, now_us| is_authentic(&packet, &view, keys, now_us);
+            assert!(at(&keys, MADE_US) && !at(&ScmpKeys::zero(), MADE_US));
+            assert!(!at(&ScmpKeys::derived(MasterKey::new(b"another key"), MADE_US), MADE_US));
+            // The day before, and after, the key is that of the day that the timestamp is relative to.
+            let mut keys = drkeys(MIDNIGHT_US - 60_000_000);
+            assert!(at(&keys, MIDNIGHT_US - 60_000_000));
+            keys.refresh(MADE_US);
+            assert!(at(&keys, MADE_US));
+            keys.refresh(MADE_US + 3 * 86_400_000_000);
+            assert!(!at(&keys, MADE_US));
+            // The host's address is part of the key.
+            let mut changed = packet.clone();
+            changed[view.src_host.end - 1] ^= 1;
+            assert!(!is_authentic(&changed, &view, &drkeys(MADE_US), MADE_US));
         }
     }
 
@@ -220,7 +278,13 @@ mod tests {
         assert!(authentic(&packet, MADE_US + 149 * second) && !authentic(&packet, MADE_US + 151 * second));
         // The timestamp may belong to the epoch that has just ended.
         assert!(authentic(&packet, MIDNIGHT_US - 140 * second) && !authentic(&packet, MIDNIGHT_US - 150 * second));
-        assert!(is_recent(EPOCH_NS - 1, MIDNIGHT_US + second) && !is_recent(EPOCH_NS - 1, 0));
+        let day = MIDNIGHT_US * 1000 / EPOCH_NS;
+        assert_eq!(epoch(EPOCH_NS - 1, MIDNIGHT_US + second), Some(day - 1));
+        assert_eq!(epoch(0, MIDNIGHT_US - second), Some(day));
+        // Five seconds longer than the epoch, no more.
+        assert_eq!(epoch(EPOCH_NS + GRACE_NS, MIDNIGHT_US + 6 * second), Some(day - 1));
+        assert_eq!(epoch(EPOCH_NS + GRACE_NS + 1, MIDNIGHT_US + 6 * second), None);
+        assert_eq!(epoch(EPOCH_NS - 1, 0), None);
     }
 
     #[test]

@@ -8,15 +8,18 @@ pub mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use hopwright_dataplane::{StageTime, Switch, SwitchStats, Tenant, TenantPorts};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::next_hop::HostCounts;
 
+use crate::bfd::Cause;
 use crate::config::Config;
-use crate::config::change::ReloadCounts;
 use crate::config::links::Links;
 use crate::config::topology::Topology;
+use crate::setup::Setup;
+use crate::setup::change::ReloadCounts;
 use crate::status::metrics::{OwnPackets, SlowPathDrops};
 use crate::underlay::LinkPorts;
 
@@ -29,7 +32,7 @@ pub struct Status {
     snapshot: Mutex<Arc<Snapshot>>,
 }
 
-/// The configuration that the router runs with.
+/// The configuration that the router runs with, as pages show it: without keys.
 #[derive(Clone, Debug)]
 pub struct ActiveConfig {
     /// `router.toml`.
@@ -38,6 +41,13 @@ pub struct ActiveConfig {
     pub topology: Topology,
     /// The router's links.
     pub links: Links,
+}
+
+impl ActiveConfig {
+    /// That of a setup.
+    pub(crate) fn of(setup: &Setup) -> ActiveConfig {
+        ActiveConfig { config: setup.config.clone(), topology: setup.topology.clone(), links: setup.links.clone() }
+    }
 }
 
 /// The agent's counters and state.
@@ -74,6 +84,8 @@ pub struct Session {
     pub sent: u64,
     /// Packets received.
     pub received: u64,
+    /// Why and when it has gone down, if it is down and has been up.
+    pub down: Option<(Cause, Instant)>,
 }
 
 impl Status {

@@ -5,7 +5,7 @@ use hopwright_ir::TableId;
 use serde_json::{Map, Value, json};
 
 use crate::config::links::INTERNAL_INDEX;
-use crate::status::{Snapshot, Status};
+use crate::status::{Session, Snapshot, Status};
 
 /// Returns the state as JSON.
 pub fn page(status: &Status) -> Result<Value, ControlError> {
@@ -86,9 +86,19 @@ fn link(name: String, index: u16, own: Value, snapshot: &Snapshot) -> Value {
                 "received": session.received});
             link.insert("bfd".into(), page);
         }
-        if let Some(why) = broken {
-            link.insert("why".into(), why.clone().into());
+        let why = broken.cloned().or_else(|| session.filter(|session| !session.up).map(why_down));
+        if let Some(why) = why {
+            link.insert("why".into(), why.into());
         }
     }
     link
+}
+
+/// Why a session is not up.
+fn why_down(session: &Session) -> String {
+    match session.down {
+        Some((cause, since)) => format!("BFD: {cause}; {} s ago", since.elapsed().as_secs()),
+        None if session.received == 0 => "BFD: nothing received yet".into(),
+        None => "BFD: the other end has not heard this one yet".into(),
+    }
 }

@@ -7,6 +7,7 @@ use hopwright_dataplane::{ControlError, Stage};
 use serde::Serialize;
 
 use crate::bfd;
+use crate::config::links::Link;
 use crate::control::program::{Reason, object};
 use crate::status::Status;
 
@@ -36,7 +37,7 @@ pub struct Stats {
     /// Received and injected packets against what became of them.
     pub ledger: Ledger,
     /// Counters of configuration changes.
-    pub reloads: crate::config::change::ReloadCounts,
+    pub reloads: crate::setup::change::ReloadCounts,
 }
 
 /// All packets in and out of the switch. While the router runs, the numbers are taken at slightly different moments;
@@ -124,7 +125,7 @@ impl StatsFile {
 impl BfdStats {
     fn of(session: &bfd::Status) -> (String, BfdStats) {
         let bfd::Counts { state_changes, sent, received, discarded, unsent } = session.counts;
-        let kind = if matches!(session.link, bfd::Link::External(_)) { "interface" } else { "sibling" };
+        let kind = if matches!(session.link, Link::External(_)) { "interface" } else { "sibling" };
         let stats = BfdStats { up: session.is_up(), state_changes, sent, received, discarded, unsent };
         (format!("{kind} {}", session.name), stats)
     }

@@ -15,10 +15,9 @@ use hopwright_dataplane::wait::PollSet;
 use hopwright_ports::DeviceError;
 use hopwright_ports::{Filter, FrameSocket, Tap};
 
-use crate::config::links::Links;
+use crate::config::links::{LinkEnd, Links, Target};
 use crate::packet::BFD;
 use crate::scmp::view::{Underlay, word};
-use crate::underlay::next_hop::{LinkEnd, Target};
 use hopwright_host::metrics::CounterFamily;
 use hopwright_host::namespace::{Namespace, NamespaceError};
 use hopwright_host::netlink::Device;

@@ -9,8 +9,7 @@ use hopwright_ports::{Opener, SharedDevice};
 /// Sockets of a process that another one uses, too: UDP sockets with their addresses, and devices.
 pub type Shared = (Vec<(SocketAddr, OwnedFd)>, Vec<SharedDevice>);
 
-use super::{RawPorts, Underlay};
-use crate::agent::AgentError;
+use super::{RawPorts, Underlay, UnderlayError};
 
 impl Underlay {
     fn opener(&self) -> Option<&Opener> {
@@ -67,19 +66,19 @@ impl Underlay {
 
     /// Has the packet sockets that were taken over begin where the predecessor has stopped. Returns a device whose sockets do not
     /// fit, if there is one.
-    pub fn begin_at(&self, positions: &[(String, Vec<u32>)]) -> Result<(), String> {
-        let Some(opener) = self.opener() else { return Ok(()) };
+    pub fn begin_at(&self, positions: &[(String, Vec<u32>)]) -> Option<String> {
+        let opener = self.opener()?;
         for open in self.devices.values().filter(|open| !opener.is_occupied(&open.name)) {
             let Some((name, slots)) = positions.iter().find(|(name, _)| *name == open.name) else { continue };
             if !opener.begin_at(name, slots) {
-                return Err(name.clone());
+                return Some(name.clone());
             }
         }
-        Ok(())
+        None
     }
 
     /// Leaves everything to the sockets that a successor takes over, and waits until nothing more comes by others.
-    pub fn withdraw(&self) -> Result<(), AgentError> {
+    pub fn withdraw(&self) -> Result<(), UnderlayError> {
         Ok(self.opener().map_or(Ok(()), Opener::withdraw)?)
     }
 

@@ -9,9 +9,13 @@ use hopwright_host::netlink::Netlink;
 use hopwright_host::next_hop::{DevicePort, FallbackReason, Plan};
 use hopwright_ports::PortChoice;
 
-use super::next_hop::{LinkEnd, Resolver, Target, VIA_KERNEL, add_links};
+use super::next_hop::{Resolver, VIA_KERNEL, add_links};
 use super::{devices_of, is_home, longest_mtu, missing, obstacle, own_addresses, raw_devices};
-use crate::config::links::Links;
+use crate::config::links::{External, LinkEnd, Links, Target};
+
+/// Bytes of the headers of IP and UDP.
+const IPV4_AND_UDP: u32 = 28;
+const IPV6_AND_UDP: u32 = 48;
 
 /// The kinds of port that a link uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,29 @@ pub struct LinkPorts {
     /// How packets to the other end are sent; `None` for the internal link, whose hosts may be reached through
     /// different devices.
     pub send: Option<Carrier>,
+    /// The device by which the link's packets leave, if the longest of them do not fit its MTU.
+    pub short: Option<ShortDevice>,
+}
+
+/// A device whose MTU is too small for a link: the kernel sends the link's longest packets in fragments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShortDevice {
+    /// Its name.
+    pub name: String,
+    /// Its MTU in bytes.
+    pub mtu: u32,
+    /// What the link needs: its own `mtu` in `topology.json` and the headers of IP and UDP.
+    pub needed: u32,
+}
+
+impl fmt::Display for ShortDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ShortDevice { name, mtu, needed } = self;
+        write!(
+            f,
+            "its longest packets need an MTU of {needed} bytes, {name} has {mtu}: the kernel sends them in fragments"
+        )
+    }
 }
 
 /// A port as a link uses it.
@@ -66,8 +93,11 @@ impl fmt::Display for Carrier {
 impl fmt::Display for LinkPorts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: receives by {}", self.link, self.receive)?;
-        match &self.send {
-            Some(send) => write!(f, ", sends by {send}"),
+        if let Some(send) = &self.send {
+            write!(f, ", sends by {send}")?;
+        }
+        match &self.short {
+            Some(short) => write!(f, "; {short}"),
             None => Ok(()),
         }
     }
@@ -121,24 +151,37 @@ pub(super) fn link_ports<'a>(
             Plan::Fallback(why) => Carrier::udp(why.to_string()),
         }
     };
+    let short = |link: &External| {
+        let target = Target::Link(LinkEnd::External(link.id));
+        let (Plan::Port(device) | Plan::Fallback(FallbackReason::Device(device))) = next_hops.plan(target) else {
+            return None;
+        };
+        let device = devices.get(&device)?;
+        let headers = if link.underlay.remote.is_ipv4() { IPV4_AND_UDP } else { IPV6_AND_UDP };
+        let needed = link.mtu.saturating_add(headers);
+        (device.mtu < needed).then(|| ShortDevice { name: device.name.clone(), mtu: device.mtu, needed })
+    };
     let inside = receive(links.internal.ip());
     let internal = LinkPorts {
         index: crate::config::links::INTERNAL_INDEX,
         link: "internal".into(),
         receive: inside.clone(),
         send: None,
+        short: None,
     };
     let external = links.external.iter().map(|e| LinkPorts {
         index: e.index,
         link: format!("interface {}", e.id),
         receive: receive(e.underlay.local.ip()),
         send: Some(send(Target::Link(LinkEnd::External(e.id)))),
+        short: short(e),
     });
     let siblings = links.siblings.iter().map(|s| LinkPorts {
         index: s.index,
         link: format!("sibling {}", s.name),
         receive: inside.clone(),
         send: Some(send(Target::Link(LinkEnd::Sibling(s.number)))),
+        short: None,
     });
     std::iter::once(internal).chain(external).chain(siblings).collect()
 }

@@ -8,14 +8,13 @@ use std::time::Instant;
 use hopwright_host::netlink::Netlink;
 use hopwright_ports::udp::BindError;
 
-use super::{LOOK_AGAIN, Underlay, own_addresses};
-use crate::agent::AgentError;
+use super::{LOOK_AGAIN, Underlay, UnderlayError, own_addresses};
 use crate::config::links::Links;
 
 impl Underlay {
     /// Binds sockets to those addresses of `links` that have none. Binds none if one fails. Addresses that this machine
     /// does not have are [missing](Underlay::is_missing); with `all`, new ones are errors.
-    pub fn bind(&mut self, kernel: &Netlink, links: &Links, all: bool) -> Result<(), AgentError> {
+    pub fn bind(&mut self, kernel: &Netlink, links: &Links, all: bool) -> Result<(), UnderlayError> {
         let bound = self.sockets.addresses();
         let is_bound = |address: &SocketAddr| {
             bound.iter().any(|bound| (bound.ip(), bound.port()) == (address.ip(), address.port()))

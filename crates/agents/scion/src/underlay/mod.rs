@@ -4,6 +4,7 @@
 //! Each address of the router has a UDP socket. All sockets together are one port of the switch ([`LOCAL_PORT`]), which
 //! receives and sends whatever the raw ports do not.
 
+mod error;
 mod flow;
 pub mod hand_over;
 mod link_ports;
@@ -22,12 +23,14 @@ use hopwright_host::next_hop::DevicePort;
 use hopwright_ports::udp::{RawDevice, Takes};
 use hopwright_ports::{FrameMatch, Opened, Opener, Pattern, UdpSockets, Wanted, XdpOptions};
 
-use crate::agent::{AgentError, Setup};
+use crate::config::Queues;
+use crate::config::layout::Layout;
 use crate::config::links::Links;
 use crate::config::topology::unusable_local;
-use crate::control::layout::Layout;
 use crate::control::program::LOCAL_PORT;
 use crate::packet;
+use crate::setup::Setup;
+pub use error::UnderlayError;
 use link_ports::link_ports;
 pub use link_ports::{Carrier, Foreign, LinkPorts, survey};
 use next_hop::{Resolver, used_devices};
@@ -73,6 +76,8 @@ pub struct Underlay {
     workers: usize,
     /// Which numbers ports may have.
     layout: Layout,
+    /// Egress queues by device.
+    queues: BTreeMap<String, Queues>,
     /// Addresses of the router that this machine does not have, and when to look for them again.
     missing: BTreeSet<SocketAddr>,
     look_again: Instant,
@@ -110,17 +115,17 @@ pub struct Changed {
     /// Numbers of ports to remove from the switch, once no table entry refers to them.
     pub closed: Vec<u32>,
     /// The devices that could not be opened.
-    pub refused: Vec<AgentError>,
+    pub refused: Vec<UnderlayError>,
 }
 
 impl Underlay {
     /// Creates an underlay with nothing open. Packet buffers are sized for the devices of the setup.
-    pub fn new(kernel: &mut Netlink, setup: &Setup) -> Result<Underlay, AgentError> {
+    pub fn new(kernel: &mut Netlink, setup: &Setup) -> Result<Underlay, UnderlayError> {
         let devices: Vec<Device> = devices_of(kernel, &setup.links);
         let longest_mtu = longest_mtu(&devices, &setup.links);
         let settings = &setup.config.hopwright;
         let workers = settings.cpus.len().max(1);
-        let sockets = UdpSockets::for_workers(workers, Some(flow::key())).map_err(AgentError::Sockets)?;
+        let sockets = UdpSockets::for_workers(workers, Some(flow::key())).map_err(UnderlayError::Sockets)?;
         let raw = devices.iter().filter(|device| obstacle(device, kernel.devices(), longest_mtu).is_none()).count();
         let (opener, pools) = Opener::new(&Wanted {
             choice: settings.ports,
@@ -148,6 +153,7 @@ impl Underlay {
             longest_mtu,
             workers,
             layout: settings.layout,
+            queues: settings.queues.clone(),
             missing: BTreeSet::new(),
             look_again: Instant::now(),
         })
@@ -155,10 +161,10 @@ impl Underlay {
 
     /// Creates the underlay of a tenant, whose raw ports the switch has opened. `numbers` are the tenant's port numbers
     /// by the names of devices.
-    pub fn of_switch(numbers: BTreeMap<String, u32>) -> Result<Underlay, AgentError> {
+    pub fn of_switch(numbers: BTreeMap<String, u32>) -> Result<Underlay, UnderlayError> {
         Ok(Underlay {
             raw: RawPorts::OfSwitch(numbers),
-            sockets: UdpSockets::new().map_err(AgentError::Sockets)?,
+            sockets: UdpSockets::new().map_err(UnderlayError::Sockets)?,
             pools: Vec::new(),
             devices: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -168,6 +174,7 @@ impl Underlay {
             longest_mtu: u32::MAX,
             workers: 1,
             layout: Layout::Plain,
+            queues: BTreeMap::new(),
             missing: BTreeSet::new(),
             look_again: Instant::now(),
         })
@@ -179,8 +186,8 @@ impl Underlay {
     }
 
     /// The UDP port, with this name.
-    pub fn udp_port(&self, name: &str) -> Result<NewPort, AgentError> {
-        let ports = self.sockets.ports(self.workers).map_err(AgentError::Sockets)?;
+    pub fn udp_port(&self, name: &str) -> Result<NewPort, UnderlayError> {
+        let ports = self.sockets.ports(self.workers).map_err(UnderlayError::Sockets)?;
         Ok((LOCAL_PORT, ports.into_iter().map(|port| Box::new(port.named(name)) as Box<dyn Port>).collect()))
     }
 
@@ -265,8 +272,8 @@ impl Underlay {
         let none = FrameMatch::UdpDestinations(Vec::new());
         let names: Vec<_> = new.iter().map(|(device, _)| (device.name.as_str(), &none)).collect();
         let found = match opener.open_all(&names) {
-            Ok(found) => found.into_iter().map(|opened| opened.map_err(AgentError::from)).collect(),
-            Err(error) => vec![Err(AgentError::from(error))],
+            Ok(found) => found.into_iter().map(|opened| opened.map_err(UnderlayError::from)).collect(),
+            Err(error) => vec![Err(UnderlayError::from(error))],
         };
         // If all failed for the same reason, only the first result contains it.
         let mut found = found.into_iter();
@@ -360,14 +367,19 @@ impl Underlay {
     }
 
     /// Assigns a port number to an opened device.
-    fn add(&mut self, device: &Device, addresses: Vec<(IpAddr, u16)>, opened: Opened) -> Result<NewPort, AgentError> {
+    fn add(
+        &mut self,
+        device: &Device,
+        addresses: Vec<(IpAddr, u16)>,
+        opened: Opened,
+    ) -> Result<NewPort, UnderlayError> {
         let taken = |n: &u32| self.devices.values().any(|open| open.number == *n);
         let before = self.numbers.get(&device.name).copied().filter(|n| !taken(n));
         let reserved = |n: &u32| self.numbers.values().any(|other| other == n);
         let number = before
             .or_else(|| self.layout.device_ports().find(|n| !taken(n) && !reserved(n)))
             .or_else(|| self.layout.device_ports().find(|n| !taken(n)))
-            .ok_or(AgentError::TooManyDevices)?;
+            .ok_or(UnderlayError::TooManyDevices)?;
         tracing::info!(
             event = "raw-port-opened",
             device = device.name,
@@ -387,7 +399,11 @@ impl Underlay {
             ready: false,
         };
         self.devices.insert(device.index, open);
-        Ok((number, opened.ports))
+        let ports = match self.queues.get(&device.name) {
+            Some(queues) => queues.settings().attach(opened.ports),
+            None => opened.ports,
+        };
+        Ok((number, ports))
     }
 
     /// Called when all workers have taken up the ports they were given, which receive from now on. Before that, a port has no room for

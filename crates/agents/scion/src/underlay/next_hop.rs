@@ -8,7 +8,7 @@ use hopwright_host::netlink::Netlink;
 use hopwright_host::next_hop;
 use hopwright_ports::udp;
 
-use crate::config::links::Links;
+use crate::config::links::{LinkEnd, Links, Target};
 use crate::control::program::LOCAL_PORT;
 
 pub use hopwright_host::next_hop::NextHop;
@@ -17,17 +17,6 @@ pub use hopwright_host::next_hop::NextHop;
 pub const VIA_KERNEL: NextHop =
     NextHop { port: LOCAL_PORT as u16, dst_mac: udp::OTHERS_MAC, src_mac: udp::ROUTER_MAC, mtu: u32::MAX };
 
-/// The other end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum LinkEnd {
-    /// Of the external link with this interface id.
-    External(u16),
-    /// The sibling router with this number ([`crate::config::links::Sibling::number`]).
-    Sibling(u16),
-}
-
-/// The other end of a link, or a host of the AS.
-pub type Target = next_hop::Target<LinkEnd>;
 /// The next hops of all targets of a router.
 pub type Resolver = next_hop::Resolver<LinkEnd>;
 

@@ -1,3 +1,4 @@
+use super::link_ports::ShortDevice;
 use super::*;
 use crate::synthetic::brload_links;
 
@@ -111,7 +112,11 @@ fn what_people_read() {
         link: "interface 41".into(),
         receive: Carrier::raw("AF_XDP", "eth1"),
         send: Some(Carrier::udp("tun0 is not an Ethernet device".into())),
+        short: None,
     };
     let text = "interface 41: receives by AF_XDP on eth1, sends by UDP sockets (tun0 is not an Ethernet device)";
     assert_eq!(link.to_string(), text);
+    let short = Some(ShortDevice { name: "tun0".into(), mtu: 1100, needed: 1428 });
+    let note = "its longest packets need an MTU of 1428 bytes, tun0 has 1100: the kernel sends them in fragments";
+    assert_eq!(LinkPorts { short, ..link }.to_string(), format!("{text}; {note}"));
 }

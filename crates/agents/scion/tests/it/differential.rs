@@ -7,7 +7,7 @@ use hopwright_dataplane::trace_ir::eval::{Input, Outcome};
 use hopwright_dataplane::trace_ir::recording::Recording;
 use hopwright_dataplane::trace_ir::verify::verify;
 use hopwright_dataplane::{EngineKind, Executor, FrameSize, Packet, Pool, VirtualDataPlane};
-use hopwright_scion::control::layout::Layout;
+use hopwright_scion::config::layout::Layout;
 use hopwright_scion::control::{program, tables};
 use hopwright_scion::synthetic::{self, Traffic, rich_hosts, rich_links};
 

@@ -1,16 +1,49 @@
 //! Options of `hopwright bench`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand, ValueEnum};
 use hopwright_dataplane::TracePass;
 use hopwright_ports::PortChoice;
-use hopwright_scion::control::layout::Layout;
+use hopwright_scion::config::layout::Layout;
 
 use super::jit::trace_passes;
+use super::program::Source;
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchArgs {
     #[command(subcommand)]
     pub command: BenchCommand,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchFileArgs {
+    #[command(flatten)]
+    pub source: Source,
+    /// The packets: a capture, or a packet test (.stf). They are repeated
+    #[arg(long, value_name = "FILE")]
+    pub packets: PathBuf,
+    /// Table entries: the `add` and `setdefault` lines of a packet test, or commands of `simple_switch_CLI`
+    #[arg(long, value_name = "FILE")]
+    pub entries: Option<PathBuf>,
+    /// Port the packets of a capture arrive at
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub port: u16,
+    /// Leave these passes over traces out, to see what they gain
+    #[arg(long, value_name = "PASS", value_delimiter = ',', value_parser = trace_passes())]
+    pub without: Vec<TracePass>,
+    /// Count instructions by running a batch step by step, on machines without counters
+    #[arg(long)]
+    pub single_step: bool,
+    /// Print how many instructions a packet takes for each line of P4, lookups and other calls included
+    #[arg(long)]
+    pub lines: bool,
+    /// Seconds to measure
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub duration: f64,
+    /// Print a record as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +62,11 @@ pub(crate) enum BenchCommand {
     /// metering, a stateful firewall; with tables of 10 to 1,000,000 entries (ternary: to 10,000). The programs are in
     /// p4/bench. Results are compared with the interpreter's before the program is timed.
     Programs(BenchProgramsArgs),
+    /// Any program, with tables and packets of files, in memory on one core
+    ///
+    /// Packets run through the interpreter first, and both engines must send the same. Copies that the program makes are not sent while it
+    /// is timed.
+    File(BenchFileArgs),
     /// Table updates, and their effect on a forwarding worker
     ///
     /// Entries are written into one exact table of the learning switch, through the data plane's own interface and through
@@ -61,7 +99,7 @@ fn layout(name: &str) -> Result<Layout, String> {
 
 #[derive(Args, Debug)]
 pub(crate) struct BenchScionArgs {
-    /// What to measure. With `rtl` only `--case`, `--size` and `--json` mean something; the smallest packets of each case and a mix
+    /// What to measure. With `rtl` only `--case`, `--size` and `--json` mean something, and `--plot` is refused; the smallest packets of each case and a mix
     /// of them are always measured
     #[arg(long, value_enum, default_value_t = BenchEngine::Jit)]
     pub engine: BenchEngine,
@@ -95,6 +133,9 @@ pub(crate) struct BenchScionArgs {
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5)]
     pub duration: f64,
+    /// Also draw the figures as bars, with a mark at the floor
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Print a list of records as JSON
     #[arg(long)]
     pub json: bool,
@@ -145,6 +186,9 @@ pub(crate) struct BenchProgramsArgs {
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 0.2)]
     pub duration: f64,
+    /// Also draw the figures as bars, with a mark at the floor
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     /// Print a list of records as JSON
     #[arg(long)]
     pub json: bool,
@@ -163,6 +207,9 @@ pub(crate) struct BenchTenantsArgs {
     /// Seconds to measure each record
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0)]
     pub duration: f64,
+    /// Count instructions by running a round step by step
+    #[arg(long)]
+    pub single_step: bool,
     /// Only these cases, for a profiler; the others are compared with the first
     #[arg(long = "case", value_name = "NAME")]
     pub cases: Vec<String>,

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use hopwright_epic::network::Endpoint;
+use hopwright_epic::{Host, IsdAs};
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum EpicCommand {
@@ -21,7 +23,7 @@ pub(crate) struct EpicEntriesArgs {
     pub network: PathBuf,
     /// The AS, such as 1-ff00:0:110
     #[arg(value_name = "ISD-AS")]
-    pub ia: hopwright_epic::IsdAs,
+    pub ia: IsdAs,
 }
 
 #[derive(Args, Debug)]
@@ -30,8 +32,8 @@ pub(crate) struct EpicHostArgs {
     #[arg(value_name = "NETWORK.toml")]
     pub network: PathBuf,
     /// This host, such as 1-ff00:0:110,10.0.0.1
-    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
-    pub host: hopwright_epic::network::Endpoint,
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = endpoint)]
+    pub host: Endpoint,
     /// The interface to the router
     #[arg(long, value_name = "INTERFACE")]
     pub device: String,
@@ -42,8 +44,8 @@ pub(crate) struct EpicSendArgs {
     #[command(flatten)]
     pub host: EpicHostArgs,
     /// The destination
-    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = crate::commands::epic::endpoint)]
-    pub to: hopwright_epic::network::Endpoint,
+    #[arg(long, value_name = "ISD-AS,ADDRESS", value_parser = endpoint)]
+    pub to: Endpoint,
     /// What packets prove: 0 to 3
     #[arg(long, default_value_t = 3)]
     pub level: u8,
@@ -74,4 +76,11 @@ pub(crate) struct EpicReceiveArgs {
     /// Seconds by which clocks may differ
     #[arg(long, value_name = "SECONDS", default_value_t = 1)]
     pub skew: u32,
+}
+
+/// A host of the command line: `1-ff00:0:110,10.0.0.1`.
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let parts = text.split_once(',').ok_or("expected ISD-AS,ADDRESS, for example 1-ff00:0:110,10.0.0.1")?;
+    let address = parts.1.parse().map_err(|_| format!("`{}` is no IP address", parts.1))?;
+    Ok((parts.0.parse::<IsdAs>()?, Host(address)))
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Source;
+use super::program::Source;
 
 #[derive(Args, Debug)]
 pub(crate) struct FitArgs {

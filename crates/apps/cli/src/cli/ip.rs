@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use hopwright_ports::PortChoice;
 
+use super::hand_over::HandOverArgs;
 use crate::commands::interfaces::Interface;
 
 #[derive(Args, Debug)]
@@ -24,9 +25,24 @@ pub(crate) struct IpArgs {
     /// Threads that forward packets
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..))]
     pub workers: u8,
+    /// Serve metrics for Prometheus at HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
+    /// Serve gNMI: the interfaces of the control plane, with the counters of fast path and kernel together
+    #[cfg(feature = "telemetry")]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub gnmi: Option<std::net::SocketAddr>,
+    #[cfg(feature = "telemetry")]
+    #[command(flatten)]
+    pub tls: super::p4runtime::TlsArgs,
     /// Write the counters as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    #[command(flatten)]
+    pub hand_over: HandOverArgs,
+    #[cfg(feature = "telemetry")]
+    #[command(flatten)]
+    pub telemetry: super::telemetry::TelemetryArgs,
 }
 
 #[derive(Subcommand, Debug)]

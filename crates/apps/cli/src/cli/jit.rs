@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use hopwright_dataplane::TracePass;
 use hopwright_dataplane::trace_ir::passes::Pass;
 
-use super::Source;
+use super::program::Source;
 
 #[derive(Args, Debug)]
 pub(crate) struct AsmArgs {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use hopwright_ports::PortChoice;
 
-use crate::commands::interfaces::Interface;
+use super::hand_over::HandOverArgs;
+use crate::commands::interfaces::{Interface, PortQueues};
 
 #[derive(Args, Debug)]
 pub(crate) struct OpenflowArgs {
@@ -42,9 +43,17 @@ pub(crate) struct OpenflowArgs {
     /// How to receive and send packets, as for `run`
     #[arg(long, value_name = "KIND", default_value_t)]
     pub ports: PortChoice,
+    /// Give port NUMBER a rate and queues, as for `run`
+    #[arg(long, value_name = "NUMBER=RATE[,...]")]
+    pub queue: Vec<PortQueues>,
+    /// Serve metrics for Prometheus at HOST:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<String>,
     /// Packets that may wait for controllers
     #[arg(long, value_name = "PACKETS", default_value_t = 1024, value_parser = clap::value_parser!(u16).range(1..))]
     pub cpu_queue: u16,
+    #[command(flatten)]
+    pub hand_over: HandOverArgs,
 }
 
 /// A version of OpenFlow.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use hopwright_p4runtime::Tls;
 
-use super::Source;
+use super::program::Source;
 
 #[derive(Args, Debug)]
 pub(crate) struct P4infoArgs {
@@ -40,13 +41,13 @@ pub(crate) enum P4infoFormat {
     BfRt,
 }
 
-/// How `hopwright run` serves P4Runtime.
+/// How `hopwright run` serves P4Runtime, and gNMI beside it.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Where to serve P4Runtime
+    /// Where to serve P4Runtime, and gNMI
     #[arg(long, value_name = "ADDRESS:PORT", default_value = hopwright_p4runtime::DEFAULT_ADDRESS)]
     pub p4runtime: std::net::SocketAddr,
-    /// Do not serve P4Runtime
+    /// Do not serve P4Runtime and gNMI
     #[arg(long, conflicts_with = "p4runtime")]
     pub no_p4runtime: bool,
     /// The switch's P4Runtime device id
@@ -56,13 +57,37 @@ pub(crate) struct ServeArgs {
     /// programs of Tofino, whose devices count it, and false for others if it is not given
     #[arg(long, value_name = "BOOL")]
     pub count_fcs: Option<bool>,
-    /// Encrypt P4Runtime with this certificate (PEM)
+    #[command(flatten)]
+    pub tls: TlsArgs,
+}
+
+/// How a gRPC server is encrypted, and whom it serves.
+#[derive(Args, Debug)]
+pub(crate) struct TlsArgs {
+    /// Encrypt connections with this certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Accept only controllers with a certificate of these authorities (PEM)
+    /// Accept only clients with a certificate of these authorities (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// The settings of a server; `None`: without encryption.
+    pub(crate) fn settings(&self) -> Option<Tls> {
+        let (certificate, key) = (self.tls_cert.clone()?, self.tls_key.clone()?);
+        Some(Tls { certificate, key, client_ca: self.tls_client_ca.clone() })
+    }
+}
+
+/// What a server with these settings says of its clients.
+pub(crate) fn clients(tls: Option<&Tls>) -> &'static str {
+    match tls {
+        None => "without encryption",
+        Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
+        Some(_) => "encrypted, for clients with a certificate",
+    }
 }

@@ -11,12 +11,17 @@ use hopwright_rina::Name;
 pub(crate) struct RinaArgs {
     #[command(subcommand)]
     pub command: Option<RinaCommand>,
-    /// The configuration
+    /// The configuration: links are devices of this machine, or ports of a switch elsewhere that `[switch]` names and P4Runtime drives
     #[arg(long, value_name = "rina.toml", required = true)]
     pub config: Option<PathBuf>,
     /// Write counters and state as JSON to this file each second and at exit
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// Serve a page that shows the running router at this address, such as 127.0.0.1:8080: its neighbours, routes and flows, tables, the
+    /// program's graph with live counts, and packets step by step; a port alone is one of the loopback interface
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "p4runtime")]
+    pub http: Option<String>,
     /// Run no IPC processes: a controller fills the tables, and has layer management as PACKET_IN
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = hopwright_p4runtime::DEFAULT_ADDRESS)]
     pub p4runtime: Option<SocketAddr>,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::EngineChoice;
+use super::hand_over::HandOverArgs;
+use super::program::EngineChoice;
 
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -27,15 +28,13 @@ pub(crate) struct ScionArgs {
     /// Warn about unknown keys in router.toml and hopwright.toml instead of refusing them
     #[arg(long)]
     pub lenient: bool,
-    /// Listen at this path for another process of the router that is to take over. Only the owner and root can use it
-    #[arg(long, value_name = "SOCKET")]
-    pub control: Option<PathBuf>,
-    /// Take over from the router that listens at --control, without losing packets. That one goes on if this one cannot start
-    #[arg(long, requires = "control")]
-    pub take_over: bool,
-    /// With --take-over, return when the new router has taken over, and leave it running
-    #[arg(long, requires = "take_over")]
-    pub background: bool,
+    /// Serve a page that shows the running router at this address, such as 127.0.0.1:8080: its links and sessions, tables, the program's graph
+    /// with live counts, and packets step by step; a port alone is one of the loopback interface
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "control")]
+    pub http: Option<String>,
+    #[command(flatten)]
+    pub hand_over: HandOverArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -20,6 +20,10 @@ pub(crate) struct SwitchHostArgs {
     /// Needs no privileges and no devices. Exit status: 0 the switch would start with these files, 1 it would not.
     #[arg(long)]
     pub check: bool,
+    #[command(flatten)]
+    pub hand_over: super::hand_over::HandOverArgs,
+    #[command(flatten)]
+    pub telemetry: super::telemetry::TelemetryArgs,
     #[cfg(feature = "page")]
     #[command(flatten)]
     pub page: super::page::HttpArgs,

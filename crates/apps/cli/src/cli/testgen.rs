@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{CoverageArgs, Source};
+use super::program::{CoverageArgs, Source};
 
 #[derive(Args, Debug)]
 pub(crate) struct TestgenArgs {

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use hopwright_thrift::NotificationAddress;
 
 /// How `hopwright run` serves Thrift.
 #[derive(Args, Debug)]
@@ -13,13 +14,17 @@ pub(crate) struct ThriftArgs {
     /// Serve BMv2's Thrift interface at this port of 127.0.0.1
     #[arg(long, value_name = "PORT", conflicts_with = "thrift")]
     thrift_port: Option<u16>,
+    /// With Thrift, send BMv2's notifications here (ipc://PATH or tcp://ADDRESS:PORT), for subscribers of nanomsg: digests, idle
+    /// entries, ports
+    #[arg(long, value_name = "ADDRESS")]
+    pub notifications_addr: Option<NotificationAddress>,
 }
 
 impl ThriftArgs {
     /// Serves Thrift at this port of 127.0.0.1, or nowhere.
     #[cfg(feature = "bmv2")]
-    pub(crate) fn at(port: Option<u16>) -> ThriftArgs {
-        ThriftArgs { thrift: None, thrift_port: port }
+    pub(crate) fn at(port: Option<u16>, notifications_addr: Option<NotificationAddress>) -> ThriftArgs {
+        ThriftArgs { thrift: None, thrift_port: port, notifications_addr }
     }
 
     /// Where to serve; `None` if Thrift is not wanted.

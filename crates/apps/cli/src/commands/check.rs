@@ -11,7 +11,7 @@ use crate::failure::Failure;
 /// Reports errors and warnings.
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let started = Instant::now();
-    let mut compiled = compile::compile(&args.source, true);
+    let mut compiled = compile::compile_portable(&args.source, &args.portable)?;
     #[cfg_attr(not(feature = "jit"), allow(unused_variables))]
     let front = started.elapsed();
     #[cfg(feature = "p4runtime")]
@@ -32,17 +32,17 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let pipeline = compiled.pipeline.ok_or(Failure::Reported)?;
     #[cfg_attr(not(feature = "jit"), allow(unused_mut))]
     let mut line = format!(
-        "{}: no errors{}: {} parser states, {} headers, {} tables, {} actions",
+        "{}: no errors{}: {}, {}, {}, {}",
         args.source.file.display(),
         match warnings {
             0 => String::new(),
             1 => ", 1 warning".into(),
             _ => format!(", {warnings} warnings"),
         },
-        pipeline.parser.states.len(),
-        pipeline.headers.len(),
-        pipeline.tables.len(),
-        pipeline.actions.len()
+        counted(pipeline.parser.states.len(), "parser state"),
+        counted(pipeline.headers.len(), "header"),
+        counted(pipeline.tables.len(), "table"),
+        counted(pipeline.actions.len(), "action")
     );
     #[cfg(feature = "jit")]
     if args.jit {
@@ -50,4 +50,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     println!("{line}");
     Ok(())
+}
+
+/// A number of things: `1 table`, `2 tables`.
+fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -8,7 +8,7 @@ use hopwright_epic::destination::Receipt;
 use hopwright_epic::network::{Endpoint, Network};
 use hopwright_epic::receiver::{Arrival, Proof, Reason, Receiver, Settings};
 use hopwright_epic::source::{self, Message, Sealed};
-use hopwright_epic::{ETHERTYPE, Host, IsdAs, Level, Packet};
+use hopwright_epic::{ETHERTYPE, Level, Packet};
 use hopwright_ports::AfPacket;
 
 use crate::cli::epic::{EpicCommand, EpicEntriesArgs, EpicHostArgs, EpicReceiveArgs, EpicSendArgs};
@@ -40,13 +40,6 @@ fn entries(args: &EpicEntriesArgs) -> Result<(), Failure> {
     let text = read(&args.network)?.entries(args.ia, wall_clock_us()).map_err(Failure::message)?;
     print!("{text}");
     Ok(())
-}
-
-/// A host of the command line: `1-ff00:0:110,10.0.0.1`.
-pub(crate) fn endpoint(text: &str) -> Result<Endpoint, String> {
-    let parts = text.split_once(',').ok_or("expected ISD-AS,ADDRESS, for example 1-ff00:0:110,10.0.0.1")?;
-    let address = parts.1.parse().map_err(|_| format!("`{}` is no IP address", parts.1))?;
-    Ok((parts.0.parse::<IsdAs>()?, Host(address)))
 }
 
 /// A device that EPIC packets go by.

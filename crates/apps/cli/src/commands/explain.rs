@@ -51,7 +51,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
-    use hopwright_driver::compile_text;
+    use hopwright_driver::{check_text, compile_text};
     use hopwright_syntax::{Options, render};
 
     use super::*;
@@ -166,6 +166,16 @@ mod tests {
                     found.remove("W0025");
                 }
                 let shown = render::render(&compiled.diagnostics, &compiled.sources, false);
+                if hopwright_lint::means("portable", section.code) {
+                    let checked = check_text("example.p4", &text, &Options::default());
+                    let typed =
+                        checked.typed.as_ref().unwrap_or_else(|| panic!("{}:\n{example}\n{shown}", section.code));
+                    let targets = &hopwright_lint::Target::ALL;
+                    let portable = hopwright_lint::portable(&checked.program, typed, &checked.sources, targets);
+                    let warns = portable.iter().any(|d| d.code == section.code);
+                    assert_eq!(warns, wanted == section.code, "{}:\n{example}\n{shown}", section.code);
+                    continue;
+                }
                 if wanted == "fine" {
                     assert!(found.is_empty(), "{}:\n{example}\n{shown}", section.code);
                 } else {

@@ -8,6 +8,7 @@ use hopwright_ir::Pipeline;
 use crate::cli::fit::FitArgs;
 use crate::compile;
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// Prints how a program would lie in a chip's stages.
 pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
@@ -16,6 +17,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         Failure::message(format!("no target `{}`; there are {}", args.target, names.join(", ")))
     })?;
     let pipeline = compile::pipeline(&args.source)?;
+    let estimating = Progress::start(|| "estimating".into());
     let programs = programs(&pipeline, args.pipe)?;
     if let Some(path) = &args.svg {
         let [(_, program)] = programs.as_slice() else {
@@ -25,6 +27,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         std::fs::write(path, svg).map_err(|e| Failure::message(format!("{}: {e}", path.display())))?;
     }
     let estimates: Vec<Estimate> = programs.iter().map(|(_, program)| estimate(program, &target)).collect();
+    drop(estimating);
     if args.json {
         let json = match estimates.as_slice() {
             [only] => serde_json::to_string_pretty(only),

@@ -1,5 +1,7 @@
 //! Interfaces of the command line: parses, checks and opens `-i PORT@DEVICE`.
 
+#[cfg(any(feature = "ip", feature = "openflow"))]
+use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::str::FromStr;
 
@@ -141,6 +143,21 @@ pub(crate) fn receive(switch: &Switch, interfaces: &[Interface]) -> Result<Vec<R
         Ok(reception)
     };
     interfaces.iter().map(receive).collect::<Result<_, DeviceError>>().map_err(Failure::message)
+}
+
+/// The interfaces' names by port number.
+#[cfg(any(feature = "ip", feature = "openflow"))]
+pub(crate) fn by_number(interfaces: &[Interface]) -> BTreeMap<u32, String> {
+    interfaces.iter().map(|interface| (interface.number, interface.name.clone())).collect()
+}
+
+/// Why an agent does not run, and what helps.
+#[cfg(any(feature = "ip", feature = "openflow"))]
+pub(crate) fn not_run(error: hopwright_agent::alone::Error) -> Failure {
+    match error {
+        hopwright_agent::alone::Error::Open(error) => cannot_open(&error),
+        error => Failure::from(error),
+    }
 }
 
 /// Why an interface cannot be opened, and what helps.

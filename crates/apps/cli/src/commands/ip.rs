@@ -1,87 +1,50 @@
 //! `hopwright ip`: an IP router with a network namespace as its control plane.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use hopwright_dataplane::{Switch, SwitchBuilder};
-use hopwright_ip::program::{self, CPU_PORT, URGENT_CPU_PORT};
-use hopwright_ip::{Agent, Config, Counts, show};
-use hopwright_ports::{FrameMatch, Opener, Wanted};
-use serde_json::json;
+use hopwright_agent::{StartError, alone};
+use hopwright_dataplane::Switch;
+use hopwright_ip::program::CPU_PORT;
+use hopwright_ip::{Config, KIND, show};
 
 use crate::cli::ip::{IpArgs, IpCommand, IpShowArgs};
-use crate::commands::interfaces::{self, Interface};
+use crate::commands::{hand_over, interfaces};
 use crate::failure::Failure;
-use crate::signals;
-
-/// The largest network-layer packet, in bytes.
-const JUMBO_MTU: u32 = 9100;
-/// How often counters are written.
-const STATS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long it takes at most to notice that it is to stop.
-const TICK: Duration = Duration::from_millis(100);
 
 /// Runs a router until a signal stops it, or shows what a running one does.
 pub(crate) fn run(args: &IpArgs) -> Result<(), Failure> {
     if let Some(IpCommand::Show(args)) = &args.command {
         return show(args);
     }
+    if args.hand_over.background {
+        return hand_over::start_in_background();
+    }
     let namespace = args.namespace.clone().ok_or_else(|| Failure::message("--namespace NAME is missing"))?;
     interfaces::check(&args.interfaces, Some(CPU_PORT))?;
-    let vdp = program::data_plane()?;
-    let (opener, pools) = Opener::new(&Wanted {
-        choice: args.ports,
-        mtu: JUMBO_MTU,
-        headroom: vdp.headroom(),
-        devices: args.interfaces.len(),
+    let options = alone::Options {
+        ports: args.ports,
         workers: args.workers.into(),
-        ..Wanted::default()
-    })?;
-    let mut builder = SwitchBuilder::new(vdp).cpu_port(CPU_PORT).urgent_cpu_port(URGENT_CPU_PORT).pools(pools);
-    let mut devices = BTreeMap::new();
-    for Interface { number, name } in &args.interfaces {
-        let opened = opener.open(name, &FrameMatch::Everything).map_err(|e| interfaces::cannot_open(&e))?;
-        tracing::info!("port {number} is {name}, {}", opened.how);
-        builder = builder.ports(*number, opened.ports);
-        devices.insert(*number, name.clone());
-    }
-    let (switch, workers) = builder.build_workers()?;
-    let _reception = interfaces::receive(&switch, &args.interfaces)?;
-    let config = Config { namespace: namespace.clone(), names: BTreeMap::new() };
-    let agent = Agent::start(switch.default_tenant(), &devices, &config)?;
-    let stopped = switch.clone();
-    signals::handle(move || stopped.stop(), None)?;
-    let mut threads = Vec::new();
-    for (number, mut worker) in workers.into_iter().enumerate() {
-        let thread = std::thread::Builder::new().name(format!("worker-{number}"));
-        threads.push(thread.spawn(move || worker.run())?);
-    }
-    tracing::info!("routing; namespace {} is the control plane; stop with Ctrl-C", namespace);
-
-    let started = Instant::now();
-    let mut next = started;
-    while !switch.stopping() && !agent.failed() {
-        if let Some(path) = args.stats.as_deref().filter(|_| Instant::now() >= next) {
-            write(path, &switch, agent.counts(), started)?;
-            next += STATS_INTERVAL;
-        }
-        std::thread::sleep(TICK);
-    }
-    let failed = agent.failed();
-    let counts = agent.counts();
-    agent.stop();
-    switch.stop();
-    for thread in threads {
-        thread.join().map_err(|_| Failure::message("a worker died"))?;
-    }
-    if let Some(path) = &args.stats {
-        write(path, &switch, counts, started)?;
-    }
-    if failed {
-        return Err(Failure::message("the router has lost its control plane"));
-    }
+        stats: args.stats.clone(),
+        metrics: args.metrics.clone(),
+        hand_over: hand_over::options(&args.hand_over),
+        ..alone::Options::new(interfaces::by_number(&args.interfaces), CPU_PORT)
+    };
+    let config = Config { namespace, names: BTreeMap::new() };
+    alone::run(KIND, &config, &options, &|switch| starting(args, &config.namespace, switch))
+        .map_err(interfaces::not_run)?;
     Ok(())
+}
+
+/// Serves network management, if the options ask for it.
+#[cfg(feature = "telemetry")]
+fn starting(args: &IpArgs, namespace: &str, switch: &Arc<Switch>) -> Result<Box<dyn Send>, StartError> {
+    Ok(Box::new(management::start(args, namespace, switch).map_err(|failure| failure.reason())?))
+}
+
+#[cfg(not(feature = "telemetry"))]
+fn starting(_: &IpArgs, _: &str, _: &Arc<Switch>) -> Result<Box<dyn Send>, StartError> {
+    Ok(Box::new(()))
 }
 
 fn show(args: &IpShowArgs) -> Result<(), Failure> {
@@ -99,45 +62,52 @@ fn show(args: &IpShowArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the counters, in a way that readers see the file before or after.
-fn write(path: &Path, switch: &Switch, counts: Counts, started: Instant) -> Result<(), Failure> {
-    let stats = switch.stats();
-    let vdp = switch.default_tenant().vdp();
-    let cells = vdp.control().counter("reasons")?;
-    let mut reasons = serde_json::Map::new();
-    for (number, name) in program::reasons() {
-        reasons.insert(name.to_lowercase(), cells.read(number.into())?.packets.into());
+/// What network management reads of the router.
+#[cfg(feature = "telemetry")]
+mod management {
+    use std::sync::Arc;
+
+    use hopwright_dataplane::Switch;
+    use hopwright_host::namespace::Namespace;
+    use hopwright_host::netlink::Netlink;
+    use hopwright_p4runtime::{Access, Options, ServeError, Server};
+    use hopwright_telemetry::{Interfaces, gnmi};
+
+    use crate::cli::ip::IpArgs;
+    use crate::cli::p4runtime::clients;
+    use crate::commands::telemetry::{self, Running};
+    use crate::failure::Failure;
+
+    /// Serves what the options ask for, until what is returned is dropped.
+    pub(super) fn start(
+        args: &IpArgs,
+        namespace: &str,
+        switch: &Arc<Switch>,
+    ) -> Result<(Option<Server>, Running), Failure> {
+        let namespace = Namespace::open(namespace).map_err(Failure::message)?;
+        let open = || {
+            // The devices that stand for ports have the names of the ports' own.
+            let kernel = namespace.run(Netlink::open).map_err(Failure::message)?.map_err(Failure::message)?;
+            let number = |name: &String| args.interfaces.iter().find(|it| it.name == *name).map(|it| it.number);
+            let devices = kernel.devices().values();
+            let ports = devices.filter_map(|device| Some((device.index, number(&device.name)?))).collect();
+            telemetry::interfaces(Interfaces::of_control_plane(switch, &namespace, ports))
+        };
+        let Some(address) = args.gnmi else { return Ok((None, telemetry::start(&args.telemetry, switch, open)?)) };
+        let interfaces = open()?;
+        let running = telemetry::start(&args.telemetry, switch, || Ok(interfaces.clone()))?;
+        let tls = args.tls.settings();
+        let (encrypted, any_client) = (clients(tls.as_ref()), args.tls.tls_client_ca.is_none());
+        let options = Options { address, tls, access: Access::Everybody };
+        let serve = |devices, routes| gnmi::serve(interfaces, devices, routes);
+        let server = Server::start_other(&options, "gNMI", serve).map_err(|error| match error {
+            ServeError::Bind { .. } => Failure::message(format!("{error} (see --gnmi)")),
+            other => Failure::message(other),
+        })?;
+        tracing::info!("gNMI at {}, {encrypted}", server.address());
+        if !address.ip().is_loopback() && any_client {
+            tracing::warn!("gNMI: anybody who reaches {address} can switch interfaces off (see --tls-client-ca)");
+        }
+        Ok((Some(server), running))
     }
-    let ports: serde_json::Map<_, _> = stats
-        .ports
-        .iter()
-        .map(|p| {
-            let counts = json!({
-                "number": p.number, "rx_packets": p.rx_packets, "rx_bytes": p.rx_bytes,
-                "tx_packets": p.tx_packets, "tx_bytes": p.tx_bytes, "tx_lost": p.tx_lost,
-            });
-            (p.name.clone(), counts)
-        })
-        .collect();
-    let page = json!({
-        "uptime_s": started.elapsed().as_secs_f64(),
-        "packets": stats.total.packets,
-        "reasons": reasons,
-        "cpu_queue_lost": stats.total.punt_lost,
-        "ns_per_packet": stats.total.ns_per_packet(),
-        "to_kernel": { "packets": counts.to_kernel, "lost": counts.to_kernel_lost },
-        "from_kernel": { "packets": counts.from_kernel, "lost": counts.from_kernel_lost },
-        "routes": counts.routes,
-        "next_hops": counts.next_hops,
-        "groups": counts.groups,
-        "route_changes": counts.changes,
-        "routes_refused": counts.refused,
-        "route_reloads": counts.reloads,
-        "notifications_lost": counts.overruns,
-        "undecoded": counts.undecoded,
-        "neighbour_probes": counts.probes,
-        "left_to_kernel": counts.punted,
-        "ports": ports,
-    });
-    crate::output::replace(path, &page.to_string()).map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }

@@ -18,6 +18,8 @@ pub(crate) mod fit;
 #[cfg(feature = "fmt")]
 pub(crate) mod fmt;
 pub(crate) mod graph;
+#[cfg(any(feature = "scion", feature = "ip", feature = "openflow", feature = "switch"))]
+pub(crate) mod hand_over;
 pub(crate) mod interfaces;
 #[cfg(feature = "ip")]
 pub(crate) mod ip;
@@ -34,6 +36,8 @@ pub(crate) mod page;
 #[cfg(feature = "page")]
 pub(crate) mod playground;
 pub(crate) mod preprocess;
+#[cfg(feature = "profile")]
+pub(crate) mod profile;
 pub(crate) mod replay;
 #[cfg(feature = "rina")]
 pub(crate) mod rina;
@@ -45,6 +49,8 @@ pub(crate) mod scion;
 pub(crate) mod stf;
 #[cfg(feature = "switch")]
 pub(crate) mod switch;
+#[cfg(feature = "telemetry")]
+pub(crate) mod telemetry;
 #[cfg(feature = "switch")]
 pub(crate) mod tenant;
 #[cfg(feature = "testgen")]

@@ -1,12 +1,20 @@
-//! The page of `hopwright run` and `hopwright switch`.
+//! The page of `hopwright run` and `hopwright switch`, and of routers.
 
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
+#[cfg(any(feature = "scion", feature = "rina"))]
+use std::sync::mpsc::{self, Sender};
+#[cfg(feature = "profile")]
+use std::time::Duration;
 
 use hopwright_dataplane::{Switch, Tenant};
 use hopwright_p4runtime::Device;
+#[cfg(any(feature = "scion", feature = "rina"))]
+use hopwright_p4runtime::{EnginePolicy, Program};
+#[cfg(any(feature = "scion", feature = "rina"))]
+use hopwright_page::PageListener;
 use hopwright_page::{Page, Watched};
 
 use crate::cli::page::HttpArgs;
@@ -18,7 +26,12 @@ pub(crate) struct One {
     pub switch: Arc<Switch>,
     /// What its tables are read and written through.
     pub device: Option<Arc<Device>>,
+    /// What makes the state of a router; `None` if it is none.
+    pub state: Option<Describe>,
 }
+
+/// What makes the state of a router.
+pub(crate) type Describe = Box<dyn Fn() -> Option<serde_json::Value> + Send + Sync>;
 
 impl Watched for One {
     fn switch(&self) -> Arc<Switch> {
@@ -28,6 +41,53 @@ impl Watched for One {
     fn tenants(&self) -> Vec<(Arc<Tenant>, Option<Arc<Device>>)> {
         vec![(self.switch.default_tenant().clone(), self.device.clone())]
     }
+
+    #[cfg(feature = "profile")]
+    fn profile(&self, tenant: &Tenant, duration: Duration) -> Result<serde_json::Value, String> {
+        super::profile::of_running(tenant, duration).map_err(|failure| failure.reason())
+    }
+
+    fn state(&self) -> Option<serde_json::Value> {
+        self.state.as_ref()?()
+    }
+}
+
+/// Listens at the address of a router's page.
+#[cfg(any(feature = "scion", feature = "rina"))]
+pub(crate) fn open(address: &str) -> Result<PageListener, Failure> {
+    PageListener::open(address)
+        .map_err(|e| Failure::message(format!("cannot serve a page at {address}: {e} (see --http)")))
+}
+
+/// Starts a thread that serves the page of a router, once it gets one, as long as the router has the sender. The page has nothing to write.
+#[cfg(any(feature = "scion", feature = "rina"))]
+pub(crate) fn watch(listener: PageListener) -> Result<Sender<(Arc<Switch>, Describe)>, Failure> {
+    let (sender, routers) = mpsc::channel::<(Arc<Switch>, Describe)>();
+    let serve = move || {
+        let Ok((switch, state)) = routers.recv() else { return };
+        let tenant = switch.default_tenant().clone();
+        let program = Program::from_pipeline(tenant.vdp().pipeline());
+        let device = match program {
+            Ok(program) => {
+                Some(Device::new(1, tenant, EnginePolicy::Auto).count_fcs(false).with_program(program).read_only())
+            }
+            Err(why) => {
+                tracing::warn!("page: the tables are not shown: {}", why.message);
+                None
+            }
+        };
+        let router = Arc::new(One { switch, device: device.map(Arc::new), state: Some(state) });
+        let page = match listener.serve_switch(false, router) {
+            Ok(page) => page,
+            Err(error) => return tracing::error!("no page: {error}"),
+        };
+        tracing::info!("page at {}, read only", page.url());
+        warn_of_others(page.url(), false);
+        // Until the router ends.
+        let _ = routers.recv();
+    };
+    std::thread::Builder::new().name("page".into()).spawn(serve)?;
+    Ok(sender)
 }
 
 /// Serves the page that the options ask for.

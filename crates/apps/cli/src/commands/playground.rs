@@ -8,7 +8,7 @@ use hopwright_page::playground::{Block, Listing, Worker, work};
 use crate::cli::page::PlaygroundArgs;
 use crate::commands::page::warn_of_others;
 use crate::failure::Failure;
-use crate::signals;
+use hopwright_host::signals;
 
 /// The code that is shown for a program.
 const LISTINGS: &[Listing] = &[

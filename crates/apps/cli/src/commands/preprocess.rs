@@ -5,10 +5,10 @@ use std::path::Path;
 use hopwright_driver::Compiled;
 use hopwright_syntax::SourceMap;
 
-use crate::cli::{PreprocessArgs, Source};
+use crate::cli::PreprocessArgs;
+use crate::cli::program::Source;
 use crate::compile;
 use crate::failure::Failure;
-use crate::output;
 
 /// Preprocesses a program.
 pub(crate) fn run(args: &PreprocessArgs) -> Result<(), Failure> {
@@ -24,7 +24,8 @@ pub(crate) fn print(source: &Source, markers: bool, file: Option<&Path>) -> Resu
     compile::print_diagnostics(&Compiled { pipeline: None, typed: None, diagnostics, sources: sources.into() });
     match file {
         Some(file) => {
-            output::replace(file, &text).map_err(|error| Failure::message(format!("{}: {error}", file.display())))?;
+            hopwright_host::files::replace(file, text.as_bytes())
+                .map_err(|error| Failure::message(format!("{}: {error}", file.display())))?;
         }
         None => print!("{text}"),
     }

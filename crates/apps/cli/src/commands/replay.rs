@@ -8,7 +8,8 @@ use hopwright_packet_trace::Events;
 use hopwright_stf::{Engine as _, Processed};
 use pcap_file::pcap::PcapPacket;
 
-use crate::cli::{EngineChoice, ReplayArgs};
+use crate::cli::ReplayArgs;
+use crate::cli::program::EngineChoice;
 use crate::commands::{coverage, stf};
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
@@ -29,7 +30,7 @@ struct Totals {
 /// Runs a program on a capture.
 pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if !args.coverage.files.is_empty() {
-        let mut engine = coverage::engine(&args.source)?;
+        let mut engine = coverage::engine(&args.source, args.engine)?;
         if let Some(entries) = &args.entries {
             stf::configure(entries, &mut engine)?;
         }
@@ -37,10 +38,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<(), Failure> {
             let processed = engine.process(args.port, packet, now_us).map_err(Failure::message)?;
             Ok((processed, (String::new(), serde_json::Value::Null)))
         })?;
-        return coverage::write(&args.coverage, engine.coverage.as_ref());
+        return coverage::write(&args.coverage, engine.reached().as_ref());
     }
     if !args.trace {
-        let mut engine = engine::of_test(&args.source, args.engine)?;
+        let mut engine = engine::of_test(&args.source, args.engine.unwrap_or_default())?;
         if let Some(entries) = &args.entries {
             stf::configure(entries, &mut *engine)?;
         }

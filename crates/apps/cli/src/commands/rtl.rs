@@ -9,6 +9,7 @@ use crate::cli::rtl::{ReportFormat, RtlArgs};
 use crate::compile;
 use crate::failure::Failure;
 use crate::hardware;
+use crate::progress::Progress;
 
 /// Compiles a program to SystemVerilog.
 pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &RtlArgs) -> Result<(), Failure> {
         None => target(&args.target)?,
     };
     target.gap = args.gap;
+    let _progress = Progress::start(|| "compiling hardware".into());
     let hardware = hopwright_rtl::compile(&pipeline, &target).map_err(refused)?;
     if let Some(format) = args.report {
         let report = Report::of(&pipeline, &hardware);

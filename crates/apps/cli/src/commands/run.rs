@@ -5,6 +5,7 @@ mod capture;
 mod no_server;
 #[cfg(not(feature = "thrift"))]
 mod no_thrift;
+mod queues;
 #[cfg(feature = "p4runtime")]
 mod server;
 #[cfg(feature = "thrift")]
@@ -14,26 +15,32 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict};
+use hopwright_dataplane::{
+    EgressQueues, EngineKind, Sample, Switch, SwitchBuilder, SwitchStats, Verdict, VirtualDataPlane,
+};
 use hopwright_driver::compile_text;
 use hopwright_ports::{FrameMatch, Opener, Wanted};
 use hopwright_syntax::Options;
+#[cfg(feature = "telemetry")]
+use hopwright_telemetry::{Interfaces, Numbers};
 
-use crate::cli::{EngineChoice, RunArgs, RunEngine};
+use crate::cli::RunArgs;
+use crate::cli::program::{EngineChoice, RunEngine};
 use crate::commands::interfaces::{self, Interface};
-use crate::commands::stf;
+use crate::commands::{coverage, stf};
 use crate::compile;
 use crate::engine::{self, data_plane, one_by_one};
 use crate::failure::Failure;
 #[cfg(feature = "rtl")]
 use crate::hardware;
-use crate::signals;
+use hopwright_host::signals;
 
 use capture::Recorder;
 #[cfg(not(feature = "p4runtime"))]
 use no_server::Server;
 #[cfg(not(feature = "thrift"))]
 use no_thrift as thrift;
+use queues::Queues;
 #[cfg(feature = "p4runtime")]
 use server::Server;
 
@@ -87,6 +94,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     start(args, &Variant::default())
 }
 
+/// Fills tables from a file: lines of a packet test, or commands of `simple_switch_CLI`.
+pub(crate) fn load_entries(file: &Path, vdp: &Arc<VirtualDataPlane>) -> Result<(), Failure> {
+    load(file, vdp, None)
+}
+
+fn load(file: &Path, vdp: &Arc<VirtualDataPlane>, queues: Option<&Queues>) -> Result<(), Failure> {
+    match thrift::load_commands(file, vdp, queues)? {
+        true => Ok(()),
+        false => stf::configure(file, &mut one_by_one(vdp.clone())?),
+    }
+}
+
 /// Runs a switch until a signal stops it.
 pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure> {
     let cpu_port = (!variant.without_cpu_port).then_some(u32::from(args.cpu_port));
@@ -94,7 +113,7 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     interfaces::check_queues(&args.queues, &args.interfaces)?;
     let compiled = match variant.without_program {
         true => compile_text("none.p4", NO_PROGRAM, &Options::default(), true),
-        false => compile::compile(&args.source, true),
+        false => compile::compile(&args.source, args.coverage.files.is_empty()),
     };
     if !variant.without_program {
         compile::print_diagnostics(&compiled);
@@ -106,19 +125,19 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
         _ if args.device.device.is_some() => {
             hardware::on_board(&pipeline, args.device.device.as_deref().unwrap_or_default(), &args.device)?
         }
-        RunEngine::Auto => engine::automatic(&pipeline)?,
-        RunEngine::Interp => data_plane(&pipeline, EngineChoice::Interp)?,
+        RunEngine::Auto if args.coverage.files.is_empty() => engine::automatic(&pipeline)?,
+        RunEngine::Auto | RunEngine::Interp => data_plane(&pipeline, EngineChoice::Interp)?,
         #[cfg(feature = "jit")]
         RunEngine::Jit => data_plane(&pipeline, EngineChoice::Jit)?,
         #[cfg(feature = "rtl")]
         RunEngine::Rtl => data_plane(&pipeline, EngineChoice::Rtl)?,
     };
-    if let Some(entries) = &args.entries
-        && !thrift::load_commands(entries, &vdp)?
-    {
-        stf::configure(entries, &mut one_by_one(vdp.clone())?)?;
+    let queues = Queues::default();
+    if let Some(entries) = &args.entries {
+        load(entries, &vdp, Some(&queues))?;
     }
     vdp.settle().map_err(Failure::message)?;
+    let reached = (!args.coverage.files.is_empty()).then(|| coverage::Live::of(&vdp)).transpose()?;
     let runs = match vdp.engine_kind() {
         EngineKind::Jit => "machine code",
         EngineKind::Interp => "the interpreter",
@@ -147,10 +166,9 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
         if let Some(recorder) = &recorder {
             ports = recorder.attach(name, ports)?;
         }
-        if let Some(queues) = args.queues.iter().find(|queues| queues.port == *number) {
-            ports = queues.settings.attach(ports);
-        }
-        builder = builder.ports(*number, ports);
+        let own = args.queues.iter().find(|queues| queues.port == *number);
+        let settings = own.map_or_else(EgressQueues::without_rate, |queues| queues.settings);
+        builder = builder.ports(*number, queues.attach(*number, &settings, ports));
     }
     let (switch, mut worker) = builder.build()?;
     if let Some(warning) = switch.default_tenant().headroom_warning() {
@@ -166,12 +184,16 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
         }
     }
     let program = (!variant.without_program).then_some(&compiled);
-    let server = Server::start(args, switch.default_tenant(), program)?;
-    let _thrift = thrift::start(args, &switch, &server, opener)?;
+    let server = Server::start(args, &switch, program)?;
+    #[cfg(feature = "telemetry")]
+    let _management = super::telemetry::start(&args.telemetry, &switch, || {
+        super::telemetry::interfaces(Interfaces::of_switch(&switch, Numbers::Kernel))
+    })?;
+    let _thrift = thrift::start(args, &switch, &server, opener, queues)?;
     #[cfg(feature = "page")]
     let _page = {
         let device = server.device_of_page(args, switch.default_tenant(), program)?;
-        super::page::start(&args.page, Arc::new(super::page::One { switch: switch.clone(), device }))?
+        super::page::start(&args.page, Arc::new(super::page::One { switch: switch.clone(), device, state: None }))?
     };
     let started_with = variant.starting.map(|starting| starting(&Starting { switch: &switch, server: &server }));
     let started_with = started_with.transpose()?;
@@ -200,6 +222,7 @@ pub(crate) fn start(args: &RunArgs, variant: &Variant<'_>) -> Result<(), Failure
     if let Some(path) = &args.stats {
         write(path, &statistics())?;
     }
+    coverage::write(&args.coverage, reached.map(|live| live.reached()).as_ref())?;
     if args.json {
         println!("{}", statistics());
     } else if !variant.quiet {
@@ -267,7 +290,7 @@ fn watch(
 }
 
 fn write(path: &Path, statistics: &serde_json::Value) -> Result<(), Failure> {
-    crate::output::replace(path, &statistics.to_string())
+    hopwright_host::files::replace(path, statistics.to_string().as_bytes())
         .map_err(|e| Failure::message(format!("{}: {e}", path.display())))
 }
 

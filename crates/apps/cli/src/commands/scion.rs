@@ -1,10 +1,8 @@
 //! `hopwright scion`: the SCION border router.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -14,22 +12,23 @@ use hopwright_dataplane::wait::Wakeup;
 use hopwright_dataplane::{BuildError, EngineKind, VirtualDataPlane};
 use hopwright_offload::PartialDesign;
 use hopwright_scion::config::Config;
-use hopwright_scion::control::layout::Layout;
+use hopwright_scion::config::layout::Layout;
 use hopwright_scion::control::program::{self, BuiltIn};
 use hopwright_scion::privileges::{self, Phase};
 use hopwright_scion::{MakeDataPlane, Options, Setup, config};
 
-use crate::cli::EngineChoice;
+use crate::cli::program::EngineChoice;
 use crate::cli::scion::{SampleCommand, ScionArgs, ScionCommand};
+use crate::commands::hand_over;
+#[cfg(feature = "page")]
+use crate::commands::page;
 use crate::failure::Failure;
 use crate::logging::{Console, Logging};
-use crate::signals::{self, Handlers};
 use crate::{compile, hardware};
+use hopwright_host::signals::{self, Handlers};
 
 /// How long a running router may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a router that has taken over prints.
-const TAKEN_OVER: &str = "taken over";
 
 /// The log settings, as far as they can be read; errors in the configuration are reported later.
 pub(crate) fn console(args: &ScionArgs) -> Console {
@@ -63,9 +62,11 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     if !args.define.is_empty() && args.engine != EngineChoice::Rtl {
         return Err(Failure::message("-D is for --engine rtl: software runs the whole program"));
     }
-    if args.background {
-        return start_in_background();
+    if args.hand_over.background {
+        return hand_over::start_in_background();
     }
+    #[cfg(feature = "page")]
+    let page = args.http.as_deref().map(page::open).transpose()?;
     // Before the first thread starts: privileges belong to threads.
     privileges::drop_privileges(Phase::Starting)?;
     let setup = Setup::load(file, args.lenient)?;
@@ -74,10 +75,7 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
         stats: args.stats.clone(),
         log_level: Some(Arc::new(logging.changing())),
         told: Some(told.clone()),
-        control: args.control.clone(),
-        take_over: args.take_over,
-        // Nobody may read it.
-        taken_over: Some(|| drop(writeln!(io::stdout(), "{TAKEN_OVER}"))),
+        hand_over: hand_over::options(&args.hand_over),
         data_plane: match args.engine {
             EngineChoice::Jit => None,
             EngineChoice::Interp => {
@@ -86,6 +84,8 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
             EngineChoice::Rtl if args.define.is_empty() => Some(MakeDataPlane::new(hardware::hardware)),
             EngineChoice::Rtl => Some(part_in_hardware(&args.define, &setup)?),
         },
+        #[cfg(feature = "page")]
+        watch: page.map(page::watch).transpose()?,
         ..Options::default()
     };
     let tell = |what: &Arc<AtomicBool>| {
@@ -103,23 +103,6 @@ pub(crate) fn run(args: &ScionArgs, logging: Logging) -> Result<(), Failure> {
     let stats = hopwright_scion::run(setup, &options)?;
     tracing::info!(event = "router-stopped", forwarded = stats.packets_forwarded, "router stopped");
     Ok(())
-}
-
-/// Starts this command line without `--background`, and returns when that router has taken over.
-fn start_in_background() -> Result<(), Failure> {
-    let arguments = std::env::args_os().skip(1).filter(|argument| argument != "--background");
-    let mut router = Command::new(std::env::current_exe()?);
-    router.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
-    let mut router = router.spawn()?;
-    let mut line = String::new();
-    if let Some(output) = router.stdout.take() {
-        BufReader::new(output).read_line(&mut line)?;
-    }
-    if line.trim_end() == TAKEN_OVER {
-        return Ok(());
-    }
-    let status = router.wait()?;
-    Err(Failure::message(format!("the router has not taken over ({status}): the running one goes on")))
 }
 
 /// Part of the program in simulated hardware, and software for the packets of the rest.

@@ -21,11 +21,11 @@ pub(crate) fn run(args: &StfArgs) -> Result<(), Failure> {
             script.commands.insert(0, (0, Command::TofinoModel));
         }
         let report = if args.coverage.files.is_empty() {
-            hopwright_stf::run(&script, &mut *engine::of_test(&args.source, args.engine)?)?
+            hopwright_stf::run(&script, &mut *engine::of_test(&args.source, args.engine.unwrap_or_default())?)?
         } else {
-            let mut engine = coverage::engine(&args.source)?;
+            let mut engine = coverage::engine(&args.source, args.engine)?;
             let report = hopwright_stf::run(&script, &mut engine)?;
-            match (&mut reached, engine.coverage) {
+            match (&mut reached, engine.reached()) {
                 (Some(sum), Some(more)) => sum.add(&more),
                 (sum, more) => *sum = more,
             }

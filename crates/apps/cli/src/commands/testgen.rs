@@ -3,21 +3,23 @@
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::externs::ExternTypes;
 use hopwright_interp::{ControlError, Interp};
 use hopwright_ir::Pipeline;
 use hopwright_stf::script::{Command, Script};
-use hopwright_testgen::{Generated, Options, Test};
+use hopwright_testgen::{Generated, Options, Test, Unreached};
 use pcap_file::pcap::PcapPacket;
 
+use crate::cli::program::{EngineChoice, Source};
 use crate::cli::testgen::TestgenArgs;
-use crate::cli::{EngineChoice, Source};
 use crate::commands::{coverage, stf};
 use crate::compile;
 use crate::engine::{data_plane, one_by_one};
 use crate::failure::Failure;
+use crate::progress::Progress;
 
 /// Makes tests of a program, and runs each with the engines before it is written.
 pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
@@ -44,12 +46,22 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
     let first = setup.as_ref().map_or("", |(_, text)| text.as_str());
     let engines = Engines::of(&optimised)?;
     let mut tests = Vec::new();
+    let made = Arc::new(AtomicUsize::new(0));
+    let shown = made.clone();
+    let searching = Progress::start(move || format!("searching: {} tests", shown.load(Ordering::Relaxed)));
     let mut found = |test: &Test| {
         tests.push(test.clone());
+        made.store(tests.len(), Ordering::Relaxed);
         Ok(())
     };
     let generated = hopwright_testgen::generate(&prepare, &options, &mut found).map_err(Failure::message)?;
+    drop(searching);
+    let all = tests.len();
+    made.store(0, Ordering::Relaxed);
+    let shown = made.clone();
+    let running = Progress::start(move || format!("running tests: {} of {all}", shown.load(Ordering::Relaxed)));
     for (number, test) in (1..).zip(&tests) {
+        made.store(number, Ordering::Relaxed);
         let name = format!("{}_{number}", pipeline.name);
         let stf = test.to_stf(&pipeline, &comment(&pipeline, args, test), first);
         let file = args.output.join(format!("{name}.stf"));
@@ -59,6 +71,7 @@ pub(crate) fn run(args: &TestgenArgs) -> Result<(), Failure> {
             capture(&args.output.join(format!("{name}.pcap")), test)?;
         }
     }
+    drop(running);
     summary(&generated, begun.elapsed());
     coverage::write(&args.coverage, Some(&generated.coverage))
 }
@@ -100,6 +113,9 @@ fn comment(pipeline: &Arc<Pipeline>, args: &TestgenArgs, test: &Test) -> String 
         lines.push("a case of a condition, a bound of a comparison or the end of a packet".into());
     }
     lines.extend(points);
+    if test.at_zero {
+        lines.push("the packet must arrive at time zero".into());
+    }
     lines.join("\n")
 }
 
@@ -157,13 +173,16 @@ fn summary(generated: &Generated, time: Duration) {
         let percent = 100.0 * total.reached as f64 / total.all as f64;
         println!("{:<16}{:>6} of {:>5}  {percent:5.1} %", total.kind, total.reached, total.all);
     }
-    if !generated.unreached.is_empty() {
-        println!("not reached:");
-    }
     let points = generated.coverage.points();
-    for unreached in &generated.unreached {
-        let label = &points.all()[unreached.point].label;
-        println!("  {}: {label}: {}", points.location(unreached.point), unreached.why);
+    for (title, proved) in [("proved: no packet reaches", true), ("not reached:", false)] {
+        let unreached: Vec<_> = generated.unreached.iter().filter(|unreached| unreached.proved == proved).collect();
+        if !unreached.is_empty() {
+            println!("{title}");
+        }
+        for Unreached { point, why, .. } in unreached {
+            let why = if proved { String::new() } else { format!(": {why}") };
+            println!("  {}: {}{why}", points.location(*point), points.all()[*point].label);
+        }
     }
     println!(
         "{} tests of {} runs in {:.1} s; the search ended because {}",

@@ -12,8 +12,8 @@ use hopwright_dataplane::{Profile, TraceCode, VirtualDataPlane};
 use hopwright_ir::Pipeline;
 use hopwright_stf::Engine;
 
-use crate::cli::EngineChoice;
 use crate::cli::jit::{Learning, TraceIrArgs};
+use crate::cli::program::EngineChoice;
 use crate::commands::stf;
 use crate::compile;
 use crate::engine::{data_plane, one_by_one};
@@ -21,9 +21,9 @@ use crate::failure::Failure;
 
 /// A packet as it was received.
 pub(crate) struct Received {
-    now_us: u64,
-    port: u16,
-    bytes: Vec<u8>,
+    pub now_us: u64,
+    pub port: u16,
+    pub bytes: Vec<u8>,
 }
 
 /// What a program learned from packets.

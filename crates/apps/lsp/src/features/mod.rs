@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod diagnostics;
+pub(crate) mod formatting;
 pub(crate) mod goto;
 pub(crate) mod hints;
 pub(crate) mod hover;

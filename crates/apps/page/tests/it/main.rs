@@ -85,7 +85,8 @@ struct Shown {
     worker: Option<std::thread::JoinHandle<()>>,
 }
 
-struct One(Arc<Switch>, Arc<Device>);
+/// A switch with a device, and what its agent says of itself.
+struct One(Arc<Switch>, Arc<Device>, Option<Value>);
 
 impl Watched for One {
     fn switch(&self) -> Arc<Switch> {
@@ -95,10 +96,18 @@ impl Watched for One {
     fn tenants(&self) -> Vec<(Arc<Tenant>, Option<Arc<Device>>)> {
         vec![(self.0.default_tenant().clone(), Some(self.1.clone()))]
     }
+
+    fn state(&self) -> Option<Value> {
+        self.2.clone()
+    }
 }
 
 impl Shown {
     fn new(program: &str, writable: bool) -> Shown {
+        Shown::with_state(program, writable, None)
+    }
+
+    fn with_state(program: &str, writable: bool, state: Option<Value>) -> Shown {
         let compiled = compile_text("shown.p4", program, &Default::default(), true);
         let program = Program::from_compiled(&compiled, program.as_bytes().to_vec().into()).unwrap();
         let vdp = program.data_plane(EnginePolicy::Auto).unwrap();
@@ -113,7 +122,8 @@ impl Shown {
         let (switch, mut worker) = builder.build().unwrap();
         let device = Device::new(1, switch.default_tenant().clone(), EnginePolicy::Auto).with_program(program);
         let worker = std::thread::spawn(move || worker.run());
-        let page = serve_switch("127.0.0.1:0", writable, Arc::new(One(switch.clone(), Arc::new(device)))).unwrap();
+        let page =
+            serve_switch("127.0.0.1:0", writable, Arc::new(One(switch.clone(), Arc::new(device), state))).unwrap();
         Shown { page, switch, wires, worker: Some(worker) }
     }
 

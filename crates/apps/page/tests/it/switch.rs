@@ -1,8 +1,39 @@
 //! The API of a switch's page.
 
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::{ACL, PATIENCE, Shown, udp, wait_for};
+
+/// Packets that keep coming at the first port, until this is dropped.
+struct Sending {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sending {
+    fn new(shown: &Shown, packets: [Vec<u8>; 2]) -> Sending {
+        let wire = shown.wires[0].clone();
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(Duration::from_millis(1)) == Err(RecvTimeoutError::Timeout) {
+                packets.iter().for_each(|packet| wire.send(packet.clone()));
+            }
+        });
+        Sending { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.stop.take();
+        // A thread that panicked has said so; the test may be failing already.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
 
 #[test]
 fn entries_are_searched_paged_and_changed() {
@@ -76,18 +107,8 @@ fn counts_move_and_nodes_are_counted_while_somebody_looks() {
     let (udp_state, table) =
         (lines.iter().position(|l| *l == "udp").unwrap(), lines.iter().position(|l| *l == "AclIngress.acl").unwrap());
     assert!(program["files"].as_array().unwrap().iter().any(|file| file["name"] == "shown.p4" && file["text"] == ACL));
-    // Packets that keep coming: every second one is UDP.
-    let wire = shown.wires[0].clone();
-    let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let sender = std::thread::spawn(move || {
-        while stopped
-            .recv_timeout(std::time::Duration::from_millis(1))
-            .is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout)
-        {
-            wire.send(udp([10, 0, 0, 1], 5000));
-            wire.send(vec![0; 60]);
-        }
-    });
+    // Every second packet is UDP.
+    let _sending = Sending::new(&shown, [udp([10, 0, 0, 1], 5000), vec![0; 60]]);
     assert_eq!(shown.wires[1].wait(PATIENCE), Some(udp([10, 0, 0, 1], 5000)));
     let first = wait_for(shown.address(), &live, |live| live["tenant"]["tx_packets"].as_u64() > Some(0));
     wait_for(shown.address(), &live, |live| {
@@ -109,25 +130,13 @@ fn counts_move_and_nodes_are_counted_while_somebody_looks() {
     // The entry's counter.
     let page = shown.get(&format!("/api/table?tenant={}&table=acl", shown.tenant())).json();
     assert!(page["entries"][0]["counter"]["packets"].as_i64() > Some(0), "{page}");
-    drop(stop);
-    sender.join().unwrap();
 }
 
 #[test]
 fn a_packet_that_matches_is_followed_step_by_step() {
     let shown = Shown::new(ACL, true);
     assert_eq!(shown.write("insert", "src=10.0.0.0/8 dst_port=5000 priority=1 => permit(port=2)").status, 200);
-    let wire = shown.wires[0].clone();
-    let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let sender = std::thread::spawn(move || {
-        while stopped
-            .recv_timeout(std::time::Duration::from_millis(1))
-            .is_err_and(|e| e == std::sync::mpsc::RecvTimeoutError::Timeout)
-        {
-            wire.send(udp([192, 168, 0, 1], 7));
-            wire.send(udp([10, 9, 8, 7], 5000));
-        }
-    });
+    let sending = Sending::new(&shown, [udp([192, 168, 0, 1], 7), udp([10, 9, 8, 7], 5000)]);
     let path =
         format!("/api/trace?tenant={}&where=ipv4.src%3D10.0.0.0%2F8&port=1&packets=2&seconds=20", shown.tenant());
     let answer = wait_for(shown.address(), &path, |answer| answer["packets"].as_array().unwrap().len() == 2);
@@ -141,8 +150,7 @@ fn a_packet_that_matches_is_followed_step_by_step() {
     );
     let line = hit["line"].as_u64().unwrap() as usize;
     assert_eq!(ACL.lines().nth(line - 1).unwrap().trim(), "acl.apply();");
-    drop(stop);
-    sender.join().unwrap();
+    drop(sending);
     for (query, why) in [
         ("where=ipv4.scr%3D1", "no header field"),
         ("where=ipv4.src", "expected FIELD=VALUE"),
@@ -154,6 +162,21 @@ fn a_packet_that_matches_is_followed_step_by_step() {
     }
     let none = shown.get(&format!("/api/trace?tenant={}&seconds=0", shown.tenant())).json();
     assert_eq!(none["packets"], json!([]));
+}
+
+#[test]
+fn the_state_of_a_router_is_that_of_its_agent() {
+    let state = json!({ "isd_as": "1-ff00:0:110", "links": [{ "name": "<script>alert(1)</script>", "state": "up" }] });
+    let router = Shown::with_state(ACL, false, Some(state.clone()));
+    assert_eq!(router.get("/api/about").json()["router"], true);
+    let answer = router.get("/api/state");
+    assert_eq!((answer.status, answer.json()), (200, state));
+    assert!(answer.head.contains("content-type: application/json"), "{answer:?}");
+    let switch = Shown::new(ACL, false);
+    assert_eq!(
+        (switch.get("/api/about").json()["router"].clone(), switch.get("/api/state").status),
+        (json!(false), 404)
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use hopwright_driver::compile_text;
 use hopwright_interp::Interp;
 use hopwright_stf::{Report, StfError, configure, parse, run};
 
-const PROGRAM: &str = r#"
+pub(crate) const PROGRAM: &str = r#"
 #include <v1model.p4>
 header h_t { bit<8> a; bit<8> b; bit<16> c; }
 struct headers { h_t[2] h; }

@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use hopwright_agent::Kinds;
 use hopwright_dataplane::EgressQueues;
-use hopwright_dataplane::egress_queues::{MOST_PACKETS, QUEUES};
+use hopwright_dataplane::egress_queues::{MOST_PACKETS, PORT_RATE, QUEUES};
 use hopwright_dataplane::packet::{DEFAULT_HEADROOM, MAX_HEADROOM};
 use hopwright_dataplane::quantity::Quantity;
 use hopwright_p4runtime::EnginePolicy;
@@ -19,8 +20,8 @@ use crate::agent;
 
 use super::problem::{ConfigError, Problems, nearest, with_hint};
 use super::{
-    Agent, AgentKind, BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, Program,
-    SHARE, Source, SwitchSettings, Tenant, Tls,
+    Agent, BITS, CPU_PORT, Client, Config, FRAMES, Limits, Match, P4Runtime, PACKETS, PASSES, Program, SHARE, Source,
+    SwitchSettings, Tenant, Tls,
 };
 
 /// The most tenants of a switch.
@@ -29,8 +30,6 @@ const MAX_TENANTS: usize = hopwright_dataplane::MAX_TENANTS;
 const MAX_DEVICES: usize = 64;
 /// The highest port number of a program: one more is v1model's for dropping.
 const MAX_PORT: u32 = 510;
-/// Bits a second that a port may be limited to.
-const PORT_RATE: std::ops::RangeInclusive<u64> = 8_000..=1_000_000_000_000;
 /// The longest name of a tenant, in bytes.
 const LONGEST_NAME: usize = 32;
 /// The longest name of a network device, in bytes.
@@ -145,7 +144,7 @@ struct MetricsText {
     address: String,
 }
 
-pub(super) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
+pub(super) fn parse(path: &Path, text: &str, kinds: Kinds) -> Result<Config, ConfigError> {
     let mut problems = Problems::new(path, text);
     let file: File = match toml::from_str(text) {
         Ok(file) => file,
@@ -155,7 +154,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Config, ConfigError> {
         }
     };
     let folder = path.parent().unwrap_or(Path::new(""));
-    let config = Checker { problems: &mut problems, folder }.check(file);
+    let config = Checker { problems: &mut problems, folder, kinds }.check(file);
     if problems.found.is_empty() { Ok(config) } else { Err(ConfigError::Problems(problems.found)) }
 }
 
@@ -174,7 +173,7 @@ pub(super) fn parse_tenant(config: &Config, path: &Path, text: &str) -> Result<C
             if tenants.len() != 1 {
                 problems.add(0..0, format!("there are {} tenants: expected one", tenants.len()));
             }
-            let mut checker = Checker { problems: &mut problems, folder };
+            let mut checker = Checker { problems: &mut problems, folder, kinds: config.kinds };
             tenants.into_iter().for_each(|tenant| checker.add_tenant(tenant, &mut config.tenants, &config.ports));
             checker.agents(&config.switch, &config.tenants);
             if config.p4runtime.is_none() {
@@ -190,6 +189,7 @@ pub(super) fn parse_tenant(config: &Config, path: &Path, text: &str) -> Result<C
 struct Checker<'p, 'a> {
     problems: &'p mut Problems<'a>,
     folder: &'p Path,
+    kinds: Kinds,
 }
 
 fn quantity(value: Option<Spanned<Quantity>>) -> Option<Spanned<u64>> {
@@ -243,7 +243,8 @@ impl Checker<'_, '_> {
             self.without_p4runtime(&tenants);
         }
         self.agents(&switch, &tenants);
-        Config { switch, ports, queues, tenants, p4runtime, metrics: file.metrics.map(|m| m.address) }
+        let metrics = file.metrics.map(|m| m.address);
+        Config { switch, ports, queues, tenants, p4runtime, metrics, kinds: self.kinds }
     }
 
     /// The egress queues of a port with a rate.
@@ -265,9 +266,10 @@ impl Checker<'_, '_> {
 
     /// Checks what agents need of the switch.
     fn agents(&mut self, switch: &SwitchSettings, tenants: &[Tenant]) {
-        let scion = |tenant: &&Tenant| tenant.agent.as_ref().is_some_and(|agent| agent.kind == AgentKind::Scion);
+        let needs_kernel =
+            |tenant: &&Tenant| tenant.agent.as_ref().is_some_and(|agent| agent.kind.needs().kernel_neighbours);
         if switch.ports == PortChoice::AfXdp
-            && let Some(tenant) = tenants.iter().find(scion)
+            && let Some(tenant) = tenants.iter().find(needs_kernel)
         {
             let message =
                 "its agent leaves neighbours to the kernel, from which [switch] ports = \"af_xdp\" keeps all frames";
@@ -346,7 +348,8 @@ impl Checker<'_, '_> {
             }
         };
         let kind = agent.as_ref().map(|a| a.kind);
-        let reserved = kind.map(agent::reserved_ports).unwrap_or_default();
+        let needs = kind.map(|kind| kind.needs()).unwrap_or_default();
+        let reserved: Vec<u32> = needs.reserved_ports().collect();
         if let (Program::Agent(kind), span) = (&file, text.name.span())
             && let Some(name) = agent::unknown_macro(*kind, &text.defines)
         {
@@ -355,7 +358,7 @@ impl Checker<'_, '_> {
         let cpu_port_span = text.cpu_port.as_ref().map(Spanned::span);
         let cpu_port = self.within("cpu_port", text.cpu_port, 0..=MAX_PORT).unwrap_or(CPU_PORT);
         if let Some(span) = cpu_port_span {
-            if let Some(only) = kind.and_then(agent::cpu_port).filter(|only| *only != cpu_port) {
+            if let Some(only) = needs.cpu_port.filter(|only| *only != cpu_port) {
                 self.problem(span, format!("tenant `{name}`: the CPU port of its agent's program is {only}"));
             } else if reserved.contains(&cpu_port) {
                 self.problem(span, format!("tenant `{name}`: port {cpu_port} is its agent's"));
@@ -364,7 +367,7 @@ impl Checker<'_, '_> {
         let ports = self.ports(&name, text.ports, cpu_port, &reserved, devices);
         let mut rules = Vec::new();
         for m in text.matches {
-            rules.push(self.rule(&name, m, &ports, kind));
+            rules.push(self.rule(&name, m, &ports, needs.untagged));
         }
         Tenant {
             program: Source {
@@ -438,35 +441,28 @@ impl Checker<'_, '_> {
         let kind = match settings.remove("kind") {
             Some(toml::Value::String(kind)) => kind,
             _ => {
-                self.problem(span, format!("tenant `{tenant}`: an agent needs a `kind`: none, ip, openflow or scion"));
+                let names: Vec<&str> = self.kinds.iter().map(|kind| kind.name()).collect();
+                let message = format!("tenant `{tenant}`: an agent needs a `kind`: none, {}", names.join(", "));
+                self.problem(span, message);
                 return None;
             }
         };
-        let Some((_, kind)) = AgentKind::ALL.into_iter().find(|(name, _)| *name == kind) else {
-            let names: Vec<String> = AgentKind::ALL.iter().map(|(name, _)| name.to_string()).collect();
+        let Some(kind) = self.kinds.iter().copied().find(|known| known.name() == kind) else {
+            let names: Vec<String> = self.kinds.iter().map(|kind| kind.name().to_string()).collect();
             if kind != "none" {
                 self.known(span, &format!("tenant `{tenant}`: there is no agent of the kind"), &kind, &names);
             }
             return None;
         };
-        if let (AgentKind::Scion, Some(toml::Value::String(file))) = (kind, settings.get_mut("config")) {
-            *file = self.folder.join(&*file).display().to_string();
-        }
-        let agent = Agent { kind, settings };
-        if let Err(error) = agent::check(&agent) {
+        let agent = Agent { kind, settings, folder: self.folder.to_path_buf() };
+        if let Err(error) = agent.read() {
             self.problem(span, format!("tenant `{tenant}`: agent: {}", with_hint(&error)));
         }
         Some(agent)
     }
 
-    fn rule(
-        &mut self,
-        tenant: &str,
-        text: MatchText,
-        ports: &BTreeMap<u32, String>,
-        agent: Option<AgentKind>,
-    ) -> Match {
-        if let Some(vlan) = text.vlan.as_ref().filter(|vlan| *vlan.get_ref() != 0 && agent == Some(AgentKind::Scion)) {
+    fn rule(&mut self, tenant: &str, text: MatchText, ports: &BTreeMap<u32, String>, untagged: bool) -> Match {
+        if let Some(vlan) = text.vlan.as_ref().filter(|vlan| *vlan.get_ref() != 0 && untagged) {
             let message = "its agent's program takes no frames with VLAN tags: make the VLAN's device a [[port]]";
             self.problem(vlan.span(), format!("tenant `{tenant}`: {message}"));
         }

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use hopwright_agent::{Kind, Kinds, Settings};
 use hopwright_dataplane::EgressQueues;
 use hopwright_host::files;
 use hopwright_p4runtime::EnginePolicy;
@@ -43,6 +44,8 @@ pub struct Config {
     pub p4runtime: Option<P4Runtime>,
     /// `[metrics] address`
     pub metrics: Option<String>,
+    /// The kinds of agents that tenants can have.
+    pub(crate) kinds: Kinds,
 }
 
 /// `[switch]`
@@ -89,26 +92,21 @@ pub struct Tenant {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
     /// What it is.
-    pub kind: AgentKind,
+    pub kind: &'static dyn Kind,
     /// The keys beside `kind`.
     pub settings: toml::Table,
+    /// Paths in them are relative to this folder.
+    folder: PathBuf,
 }
 
-/// A kind of agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentKind {
-    /// A network namespace of the Linux kernel.
-    Ip,
-    /// OpenFlow controllers.
-    OpenFlow,
-    /// The configuration of a SCION border router.
-    Scion,
-}
-
-impl AgentKind {
-    /// All kinds, with their names.
-    pub const ALL: [(&str, AgentKind); 3] =
-        [("ip", AgentKind::Ip), ("openflow", AgentKind::OpenFlow), ("scion", AgentKind::Scion)];
+impl Agent {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub(crate) fn read(&self) -> Result<Box<dyn Settings>, String> {
+        self.kind.settings(self.settings.clone(), &self.folder)
+    }
 }
 
 /// A P4 program and how to compile it.
@@ -132,16 +130,14 @@ pub enum Program {
     /// In a file.
     File(PathBuf),
     /// In an agent of this kind.
-    Agent(AgentKind),
+    Agent(&'static dyn Kind),
 }
 
 impl Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Program::File(file) => write!(f, "{}", file.display()),
-            Program::Agent(AgentKind::Ip) => f.write_str("the program of the agent `ip`"),
-            Program::Agent(AgentKind::OpenFlow) => f.write_str("the program of the agent `openflow`"),
-            Program::Agent(AgentKind::Scion) => f.write_str("the program of the agent `scion`"),
+            Program::Agent(kind) => write!(f, "the program of the agent `{}`", kind.name()),
         }
     }
 }
@@ -252,22 +248,22 @@ pub struct Client {
 }
 
 impl Config {
-    /// Reads a file. Paths in it are relative to its folder.
+    /// Reads a file. Paths in it are relative to its folder. Tenants can have agents of these kinds.
     ///
     /// # Errors
     /// If it cannot be read, or with all problems in it.
-    pub fn load(file: &Path) -> Result<Config, ConfigError> {
+    pub fn load(file: &Path, kinds: Kinds) -> Result<Config, ConfigError> {
         let text =
             files::read_text(file, LONGEST).map_err(|source| ConfigError::Read { file: file.to_path_buf(), source })?;
-        Config::parse(file, &text)
+        Config::parse(file, &text, kinds)
     }
 
     /// Reads the text of a file.
     ///
     /// # Errors
     /// With all problems in it.
-    pub fn parse(file: &Path, text: &str) -> Result<Config, ConfigError> {
-        file::parse(file, text)
+    pub fn parse(file: &Path, text: &str, kinds: Kinds) -> Result<Config, ConfigError> {
+        file::parse(file, text, kinds)
     }
 
     /// This configuration with one more tenant: the text of a file with one `[[tenant]]` and nothing else.

@@ -1,5 +1,7 @@
 use super::*;
 
+const KINDS: Kinds = &[hopwright_ip::KIND, hopwright_openflow::KIND, hopwright_scion::KIND];
+
 const RED: &str = "[[tenant]]\nname = \"red\"\nprogram = \"red.p4\"\nports = { 1 = \"eth1\" }\n";
 
 /// A folder with the files that the sample mentions.
@@ -13,7 +15,7 @@ fn folder() -> tempfile::TempDir {
 
 fn parse(text: &str) -> Result<Config, Vec<(usize, String)>> {
     let folder = folder();
-    match Config::parse(&folder.path().join("switch.toml"), text) {
+    match Config::parse(&folder.path().join("switch.toml"), text, KINDS) {
         Ok(config) => Ok(config),
         Err(ConfigError::Problems(problems)) => Err(problems.into_iter().map(|p| (p.line, p.message)).collect()),
         Err(other) => panic!("{other}"),
@@ -51,15 +53,15 @@ fn agents() {
     let with = |agent: &str| format!("[[port]]\ndevice = \"eth1\"\n{RED}[tenant.agent]\n{agent}");
     let agent = |text: &str| parse(&with(text)).unwrap().tenants.remove(0);
     let ip = agent("kind = \"ip\"\nnamespace = \"red\"\n");
-    assert_eq!(ip.agent.map(|a| a.kind), Some(AgentKind::Ip));
+    assert_eq!(ip.agent.map(|a| a.kind), Some(hopwright_ip::KIND));
     // A program of its own comes before the agent's.
     assert!(matches!(ip.program.file, Program::File(_)));
     assert_eq!(agent("kind = \"none\"\n").agent, None);
     let without = |text: &str| parse(&with(text).replace("program = \"red.p4\"\n", ""));
     let openflow = without("kind = \"openflow\"\ncontrollers = [\"tcp:[::1]\"]\n").unwrap().tenants.remove(0);
-    assert_eq!(openflow.program.file, Program::Agent(AgentKind::OpenFlow));
+    assert_eq!(openflow.program.file, Program::Agent(hopwright_openflow::KIND));
     let scion = without("kind = \"scion\"\nconfig = \"br/router.toml\"\n").unwrap().tenants.remove(0);
-    assert_eq!(scion.program.file, Program::Agent(AgentKind::Scion));
+    assert_eq!(scion.program.file, Program::Agent(hopwright_scion::KIND));
     for (text, line, wanted) in [
         ("kind = \"scion\"\n", 7, "missing field `config`"),
         ("kind = \"scion\"\nconfig = \"x\"\nconfg = \"x\"\n", 7, "did you mean `config`?"),
@@ -95,7 +97,7 @@ fn what_is_commented_out_is_the_default() {
     assert_eq!(with_defaults.matches("\nshare = 1\n").count(), 1);
     let folder = folder();
     let file = folder.path().join("switch.toml");
-    assert_eq!(Config::parse(&file, &with_defaults).unwrap(), Config::parse(&file, SAMPLE).unwrap());
+    assert_eq!(Config::parse(&file, &with_defaults, KINDS).unwrap(), Config::parse(&file, SAMPLE, KINDS).unwrap());
 }
 
 #[test]
@@ -185,7 +187,7 @@ fn tenants_do_not_want_the_same_frames() {
 #[test]
 fn one_more_tenant() {
     let folder = folder();
-    let config = Config::parse(&folder.path().join("switch.toml"), SAMPLE).unwrap();
+    let config = Config::parse(&folder.path().join("switch.toml"), SAMPLE, KINDS).unwrap();
     let add = |text: &str| config.with_tenant(&folder.path().join("green.toml"), text);
     let green = RED.replace("\"red\"", "\"green\"") + "match = [{ vlan = 3 }]\n";
     let more = add(&green).unwrap();

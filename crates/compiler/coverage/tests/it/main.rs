@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hopwright_coverage::{Coverage, Report};
 use hopwright_driver::compile_text;
 use hopwright_interp::Interp;
-use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry};
+use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
 use hopwright_syntax::Options;
 
 const PROGRAM: &str = include_str!("small.p4");
@@ -20,15 +20,21 @@ fn packet(kind: u8, value: u8) -> [u8; 2] {
     [kind, value]
 }
 
+/// The table `t`, and an entry for `v` that forwards to port 3.
+fn entry(pipeline: &Pipeline, value: u32) -> (TableId, TableEntry) {
+    let action = ActionCall { action: pipeline.action_by_name("forward").unwrap(), args: vec![3u32.into()] };
+    let entry = TableEntry { matches: vec![MatchValue::Exact(value.into())], priority: 0, action };
+    (pipeline.table_by_name("t").unwrap(), entry)
+}
+
 /// What these packets reach, with an entry of `t` for `v` = 7.
 fn coverage(packets: &[[u8; 2]]) -> Coverage {
     let pipeline = pipeline();
     let mut interp = Interp::new(pipeline.clone()).unwrap();
-    let table = pipeline.table_by_name("t").unwrap();
-    let action = ActionCall { action: pipeline.action_by_name("forward").unwrap(), args: vec![3u32.into()] };
-    let entry = TableEntry { matches: vec![MatchValue::Exact(7u32.into())], priority: 0, action };
-    interp.store.insert(table, entry).unwrap();
     let mut coverage = Coverage::new(&pipeline);
+    let (table, entry) = entry(&pipeline, 7);
+    coverage.know(table, &entry);
+    interp.store.insert(table, entry).unwrap();
     for bytes in packets {
         interp.process_observed(bytes, 1, 0, &mut coverage);
     }
@@ -41,8 +47,8 @@ fn totals(report: &Report) -> Vec<(&'static str, usize, usize)> {
 
 /// By hand, in `small.p4`: 3 statements in the parser, 2 in actions, 7 in the control, 2 in the deparser. Each begins a line, as do two
 /// states, two select cases and the action `forward`; `drop` shares its line. Two `if`, a `verify` and a `switch` have two outcomes each;
-/// the select has two cases, and no case may match; `t` may hit `forward` or `drop`, or miss; `fixed` may hit `drop`, its one entry, or
-/// miss.
+/// the select has two cases, and no case may match; `t` may hit `forward` or `drop`, or miss; `fixed` may hit `drop`, or miss. Each has an
+/// entry.
 #[test]
 fn each_point_of_a_small_program_is_counted() {
     let none = totals(&coverage(&[]).report());
@@ -55,7 +61,8 @@ fn each_point_of_a_small_program_is_counted() {
             ("parser states", 0, 2),
             ("select cases", 0, 3),
             ("actions", 0, 2),
-            ("table outcomes", 0, 6),
+            ("table outcomes", 0, 5),
+            ("entries", 0, 2),
         ]
     );
 }
@@ -75,7 +82,8 @@ fn one_packet_reaches_what_it_should() {
             ("parser states", 2, 2),
             ("select cases", 1, 3),
             ("actions", 1, 2),
-            ("table outcomes", 1, 6),
+            ("table outcomes", 1, 5),
+            ("entries", 1, 2),
         ],
         "{}",
         report.to_text()
@@ -113,4 +121,48 @@ fn names_in_pages_are_escaped() {
     assert!(page.contains("small &lt;&amp;&gt;.p4") && !page.contains("small <"), "{page}");
     assert!(page.contains("if (h.v.value &lt; 200 &amp;&amp; sm.ingress_port != 0)"), "{page}");
     assert!(!page.contains("<script"));
+}
+
+/// A table without keys runs whichever of its actions the control plane makes its default.
+#[test]
+fn actions_that_may_become_the_default_are_points() {
+    let (before, control) = PROGRAM.split_once("control I(").unwrap();
+    let control = control.replacen(
+        "    apply {\n",
+        "    action off() { sm.egress_spec = 5; }\n    action on() { sm.egress_spec = 6; }\n    table mode { actions = { off; on; } \
+         default_action = off(); }\n    table still { actions = { off; on; } const default_action = off(); }\n    apply {\n        mode.apply();\n        still.apply();\n",
+        1,
+    );
+    let program = format!("{before}control I({control}");
+    let compiled = compile_text("small.p4", &program, &Options::default(), false);
+    let report = compiled.report(false);
+    let pipeline = Arc::new(compiled.pipeline.unwrap_or_else(|| panic!("{report}")));
+    let text = Coverage::new(&pipeline).report().to_text();
+    assert!(text.contains("I.on"), "{text}");
+}
+
+/// An entry that no packet hits is in the report; entries of several runs add up.
+#[test]
+fn packets_are_counted_by_entry() {
+    let mut sum = coverage(&[packet(1, 7), packet(1, 7), packet(1, 8)]);
+    let (table, never) = entry(sum.points().pipeline(), 9);
+    sum.know(table, &never);
+    sum.add(&coverage(&[packet(1, 7), packet(3, 0)]));
+    let report = sum.report();
+    let entries: Vec<(&str, &str, u64)> =
+        report.entries.iter().map(|e| (e.table.as_str(), e.label.as_str(), e.count)).collect();
+    assert_eq!(
+        entries,
+        [
+            ("I.t", "h.v.value 0x7 -> I.forward(port: 0x3)", 3),
+            ("I.t", "h.v.value 0x9 -> I.forward(port: 0x3)", 0),
+            ("I.fixed", "h.k.kind 0x3 -> I.drop()", 1),
+        ]
+    );
+    let text = report.to_text();
+    assert!(text.contains("entries              2 of     3"), "{text}");
+    assert!(text.contains("         3  I.t: h.v.value 0x7 -> I.forward(port: 0x3)\n"), "{text}");
+    let page = report.to_html();
+    assert!(page.contains("<summary>1 of 2 entries are hit</summary>"), "{page}");
+    assert!(page.contains("<li class=\"no\">0 &times; I.t: h.v.value 0x9 -&gt; I.forward(port: 0x3)</li>"), "{page}");
 }

@@ -226,6 +226,12 @@ fn one_wrong_action_is_one_error() {
 }
 
 #[test]
+fn a_misspelled_include_leads_to_what_is_meant() {
+    let text = program("apply { }").replace("<v1model.p4>", "<v1modle.p4>");
+    one_error(&text, &["include file `v1modle.p4` not found", "did you mean `v1model.p4`?"]);
+}
+
+#[test]
 fn unknown_names_lead_to_what_is_meant() {
     for (statement, wanted) in [
         ("ipv4.ttl = 1;", "did you mean `hdr.ipv4`?"),
@@ -236,6 +242,7 @@ fn unknown_names_lead_to_what_is_meant() {
         ("bool y = True;", "write `true`"),
         ("if (meta.x == 1 and hdr.ipv4.ttl == 2) { meta.x = 1; }", "write `&&`"),
         ("hdr.ipv4.tll = 1;", "did you mean `ttl`?"),
+        ("if (hdr.ipv4.valid) { meta.x = 1; }", "did you mean `isValid()`?"),
     ] {
         one_error_in_apply(statement, &[wanted]);
     }

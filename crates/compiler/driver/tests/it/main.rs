@@ -3,5 +3,6 @@
 mod accepted;
 mod architecture_files;
 mod first_hour;
+mod portable;
 mod targets;
 mod warnings;

@@ -183,3 +183,108 @@ fn pictures_and_json_name_what_the_text_names() {
     }
     assert!(estimate.to_svg().ends_with("</svg>\n"));
 }
+
+#[test]
+fn what_a_table_writes_on_a_hit_is_not_written_on_a_miss() {
+    // `NoAction` is all that a miss of the first table can run.
+    let first =
+        "table only_b { key = { hdr.h.a: exact; } actions = { set_b; NoAction; } const default_action = NoAction(); }";
+    stages(first, "if (!only_b.apply().hit) { e_to_b.apply(); }", 1);
+    stages(first, "switch (only_b.apply().action_run) { NoAction: { e_to_b.apply(); } default: {} }", 1);
+    stages(first, "only_b.apply(); e_to_b.apply();", 2);
+    // A controller may give the first one another default action.
+    stages("", "if (!a_to_b.apply().hit) { e_to_b.apply(); }", 2);
+}
+
+#[test]
+fn masks_are_part_of_a_match() {
+    let masked = "table low { key = { hdr.h.b & 0x0f0f: exact; } actions = { set_c; } }";
+    stages(masked, "a_to_b.apply(); low.apply();", 2);
+    stages("", "a_to_b.apply(); if (hdr.h.b & 0x0f0f == 1) { e_to_d.apply(); }", 2);
+    stages("", "hdr.h.a = hdr.h.b & 0xff;", 1);
+    // Bits here and there are an operation.
+    stages("", "hdr.h.a = (hdr.h.b & 0x0f0f) + 1;", 2);
+}
+
+#[test]
+fn a_condition_with_a_name_is_that_condition() {
+    stages("", "a_to_b.apply(); bool named = hdr.h.b != 0 && hdr.h.c != 0; if (named) { e_to_d.apply(); }", 2);
+}
+
+#[test]
+fn many_prefixes_are_in_an_algorithmic_table() {
+    let table =
+        |size: u32| format!("table routes {{ key = {{ hdr.h.w[31:0]: lpm; }} actions = {{ set_b; }} size = {size}; }}");
+    let few = on("tofino2", &table(2048), "routes.apply();");
+    assert_eq!(few.stages[0].used.tcam_blocks, 4, "{}", few.to_text());
+    let many = on("tofino2", &table(200_000), "routes.apply();");
+    assert!(many.fits() && many.stages[0].items.iter().any(|item| item.algorithmic), "{}", many.to_text());
+}
+
+/// A program for Tofino with these declarations and this body of ingress.
+fn tofino(declarations: &str, apply: &str) -> Estimate {
+    let text = format!(
+        r#"#include <core.p4>
+#include <tna.p4>
+header kind_t {{ bit<8> kind; }}
+header h_t {{ bit<16> a; bit<16> b; bit<32> c; bit<1024> w; }}
+struct headers {{ kind_t kind; h_t one; h_t two; }}
+struct meta {{ }}
+parser P(packet_in p, out headers hdr, out meta m, out ingress_intrinsic_metadata_t i) {{
+    state start {{
+        p.extract(i); p.advance(PORT_METADATA_SIZE); p.extract(hdr.kind);
+        transition select(hdr.kind.kind) {{ 1: one; default: two; }}
+    }}
+    state one {{ p.extract(hdr.one); transition accept; }}
+    state two {{ p.extract(hdr.two); transition accept; }}
+}}
+control I(inout headers hdr, inout meta m, in ingress_intrinsic_metadata_t i, in ingress_intrinsic_metadata_from_parser_t p,
+          inout ingress_intrinsic_metadata_for_deparser_t d, inout ingress_intrinsic_metadata_for_tm_t tm) {{
+    action send(PortId_t port) {{ tm.ucast_egress_port = port; }}
+    table ports {{ key = {{ hdr.one.a: exact; }} actions = {{ send; }} }}
+    {declarations}
+    apply {{ {apply} }}
+}}
+control D(packet_out p, inout headers hdr, in meta m, in ingress_intrinsic_metadata_for_deparser_t d) {{ apply {{ p.emit(hdr); }} }}
+struct none {{ }}
+parser Q(packet_in p, out none hdr, out none m, out egress_intrinsic_metadata_t e) {{
+    state start {{ p.extract(e); transition accept; }}
+}}
+control E(inout none hdr, inout none m, in egress_intrinsic_metadata_t e, in egress_intrinsic_metadata_from_parser_t p,
+          inout egress_intrinsic_metadata_for_deparser_t d, inout egress_intrinsic_metadata_for_output_port_t o) {{ apply {{ }} }}
+control F(packet_out p, inout none hdr, in none m, in egress_intrinsic_metadata_for_deparser_t d) {{ apply {{ }} }}
+Pipeline(P(), I(), D(), Q(), E(), F()) pipe;
+Switch(pipe) main;
+"#
+    );
+    let compiled = compile_text("small.p4", &text, &Default::default(), true);
+    let pipeline = compiled.pipeline.unwrap_or_else(|| panic!("{:#?}", compiled.diagnostics));
+    estimate(&pipeline, &Target::by_name("tofino").expect("a target"))
+}
+
+#[test]
+fn the_traffic_manager_takes_no_stage() {
+    let estimate = tofino("", "ports.apply();");
+    assert_eq!(estimate.stages.len(), 1, "{}", estimate.to_text());
+}
+
+#[test]
+fn a_register_action_takes_one_stage() {
+    let action = "Register<bit<32>, bit<16>>(1024) r;
+        RegisterAction<bit<32>, bit<16>, bit<32>>(r) most = {
+            void apply(inout bit<32> cell, out bit<32> result) {
+                if (cell - hdr.one.c > 100) { cell = hdr.one.c; result = 1; } else { cell = cell + 1; result = cell; }
+            }
+        };";
+    let estimate = tofino(action, "hdr.one.c = most.execute(hdr.one.b);");
+    assert_eq!(estimate.stages.len(), 1, "{}", estimate.to_text());
+    let estimate = tofino(action, "hdr.one.c = most.execute(hdr.one.b); if (hdr.one.c == 1) { ports.apply(); }");
+    assert_eq!(estimate.stages.len(), 2, "{}", estimate.to_text());
+}
+
+#[test]
+fn headers_that_no_packet_has_together_share_the_header_vector() {
+    let both = "hdr.one.w = hdr.one.w ^ 1; hdr.two.w = hdr.two.w ^ 1;";
+    let estimate = tofino("", both);
+    assert!((1024..2048).contains(&estimate.phv_bits()), "{}", estimate.to_text());
+}

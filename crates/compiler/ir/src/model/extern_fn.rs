@@ -40,6 +40,9 @@ pub enum ExternFn {
     RegisterWrite(ExternId),
     /// `hash(Out result, In base, List data, In max)`: base + H mod max; for max = 0 the result is base.
     Hash(HashAlgorithm),
+    /// `custom_crc(Out result, List data, In first, In second)`: the CRC of an algorithm's width with the parameters in two words; see
+    /// [`crate::custom_crc::crc`].
+    CustomCrc(HashAlgorithm),
     /// `random(Out result, In lo, In hi)`: an inclusive range. If lo > hi, nothing is written.
     Random,
     /// `digest(In receiver, List data)` of the named struct type.
@@ -287,6 +290,11 @@ mod table {
         ExternInfo {
             name: "hash", params: Some(&[Out(Bits), In(Bits), List, In(Bits)]), latency: Latency::Pipeline, ..PLAIN
         };
+    CUSTOM_CRC, |_, c| match c { [Word(name)] => Some(ExternFn::CustomCrc(HashAlgorithm::by_name(name)?)), _ => None },
+        ExternInfo {
+            name: "custom_crc", params: Some(&[Out(Width(32)), List, In(Width(64)), In(Width(64))]),
+            latency: Latency::Pipeline, ..PLAIN
+        };
     RANDOM, |_, c| c.is_empty().then_some(ExternFn::Random),
         ExternInfo {
             name: "random", params: Some(&[Out(Bits), In(SameAs(0)), In(SameAs(0))]),
@@ -398,6 +406,7 @@ impl ExternFn {
             ExternFn::RegisterWrite(_) => &table::REGISTER_WRITE,
             ExternFn::EntryIndex => &table::ENTRY_INDEX,
             ExternFn::Hash(_) => &table::HASH,
+            ExternFn::CustomCrc(_) => &table::CUSTOM_CRC,
             ExternFn::Random => &table::RANDOM,
             ExternFn::Digest(_) => &table::DIGEST,
             ExternFn::Clone { .. } => &table::CLONE,
@@ -453,7 +462,7 @@ impl ExternFn {
     pub fn constants(&self) -> Vec<ExternConstant> {
         let algorithm = |a: &HashAlgorithm| ExternConstant::Word(format!("{a:?}"));
         match self {
-            ExternFn::Hash(a) => vec![algorithm(a)],
+            ExternFn::Hash(a) | ExternFn::CustomCrc(a) => vec![algorithm(a)],
             ExternFn::VerifyChecksum { algorithm: a, payload } | ExternFn::UpdateChecksum { algorithm: a, payload } => {
                 let payload = payload.then(|| ExternConstant::Word("payload".into()));
                 [algorithm(a)].into_iter().chain(payload).collect()
@@ -496,6 +505,7 @@ mod tests {
         let functions = [
             ExternFn::EntryIndex,
             ExternFn::Hash(HashAlgorithm::Crc16),
+            ExternFn::CustomCrc(HashAlgorithm::Crc32Custom),
             ExternFn::Random,
             ExternFn::Digest("seen_t".into()),
             ExternFn::Clone { egress: true, field_list: None },

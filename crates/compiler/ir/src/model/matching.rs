@@ -7,6 +7,7 @@
 use std::fmt::{self, Display, Formatter};
 
 use num_bigint::BigUint;
+use num_traits::ToPrimitive as _;
 use serde::{Deserialize, Serialize};
 
 use crate::bits;
@@ -231,11 +232,18 @@ impl MatchValue {
     pub fn matches(&self, key: &BigUint, width: u32) -> bool {
         match self {
             MatchValue::Exact(v) => v == key,
-            MatchValue::Lpm { value, prefix_len } => {
-                let rest = width - prefix_len.min(&width);
-                key >> rest == value >> rest
-            }
-            MatchValue::Ternary { value, mask } => key & mask == value & mask,
+            MatchValue::Lpm { value, prefix_len } => match width - prefix_len.min(&width) {
+                0 => key == value,
+                // Numbers of any width are on the heap: where they fit a machine's, none is made.
+                rest => match (key.to_u128(), value.to_u128()) {
+                    (Some(key), Some(value)) => (key ^ value).checked_shr(rest).unwrap_or(0) == 0,
+                    _ => key >> rest == value >> rest,
+                },
+            },
+            MatchValue::Ternary { value, mask } => match (key.to_u128(), value.to_u128(), mask.to_u128()) {
+                (Some(key), Some(value), Some(mask)) => (key ^ value) & mask == 0,
+                _ => key & mask == value & mask,
+            },
             MatchValue::Range { lo, hi } => lo <= key && key <= hi,
             MatchValue::Optional(v) => v.as_ref().is_none_or(|v| v == key),
         }
@@ -321,6 +329,30 @@ mod tests {
             let Some(any) = kind.any(4) else { continue };
             assert!(any.has_form(kind.form()), "{kind}");
             assert!((0u32..16).all(|key| any.matches(&key.into(), 4)), "{kind}");
+        }
+    }
+
+    #[test]
+    fn prefixes_and_masks_compare_numbers_of_any_width() {
+        for width in [4u32, 64, 127, 128, 129, 200] {
+            let bit = |at: u32| BigUint::from(1u32) << at;
+            let value = bit(width - 1) + 1u32;
+            for flipped in 0..width {
+                let key = &value ^ bit(flipped);
+                for prefix_len in 0..=width {
+                    let lpm = MatchValue::Lpm { value: value.clone(), prefix_len };
+                    assert!(lpm.matches(&value, width));
+                    assert_eq!(
+                        lpm.matches(&key, width),
+                        flipped < width - prefix_len,
+                        "{width} {flipped} {prefix_len}"
+                    );
+                }
+                for compared in 0..width {
+                    let ternary = MatchValue::Ternary { value: value.clone(), mask: bit(compared) };
+                    assert_eq!(ternary.matches(&key, width), flipped != compared, "{width} {flipped} {compared}");
+                }
+            }
         }
     }
 

@@ -21,6 +21,7 @@ mod externs;
 mod ghost;
 mod hash;
 mod ingress;
+mod key_masks;
 mod logs;
 mod math_unit;
 mod own_methods;
@@ -28,6 +29,7 @@ mod parser_counter;
 mod prefix;
 mod registers;
 pub(crate) mod request;
+mod request_types;
 mod residual;
 mod single_pass;
 mod symmetric;
@@ -290,7 +292,7 @@ impl Lowering<'_> {
         self.requesting(false);
         let ghost = ghost.map(|id| self.contained(id)).transpose();
         let [ingress_parser, egress_parser] = parsers;
-        Ok(Pipe {
+        let mut pipe = Pipe {
             numbers: Vec::new(),
             storage,
             types,
@@ -300,7 +302,9 @@ impl Lowering<'_> {
             egress: egress?,
             egress_deparser: egress_deparser?,
             ghost: ghost?,
-        })
+        };
+        self.types_of_requests(&mut pipe, program.main.span);
+        Ok(pipe)
     }
 
     /// What is kept from pass to pass.

@@ -1,13 +1,13 @@
 //! Calls of externs. Checksums, registers and meters have terms; the results of others stand for themselves, and what they were
-//! computed from is kept as it is.
+//! computed from is kept as it is where the search can do with it.
 
-use hopwright_interp::Store as _;
+use hopwright_interp::{Store as _, Value};
 use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternId, HashAlgorithm, SlotId};
 use num_bigint::BigUint;
 
 use super::{Shadow, key_of, place_key};
 use crate::inputs::DIRECT;
-use crate::path::{Alternative, Step};
+use crate::path::{Alternative, Call, Step};
 use crate::term::{self, Term, Variable, constant};
 
 impl Shadow<'_> {
@@ -53,6 +53,16 @@ impl Shadow<'_> {
             ) => {
                 let (condition, old) = (self.eval(condition), self.slot(*slot).clone());
                 let new = term::extend(&term::checksum(&self.list(data)), old.width, false);
+                // Where the checksum was right, nothing tells that it was computed; another way of the parser leads to another header.
+                let changes = term::and(&condition, &term::not(&term::equal(&new, &old)));
+                let key = key_of((place_key(call.span), self.last_case));
+                let mut alternatives = Vec::new();
+                if term::is_true(&changes) {
+                    self.run.unsent.insert(key);
+                } else {
+                    self.case(changes, key, &mut alternatives);
+                }
+                self.step(Step { alternatives, key, ..Step::default() });
                 let value = term::choose(&condition, &new, &old);
                 self.set(*slot, value.clone());
                 self.result(*slot, value);
@@ -91,7 +101,26 @@ impl Shadow<'_> {
                 ExternArg::Out(_) => {}
             }
         }
+        if terms.iter().all(term::is_constant) {
+            return;
+        }
         self.pin(&terms);
+        let (place, step) = (place_key(call.span), self.run.steps.len() - 1);
+        self.run.calls.push(Call { place, arguments: terms, results: Vec::new(), step });
+        self.current.is_call = true;
+    }
+
+    /// The term of a result that the interpreter computed: it stands for itself, unless nothing that it was computed from can be different.
+    pub(super) fn computed(&mut self, new: &Value) -> Term {
+        let number = self.run.calls.len() as u32;
+        let Some(call) = self.run.calls.last_mut().filter(|_| self.current.is_call) else {
+            return constant(new.bits.clone(), new.width);
+        };
+        let variable = Variable::Result(number - 1, call.results.len() as u32);
+        let result = term::input(variable, new.bits.clone(), new.width);
+        call.results.push((variable, result.clone()));
+        self.run.steps[call.step].conditions.push(term::stays(&result));
+        result
     }
 
     /// The index of a cell, which is kept.

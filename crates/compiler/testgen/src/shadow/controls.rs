@@ -88,7 +88,7 @@ impl Shadow<'_> {
     pub(super) fn assigned(&mut self, slot: SlotId, new: &Value) {
         if let Some(at) = self.current.results.iter().position(|(result, _)| *result == slot) {
             let (_, term) = self.current.results.swap_remove(at);
-            let term = term.unwrap_or_else(|| constant(new.bits.clone(), new.width));
+            let term = term.unwrap_or_else(|| self.computed(new));
             self.set(slot, term);
         }
         let term = self.slot(slot);

@@ -1,7 +1,7 @@
 //! Parser states: what they read and where they go.
 
 use hopwright_interp::{PacketState, Value};
-use hopwright_ir::{Expr, HeaderId, KeySet, SelectCase, SlotId, Stmt, Transition, Type};
+use hopwright_ir::{Expr, HeaderId, KeySet, SlotId, Stmt, Transition, Type};
 
 use hopwright_coverage::Kind;
 
@@ -16,7 +16,7 @@ impl Shadow<'_> {
         self.current.place = place_key(stmt.span);
         let Some(size) = size.map(|size| self.eval(size)).filter(|size| !term::is_constant(size)) else { return };
         let place = self.current.place;
-        let stays = self.stays(&size);
+        let stays = term::stays(&size);
         let other =
             Alternative { conditions: vec![term::not(&stays)], key: key_of((place, "size")), ..Alternative::default() };
         // Whole bytes, and few of them, are what sizes usually are.
@@ -29,6 +29,7 @@ impl Shadow<'_> {
             conditions: vec![stays],
             alternatives: vec![sensible, other],
             key: key_of((place, u64::try_from(&size.value).unwrap_or(u64::MAX))),
+            size: Some((place, size)),
             ..Step::default()
         });
     }
@@ -105,6 +106,7 @@ impl Shadow<'_> {
         let types: Vec<Type> = keys.iter().map(|key| key.ty).collect();
         let keys: Vec<Term> = keys.iter().map(|key| self.eval(key)).collect();
         let taken = case.unwrap_or(cases.len());
+        self.last_case = key_of((state.0, taken));
         if let Some([KeySet::ValueSet(set)]) = cases.get(taken).map(|case| case.sets.as_slice()) {
             self.run.members.entry(set.0).or_insert_with(|| values.to_vec());
         }
@@ -116,7 +118,7 @@ impl Shadow<'_> {
                 None => (None, None),
                 Some(case) => match case.sets.as_slice() {
                     [KeySet::ValueSet(set)] => (None, Some(Change::Member(*set, number != taken))),
-                    _ => (Some(self.matches(case, &keys, &types)), None),
+                    _ => (Some(term::matches(case, &keys, &types, usize::MAX)), None),
                 },
             };
             let mut conditions = none.clone();
@@ -147,7 +149,7 @@ impl Shadow<'_> {
                     KeySet::Any | KeySet::ValueSet(_) => Vec::new(),
                 };
                 // The other keys are as the case wants them.
-                let others = self.matches_but(case, &keys, &types, key);
+                let others = term::matches(case, &keys, &types, key);
                 for (at, bound) in bounds.into_iter().enumerate() {
                     let bound = term::and(&bound, &others);
                     self.case(bound, key_of((state.0, number, key, at)), &mut step.alternatives);
@@ -163,35 +165,5 @@ impl Shadow<'_> {
                 later.change = Some(Change::Member(*set, false));
             }
         }
-    }
-
-    /// Whether a case matches.
-    fn matches(&self, case: &SelectCase, keys: &[Term], types: &[Type]) -> Term {
-        self.matches_but(case, keys, types, usize::MAX)
-    }
-
-    /// Whether a case matches in all keys but one.
-    fn matches_but(&self, case: &SelectCase, keys: &[Term], types: &[Type], but: usize) -> Term {
-        let mut all = constant(1u32, 1);
-        for (number, ((set, key), ty)) in case.sets.iter().zip(keys).zip(types).enumerate() {
-            if number == but {
-                continue;
-            }
-            let number = |value: &num_bigint::BigUint| constant(value.clone(), key.width);
-            let one = match set {
-                KeySet::Any => continue,
-                KeySet::Value(value) => term::equal(key, &number(value)),
-                KeySet::Mask(value, mask) => term::equal(&term::and(key, &number(mask)), &number(&(value & mask))),
-                KeySet::Range(lo, hi) => {
-                    let signed = matches!(ty, Type::Int(_));
-                    let below = term::less(key, &number(lo), signed);
-                    let above = term::less(&number(hi), key, signed);
-                    term::and(&term::not(&below), &term::not(&above))
-                }
-                KeySet::ValueSet(_) => constant(0u32, 1),
-            };
-            all = term::and(&all, &one);
-        }
-        all
     }
 }

@@ -81,6 +81,8 @@ pub(crate) mod generator {
     pub(crate) const LENGTH: u32 = 3;
     pub(crate) const OFFSET: u32 = 4;
     pub(crate) const LOCAL_PORT: u32 = 5;
+    /// The port of the generator itself, on Tofino 2.
+    pub(crate) const CHANNEL: u32 = 17;
     pub(crate) const INCREMENT: u32 = 6;
     pub(crate) const BATCH_COUNT: u32 = 7;
     pub(crate) const PACKET_COUNT: u32 = 8;
@@ -174,6 +176,7 @@ fn table(id: u32, name: &str, object: Object, size: u64, keys: Vec<Key>, data: V
         registers: Vec::new(),
         filters: Vec::new(),
         const_default: false,
+        key_masks: None,
         depends_on: Vec::new(),
     }
 }
@@ -234,7 +237,7 @@ pub(crate) fn tables() -> Vec<Table> {
             PRUNING,
             "$pre.prune",
             Object::Pruning,
-            512,
+            288,
             key("$MULTICAST_L2_XID", 16),
             vec![port_class(field(LIST, "$DEV_PORT", Ty::Uint(32)).repeated().mandatory())],
         ),
@@ -376,7 +379,7 @@ pub(crate) fn generators(generation: &Generation) -> Vec<Table> {
         field(id::PACKETS, "pkt_counter", Ty::Uint(64)),
         field(id::TRIGGERS, "trigger_counter", Ty::Uint(64)),
         field(16, "source_port_wrap_max", Ty::Uint(16)),
-        field(17, "assigned_chnl_id", Ty::Uint(8)),
+        field(id::CHANNEL, "assigned_chnl_id", Ty::Uint(8)),
     ];
     let buffer = vec![field(1, "buffer", Ty::Bytes(8)).repeated()];
     let at = vec![exact(1, "pkt_buffer_offset", 16), exact(2, "pkt_buffer_size", 16)];

@@ -52,7 +52,13 @@ pub(crate) fn operations(t: &Table) -> Vec<&'static str> {
 fn attributes(t: &Table) -> Vec<&'static str> {
     match t.object {
         Object::Match { meter, idle, .. } => {
-            let all = [(meter.is_some(), "MeterByteCountAdjust"), (true, "EntryScope"), (idle, "IdleTimeout")];
+            let masked = t.key_masks.is_some();
+            let all = [
+                (meter.is_some(), "MeterByteCountAdjust"),
+                (true, "EntryScope"),
+                (idle, "IdleTimeout"),
+                (masked, "DynamicKeyMask"),
+            ];
             all.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect()
         }
         Object::Meter(_) => vec!["MeterByteCountAdjust"],

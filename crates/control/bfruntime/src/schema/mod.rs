@@ -138,6 +138,8 @@ pub(crate) struct Table {
     /// Filters with a cell for each entry, by their ids in P4Info.
     pub filters: Vec<(u32, FilterKind)>,
     pub const_default: bool,
+    /// The register of the masks of its keys, if these can change.
+    pub key_masks: Option<u32>,
     /// Tables that must have what entries refer to.
     pub depends_on: Vec<u32>,
 }

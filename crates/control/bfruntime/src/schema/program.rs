@@ -29,6 +29,8 @@ const GLOBAL_RID_REGISTER: &str = "global_rid";
 const PORTS: i64 = 512;
 /// What `$ENTRY_HIT_STATE` says of an entry.
 pub(crate) const HIT_STATES: &[&str] = &["ENTRY_IDLE", "ENTRY_ACTIVE"];
+/// What the name of a register of masks ends with, behind that of the table.
+const KEY_MASKS: &str = "$dynamic_key_mask";
 /// The deepest nesting of types.
 const MAX_DEPTH: u32 = 16;
 
@@ -190,6 +192,7 @@ impl Builder<'_> {
             registers: Vec::new(),
             filters: Vec::new(),
             const_default: false,
+            key_masks: None,
             depends_on: Vec::new(),
         }
     }
@@ -203,6 +206,7 @@ impl Builder<'_> {
         let object = Object::Match { indirect: t.implementation_id != 0, meter, counter: counter.is_some(), idle };
         let mut table = self.base(t.preamble.as_ref()?, object, t.size);
         table.const_default = t.const_default_action_id != 0;
+        table.key_masks = self.register_id(&format!("{}{KEY_MASKS}", t.preamble.as_ref()?.name));
         let mut priority = false;
         for m in &t.match_fields {
             let matching = matching(m)?;
@@ -383,8 +387,8 @@ impl Builder<'_> {
             return None;
         }
         let fields = self.register_fields(r)?;
-        // Tables of port metadata have it.
-        if preamble.name == PORT_METADATA_REGISTER {
+        // Tables of port metadata have it; attributes of tables have masks.
+        if preamble.name == PORT_METADATA_REGISTER || preamble.name.ends_with(KEY_MASKS) {
             return None;
         }
         if preamble.annotations.iter().any(|a| a == "@register_param") {

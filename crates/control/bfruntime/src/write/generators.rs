@@ -105,9 +105,10 @@ impl Request<'_> {
         let concerns = of(before) != of(kept.as_ref());
         effects.changes.push(Change::GeneratorPort(port, kept));
         let all = &self.state.generators.applications;
+        let generation = self.state.schema.generation.unwrap_or_default();
         let uses = |app, pipe| {
-            let local = all.get(&(app, pipe)).and_then(|app| small(&app.fields, field::LOCAL_PORT)).unwrap_or(0);
-            concerns && u64::from(port) == u64::from(pipe) << 7 | local
+            let here = |local| u64::from(port) == u64::from(pipe) << 7 | local;
+            concerns && all.get(&(app, pipe)).is_some_and(|app| sources(&generation, app).any(here))
         };
         self.begin(&mut effects, uses)?;
         Ok(effects)
@@ -188,7 +189,19 @@ pub(crate) fn place(table: &crate::schema::Table, fields: &[crate::proto::KeyFie
     Ok((offset as usize, size as usize))
 }
 
+/// The port of the packet generator of a Tofino's pipe.
+const GENERATOR_PORT: u64 = 68;
+
 const _: () = assert!(16 * PIPES <= MAX_GENERATORS);
+
+/// The ports of a pipe of which one is enabled for an application: that by which its packets come, and the generator's.
+fn sources(generation: &Generation, app: &Application) -> impl Iterator<Item = u64> {
+    let own = match generation.device {
+        "tf1" => Some(GENERATOR_PORT),
+        _ => small(&app.fields, field::CHANNEL),
+    };
+    small(&app.fields, field::LOCAL_PORT).or(own.is_none().then_some(0)).into_iter().chain(own)
+}
 
 /// What an application makes in a pipe: nothing if its port there is not enabled.
 fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, pipe: u8) -> Result<Option<Stream>> {
@@ -205,7 +218,11 @@ fn stream(generation: &Generation, all: &Generators, app: &Application, id: u8, 
         return Err(invalid(format!("the packet buffer has {BUFFER} bytes")));
     }
     let ingress_port = u32::from(pipe) << 7 | local as u32;
-    if all.ports.get(&ingress_port).and_then(|fields| truth(fields, field::PORT_ENABLE)) != Some(true) {
+    let enabled = |port: u64| {
+        let port = u32::from(pipe) << 7 | port as u32;
+        all.ports.get(&port).and_then(|fields| truth(fields, field::PORT_ENABLE)) == Some(true)
+    };
+    if !sources(generation, app).any(enabled) {
         return Ok(None);
     }
     let mut packet = vec![0; HEADER + length as usize];

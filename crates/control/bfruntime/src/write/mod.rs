@@ -218,7 +218,7 @@ impl<'r> Request<'r> {
         if self.kind == Kind::Delete && self.key_fields().is_empty() && !self.table.keys.is_empty() {
             return self.delete_all();
         }
-        let mut entry = Entry { key: keyed(self.table, self.key_fields())?, ..Entry::default() };
+        let mut entry = Entry { key: self.state.masked(keyed(self.table, self.key_fields())?), ..Entry::default() };
         let operation = match self.kind {
             Kind::Insert => Operation::Insert,
             Kind::Modify => Operation::Modify,

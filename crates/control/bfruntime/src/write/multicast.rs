@@ -102,12 +102,12 @@ impl Request<'_> {
             (Kind::Insert, Some(_)) => return Err(exists(format!("there is a multicast node {id} already"))),
             (Kind::Insert | Kind::InsertOrModify, None) => Node::default(),
             (Kind::Modify | Kind::ModifyInc | Kind::InsertOrModify, _) => before.ok_or_else(there)?.clone(),
-            (Kind::Delete, Some(_)) if self.is_used(id) => {
-                return Err(invalid(format!("a multicast group has node {id} still")));
+            (Kind::Delete, Some(_)) if self.state.ecmps.values().any(|nodes| nodes.contains(&id)) => {
+                return Err(invalid(format!("a set of nodes has node {id} still")));
             }
             (Kind::Delete, before) => {
                 before.ok_or_else(there)?;
-                return Ok(Effects::new(Vec::new(), vec![Change::Node(id, None)]));
+                return Ok(self.without_node(id));
             }
             _ => return Err(self.unsupported()),
         };
@@ -136,6 +136,19 @@ impl Request<'_> {
             None => Vec::new(),
         };
         Ok(Effects::new(updates, vec![Change::Node(id, Some(node))]))
+    }
+
+    /// Deletes a node. Groups lose it, as on the device.
+    fn without_node(&self, id: u32) -> Effects {
+        let gone = Node::default();
+        let updates = Plan { node: Some((id, &gone)), ..Plan::of(self.state) }.updates();
+        let mut changes = vec![Change::Node(id, None)];
+        for (number, group) in self.state.groups.iter().filter(|(_, group)| group.nodes.contains_key(&id)) {
+            let mut group = group.clone();
+            group.nodes.remove(&id);
+            changes.push(Change::Group(*number, Some(group)));
+        }
+        Effects::new(updates, changes)
     }
 
     /// Whether a group, or a set of nodes, has a node.
@@ -178,7 +191,11 @@ impl Request<'_> {
     }
 
     pub(super) fn lag(&self) -> Result<Effects> {
-        let (id, ports) = self.list(&self.state.lags)?;
+        // The device sets the ports of a group, whether it has some or not.
+        let (id, ports) = match self.kind {
+            Kind::Insert => Request { kind: Kind::InsertOrModify, ..*self }.list(&self.state.lags)?,
+            _ => self.list(&self.state.lags)?,
+        };
         ports.as_ref().map_or(Ok(()), check_ports)?;
         let data = self.data()?;
         for field in REMOTE {
@@ -211,7 +228,8 @@ impl Request<'_> {
     pub(super) fn pruning(&self) -> Result<Effects> {
         // On the device its entries are always there.
         let (id, ports) = match self.kind {
-            Kind::Insert => Request { kind: Kind::InsertOrModify, ..*self }.list(&self.state.pruned)?,
+            Kind::Insert | Kind::Modify => Request { kind: Kind::InsertOrModify, ..*self }.list(&self.state.pruned)?,
+            Kind::Delete => (self.number()? as u32, None),
             _ => self.list(&self.state.pruned)?,
         };
         if id >= PRUNING_IDS || ports.iter().flatten().any(|port| *port >= PRUNED_PORTS) {
@@ -228,7 +246,8 @@ impl Request<'_> {
                 effects.updates.extend(objects::register(cell, excluded.into()).updates);
             }
         }
-        effects.changes.push(Change::Pruned(id, ports));
+        // An entry without ports is as if nothing had been written.
+        effects.changes.push(Change::Pruned(id, ports.filter(|ports| !ports.is_empty())));
         Ok(effects)
     }
 

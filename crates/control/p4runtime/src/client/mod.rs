@@ -1,10 +1,12 @@
-//! A P4Runtime client for people without a controller: reads and writes any P4Runtime server by names.
+//! P4Runtime clients: one for people without a controller, which reads and writes any P4Runtime server by names, and a [`Controller`],
+//! which makes a switch equal to what an agent writes.
 //!
 //! `names` resolves names of P4Info's objects, `value` converts numbers, addresses and matches, `entry` converts entries.
 //!
-//! The client reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a controller's
+//! The [`Client`] reads without taking part in elections. It writes in a role of its own, [`ROLE`], and so never takes a controller's
 //! place; beside a primary controller it writes only with `force`.
 
+mod controller;
 mod entry;
 mod names;
 mod value;
@@ -19,6 +21,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 use tonic::{Code, Status, Streaming};
 
+pub use controller::{Controller, ControllerOptions, Mastership, PipelinePolicy};
 pub use entry::{ActionText, CountText, EntryText, Written, data_text};
 pub use names::{Either, Names, Unknown, alias};
 pub use value::{Format, number_text, parse_match, parse_number};
@@ -40,6 +43,8 @@ const MAX_MESSAGE: usize = 128 << 20;
 const BATCH: usize = 1000;
 /// Timeout of connecting and of the answer to an election.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Interval between questions whether the switch is there, while nothing comes from it.
+const PROBE: Duration = Duration::from_secs(10);
 /// Interval between attempts while another such client writes.
 const AGAIN: Duration = Duration::from_millis(50);
 /// The most errors of one write that are reported.
@@ -59,7 +64,7 @@ pub struct ClientOptions {
 }
 
 /// The client's encryption settings: files in PEM form.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientTls {
     /// Certificates of the server's authorities.
     pub ca: PathBuf,
@@ -89,6 +94,8 @@ pub enum ClientError {
     Crowded,
     #[error("the switch does not take part in an election")]
     Silent,
+    #[error("the switch has ended the connection")]
+    Gone,
     #[error("this switch does not show what it does to packets: it is not Hopwright, or an older one")]
     NotOurs,
     #[error(transparent)]
@@ -273,6 +280,9 @@ async fn channel(options: &ClientOptions) -> Result<Channel> {
     let mut endpoint = Endpoint::from_shared(format!("{scheme}://{}", options.server))
         .map_err(|_| unreachable("this is not HOST:PORT".into()))?
         .connect_timeout(PATIENCE)
+        .http2_keep_alive_interval(PROBE)
+        .keep_alive_timeout(PATIENCE)
+        .keep_alive_while_idle(true)
         .tcp_nodelay(true);
     if let Some(tls) = &options.tls {
         let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(file(&tls.ca)?));

@@ -54,6 +54,16 @@ impl Names {
         self.info.tables.iter().find(|t| t.preamble.as_ref().is_some_and(|p| p.id == id))
     }
 
+    /// An action profile, by its number.
+    pub fn profile_with_id(&self, id: u32) -> Option<&p4::ActionProfile> {
+        self.info.action_profiles.iter().find(|a| a.preamble.as_ref().is_some_and(|p| p.id == id))
+    }
+
+    /// A parser value set.
+    pub fn value_set(&self, name: &str) -> Result<&p4::ValueSet, Unknown> {
+        find("value set", name, self.info.value_sets.iter().map(|s| (&s.preamble, s)))
+    }
+
     /// One of a table's actions.
     pub fn action(&self, table: &p4::Table, name: &str) -> Result<&p4::Action, Unknown> {
         let listed = table.action_refs.iter().filter_map(|r| self.action_with_id(r.id));

@@ -83,6 +83,11 @@ pub(crate) fn fields(
     Decoder { schema, translate }.fields(&table.fields, message)
 }
 
+/// What an entry runs.
+pub(crate) fn action(schema: &Schema, translate: &mut Translate<'_>, message: &v1::TableAction) -> Result<Action> {
+    Decoder { schema, translate }.action(message)
+}
+
 struct Decoder<'d, 't> {
     schema: &'d Schema,
     translate: &'d mut Translate<'t>,
@@ -286,8 +291,14 @@ impl Decoder<'_, '_> {
             if !m.backup_replicas.is_empty() {
                 return Err(unimplemented("backup replicas are not supported"));
             }
-            let (port, port_is_typed) = match m.port_kind.as_ref().ok_or_else(|| invalid("a replica without a port"))? {
-                PortKind::EgressPort(port) => (*port, false),
+            // Clients of P4Runtime before 1.4 write port 0 as nothing.
+            let (port, port_is_typed) = match m.port_kind.as_ref().unwrap_or(&PortKind::EgressPort(0)) {
+                PortKind::EgressPort(port) => match self.schema.renumbered_port() {
+                    Some(place) => {
+                        ((self.translate)(place, &port.to_be_bytes())?.try_into().unwrap_or(u32::MAX), false)
+                    }
+                    None => (*port, false),
+                },
                 PortKind::Port(bytes) => {
                     let number = match self.schema.translated_port() {
                         Some(place) => (self.translate)(place, bytes)?,

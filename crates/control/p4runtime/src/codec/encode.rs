@@ -137,10 +137,17 @@ impl<'m> Encode<'m> {
     }
 
     fn replicas(&self, copies: &[Replica]) -> Vec<v1::Replica> {
+        let number = |port: u32| match self.schema.renumbered_port() {
+            Some(place) => {
+                let shown = BigUint::from_bytes_be(&self.place(Some(place), &port.into()));
+                u32::try_from(shown).unwrap_or(port)
+            }
+            None => port,
+        };
         let one = |copy: &Replica| {
             let kind = match copy.port_is_typed {
                 true => PortKind::Port(self.place(self.schema.translated_port(), &copy.port.into())),
-                false => PortKind::EgressPort(copy.port),
+                false => PortKind::EgressPort(number(copy.port)),
             };
             v1::Replica { port_kind: Some(kind), instance: copy.instance, ..Default::default() }
         };

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use hopwright_control::entity::{Key, Metadata};
-use hopwright_control::{self as control, EntryKey, Note, Operation, SharedModel, Update};
-use hopwright_dataplane::{EngineKind, VirtualDataPlane};
+use hopwright_control::{self as control, EntryKey, IdleListener, Note, Operation, SharedModel, Update};
+use hopwright_dataplane::{EngineKind, SwitchBuilder, VirtualDataPlane};
 use hopwright_driver::compile_text;
 use hopwright_ir::{MatchValue, TableId};
 use proptest::prelude::*;
@@ -17,7 +17,9 @@ use tonic::Code;
 
 use super::*;
 use crate::codec;
+use crate::device::{Device, lock};
 use crate::failure::{Failure, Result};
+use crate::program::EnginePolicy;
 use crate::proto::v1;
 use crate::read;
 use updates::Dice;
@@ -39,6 +41,13 @@ fn state() -> State {
     let program = program();
     let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Interp).unwrap();
     State::new(program, vdp)
+}
+
+fn device() -> Device {
+    let program = program();
+    let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Interp).unwrap();
+    let (switch, _) = SwitchBuilder::new(vdp).cpu_port(510).build().unwrap();
+    Device::new(1, switch.default_tenant().clone(), EnginePolicy::Interp).with_program(program)
 }
 
 /// Everything that can be read, in order, and what the data plane has beyond that.
@@ -177,6 +186,36 @@ proptest! {
     }
 
     #[test]
+    fn a_saved_device_is_loaded_as_it_was((before, other) in case()) {
+        let [one, two] = [device(), device()];
+        let write = |device: &Device, updates| {
+            lock(&device.state).as_ref().unwrap().model.lock().write_each(updates, codec::update);
+        };
+        write(&one, &before);
+        // What the other device has is gone.
+        write(&two, &other);
+        let held = one.hold().unwrap();
+        prop_assert_eq!(two.load(&one.save().unwrap()), Ok(0));
+        drop(held);
+        let saved = |device: &Device| {
+            let everything = everything(lock(&device.state).as_ref().unwrap());
+            let counts = |entity: &Entity| {
+                matches!(entity, Entity::CounterEntry(_) | Entity::RegisterEntry(_) | Entity::DirectCounterEntry(_))
+            };
+            let entities = everything.entities.into_iter().filter(|entity| !counts(entity));
+            let entities = entities.map(|mut entity| {
+                if let Entity::TableEntry(entry) = &mut entity {
+                    entry.counter_data = None;
+                }
+                entity
+            });
+            Everything { entities: entities.collect(), ..everything }
+        };
+        prop_assert_eq!(saved(&one), saved(&two));
+        prop_assert!(two.load(b"\xff").is_err());
+    }
+
+    #[test]
     fn of_a_batch_that_goes_on_exactly_the_good_updates_are_applied((before, batch) in case()) {
         let (one, other) = (state(), state());
         let writes: Vec<v1::Update> = before.into_iter().chain(batch).collect();
@@ -281,6 +320,21 @@ fn an_undone_removal_keeps_the_order_of_entries() {
     assert_eq!((everything(&state), notes(&state)), (there, noted));
 }
 
+/// Clients of P4Runtime before 1.4 write a replica at port 0 without a port.
+#[test]
+fn a_replica_without_a_port_is_at_port_0() {
+    use v1::packet_replication_engine_entry::Type as Replicates;
+    let state = state();
+    let replicas = vec![v1::Replica { instance: 5, ..Default::default() }];
+    let group = v1::MulticastGroupEntry { multicast_group_id: 3, replicas, ..Default::default() };
+    let group = v1::PacketReplicationEngineEntry { r#type: Some(Replicates::MulticastGroupEntry(group)) };
+    let entity = Some(v1::Entity { entity: Some(Entity::PacketReplicationEngineEntry(group)) });
+    write(&state, &v1::Update { r#type: Type::Insert as i32, entity }).unwrap();
+    let found = everything(&state).multicast;
+    let copies = found.iter().find(|(number, _)| *number == 3).and_then(|(_, copies)| copies.clone());
+    assert_eq!(copies.unwrap().iter().map(|copy| (copy.port, copy.rid)).collect::<Vec<_>>(), [(0, 5)]);
+}
+
 /// Control planes are notified of idle entries after each timeout, once there is a listener.
 #[test]
 fn idle_entries_are_notified_until_they_are_hit() {
@@ -305,9 +359,12 @@ fn idle_entries_are_notified_until_they_are_hit() {
     let insert = v1::Update { r#type: Type::Insert as i32, entity };
     write(&state, &insert).unwrap();
     let begin = state.model.lock().note(&key).unwrap().idle.as_ref().unwrap().last_hit;
+    let idle = |listener, tenths: u32, listening: bool| {
+        let now = begin + second * tenths / 10;
+        state.model.lock().idle_entries(listener, now, |table| listening && table == hosts.id)
+    };
     let notified = |tenths: u32, listening: bool| {
-        let found =
-            state.model.lock().idle_entries(begin + second * tenths / 10, |table| listening && table == hosts.id);
+        let found = idle(IdleListener::Repeated, tenths, listening);
         let found = found.iter().filter_map(|entry| codec::Encode::of(&state.model.lock()).idle(entry));
         found.map(|entry| (entry.metadata.to_vec(), entry.idle_timeout_ns)).collect::<Vec<_>>()
     };
@@ -317,6 +374,9 @@ fn idle_entries_are_notified_until_they_are_hit() {
     assert_eq!(notified(10, true), once);
     assert!(notified(19, true).is_empty());
     assert_eq!(notified(20, true), once);
+    // Who is told once is told so besides.
+    assert_eq!(idle(IdleListener::Once, 20, true).len(), 1);
+    assert!(idle(IdleListener::Once, 34, true).is_empty());
     // There is no listener for some time.
     assert!(notified(35, false).is_empty());
     assert!(notified(50, false).is_empty());
@@ -335,4 +395,5 @@ fn idle_entries_are_notified_until_they_are_hit() {
     assert!(notified(81, true).is_empty());
     assert!(notified(90, true).is_empty());
     assert_eq!(notified(91, true), once);
+    assert_eq!(idle(IdleListener::Once, 91, true).len(), 1);
 }

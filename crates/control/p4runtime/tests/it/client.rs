@@ -14,14 +14,14 @@ use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server
 use v1::entity::Entity;
 use v1::update::Type;
 
-const SOURCE: &str = include_str!("../../../../../tests/p4runtime/basic.p4");
+pub(crate) const SOURCE: &str = include_str!("../../../../../tests/p4runtime/basic.p4");
 const CPU: u32 = 510;
 
 fn server() -> Server {
     server_of(|| compile_text("basic.p4", SOURCE, &Default::default(), true))
 }
 
-fn server_of(compile: impl Fn() -> Compiled) -> Server {
+pub(crate) fn server_of(compile: impl Fn() -> Compiled) -> Server {
     let device = |id| {
         let program = Program::from_compiled(&compile(), SOURCE.as_bytes().into()).unwrap();
         let vdp = VirtualDataPlane::new(program.pipeline.clone(), EngineKind::Jit).unwrap();
@@ -33,7 +33,7 @@ fn server_of(compile: impl Fn() -> Compiled) -> Server {
     Server::start(&options, [1, 2].map(device)).unwrap()
 }
 
-fn client(server: &Server, device: u64) -> Client {
+pub(crate) fn client(server: &Server, device: u64) -> Client {
     let server = server.address().to_string();
     Client::connect(ClientOptions { server, device, tls: None, force: false }).unwrap()
 }
@@ -43,7 +43,7 @@ fn entry(client: &Client, table: &str, text: &str) -> Entity {
     Entity::TableEntry(client.names().entry(table, &Written::parse(&[text.to_string()]).unwrap()).unwrap())
 }
 
-fn entries(client: &mut Client) -> Vec<String> {
+pub(crate) fn entries(client: &mut Client) -> Vec<String> {
     let found = client.read(Entity::TableEntry(v1::TableEntry::default())).unwrap();
     let text = |e: &Entity| match e {
         Entity::TableEntry(e) => client.names().entry_text(e).to_string(),

@@ -3,6 +3,7 @@
 mod access;
 mod bmv2_json;
 mod client;
+mod controller;
 mod idle;
 mod ids;
 mod p4info;

@@ -49,7 +49,11 @@ struct Sai {
 
 impl Sai {
     fn new() -> Sai {
-        let device = device(SOURCE);
+        Sai::with(SOURCE)
+    }
+
+    fn with(source: &str) -> Sai {
+        let device = device(source);
         let info = device.running_since(None).unwrap().unwrap().info;
         Sai { device, names: Names::new(info) }
     }
@@ -287,6 +291,73 @@ fn multicast_groups_have_named_ports_and_are_referred_to() {
     fails(sai.write(Type::Delete, group(7, &[])), Code::FailedPrecondition, "multicast group 7 is in use");
     sai.delete("ipv4_table", route).unwrap();
     sai.write(Type::Delete, group(7, &[])).unwrap();
+}
+
+/// The multicast router interfaces of SAI's programs.
+const REPLICAS: &str = "
+control Leave(inout headers_t hdr, inout local_metadata_t meta, inout standard_metadata_t standard) {
+    port_id_t port = (port_id_t)standard.egress_port;
+    action passthrough() {}
+    table multicast_router_interface_table {
+        key = {
+            port : exact @name(\"port\") @referenced_by(builtin::multicast_group_table, replica.port);
+            standard.egress_rid : exact @name(\"instance\") @referenced_by(builtin::multicast_group_table, replica.instance);
+        }
+        actions = { passthrough; }
+    }
+    apply { multicast_router_interface_table.apply(); }
+}";
+
+#[test]
+fn replicas_refer_to_router_interfaces() {
+    let no_egress = "control Leave(inout headers_t hdr, inout local_metadata_t meta, inout standard_metadata_t standard) { apply {} }";
+    assert!(SOURCE.contains(no_egress));
+    let source = SOURCE.replace(no_egress, REPLICAS);
+    let sai = Sai::with(&source);
+    let interface = |port: &str, instance: u32| format!("port={port} instance={instance} => passthrough");
+    sai.insert("multicast_router_interface_table", &interface("Ethernet0", 1)).unwrap();
+    let both = group(7, &["Ethernet0", "Ethernet4"]);
+    fails(sai.write(Type::Insert, both.clone()), Code::InvalidArgument, "@referenced_by: there is no entry");
+    assert_eq!(sai.read(group(7, &[])), []);
+    sai.insert("multicast_router_interface_table", &interface("Ethernet4", 2)).unwrap();
+    sai.write(Type::Insert, both).unwrap();
+    let second = interface("Ethernet4", 2);
+    fails(sai.delete("multicast_router_interface_table", &second), Code::FailedPrecondition, "in use: 1 references");
+    sai.write(Type::Modify, group(7, &["Ethernet0"])).unwrap();
+    sai.delete("multicast_router_interface_table", &second).unwrap();
+    sai.write(Type::Delete, group(7, &[])).unwrap();
+    sai.delete("multicast_router_interface_table", &interface("Ethernet0", 1)).unwrap();
+
+    let wrong = source.replace("replica.port", "replica.color");
+    assert!(program(&wrong).err().unwrap().contains("others have @refers_to"));
+}
+
+/// Filters are compared as numbers: however many zeros are in front, and without what a prefix cuts off.
+#[test]
+fn filters_of_reads_need_not_be_canonical() {
+    let sai = Sai::new();
+    sai.route();
+    let table = "router_interface_table";
+    let entry = sai.entry(table, "router_interface_id=rif-1 => set_port_and_src_mac(port=Ethernet4, src_mac=2)");
+    let action = |mac: &[u8]| {
+        let mut action = entry.action.clone();
+        let Some(v1::table_action::Type::Action(call)) = action.as_mut().unwrap().r#type.as_mut() else { panic!() };
+        call.params.iter_mut().find(|p| p.value[..] == [2]).unwrap().value = mac.to_vec().into();
+        action
+    };
+    let of_table = v1::TableEntry { table_id: entry.table_id, ..Default::default() };
+    for (mac, found) in [(&[2][..], 1), (&[0, 0, 0, 0, 0, 2], 1), (&[0, 0, 0, 0, 0, 0, 0, 2], 1), (&[0, 3], 0)] {
+        let asked = v1::TableEntry { action: action(mac), ..of_table.clone() };
+        assert_eq!(sai.read(Entity::TableEntry(asked)).len(), found, "{mac:?}");
+    }
+    let mut route = sai.entry("ipv4_table", "vrf_id=red ipv4_dst=10.0.0.0/8 => drop");
+    route.action = None;
+    for field in &mut route.r#match {
+        if let Some(v1::field_match::FieldMatchType::Lpm(lpm)) = &mut field.field_match_type {
+            lpm.value = vec![0, 10, 1, 2, 3].into();
+        }
+    }
+    assert_eq!(sai.read(Entity::TableEntry(route)).len(), 1);
 }
 
 /// Values are given again when nothing uses them, and refused when all are in use.

@@ -20,6 +20,8 @@ fn generate(proto: &Path) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn Error>> {
         .out_dir(out.path())
         .extern_path(".google.rpc", "crate::google::rpc")
         .compile_fds(bfruntime)?;
+    let gnmi = protox::compile(["github.com/openconfig/gnmi/proto/gnmi/gnmi.proto"], [proto])?;
+    tonic_prost_build::configure().out_dir(out.path()).btree_map(".").compile_fds(gnmi)?;
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(out.path())? {
         let entry = entry?;

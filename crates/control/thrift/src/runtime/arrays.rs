@@ -4,11 +4,12 @@ use hopwright_control::entity::Cells;
 use hopwright_control::schema::{Array, Register};
 use hopwright_control::{Entity, Error, ErrorKind, Operation, Update};
 use hopwright_dataplane::{Count, Rates};
-use hopwright_ir::{ExternInstance, ExternKind, bits};
+use hopwright_ir::custom_crc::{self, CrcParameters};
+use hopwright_ir::{ExternInstance, ExternKind, HashAlgorithm, bits};
 use num_bigint::{BigInt, BigUint};
 
 use super::Runtime;
-use crate::failure::{CounterCode, Failure, MeterCode, RegisterCode, Result};
+use crate::failure::{CounterCode, Failure, HashCode, MeterCode, RegisterCode, Result};
 
 /// A rate of a meter, in packets or bytes a microsecond, and its burst: `BmMeterRateConfig`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -145,6 +146,18 @@ impl Runtime {
     pub(crate) fn reset_registers(&self, register: &str) -> Result<()> {
         let cells = all(self.register(register)?.0);
         self.write(Operation::Modify, Entity::Register(cells, BigUint::ZERO)).map_err(of_register)
+    }
+
+    /// Sets the parameters of a calculation with this algorithm.
+    pub(crate) fn set_crc(&self, algorithm: HashAlgorithm, calculation: &str, parameters: CrcParameters) -> Result<()> {
+        let name = custom_crc::register_name(algorithm, calculation);
+        let fixed =
+            || HashCode::InvalidConfig.because(format!("the parameters of `{calculation}` are part of the program"));
+        let register = self.control().register(name.as_str()).map_err(|_| fixed())?;
+        for (index, word) in (0..).zip(parameters.words(algorithm)) {
+            register.write(index, word).map_err(|error| HashCode::InvalidConfig.because(error))?;
+        }
+        Ok(())
     }
 
     /// Brings an object to its initial state.

@@ -116,11 +116,15 @@ impl Runtime {
         };
         let id = match pipeline.extern_by_name(name) {
             Some(found) => json::externs(pipeline, lists).find(|(_, at, _)| *at == found).map(|(id, ..)| id),
-            None => json::digests(pipeline)
-                .position(|digest| digest.name == name)
-                .filter(|_| resource == Resource::LearningList),
+            None => return self.learn_list(name).filter(|_| resource == Resource::LearningList).ok_or_else(unknown),
         };
         id.map(|id| id as i32).ok_or_else(unknown)
+    }
+
+    /// The id of the list of a digest.
+    pub(crate) fn learn_list(&self, digest: &str) -> Option<i32> {
+        let (_, id) = json::digests(self.pipeline()).zip(json::FIRST_LIST..).find(|(list, _)| list.name == digest)?;
+        Some(id)
     }
 
     /// Sets a clone session, which BMv2 calls mirroring session.

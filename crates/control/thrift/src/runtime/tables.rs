@@ -1,11 +1,12 @@
 //! Tables: entries, default entries, their counters and meters.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_control::entity::{self, Action, Call, DefaultEntry};
 use hopwright_control::schema::{Table, Use};
-use hopwright_control::{Entity, EntryKey, ErrorKind, Operation};
+use hopwright_control::{Entity, EntryKey, ErrorKind, IdleEntry, IdleListener, Operation};
 use hopwright_dataplane::{Count, EntryTarget};
 use hopwright_ir::{ActionCall, Key as TableKey, MatchForm, MatchValue, TableEntry, TableId, WrittenMatch, bits};
 use num_bigint::BigUint;
@@ -194,9 +195,22 @@ impl Runtime {
         Ok((at, key.0.clone(), key.1))
     }
 
-    /// Looks which entries were hit. To be called a few times a second.
-    pub(crate) fn sweep(&self) {
-        self.model.lock().idle_entries(Instant::now(), |_| false);
+    /// Looks which entries were hit. To be called a few times a second. If somebody is told, returns the handles of those whose timeouts
+    /// have expired, by the ids of their tables.
+    pub(crate) fn sweep(&mut self, told: bool) -> BTreeMap<i32, Vec<i32>> {
+        let idle = self.model.lock().idle_entries(IdleListener::Once, Instant::now(), |_| told);
+        let mut found: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+        for IdleEntry { key: (at, matches, priority), .. } in idle {
+            let handles = &mut self.handles[at.index()];
+            let key = (matches, priority);
+            let handle = handles.handle_of(&key);
+            if handle.is_none() && !handles.has_room() {
+                continue;
+            }
+            let handle = handle.unwrap_or_else(|| handles.add(Arc::new(key)));
+            found.entry(at.0 as i32).or_default().push(handle);
+        }
+        found
     }
 
     pub(crate) fn entries(&mut self, table: &str) -> Result<Vec<Entry>> {

@@ -8,16 +8,21 @@ mod replication;
 mod simple_switch;
 mod standard;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use hopwright_control::SharedModel;
-use hopwright_dataplane::{PortSummary, Tenant};
+use hopwright_dataplane::{Digest, PortSummary, QueueLimit, Tenant};
 
 use crate::failure::{Application, Failure, Result};
+use crate::notifications::{self, LearnList, NotificationAddress, Publisher};
 use crate::runtime::Runtime;
 use crate::wire::{Fields, Kind, Message, Value};
 use args::Args;
+
+/// The most digests that are taken before clients are answered again.
+const MAX_DIGESTS: usize = 1024;
 
 /// Opens and closes ports of a running switch.
 pub trait PortManager: Send {
@@ -32,6 +37,17 @@ pub trait PortManager: Send {
     /// # Errors
     /// The reason why it cannot be closed, for people.
     fn remove(&mut self, number: u32) -> std::result::Result<(), String>;
+
+    /// Limits the queue of a v1model `priority`, or each queue, of a port, or of all ports.
+    ///
+    /// # Errors
+    /// The reason why there is no such queue, for people.
+    fn limit_queues(
+        &mut self,
+        port: Option<u32>,
+        priority: Option<u8>,
+        limit: QueueLimit,
+    ) -> std::result::Result<(), String>;
 }
 
 /// What clients see of the switch besides its program.
@@ -43,6 +59,7 @@ pub(crate) struct Host {
     pub(crate) ports: Option<Box<dyn PortManager>>,
     pub(crate) device_id: u64,
     pub(crate) port: u16,
+    pub(crate) notifications: Option<NotificationAddress>,
     pub(crate) started: Instant,
 }
 
@@ -56,6 +73,12 @@ impl Host {
 pub(crate) struct Service {
     pub(crate) runtime: Runtime,
     host: Host,
+    /// By their ids.
+    learning: BTreeMap<i32, LearnList>,
+    /// Whether each port was up.
+    up: BTreeMap<u32, bool>,
+    /// The number of the next message about idle entries.
+    aged: u64,
 }
 
 /// The answer of a method; `None` if it has no result.
@@ -63,7 +86,8 @@ type Answer = Result<Option<Value>>;
 
 impl Service {
     pub(crate) fn new(host: Host) -> Service {
-        Service { runtime: Runtime::new((host.model)()), host }
+        let runtime = Runtime::new((host.model)());
+        Service { runtime, host, learning: BTreeMap::new(), up: BTreeMap::new(), aged: 0 }
     }
 
     /// Answers a message; `None` if the client expects no answer.
@@ -104,9 +128,38 @@ impl Service {
         }
     }
 
-    /// Looks which entries were hit.
-    pub(crate) fn sweep(&mut self) {
-        self.runtime.sweep();
+    /// Looks which entries were hit, and which ports are up. Tells subscribers, if there are any.
+    pub(crate) fn sweep(&mut self, publisher: &Publisher) {
+        let told = publisher.has_subscribers();
+        let device_id = self.host.device_id;
+        for (table, handles) in self.runtime.sweep(told) {
+            publisher.send(notifications::aged(device_id, self.aged, table, &handles));
+            self.aged += 1;
+        }
+        let up = |port: PortSummary| (port.number, port.info.up.unwrap_or(true));
+        let up: BTreeMap<u32, bool> = self.host.port_list().into_iter().map(up).collect();
+        let before = std::mem::replace(&mut self.up, up);
+        let changed =
+            |(port, up): (&u32, &bool)| before.get(port).is_some_and(|before| before != up).then_some((*port, *up));
+        let changed: Vec<(u32, bool)> = self.up.iter().filter_map(changed).collect();
+        if told && !changed.is_empty() {
+            publisher.send(notifications::ports_changed(device_id, &changed));
+        }
+    }
+
+    /// Tells subscribers of digests.
+    pub(crate) fn learn(&mut self, digests: &mut dyn FnMut() -> Option<Digest>, publisher: &Publisher) {
+        let told = publisher.has_subscribers();
+        for digest in std::iter::from_fn(digests).take(MAX_DIGESTS) {
+            if let Some(list) = self.runtime.learn_list(&digest.name).filter(|_| told) {
+                self.learning.entry(list).or_default().add(&digest);
+            }
+        }
+        for (list, learning) in &mut self.learning {
+            for (buffer, samples) in learning.take() {
+                publisher.send(notifications::learned(self.host.device_id, *list, buffer, &samples));
+            }
+        }
     }
 }
 

@@ -2,12 +2,15 @@
 
 use hopwright_control::entity::Action;
 use hopwright_dataplane::{Count, Group};
+use hopwright_ir::HashAlgorithm;
+use hopwright_ir::custom_crc::CrcParameters;
 use md5::{Digest, Md5};
 
 use super::args::Args;
 use super::{Answer, Service, check_context, unknown_method};
 use crate::failure::{Application, HashCode, IdCode, LearnCode, PortCode, Result, SwapCode, TableCode};
 use crate::json;
+use crate::notifications::LearnList;
 use crate::runtime::{Entry, EntryAction, MatchParam, MeterRate, Resource};
 use crate::wire::{Type, Value};
 
@@ -184,7 +187,10 @@ impl Service {
             }
             "bm_mgmt_get_info" => {
                 let device_id = (1, Value::I64(self.host.device_id as i64));
-                return Ok(Some(Value::Struct(vec![device_id, (2, Value::I32(self.host.port.into()))])));
+                let mut config = vec![device_id, (2, Value::I32(self.host.port.into()))];
+                let notifications = self.host.notifications.as_ref().map(|address| Value::text(address.to_string()));
+                config.extend(notifications.map(|address| (3, address)));
+                return Ok(Some(Value::Struct(config)));
             }
             "bm_reset_state" => self.runtime.reset()?,
             "bm_dev_mgr_show_ports" => return Ok(Some(self.show_ports())),
@@ -193,11 +199,22 @@ impl Service {
             "bm_load_new_config" | "bm_swap_configs" => {
                 return Err(SwapCode::Disabled.because("a program is changed by P4Runtime, not by Thrift"));
             }
-            "bm_learning_ack"
-            | "bm_learning_ack_buffer"
-            | "bm_learning_set_timeout"
-            | "bm_learning_set_buffer_size" => {
-                return Err(LearnCode::Error.because("digests are sent and acknowledged by P4Runtime, not by nanomsg"));
+            "bm_learning_ack" => {
+                let sample =
+                    |sample: &Value| if let Value::I32(at) = sample { usize::try_from(*at).ok() } else { None };
+                let samples: Vec<usize> = args.list(4)?.iter().filter_map(sample).collect();
+                let buffer = args.i64(3)? as u64;
+                self.learn_list(args)?.acknowledge(buffer, Some(&samples));
+            }
+            "bm_learning_ack_buffer" => {
+                let buffer = args.i64(3)? as u64;
+                self.learn_list(args)?.acknowledge(buffer, None);
+            }
+            // Samples do not wait for others.
+            "bm_learning_set_timeout" => _ = self.learn_list(args)?,
+            "bm_learning_set_buffer_size" => {
+                let most = usize::try_from(args.i32(3)?).map_err(|_| LearnCode::Error.because("a negative size"))?;
+                self.learn_list(args)?.most = most;
             }
             "bm_set_crc16_custom_parameters" | "bm_set_crc32_custom_parameters" | "bm_set_toeplitz_hash_key" => {
                 check_context(args)?;
@@ -212,34 +229,42 @@ impl Service {
         Ok(None)
     }
 
-    /// The parameters of a hash are part of the program: they can be set to what they are.
+    /// The list of a digest that a client names by its id.
+    fn learn_list(&mut self, args: Args<'_>) -> Result<&mut LearnList> {
+        check_context(args)?;
+        let id = args.i32(2)?;
+        let mut lists = json::digests(self.runtime.pipeline()).zip(json::FIRST_LIST..);
+        if !lists.any(|(_, list)| list == id) {
+            return Err(LearnCode::InvalidListId.because(format!("the program has no digest {id}")));
+        }
+        Ok(self.learning.entry(id).or_default())
+    }
+
+    /// Sets the parameters of a CRC.
     fn set_hash(&self, method: &str, args: Args<'_>) -> Result<()> {
         let name = args.text(2)?;
         let found = json::calculations(self.runtime.pipeline()).find(|calculation| calculation["name"] == name);
         let unknown = || HashCode::InvalidName.because(format!("the program has no calculation `{name}`"));
         let algorithm = found.ok_or_else(unknown)?["algo"].clone();
-        let wrong = |is: &str| {
-            HashCode::InvalidConfig.because(format!("`{name}`: parameters other than {is} are not supported"))
-        };
         let wrong_type = || HashCode::WrongType.because(format!("`{name}` is {algorithm}"));
         if method == "bm_set_toeplitz_hash_key" {
             return Err(wrong_type());
         }
         let config = args.fields(3)?;
-        let reflected = [config.bool(4)?, config.bool(5)?] == [true, true];
-        match method {
+        let (algorithm, [polynomial, initial, final_xor]) = match method {
             "bm_set_crc16_custom_parameters" if algorithm == "crc16_custom" => {
-                let numbers = [config.i16(1)?, config.i16(2)?, config.i16(3)?].map(|number| number as u16);
-                let same = reflected && numbers == [0x8005, 0, 0];
-                if same { Ok(()) } else { Err(wrong("0x8005, 0, 0, true, true")) }
+                let numbers = [config.i16(1)?, config.i16(2)?, config.i16(3)?];
+                (HashAlgorithm::Crc16Custom, numbers.map(|number| u32::from(number as u16)))
             }
             "bm_set_crc32_custom_parameters" if algorithm == "crc32_custom" => {
-                let numbers = [config.i32(1)?, config.i32(2)?, config.i32(3)?].map(|number| number as u32);
-                let same = reflected && numbers == [0x04c1_1db7, u32::MAX, u32::MAX];
-                if same { Ok(()) } else { Err(wrong("0x4c11db7, 0xffffffff, 0xffffffff, true, true")) }
+                let numbers = [config.i32(1)?, config.i32(2)?, config.i32(3)?];
+                (HashAlgorithm::Crc32Custom, numbers.map(|number| number as u32))
             }
-            _ => Err(wrong_type()),
-        }
+            _ => return Err(wrong_type()),
+        };
+        let (data_reflected, remainder_reflected) = (config.bool(4)?, config.bool(5)?);
+        let parameters = CrcParameters { polynomial, initial, final_xor, data_reflected, remainder_reflected };
+        self.runtime.set_crc(algorithm, name, parameters)
     }
 
     fn show_ports(&self) -> Value {

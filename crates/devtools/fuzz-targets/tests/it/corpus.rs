@@ -97,6 +97,24 @@ fn lsp_edits() {
 }
 
 #[test]
+fn gnmi() {
+    let (mut planned, mut found) = (0, 0);
+    replay("gnmi", |data| {
+        let (settings, leaves) = targets::gnmi(data);
+        planned += settings;
+        found += leaves;
+    });
+    assert!(planned > 0 && found > 0, "{planned} settings, {found} leaves");
+}
+
+#[test]
+fn agentx() {
+    let mut values = 0;
+    replay("agentx", |data| values += targets::agentx(data));
+    assert!(values > 20, "{values}");
+}
+
+#[test]
 fn thrift() {
     let mut client = targets::thrift_client();
     let (mut calls, mut refused, mut entries) = (0, 0, 0);

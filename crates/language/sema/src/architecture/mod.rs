@@ -4,6 +4,7 @@
 //! Each architecture has a file of its own here and an entry in [`ALL`]. Lowering, lints and P4Info read the descriptions and
 //! do not depend on any architecture's name. The declarations of types and externs are P4 text (`p4/include`).
 
+mod pna;
 mod psa;
 mod tofino;
 mod v1model;
@@ -92,6 +93,8 @@ pub struct Block {
 pub enum BlockRole {
     /// Parses the packet.
     Parser,
+    /// PNA: processing between the parser and the main control, for packets that are to be decrypted.
+    PreControl,
     /// Verifies checksums after parsing.
     VerifyChecksum,
     /// Ingress processing, before the traffic manager.
@@ -147,6 +150,14 @@ pub enum ParamRole {
     ResubmitMeta,
     /// ... with a packet from egress back to ingress.
     RecirculateMeta,
+    /// PNA: the headers that the pre-control reads, which are the program's if they have the same type.
+    PreHeaders,
+    /// The metadata of the pre-control, likewise.
+    PreMetadata,
+    /// What the architecture tells the pre-control.
+    PreInput,
+    /// What the pre-control decides.
+    PreOutput,
     /// Tofino: the header in front of a packet that ingress parses.
     IngressIntrinsic,
     /// What the ingress parser tells ingress.
@@ -179,7 +190,7 @@ pub struct Drop {
 }
 
 /// All architectures.
-pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA, &tofino::TNA, &tofino::T2NA];
+pub const ALL: &[&Architecture] = &[&v1model::V1MODEL, &psa::PSA, &pna::PNA, &tofino::TNA, &tofino::T2NA];
 
 impl Architecture {
     /// The architecture with a package of this name. `name` is the architecture's, where the package's declaration says it.

@@ -8,10 +8,11 @@ use crate::ast::{Decl, DeclKind};
 use hopwright_source::SourceMap;
 
 /// The built-in include files, those that others include first.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 10] = [
     ("core.p4", include_str!("../../p4/core.p4")),
     ("v1model.p4", include_str!("../../p4/v1model.p4")),
     ("psa.p4", include_str!("../../p4/psa.p4")),
+    ("pna.p4", include_str!("../../p4/pna.p4")),
     ("crypto.p4", include_str!("../../p4/crypto.p4")),
     ("internet_checksum.p4", include_str!("../../p4/internet_checksum.p4")),
     ("tofino.p4", include_str!("../../p4/tofino.p4")),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hopwright_source::Span;
+use hopwright_source::{Span, nearest};
 
 use super::{Found, Home, MAX_FILES, MAX_INCLUDE_DEPTH, Preprocessor, embedded, folder, string_body};
 use crate::diagnostic::Diagnostic;
@@ -45,7 +45,10 @@ impl Preprocessor<'_> {
             }
             Ok(None) => {
                 let mut diagnostic = Diagnostic::error("E0001", format!("include file `{name}` not found")).at(at, "");
-                if self.options.no_disk {
+                let known = super::embedded::built_in_files().iter().map(|(file, _)| *file);
+                if let Some(near) = nearest(&name, known) {
+                    diagnostic = diagnostic.help(format!("did you mean `{near}`?"));
+                } else if self.options.no_disk {
                     diagnostic = diagnostic.note("files on disk are not searched");
                 } else if self.options.include_paths.is_empty() {
                     diagnostic = diagnostic.help(
@@ -117,14 +120,21 @@ impl Preprocessor<'_> {
         let local = here.and_then(|h| if let Home::Embedded(folder) = h { Some(folder) } else { None });
         let searched = if self.options.no_disk { paths.as_slice() } else { &[] };
         let names = local.into_iter().chain(searched).map(|folder| folder.join(name)).chain([PathBuf::from(name)]);
+        let built_in = embedded::lookup(name);
+        // A file that has the name of a built-in one, and includes that name, means the built-in one.
+        let is_open = |known: &str| {
+            let mut open = self.frames.iter().map(|f| f.identity.trim_start_matches('<').trim_end_matches('>'));
+            angled && built_in.is_some() && open.any(|name| name == known)
+        };
         for path in names {
-            let registered = self.options.embedded.iter().find(|(known, _)| Path::new(known) == path);
+            let registered =
+                self.options.embedded.iter().find(|(known, _)| Path::new(known) == path && !is_open(known));
             if let Some((known, text)) = registered {
                 let home = Home::Embedded(folder(&path));
                 return Ok(Some(Found { name: format!("<{known}>"), text: text.clone(), home }));
             }
         }
-        let found = embedded::lookup(name).map(Arc::from);
+        let found = built_in.map(Arc::from);
         Ok(found.map(|text| Found { name: format!("<{name}>"), text, home: Home::Embedded(PathBuf::new()) }))
     }
 }

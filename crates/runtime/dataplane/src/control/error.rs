@@ -3,6 +3,8 @@
 use hopwright_ir::entry::EntryError;
 use hopwright_ir::profile::ProfileError;
 
+use crate::offload::DeviceFault;
+
 /// The reason why a control-plane request was refused. A refused request changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
@@ -44,7 +46,7 @@ pub enum ControlError {
     #[error("value set `{name}`: {reason}")]
     Member { name: String, reason: EntryError },
     #[error("`{name}`: the hardware refuses: {reason}")]
-    Device { name: String, reason: String },
+    Device { name: String, reason: DeviceFault },
     #[error("the interpreter cannot run this program: {0}")]
     Interpreter(String),
 }

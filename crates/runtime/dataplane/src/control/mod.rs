@@ -4,6 +4,7 @@
 //! Generated code accesses it by handles, the interpreter through [`LiveStore`](crate::executor::live_store). Every
 //! method may be called from any thread at any time. None makes a worker wait.
 
+pub(crate) mod destinations;
 mod difference;
 mod error;
 mod objects;
@@ -17,9 +18,8 @@ use hopwright_interp::{CloneSession, Digest, Replica, TrafficManager};
 use hopwright_ir::{ActionCall, ExternId, MatchValue, Pipeline, TableEntry, TableId, ValueSetId, WrittenMatch};
 use num_bigint::BigUint;
 
-use crate::executor::traffic::Destinations;
 use crate::externs::{ExternTypes, KeyTable, NativeExtern};
-use crate::offload::{Device, Offload};
+use crate::offload::{Device, DeviceFault, Offload};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::state::digest::Digests;
@@ -28,6 +28,7 @@ use crate::sync::published::Published;
 use crate::sync::quiescence::Domain;
 use crate::table::Table;
 
+use destinations::Destinations;
 pub use difference::Difference;
 pub use error::ControlError;
 pub use objects::{ActionProfile, CounterArray, MeterArray, RegisterArray, ValueSetMembers};
@@ -245,7 +246,9 @@ impl Control {
     /// Finds an action profile or selector.
     pub fn profile<'a>(&self, profile: impl Into<ObjectRef<'a>>) -> Result<ActionProfile<'_>, ControlError> {
         match self.object(profile)? {
-            (id, ExternObject::Profile(profile)) => Ok(ActionProfile { name: self.name(id), profile }),
+            (id, ExternObject::Profile(profile)) => {
+                Ok(ActionProfile { name: self.name(id), profile, tables: &self.tables, id })
+            }
             (id, _) => Err(self.wrong(id, "an action profile or selector")),
         }
     }
@@ -372,7 +375,7 @@ impl Control {
     ///
     /// # Errors
     /// It does not take the entries that the program starts with.
-    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), String> {
+    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), DeviceFault> {
         self.tables.iter().try_for_each(|table| table.attach(device))?;
         for (at, object) in self.externs.iter().enumerate() {
             let id = ExternId(at as u32);

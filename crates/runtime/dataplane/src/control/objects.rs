@@ -1,17 +1,19 @@
 //! The control plane's access to extern objects and value sets.
 
+use std::fmt;
 use std::ops::Range;
 
 use hopwright_ir::meter::Rates;
 use hopwright_ir::profile::ProfileError;
-use hopwright_ir::{ActionCall, Group, MatchValue, ValueSet as Model, bits};
+use hopwright_ir::{ActionCall, EntryTarget, ExternId, Group, MatchValue, ValueSet as Model, bits};
 use num_bigint::BigUint;
 
 use super::ControlError;
+use crate::offload::DeviceFault;
 use crate::state::cell::{Count, Counters, Registers};
 use crate::state::meter::Meters;
 use crate::state::value_set::ValueSet;
-use crate::table::Profiles;
+use crate::table::{Profiles, Table};
 use hopwright_abi::{from_limbs, limbs_of, push_limbs};
 
 fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError> {
@@ -19,7 +21,7 @@ fn cell_index(name: &str, index: u64, size: usize) -> Result<usize, ControlError
     at.ok_or_else(|| ControlError::Index { name: name.into(), index, size: size as u64 })
 }
 
-fn refused(name: &str, reason: String) -> ControlError {
+fn refused(name: &str, reason: DeviceFault) -> ControlError {
     ControlError::Device { name: name.into(), reason }
 }
 
@@ -130,7 +132,7 @@ impl MeterArray<'_> {
     /// A device runs the meters.
     pub fn set_adjustment(&self, bytes: i32) -> Result<(), ControlError> {
         if self.meters.device.get().is_some() {
-            return Err(refused(self.name, "it measures packets by their length".into()));
+            return Err(refused(self.name, DeviceFault::refused("it measures packets by their length")));
         }
         self.meters.set_adjustment(bytes);
         Ok(())
@@ -148,10 +150,22 @@ impl MeterArray<'_> {
 }
 
 /// The members and groups of an action profile or selector.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ActionProfile<'a> {
     pub(super) name: &'a str,
     pub(super) profile: &'a Profiles,
+    /// The tables that use it.
+    pub(super) tables: &'a [Table],
+    pub(super) id: ExternId,
+}
+
+impl fmt::Debug for ActionProfile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActionProfile")
+            .field("name", &self.name)
+            .field("profile", &self.profile)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ActionProfile<'_> {
@@ -182,7 +196,13 @@ impl ActionProfile<'_> {
 
     /// Changes the action of a member, for all groups and entries that refer to it.
     pub fn modify_member(&self, id: u32, action: ActionCall) -> Result<(), ControlError> {
-        self.profile.modify_member(id, action).map_err(|e| self.refused(e))
+        let leads = |target: &EntryTarget| match target {
+            EntryTarget::Member(member) => *member == id,
+            EntryTarget::Group(group) => self.group(*group).is_some_and(|group| group.members.contains_key(&id)),
+            EntryTarget::Set(_) => false,
+        };
+        let modify = |action| self.profile.modify_member(id, action).map_err(|e| self.refused(e));
+        self.change(leads, self.member(id), action, modify)
     }
 
     /// Removes a member, which nothing may refer to.
@@ -197,12 +217,35 @@ impl ActionProfile<'_> {
 
     /// Changes the members of a group.
     pub fn modify_group(&self, id: u32, group: Group) -> Result<(), ControlError> {
-        self.profile.modify_group(id, group).map_err(|e| self.refused(e))
+        let leads = |target: &EntryTarget| *target == EntryTarget::Group(id);
+        let modify = |group| self.profile.modify_group(id, group).map_err(|e| self.refused(e));
+        self.change(leads, self.group(id), group, modify)
     }
 
     /// Removes a group, which nothing may refer to.
     pub fn delete_group(&self, id: u32) -> Result<(), ControlError> {
         self.profile.delete_group(id).map_err(|e| self.refused(e))
+    }
+
+    /// Makes a change, on a device for all entries that it concerns. Undoes it if the device refuses.
+    fn change<T>(
+        &self,
+        leads: impl Fn(&EntryTarget) -> bool,
+        before: Option<T>,
+        new: T,
+        modify: impl Fn(T) -> Result<(), ControlError>,
+    ) -> Result<(), ControlError> {
+        let users = || self.tables.iter().filter(|table| table.implementation() == Some(self.id));
+        let Some(device) = users().find_map(Table::device) else { return modify(new) };
+        let mut device = device.lock();
+        modify(new)?;
+        let mut on_device = || users().try_for_each(|table| table.choose_again(&mut **device, &leads));
+        on_device().inspect_err(|_| {
+            let undone = before.map(&modify);
+            debug_assert_eq!(undone, Some(Ok(())));
+            // There was room for what they had.
+            let _ = on_device();
+        })
     }
 
     fn refused(&self, reason: ProfileError) -> ControlError {

@@ -13,20 +13,23 @@ use hopwright_abi::{
 use hopwright_interp::QueueDepths;
 use hopwright_ir::Pipeline;
 
+use crate::build_error::BuildError;
 use crate::control::Control;
+use crate::control::destinations::Destinations;
 use crate::executor::autotuner::Autotuner;
 use crate::executor::key_prefetch::{self, KeyPrefetcher};
-use crate::executor::traffic::{Copies, Destinations, Traffic, WorkerContext};
+use crate::executor::traffic::{Copies, Traffic, WorkerContext};
 use crate::externs::{NativeCall, method_numbers};
 use crate::jit::trace_ir::TraceIr;
-use crate::jit::{self, CompiledPipeline, ExitSites, Path, PathProfiler, TraceCode, TracePass, Unsupported};
+use crate::jit::{
+    self, CompiledPipeline, ExitSites, GeneratedCode, Path, PathProfiler, TraceCode, TracePass, Unsupported,
+};
 use crate::packet::{Packet, Pool};
 use crate::state::ExternObject;
 use crate::state::cell::Cells;
 use crate::state::value_set::ValueSet;
 use crate::table::{LINE, Table, prefetch_lines};
-use crate::trace::respecialise::Tally;
-use crate::vdp::BuildError;
+use crate::trace::traces::Tally;
 
 /// The maximum number of cache lines to prefetch per packet, such that those of a batch do not evict one another from
 /// the L1 cache.
@@ -124,6 +127,11 @@ impl MachineProgram {
         sites: &mut ExitSites,
     ) -> Result<Option<TraceCode>, Unsupported> {
         TraceCode::new(pipeline, &self.compiled, paths, &self.natives, without, sites)
+    }
+
+    /// The generated functions, without traces.
+    pub(crate) fn functions(&self) -> Vec<(&'static str, GeneratedCode<'_>)> {
+        self.compiled.functions()
     }
 
     /// A path profiler of the program.

@@ -19,6 +19,7 @@ use hopwright_ir::analysis::usage::Usage;
 
 use crate::executor::machine::Machine;
 use crate::executor::room::Growth;
+pub use crate::executor::traffic::LostCopies;
 use crate::offload::Forwarded;
 use crate::packet::{FrameSize, Packet, Pool};
 use crate::sync::quiescence::Reader;
@@ -35,7 +36,7 @@ pub struct Executor {
     machine: Option<Machine>,
     /// Generated code reads this through a pointer in `machine`.
     depths: QueueDepths,
-    /// Whether the program reads the queue depths.
+    /// Whether the program reads the queue depths or waiting times.
     reads_depths: bool,
     vdp: Arc<VirtualDataPlane>,
     reader: Reader,
@@ -43,30 +44,6 @@ pub struct Executor {
     lost_copies: LostCopies,
     growth: Growth,
     max_passes: u32,
-}
-
-/// Copies that a program made and that came to nothing, by reason. What the program itself drops is not among them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LostCopies {
-    /// There was no free frame, or a queue was full.
-    pub no_frame: u64,
-    /// They grew beyond their headroom.
-    pub no_headroom: u64,
-    /// They ran into a fault.
-    pub faults: u64,
-}
-
-impl LostCopies {
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.no_frame + self.no_headroom + self.faults
-    }
-
-    /// Adds the packets that failed among one and its copies, but not the one that the verdict is about.
-    pub(crate) fn add_failed(&mut self, verdict: abi::Verdict, faults: u64, no_headroom: u64) {
-        self.faults += faults.saturating_sub(u64::from(verdict == abi::Verdict::Fault));
-        self.no_headroom += no_headroom.saturating_sub(u64::from(verdict == abi::Verdict::NoHeadroom));
-    }
 }
 
 impl Executor {
@@ -82,7 +59,8 @@ impl Executor {
             Engine::Interp(_) | Engine::Offload(_) => None,
         };
         let (standard, usage) = (vdp.pipeline().standard, Usage::of(vdp.pipeline()));
-        let reads_depths = [standard.enq_qdepth, standard.deq_qdepth].iter().any(|s| usage.slots[s.index()].read);
+        let of_queues = [standard.enq_qdepth, standard.deq_qdepth, standard.deq_timedelta];
+        let reads_depths = of_queues.iter().any(|slot| usage.slots[slot.index()].read);
         Executor {
             machine,
             depths,
@@ -101,7 +79,8 @@ impl Executor {
         &self.vdp
     }
 
-    /// The queue depths, which programs read as `enq_qdepth` and `deq_qdepth`. They should be set before each batch.
+    /// The queue depths and waiting times, which programs read as `enq_qdepth`, `deq_qdepth` and `deq_timedelta`. They should be set
+    /// before each batch.
     /// `None` if the program does not read them.
     pub fn depths(&mut self) -> Option<&mut QueueDepths> {
         self.reads_depths.then_some(&mut self.depths)
@@ -215,9 +194,15 @@ impl Executor {
         if self.reads_depths {
             interp.depths.clone_from(&self.depths);
         }
+        let observer = self.vdp.observer();
+        let mut observer = observer.map(|observer| observer.lock().unwrap_or_else(PoisonError::into_inner));
         for (number, packet) in packets.iter_mut().enumerate() {
             interp.room = self.growth.room(packet, pool.as_deref());
-            let output = interp.process(packet.bytes(), packet.ingress_port() as u16, now_us);
+            let (bytes, port) = (packet.bytes(), packet.ingress_port() as u16);
+            let output = match &mut observer {
+                Some(observer) => interp.process_observed(bytes, port, now_us, &mut **observer),
+                None => interp.process(bytes, port, now_us),
+            };
             output.digests.into_iter().for_each(|digest| self.vdp.control().digests().push(digest));
             let mut sent = output.sent.into_iter();
             let mut priorities = std::mem::take(&mut interp.priorities).into_iter();
@@ -253,7 +238,10 @@ impl Executor {
         let count = if self.vdp.control().copies() { packets.len().min(1) } else { packets.len() };
         let packets = &mut packets[..count];
         let bytes: Vec<(u32, &[u8])> = packets.iter().map(|packet| (packet.ingress_port(), packet.bytes())).collect();
-        let processed = device.lock().process(&bytes, now_us).unwrap_or_default();
+        let mut device = device.lock();
+        let processed = device.process(&bytes, now_us).unwrap_or_default();
+        device.digests().into_iter().flatten().for_each(|digest| self.vdp.control().digests().push(digest));
+        drop(device);
         let processed = processed.into_iter().map(Some).chain(std::iter::repeat_with(|| None));
         for (packet, sent) in packets.iter_mut().zip(processed) {
             let mut sent = sent.map(Vec::into_iter);

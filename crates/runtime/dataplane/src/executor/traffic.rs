@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 
 use hopwright_abi::{ORIGINAL_BYTES, PauseLayout};
 use hopwright_abi::{Packet as RawPacket, Pause, RunBatch, Runtime, Verdict, decode_list};
-use hopwright_interp::{CloneSession, MAX_PASSES, MAX_STEPS, Replica, TrafficManager};
+use hopwright_interp::{CloneSession, MAX_PASSES, MAX_STEPS, Replica};
 use hopwright_ir::InstanceType;
 use hopwright_ir::{DROP_PORT, FieldList, Pipeline, SlotId, StandardMetadata};
 
-use crate::executor::LostCopies;
+use crate::control::destinations::Destinations;
 use crate::executor::room::Growth;
 use crate::jit::Suspension;
 use crate::packet::{Packet, Pool};
@@ -24,30 +24,27 @@ const WAITING: usize = 256;
 /// The maximum number of copies that wait to be taken by the caller.
 pub(crate) const MAX_COPIES: usize = 4096;
 
-/// Clone sessions and multicast groups in the form that workers read. Both lists are sorted by number.
-#[derive(Debug, Default)]
-pub(crate) struct Destinations {
-    /// Sorted by number.
-    sessions: Vec<(u32, CloneSession)>,
-    /// Sorted by number.
-    groups: Vec<(u16, Vec<Replica>)>,
+/// Copies that a program made and that came to nothing, by reason. What the program itself drops is not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LostCopies {
+    /// There was no free frame, or a queue was full.
+    pub no_frame: u64,
+    /// They grew beyond their headroom.
+    pub no_headroom: u64,
+    /// They ran into a fault.
+    pub faults: u64,
 }
 
-impl Destinations {
-    pub(crate) fn of(manager: &TrafficManager) -> Destinations {
-        Destinations {
-            sessions: manager.sessions.iter().map(|(n, s)| (*n, *s)).collect(),
-            groups: manager.groups.iter().map(|(n, r)| (*n, r.clone())).collect(),
-        }
+impl LostCopies {
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.no_frame + self.no_headroom + self.faults
     }
 
-    fn session(&self, number: u32) -> Option<CloneSession> {
-        self.sessions.binary_search_by_key(&number, |s| s.0).ok().map(|at| self.sessions[at].1)
-    }
-
-    /// Returns the index of a group in `groups`.
-    fn group(&self, number: u16) -> Option<usize> {
-        self.groups.binary_search_by_key(&number, |g| g.0).ok()
+    /// Adds the packets that failed among one and its copies, but not the one that the verdict is about.
+    pub(crate) fn add_failed(&mut self, verdict: Verdict, faults: u64, no_headroom: u64) {
+        self.faults += faults.saturating_sub(u64::from(verdict == Verdict::Fault));
+        self.no_headroom += no_headroom.saturating_sub(u64::from(verdict == Verdict::NoHeadroom));
     }
 }
 
@@ -434,7 +431,7 @@ impl Traffic {
         port: Option<u16>,
         worker: &mut WorkerContext<'_>,
     ) {
-        let group = group.filter(|g| !worker.destinations.groups[*g].1.is_empty());
+        let group = group.filter(|g| !worker.destinations.replicas(*g).is_empty());
         let somewhere = group.is_some() || port.is_some();
         if somewhere && self.egress.len() < WAITING / 2 {
             self.record(record)[PauseLayout::MODE] = 0;
@@ -611,7 +608,7 @@ impl Traffic {
         let mut rid = None;
         let port = match front.group {
             Some((group, next)) => {
-                let replicas = &worker.destinations.groups[group].1;
+                let replicas = worker.destinations.replicas(group);
                 let Replica { rid: number, port } = replicas[next];
                 rid = Some(number);
                 front.group = (next + 1 < replicas.len()).then_some((group, next + 1));

@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 
 use super::aes::{Aes128Key, KeyOf, block_calls};
 use super::{NativeCall, NativeExtern};
-use crate::offload::{Device, OnDevice};
+use crate::offload::{Device, DeviceFault, OnDevice};
 use crate::sync::published::Slot;
 use crate::sync::quiescence::{Domain, Inside};
 
@@ -67,7 +67,7 @@ impl KeyTable {
     }
 
     /// From now on packets use keys on a device, where none is set yet.
-    pub(crate) fn attach(&self, device: &Arc<Device>, object: ExternId) -> Result<(), String> {
+    pub(crate) fn attach(&self, device: &Arc<Device>, object: ExternId) -> Result<(), DeviceFault> {
         let mut offload = device.lock();
         (0..self.size()).try_for_each(|index| offload.set_key(object, index, None))?;
         self.device.attach(device, object);

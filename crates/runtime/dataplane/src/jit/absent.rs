@@ -5,12 +5,13 @@
 #![allow(dead_code, missing_docs)]
 
 use std::fmt;
+use std::ops::Range;
 use std::time::Duration;
 
 use hopwright_abi::{ExternAttributes, Interface, PauseLayout, RunBatch};
-use hopwright_ir::{FieldList, Pipeline, SlotId, TableId};
+use hopwright_ir::{FieldList, Pipeline, SlotId, Span, TableId};
 
-use crate::vdp::BuildError;
+use crate::build_error::BuildError;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Never {}
@@ -20,6 +21,9 @@ pub struct Ahead(Never);
 
 #[derive(Debug)]
 pub(crate) struct CompiledPipeline(Never);
+
+#[derive(Clone, Copy)]
+pub(crate) struct GeneratedCode<'a>(&'a Never);
 
 #[derive(Debug)]
 pub(crate) struct KeyPrefetcher {
@@ -97,6 +101,10 @@ impl CompiledPipeline {
         match self.0 {}
     }
 
+    pub(crate) fn functions(&self) -> Vec<(&'static str, GeneratedCode<'_>)> {
+        match self.0 {}
+    }
+
     pub(crate) fn context_bytes(&self) -> usize {
         match self.0 {}
     }
@@ -115,6 +123,16 @@ impl CompiledPipeline {
 
     pub(crate) fn parsed_bytes(&self) -> usize {
         match self.0 {}
+    }
+}
+
+impl<'a> GeneratedCode<'a> {
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match *self.0 {}
+    }
+
+    pub(crate) fn lines(self) -> &'a [(Range<u32>, Span)] {
+        match *self.0 {}
     }
 }
 
@@ -173,6 +191,10 @@ impl TraceCode {
     }
 
     pub(crate) fn code(&self) -> &[u8] {
+        match self.0 {}
+    }
+
+    pub(crate) fn function(&self) -> GeneratedCode<'_> {
         match self.0 {}
     }
 

@@ -5,9 +5,11 @@ use hopwright_ir::Pipeline;
 
 pub use hopwright_jit::trace_ir;
 pub use hopwright_jit::{Ahead, TraceCode, TracePass, Unsupported};
-pub(crate) use hopwright_jit::{CompiledPipeline, ExitSites, Path, PathProfiler, PrefetchedTable, Suspension};
+pub(crate) use hopwright_jit::{
+    CompiledPipeline, ExitSites, GeneratedCode, Path, PathProfiler, PrefetchedTable, Suspension,
+};
 
-use crate::vdp::BuildError;
+use crate::build_error::BuildError;
 
 /// Compiles a program.
 pub(crate) fn compile(pipeline: &Pipeline) -> Result<CompiledPipeline, BuildError> {

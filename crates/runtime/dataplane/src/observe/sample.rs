@@ -1,11 +1,11 @@
 //! Copies of packets, taken while a switch forwards: each as it was received, and its verdict.
 //!
 //! The worker checks one flag per batch. While a sampling is active it copies packets into preallocated buffers; packets that
-//! find no free buffer are not sampled.
+//! find no free buffer are not sampled. Of a sampling of one packet in many, a batch without a sample costs a subtraction.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
@@ -74,9 +74,45 @@ struct Slot {
     taken: AtomicBool,
     on: AtomicBool,
     port: AtomicU32,
+    /// One packet in this many is copied, on average.
+    rate: AtomicU32,
+    /// Packets to come before the next that is copied.
+    skip: AtomicI64,
+    /// State of the generator of random gaps.
+    random: AtomicU64,
     filled: ArrayQueue<Box<Sample>>,
     free: ArrayQueue<Box<Sample>>,
     lost: AtomicU64,
+}
+
+impl Slot {
+    /// Packets from one that is copied to the next: random, so that no pattern of packets escapes, and on average the rate.
+    fn gap(&self) -> i64 {
+        // Marsaglia's xorshift, of "Xorshift RNGs" (2003).
+        let mut random = self.random.load(Ordering::Relaxed);
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        self.random.store(random, Ordering::Relaxed);
+        let most = 2 * u64::from(self.rate.load(Ordering::Relaxed)) - 1;
+        1 + (random >> 16) as i64 % most as i64
+    }
+
+    /// Calls with the places, among this many packets, of those whose turn it is. Several workers share the gap; when two end it at the
+    /// same time, one of them begins the next.
+    #[inline]
+    fn take_some(&self, packets: usize, mut take: impl FnMut(usize)) {
+        let packets = packets as i64;
+        let mut at = self.skip.fetch_sub(packets, Ordering::Relaxed);
+        if !(0..packets).contains(&at) {
+            return;
+        }
+        while at < packets {
+            take(at as usize);
+            at += self.gap();
+        }
+        self.skip.store(at - packets, Ordering::Relaxed);
+    }
 }
 
 /// Samples of a switch.
@@ -103,6 +139,9 @@ impl Samples {
             taken: AtomicBool::new(false),
             on: AtomicBool::new(false),
             port: AtomicU32::new(ANY),
+            rate: AtomicU32::new(1),
+            skip: AtomicI64::new(0),
+            random: AtomicU64::new(1),
             // The worker may still hold a batch of an earlier sampling.
             filled: ArrayQueue::new(WAITING + MAX_BATCH),
             free: ArrayQueue::new(WAITING + MAX_BATCH),
@@ -112,7 +151,7 @@ impl Samples {
     }
 
     /// Begins to sample.
-    pub(crate) fn begin(samples: &Arc<Samples>, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
+    pub(crate) fn begin(samples: &Arc<Samples>, port: Option<u32>, rate: u32) -> Result<Sampling, TooManySamplings> {
         let free = |s: &Slot| s.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         let at = samples.slots.iter().position(free).ok_or(TooManySamplings)?;
         let slot = &samples.slots[at];
@@ -131,6 +170,10 @@ impl Samples {
             let _ = slot.free.push(Box::new(sample));
         }
         slot.port.store(port.unwrap_or(ANY), Ordering::Relaxed);
+        slot.rate.store(rate.max(1), Ordering::Relaxed);
+        // Any seed but zero will do.
+        slot.random.store(std::ptr::from_ref(slot) as u64 ^ u64::from(std::process::id()) << 32 | 1, Ordering::Relaxed);
+        slot.skip.store(slot.gap() - 1, Ordering::Relaxed);
         slot.lost.store(0, Ordering::Relaxed);
         slot.on.store(true, Ordering::Release);
         samples.active.fetch_add(1, Ordering::Release);
@@ -150,24 +193,32 @@ impl Samples {
             if !slot.on.load(Ordering::Acquire) {
                 continue;
             }
+            if slot.rate.load(Ordering::Relaxed) > 1 {
+                slot.take_some(batch.len(), |at| self.copy(number, at, &batch[at], time_us, held));
+                continue;
+            }
             let port = slot.port.load(Ordering::Relaxed);
             for (at, packet) in batch.iter().enumerate() {
-                if port != ANY && port != packet.ingress_port() {
-                    continue;
+                if port == ANY || port == packet.ingress_port() {
+                    self.copy(number, at, packet, time_us, held);
                 }
-                let bytes = packet.bytes();
-                let sample = if bytes.len() <= self.longest { slot.free.pop() } else { None };
-                let Some(mut sample) = sample else {
-                    slot.lost.fetch_add(1, Ordering::Relaxed);
-                    continue;
-                };
-                sample.bytes[..bytes.len()].copy_from_slice(bytes);
-                sample.len = bytes.len();
-                sample.ingress_port = packet.ingress_port();
-                sample.time_us = time_us;
-                held.0.push((number, at, sample));
             }
         }
+    }
+
+    /// Copies the packet at a place in the batch for a slot.
+    fn copy(&self, number: usize, at: usize, packet: &Packet, time_us: u64, held: &mut Held) {
+        let (slot, bytes) = (&self.slots[number], packet.bytes());
+        let sample = if bytes.len() <= self.longest { slot.free.pop() } else { None };
+        let Some(mut sample) = sample else {
+            slot.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        sample.bytes[..bytes.len()].copy_from_slice(bytes);
+        sample.len = bytes.len();
+        sample.ingress_port = packet.ingress_port();
+        sample.time_us = time_us;
+        held.0.push((number, at, sample));
     }
 
     /// Worker side: what became of them. The end of the batch that did not run is missing in it.
@@ -275,8 +326,8 @@ mod tests {
         let mut held = Held::new();
         let next = |s: &Sampling| s.next(Duration::ZERO, |s| (s.ingress_port(), s.bytes().len()));
         round(&samples, &mut pool, &mut held, &[60]);
-        let all = Samples::begin(&samples, None).unwrap();
-        let some = Samples::begin(&samples, Some(2)).unwrap();
+        let all = Samples::begin(&samples, None, 1).unwrap();
+        let some = Samples::begin(&samples, Some(2), 1).unwrap();
         round(&samples, &mut pool, &mut held, &[60, 61, 101, 63]);
         assert_eq!(std::array::from_fn(|_| next(&all)), [Some((1, 60)), Some((2, 61)), Some((2, 63)), None]);
         assert_eq!(std::array::from_fn(|_| next(&some)), [Some((2, 61)), Some((2, 63)), None]);
@@ -294,9 +345,32 @@ mod tests {
         drop(all);
         assert!(!samples.wanted());
 
-        let many: Vec<Sampling> = (0..SLOTS).map(|_| Samples::begin(&samples, None).unwrap()).collect();
-        assert!(Samples::begin(&samples, None).is_err());
+        let many: Vec<Sampling> = (0..SLOTS).map(|_| Samples::begin(&samples, None, 1).unwrap()).collect();
+        assert!(Samples::begin(&samples, None, 1).is_err());
         drop(many);
-        assert_eq!(next(&Samples::begin(&samples, None).unwrap()), None);
+        assert_eq!(next(&Samples::begin(&samples, None, 1).unwrap()), None);
+    }
+
+    /// The mean of the gaps is the rate, whatever the batches, and no packet is always or never chosen.
+    #[test]
+    fn one_in_many_is_taken() {
+        for rate in [2, 10, 1000] {
+            let samples = Arc::new(Samples::new(100));
+            let sampling = Samples::begin(&samples, None, rate).unwrap();
+            let (mut taken, mut packets) = (Vec::new(), 0);
+            let mut batches = (1..=64).cycle();
+            while packets < 10_000 * u64::from(rate) {
+                let batch = batches.next().unwrap();
+                sampling.slot().take_some(batch as usize, |at| taken.push(packets + at as u64));
+                packets += batch;
+            }
+            let expected = packets as f64 / f64::from(rate);
+            // The gaps are uniform: their deviation is below 0.6 of the rate, and five deviations of the sum are allowed.
+            let allowed = 5.0 * 0.6 * expected.sqrt();
+            assert!((taken.len() as f64 - expected).abs() < allowed, "{rate}: {} of {packets}", taken.len());
+            assert!(taken.windows(2).all(|pair| (1..2 * u64::from(rate)).contains(&(pair[1] - pair[0]))));
+            let odd = taken.iter().filter(|at| *at % 2 == 1).count() as f64;
+            assert!((odd / taken.len() as f64 - 0.5).abs() < 0.1, "{rate}: {odd} of {}", taken.len());
+        }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Each cell has one writer, the worker, and any number of readers. No cell is ever locked.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
+use crate::packet::Packet;
 use crate::port::DeviceStats;
 
 /// A number one thread adds to.
@@ -34,6 +35,10 @@ pub(crate) struct PortCells {
     pub tx_packets: Cell,
     pub tx_bytes: Cell,
     pub tx_lost: Cell,
+    pub rx_multicast: Cell,
+    pub rx_broadcast: Cell,
+    pub tx_multicast: Cell,
+    pub tx_broadcast: Cell,
     pub rx_overrun: Cell,
     pub rx_too_long: Cell,
     pub tx_busy: Cell,
@@ -50,6 +55,42 @@ impl PortCells {
         self.tx_packets.add(packets);
         self.tx_bytes.add(bytes);
         self.tx_lost.add(lost);
+    }
+
+    pub(crate) fn count_groups_received(&self, packets: &[Packet]) {
+        let groups = Groups::of(packets);
+        self.rx_multicast.add(groups.multicast);
+        self.rx_broadcast.add(groups.broadcast);
+    }
+
+    /// Of `packets` packets with these groups, `sent` were sent. Lost packets are rare, and taken as average.
+    pub(crate) fn count_groups_sent(&self, groups: Groups, packets: usize, sent: usize) {
+        let part = |count: u64| if sent == packets { count } else { count * sent as u64 / packets as u64 };
+        self.tx_multicast.add(part(groups.multicast));
+        self.tx_broadcast.add(part(groups.broadcast));
+    }
+}
+
+/// Frames to group addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Groups {
+    multicast: u64,
+    broadcast: u64,
+}
+
+impl Groups {
+    /// Those among packets.
+    #[cold]
+    pub(crate) fn of(packets: &[Packet]) -> Groups {
+        let mut groups = Groups::default();
+        for packet in packets {
+            match packet.bytes().first_chunk() {
+                Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => groups.broadcast += 1,
+                Some([first, ..]) if first & 1 == 1 => groups.multicast += 1,
+                _ => {}
+            }
+        }
+        groups
     }
 }
 
@@ -150,7 +191,17 @@ pub(crate) struct WorkerCells {
     pub rounds: Cell,
     pub no_tenant: Cell,
     pub group_copies: Cell,
+    /// Whether frames to group addresses are counted apart.
+    pub count_groups: AtomicBool,
     pub stages: [StageCells; Stage::ALL.len()],
+}
+
+impl WorkerCells {
+    /// Whether frames to group addresses are counted apart.
+    #[inline]
+    pub(crate) fn counts_groups(&self) -> bool {
+        self.count_groups.load(Ordering::Relaxed)
+    }
 }
 
 /// What a worker counts for a tenant.
@@ -210,6 +261,14 @@ pub struct PortStats {
     pub tx_bytes: u64,
     /// Packets meant for this port that its device did not take.
     pub tx_lost: u64,
+    /// Received frames to multicast addresses, since [`Switch::count_groups`](crate::Switch::count_groups).
+    pub rx_multicast: u64,
+    /// Received frames to the broadcast address, since then.
+    pub rx_broadcast: u64,
+    /// Sent frames to multicast addresses, since then.
+    pub tx_multicast: u64,
+    /// Sent frames to the broadcast address, since then.
+    pub tx_broadcast: u64,
     /// What the device itself counts; refreshed now and then.
     pub device: DeviceStats,
 }
@@ -227,6 +286,10 @@ impl PortStats {
         self.tx_packets += other.tx_packets;
         self.tx_bytes += other.tx_bytes;
         self.tx_lost += other.tx_lost;
+        self.rx_multicast += other.rx_multicast;
+        self.rx_broadcast += other.rx_broadcast;
+        self.tx_multicast += other.tx_multicast;
+        self.tx_broadcast += other.tx_broadcast;
         self.device.rx_overrun += other.device.rx_overrun;
         self.device.rx_too_long += other.device.rx_too_long;
         self.device.tx_busy += other.device.tx_busy;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hopwright_abi::{ExternHandle, NO_METER};
+use hopwright_abi::{ExternHandle, METER_COLOR, NO_METER};
 use hopwright_ir::Unit;
 use hopwright_ir::meter::{Color, Meter, Rates};
 
@@ -69,6 +69,33 @@ impl MeterCell {
         }
         // SAFETY: the state is alive while the caller is inside the domain, and only the caller touches its meter.
         unsafe { (*(*state).meter.get()).execute(now_us, cost) }
+    }
+
+    /// The colour that [`MeterCell::execute`] would return.
+    ///
+    /// # Safety
+    /// As for [`MeterCell::execute`].
+    unsafe fn color(&self, now_us: u64, cost: u64) -> Color {
+        let state = self.0.load(Ordering::Acquire);
+        if state.is_null() {
+            return Color::Green;
+        }
+        // SAFETY: as in `execute`.
+        unsafe { (*(*state).meter.get()).color(now_us, cost) }
+    }
+
+    /// Runs a method that generated code calls.
+    ///
+    /// # Safety
+    /// As for [`MeterCell::execute`].
+    unsafe fn call(&self, method: u32, now_us: u64, cost: u64) -> Color {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match method {
+                METER_COLOR => self.color(now_us, cost),
+                _ => self.execute(now_us, cost),
+            }
+        }
     }
 
     /// The address stored in table entries.
@@ -188,14 +215,14 @@ impl fmt::Debug for Meters {
 
 /// Called by generated code for indirect meters: takes the index, the time and the packet's length in bytes; returns
 /// the colour, or [`NO_METER`] if the index is out of range.
-unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
+unsafe extern "C" fn execute(state: *mut c_void, method: u32, args: *mut u64) {
     // SAFETY: `state` is from a handle of [`Meters`], which outlives the program; `args` has three words; the caller is
     // the worker.
     unsafe {
         let meters = &*state.cast::<Meters>();
         let [index, now_us, bytes] = args.cast::<[u64; 3]>().read();
         let color = match usize::try_from(index).ok().and_then(|i| meters.cells.get(i)) {
-            Some(cell) => cell.execute(now_us, meters.cost(bytes)) as u64,
+            Some(cell) => cell.call(method, now_us, meters.cost(bytes)) as u64,
             None => NO_METER,
         };
         args.write(color);
@@ -204,13 +231,13 @@ unsafe extern "C" fn execute(state: *mut c_void, _: u32, args: *mut u64) {
 
 /// Called by generated code for direct meters: takes the address of a [`MeterCell`] or zero, the time and the packet's
 /// length in bytes; returns the colour.
-unsafe extern "C" fn execute_direct(state: *mut c_void, _: u32, args: *mut u64) {
+unsafe extern "C" fn execute_direct(state: *mut c_void, method: u32, args: *mut u64) {
     // SAFETY: as for `execute`; the address is from an entry that was just found, which keeps its meter alive.
     unsafe {
         let meters = &*state.cast::<Meters>();
         let [address, now_us, bytes] = args.cast::<[u64; 3]>().read();
         let cell = std::ptr::with_exposed_provenance::<MeterCell>(address as usize);
-        let color = if cell.is_null() { Color::Green } else { (*cell).execute(now_us, meters.cost(bytes)) };
+        let color = if cell.is_null() { Color::Green } else { (*cell).call(method, now_us, meters.cost(bytes)) };
         args.write(color as u64);
     }
 }

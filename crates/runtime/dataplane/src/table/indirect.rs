@@ -99,8 +99,13 @@ impl Table {
         }
     }
 
-    /// Adds an entry whose target is a member, a group or a one-shot action set of the table's profile.
-    pub fn insert_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
+    /// Adds an entry on this side whose target is in the table's profile.
+    pub(super) fn insert_target_here(
+        &self,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        to: EntryTarget,
+    ) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
         let hash = writer.records.hash(&key.matches, key.priority);
@@ -114,8 +119,13 @@ impl Table {
         Ok(())
     }
 
-    /// Changes the target of an entry. Its direct counter and meter are kept.
-    pub fn modify_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
+    /// Changes the target of an entry on this side.
+    pub(super) fn modify_target_here(
+        &self,
+        matches: Vec<MatchValue>,
+        priority: i32,
+        to: EntryTarget,
+    ) -> Result<(), ControlError> {
         let key = self.target_key(matches, priority)?;
         let mut writer = self.lock();
         if writer.records.get(&key.matches, key.priority).is_none() {
@@ -142,6 +152,15 @@ impl Table {
         let entry = TableEntry { matches, priority, action: model.default_action.clone() };
         check_keys(model, &entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })?;
         Ok(MatchKey { matches: entry.matches, priority })
+    }
+
+    /// All entries with targets.
+    pub(super) fn targets(&self) -> Vec<(Vec<MatchValue>, i32, EntryTarget)> {
+        let writer = self.lock();
+        let target = |(key, record): (&MatchKey, &StoredEntry)| {
+            Some((key.matches.clone(), key.priority, record.target()?.clone()))
+        };
+        writer.records.iter().filter_map(target).collect()
     }
 
     /// Returns an entry's target; `None` if there is no such entry or the table has no profile.

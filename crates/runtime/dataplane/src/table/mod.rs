@@ -35,7 +35,7 @@ use hopwright_abi::{
 use hopwright_abi::{KeyLayout, prefix_bits};
 use hopwright_interp::Entry;
 use hopwright_ir::entry::{EntryIndices, check_entry};
-use hopwright_ir::{ActionCall, ActionId, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, ActionId, ExternId, MatchForm, MatchValue, Pipeline, TableEntry, TableId};
 
 use crate::control::ControlError;
 use crate::offload::Device;
@@ -367,6 +367,11 @@ impl Table {
     /// Checks that an entry is legal for this table, regardless of the number of entries.
     pub fn check_entry(&self, entry: &TableEntry) -> Result<(), ControlError> {
         check_entry(&self.pipeline, self.id, entry).map_err(|reason| ControlError::Entry { table: self.name(), reason })
+    }
+
+    /// The action profile that implements the table.
+    pub(crate) fn implementation(&self) -> Option<ExternId> {
+        self.pipeline[self.id].implementation
     }
 
     fn name(&self) -> String {

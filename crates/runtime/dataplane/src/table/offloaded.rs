@@ -1,9 +1,12 @@
 //! Changes of tables. If a device runs the program, they are made there, too, while no other change is made.
 
-use hopwright_ir::{ActionCall, MatchValue, TableEntry};
+use std::sync::Arc;
+
+use hopwright_ir::{ActionCall, EntryTarget, MatchValue, TableEntry, WeightedAction};
 
 use super::{RemovedEntry, Table};
 use crate::control::ControlError;
+use crate::offload::{Device, DeviceFault, Offload};
 
 impl Table {
     /// Adds an entry. Fails if it is malformed, a duplicate, or the table is full.
@@ -59,10 +62,13 @@ impl Table {
         let mut device = device.lock();
         let (matches, priority) = removed.key();
         let entry = TableEntry { matches: matches.to_vec(), priority, action: removed.action().clone() };
-        let (rates, counted) = (removed.rates(), removed.counted);
+        let (rates, counted, target) = (removed.rates(), removed.counted, removed.target().cloned());
         self.restore_here(removed)?;
-        let mut on_device = || -> Result<(), String> {
-            device.put(self.id, &entry)?;
+        let mut on_device = || -> Result<(), DeviceFault> {
+            match &target {
+                Some(target) => self.choose(&mut **device, &entry.matches, priority, target)?,
+                None => device.put(self.id, &entry)?,
+            }
             if let Some(count) = counted {
                 device.set_direct_count(self.id, &entry.matches, priority, count)?;
             }
@@ -102,12 +108,73 @@ impl Table {
         })
     }
 
+    /// Adds an entry whose target is a member, a group or a one-shot action set of the table's profile.
+    pub fn insert_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
+        let Some(device) = self.device.get() else { return self.insert_target_here(matches, priority, to) };
+        let mut device = device.lock();
+        self.insert_target_here(matches.clone(), priority, to.clone())?;
+        self.choose(&mut **device, &matches, priority, &to).map_err(|reason| {
+            let undone = self.delete_here(&matches, priority);
+            debug_assert_eq!(undone, Ok(()));
+            self.refused(reason)
+        })
+    }
+
+    /// Changes the target of an entry. Its direct counter and meter are kept.
+    pub fn modify_target(&self, matches: Vec<MatchValue>, priority: i32, to: EntryTarget) -> Result<(), ControlError> {
+        let Some(device) = self.device.get() else { return self.modify_target_here(matches, priority, to) };
+        let mut device = device.lock();
+        let before = self.target(&matches, priority);
+        self.modify_target_here(matches.clone(), priority, to.clone())?;
+        self.choose(&mut **device, &matches, priority, &to).map_err(|reason| {
+            let undone = before.map(|target| self.modify_target_here(matches, priority, target));
+            debug_assert_eq!(undone, Some(Ok(())));
+            self.refused(reason)
+        })
+    }
+
+    /// The device that runs the program.
+    pub(crate) fn device(&self) -> Option<&Arc<Device>> {
+        self.device.get()
+    }
+
+    /// Lets a device have the actions of all entries with targets for which `changed` is true.
+    pub(crate) fn choose_again(
+        &self,
+        device: &mut dyn Offload,
+        changed: impl Fn(&EntryTarget) -> bool,
+    ) -> Result<(), ControlError> {
+        for (matches, priority, target) in self.targets() {
+            if changed(&target) {
+                self.answer(self.choose(device, &matches, priority, &target))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets a device have the actions that a target has now.
+    fn choose(
+        &self,
+        device: &mut dyn Offload,
+        matches: &[MatchValue],
+        priority: i32,
+        target: &EntryTarget,
+    ) -> Result<(), DeviceFault> {
+        let actions: Vec<WeightedAction> = self.profile.as_ref().map_or_else(Vec::new, |profile| {
+            profile.read(|book| {
+                let actions = book.actions(target).into_iter();
+                actions.map(|(action, weight)| WeightedAction { action: action.clone(), weight }).collect()
+            })
+        });
+        device.choose(self.id, matches, priority, &actions)
+    }
+
     /// What a device has answered.
-    pub(super) fn answer<T>(&self, answer: Result<T, String>) -> Result<T, ControlError> {
+    pub(super) fn answer<T>(&self, answer: Result<T, DeviceFault>) -> Result<T, ControlError> {
         answer.map_err(|reason| self.refused(reason))
     }
 
-    fn refused(&self, reason: String) -> ControlError {
+    fn refused(&self, reason: DeviceFault) -> ControlError {
         ControlError::Device { name: self.name(), reason }
     }
 }

@@ -37,6 +37,10 @@ impl RemovedEntry {
         &self.action
     }
 
+    pub(super) fn target(&self) -> Option<&EntryTarget> {
+        self.target.as_ref()
+    }
+
     pub(super) fn rates(&self) -> Option<hopwright_ir::meter::Rates> {
         self.meter.as_ref().and_then(|meter| meter.rates())
     }

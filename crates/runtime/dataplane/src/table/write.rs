@@ -15,7 +15,7 @@ use super::{
     Writer, action_data, profile, split,
 };
 use crate::control::ControlError;
-use crate::offload::Device;
+use crate::offload::{Device, DeviceFault};
 use crate::state::cell::Cells;
 
 impl Table {
@@ -142,7 +142,7 @@ impl Table {
     ///
     /// # Errors
     /// It does not take them.
-    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), String> {
+    pub(crate) fn attach(&self, device: &Arc<Device>) -> Result<(), DeviceFault> {
         let mut offload = device.lock();
         offload.set_default(self.id, &self.default_action())?;
         self.entries().iter().try_for_each(|entry| offload.put(self.id, entry))?;

@@ -1,3 +1,4 @@
 //! Traces: machine code specialised to the most frequent paths of packets.
 
 pub(crate) mod respecialise;
+pub(crate) mod traces;

@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
 use crate::packet::Packet;
-use crate::worker::port_queue::MAX_PORT;
-use crate::worker::tenant::TenantPorts;
+use crate::port::MAX_PORT;
+use crate::worker::tenant_ports::TenantPorts;
 
 /// Most tenants of a switch.
 pub const MAX_TENANTS: usize = 64;

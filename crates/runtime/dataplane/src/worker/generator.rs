@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::packet::{Packet, Pool};
-use crate::worker::port_queue::MAX_PORT_QUEUES;
+use crate::port::MAX_PORT_QUEUES;
 
 /// Most generators of a tenant.
 pub const MAX_GENERATORS: usize = 64;

@@ -10,21 +10,15 @@ use std::time::{Duration, Instant};
 use crossbeam_queue::ArrayQueue;
 
 use crate::executor::Executor;
+use crate::worker::error::{PATIENCE, WorkerBusy};
 use crate::worker::port_queue::Mailbox;
 
-/// How long a worker may take to end its round.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two looks whether it has.
 const LOOK: Duration = Duration::from_micros(50);
 
 const OPEN: u8 = 0;
 const CLOSING: u8 = 1;
 const CLOSED: u8 = 2;
-
-/// The worker did not end its round in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the worker did not finish its round within {} seconds", PATIENCE.as_secs())]
-pub struct WorkerBusy;
 
 /// What a tenant's control side and one worker share.
 pub(crate) struct Handover {

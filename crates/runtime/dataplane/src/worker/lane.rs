@@ -8,9 +8,10 @@ use std::time::Instant;
 use crate::executor::Executor;
 use crate::observe::stats::TenantCells;
 use crate::packet::{MAX_BATCH, Packet, Pool};
+use crate::port::MAX_PORT;
 use crate::worker::classifier::{MAX_TENANTS, Slot};
 use crate::worker::generator::{Generator, MAX_GENERATORS};
-use crate::worker::port_queue::{MAX_PORT, PortQueue};
+use crate::worker::port_queue::PortQueue;
 use crate::worker::schedule::Account;
 use crate::worker::tenant::{Tenant, Urgency};
 

@@ -2,14 +2,17 @@
 
 pub(crate) mod classifier;
 pub(crate) mod cpu;
+pub(crate) mod error;
 pub(crate) mod generator;
 pub(crate) mod handover;
 pub(crate) mod lane;
 pub(crate) mod policer;
 pub(crate) mod poll_backoff;
 pub(crate) mod port_queue;
+pub(crate) mod respecialiser;
 pub(crate) mod round;
 pub(crate) mod schedule;
 pub(crate) mod switch;
 pub(crate) mod tenant;
+pub(crate) mod tenant_ports;
 pub mod wait;

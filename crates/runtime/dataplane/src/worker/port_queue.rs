@@ -9,21 +9,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_queue::ArrayQueue;
 
-use crate::observe::stats::{PortCells, PortStats};
+use crate::observe::stats::{Groups, PortCells, PortStats};
 use crate::packet::{MAX_BATCH, Packet, Pool};
-use crate::port::{DeviceStats, Port};
+use crate::port::{DeviceStats, MAX_PORT, MAX_PORT_QUEUES, Port, PortInfo};
 use crate::worker::classifier::{Classifier, Slot};
+use crate::worker::error::SwitchError;
 use crate::worker::generator::Generator;
 use crate::worker::lane::Lane;
-use crate::worker::switch::{PortSummary, SwitchError};
 use crate::worker::wait::Wakeup;
 
-/// Port numbers are v1model's: 9 bits, of which the highest drops.
-pub(crate) const MAX_PORT: u32 = hopwright_ir::DROP_PORT - 1;
-/// Most ports of a worker.
-pub(crate) const MAX_PORT_QUEUES: usize = MAX_PORT as usize + 1;
 /// Most changes that may wait for a worker.
 pub(crate) const MAX_CHANGES: usize = 2 * MAX_PORT_QUEUES;
+
+/// A port as the control plane sees it.
+#[derive(Clone, Debug)]
+pub struct PortSummary {
+    /// Its number.
+    pub number: u32,
+    /// Its device's name.
+    pub name: String,
+    /// What the device said when the switch was built.
+    pub info: PortInfo,
+}
 
 /// A port in the hands of a worker.
 pub(crate) struct PortQueue {
@@ -80,10 +87,9 @@ impl PortQueue {
 
     /// Sends packets of several lanes. There is at least one packet. `count` gets each run and how many of its packets were
     /// sent. Returns the number of packets.
-    pub(crate) fn send_runs(&mut self, pool: &mut Pool, mut count: impl FnMut(&Run, u64, u64)) -> u64 {
+    pub(crate) fn send_runs(&mut self, pool: &mut Pool, groups: bool, mut count: impl FnMut(&Run, u64, u64)) -> u64 {
         let packets = self.out.len() as u64;
-        let mut left = self.port.transmit(pool, &mut self.out) as u64;
-        self.port.flush();
+        let mut left = self.transmit(pool, groups) as u64;
         self.owned = 0;
         for run in self.runs.drain(..) {
             // Devices take packets in order; what they lose is the rest.
@@ -96,11 +102,24 @@ impl PortQueue {
         packets
     }
 
+    /// Hands what waits to the device. Returns how many packets it took. `groups`: whether those to group addresses are counted.
+    #[inline]
+    pub(crate) fn transmit(&mut self, pool: &mut Pool, groups: bool) -> usize {
+        let waiting = groups.then(|| (Groups::of(&self.out), self.out.len()));
+        let sent = self.port.transmit(pool, &mut self.out);
+        self.port.flush();
+        if let Some((groups, packets)) = waiting {
+            self.cells.count_groups_sent(groups, packets, sent);
+        }
+        sent
+    }
+
     /// Looks at the device's own counters and its link. True if it has just lost the link.
     pub(crate) fn refresh(&mut self) -> bool {
         let (down, before) = (u64::from(self.port.is_up() == Some(false)), self.cells.down.get());
         self.cells.down.set(down);
         let stats = self.port.stats();
+        self.has_queues = self.port.has_queues();
         self.cells.rx_overrun.set(stats.rx_overrun);
         self.cells.rx_too_long.set(stats.rx_too_long);
         self.cells.tx_busy.set(stats.tx_busy);
@@ -354,6 +373,10 @@ fn counts(c: &PortCells) -> PortStats {
         tx_packets: c.tx_packets.get(),
         tx_bytes: c.tx_bytes.get(),
         tx_lost: c.tx_lost.get(),
+        rx_multicast: c.rx_multicast.get(),
+        rx_broadcast: c.rx_broadcast.get(),
+        tx_multicast: c.tx_multicast.get(),
+        tx_broadcast: c.tx_broadcast.get(),
         device: DeviceStats {
             rx_overrun: c.rx_overrun.get(),
             rx_too_long: c.rx_too_long.get(),

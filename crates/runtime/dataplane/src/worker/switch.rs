@@ -1,76 +1,24 @@
 //! The switch and its builder.
 
 use std::fmt;
-use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::observe::stats::{Cell, StageTime, SwitchStats, TenantStats, WorkerCells};
-use crate::packet::{FrameSize, MAX_BATCH, Pool, PoolError};
-use crate::port::{Port, PortInfo};
-use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::packet::{FrameSize, MAX_BATCH, Pool};
+use crate::port::{MAX_PORT, MAX_PORT_QUEUES, Port};
+use crate::vdp::VirtualDataPlane;
 use crate::worker::classifier::{Addresses, Classifier, MAX_TENANTS, RuleError, Slot, TenantRules};
-use crate::worker::handover::{WorkerBusy, wait_until};
+use crate::worker::error::{SwitchError, WorkerBusy};
+use crate::worker::handover::wait_until;
 use crate::worker::lane::Lane;
-use crate::worker::port_queue::{Change, MAX_PORT, MAX_PORT_QUEUES, Mailbox, PortQueue, Ports, Retired, Workers};
+use crate::worker::port_queue::{Change, Mailbox, PortQueue, PortSummary, Ports, Retired, Workers};
 use crate::worker::round::Worker;
-use crate::worker::schedule::MAX_WEIGHT;
 use crate::worker::tenant::{Tenant, TenantSpec};
 
 /// The name of the tenant of a switch that is built with one program.
 const DEFAULT_TENANT: &str = "default";
-
-/// Why a switch cannot be built or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum SwitchError {
-    /// A number that v1model does not have.
-    #[error("{0} is no port number: they go from 0 to {MAX_PORT}")]
-    PortNumber(u32),
-    /// Two ports, or a port and the CPU port, with one number.
-    #[error("port number {0} is given twice")]
-    PortTwice(u32),
-    /// A port needs a queue in each worker.
-    #[error("{ports} ports are given for {workers} workers")]
-    PortsPerWorker {
-        /// Given.
-        ports: usize,
-        /// Workers there are.
-        workers: usize,
-    },
-    /// The program cannot run on several workers.
-    #[error(transparent)]
-    Workers(#[from] BuildError),
-    /// No such port to take away.
-    #[error("there is no port {0}")]
-    NoSuchPort(u32),
-    /// Too many changes of ports wait.
-    #[error("the worker has not taken up earlier changes")]
-    WorkerBehind,
-    /// Two tenants with one name.
-    #[error("there is a tenant `{0}` already")]
-    TenantTwice(String),
-    /// No such tenant to take away.
-    #[error("there is no tenant `{0}`")]
-    NoSuchTenant(String),
-    /// More than [`MAX_TENANTS`].
-    #[error("there are {MAX_TENANTS} tenants already")]
-    TooManyTenants,
-    /// No weight.
-    #[error("{0} is no weight: they go from 1 to {MAX_WEIGHT}")]
-    Weight(u32),
-    /// A worker takes longer over a round than it should.
-    #[error(transparent)]
-    WorkerBusy(#[from] WorkerBusy),
-    /// Rules that cannot be used.
-    #[error(transparent)]
-    Rule(#[from] RuleError),
-    /// No memory for packets.
-    #[error(transparent)]
-    Pool(#[from] PoolError),
-    /// The system refused.
-    #[error("cannot set up the worker: {0}")]
-    Io(#[from] io::Error),
-}
 
 /// Collects what a switch is made of.
 pub struct SwitchBuilder {
@@ -236,17 +184,6 @@ impl fmt::Debug for SwitchBuilder {
             .field("ports", &self.ports.len())
             .finish_non_exhaustive()
     }
-}
-
-/// A port as the control plane sees it.
-#[derive(Clone, Debug)]
-pub struct PortSummary {
-    /// Its number.
-    pub number: u32,
-    /// Its device's name.
-    pub name: String,
-    /// What the device said when the switch was built.
-    pub info: PortInfo,
 }
 
 /// A running switch, seen from outside its workers: its ports and tenants.
@@ -485,6 +422,12 @@ impl Switch {
             group_copies: sum(|cells| &cells.group_copies),
             stages: std::array::from_fn(stage),
         }
+    }
+
+    /// Counts frames to multicast addresses and to the broadcast address from now on ([`PortStats`](crate::PortStats)). That takes a
+    /// look at each packet's destination.
+    pub fn count_groups(&self) {
+        self.cells.iter().for_each(|cells| cells.count_groups.store(true, Ordering::Relaxed));
     }
 
     /// When it was made.

@@ -1,6 +1,5 @@
 //! A tenant: a program on a switch, with the queues, counts and port numbers that belong to it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,19 +9,22 @@ use std::time::Instant;
 use crossbeam_queue::ArrayQueue;
 use hopwright_interp::{Digest, MAX_PASSES};
 
+use crate::build_error::BuildError;
 use crate::executor::Executor;
 use crate::observe::sample::{Samples, Sampling, TooManySamplings};
 use crate::observe::stats::{MAX_ERRORS, PortStats, TenantCells, TenantStats, WorkerStats};
 use crate::packet::FrameSize;
-use crate::vdp::{BuildError, VirtualDataPlane};
+use crate::port::MAX_PORT;
+use crate::vdp::VirtualDataPlane;
 use crate::worker::classifier::{Rule, Slot, TenantRules};
 use crate::worker::cpu::{CpuQueue, Injector, Queue};
+use crate::worker::error::{SwitchError, WorkerBusy};
 use crate::worker::generator::{Generator, MAX_GENERATORS, Stream};
-use crate::worker::handover::{Handover, WorkerBusy};
+use crate::worker::handover::Handover;
 use crate::worker::policer::{Policer, Rate};
-use crate::worker::port_queue::{Change, MAX_CHANGES, MAX_PORT, Ports, Workers};
+use crate::worker::port_queue::{Change, MAX_CHANGES, PortSummary, Ports, Workers};
 use crate::worker::schedule::MAX_WEIGHT;
-use crate::worker::switch::{PortSummary, SwitchError};
+use crate::worker::tenant_ports::TenantPorts;
 
 /// Packets that may wait in each of the two urgent queues.
 const URGENT_QUEUE: usize = 256;
@@ -41,25 +43,7 @@ pub enum ReplaceError {
     Removed,
 }
 
-/// The ports of a switch that a tenant has, and the numbers by which its program knows them. It can send to no others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum TenantPorts {
-    /// All that there are at any time, by the switch's numbers.
-    #[default]
-    All,
-    /// These: the switch's number by the program's. A port has one number at most.
-    Numbered(BTreeMap<u32, u32>),
-}
-
 impl TenantPorts {
-    /// The program's number of a port of the switch.
-    pub(crate) fn of_program(&self, number: u32) -> Option<u32> {
-        match self {
-            TenantPorts::All => Some(number),
-            TenantPorts::Numbered(map) => map.iter().find(|(_, of_switch)| **of_switch == number).map(|(own, _)| *own),
-        }
-    }
-
     /// Numbers that no port of the switch may have beside these of CPU ports.
     fn reserved(&self, cpu_ports: [Option<u32>; 2]) -> Vec<u32> {
         if *self == TenantPorts::All { cpu_ports.into_iter().flatten().collect() } else { Vec::new() }
@@ -435,7 +419,7 @@ impl Tenant {
     }
 
     /// The CPU port and the urgent one.
-    pub(crate) fn cpu_ports(&self) -> [Option<u32>; 2] {
+    pub fn cpu_ports(&self) -> [Option<u32>; 2] {
         self.cpu_ports
     }
 
@@ -475,7 +459,15 @@ impl Tenant {
     /// # Errors
     /// If there are too many samplings.
     pub fn sample(&self, port: Option<u32>) -> Result<Sampling, TooManySamplings> {
-        Samples::begin(&self.samples, port)
+        Samples::begin(&self.samples, port, 1)
+    }
+
+    /// Copies one packet in `rate` to the caller, on average, at random intervals; otherwise as [`Tenant::sample`].
+    ///
+    /// # Errors
+    /// If there are too many samplings.
+    pub fn sample_one_in(&self, rate: u32) -> Result<Sampling, TooManySamplings> {
+        Samples::begin(&self.samples, None, rate)
     }
 
     /// Whether the switch is to stop, or the tenant was removed from it.

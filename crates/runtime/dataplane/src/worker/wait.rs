@@ -188,14 +188,23 @@ pub fn take_precedence() {
     }
 }
 
+/// The niceness of threads that do not give way.
+static WORKERS: OnceLock<i32> = OnceLock::new();
+
 /// Makes the calling thread, and those that it starts, give way to workers on the same CPU: for control planes. It then runs in
-/// time that they leave, and on other CPUs as ever. Workers are started by threads that have not called it.
+/// time that they leave, and on other CPUs as ever. Workers are started by threads that have not called it, or call [`keep_way`].
 pub fn give_way() {
-    static WORKERS: OnceLock<i32> = OnceLock::new();
     let of_workers = *WORKERS.get_or_init(|| getpriority_process(None).unwrap_or(0));
     // On Linux this concerns the calling thread only ("C library/kernel differences", setpriority(2)). Failure leaves its priority as
     // it is.
     let _ = setpriority_process(None, of_workers + CONTROL_NICENESS);
+}
+
+/// Makes the calling thread one that does not give way, although the one that started it does. Needs what [`take_precedence`] needs.
+pub fn keep_way() {
+    if let Some(of_workers) = WORKERS.get() {
+        let _ = setpriority_process(None, *of_workers);
+    }
 }
 
 /// Measures time in which the calling thread was ready and did not run, because the operating system ran others.

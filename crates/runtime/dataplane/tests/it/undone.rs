@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hopwright_dataplane::offload::{Forwarded, Offload};
+use hopwright_dataplane::offload::{DeviceFault, Forwarded, Offload};
 use hopwright_dataplane::quiescence::Domain;
 use hopwright_dataplane::{
     CloneSession, Control, ControlError, Count, EngineKind, Rates, Replica, Table, VirtualDataPlane,
@@ -34,8 +34,13 @@ const PROGRAM: &str = "
             key = { hdr.h.a: ternary; } actions = { to; NoAction; } default_action = NoAction();
             counters = hits; meters = rate; size = 64;
         }
+        action_selector(HashAlgorithm.crc16, 8, 8) members;
+        table chosen {
+            key = { hdr.h.a: exact; hdr.h.b: selector; } actions = { to; NoAction; } default_action = NoAction();
+            implementation = members; size = 8;
+        }
         apply {
-            entries.apply(); counts.count(1); meters.execute_meter(1, m.colour);
+            chosen.apply(); entries.apply(); counts.count(1); meters.execute_meter(1, m.colour);
             bit<8> n; numbers.read(n, 0); numbers.write(0, n + 1);
         }
     }
@@ -58,65 +63,68 @@ fn entry(pipeline: &Pipeline, value: u8, mask: u8, priority: i32, port: u32) -> 
 struct Device(Arc<AtomicBool>);
 
 impl Device {
-    fn answer(&self) -> Result<(), String> {
-        if self.0.load(Ordering::Relaxed) { Err("it is tired".into()) } else { Ok(()) }
+    fn answer(&self) -> Result<(), DeviceFault> {
+        if self.0.load(Ordering::Relaxed) { Err(DeviceFault::refused("it is tired")) } else { Ok(()) }
     }
 }
 
 impl Offload for Device {
-    fn put(&mut self, _: TableId, _: &TableEntry) -> Result<(), String> {
+    fn put(&mut self, _: TableId, _: &TableEntry) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn delete(&mut self, _: TableId, _: &[MatchValue], _: i32) -> Result<(), String> {
+    fn choose(&mut self, _: TableId, _: &[MatchValue], _: i32, _: &[WeightedAction]) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn clear(&mut self, _: TableId) -> Result<(), String> {
+    fn delete(&mut self, _: TableId, _: &[MatchValue], _: i32) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_default(&mut self, _: TableId, _: &ActionCall) -> Result<(), String> {
+    fn clear(&mut self, _: TableId) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_key(&mut self, _: ExternId, _: u64, _: Option<&[u8; 16]>) -> Result<(), String> {
+    fn set_default(&mut self, _: TableId, _: &ActionCall) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn counts(&mut self, _: ExternId, cells: Range<u64>) -> Result<Vec<Count>, String> {
+    fn set_key(&mut self, _: ExternId, _: u64, _: Option<&[u8; 16]>) -> Result<(), DeviceFault> {
+        self.answer()
+    }
+    fn counts(&mut self, _: ExternId, cells: Range<u64>) -> Result<Vec<Count>, DeviceFault> {
         Ok(cells.map(|_| Count { packets: 7, bytes: 0 }).collect())
     }
-    fn set_count(&mut self, _: ExternId, _: u64, _: Count) -> Result<(), String> {
+    fn set_count(&mut self, _: ExternId, _: u64, _: Count) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn register(&mut self, _: ExternId, _: u64) -> Result<BigUint, String> {
+    fn register(&mut self, _: ExternId, _: u64) -> Result<BigUint, DeviceFault> {
         Ok(3u8.into())
     }
-    fn set_register(&mut self, _: ExternId, _: u64, _: &BigUint) -> Result<(), String> {
+    fn set_register(&mut self, _: ExternId, _: u64, _: &BigUint) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_meter(&mut self, _: ExternId, _: u64, _: Option<Rates>) -> Result<(), String> {
+    fn set_meter(&mut self, _: ExternId, _: u64, _: Option<Rates>) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn direct_count(&mut self, _: TableId, _: &[MatchValue], _: i32) -> Result<Count, String> {
+    fn direct_count(&mut self, _: TableId, _: &[MatchValue], _: i32) -> Result<Count, DeviceFault> {
         Ok(Count { packets: 9, bytes: 0 })
     }
-    fn set_direct_count(&mut self, _: TableId, _: &[MatchValue], _: i32, _: Count) -> Result<(), String> {
+    fn set_direct_count(&mut self, _: TableId, _: &[MatchValue], _: i32, _: Count) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_direct_meter(&mut self, _: TableId, _: &[MatchValue], _: i32, _: Option<Rates>) -> Result<(), String> {
+    fn set_direct_meter(&mut self, _: TableId, _: &[MatchValue], _: i32, _: Option<Rates>) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_members(&mut self, _: ValueSetId, _: &[Vec<MatchValue>]) -> Result<(), String> {
+    fn set_members(&mut self, _: ValueSetId, _: &[Vec<MatchValue>]) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn settle(&mut self) -> Result<(), String> {
+    fn settle(&mut self) -> Result<(), DeviceFault> {
         Ok(())
     }
-    fn set_multicast_group(&mut self, _: u16, _: &[Replica]) -> Result<(), String> {
+    fn set_multicast_group(&mut self, _: u16, _: &[Replica]) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn set_clone_session(&mut self, _: u32, _: Option<CloneSession>) -> Result<(), String> {
+    fn set_clone_session(&mut self, _: u32, _: Option<CloneSession>) -> Result<(), DeviceFault> {
         self.answer()
     }
-    fn process(&mut self, _: &[(u32, &[u8])], _: u64) -> Result<Vec<Vec<Forwarded>>, String> {
-        Err("no packets".into())
+    fn process(&mut self, _: &[(u32, &[u8])], _: u64) -> Result<Vec<Vec<Forwarded>>, DeviceFault> {
+        Err(DeviceFault::refused("no packets"))
     }
 }
 
@@ -126,7 +134,7 @@ fn seen(control: &Control) -> String {
     let of = |e: &TableEntry| {
         (e.clone(), table.direct_count(&e.matches, e.priority), table.direct_meter(&e.matches, e.priority))
     };
-    format!(
+    let text = format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         table.entries().iter().map(of).collect::<Vec<_>>(),
         table.default_action(),
@@ -136,7 +144,10 @@ fn seen(control: &Control) -> String {
         control.value_set(ValueSetId(0)).unwrap().read(),
         control.multicast_group(5),
         control.clone_session(6),
-    )
+    );
+    let (profile, chosen) = (control.profile("members").unwrap(), control.table("chosen").unwrap());
+    let targets: Vec<_> = chosen.entries().iter().map(|e| chosen.target(&e.matches, e.priority)).collect();
+    format!("{text} {:?} {:?} {targets:?}", profile.members(), profile.groups())
 }
 
 #[test]
@@ -149,6 +160,9 @@ fn what_a_device_refuses_changes_nothing() {
     let rates = Some(Rates { cir: 1, cburst: 1, pir: 2, pburst: 2 });
     let call = Some(ActionCall { action: one.action.action, args: vec![5u8.into()] });
     let session = CloneSession { port: Some(1), group: None, truncate: None };
+    let (profile, chosen) = (control.profile("members").unwrap(), control.table("chosen").unwrap());
+    let chosen_by = |value: u8| vec![MatchValue::Exact(value.into()), MatchValue::Optional(None)];
+    let group = |members: &[(u32, u32)]| Group { members: members.iter().copied().collect(), ..Group::default() };
     type Write<'c> = Box<dyn Fn() -> Result<(), ControlError> + 'c>;
     let writes: Vec<(&str, Write<'_>)> = vec![
         ("insert", Box::new(|| table.insert(other.clone()))),
@@ -165,10 +179,18 @@ fn what_a_device_refuses_changes_nothing() {
         ),
         ("group", Box::new(|| control.set_multicast_group(5, Some(vec![Replica { rid: 1, port: 2 }])))),
         ("session", Box::new(|| control.set_clone_session(6, Some(session)))),
+        ("insert target", Box::new(|| chosen.insert_target(chosen_by(2), 0, EntryTarget::Member(1)))),
+        ("modify target", Box::new(|| chosen.modify_target(chosen_by(1), 0, EntryTarget::Member(1)))),
+        ("modify target back", Box::new(|| chosen.modify_target(chosen_by(1), 0, EntryTarget::Group(1)))),
+        ("member", Box::new(|| profile.modify_member(1, call.clone().unwrap()))),
+        ("group of members", Box::new(|| profile.modify_group(1, group(&[(2, 3)])))),
         ("remove", Box::new(|| table.remove(&one.matches, 1).map(drop))),
         ("clear", Box::new(|| table.clear())),
     ];
     table.insert(one.clone()).unwrap();
+    [1, 2].into_iter().for_each(|id| profile.insert_member(id, one.action.clone()).unwrap());
+    profile.insert_group(1, group(&[(1, 1), (2, 1)])).unwrap();
+    chosen.insert_target(chosen_by(1), 0, EntryTarget::Group(1)).unwrap();
     for (name, write) in &writes {
         let before = seen(control);
         tired.store(true, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use super::message::{Frame, decode, frames, kind, own_address, prefix, read_link, read_neighbour};
 use super::objects::{self, Groups, ObjectMessage};
+use super::routes::ChangedRoute;
 use super::{Changes, Device, Neighbour, Prefix, Routes};
 
 /// Devices and neighbours, and routes if they are followed.
@@ -160,7 +161,11 @@ impl Kernel {
                 match &mut self.routes {
                     Some(routes) => {
                         let changed = routes.add(&route, flags);
-                        changes.routes.extend(changed.into_iter().flat_map(|prefix| routes.affected_by(prefix)));
+                        match changed {
+                            Some(ChangedRoute::Prefix(prefix)) => changes.routes.extend(routes.affected_by(prefix)),
+                            Some(ChangedRoute::OtherTable(table, prefix)) => changes.other_routes.push((table, prefix)),
+                            None => {}
+                        }
                     }
                     None => changes.routes.extend(prefix(&route)),
                 }
@@ -171,7 +176,11 @@ impl Kernel {
                     Some(routes) => {
                         let wide = prefix(&route).map(|prefix| routes.affected_by(prefix));
                         let changed = routes.remove(&route);
-                        changes.routes.extend(changed.and(wide).into_iter().flatten());
+                        match changed {
+                            Some(ChangedRoute::Prefix(_)) => changes.routes.extend(wide.into_iter().flatten()),
+                            Some(ChangedRoute::OtherTable(table, prefix)) => changes.other_routes.push((table, prefix)),
+                            None => {}
+                        }
                     }
                     None => changes.routes.extend(prefix(&route)),
                 }

@@ -5,13 +5,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use netlink_packet_core::{DecodeError, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{
-    LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, XdpAttached,
+    InfoData, InfoVlan, InfoVrf, LinkAttribute, LinkFlags, LinkInfo, LinkLayerType, LinkMessage, LinkXdp, VlanFlags,
+    VlanProtocol, XdpAttached,
 };
 use netlink_packet_route::neighbour::{NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric, RouteType, RouteVia};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use super::{Device, Neighbour, Prefix, Route};
+use super::{Device, Neighbour, Prefix, Route, Vlan};
 
 /// Bytes of a message's header (`struct nlmsghdr`).
 pub(super) const HEADER: usize = 16;
@@ -142,6 +143,7 @@ pub(super) fn read_link(link: &LinkMessage, device: &mut Device) {
     device.running = link.header.flags.contains(LinkFlags::Running);
     device.loopback = link.header.flags.contains(LinkFlags::Loopback);
     (device.master, device.link, device.xdp) = (None, None, false);
+    let (mut below, mut elsewhere) = (None, false);
     let ethernet = link.header.link_layer_type == LinkLayerType::Ether;
     for attribute in &link.attributes {
         match attribute {
@@ -149,21 +151,46 @@ pub(super) fn read_link(link: &LinkMessage, device: &mut Device) {
             LinkAttribute::Mtu(mtu) => device.mtu = *mtu,
             LinkAttribute::Address(bytes) => device.mac = mac_of(bytes).filter(|_| ethernet),
             LinkAttribute::Controller(index) => device.master = Some(*index).filter(|index| *index != 0),
-            LinkAttribute::Link(index) => device.link = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::Link(index) => below = Some(*index).filter(|index| *index != 0),
+            LinkAttribute::LinkNetNsId(_) => elsewhere = true,
             LinkAttribute::Xdp(xdp) => {
                 let none = LinkXdp::Attached(XdpAttached::None);
                 device.xdp = xdp.iter().any(|what| matches!(what, LinkXdp::Attached(_)) && *what != none);
             }
             LinkAttribute::LinkInfo(infos) => {
                 for info in infos {
-                    if let LinkInfo::Kind(kind) = info {
-                        device.kind = kind.to_string();
+                    match info {
+                        LinkInfo::Kind(kind) => device.kind = kind.to_string(),
+                        LinkInfo::Data(InfoData::Vlan(infos)) => device.vlan = Some(read_vlan(infos)),
+                        LinkInfo::Data(InfoData::Vrf(infos)) => {
+                            device.vrf_table = infos.iter().find_map(|info| match info {
+                                InfoVrf::TableId(table) => Some(*table),
+                                _ => None,
+                            });
+                        }
+                        _ => {}
                     }
                 }
             }
             _ => {}
         }
     }
+    // The index of a device in another namespace says nothing here.
+    device.link = below.filter(|_| !elsewhere);
+}
+
+fn read_vlan(infos: &[InfoVlan]) -> Vlan {
+    let mut vlan = Vlan::default();
+    for info in infos {
+        match info {
+            InfoVlan::Id(id) => vlan.id = *id,
+            InfoVlan::Protocol(protocol) => vlan.customer = *protocol == VlanProtocol::Ieee8021Q,
+            InfoVlan::Flags((flags, _)) => vlan.hides_tag = flags.contains(VlanFlags::ReorderHdr),
+            InfoVlan::EgressQos(mappings) => vlan.maps_priorities = !mappings.is_empty(),
+            _ => {}
+        }
+    }
+    vlan
 }
 
 /// The host's own address in an address message (the other may be that of a point-to-point peer).
@@ -256,6 +283,44 @@ mod tests {
         route.header.destination_prefix_length = 8;
         route.attributes.push(RouteAttribute::Destination(RouteAddress::Inet([10, 0, 0, 0].into())));
         assert_eq!(prefix(&route), Some(of("10.0.0.0", 8)));
+    }
+
+    /// VLAN and VRF devices as Linux 6.1 reports them, without most other attributes.
+    #[test]
+    fn vlans_and_vrfs() {
+        let bytes = |hex: &str| -> Vec<u8> {
+            let hex: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
+            let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+            hex.chunks(2).map(byte).collect()
+        };
+        let device = |hex: &str| {
+            let bytes = bytes(hex);
+            let mut device = Device::default();
+            match decode(&frames(&bytes).next().unwrap().unwrap()) {
+                Ok(Some(RouteNetlinkMessage::NewLink(link))) => read_link(&link, &mut device),
+                other => panic!("{other:?}"),
+            }
+            device
+        };
+        let vlan = device(
+            "9000000010000000010000000000000000000100040000000210000000000000070003007635000008000400dc05000008000a0006000000 \
+             0a000100d202ffff9e3f00004400120009000100766c616e0000000020000200060005008100000006000100050000000c00020001000000 \
+             ffffffff08000400767266000c00050008000100f20300000800050003000000",
+        );
+        let tag = Vlan { id: 5, customer: true, hides_tag: true, maps_priorities: false };
+        assert_eq!((vlan.kind.as_str(), vlan.vlan, vlan.link, vlan.master), ("vlan", Some(tag), Some(3), Some(6)));
+        let service = device(
+            "7800000010000000010000000000000000000100050000000210000000000000070003007636000008000400dc0500000a000100d202ffff \
+             9e3f00003400120009000100766c616e00000000240002000600050088a800000600010006000000100003000c0001000000000003000000 \
+             0800050003000000",
+        );
+        let tag = Vlan { id: 6, customer: false, hides_tag: false, maps_priorities: true };
+        assert_eq!((service.vlan, service.link, service.vrf_table), (Some(tag), Some(3), None));
+        let vrf = device(
+            "5400000010000000010000000000000000000100060000008004000000000000080003007265640008000400270001000a0001001685087f \
+             77ed00001800120008000100767266000c00020008000100f2030000",
+        );
+        assert_eq!((vrf.kind.as_str(), vrf.vrf_table, vrf.vlan), ("vrf", Some(1010), None));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Devices and their addresses, routes and neighbours of the kernel, read over rtnetlink and kept up to date by its
 //! notifications.
 
+mod interfaces;
 mod kernel;
 pub(crate) mod message;
 mod objects;
@@ -29,6 +30,7 @@ use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_ROUTE;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
+pub use interfaces::{Link, LinkCounters, Links, Medium, OperState};
 pub use kernel::Kernel;
 use message::{decode, family, kind, read_route};
 use objects::{Groups, OBJECT_HEADER};
@@ -81,12 +83,29 @@ pub struct Device {
     pub master: Option<u32>,
     /// Index of the device that it is on top of: a VLAN's, a macvlan's.
     pub link: Option<u32>,
+    /// Its tag, if it is a VLAN.
+    pub vlan: Option<Vlan>,
+    /// Its routing table, if it is a VRF.
+    pub vrf_table: Option<u32>,
     /// It has an XDP program.
     pub xdp: bool,
     /// The host's own.
     pub loopback: bool,
     /// Addresses of the host on it.
     pub addresses: Vec<IpAddr>,
+}
+
+/// How the frames of a VLAN device are tagged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vlan {
+    /// The VLAN identifier.
+    pub id: u16,
+    /// As IEEE 802.1Q says; otherwise as 802.1ad.
+    pub customer: bool,
+    /// The device hides the tags from whoever looks at its frames (`reorder_hdr`).
+    pub hides_tag: bool,
+    /// Some frames that it sends have a priority (`egress-qos-map`).
+    pub maps_priorities: bool,
 }
 
 /// State of a neighbour's link-layer address.
@@ -130,8 +149,10 @@ pub struct Changes {
     pub everything: bool,
     /// Rules, settings of devices or queueing disciplines changed.
     pub policy: bool,
-    /// Destinations of changed routes.
+    /// Destinations of changed routes of the main and the local table.
     pub routes: Vec<Prefix>,
+    /// Changed routes of other tables: the table, and the destination.
+    pub other_routes: Vec<(u32, Prefix)>,
     /// Routes may have changed without a notification, or been missed; see [`Netlink::reload_routes`].
     pub lost_routes: bool,
     /// Changed neighbours, by device.
@@ -199,7 +220,7 @@ impl Netlink {
         Netlink::with(Kernel::default())
     }
 
-    /// The same, and follows the routes of the main and the local table, too.
+    /// The same, and follows the routes, too.
     pub fn following_routes() -> io::Result<Netlink> {
         Netlink::with(Kernel::following_routes())
     }

@@ -236,6 +236,7 @@ fn rules_are_those_of_the_kernel() {
         narrower: false,
         inverted: false,
         never_forwarded: false,
+        of_vrfs: false,
         suppresses: false,
         action: RuleAction::Lookup(table),
     };

@@ -1,7 +1,7 @@
-//! The routes of the main and the local table, as the kernel reports them.
+//! The routes of all tables, as the kernel reports them: those of the main and the local table as lookups find them, and others by table.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_APPEND, NLM_F_REPLACE};
@@ -108,11 +108,16 @@ impl Route {
     }
 }
 
-/// All routes of the main and the local table. Other tables are left out.
+/// Routes by prefix, in the order in which lookups prefer them.
+type ByPrefix = HashMap<Prefix, Vec<Route>>;
+
+/// All routes.
 #[derive(Debug, Default)]
 pub struct Routes {
-    /// By prefix, in the order in which lookups prefer them.
-    by_prefix: HashMap<Prefix, Vec<Route>>,
+    /// Those of the main and the local table.
+    by_prefix: ByPrefix,
+    /// Those of other tables.
+    others: BTreeMap<u32, ByPrefix>,
     /// Prefixes of more than one address in the local table, which lookups look at before the main table, by length.
     wide: BTreeSet<(u8, IpAddr)>,
     uses: Uses,
@@ -164,6 +169,29 @@ impl Routes {
             return Some((wide, self.get(wide)?));
         }
         (0..=bits).rev().map(|length| Prefix::new(address, length)).find_map(|p| Some((p, self.get(p)?)))
+    }
+
+    /// The prefixes of a table that is neither the main nor the local one, and what the kernel does with packets to them.
+    pub fn of_table(&self, table: u32) -> impl Iterator<Item = (Prefix, &Forwarding)> {
+        let routes = self.others.get(&table).into_iter().flatten();
+        routes.filter_map(|(prefix, routes)| Some((*prefix, &routes.first()?.forwarding)))
+    }
+
+    /// What the kernel does with packets to a prefix that are looked up in such a table, longer prefixes aside.
+    pub fn get_in(&self, table: u32, prefix: Prefix) -> Option<&Forwarding> {
+        Some(&self.others.get(&table)?.get(&prefix)?.first()?.forwarding)
+    }
+
+    /// What it does with packets to an address that are looked up in such a table: the entry of the longest prefix.
+    pub fn lookup_in(&self, table: u32, address: IpAddr) -> Option<(Prefix, &Forwarding)> {
+        let bits = if address.is_ipv4() { 32 } else { 128 };
+        let prefixes = (0..=bits).rev().map(|length| Prefix::new(address, length));
+        prefixes.into_iter().find_map(|prefix| Some((prefix, self.get_in(table, prefix)?)))
+    }
+
+    /// How many prefixes such a table has.
+    pub fn size_of_table(&self, table: u32) -> usize {
+        self.others.get(&table).map_or(0, HashMap::len)
     }
 
     /// Whether the local table has a route of a prefix.
@@ -229,11 +257,15 @@ impl Routes {
         self.uses.dead > 0
     }
 
-    /// Takes up a new or changed route. Returns its prefix if that may be forwarded differently now.
-    pub(super) fn add(&mut self, message: &RouteMessage, flags: u16) -> Option<Prefix> {
-        let (prefix, route) = read(message)?;
+    /// Takes up a new or changed route. Returns where it is, if packets may be forwarded differently now.
+    pub(super) fn add(&mut self, message: &RouteMessage, flags: u16) -> Option<ChangedRoute> {
+        let (table, prefix, route) = read(message)?;
         let ipv6 = prefix.address.is_ipv6();
-        let routes = self.by_prefix.entry(prefix).or_default();
+        let routes = match table {
+            MAIN | LOCAL => &mut self.by_prefix,
+            table => self.others.entry(table).or_default(),
+        };
+        let routes = routes.entry(prefix).or_default();
         let rank = route.rank();
         // IPv6 reports all next hops of a route that gets one more.
         let grows = |route: &Route| {
@@ -262,14 +294,21 @@ impl Routes {
             let twice = routes.remove(place + 1 + behind);
             self.uses.remove(&twice);
         }
+        if !matches!(table, MAIN | LOCAL) {
+            return Some(ChangedRoute::OtherTable(table, prefix));
+        }
         self.note_wide(prefix);
-        Some(prefix)
+        Some(ChangedRoute::Prefix(prefix))
     }
 
-    /// Takes up that a route is gone. Returns its prefix if that may be forwarded differently now.
-    pub(super) fn remove(&mut self, message: &RouteMessage) -> Option<Prefix> {
-        let (prefix, gone) = read(message)?;
-        let routes = self.by_prefix.get_mut(&prefix)?;
+    /// Takes up that a route is gone. Returns where it was, if packets may be forwarded differently now.
+    pub(super) fn remove(&mut self, message: &RouteMessage) -> Option<ChangedRoute> {
+        let (table, prefix, gone) = read(message)?;
+        let (by_prefix, at) = match table {
+            MAIN | LOCAL => (&mut self.by_prefix, ChangedRoute::Prefix(prefix)),
+            table => (self.others.get_mut(&table)?, ChangedRoute::OtherTable(table, prefix)),
+        };
+        let routes = by_prefix.get_mut(&prefix)?;
         let rank = gone.rank();
         let same = |old: &Route| old.rank() == rank && old.forwarding.kind == gone.forwarding.kind;
         let exact = routes.iter().position(|old| same(old) && old.is(&gone) && old.origin == gone.origin);
@@ -285,15 +324,19 @@ impl Routes {
             self.uses.remove(old);
             old.forwarding.next_hops = rest;
             self.uses.add(old);
-            return Some(prefix);
+            return Some(at);
         }
         let old = routes.remove(place);
         if routes.is_empty() {
-            self.by_prefix.remove(&prefix);
+            by_prefix.remove(&prefix);
         }
         self.uses.remove(&old);
-        self.note_wide(prefix);
-        Some(prefix)
+        if matches!(table, MAIN | LOCAL) {
+            self.note_wide(prefix);
+        } else if self.others.get(&table).is_some_and(HashMap::is_empty) {
+            self.others.remove(&table);
+        }
+        Some(at)
     }
 
     /// The prefixes that these routes treat differently from others.
@@ -304,13 +347,21 @@ impl Routes {
     }
 }
 
-/// A route of a message; none if it is of another table or a copy in a cache.
-fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
+/// Where a route is that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChangedRoute {
+    /// In the main or the local table.
+    Prefix(Prefix),
+    OtherTable(u32, Prefix),
+}
+
+/// A route of a message, with its table; none if it is a copy in a cache.
+fn read(message: &RouteMessage) -> Option<(u32, Prefix, Route)> {
     let header = &message.header;
     let find = |found: fn(&RouteAttribute) -> Option<u32>| message.attributes.iter().find_map(found);
     let table = find(|a| if let RouteAttribute::Table(table) = a { Some(*table) } else { None });
     let table = table.unwrap_or(header.table.into());
-    if !matches!(table, MAIN | LOCAL) || header.flags.contains(RouteFlags::Cloned) {
+    if header.flags.contains(RouteFlags::Cloned) {
         return None;
     }
     let selector = (header.tos, header.source_prefix_length);
@@ -345,7 +396,7 @@ fn read(message: &RouteMessage) -> Option<(Prefix, Route)> {
     let origin = Origin { protocol: header.protocol, scope: header.scope, source };
     let forwarding = Forwarding { kind, next_hops, mtu };
     let (local_table, metric) = (table == LOCAL, metric.unwrap_or(0));
-    Some((prefix, Route { local_table, selector, metric, forwarding, object, origin }))
+    Some((table, prefix, Route { local_table, selector, metric, forwarding, object, origin }))
 }
 
 fn next_hops(message: &RouteMessage) -> Box<[NextHop]> {
@@ -448,7 +499,10 @@ mod tests {
         let mut routes = Routes::default();
         let at = prefix_of("10.0.0.0", 8);
         for (metric, device) in [(20, 2), (10, 1), (30, 3)] {
-            assert_eq!(routes.add(&message("10.0.0.0", 8, metric, &[(device, "192.0.2.1")]), NLM_F_CREATE), Some(at));
+            assert_eq!(
+                routes.add(&message("10.0.0.0", 8, metric, &[(device, "192.0.2.1")]), NLM_F_CREATE),
+                Some(ChangedRoute::Prefix(at))
+            );
         }
         assert_eq!(devices(&routes, at), [1]);
         routes.remove(&message("10.0.0.0", 8, 10, &[(1, "192.0.2.1")]));
@@ -495,12 +549,23 @@ mod tests {
         for change in [
             |m: &mut RouteMessage| m.header.table = 77,
             |m: &mut RouteMessage| m.attributes.push(RouteAttribute::Table(1000)),
-            |m: &mut RouteMessage| m.header.flags = RouteFlags::Cloned,
         ] {
             let mut other = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
             change(&mut other);
-            assert_eq!(routes.add(&other, NLM_F_CREATE), None);
+            assert!(matches!(routes.add(&other, NLM_F_CREATE), Some(ChangedRoute::OtherTable(77 | 1000, _))));
         }
+        assert_eq!((routes.size_of_table(77), routes.size_of_table(1000), routes.size_of_table(5)), (1, 1, 0));
+        let mut cached = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
+        cached.header.flags = RouteFlags::Cloned;
+        assert_eq!(routes.add(&cached, NLM_F_CREATE), None);
+        let mut gone = message("10.9.0.0", 16, 0, &[(1, "192.0.2.1")]);
+        gone.header.table = 77;
+        assert_eq!(routes.of_table(77).map(|(prefix, _)| prefix).collect::<Vec<_>>(), [prefix_of("10.9.0.0", 16)]);
+        let (network, host) = (prefix_of("10.9.0.0", 16), "10.9.7.1".parse().unwrap());
+        assert_eq!(routes.lookup_in(77, host).map(|(prefix, _)| prefix), Some(network));
+        assert_eq!((routes.get_in(78, network), routes.lookup_in(77, at.address)), (None, None));
+        assert_eq!(routes.remove(&gone), Some(ChangedRoute::OtherTable(77, network)));
+        assert_eq!((routes.size_of_table(77), routes.remove(&gone)), (0, None));
         assert_eq!(routes.len(), 1);
         let (found, forwarding) = routes.lookup(at.address).unwrap();
         assert_eq!((found, forwarding.kind), (at, RouteKind::Local));
@@ -528,15 +593,15 @@ mod tests {
         let mut routes = Routes::default();
         // A prefix longer than the address, bits behind the prefix, a device that there is not, no next hop at all.
         let mut long = message("10.0.0.1", 255, u32::MAX, &[(u32::MAX, "10.0.0.1")]);
-        assert_eq!(routes.add(&long, 0xffff), Some(prefix_of("10.0.0.1", 32)));
+        assert_eq!(routes.add(&long, 0xffff), Some(ChangedRoute::Prefix(prefix_of("10.0.0.1", 32))));
         long.header.destination_prefix_length = 8;
-        assert_eq!(routes.add(&long, 0), Some(prefix_of("10.0.0.0", 8)));
+        assert_eq!(routes.add(&long, 0), Some(ChangedRoute::Prefix(prefix_of("10.0.0.0", 8))));
         routes.add(&message("::1", 255, 0, &[]), 0);
         assert_eq!(devices(&routes, prefix_of("::1", 128)), Vec::<u32>::new());
         // Addresses of the other protocol.
         let mut mixed = message("10.0.0.0", 8, 0, &[(1, "fe80::1")]);
         mixed.attributes[0] = RouteAttribute::Destination(Ipv6Addr::LOCALHOST.into());
-        assert_eq!(routes.add(&mixed, 0), Some(prefix_of("::", 8)));
+        assert_eq!(routes.add(&mixed, 0), Some(ChangedRoute::Prefix(prefix_of("::", 8))));
         let many: Vec<(u32, &str)> = (0..5000).map(|device| (device, "10.0.0.1")).collect();
         routes.add(&message("10.8.0.0", 16, 0, &many), 0);
         assert_eq!(devices(&routes, prefix_of("10.8.0.0", 16)).len(), MAX_NEXT_HOPS);
@@ -552,7 +617,7 @@ mod tests {
         (local.header.table, local.header.kind) = (LOCAL as u8, RouteType::Local);
         let (wide, long) = (prefix("192.168.0.0", 16), prefix("192.168.1.128", 25));
         assert_eq!(routes.affected_by(wide), [wide]);
-        assert_eq!(routes.add(&local, NLM_F_CREATE), Some(wide));
+        assert_eq!(routes.add(&local, NLM_F_CREATE), Some(ChangedRoute::Prefix(wide)));
         let mut affected = routes.affected_by(wide);
         affected.sort_by_key(|prefix| prefix.length);
         assert_eq!(affected, [wide, long]);

@@ -45,8 +45,10 @@ pub struct Rule {
     /// Packets match that are not like that.
     pub inverted: bool,
     /// No forwarded packet is what it asks for, unless a filter has marked it: another mark than 0, an output device of the sender's
-    /// choice, a tunnel's metadata, a device that is part of a VRF.
+    /// choice, a tunnel's metadata.
     pub never_forwarded: bool,
+    /// Packets match that come by devices that are part of a VRF. They are looked up in the VRF's table.
+    pub of_vrfs: bool,
     /// Routes that a lookup finds do not count if they are too general or by some devices.
     pub suppresses: bool,
     /// What the kernel does.
@@ -82,6 +84,7 @@ pub(super) fn read(frame: &Frame<'_>) -> Option<Rule> {
         narrower: false,
         inverted: header.flags.contains(RuleFlags::Invert),
         never_forwarded: false,
+        of_vrfs: false,
         suppresses: false,
         action: RuleAction::Other,
     };
@@ -93,9 +96,8 @@ pub(super) fn read(frame: &Frame<'_>) -> Option<Rule> {
             RuleAttribute::Source(address) => rule.from = prefix(address, header.src_len),
             RuleAttribute::Destination(address) => rule.to = prefix(address, header.dst_len),
             RuleAttribute::Iifname(name) => rule.input = Some(name.clone()),
-            RuleAttribute::Oifname(_) | RuleAttribute::TunId(1..) | RuleAttribute::L3MDev(true) => {
-                rule.never_forwarded = true
-            }
+            RuleAttribute::Oifname(_) | RuleAttribute::TunId(1..) => rule.never_forwarded = true,
+            RuleAttribute::L3MDev(of_vrfs) => rule.of_vrfs = *of_vrfs,
             RuleAttribute::Priority(priority) => rule.priority = *priority,
             RuleAttribute::FwMark(value) => mark = *value,
             RuleAttribute::FwMask(value) => mask = Some(*value),
@@ -117,4 +119,23 @@ pub(super) fn read(frame: &Frame<'_>) -> Option<Rule> {
         _ => RuleAction::Other,
     };
     Some(rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::message::frames;
+
+    /// The rule that Linux 6.1 makes with the first VRF.
+    #[test]
+    fn the_rule_of_vrfs() {
+        let message = [
+            68, 0, 0, 0, 32, 0, 2, 0, 2, 0, 0, 0, 128, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 8, 0, 15, 0, 0, 0,
+            0, 0, 8, 0, 14, 0, 255, 255, 255, 255, 5, 0, 21, 0, 2, 0, 0, 0, 8, 0, 6, 0, 232, 3, 0, 0, 5, 0, 19, 0, 1,
+            0, 0, 0,
+        ];
+        let rule = read(&frames(&message).next().unwrap().unwrap()).unwrap();
+        assert!(rule.of_vrfs && !rule.never_forwarded && !rule.ipv6);
+        assert_eq!((rule.priority, rule.action), (1000, RuleAction::Lookup(0)));
+    }
 }

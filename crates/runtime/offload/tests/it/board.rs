@@ -365,7 +365,7 @@ fn what_a_board_runs_and_whether_it_was_reset_agrees() {
     drop(simulation);
     let _restarted = BoardSimulation::start(&program_file, Some(address.port())).unwrap();
     for mac in 2..4 {
-        let error = driver.insert(table, entry(mac)).unwrap_err();
+        let error = driver.insert(table, entry(mac)).unwrap_err().to_string();
         assert!(error.contains("has been reset"), "{error}");
     }
 }

@@ -116,13 +116,13 @@ impl Input {
         Ok(input)
     }
 
-    /// Takes the socket and ring of a predecessor, with the filter that it has.
-    pub(crate) fn inherited(device: &str, shared: SharedRing) -> Result<Input, DeviceError> {
+    /// Takes the socket and ring of a predecessor, with the filter that it has; `everything`: it has none.
+    pub(crate) fn inherited(device: &str, shared: SharedRing, everything: bool) -> Result<Input, DeviceError> {
         let SharedRing { socket, size } = shared;
         Ok(Input {
             ring: Ring::of(&socket, size).map_err(failed(device, "map a predecessor's ring"))?,
             socket: Arc::new(socket.into()),
-            tags: false,
+            tags: everything,
             intake: true,
             fragments: None,
             flows: None,

@@ -13,6 +13,9 @@
 //!
 //! IPv6 datagrams in fragments are reassembled by ports that take datagrams ([`AfPacket::take_datagrams`]).
 //!
+//! Frames bypass the device's queueing discipline, unless somebody has set one with `tc`: then they go through it one by one, and the port
+//! says when it has no room ([`Port::room`]). As for any socket with the usual buffer, what waits there is limited.
+//!
 //! Frames longer than the pool's frames or the MTU, and joined frames that cannot be segmented, are dropped and counted.
 
 mod fragments;
@@ -23,7 +26,7 @@ mod send;
 mod send_ring;
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 
 use hopwright_dataplane::{DeviceStats, MAX_BATCH, Packet, Pool, Port, PortInfo};
@@ -86,6 +89,10 @@ pub struct AfPacket {
     /// Urgent frames, which must not be lost when the ring of `input` is full. Read first.
     urgent: Option<Input>,
     sender: SlowToClose,
+    /// The usual size of a send buffer, in bytes.
+    usual_buffer: libc::c_int,
+    /// Whether the socket's frames go through the queueing discipline.
+    is_queued: bool,
     burst: Burst,
     stats: DeviceStats,
 }
@@ -153,15 +160,17 @@ impl AfPacket {
         Ok(ports)
     }
 
-    /// Makes ports of the sockets of a predecessor, one for each worker. They receive with the filters that they have.
+    /// Makes ports of the sockets of a predecessor, one for each worker. They receive with the filters that they have; `everything`: they
+    /// have none.
     pub(crate) fn inherited(
         device: &str,
         rings: Vec<SharedRing>,
         size: PortSize,
+        everything: bool,
     ) -> Result<Vec<AfPacket>, DeviceError> {
         let port = |ring| {
             let mut port = AfPacket::sender(device, size)?;
-            port.input = Some(Input::inherited(device, ring)?);
+            port.input = Some(Input::inherited(device, ring, everything)?);
             Ok(port)
         };
         rings.into_iter().map(port).collect()
@@ -172,6 +181,7 @@ impl AfPacket {
         let failed = |what| failed(device, what);
         let index = sys::interface_index(device).map_err(failed("find the device"))?;
         let sender = sending_socket(device)?;
+        let usual_buffer = usual_buffer().map_err(failed("ask for the size of buffers"))?;
         sys::bind_packet(&sender, index, 0).map_err(failed("bind"))?;
         let control = sys::control_socket().map_err(failed("open a socket"))?;
         let facts = Arc::new(Facts::new(device, control).map_err(failed("read the MTU"))?);
@@ -181,7 +191,7 @@ impl AfPacket {
         let ring = ring.flatten();
         let joiner = Joiner::new(device, index)?;
         let (burst, stats) = (Burst::new(ring, joiner), DeviceStats::default());
-        Ok(AfPacket { facts, input: None, urgent: None, sender, burst, stats })
+        Ok(AfPacket { facts, input: None, urgent: None, sender, usual_buffer, is_queued: false, burst, stats })
     }
 
     /// The port's facts about the device, for refreshing them.
@@ -230,12 +240,19 @@ pub(super) fn sending_socket(device: &str) -> Result<SlowToClose, DeviceError> {
     let socket = sys::packet_socket().map_err(failed("open a packet socket"))?;
     sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &(1 as libc::c_int))
         .map_err(failed("bypass the queueing discipline"))?;
-    // Without CAP_NET_ADMIN, the buffer is limited by the system's maximum.
-    if sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BUFFER).is_err() {
-        sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &SEND_BUFFER)
-            .map_err(failed("size the send buffer"))?;
-    }
+    size_buffer(&socket, SEND_BUFFER).map_err(failed("size the send buffer"))?;
     Ok(socket)
+}
+
+fn size_buffer(socket: &OwnedFd, bytes: libc::c_int) -> io::Result<()> {
+    // Without CAP_NET_ADMIN, the buffer is limited by the system's maximum.
+    sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes)
+        .or_else(|_| sys::set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, &bytes))
+}
+
+/// The size of a socket's send buffer that the system chooses. The kernel says twice the size that it is given.
+fn usual_buffer() -> io::Result<libc::c_int> {
+    sys::get_number(&sys::control_socket()?, libc::SOL_SOCKET, libc::SO_SNDBUF).map(|doubled| doubled / 2)
 }
 
 fn send_ring(device: &str, index: i32, slots: usize) -> Result<SendRing, DeviceError> {
@@ -246,6 +263,16 @@ fn send_ring(device: &str, index: i32, slots: usize) -> Result<SendRing, DeviceE
 }
 
 impl AfPacket {
+    /// Sends through the device's queueing discipline, or around it, from now on.
+    fn change_path(&mut self) {
+        self.is_queued = self.facts.is_queued();
+        let buffer = if self.is_queued { self.usual_buffer } else { SEND_BUFFER };
+        let bypass = libc::c_int::from(!self.is_queued);
+        // If one of them fails, packets are sent as before.
+        let _ = sys::set_option(&self.sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &bypass);
+        let _ = size_buffer(&self.sender, buffer);
+    }
+
     /// Returns a handle to change the filter while a worker owns the port; `None` if the port only sends.
     pub fn filter_setter(&self) -> Option<FilterSetter> {
         self.input.as_ref().map(Input::filter_setter)
@@ -266,14 +293,28 @@ impl Port for AfPacket {
     }
 
     fn transmit(&mut self, pool: &mut Pool, packets: &mut Vec<Packet>) -> usize {
-        let longest = self.facts.longest_untagged() as usize;
-        let result = self.burst.send(&self.sender, packets, longest, self.facts.takes());
+        if self.is_queued != self.facts.is_queued() {
+            self.change_path();
+        }
+        let result = if self.is_queued {
+            self.burst.send_queued(&self.sender, packets)
+        } else {
+            let longest = self.facts.longest_untagged() as usize;
+            self.burst.send(&self.sender, packets, longest, self.facts.takes())
+        };
         self.stats.tx_busy += result.busy as u64;
         self.stats.tx_error += result.refused as u64;
         for packet in packets.drain(..) {
             pool.give(packet);
         }
         result.sent
+    }
+
+    fn room(&self) -> Option<usize> {
+        // A socket is writable if at most half of its buffer is used, which has twice the usual size. What is sent takes at most twice
+        // its length there, besides some hundred bytes for each frame.
+        let room = || if sys::is_writable(&self.sender) { self.usual_buffer as usize / 2 } else { 0 };
+        self.facts.is_queued().then(room)
     }
 
     fn set_intake(&mut self, open: bool) {

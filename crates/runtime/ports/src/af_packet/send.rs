@@ -80,6 +80,14 @@ impl Burst {
         result
     }
 
+    /// Sends the packets in order through the device's queueing discipline, as far as the socket's buffer goes: one by one, and without
+    /// the ring.
+    pub(super) fn send_queued(&mut self, socket: &OwnedFd, packets: &[Packet]) -> Sent {
+        let mut result = Sent::default();
+        packets.chunks(MAX_BATCH).for_each(|packets| self.send_chunk(socket, packets, &mut result));
+        result
+    }
+
     fn send_fitting(
         &mut self,
         socket: &OwnedFd,

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use hopwright_dataplane::PortInfo;
 
+use crate::linux::qdisc::Qdisc;
 use crate::linux::sys;
 use crate::offload::join::Segments;
 
@@ -46,13 +47,25 @@ pub(crate) struct Facts {
     segmentation: [Option<usize>; Segments::FEATURES.len()],
     /// Those that are on. They may change, too.
     takes: AtomicU8,
+    qdisc: Option<Qdisc>,
+    /// Whether frames go through a queueing discipline that somebody has set. May change, too.
+    is_queued: AtomicBool,
 }
 
 impl Facts {
     pub(crate) fn new(name: &str, socket: OwnedFd) -> io::Result<Facts> {
         let mtu = sys::mtu(&socket, name)?;
         let (longest, takes) = (AtomicU32::new(longest_frame(mtu)), AtomicU8::new(0));
-        let mut facts = Facts { name: name.into(), socket, longest, segmentation: Default::default(), takes };
+        let qdisc = sys::interface_index(name).and_then(Qdisc::of).ok();
+        let mut facts = Facts {
+            name: name.into(),
+            socket,
+            longest,
+            segmentation: Default::default(),
+            takes,
+            qdisc,
+            is_queued: AtomicBool::new(false),
+        };
         // Only Ethernet frames are ever joined.
         if facts.is_ethernet() {
             facts.segmentation = sys::features(&facts.socket, name, &Segments::FEATURES).unwrap_or_default();
@@ -83,8 +96,16 @@ impl Facts {
         Segments::from_bits(self.takes.load(Ordering::Relaxed))
     }
 
+    /// Whether somebody has set the device's queueing discipline, which frames should go through.
+    #[inline]
+    pub(crate) fn is_queued(&self) -> bool {
+        self.is_queued.load(Ordering::Relaxed)
+    }
+
     /// Updates the facts that may change.
     pub(crate) fn refresh(&self) {
+        let is_queued = self.qdisc.as_ref().and_then(|qdisc| qdisc.is_configured().ok());
+        self.is_queued.store(is_queued.unwrap_or(false), Ordering::Relaxed);
         if self.segmentation.iter().any(Option::is_some) {
             let on = sys::active_features(&self.socket, &self.name, &self.segmentation).unwrap_or_default();
             let takes = on.iter().enumerate().fold(0, |bits, (i, on)| bits | u8::from(*on) << i);

@@ -4,4 +4,5 @@ pub mod closing;
 pub(crate) mod device;
 pub(crate) mod gather;
 pub(crate) mod mapping;
+pub(crate) mod qdisc;
 pub(crate) mod sys;

@@ -71,11 +71,40 @@ pub(crate) fn set_option<T: Copy>(fd: &OwnedFd, level: libc::c_int, name: libc::
 
 /// Returns whether an option of a socket is on.
 pub(crate) fn get_flag(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<bool> {
+    get_number(fd, level, name).map(|value| value != 0)
+}
+
+/// Returns an option of a socket that is a number.
+pub(crate) fn get_number(fd: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
     let mut value: libc::c_int = 0;
     let mut length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes into a live value.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length) };
-    check(result).map(|_| value != 0)
+    check(result).map(|_| value)
+}
+
+/// Whether a socket has room for a packet, without waiting.
+pub(crate) fn is_writable(fd: &OwnedFd) -> bool {
+    let mut events = libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one live pollfd.
+    let ready = unsafe { libc::poll(&raw mut events, 1, 0) };
+    ready > 0 && events.revents & libc::POLLOUT != 0
+}
+
+/// Creates a socket for requests to the kernel about devices.
+pub(crate) fn netlink_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: plain system call; the result is checked.
+    let fd = check(unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) })?;
+    // SAFETY: a new descriptor nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Sends one message. Does not wait.
+pub(crate) fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length are those of a live slice.
+    let result = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_DONTWAIT) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// What a packet socket can have a device receive.

@@ -146,8 +146,8 @@ impl Opener {
         frames: &FrameMatch,
     ) -> Result<(Opened, Device), DeviceError> {
         let SharedDevice { name, index, rings, urgent, .. } = shared;
-        let ports = AfPacket::inherited(&name, rings, self.size)?;
-        let urgent = urgent.map(|ring| Input::inherited(&name, ring)).transpose()?;
+        let ports = AfPacket::inherited(&name, rings, self.size, frames.is_everything())?;
+        let urgent = urgent.map(|ring| Input::inherited(&name, ring, false)).transpose()?;
         Ok(self.with_packet_sockets(index, frames, (ports, urgent), "taken over"))
     }
 

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use crate::devices::{MAC_B, info_when_up, ip, with_devices};
+use crate::devices::{MAC_B, info_when_up, ip, tc, with_devices};
 use hopwright_dataplane::wait::PollSet;
 use hopwright_dataplane::{FrameSize, Packet, Pool, Port};
 use hopwright_ports::af_packet::Input;
@@ -48,6 +48,39 @@ fn frame(length: usize, number: u32) -> Vec<u8> {
     f.extend(number.to_be_bytes());
     f.extend((f.len()..length).map(|i| i as u8));
     f
+}
+
+/// Frames bypass the queueing discipline that a device has by itself, and wait in one that somebody sets.
+#[test]
+fn a_queueing_discipline_that_somebody_sets_counts() {
+    with_devices(|| {
+        let mut a = AfPacket::open("va", None).unwrap();
+        let mut b = AfPacket::open("vb", None).unwrap();
+        let mut pool = pool();
+        let mut send = |a: &mut AfPacket, number| transmit(a, &mut pool, &[frame(1000, number)]);
+        info_when_up(&a);
+        assert_eq!((a.room(), send(&mut a, 0)), (None, 1));
+        // A frame a second, and room for more than any socket's buffer.
+        tc("qdisc add dev va root tbf rate 8kbit burst 2000 limit 100000000");
+        a.stats();
+        let mut sent = 1;
+        while a.room().unwrap() > 0 {
+            assert_eq!(send(&mut a, sent), 1);
+            sent += 1;
+        }
+        assert!((10..400).contains(&sent), "{sent} frames found room");
+        // When they have left there is room again.
+        tc("qdisc change dev va root tbf rate 1gbit burst 100000 limit 100000000");
+        let mut others = Pool::new(600, FrameSize::JUMBO).unwrap();
+        let got = receive(&mut b, &mut others, sent as usize);
+        assert!(got == (0..sent).map(|number| frame(1000, number)).collect::<Vec<_>>(), "{} of {sent}", got.len());
+        assert!(a.room().unwrap() > 0);
+        tc("qdisc del dev va root");
+        a.stats();
+        assert_eq!((a.room(), send(&mut a, sent)), (None, 1));
+        assert_eq!(receive(&mut b, &mut others, 1), [frame(1000, sent)]);
+        assert_eq!(a.stats().tx_busy + a.stats().tx_error, 0);
+    });
 }
 
 #[test]

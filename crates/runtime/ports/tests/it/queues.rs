@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hopwright_dataplane::{EgressQueues, EngineKind, Executor, FrameSize, Pool, SwitchBuilder, VirtualDataPlane};
+use hopwright_dataplane::{
+    EgressQueues, EngineKind, Executor, FrameSize, Pool, QueueLimit, SwitchBuilder, VirtualDataPlane,
+};
 use hopwright_driver::compile_text;
 use hopwright_ir::Pipeline;
 use hopwright_ports::MemoryPort;
@@ -43,6 +45,10 @@ fn program() -> Arc<Pipeline> {
 fn packet(port: u8, depth: u32) -> Vec<u8> {
     let depth = depth.to_be_bytes();
     [&[port], &depth[..], &depth, &[0; 4], b"payload"].concat()
+}
+
+fn u32_at(frame: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(frame[at..at + 4].try_into().unwrap())
 }
 
 #[test]
@@ -90,6 +96,7 @@ fn a_queue_is_not_said_to_be_longer_than_the_field_can_say() {
     // Who does not ask is spared the asking.
     let text =
         PROGRAM.replace("std.enq_qdepth", "32w0").replace("std.deq_qdepth", "32w0").replace("(bit<32>)32w0", "0");
+    let text = text.replace("std.deq_timedelta", "0");
     let compiled = compile_text("program.p4", &text, &Default::default(), true);
     let vdp = VirtualDataPlane::new(Arc::new(compiled.pipeline.unwrap()), EngineKind::Jit).unwrap();
     assert!(Executor::new(vdp).depths().is_none());
@@ -150,9 +157,102 @@ fn queues_are_by_priority(engine: EngineKind) -> bool {
     let high = [(0x71, 0), (0x71, 1), (0x71, 2), (0x51, 0)];
     let low = [(0x31, 0), (0x39, 1), (0x31, 2), (0x01, 0), (0x01, 1), (0x01, 2)];
     let expected = [&high[..], &low].concat();
+    // The time that packets wait is known as soon as one waits: behind it they see some.
+    for frame in &mut left {
+        let (depth, time) = (u32_at(frame, 1), u32_at(frame, 9));
+        assert_eq!(depth > 0, time > 0, "depth {depth}, {time} µs");
+        assert!(u128::from(time) < begun.elapsed().as_micros());
+        frame[9..13].fill(0);
+    }
     assert_eq!(left, expected.iter().map(|(to, depth)| packet(*to, *depth)).collect::<Vec<_>>());
     assert!(begun.elapsed() > Duration::from_millis(175), "ten packets took {:?}", begun.elapsed());
     let device = switch.stats().ports[1].clone();
     assert_eq!(device.tx_lost, 1);
+    true
+}
+
+/// Rates and depths of single queues, in packets, change while packets pass.
+#[test]
+fn a_control_plane_limits_queues() {
+    for engine in [EngineKind::Interp, EngineKind::Jit] {
+        while !queues_are_limited(engine) {}
+    }
+}
+
+/// Whether what it checks was seen: five packets have to be queued within the second that a packet takes.
+fn queues_are_limited(engine: EngineKind) -> bool {
+    let vdp = VirtualDataPlane::new(prioritising(), engine).unwrap();
+    let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();
+    let (port, wire) = MemoryPort::new("limited");
+    let (input, sender) = MemoryPort::new("input");
+    let settings = EgressQueues::without_rate();
+    let limits = Arc::new(settings.limits());
+    let (switch, mut worker) = SwitchBuilder::new(vdp)
+        .pools(vec![pool])
+        .port(0, Box::new(input))
+        .ports(1, settings.attach_limited(vec![Box::new(port)], &limits))
+        .build()
+        .unwrap();
+    let mut send = |bytes: &[u8]| {
+        bytes.iter().for_each(|to| sender.send(packet(*to, 77)));
+        while worker.step() == 0 {}
+    };
+    let firsts = |packets: Vec<Vec<u8>>| packets.into_iter().map(|packet| packet[0]).collect::<Vec<_>>();
+    // Nothing limits the port.
+    send(&[0x01, 0x31, 0x01]);
+    assert_eq!(firsts(wire.receive_all()), [0x01, 0x31, 0x01]);
+    // A packet of priority 0 a second: others pass, and two of it wait.
+    limits.set(Some(0), QueueLimit::Rate(1));
+    limits.set(Some(0), QueueLimit::Depth(2));
+    let begun = Instant::now();
+    send(&[0x01]);
+    send(&[0x01, 0x31, 0x01, 0x01, 0x31]);
+    let passed = firsts(wire.receive_all());
+    if begun.elapsed() > Duration::from_millis(900) {
+        return false;
+    }
+    assert_eq!(passed, [0x01, 0x31, 0x31]);
+    assert_eq!(switch.stats().ports[1].tx_lost, 1);
+    // Without the rate, what waits leaves at once.
+    limits.set(Some(0), QueueLimit::Rate(0));
+    worker.step();
+    let left = firsts(wire.receive_all());
+    assert!(left == [0x01, 0x01] || begun.elapsed() > Duration::from_millis(900), "{left:?}");
+    true
+}
+
+/// What a control plane sends as urgent leaves before everything that waits.
+#[test]
+fn urgent_packets_of_a_control_plane_do_not_wait() {
+    while !urgent_packets_leave_first() {}
+}
+
+/// Whether what it checks was seen: seven packets have to be sent within the 20 ms that the first takes.
+fn urgent_packets_leave_first() -> bool {
+    let vdp = VirtualDataPlane::new(prioritising(), EngineKind::Interp).unwrap();
+    let pool = Pool::new(64, FrameSize { headroom: 64, data: 256 }).unwrap();
+    let (slow, wire) = MemoryPort::new("slow");
+    let (switch, mut worker) = SwitchBuilder::new(vdp)
+        .pools(vec![pool])
+        .ports(1, EgressQueues::with_rate(8_000).attach(vec![Box::new(slow)]))
+        .build()
+        .unwrap();
+    let (tenant, begun) = (switch.default_tenant(), Instant::now());
+    for byte in 1..=6 {
+        tenant.injector().transmit(1, &[byte; 20]).unwrap();
+        while worker.step() == 0 {}
+    }
+    tenant.urgent_injector().transmit(1, &[0xff; 20]).unwrap();
+    while worker.step() == 0 {}
+    if begun.elapsed() > Duration::from_millis(19) {
+        return false;
+    }
+    let mut left = Vec::new();
+    while left.len() < 7 {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        worker.step();
+        left.extend(wire.receive_all().into_iter().map(|frame| frame[0]));
+    }
+    assert_eq!(left, [1, 0xff, 2, 3, 4, 5, 6]);
     true
 }

@@ -18,6 +18,7 @@ pub(crate) enum Libcall {
     SameBytes,
     Divide,
     Hash,
+    CustomCrc,
     Checksum,
     Random,
     AppendBits,
@@ -26,11 +27,12 @@ pub(crate) enum Libcall {
 
 impl Libcall {
     /// All functions. The index plus one is the function's symbol number.
-    pub(crate) const ALL: [Libcall; 8] = [
+    pub(crate) const ALL: [Libcall; 9] = [
         Libcall::Copy,
         Libcall::SameBytes,
         Libcall::Divide,
         Libcall::Hash,
+        Libcall::CustomCrc,
         Libcall::Checksum,
         Libcall::Random,
         Libcall::AppendBits,
@@ -44,6 +46,7 @@ impl Libcall {
             Libcall::SameBytes => same_bytes as *const (),
             Libcall::Divide => divide as *const (),
             Libcall::Hash => hash as *const (),
+            Libcall::CustomCrc => custom_crc as *const (),
             Libcall::Checksum => checksum as *const (),
             Libcall::Random => random as *const (),
             Libcall::AppendBits => append_bits as *const (),
@@ -125,6 +128,22 @@ pub(crate) unsafe extern "C" fn divide(n: u64, remainder: u64, words: *mut u64) 
 pub(crate) unsafe extern "C" fn hash(algorithm: u64, data: *const u8, length: u64) -> u64 {
     // SAFETY: guaranteed by the caller.
     algorithms::hash(HashAlgorithm::ALL[algorithm as usize % 8], unsafe { bytes(data, length) })
+}
+
+/// The CRC of bytes with the parameters in two words.
+///
+/// # Safety
+/// `data` must be valid for reads of `length` bytes.
+pub(crate) unsafe extern "C" fn custom_crc(
+    algorithm: u64,
+    first: u64,
+    second: u64,
+    data: *const u8,
+    length: u64,
+) -> u64 {
+    let algorithm = HashAlgorithm::ALL[algorithm as usize % 8];
+    // SAFETY: guaranteed by the caller.
+    u64::from(hopwright_ir::custom_crc::crc(algorithm, [first, second], unsafe { bytes(data, length) }))
 }
 
 /// The checksum of bytes followed by the payload.

@@ -1,14 +1,18 @@
 //! Executable memory. This is the only module that turns bytes into a callable function.
 
+use std::ops::Range;
+
 use memmap2::{Mmap, MmapMut};
 use wasmtime_internal_jit_icache_coherence::{clear_cache, pipeline_flush_mt};
 
 use hopwright_abi::RunBatch;
+use hopwright_ir::Span;
 
 /// Machine code in read-and-execute pages, freed on drop.
 pub(crate) struct Code {
     pages: Mmap,
     length: usize,
+    lines: Vec<(Range<u32>, Span)>,
 }
 
 impl Code {
@@ -25,7 +29,17 @@ impl Code {
         unsafe { clear_cache(pages.as_ptr().cast(), pages.len()) }.map_err(std::io::Error::other)?;
         let pages = pages.make_exec()?;
         pipeline_flush_mt().map_err(std::io::Error::other)?;
-        Ok(Code { pages, length: bytes.len() })
+        Ok(Code { pages, length: bytes.len(), lines: Vec::new() })
+    }
+
+    /// The same code with its line table: ranges, in order, and what they were generated for.
+    pub(crate) fn with_lines(self, lines: Vec<(Range<u32>, Span)>) -> Code {
+        Code { lines, ..self }
+    }
+
+    /// The line table; empty for code that was made ahead of time.
+    pub(crate) fn lines(&self) -> &[(Range<u32>, Span)] {
+        &self.lines
     }
 
     /// The machine code.

@@ -94,6 +94,16 @@ impl Emitter<'_> {
                 ExternFn::Hash(algorithm),
                 [ExternArg::Out(to), ExternArg::In(base), ExternArg::List(data), ExternArg::In(max)],
             ) => self.hash(*algorithm, *to, base, data, max),
+            (
+                ExternFn::CustomCrc(algorithm),
+                [ExternArg::Out(to), ExternArg::List(data), ExternArg::In(first), ExternArg::In(second)],
+            ) => {
+                let words = [self.value(first)?[0], self.value(second)?[0]];
+                let packed = self.pack(data)?;
+                let crc = self.custom_crc(*algorithm, words, packed);
+                self.write(*to, &[crc]);
+                Ok(())
+            }
             (ExternFn::Random, [ExternArg::Out(to), ExternArg::In(lo), ExternArg::In(hi)]) => self.random(*to, lo, hi),
             (ExternFn::Assert | ExternFn::Assume, [ExternArg::In(condition)]) => {
                 let c = self.cond(condition)?;
@@ -313,6 +323,18 @@ impl Emitter<'_> {
         let v = self.fit(sum, width, to);
         self.write(to, &v);
         Ok(())
+    }
+
+    /// A CRC with the parameters in two words, of bytes at an address.
+    pub(crate) fn custom_crc(
+        &mut self,
+        algorithm: HashAlgorithm,
+        [first, second]: [Value; 2],
+        (address, length): (Value, Value),
+    ) -> Value {
+        let which = self.c64(libcalls::algorithm_code(algorithm));
+        let args = [which, first, second, address, length];
+        self.libcall(Libcall::CustomCrc, &args, true).unwrap_or(address)
     }
 
     fn checksum(&mut self, algorithm: HashAlgorithm, payload: bool, data: &[Expr]) -> Result<Value> {

@@ -12,7 +12,7 @@ use crate::code::libcalls::{self, Libcall};
 use crate::emit::Emitter;
 use crate::emit::schedule::PointId;
 use crate::emit::table::lead_word;
-use hopwright_abi::{ExternHandle, NO_METER, meter_word};
+use hopwright_abi::{ExternHandle, METER_COLOR, METER_EXECUTE, NO_METER, meter_word};
 
 type Result<T> = std::result::Result<T, Unsupported>;
 
@@ -50,7 +50,7 @@ impl Emitter<'_> {
     /// Selects a member by a hash. Returns its entry, or the entry that is none of a member.
     pub(crate) fn end_choice(&mut self, id: TableId, profile: ExternId, choice: Choice, hash: Value) -> Value {
         let Choice { choice, end } = choice;
-        let member = self.call_object(profile, &[choice, hash]);
+        let member = self.call_object(profile, 0, &[choice, hash]);
         let default = self.default_entry(id);
         let member = self.b.ins().select(member, member, default);
         self.b.ins().jump(end, &[member.into()]);
@@ -118,11 +118,28 @@ impl Emitter<'_> {
 
     pub(crate) fn measure(&mut self, meter: ExternId, which: Value, bytes: Value) -> Value {
         let now = self.now();
-        self.call_object(meter, &[which, now, bytes])
+        self.call_object(meter, METER_EXECUTE, &[which, now, bytes])
     }
 
-    /// Calls an object's only method and returns its first word.
-    fn call_object(&mut self, id: ExternId, args: &[Value]) -> Value {
+    /// The colour that a meter would give the packet.
+    pub(crate) fn color(&mut self, meter: ExternId, which: Value) -> Value {
+        let (now, bytes) = (self.now(), self.packet_length());
+        self.call_object(meter, METER_COLOR, &[which, now, bytes])
+    }
+
+    /// Charges the packet to an entry's meter, unless its address is null.
+    pub(crate) fn charge(&mut self, meter: ExternId, address: Value) {
+        let (charge, end) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(address, charge, &[], end, &[]);
+        self.enter(charge);
+        let bytes = self.packet_length();
+        self.measure(meter, address, bytes);
+        self.b.ins().jump(end, &[]);
+        self.enter(end);
+    }
+
+    /// Calls a method of an object and returns its first word.
+    fn call_object(&mut self, id: ExternId, method: u32, args: &[Value]) -> Value {
         let buffer = self.key_buffer(args.len());
         for (at, v) in args.iter().enumerate() {
             self.store_limbs(buffer, at, &[*v]);
@@ -131,7 +148,7 @@ impl Emitter<'_> {
         let flags = self.flags.runtime;
         let state = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, state) as i32);
         let callee = self.b.ins().load(types::I64, flags, self.externs, at + offset_of!(ExternHandle, call) as i32);
-        let method = self.b.ins().iconst(types::I32, 0);
+        let method = self.b.ins().iconst(types::I32, i64::from(method));
         self.b.ins().call_indirect(self.signatures.method, callee, &[state, method, buffer]);
         self.b.ins().load(types::I64, self.flags.stack, buffer, 0)
     }

@@ -34,6 +34,7 @@ use cranelift_codegen::ir::{
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, Variable};
+use hopwright_interp::QueueDepths;
 use hopwright_ir::analysis::parser_graph;
 use hopwright_ir::{Pipeline, Span, Stmt, Type};
 
@@ -446,9 +447,7 @@ impl<'a> Emitter<'a> {
         let now = self.now();
         self.preset(standard.enq_timestamp, now);
         self.preset(standard.egress_global_timestamp, now);
-        for slot in [standard.egress_spec, standard.deq_timedelta] {
-            self.write_zero(slot);
-        }
+        self.write_zero(standard.egress_spec);
         let priority = self.read(standard.priority)[0];
         if self.layout.sets_priority {
             self.describe(offset_of!(abi::Packet, priority), priority);
@@ -457,10 +456,21 @@ impl<'a> Emitter<'a> {
         let depth = self.queue_depth(port, priority);
         self.preset(standard.enq_qdepth, depth);
         self.preset(standard.deq_qdepth, depth);
+        let wait = self.queue_wait(port, priority);
+        self.preset(standard.deq_timedelta, wait);
     }
 
     /// The depth of a port's queue for a priority.
     pub(crate) fn queue_depth(&mut self, port: Value, priority: Value) -> Value {
+        self.of_queue(port, priority, 0)
+    }
+
+    /// How long packets wait there.
+    pub(crate) fn queue_wait(&mut self, port: Value, priority: Value) -> Value {
+        self.of_queue(port, priority, QueueDepths::WAITS)
+    }
+
+    fn of_queue(&mut self, port: Value, priority: Value, at: usize) -> Value {
         let depths = offset_of!(abi::Runtime, depths) as i32;
         let depths = self.b.ins().load(types::I64, self.flags.runtime, self.runtime, depths);
         let number = self.b.ins().band_imm_u(port, 511);
@@ -468,7 +478,7 @@ impl<'a> Emitter<'a> {
         let queue = self.b.ins().bor(queues, priority);
         let offset = self.b.ins().ishl_imm_u(queue, 2);
         let place = self.b.ins().iadd(depths, offset);
-        self.b.ins().uload32(self.flags.runtime, place, 0)
+        self.b.ins().uload32(self.flags.runtime, place, at as i32)
     }
 
     /// Sets the egress port and writes it to the packet's descriptor immediately. Cranelift computes values as late as

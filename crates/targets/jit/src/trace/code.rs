@@ -10,7 +10,8 @@ use hopwright_ir::{Pipeline, Span};
 
 use crate::code::memory::Code;
 use crate::code::target::TargetMachine;
-use crate::compiler::{Compiler, Generated, Text};
+use crate::compiled::GeneratedCode;
+use crate::compiler::{Compiler, Generated};
 use crate::emit::schedule::PointId;
 use crate::emit::suspension::EntryPoint;
 use crate::trace::exit_counters::ExitSites;
@@ -76,7 +77,6 @@ pub struct TraceCode {
     code: Code,
     _zeros: Box<[u64]>,
     paths: Vec<Path>,
-    lines: Vec<(Range<u32>, Span)>,
     compile_time: Duration,
     left_out: Option<Unsupported>,
 }
@@ -128,7 +128,12 @@ impl TraceCode {
 
     /// As [`CompiledPipeline::lines`].
     pub fn lines(&self) -> &[(Range<u32>, Span)] {
-        &self.lines
+        self.code.lines()
+    }
+
+    /// The function's code and lines.
+    pub fn function(&self) -> GeneratedCode<'_> {
+        GeneratedCode(&self.code)
     }
 
     /// Time that compiling took.
@@ -151,7 +156,7 @@ impl Compilation<'_> {
     fn run(&self, mut paths: Vec<Path>) -> Result<Option<TraceCode>, Unsupported> {
         let begin = Instant::now();
         let mut left_out = None;
-        let Generated { code, text: Text { lines, .. }, .. } = loop {
+        let Generated { code, lines, .. } = loop {
             let (tree, completed) = build_completed(self.pipeline, &paths, self.attributes);
             if completed.is_empty() {
                 return Ok(None);
@@ -174,9 +179,9 @@ impl Compilation<'_> {
                 }
             }
         };
-        let code = self.compiler.link(code)?;
+        let code = self.compiler.link(code)?.with_lines(lines);
         let compile_time = begin.elapsed();
-        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, lines, compile_time, left_out }))
+        Ok(Some(TraceCode { code, _zeros: Box::default(), paths, compile_time, left_out }))
     }
 
     /// Runs the passes over a tree and generates its function.

@@ -8,7 +8,7 @@ use hopwright_ir::{BinaryOp, Type, UnaryOp, hash};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
-use super::values::{Op, ValueId};
+use super::values::{Op, ValueId, ValueType};
 use super::{Effect, End, Leaf, Name, NodeId, TraceIr, Verdict};
 
 /// A packet as received.
@@ -44,11 +44,17 @@ pub trait Environment {
     /// A cell of a register.
     fn register(&mut self, register: &str, index: u64) -> Option<BigUint>;
 
+    /// The colour that a meter gives the packet: a direct meter, or a cell of an array.
+    fn color(&mut self, meter: &str, index: Option<u64>) -> Option<u8>;
+
     /// The out arguments of a call, of which `number` is wanted.
     fn call(&mut self, function: &str, args: &[Value], number: u32) -> Option<BigUint>;
 
     /// The depth of a queue.
     fn queue_depth(&mut self, port: u16, priority: u8) -> Option<u32>;
+
+    /// How long packets wait in a queue, in microseconds.
+    fn queue_wait(&mut self, port: u16, priority: u8) -> Option<u32>;
 }
 
 /// The end of a packet's way through a tree.
@@ -90,6 +96,8 @@ pub enum Happened {
     Count(String, u64),
     /// The packet was counted by an entry of a table.
     CountHit(String),
+    /// The packet was charged to a meter: that of an entry, or a cell of an array.
+    Measured(String, Option<u64>),
     /// A cell of a register was written.
     Write(String, u64, BigUint),
 }
@@ -256,6 +264,11 @@ impl Run<'_> {
                 let depth = self.environment.queue_depth(port, priority);
                 depth.ok_or_else(|| answer(format!("the depth of queue {port}.{priority}")))?.into()
             }
+            Op::QueueWait(port, priority) => {
+                let (port, priority) = (self.number(*port)? as u16, self.number(*priority)? as u8);
+                let wait = self.environment.queue_wait(port, priority);
+                wait.ok_or_else(|| answer(format!("the waiting time of queue {port}.{priority}")))?.into()
+            }
             Op::Lookup { table, keys } => {
                 let keys = self.all(keys)?;
                 let found = self.environment.lookup(table, &keys);
@@ -280,6 +293,17 @@ impl Run<'_> {
                 let index = self.number(*index)?;
                 let cell = self.environment.register(register, index);
                 cell.ok_or_else(|| answer(format!("cell {index} of {register}")))?
+            }
+            Op::Color { meter, of } => {
+                let index = match values[*of].ty {
+                    ValueType::Entry if !self.entry(*of)?.1.hit => {
+                        return Ok(Evaluated::Data(Value::new(0u32, width)));
+                    }
+                    ValueType::Entry => None,
+                    ValueType::Data(_) => Some(self.number(*of)?),
+                };
+                let color = self.environment.color(meter, index);
+                color.ok_or_else(|| answer(format!("the colour of {meter}")))?.into()
             }
             Op::Call { function, args, result, .. } => {
                 let args = self.all(args)?;
@@ -332,6 +356,11 @@ impl Run<'_> {
                 Effect::CountHit(entry) => match self.entry(*entry)? {
                     (table, Found { hit: true, .. }) => Happened::CountHit(table.to_string()),
                     _ => continue,
+                },
+                Effect::Measure { meter, of } => match self.ir.values[*of].ty {
+                    ValueType::Entry if !self.entry(*of)?.1.hit => continue,
+                    ValueType::Entry => Happened::Measured(meter.to_string(), None),
+                    ValueType::Data(_) => Happened::Measured(meter.to_string(), Some(self.number(*of)?)),
                 },
                 // A queue's order is not part of what is compared.
                 Effect::Priority(_) => continue,

@@ -147,6 +147,13 @@ pub enum Effect {
     CountHit(ValueId),
     /// Gives the packet a priority for its port's queue.
     Priority(ValueId),
+    /// Charges the packet to a meter. A default entry has none.
+    Measure {
+        /// The meter.
+        meter: Name,
+        /// The entry, for a direct meter, or the cell.
+        of: ValueId,
+    },
     /// Writes a cell of a register; nothing if there is no such cell.
     Write {
         /// The register.
@@ -263,7 +270,9 @@ impl Leaf {
         for effect in &self.effects {
             match effect {
                 Effect::Count { index, .. } => values.push(*index),
-                Effect::CountHit(value) | Effect::Priority(value) => values.push(*value),
+                Effect::CountHit(value) | Effect::Priority(value) | Effect::Measure { of: value, .. } => {
+                    values.push(*value)
+                }
                 Effect::Write { index, value, .. } => values.extend([*index, *value]),
             }
         }

@@ -31,6 +31,7 @@ pub struct Recording<'a> {
     lookups: HashMap<(String, Vec<Value>), Found>,
     members: HashMap<(String, Vec<Value>), bool>,
     registers: HashMap<(String, u64), BigUint>,
+    colors: HashMap<(String, Option<u64>), BigUint>,
     calls: HashMap<(String, Vec<Value>), Vec<BigUint>>,
     effects: Vec<Happened>,
     /// The call that assigns its results next, and these.
@@ -49,6 +50,7 @@ struct Open {
 
 enum Asked {
     Register(String, u64),
+    Color(String, Option<u64>),
     Call(String, Vec<Value>),
 }
 
@@ -61,6 +63,7 @@ impl<'a> Recording<'a> {
             lookups: HashMap::new(),
             members: HashMap::new(),
             registers: HashMap::new(),
+            colors: HashMap::new(),
             calls: HashMap::new(),
             effects: Vec::new(),
             open: None,
@@ -92,18 +95,29 @@ impl<'a> Recording<'a> {
         let number = |at: usize| args.get(at).map_or(0, Value::to_u64);
         let name = |id: ExternId| self.pipeline[id].name.clone();
         let size = call.function.object().map(|id| match self.pipeline[id].kind {
-            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } | ExternKind::Meter { size, .. } => {
+                size
+            }
             _ => u64::MAX,
         });
         let asked = match call.function {
             // Without such a cell, nothing happens.
-            ExternFn::CounterCount(_) | ExternFn::RegisterWrite(_) if Some(number(0)) >= size => return,
+            ExternFn::CounterCount(_) | ExternFn::RegisterWrite(_) | ExternFn::MeterExecute(_)
+                if Some(number(0)) >= size =>
+            {
+                return;
+            }
             ExternFn::CounterCount(id) => return self.effects.push(Happened::Count(name(id), number(0))),
             ExternFn::RegisterWrite(id) => {
                 let value = args.get(1).map(|value| value.bits.clone()).unwrap_or_default();
                 return self.effects.push(Happened::Write(name(id), number(0), value));
             }
             ExternFn::RegisterRead(id) => Asked::Register(name(id), number(1)),
+            ExternFn::MeterExecute(id) => {
+                self.effects.push(Happened::Measured(name(id), Some(number(0))));
+                Asked::Color(name(id), Some(number(0)))
+            }
+            ExternFn::DirectMeterRead(id) => Asked::Color(name(id), None),
             _ => {
                 let given = call.args.iter().zip(args).filter(|(arg, _)| !matches!(arg, ExternArg::Out(_)));
                 let given = given.map(|(_, value)| value.clone()).collect();
@@ -135,6 +149,11 @@ impl<'a> Recording<'a> {
                         self.registers.entry((name, index)).or_insert(value);
                     }
                 }
+                Asked::Color(name, index) => {
+                    if let Some(color) = results.pop() {
+                        self.colors.entry((name, index)).or_insert(color);
+                    }
+                }
                 Asked::Call(name, args) => {
                     self.calls.insert((name, args), results);
                 }
@@ -164,6 +183,11 @@ impl Observer for Recording<'_> {
                 if entry.is_some() && (model.direct_counter.is_some() || model.idle_timeout) {
                     self.effects.push(Happened::CountHit(model.name.clone()));
                 }
+                if entry.is_some()
+                    && let Some(meter) = model.direct_meter.filter(|_| self.pipeline.measures_hits(*table))
+                {
+                    self.effects.push(Happened::Measured(self.pipeline[meter].name.clone(), None));
+                }
                 let action_name = self.pipeline[action.action].name.as_str().into();
                 let found = Found { hit: entry.is_some(), action: action_name, arguments: action.args.clone() };
                 self.lookups.insert((model.name.clone(), keys.to_vec()), found);
@@ -188,12 +212,20 @@ impl Environment for Recording<'_> {
         self.registers.get(&(register.into(), index)).cloned()
     }
 
+    fn color(&mut self, meter: &str, index: Option<u64>) -> Option<u8> {
+        self.colors.get(&(meter.into(), index))?.try_into().ok()
+    }
+
     fn call(&mut self, function: &str, args: &[Value], number: u32) -> Option<BigUint> {
         self.calls.get(&(function.into(), args.to_vec()))?.get(number as usize).cloned()
     }
 
     fn queue_depth(&mut self, _port: u16, _priority: u8) -> Option<u32> {
         // The interpreter is given no depths.
+        Some(0)
+    }
+
+    fn queue_wait(&mut self, _port: u16, _priority: u8) -> Option<u32> {
         Some(0)
     }
 }

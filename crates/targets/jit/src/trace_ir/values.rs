@@ -6,7 +6,8 @@
 use std::collections::HashMap;
 
 use hopwright_ir::analysis::ranges::Range;
-use hopwright_ir::{BinaryOp, HashAlgorithm, Type, UnaryOp, bits};
+use hopwright_ir::meter::Color;
+use hopwright_ir::{BinaryOp, HashAlgorithm, Span, Type, UnaryOp, bits};
 use num_bigint::BigUint;
 use num_traits::{ToPrimitive, Zero};
 
@@ -65,6 +66,8 @@ pub enum Op {
     Now,
     /// The depth of a port's queue for a priority, `bit<19>`.
     QueueDepth(ValueId, ValueId),
+    /// How long packets wait in a port's queue for a priority, in microseconds, `bit<32>`.
+    QueueWait(ValueId, ValueId),
     /// The entry that keys hit, or the default entry.
     Lookup {
         /// The table.
@@ -98,6 +101,13 @@ pub enum Op {
         register: Name,
         /// The cell.
         index: ValueId,
+    },
+    /// The colour that a meter is going to give the packet, `bit<2>`. A default entry's is green.
+    Color {
+        /// The meter.
+        meter: Name,
+        /// The entry, for a direct meter, or the cell.
+        of: ValueId,
     },
     /// The result of an extern function or method whose calls may be repeated.
     Call {
@@ -145,10 +155,10 @@ impl Op {
             Op::Bytes { at, length } => at.base.iter().chain(length).copied().collect(),
             Op::Lookup { keys, .. } | Op::Member { keys, .. } => keys.clone(),
             Op::Hit(a) | Op::Is(a, _) | Op::Unary(_, a) | Op::Cast(a) | Op::Slice { arg: a, .. } => vec![*a],
-            Op::Argument { entry: a, .. } | Op::Register { index: a, .. } => vec![*a],
+            Op::Argument { entry: a, .. } | Op::Register { index: a, .. } | Op::Color { of: a, .. } => vec![*a],
             Op::Call { args, .. } => args.clone(),
             Op::Checksum { parts, .. } => parts.clone(),
-            Op::QueueDepth(a, b) | Op::Binary(_, a, b) => vec![*a, *b],
+            Op::QueueDepth(a, b) | Op::QueueWait(a, b) | Op::Binary(_, a, b) => vec![*a, *b],
             Op::Mux(a, b, c) => vec![*a, *b, *c],
         }
     }
@@ -172,6 +182,9 @@ pub struct ValueData {
 pub struct Values {
     data: Vec<ValueData>,
     known: HashMap<(Op, ValueType), ValueId>,
+    /// By value, the statement for which it was made first.
+    spans: Vec<Option<Span>>,
+    span: Option<Span>,
 }
 
 impl std::ops::Index<ValueId> for Values {
@@ -195,6 +208,16 @@ impl Values {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
+    }
+
+    /// Sets the statement for which values are made from now on, if it is one.
+    pub(crate) fn at(&mut self, span: Option<Span>) {
+        self.span = span;
+    }
+
+    /// The first statement for which a value was made.
+    pub(crate) fn span(&self, id: ValueId) -> Option<Span> {
+        self.spans[id.0 as usize]
     }
 
     /// The value of an operation, simplified. The operation must be well-typed.
@@ -233,11 +256,13 @@ impl Values {
             Op::IngressPort => ty == bits(9),
             Op::Now => ty == bits(64),
             Op::QueueDepth(port, priority) => ty == bits(19) && of(port) == bits(9) && of(priority) == bits(3),
+            Op::QueueWait(port, priority) => ty == bits(32) && of(port) == bits(9) && of(priority) == bits(3),
             Op::Lookup { keys, .. } => ty == ValueType::Entry && keys.iter().all(is_number),
             Op::Hit(entry) | Op::Is(entry, _) => ty == boolean && of(entry) == ValueType::Entry,
             Op::Argument { entry, .. } => of(entry) == ValueType::Entry && is_numeric(ty),
             Op::Member { keys, .. } => ty == boolean && keys.iter().all(is_number),
             Op::Register { index, .. } => is_number(index) && is_numeric(ty),
+            Op::Color { of: which, .. } => ty == bits(2) && (of(which) == ValueType::Entry || is_number(which)),
             Op::Call { args, .. } => args.iter().all(|a| of(a) != ValueType::Entry) && is_numeric(ty),
             Op::Checksum { parts, .. } => ty == bits(64) && parts.iter().all(|p| of(p) != ValueType::Entry),
             Op::Unary(UnaryOp::Not, a) => ty == boolean && of(a) == boolean,
@@ -355,6 +380,7 @@ impl Values {
         let id = ValueId(self.data.len() as u32);
         let (range, invariance) = (self.range_of(&key.0, ty), self.invariance_of(&key.0));
         self.data.push(ValueData { op: key.0.clone(), ty, range, invariance });
+        self.spans.push(self.span);
         self.known.insert(key, id);
         id
     }
@@ -593,8 +619,8 @@ impl Values {
             Op::Lookup { keys, .. } if keys.is_empty() => Invariance::Batch,
             Op::Packet { .. } | Op::Bytes { .. } | Op::Length | Op::IngressPort => Invariance::Packet,
             // Packets in between may write it.
-            Op::Register { .. } => Invariance::Packet,
-            Op::QueueDepth(..) => Invariance::Packet,
+            Op::Register { .. } | Op::Color { .. } => Invariance::Packet,
+            Op::QueueDepth(..) | Op::QueueWait(..) => Invariance::Packet,
             Op::Call { cipher: true, .. } => Invariance::AfterCipher,
             _ => Invariance::Constant,
         };
@@ -606,6 +632,7 @@ impl Values {
         let all = Range::all(ty)?;
         let found = match op {
             Op::Constant(value) => value.to_u64().map(Range::one),
+            Op::Color { .. } => Some(Range { lo: 0, hi: Color::Red as u64 }),
             Op::Cast(a) if !matches!(self.data_type(*a), Some(Type::Int(_))) => self[*a].range,
             Op::Slice { arg, hi: _, lo } => {
                 self[*arg].range.map(|range| Range { lo: 0, hi: range.hi.checked_shr(*lo).unwrap_or(0) })

@@ -248,7 +248,8 @@ fn verify_leaf(ir: &TraceIr, established: &mut Established, leaf: &Leaf) -> Resu
             Effect::CountHit(entry) if ir.values[*entry].ty != ValueType::Entry => {
                 return Err("only hits are counted".into());
             }
-            Effect::CountHit(_) => {}
+            Effect::Measure { of, .. } if ir.values[*of].ty != ValueType::Entry => number(&ir.values, *of)?,
+            Effect::CountHit(_) | Effect::Measure { .. } => {}
             Effect::Priority(value) => number(&ir.values, *value)?,
             Effect::Write { index, value, .. } => {
                 number(&ir.values, *index)?;

@@ -215,11 +215,19 @@ impl Environment for Defaults {
         None
     }
 
+    fn color(&mut self, _meter: &str, _index: Option<u64>) -> Option<u8> {
+        None
+    }
+
     fn call(&mut self, _function: &str, args: &[Value], _number: u32) -> Option<BigUint> {
         Some(args.iter().map(|arg| arg.bits.clone()).sum())
     }
 
     fn queue_depth(&mut self, _port: u16, _priority: u8) -> Option<u32> {
+        None
+    }
+
+    fn queue_wait(&mut self, _port: u16, _priority: u8) -> Option<u32> {
         None
     }
 }

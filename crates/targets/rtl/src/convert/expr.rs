@@ -9,7 +9,7 @@ use crate::hir::{Binary, Value};
 use crate::refusal::Capability;
 
 /// The most bits of a dividend that is divided by something else than a constant power of two.
-pub(super) const MAX_DIVISION: u32 = 64;
+pub(super) const MAX_DIVISION: u32 = 128;
 
 impl Convert<'_> {
     pub(super) fn expr(&mut self, e: &Expr, path: &Path) -> Value {
@@ -36,8 +36,9 @@ impl Convert<'_> {
             }
             ExprKind::Binary(op, a, b) => {
                 if matches!(a.ty, Type::Varbit(_)) {
-                    self.refuse(Capability::Varbit, e.span, "values of type varbit cannot be compared");
-                    return self.b.boolean(false);
+                    let (x, y) = (self.expr(a, path), self.expr(b, path));
+                    let equal = self.equal_varbits(x, y, a.ty, e.span);
+                    return if *op == BinaryOp::Ne { self.b.not(equal) } else { equal };
                 }
                 let (x, y) = (self.expr(a, path), self.expr(b, path));
                 self.operation(*op, x, y, e, a)

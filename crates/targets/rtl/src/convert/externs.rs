@@ -1,21 +1,21 @@
 //! Extern calls.
 
-use hopwright_ir::{ExternArg, ExternCall, ExternFn, ExternKind, HashAlgorithm, SlotId, Type};
+use hopwright_ir::{Expr, ExternArg, ExternCall, ExternFn, ExternKind, HashAlgorithm, SlotId, Span, Type};
 use num_traits::ToPrimitive;
 
+use super::again::Request;
 use super::{Convert, Extra, Path};
+use crate::digest::{DigestCall, DigestField, RECEIVER_BITS};
 use crate::hir::{Binary, Op, Value};
 use crate::refusal::Capability;
+
+/// The most bits of a random number.
+const RANDOM_BITS: u32 = 64;
 
 impl Convert<'_> {
     pub(super) fn call(&mut self, call: &ExternCall, path: &mut Path) {
         let enable = path.pred;
         let span = call.span;
-        if let ExternFn::RegisterRead(register) | ExternFn::RegisterWrite(register) = &call.function
-            && self.p[*register].initial != num_bigint::BigUint::ZERO
-        {
-            self.refuse(Capability::InitialValue, span, self.p[*register].name.clone());
-        }
         match (&call.function, call.args.as_slice()) {
             (ExternFn::CounterCount(counter), [ExternArg::In(index)]) => {
                 let index = self.expr(index, path);
@@ -57,7 +57,7 @@ impl Convert<'_> {
                 let power = self.b.as_const(max).filter(|c| c.count_ones() <= 1).map(|c| c.bits());
                 let mut value = self.b.resize(base, width);
                 if power != Some(0) {
-                    let Some(hash) = self.hash(*algorithm, data, call, path) else { return };
+                    let Some(hash) = self.hash(*algorithm, data, span, path) else { return };
                     let rest = match power {
                         Some(bits) => self.b.resize(hash, self.b.width(hash).min(bits as u32 - 1)),
                         None => self.divide(hash, max).1,
@@ -86,16 +86,14 @@ impl Convert<'_> {
                 path.slots[on] = self.b.boolean(true);
                 path.slots[bytes] = length;
             }
-            (ExternFn::Resubmit(_), _) => {
-                self.refuse(Capability::Resubmission, span, "the packet starts again");
+            (ExternFn::Resubmit(list), _) => self.repeat(Request::Resubmit, *list, path),
+            (ExternFn::Recirculate(list), _) => self.repeat(Request::Recirculate, *list, path),
+            (ExternFn::Digest(name), [ExternArg::In(receiver), ExternArg::List(data)]) => {
+                self.digest(name, receiver, data, path, span);
             }
-            (ExternFn::Recirculate(_), _) => {
-                self.refuse(Capability::Recirculation, span, "the packet starts again");
+            (ExternFn::Random, [ExternArg::Out(slot), ExternArg::In(lo), ExternArg::In(hi)]) => {
+                self.random(*slot, lo, hi, path, span);
             }
-            (ExternFn::Digest(name), _) => {
-                self.refuse(Capability::Digest, span, format!("digest `{name}`"));
-            }
-            (ExternFn::Random, _) => self.refuse(Capability::Random, span, "a random number"),
             (ExternFn::Assert | ExternFn::Assume, _) => {
                 self.refuse(Capability::Assertion, span, "a failure has no effect in hardware");
             }
@@ -110,7 +108,7 @@ impl Convert<'_> {
                     return;
                 }
                 let (cond, expected) = (self.expr(cond, path), self.expr(checksum, path));
-                let Some(found) = self.hash(*algorithm, data, call, path) else { return };
+                let Some(found) = self.hash(*algorithm, data, span, path) else { return };
                 let found = self.b.resize(found, self.b.width(expected));
                 let same = self.b.eq(found, expected);
                 let differ = self.b.not(same);
@@ -127,14 +125,14 @@ impl Convert<'_> {
                     return;
                 }
                 let cond = self.expr(cond, path);
-                let Some(value) = self.hash(*algorithm, data, call, path) else { return };
+                let Some(value) = self.hash(*algorithm, data, span, path) else { return };
                 let value = self.b.resize(value, self.p[*slot].ty.width());
                 let at = slot.index();
                 path.slots[at] = self.b.mux(cond, value, path.slots[at]);
             }
             (ExternFn::AdjustChecksum, [ExternArg::InOut(slot), ExternArg::List(removed), ExternArg::List(added)]) => {
-                let Some(removed) = self.list(removed, call, path) else { return };
-                let Some(added) = self.list(added, call, path) else { return };
+                let Some(removed) = self.list(removed, span, path) else { return };
+                let Some(added) = self.list(added, span, path) else { return };
                 path.slots[slot.index()] = self.adjusted(path.slots[slot.index()], removed, added);
             }
             (ExternFn::PopulationCount, [ExternArg::In(value), ExternArg::Out(slot)]) => {
@@ -183,6 +181,59 @@ impl Convert<'_> {
         }
     }
 
+    /// A random number from `lo` to `hi`; nothing if there is none.
+    fn random(&mut self, slot: SlotId, lo: &Expr, hi: &Expr, path: &mut Path, span: Span) {
+        let (lo, hi) = (self.expr(lo, path), self.expr(hi, path));
+        let width = self.b.width(lo);
+        if width > RANDOM_BITS {
+            let message = format!("of {width} bits, of at most {RANDOM_BITS}");
+            return self.refuse(Capability::Random, span, message);
+        }
+        let above = self.b.binary(Binary::Less, hi, lo);
+        let some = self.b.not(above);
+        let enable = self.b.and(path.pred, some);
+        let drawn = self.b.effect(Op::Random { enable }, RANDOM_BITS);
+        let span = self.b.binary(Binary::Sub, hi, lo);
+        let (span, one) = (self.b.resize(span, RANDOM_BITS + 1), self.b.constant(1u32, RANDOM_BITS + 1));
+        let count = self.b.binary(Binary::Add, span, one);
+        let power = self.b.as_const(count).filter(|count| count.count_ones() == 1).map(|count| count.bits() as u32 - 1);
+        let rest = match power {
+            Some(bits) => self.b.resize(drawn, bits),
+            None => {
+                let drawn = self.b.resize(drawn, RANDOM_BITS + 1);
+                self.divide(drawn, count).1
+            }
+        };
+        let rest = self.b.resize(rest, width);
+        let number = self.b.binary(Binary::Add, lo, rest);
+        let number = self.b.resize(number, self.p[slot].ty.width());
+        path.slots[slot.index()] = self.b.mux(some, number, path.slots[slot.index()]);
+    }
+
+    /// Sends a digest.
+    fn digest(&mut self, name: &str, receiver: &Expr, data: &[Expr], path: &Path, span: Span) {
+        let receiver = self.expr(receiver, path);
+        let mut parts = vec![path.pred, self.b.resize(receiver, RECEIVER_BITS)];
+        let mut fields = Vec::new();
+        for e in data {
+            let value = self.expr(e, path);
+            match e.ty {
+                Type::Varbit(most) => {
+                    let Some((bytes, count)) = self.bytes_of(value, most, span) else { return };
+                    fields.push(DigestField::Varbit(bytes.len() as u32));
+                    parts.push(count);
+                    parts.extend(bytes);
+                }
+                _ => {
+                    fields.push(DigestField::Bits(self.b.width(value)));
+                    parts.push(value);
+                }
+            }
+        }
+        let part = self.b.concat(parts);
+        self.digests.push((path.pred, part, DigestCall { name: name.to_string(), fields }));
+    }
+
     /// Sets a slot if an object has a cell of this index.
     fn if_in_range(
         &mut self,
@@ -210,11 +261,11 @@ impl Convert<'_> {
     }
 
     /// Concatenates a list, filled up to whole bytes at its end.
-    fn list(&mut self, data: &[hopwright_ir::Expr], call: &ExternCall, path: &Path) -> Option<Value> {
+    fn list(&mut self, data: &[Expr], span: Span, path: &Path) -> Option<Value> {
         let mut parts = Vec::new();
         for e in data {
             if matches!(e.ty, Type::Varbit(_)) {
-                self.refuse(Capability::Varbit, call.span, "a varbit is part of the data");
+                self.refuse(Capability::Varbit, span, "a varbit is part of the data");
                 return None;
             }
             parts.push(self.expr(e, path));
@@ -225,23 +276,21 @@ impl Convert<'_> {
         Some(self.b.concat(parts))
     }
 
-    fn hash(
-        &mut self,
-        algorithm: HashAlgorithm,
-        data: &[hopwright_ir::Expr],
-        call: &ExternCall,
-        path: &Path,
-    ) -> Option<Value> {
+    /// A hash over a list, with the width of the algorithm; none if it is refused.
+    pub(super) fn hash(&mut self, algorithm: HashAlgorithm, data: &[Expr], span: Span, path: &Path) -> Option<Value> {
         let width = match algorithm {
             HashAlgorithm::Crc32 | HashAlgorithm::Crc32Custom => 32,
             HashAlgorithm::Crc16 | HashAlgorithm::Crc16Custom | HashAlgorithm::Csum16 | HashAlgorithm::Xor16 => 16,
             HashAlgorithm::Identity => 64,
             HashAlgorithm::Random => {
-                self.refuse(Capability::HashAlgorithm, call.span, "`random` has no engine");
+                self.refuse(Capability::HashAlgorithm, span, "`random` has no engine");
                 return None;
             }
         };
-        let data = self.list(data, call, path)?;
+        if data.iter().any(|e| matches!(e.ty, Type::Varbit(_))) {
+            return self.hash_of_varbit(algorithm, data, width, span, path);
+        }
+        let data = self.list(data, span, path)?;
         Some(self.b.hash(algorithm, data, width))
     }
 

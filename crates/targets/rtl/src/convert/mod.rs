@@ -4,22 +4,27 @@
 //! meet, slots that differ become choices. The parser is unrolled first, so that every state is converted once for each
 //! position in the header stacks.
 
+mod again;
 mod expr;
 mod externs;
 mod parser;
 mod stmt;
+mod varbit;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use hopwright_ir::InstanceType;
 use hopwright_ir::analysis::in_place_suffix::InPlaceSuffix;
 use hopwright_ir::{
-    Control, DROP_PORT, Expr, ExternArg, ExternFn, HeaderId, Pipeline, Slot, SlotId, StmtKind, Transition, Type, walk,
+    Block, Control, DROP_PORT, Expr, ExternArg, ExternFn, HeaderId, Pipeline, Slot, SlotId, StmtKind, Transition, Type,
+    walk,
 };
 use hopwright_source::Span;
 use num_bigint::BigUint;
 
-use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Value};
+use self::again::{Kept, Request};
+use crate::digest::DigestCall;
+use crate::hir::{self, Builder, Design, Edit, EgressOutputs, Emit, IngressOutputs, Input, Op, Piece, Value};
 use crate::refusal::{Capability, Refusal, distinct};
 
 /// The maximum number of nodes of a design.
@@ -30,7 +35,28 @@ const MAX_NODES: usize = 100_000;
 /// # Errors
 /// Everything in the program that hardware cannot do.
 pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
-    let mut convert = Convert::new(pipeline);
+    let staying = in_place(pipeline, InPlaceSuffix::of(pipeline));
+    let (design, _) = convert_with(pipeline, staying.clone())?;
+    let regions = |design: &Design| {
+        design.egress.emits.iter().flat_map(|emit| &emit.pieces).any(|piece| matches!(piece, Piece::Region(_)))
+    };
+    if !regions(&design) {
+        return Ok(design);
+    }
+    // Headers of variable size are hard to put together. Maybe those that are copied to and from others stay where they are, too.
+    let mut headers = in_place(pipeline, suffix_without_copies(pipeline));
+    while headers.len() > staying.len() {
+        match convert_with(pipeline, headers.clone())? {
+            (design, None) => return Ok(design),
+            (_, Some(moved)) => headers.drain(..=headers.iter().position(|h| *h == moved).unwrap_or(0)),
+        };
+    }
+    Ok(design)
+}
+
+/// Converts a pipeline whose deparser leaves some headers where they are. Returns the last of them that it cannot leave there, too.
+fn convert_with(pipeline: &Pipeline, staying: Vec<HeaderId>) -> Result<(Design, Option<HeaderId>), Vec<Refusal>> {
+    let mut convert = Convert::new(pipeline, staying);
     convert.program();
     if !convert.refusals.is_empty() {
         return Err(distinct(convert.refusals));
@@ -38,7 +64,7 @@ pub fn convert(pipeline: &Pipeline) -> Result<Design, Vec<Refusal>> {
     let mut design = convert.b.design;
     hir::eliminate(pipeline, &mut design);
     debug_assert_eq!(hir::verify(pipeline, &design), Ok(()));
-    Ok(design)
+    Ok((design, convert.moved))
 }
 
 /// What is held besides the pipeline's slots.
@@ -79,11 +105,22 @@ fn held_width(slot: &Slot) -> u32 {
 }
 
 /// The headers that stay where they are, if their fields do, too: none is behind a varbit.
-fn in_place(p: &Pipeline) -> Vec<HeaderId> {
-    let headers = InPlaceSuffix::of(p).headers;
+fn in_place(p: &Pipeline, suffix: InPlaceSuffix) -> Vec<HeaderId> {
+    let headers = suffix.headers;
     let moving = |h: &HeaderId| p[*h].varbit.is_some_and(|at| at as usize + 1 < p[*h].fields.len());
     let first = headers.iter().rposition(moving).map_or(0, |last| last + 1);
     headers[first..].to_vec()
+}
+
+/// The headers that would stay where they are if none were copied. Whether a copy makes a header another one is found out later.
+fn suffix_without_copies(p: &Pipeline) -> InPlaceSuffix {
+    fn leave_out(block: &mut Block) {
+        block.retain(|stmt| !matches!(stmt.kind, StmtKind::CopyHeader { .. }));
+        block.iter_mut().flat_map(walk::blocks_mut).for_each(leave_out);
+    }
+    let mut p = p.clone();
+    walk::all_blocks_mut(&mut p).for_each(leave_out);
+    InPlaceSuffix::of(&p)
 }
 
 /// Slots that parser states write other than by extraction.
@@ -121,16 +158,22 @@ struct Convert<'p> {
     edits: Vec<Edit>,
     /// The headers that stay where they are.
     in_place: Vec<HeaderId>,
+    /// The last of them that the program makes valid, invalid or another one.
+    moved: Option<HeaderId>,
     /// What the slots held behind the parser.
     received: Vec<Value>,
     /// Slots that parser states write other than by extraction.
     parser_writes: BTreeSet<SlotId>,
     /// The field list that clones keep, once there is one.
     clone_list: Option<Option<u8>>,
+    /// What is kept of packets that pass again.
+    kept: Option<Kept>,
+    /// Digests that have been sent so far, with their conditions and their parts of a word.
+    digests: Vec<(Value, Value, DigestCall)>,
 }
 
 impl<'p> Convert<'p> {
-    fn new(p: &'p Pipeline) -> Convert<'p> {
+    fn new(p: &'p Pipeline, in_place: Vec<HeaderId>) -> Convert<'p> {
         Convert {
             p,
             b: Builder::default(),
@@ -142,10 +185,13 @@ impl<'p> Convert<'p> {
             color: None,
             emits: Vec::new(),
             edits: Vec::new(),
-            in_place: in_place(p),
+            in_place,
+            moved: None,
             received: Vec::new(),
             parser_writes: parser_writes(p),
             clone_list: None,
+            kept: Kept::of(p),
+            digests: Vec::new(),
         }
     }
 
@@ -169,6 +215,9 @@ impl<'p> Convert<'p> {
         self.received = parsed.slots.clone();
         let parsed = self.control(&self.p.verify_checksum, parsed);
         let done = self.control(&self.p.ingress, parsed.clone());
+        self.queue_digests();
+        let clone = self.parsed_clone(&parsed, &done);
+        let resubmit = self.repetition(Request::Resubmit, &done, self.p.ingress.span);
         let standard = self.p.standard;
         let held = |slot: SlotId| done.slots[slot.index()];
         self.b.design.ingress = IngressOutputs {
@@ -177,13 +226,21 @@ impl<'p> Convert<'p> {
             egress_spec: held(standard.egress_spec),
             clone: done.slots[self.extra(Extra::Clone)],
             session: done.slots[self.extra(Extra::Session)],
+            resubmit,
         };
         self.b.design.split = self.b.design.nodes.len();
-        self.egress(parsed, done);
+        self.egress(clone, done);
     }
 
     /// The packet before the parser.
     fn start(&mut self) -> Path {
+        let mut path = self.start_as_received();
+        self.begin_again(&mut path.slots);
+        path
+    }
+
+    /// The packet before the parser in its first pass.
+    fn start_as_received(&mut self) -> Path {
         let mut slots = Vec::new();
         for slot in &self.p.slots {
             slots.push(self.b.constant(0u32, held_width(slot)));
@@ -193,6 +250,9 @@ impl<'p> Convert<'p> {
         }
         for _ in 0..self.in_place.len() {
             slots.push(self.b.constant(0u32, 16));
+        }
+        for width in self.request_widths() {
+            slots.push(self.b.constant(0u32, *width));
         }
         let standard = self.p.standard;
         slots[standard.ingress_port.index()] = self.b.input(Input::IngressPort);
@@ -220,18 +280,23 @@ impl<'p> Convert<'p> {
     }
 
     /// Everything behind the traffic manager.
-    fn egress(&mut self, parsed: Path, mut path: Path) {
+    fn egress(&mut self, clone: Path, mut path: Path) {
         let (p, standard) = (self.p, self.p.standard);
         let cloned = self.b.input(Input::Cloned);
         if let Some(list) = self.clone_list {
-            self.refuse_effects_before_clones();
             let kept = p.field_lists.iter().find(|l| Some(l.index) == list);
             for i in 0..p.slots.len() {
                 if kept.is_none_or(|list| !list.slots.contains(&SlotId(i as u32))) {
-                    path.slots[i] = self.b.mux(cloned, parsed.slots[i], path.slots[i]);
+                    path.slots[i] = self.b.mux(cloned, clone.slots[i], path.slots[i]);
                 }
             }
+            let first_place = p.slots.len() + Extra::WIDTHS.len();
+            let places = first_place..first_place + self.in_place.len();
+            for i in [self.extra(Extra::Cursor), self.extra(Extra::Skip)].into_iter().chain(places) {
+                path.slots[i] = self.b.mux(cloned, clone.slots[i], path.slots[i]);
+            }
         }
+        self.forget_repetitions(cloned, &mut path);
         for extra in [Extra::Truncate, Extra::TruncateLength] {
             // Ingress's request holds for the packet, and not for clones.
             let at = self.extra(extra);
@@ -272,6 +337,7 @@ impl<'p> Convert<'p> {
         path.pred = self.b.not(drop);
         let path = self.control(&p.compute_checksum, path);
         let path = self.control(&p.deparser, path);
+        self.queue_digests();
         self.b.design.egress = EgressOutputs {
             drop,
             instance_type: path.slots[standard.instance_type.index()],
@@ -280,13 +346,48 @@ impl<'p> Convert<'p> {
             edits: std::mem::take(&mut self.edits),
             truncate: path.slots[self.extra(Extra::Truncate)],
             truncate_length: path.slots[self.extra(Extra::TruncateLength)],
+            recirculate: self.repetition(Request::Recirculate, &path, p.deparser.span),
         };
     }
 
-    /// A clone is parsed again, which must not be visible.
-    fn refuse_effects_before_clones(&mut self) {
+    /// Queues the digests that have been sent so far.
+    fn queue_digests(&mut self) {
+        let sent = std::mem::take(&mut self.digests);
+        if sent.is_empty() {
+            return;
+        }
+        let enables: Vec<Value> = sent.iter().map(|(enable, ..)| *enable).collect();
+        let enable = self.b.any(&enables);
+        let word = self.b.concat(sent.iter().map(|(_, part, _)| *part).collect());
+        let calls = sent.into_iter().map(|(.., call)| call).collect();
+        self.b.effect(Op::Digest { enable, word, calls }, 0);
+    }
+
+    /// What a clone of the packet is behind its parser. It is parsed again, which must not be visible in state.
+    fn parsed_clone(&mut self, parsed: &Path, done: &Path) -> Path {
+        if self.clone_list.is_none() || !self.clones_differ() {
+            return parsed.clone();
+        }
+        let from = self.b.design.nodes.len();
+        let standard = self.p.standard;
+        let mut start = self.start_as_received();
+        start.slots[standard.ingress_port.index()] = done.slots[standard.ingress_port.index()];
+        start.slots[standard.instance_type.index()] = self.b.constant(InstanceType::IngressClone as u32, 32);
+        let Some(clone) = self.parse(start) else { return parsed.clone() };
+        let clone = self.control(&self.p.verify_checksum, clone);
+        let added = self.b.design.nodes[from..].to_vec();
+        for mut node in added {
+            if node.op.enable_mut().is_some() {
+                self.refuse(Capability::CloneWithEffects, node.span, "a clone would have this effect again");
+            }
+        }
+        clone
+    }
+
+    /// Whether parsing a clone may give something else than parsing its packet, or has effects.
+    fn clones_differ(&self) -> bool {
         let p = self.p;
-        let mut found = Vec::new();
+        let mut found = false;
         let bodies = p.parser.states.iter().map(|s| &s.body).chain([&p.verify_checksum.body]);
         for body in bodies {
             walk::stmts(body, &mut |stmt| match &stmt.kind {
@@ -296,18 +397,16 @@ impl<'p> Convert<'p> {
                         ExternFn::VerifyChecksum { .. } | ExternFn::Hash(_) | ExternFn::PopulationCount
                     ) =>
                 {
-                    found.push(stmt.span);
+                    found = true;
                 }
-                StmtKind::Apply { .. } => found.push(stmt.span),
+                StmtKind::Apply { .. } => found = true,
                 _ => {}
             });
         }
-        // A clone's parser sees another instance type.
+        // A clone's parser sees another instance type, and none of what is kept of a packet that passes again.
         let mut reads = |e: &Expr| {
             walk::expr_slots(e, &mut |slot| {
-                if slot == p.standard.instance_type {
-                    found.push(e.span);
-                }
+                found |= slot == p.standard.instance_type || self.kept.as_ref().is_some_and(|kept| kept.has(slot));
             });
         };
         for state in &p.parser.states {
@@ -317,9 +416,7 @@ impl<'p> Convert<'p> {
             }
         }
         walk::stmts(&p.verify_checksum.body, &mut |stmt| walk::stmt_exprs(stmt).into_iter().for_each(&mut reads));
-        for span in found {
-            self.refuse(Capability::CloneWithEffects, span, "a clone would have this effect again");
-        }
+        found
     }
 
     /// Joins paths of which at most one is taken.

@@ -1,6 +1,6 @@
 //! Statements of controls, actions and parser states.
 
-use hopwright_ir::{Block, Header, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type};
+use hopwright_ir::{Block, Expr, ExternKind, Header, HeaderId, SlotId, Span, StackId, Stmt, StmtKind, TableId, Type};
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
@@ -226,12 +226,8 @@ impl Convert<'_> {
         let p = self.p;
         let table = &p[id];
         let span = self.b.span;
-        if table.selector_keys().next().is_some() {
-            let message = format!("table `{}` chooses actions by a hash", table.name);
-            self.refuse(Capability::ActionSelector, table.span, message);
-        }
         let mut keys = Vec::new();
-        for key in &table.keys {
+        for key in table.match_keys() {
             keys.push(self.expr(&key.expr, &path));
         }
         self.b.span = span;
@@ -239,12 +235,16 @@ impl Convert<'_> {
         let width = layout.width();
         let lookup = self.b.effect(Op::Lookup { table: id, enable: path.pred, keys }, width);
         let color = table.direct_meter.map(|_| self.b.effect(Op::Color { lookup }, 2));
+        let (chosen, width) = match layout.list_bits {
+            0 => (lookup, width),
+            _ => (self.member(id, lookup, &layout, &path), layout.chosen_width()),
+        };
         if let Some(slot) = hit {
-            path.slots[slot.index()] = self.b.slice(lookup, width - 1, width - 1);
+            path.slots[slot.index()] = self.b.slice(chosen, width - 1, width - 1);
         }
         let action = match layout.action_bits {
             0 => self.b.constant(0u32, 0),
-            bits => self.b.slice(lookup, width - 2, width - 1 - bits),
+            bits => self.b.slice(chosen, width - 2, width - 1 - bits),
         };
         let conds: Vec<Value> = match layout.actions.as_slice() {
             [_] => vec![self.b.boolean(true)],
@@ -258,7 +258,7 @@ impl Convert<'_> {
             convert.params.clear();
             for param in &action.params {
                 let width = param.ty.width();
-                let value = convert.b.slice(lookup, at - 1, at - width);
+                let value = convert.b.slice(chosen, at - 1, at - width);
                 convert.params.push(value);
                 at -= width;
             }
@@ -271,6 +271,30 @@ impl Convert<'_> {
         self.params = outer_params;
         self.color = outer_color;
         end
+    }
+
+    /// The member that a lookup in a table with an action profile leads to: of several, a hash selects one by its remainder.
+    fn member(&mut self, id: TableId, lookup: Value, layout: &LookupLayout, path: &Path) -> Value {
+        let table = &self.p[id];
+        let bits = layout.list_bits;
+        let [hit, first, count] =
+            [(1, 2 * bits), (bits, bits), (bits, 0)].map(|(width, lo)| self.b.slice(lookup, lo + width - 1, lo));
+        let none = self.b.eq_const(count, 0u32);
+        let some = self.b.not(none);
+        let hit = self.b.and(hit, some);
+        let mut place = first;
+        if let Some(ExternKind::ActionSelector { algorithm, .. }) = table.implementation.map(|id| &self.p[id].kind) {
+            let keys: Vec<Expr> = table.selector_keys().map(|key| key.expr.clone()).collect();
+            if let Some(hash) = self.hash(*algorithm, &keys, table.span, path) {
+                let rest = self.divide(hash, count).1;
+                let rest = self.b.resize(rest, bits);
+                place = self.b.binary(Binary::Add, first, rest);
+            }
+        }
+        match layout.call_bits() {
+            0 => hit,
+            _ => self.b.effect(Op::Member { lookup, hit, place }, layout.chosen_width()),
+        }
     }
 
     fn emit(&mut self, id: HeaderId, path: &Path, span: Span) {
@@ -286,6 +310,11 @@ impl Convert<'_> {
             return;
         }
         if let Some(place) = self.place(id) {
+            let varbit = header.varbit.map(|at| header.fields[at as usize].slot);
+            let kept = |slot: SlotId| path.slots[slot.index()] == self.received[slot.index()];
+            if !varbit.into_iter().chain([header.valid]).all(kept) {
+                self.moved = Some(id);
+            }
             return self.edit(header, enable, path.slots[place], path, span);
         }
         let (mut pieces, mut bits) = (Vec::new(), Vec::new());

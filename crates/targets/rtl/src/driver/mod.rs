@@ -5,6 +5,7 @@
 mod copies;
 mod cuckoo;
 mod lpm;
+mod members;
 mod table;
 mod ternary;
 mod value_set;
@@ -12,10 +13,13 @@ mod value_set;
 use std::io;
 use std::ops::Range;
 
+use hopwright_interp::Digest;
 use hopwright_ir::Unit;
 use hopwright_ir::meter::Rates;
 use num_bigint::BigUint;
 
+use crate::digest;
+use crate::hir::{Design, Op};
 use crate::keys;
 use crate::map::{
     COUNT_BITS, DATA, IDENTITY, MAGIC, MEMORIES, METER_BURST_BITS, METER_FRACTION_BITS, METER_RATE_BITS, Map,
@@ -107,7 +111,9 @@ pub fn clear(map: &Map) -> Vec<Access> {
             MemoryKind::Default | MemoryKind::Keys { .. } => continue,
             MemoryKind::Lpm { .. } => vec![kind(1), kind(0), one(2)],
             MemoryKind::Ternary { .. } => vec![one(2), kind(0), kind(1)],
-            MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } => vec![whole],
+            MemoryKind::Index | MemoryKind::Exact { .. } | MemoryKind::Lists { .. } | MemoryKind::Members { .. } => {
+                vec![whole]
+            }
         };
         if memory.kind.has_banks() {
             all.push(Access::Wait { address });
@@ -119,6 +125,10 @@ pub fn clear(map: &Map) -> Vec<Access> {
     for (number, object) in map.objects.iter().enumerate() {
         let address = OBJECTS + 4 * number as u32;
         all.extend((0..object.bits.div_ceil(32)).map(|i| Access::Write { address: DATA + 4 * i, data: 0 }));
+        if object.kind == digest::KIND {
+            let take = [Access::Write { address, data: 1 << 31 }, Access::Wait { address }];
+            all.extend((0..digest::QUEUE).flat_map(|_| take));
+        }
         let cell = |cell: u32| [Access::Write { address, data: 1 << 31 | cell }, Access::Wait { address }];
         all.extend((0..object.size as u32).flat_map(cell));
     }
@@ -191,6 +201,33 @@ pub fn meter(rates: Option<Rates>) -> Result<BigUint, String> {
         word = (word << width) + BigUint::from(value) * factor;
     }
     Ok(word)
+}
+
+/// Takes the digests that wait in the queues of a design, ingress's first.
+///
+/// # Errors
+/// The design does not answer.
+pub fn take_digests(registers: &mut dyn Registers, map: &Map, design: &Design) -> io::Result<Vec<Digest>> {
+    let queues = map.objects.iter().enumerate().filter(|(_, object)| object.kind == digest::KIND);
+    let calls = design.nodes.iter().filter_map(|node| match &node.op {
+        Op::Digest { calls, .. } => Some(calls),
+        _ => None,
+    });
+    let mut digests = Vec::new();
+    // Operations are written to the map from the last one on.
+    for ((number, object), calls) in queues.rev().zip(calls) {
+        let address = OBJECTS + 4 * number as u32;
+        let words: Vec<u32> = (0..object.bits.div_ceil(32)).map(|i| DATA + 4 * i).collect();
+        loop {
+            registers.access(&[Access::Write { address, data: 1 << 31 }, Access::Wait { address }])?;
+            let word = BigUint::new(registers.read(&words)?);
+            if !word.bit(u64::from(object.bits - 1)) {
+                break;
+            }
+            digests.extend(digest::decode(calls, &word));
+        }
+    }
+    Ok(digests)
 }
 
 /// The write to the register bus that starts a read of an object's cell.

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, VecDeque};
 
-use hopwright_ir::{ActionCall, MatchValue, Pipeline, TableEntry, TableId};
+use hopwright_ir::{ActionCall, Key, MatchValue, Pipeline, TableEntry, TableId, WeightedAction};
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
 
 use super::cuckoo::Entries;
 use super::lpm::Intervals;
+use super::members::{List, Lists};
 use super::ternary::Rows;
 use super::{Access, Write, accesses, write_object};
 use crate::hir::LookupLayout;
@@ -19,6 +20,16 @@ use crate::map::{Map, MemoryKind};
 pub enum Change<'a> {
     /// Adds an entry, or changes the action of the one with the same match and priority.
     Put(&'a TableEntry),
+    /// Adds an entry of a table with an action profile, or changes the actions of the one with the same match and priority. A hash chooses
+    /// one of them; without actions, packets miss the entry.
+    Choose {
+        /// Its match.
+        matches: &'a [MatchValue],
+        /// Its priority.
+        priority: i32,
+        /// Its actions.
+        actions: &'a [WeightedAction],
+    },
     /// Removes an entry.
     Delete {
         /// Its match.
@@ -50,6 +61,9 @@ pub struct TableDriver {
     /// The number of the memory with the default action, if it has data.
     default: Option<usize>,
     engine: Option<(usize, Engine)>,
+    /// The number of the memory with the members of the action profile, if their actions have data.
+    members: Option<usize>,
+    lists: Lists,
     numbers: Numbers,
 }
 
@@ -77,7 +91,7 @@ impl TableDriver {
     pub fn new(pipeline: &Pipeline, map: &Map, id: TableId) -> TableDriver {
         let name = &pipeline[id].name;
         let layout = LookupLayout::of(pipeline, id);
-        let (mut default, mut engine) = (None, None);
+        let (mut default, mut engine, mut members) = (None, None, None);
         for (number, memory) in map.memories.iter().enumerate().filter(|(_, m)| m.name == *name) {
             engine = Some((
                 number,
@@ -88,6 +102,10 @@ impl TableDriver {
                     }
                     // No table's.
                     MemoryKind::Keys { .. } | MemoryKind::Lists { .. } => continue,
+                    MemoryKind::Members { .. } => {
+                        members = Some(number);
+                        continue;
+                    }
                     MemoryKind::Index => Engine::Index,
                     MemoryKind::Exact { buckets, slots, .. } => {
                         Engine::Exact(Entries::new(memory.key_bits, layout.stored_bits(), buckets, slots))
@@ -110,7 +128,8 @@ impl TableDriver {
                 .filter_map(|object| map.objects.iter().position(|o| o.name == pipeline[object].name))
                 .collect(),
         };
-        TableDriver { id, layout, default, engine, numbers }
+        let lists = Lists::new(layout.list_bits);
+        TableDriver { id, layout, default, engine, members, lists, numbers }
     }
 
     /// The number of an entry: its cell in the table's direct counter and meter.
@@ -130,11 +149,18 @@ impl TableDriver {
         }
         let Some((memory, engine)) = &mut self.engine else { return Ok(Vec::new()) };
         let numbered = self.layout.entry_bits > 0;
-        let (mut data, mut all, mut number) = (None, Vec::new(), Number::Kept(0));
-        if let Change::Put(entry) = change {
-            let mut stored = word(pipeline, &self.layout, &entry.action);
+        let (mut data, mut all, mut number, mut list) = (None, Vec::new(), Number::Kept(0), None);
+        if let Some((matches, priority)) = change.entry() {
+            let mut stored = match change {
+                Change::Put(entry) if self.layout.list_bits == 0 => word(pipeline, &self.layout, &entry.action),
+                _ => {
+                    let found = self.lists.find(&change.members(pipeline, &self.layout))?;
+                    all.extend(self.members.iter().flat_map(|memory| accesses(map, *memory, &found.writes)));
+                    list.insert(found).head.clone()
+                }
+            };
             if numbered {
-                number = self.numbers.find(&entry.matches, entry.priority)?;
+                number = self.numbers.find(matches, priority)?;
                 stored = (stored << self.layout.entry_bits) + number.value();
                 if let Number::Reused(cell) = number {
                     let reset = |object: &usize| write_object(map, *object, cell, &BigUint::ZERO);
@@ -145,14 +171,55 @@ impl TableDriver {
         }
         let key_bits = map.memories[*memory].key_bits;
         let writes = engine.change(pipeline, self.id, self.layout.stored_bits(), key_bits, change, data)?;
-        match change {
-            Change::Put(entry) if numbered => self.numbers.take(number, &entry.matches, entry.priority),
-            Change::Delete { matches, priority } => self.numbers.release(matches, *priority),
-            Change::Clear => self.numbers.free.extend(self.numbers.of.drain().map(|(_, number)| number)),
-            Change::Put(_) | Change::Default(_) => {}
-        }
         all.extend(accesses(map, *memory, &writes));
+        self.changed(change, number, list);
         Ok(all)
+    }
+
+    /// Remembers a change that the engine has made.
+    fn changed(&mut self, change: &Change<'_>, number: Number, list: Option<List>) {
+        if let Some((matches, priority)) = change.entry() {
+            if self.layout.entry_bits > 0 {
+                self.numbers.take(number, matches, priority);
+            }
+            if let Some(list) = list {
+                self.lists.set((matches.to_vec(), priority), list);
+            }
+            return;
+        }
+        match change {
+            Change::Delete { matches, priority } => {
+                self.numbers.release(matches, *priority);
+                self.lists.remove(&(matches.to_vec(), *priority));
+            }
+            Change::Clear => {
+                self.numbers.free.extend(self.numbers.of.drain().map(|(_, number)| number));
+                self.lists.clear();
+            }
+            Change::Put(_) | Change::Choose { .. } | Change::Default(_) => {}
+        }
+    }
+}
+
+impl<'a> Change<'a> {
+    /// The entry that is there afterwards.
+    fn entry(&self) -> Option<(&'a [MatchValue], i32)> {
+        match *self {
+            Change::Put(entry) => Some((&entry.matches, entry.priority)),
+            Change::Choose { matches, priority, .. } => Some((matches, priority)),
+            Change::Delete { .. } | Change::Clear | Change::Default(_) => None,
+        }
+    }
+
+    /// The words of the actions of an entry, with their shares.
+    fn members(&self, pipeline: &Pipeline, layout: &LookupLayout) -> Vec<(BigUint, u32)> {
+        match self {
+            Change::Put(entry) => vec![(word(pipeline, layout, &entry.action), 1)],
+            Change::Choose { actions, .. } => {
+                actions.iter().map(|a| (word(pipeline, layout, &a.action), a.weight)).collect()
+            }
+            Change::Delete { .. } | Change::Clear | Change::Default(_) => Vec::new(),
+        }
     }
 }
 
@@ -208,13 +275,18 @@ impl Engine {
         data: Option<BigUint>,
     ) -> Result<Vec<Write>, Full> {
         let table = &pipeline[id];
-        let width = |i: usize| table.keys[i].expr.ty.width();
+        let keys: Vec<&Key> = table.match_keys().collect();
+        let width = |i: usize| keys[i].expr.ty.width();
         let (matches, priority) = match change {
             Change::Put(entry) => (&entry.matches[..], entry.priority),
+            Change::Choose { matches, priority, .. } => (*matches, *priority),
             Change::Delete { matches, priority } => (*matches, *priority),
             Change::Clear => return self.clear(key_bits),
             Change::Default(_) => return Ok(Vec::new()),
         };
+        let matches: Vec<MatchValue> =
+            matches.iter().zip(&table.keys).filter(|(_, key)| key.kind.is_matched()).map(|(m, _)| m.clone()).collect();
+        let matches = &matches[..];
         let key = || {
             matches.iter().enumerate().fold(BigUint::zero(), |key, (i, m)| {
                 let (value, _) = m.value_and_mask(width(i)).unwrap_or_default();

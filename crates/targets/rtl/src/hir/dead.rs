@@ -47,6 +47,8 @@ impl Design {
 fn has_effect(pipeline: &Pipeline, op: &Op) -> bool {
     match op {
         Op::Lookup { table, .. } => pipeline[*table].direct_counter.is_some(),
+        // Draws are in the order of the program.
+        Op::Random { .. } | Op::Digest { .. } => true,
         Op::Color { .. } | Op::Count { .. } | Op::Measure { .. } | Op::RegisterWrite { .. } | Op::Extern { .. } => true,
         _ => false,
     }

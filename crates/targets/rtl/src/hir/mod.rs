@@ -17,10 +17,12 @@ pub(crate) use build::{evaluate as evaluate_binary, rewrite};
 pub use dead::eliminate;
 pub use verify::verify;
 
-use hopwright_ir::{ActionId, ExternId, HashAlgorithm, HeaderId, Pipeline, TableId, ValueSetId};
+use hopwright_ir::{ActionId, ExternId, ExternKind, HashAlgorithm, HeaderId, Pipeline, TableId, ValueSetId};
 use hopwright_source::Span;
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
+
+use crate::digest::DigestCall;
 
 /// The number of a node, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,6 +65,8 @@ pub enum Input {
     Replicated,
     /// Egress only: packets in the queue of the egress port, 19 bits.
     QueueDepth,
+    /// What the pass before has kept of a packet that passes again, this many bits; zero in the first pass.
+    Again(u32),
     /// Egress only: this is no copy but a packet of which none is made, 1 bit.
     NoCopy,
     /// Egress only: this is the last copy of its packet, 1 bit.
@@ -78,12 +82,13 @@ impl Input {
             Input::Timestamp => 48,
             Input::Cloned | Input::Replicated | Input::NoCopy | Input::LastCopy => 1,
             Input::QueueDepth => 19,
+            Input::Again(bits) => bits,
         }
     }
 
     /// Whether only egress has it.
     pub fn is_egress(self) -> bool {
-        !matches!(self, Input::Length | Input::IngressPort | Input::Timestamp)
+        !matches!(self, Input::Length | Input::IngressPort | Input::Timestamp | Input::Again(_))
     }
 }
 
@@ -186,6 +191,16 @@ pub enum Op {
         /// The lookup.
         lookup: Value,
     },
+    /// The member that a lookup in a table with an action profile has chosen, as the result of an ordinary lookup:
+    /// [`LookupLayout::chosen_width`] bits. Without a hit, action and data are those of the default action.
+    Member {
+        /// The lookup.
+        lookup: Value,
+        /// Whether there is a member.
+        hit: Value,
+        /// Its place in the table's list of members, [`LookupLayout::list_bits`] bits.
+        place: Value,
+    },
     /// Whether a value set has a member; one bit.
     InSet {
         /// The set.
@@ -228,6 +243,20 @@ pub enum Op {
         index: Value,
         /// The new value.
         value: Value,
+    },
+    /// A draw of the random number generator, 64 bits.
+    Random {
+        /// Whether to draw.
+        enable: Value,
+    },
+    /// Puts a word into the queue of digests with these calls.
+    Digest {
+        /// Whether to do so.
+        enable: Value,
+        /// The word, as [`crate::digest`] has it.
+        word: Value,
+        /// The places of the program that send digests.
+        calls: Vec<DigestCall>,
     },
     /// A hash of a whole number of bytes; the result has the algorithm's width.
     Hash(HashAlgorithm, Value),
@@ -282,7 +311,8 @@ impl Destinations {
 }
 
 /// The result of a lookup: one bit for a hit, the number of the action in [`LookupLayout::actions`], the action's data.
-/// The hit is the highest bit. The data of an action with less than others are in the highest bits of the data.
+/// The hit is the highest bit. The data of an action with less than others are in the highest bits of the data. Of a table with an action
+/// profile, a place in its list of members and a number of members follow the hit instead; [`Op::Member`] reads the action there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LookupLayout {
     /// The actions that an entry or the default can have.
@@ -293,7 +323,15 @@ pub struct LookupLayout {
     pub data_bits: u32,
     /// The width of the number that an entry has for its direct counter and meter. It is not part of the result.
     pub entry_bits: u32,
+    /// Of a table with an action profile, the width of places in its list of members, and of their number; zero for other tables.
+    pub list_bits: u32,
 }
+
+/// The fewest and the most words of a list of members.
+const LIST_WORDS: std::ops::RangeInclusive<u64> = 64..=1 << 16;
+
+/// Words of the list of members for an action profile that says no size.
+const UNSIZED_LIST: u64 = 1024;
 
 impl LookupLayout {
     /// The layout of a table.
@@ -308,7 +346,16 @@ impl LookupLayout {
             action_bits: usize::BITS - (actions.len() - 1).leading_zeros(),
             data_bits: actions.iter().map(|a| data(*a)).max().unwrap_or(0),
             entry_bits: match table.direct_counter.or(table.direct_meter) {
-                Some(_) if !table.keys.is_empty() => table.size.max(2).next_power_of_two().ilog2(),
+                Some(_) if table.match_keys().next().is_some() => table.size.max(2).next_power_of_two().ilog2(),
+                _ => 0,
+            },
+            list_bits: match table.implementation.map(|id| &pipeline[id].kind) {
+                // A list is written beside the one that it replaces.
+                Some(ExternKind::ActionProfile { size } | ExternKind::ActionSelector { size, .. }) => {
+                    let members = if *size == 0 { UNSIZED_LIST } else { *size };
+                    let words = members.saturating_mul(2).clamp(*LIST_WORDS.start(), *LIST_WORDS.end());
+                    words.next_power_of_two().ilog2()
+                }
                 _ => 0,
             },
             actions,
@@ -320,13 +367,23 @@ impl LookupLayout {
         self.action_bits + self.data_bits
     }
 
-    /// The width of what an entry holds: action, data, and its number.
+    /// The width of what follows the hit: an action and its data, or a place and a number of members.
+    pub fn result_bits(&self) -> u32 {
+        if self.list_bits > 0 { 2 * self.list_bits } else { self.call_bits() }
+    }
+
+    /// The width of what an entry holds: the result, and the entry's number.
     pub fn stored_bits(&self) -> u32 {
-        (self.call_bits() + self.entry_bits).max(1)
+        (self.result_bits() + self.entry_bits).max(1)
     }
 
     /// The width of the whole result.
     pub fn width(&self) -> u32 {
+        1 + self.result_bits()
+    }
+
+    /// The width of a hit with an action and its data.
+    pub fn chosen_width(&self) -> u32 {
         1 + self.call_bits()
     }
 }
@@ -379,6 +436,17 @@ pub struct IngressOutputs {
     pub clone: Value,
     /// The session, 32 bits.
     pub session: Value,
+    /// Of programs that resubmit packets.
+    pub resubmit: Option<Repetition>,
+}
+
+/// Another pass of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Repetition {
+    /// Whether it passes again, one bit.
+    pub enable: Value,
+    /// What is [kept](Input::Again) of it.
+    pub kept: Value,
 }
 
 /// What becomes of a copy.
@@ -399,6 +467,8 @@ pub struct EgressOutputs {
     pub truncate: Value,
     /// To how many bytes, 32 bits.
     pub truncate_length: Value,
+    /// Of programs that recirculate packets. What would be sent passes again, if it is not dropped.
+    pub recirculate: Option<Repetition>,
 }
 
 impl Default for Value {
@@ -441,9 +511,12 @@ impl Op {
             Op::Window { offset, .. } | Op::Fetch { offset } | Op::Destinations { number: offset, .. } => vec![*offset],
             Op::Lookup { enable, keys, .. } => [*enable].into_iter().chain(keys.iter().copied()).collect(),
             Op::Color { lookup } => vec![*lookup],
+            Op::Member { lookup, hit, place } => vec![*lookup, *hit, *place],
             Op::InSet { keys, .. } => keys.clone(),
             Op::Count { enable, index, .. } | Op::Measure { enable, index, .. } => vec![*enable, *index],
             Op::RegisterRead { index, .. } => vec![*index],
+            Op::Random { enable } => vec![*enable],
+            Op::Digest { enable, word, .. } => vec![*enable, *word],
             Op::RegisterWrite { enable, index, value, .. } => vec![*enable, *index, *value],
             Op::Extern { enable, args, .. } => [*enable].into_iter().chain(args.iter().copied()).collect(),
         }
@@ -462,11 +535,14 @@ impl Op {
             Op::Window { offset, .. } | Op::Fetch { offset } | Op::Destinations { number: offset, .. } => each(offset),
             Op::Lookup { enable, keys, .. } => [enable].into_iter().chain(keys).for_each(each),
             Op::Color { lookup } => each(lookup),
+            Op::Member { lookup, hit, place } => [lookup, hit, place].into_iter().for_each(each),
             Op::InSet { keys, .. } => keys.iter_mut().for_each(each),
             Op::Count { enable, index, .. } | Op::Measure { enable, index, .. } => {
                 [enable, index].into_iter().for_each(each);
             }
             Op::RegisterRead { index, .. } => each(index),
+            Op::Random { enable } => each(enable),
+            Op::Digest { enable, word, .. } => [enable, word].into_iter().for_each(each),
             Op::RegisterWrite { enable, index, value, .. } => [enable, index, value].into_iter().for_each(each),
             Op::Extern { enable, args, .. } => [enable].into_iter().chain(args).for_each(each),
         }
@@ -479,6 +555,8 @@ impl Op {
             | Op::Count { enable, .. }
             | Op::Measure { enable, .. }
             | Op::RegisterWrite { enable, .. }
+            | Op::Random { enable }
+            | Op::Digest { enable, .. }
             | Op::Extern { enable, .. } => Some(enable),
             _ => None,
         }
@@ -491,11 +569,14 @@ impl Op {
             Op::Lookup { .. }
                 | Op::Destinations { .. }
                 | Op::Color { .. }
+                | Op::Member { .. }
                 | Op::InSet { .. }
                 | Op::Count { .. }
                 | Op::Measure { .. }
                 | Op::RegisterRead { .. }
                 | Op::RegisterWrite { .. }
+                | Op::Random { .. }
+                | Op::Digest { .. }
                 | Op::Extern { .. }
         )
     }
@@ -530,9 +611,11 @@ impl Design {
 
     /// All results, of ingress first.
     pub fn outputs(&self) -> Vec<Value> {
-        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = self.ingress;
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, resubmit } = self.ingress;
         let mut outputs = vec![parser_error, multicast_group, egress_spec, clone, session];
-        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length } = &self.egress;
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, recirculate } =
+            &self.egress;
+        outputs.extend(resubmit.iter().chain(recirculate).flat_map(|again| [again.enable, again.kept]));
         outputs.extend([drop, instance_type, skip, truncate, truncate_length]);
         outputs.extend(edits.iter().flat_map(|edit| [edit.enable, edit.offset, edit.bits]));
         for emit in emits {
@@ -547,9 +630,11 @@ impl Design {
     /// Replaces all results.
     pub fn map_outputs(&mut self, mut f: impl FnMut(Value) -> Value) {
         let mut each = |v: &mut Value| *v = f(*v);
-        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session } = &mut self.ingress;
+        let repetitions = self.ingress.resubmit.iter_mut().chain(&mut self.egress.recirculate);
+        repetitions.for_each(|again| [&mut again.enable, &mut again.kept].into_iter().for_each(&mut each));
+        let IngressOutputs { parser_error, multicast_group, egress_spec, clone, session, .. } = &mut self.ingress;
         [parser_error, multicast_group, egress_spec, clone, session].into_iter().for_each(&mut each);
-        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length } = &mut self.egress;
+        let EgressOutputs { drop, instance_type, emits, skip, edits, truncate, truncate_length, .. } = &mut self.egress;
         [drop, instance_type, skip, truncate, truncate_length].into_iter().for_each(&mut each);
         for Edit { enable, offset, bits, .. } in edits {
             [enable, offset, bits].into_iter().for_each(&mut each);

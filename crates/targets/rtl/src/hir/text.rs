@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use hopwright_ir::Pipeline;
 
-use super::{Design, Destinations, Input, Node, Op, Piece, Value};
+use super::{Design, Destinations, Input, Node, Op, Piece, Repetition, Value};
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -15,6 +15,7 @@ impl Display for Value {
 impl Display for Input {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Input::Again(_) => "again",
             Input::Length => "length",
             Input::IngressPort => "ingress_port",
             Input::Timestamp => "timestamp",
@@ -47,9 +48,13 @@ impl Design {
         let r = &self.ingress;
         let _ = writeln!(
             out,
-            "  parser_error {}\n  multicast_group {}\n  egress_spec {}\n  clone {} session {}\n}}\negress {{",
+            "  parser_error {}\n  multicast_group {}\n  egress_spec {}\n  clone {} session {}",
             r.parser_error, r.multicast_group, r.egress_spec, r.clone, r.session
         );
+        if let Some(Repetition { enable, kept }) = &r.resubmit {
+            let _ = writeln!(out, "  resubmit {kept} if {enable}");
+        }
+        out.push_str("}\negress {\n");
         part(&mut out, self.split, self.nodes.len());
         let r = &self.egress;
         let _ = writeln!(out, "  drop {}\n  instance_type {}", r.drop, r.instance_type);
@@ -67,6 +72,9 @@ impl Design {
         let _ = writeln!(out, "  payload from {}", r.skip);
         for edit in &r.edits {
             let _ = writeln!(out, "  edit at {} if {}: {}", edit.offset, edit.enable, edit.bits);
+        }
+        if let Some(Repetition { enable, kept }) = &r.recirculate {
+            let _ = writeln!(out, "  recirculate {kept} if {enable}");
         }
         let _ = writeln!(out, "  truncate {truncate} to {length}\n}}");
         out
@@ -97,6 +105,7 @@ fn line(out: &mut String, pipeline: &Pipeline, at: usize, node: &Node) {
         Op::Destinations { of: Destinations::Group { .. }, number } => write!(out, "group {number}"),
         Op::Destinations { of: Destinations::Session { .. }, number } => write!(out, "session {number}"),
         Op::Color { lookup } => write!(out, "color {lookup}"),
+        Op::Member { lookup, hit, place } => write!(out, "member {place} of {lookup} if {hit}"),
         Op::InSet { set, keys } => write!(out, "in {}: {}", pipeline[*set].name, list(keys)),
         Op::Count { counter, enable, index } => {
             write!(out, "count {}[{index}] if {enable}", pipeline[*counter].name)
@@ -105,6 +114,11 @@ fn line(out: &mut String, pipeline: &Pipeline, at: usize, node: &Node) {
         Op::RegisterRead { register, index } => write!(out, "read {}[{index}]", pipeline[*register].name),
         Op::RegisterWrite { register, enable, index, value } => {
             write!(out, "write {}[{index}] if {enable}: {value}", pipeline[*register].name)
+        }
+        Op::Random { enable } => write!(out, "random if {enable}"),
+        Op::Digest { enable, word, calls } => {
+            let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+            write!(out, "digest {} if {enable}: {word}", names.join(", "))
         }
         Op::Hash(algorithm, data) => write!(out, "hash {} {data}", snake(&format!("{algorithm:?}"))),
         Op::Extern { instance, method, enable, args, .. } => {

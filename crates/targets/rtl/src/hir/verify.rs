@@ -3,6 +3,7 @@
 use hopwright_ir::Pipeline;
 
 use super::{Binary, Design, LookupLayout, Node, Op, Value};
+use crate::digest::DigestCall;
 
 /// Checks a design.
 ///
@@ -91,7 +92,7 @@ fn check(pipeline: &Pipeline, design: &Design, node: &Node) -> Result<(), String
         Op::Window { offset, .. } | Op::Fetch { offset } => expect("the offset", width(*offset), 16),
         Op::Lookup { table, enable, keys } => {
             expect("the enable", width(*enable), 1)?;
-            let widths = pipeline[*table].keys.iter().map(|k| k.expr.ty.width());
+            let widths = pipeline[*table].match_keys().map(|k| k.expr.ty.width());
             if !widths.eq(keys.iter().map(|k| width(*k))) {
                 return Err("the keys are not those of the table".into());
             }
@@ -104,6 +105,15 @@ fn check(pipeline: &Pipeline, design: &Design, node: &Node) -> Result<(), String
         Op::Color { lookup } => match design[*lookup].op {
             Op::Lookup { .. } => expect("the result", node.width, 2),
             _ => Err("its operand is no lookup".into()),
+        },
+        Op::Member { lookup, hit, place } => match design[*lookup].op {
+            Op::Lookup { table, .. } => {
+                let layout = LookupLayout::of(pipeline, table);
+                expect("the hit", width(*hit), 1)?;
+                expect("the place", width(*place), layout.list_bits)?;
+                expect("the result", node.width, layout.chosen_width())
+            }
+            _ => Err("its first operand is no lookup".into()),
         },
         Op::InSet { set, keys } => {
             let widths = pipeline[*set].types.iter().map(|t| t.width());
@@ -118,6 +128,14 @@ fn check(pipeline: &Pipeline, design: &Design, node: &Node) -> Result<(), String
             expect("the result", node.width, 2)
         }
         Op::RegisterRead { .. } => Ok(()),
+        Op::Random { enable } => {
+            expect("the enable", width(*enable), 1)?;
+            expect("the result", node.width, 64)
+        }
+        Op::Digest { enable, word, calls } => {
+            expect("the enable", width(*enable), 1)?;
+            expect("the word", width(*word), calls.iter().map(DigestCall::bits).sum())
+        }
         Op::RegisterWrite { enable, .. } => expect("the enable", width(*enable), 1),
         Op::Hash(_, data) if !width(*data).is_multiple_of(8) => Err("the data are no whole number of bytes".into()),
         Op::Hash(..) => Ok(()),

@@ -9,10 +9,13 @@ use super::{Writer, reset};
 use crate::hir::{Input, LookupLayout, Op, Value};
 use crate::map::{Memory, MemoryKind};
 use crate::refusal::Capability;
-use crate::schedule::{CHOSEN_BITS, Exact, TERNARY_CHUNK_BITS, TableEngine, key_bits, ternary_entries, value_set_rows};
+use crate::schedule::{
+    CHOSEN_BITS, Exact, MAX_TERNARY_ENTRIES, TERNARY_CHUNK_BITS, TableEngine, exact_value_set, key_bits,
+    ternary_entries, value_set_rows,
+};
 
-/// The most entries of a ternary table. Its RAMs have a bit for each entry.
-const MAX_TERNARY_ENTRIES: u32 = 1024;
+/// Cycles that the write of an entry takes at most to reach its memory, and some more.
+const LIST_MARGIN: u32 = 32;
 
 impl Writer<'_> {
     /// Whether the set has a member that matches.
@@ -22,10 +25,21 @@ impl Writer<'_> {
         let key_bits: u32 = set.types.iter().map(|t| t.width()).sum();
         let keys: Vec<String> = keys.iter().map(|key| self.at(*key, start)).collect();
         let entries = value_set_rows(set.size);
-        if entries > MAX_TERNARY_ENTRIES {
-            let message =
-                format!("value set `{}` has {} members, of at most {MAX_TERNARY_ENTRIES}", set.name, set.size);
-            return self.refuse(Capability::TableSize, value, message);
+        if let Some(exact) = exact_value_set(set, self.target, self.schedule.engines.gap) {
+            self.engines.insert("hw_exact");
+            let (addr_bits, data_bits) = (exact.address_bits(), 2 + key_bits);
+            let memory = Memory { name: set.name.clone(), kind: exact.memory(), addr_bits, data_bits, key_bits };
+            let number = self.map.memory(memory);
+            let _ = writeln!(
+                self.body,
+                "    logic v{n}_{stage};\n    hw_exact #({}) e{n} (.clk, .rst({}), .in_valid(valid_{start}), .in_key({{{}}}), .out_valid(), \
+                 .out_found(), .out_hit(v{n}_{stage}), .out_data(), .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), \
+                 .wr_data(mem_data_{number}));",
+                self.exact(exact, key_bits, 1),
+                reset(start),
+                keys.join(", "),
+            );
+            return;
         }
         let ternary = Ternary::new(key_bits, 1, entries);
         self.engines.insert("hw_ternary");
@@ -43,16 +57,17 @@ impl Writer<'_> {
 
     /// The entry of a table that matches, after whether there is one.
     pub(super) fn lookup(&mut self, value: Value, id: TableId, enable: Value, keys: &[Value], stage: u32) {
-        let table = &self.p[id];
         let layout = LookupLayout::of(self.p, id);
         let engine = TableEngine::of(self.p, id);
         let (n, start) = (value.0, self.start(value));
-        if table.implementation.is_some() {
-            return self.refuse(Capability::ActionSelector, value, format!("table `{}`", table.name));
-        }
-        let data_bits = layout.call_bits();
+        let data_bits = layout.result_bits();
         let width = layout.width();
-        let default = if data_bits > 0 { self.default_action(n, id, &layout, start) } else { String::new() };
+        let default = match data_bits {
+            0 => String::new(),
+            // The default action is that of the member.
+            _ if layout.list_bits > 0 => format!(", {data_bits}'d0"),
+            _ => self.default_action(n, id, &layout, start),
+        };
         if engine == TableEngine::Default {
             let _ = writeln!(
                 self.body,
@@ -69,6 +84,9 @@ impl Writer<'_> {
         self.engines.insert(module);
         let kind = memory.kind;
         let number = self.map.memory(memory);
+        if layout.list_bits > 0 {
+            self.changing_lists(value, id, number);
+        }
         let hit = format!("hit{n}");
         let mut extra = String::new();
         if kind.has_banks() {
@@ -99,6 +117,45 @@ impl Writer<'_> {
         if layout.entry_bits > 0 {
             self.hits(value, id, enabled, layout.entry_bits, stage);
         }
+    }
+
+    /// The member of a table's action profile at a place, or the default action.
+    pub(super) fn member(&mut self, value: Value, lookup: Value, hit: Value, place: Value, stage: u32) {
+        let Op::Lookup { table: id, .. } = self.node(lookup).op else { unreachable!("members are those of a lookup") };
+        let layout = LookupLayout::of(self.p, id);
+        let (n, start) = (value.0, self.start(value));
+        let default = self.default_action(n, id, &layout, start);
+        let (hit, place) = (self.at(hit, stage), self.at(place, start));
+        let number = self.map.memory(members_memory(self.p, id, &layout));
+        let (bits, words) = (layout.call_bits(), 1u32 << layout.list_bits);
+        let _ = writeln!(
+            self.body,
+            "    logic [{0}:0] data{n};\n    logic [{bits}:0] v{n}_{stage};\n    hw_ram #(.WIDTH({bits}), .DEPTH({words}), .FORWARD(0)) \
+             e{n} (.clk, .rd_addr({place}), .rd_data(data{n}), .wr_en(mem_put_{number}), .wr_addr(mem_addr_{number}), \
+             .wr_data(mem_data_{number}));\n    assign v{n}_{stage} = {hit} ? {{1'b1, data{n}}} : {{1'b0{default}}};",
+            bits - 1
+        );
+    }
+
+    /// While packets may have found an entry as it was before the last write, the lists that it led to must not be overwritten.
+    fn changing_lists(&mut self, value: Value, id: TableId, table: usize) {
+        let n = value.0;
+        let members = members_memory(self.p, id, &LookupLayout::of(self.p, id));
+        // Members are written before lookups; without one that is used there is no memory.
+        let Some(number) = self.map.memories.iter().position(|memory| *memory == members) else { return };
+        let nodes = self.core.design.nodes.iter().zip(&self.schedule.ready);
+        let read = nodes.filter(|(node, _)| matches!(node.op, Op::Member { lookup, .. } if lookup == value));
+        let last = read.map(|(_, ready)| ready.stage).max().unwrap_or(0);
+        let cycles = last - self.start(value) + LIST_MARGIN;
+        let bits = u32::BITS - cycles.leading_zeros();
+        let _ = writeln!(
+            self.body,
+            "    logic [{}:0] found{n}_old = '0;\n    always_ff @(posedge clk)\n        if (mem_put_{table}) found{n}_old <= \
+             {bits}'d{cycles};\n        else if (found{n}_old != '0) found{n}_old <= found{n}_old - 1'b1;\n    assign \
+             lists_old{n} = mem_put_{table} || found{n}_old != '0;",
+            bits - 1
+        );
+        self.switching.push((number, format!("lists_old{n}")));
     }
 
     /// What holds the default action of a table and its data: registers that the control plane writes.
@@ -254,6 +311,17 @@ impl Ternary {
     fn memory(&self, name: String, key_bits: u32) -> Memory {
         let Ternary { addr_bits, write_bits: data_bits, kind, .. } = *self;
         Memory { name, kind, addr_bits, data_bits, key_bits }
+    }
+}
+
+/// The memory of a table's list of members.
+fn members_memory(p: &Pipeline, id: TableId, layout: &LookupLayout) -> Memory {
+    Memory {
+        name: p[id].name.clone(),
+        kind: MemoryKind::Members { words: 1 << layout.list_bits },
+        addr_bits: layout.list_bits,
+        data_bits: layout.call_bits(),
+        key_bits: 0,
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use hopwright_ir::{ExternId, ExternKind, HashAlgorithm, Unit};
+use hopwright_ir::{ExternId, ExternInstance, ExternKind, HashAlgorithm, Unit};
 use num_traits::ToPrimitive;
 
 use super::metering::Access;
 use super::{MAX_KEYS, Writer, any_valid, below, reset, resized, selected};
+use crate::digest;
 use crate::hir::{Binary, Input, Node, Op, Value};
 use crate::map::{Memory, MemoryKind, StateObject};
 use crate::refusal::Capability;
@@ -27,12 +28,18 @@ impl Writer<'_> {
             | Op::Count { .. }
             | Op::Measure { .. }
             | Op::RegisterRead { .. }
-            | Op::RegisterWrite { .. } => {
+            | Op::RegisterWrite { .. }
+            | Op::Digest { .. } => {
                 let _ = writeln!(self.body, "   {comment}");
                 self.engine(value, &node, stage);
                 return;
             }
             Op::Color { lookup } => return self.color(value, *lookup, stage),
+            Op::Member { .. } if !used => return,
+            Op::Member { lookup, hit, place } => {
+                let _ = writeln!(self.body, "   {comment}");
+                return self.member(value, *lookup, *hit, *place, stage);
+            }
             Op::InSet { set, keys } if used => {
                 let _ = writeln!(self.body, "   {comment}");
                 return self.in_set(value, *set, keys, stage);
@@ -44,6 +51,7 @@ impl Writer<'_> {
                 return self.cipher(value, &format!("{object}{method}"), args.len(), stage);
             }
             _ if !used || width == 0 => return,
+            Op::Random { .. } => return self.random(value, stage),
             Op::Fetch { .. } => return self.fetch(value, stage),
             Op::Destinations { of, number } => return self.destinations(value, *of, *number, stage),
             Op::Hash(algorithm, data) => return self.hash(value, *algorithm, *data, stage),
@@ -58,6 +66,7 @@ impl Writer<'_> {
                 Input::Replicated => "copy_replicated".to_string(),
                 Input::NoCopy => "copy_none".to_string(),
                 Input::LastCopy => "copy_last".to_string(),
+                Input::Again(_) => "in_again".to_string(),
                 Input::QueueDepth => unreachable!("it is replaced in a core"),
             },
             Op::Not(a) => format!("~{}", self.at(*a, stage)),
@@ -357,13 +366,62 @@ impl Writer<'_> {
 
     /// The signal `i<n>` of an index as the number of a cell, and a condition that there is such a cell: an index beyond the highest one
     /// must not wrap.
-    fn cell(&mut self, value: Value, index: Value, size: u64) -> (String, String) {
+    pub(super) fn cell(&mut self, value: Value, index: Value, size: u64) -> (String, String) {
         let n = value.0;
         let width = self.node(index).width;
         let index = self.at(index, self.start(value));
         let _ = writeln!(self.body, "    logic [{}:0] i{n};\n    assign i{n} = {index};", width - 1);
         let bits = size.max(2).next_power_of_two().ilog2();
         (resized(n, width, bits), below(n, width, size))
+    }
+
+    /// Random bits; those of other places are others.
+    fn random(&mut self, value: Value, stage: u32) {
+        self.engines.insert("hw_random");
+        let n = value.0;
+        let seed = (n + 1).wrapping_mul(0x9e37_79b9);
+        let _ = writeln!(
+            self.body,
+            "    logic [63:0] v{n}_{stage};\n    hw_random #(.SEED(32'h{seed:08x})) e{n} (.clk, .rst({}), .out_data(v{n}_{stage}));",
+            reset(stage)
+        );
+    }
+
+    /// A queue of digests for the driver.
+    fn digest(&mut self, value: Value, enable: Value, word: Value) {
+        let (n, start, width) = (value.0, self.start(value), self.node(word).width);
+        self.engines.insert("hw_digest");
+        let (enable, word) = (self.at(enable, start), self.at(word, start));
+        let name = format!("digests of {}", if value.index() < self.core.design.split { "ingress" } else { "egress" });
+        let object = StateObject { name, kind: digest::KIND, size: 2, bits: 1 + width, packets: false, bytes: false };
+        let number = self.map.add_object(object);
+        let _ = writeln!(
+            self.body,
+            "    hw_digest #(.WIDTH({width}), .DEPTH({})) e{n} (.clk, .rst({}), .in_valid(valid_{start} && {enable}), .in_data({word}), {});",
+            digest::QUEUE,
+            reset(start),
+            self.map.object_ports(number)
+        );
+    }
+
+    /// Adds a register to the map; returns its number.
+    pub(super) fn register_object(&mut self, name: &str, size: u64, bits: u32) -> usize {
+        self.engines.insert("hw_register");
+        let name = name.to_string();
+        self.map.add_object(StateObject { name, kind: "register", size, bits, packets: false, bytes: false })
+    }
+
+    /// The memory of a register that the program only writes.
+    fn unread_register(&mut self, name: &str, id: u32, size: u64, width: u32, stage: u32) {
+        let number = self.register_object(name, size, width);
+        let _ = writeln!(
+            self.body,
+            "    hw_register #(.WIDTH({width}), .DEPTH({})) u{id} (.clk, .rst({}), .rd_valid(1'b0), .rd_index('0), .rd_data(), \
+             .wr_en(r{id}_en), .wr_index(r{id}_index), .wr_data(r{id}_data), {});",
+            size.max(2),
+            reset(stage),
+            self.map.object_ports(number)
+        );
     }
 
     fn engine(&mut self, value: Value, node: &Node, stage: u32) {
@@ -374,9 +432,6 @@ impl Writer<'_> {
             Op::Count { counter, enable, index } => {
                 let object = &self.p[*counter];
                 let ExternKind::Counter { size, unit } = object.kind else { return };
-                if !self.first(&object.name.clone(), value) {
-                    return;
-                }
                 let name = object.name.clone();
                 let (enable, length) = (self.at(*enable, start), self.input_at(Input::Length, start));
                 let (index, within) = self.cell(value, *index, size);
@@ -396,23 +451,15 @@ impl Writer<'_> {
                 self.meter(value, (start, stage), object.name, size, unit, access);
             }
             Op::RegisterRead { register, index } => {
-                let object = self.p[*register].clone();
-                let ExternKind::Register { size, ty } = object.kind else { return };
-                if !self.first(&format!("{} (read)", object.name), value) {
+                if self.turn(value, *register, stage) {
                     return;
                 }
-                self.engines.insert("hw_register");
+                let object = self.p[*register].clone();
+                let ExternKind::Register { size, ty } = object.kind else { return };
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
                 let (index, within) = self.cell(value, *index, size);
                 let width = ty.width();
-                let number = self.map.add_object(StateObject {
-                    name: object.name.clone(),
-                    kind: "register",
-                    size,
-                    bits: width,
-                    packets: false,
-                    bytes: false,
-                });
+                let number = self.register_object(&object.name, size, width);
                 let id = register.0;
                 // The write side is driven where the program writes.
                 let writes = self.writes_register(*register);
@@ -433,28 +480,24 @@ impl Writer<'_> {
                 let _ = writeln!(
                     self.body,
                     "    logic near{n};\n    always_ff @(posedge clk) begin\n        near{n} <= 1'b1{within};\n        in{n} <= near{n};\n    \
-                     end\n    assign v{n}_{stage} = in{n} ? q{n} : '0;"
+                     end\n    assign v{n}_{stage} = in{n} ? q{n}{} : '0;",
+                    initial(&object)
                 );
             }
             Op::RegisterWrite { register, enable, index, value: new } => {
-                let object = self.p[*register].clone();
-                let ExternKind::Register { size, ty } = object.kind else { return };
-                if !self.first(&object.name.clone(), value) {
+                if self.turn(value, *register, stage) {
                     return;
                 }
+                let object = self.p[*register].clone();
+                let ExternKind::Register { size, ty } = object.kind else { return };
                 let id = register.0;
-                let Some(read) = self.reads(*register) else {
-                    return self.refuse(Capability::SharedObject, value, "a register that is written and never read");
-                };
+                let read = self.reads(*register);
                 let bits = size.max(2).next_power_of_two().ilog2().max(1);
-                let (enable, new) = (self.at(*enable, start), self.at(*new, start));
+                let (enable, new) = (self.at(*enable, start), self.at(*new, start) + &initial(&object));
                 let (index, within) = self.cell(value, *index, size);
                 // A cycle later, if the next packet reads later still.
-                let (assign, equals) = if start < self.start(read) + self.schedule.engines.gap {
-                    ("always_ff @(posedge clk)", "<=")
-                } else {
-                    ("assign", "=")
-                };
+                let soon = read.is_some_and(|read| start < self.start(read) + self.schedule.engines.gap);
+                let (assign, equals) = if soon { ("always_ff @(posedge clk)", "<=") } else { ("assign", "=") };
                 let _ = writeln!(
                     self.body,
                     "    {assign} r{id}_en {equals} valid_{start} && {enable}{within};\n    {assign} r{id}_index {equals} {index};\n    \
@@ -467,8 +510,23 @@ impl Writer<'_> {
                     width - 1
                 );
                 self.declarations.push_str(&declarations);
+                if read.is_none() {
+                    self.unread_register(&object.name, id, size, width, stage);
+                }
             }
+            Op::Digest { enable, word, .. } => self.digest(value, *enable, *word),
             _ => {}
+        }
+    }
+}
+
+/// What turns the word of a register's memory, which begins with zeros, into its value, and back.
+pub(super) fn initial(register: &ExternInstance) -> String {
+    match &register.initial {
+        zero if zero.bits() == 0 => String::new(),
+        value => {
+            let ExternKind::Register { ty, .. } = register.kind else { return String::new() };
+            format!(" ^ {}'h{value:x}", ty.width())
         }
     }
 }

@@ -74,7 +74,7 @@ fn check(seeds: Range<u64>, config: &Config) {
 
 /// What hardware can do.
 fn hardware() -> Config {
-    Config { profiles: false, extensions: false, ..Config::default() }
+    Config { extensions: false, ..Config::default() }
 }
 
 #[test]

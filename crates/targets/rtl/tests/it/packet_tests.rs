@@ -12,7 +12,7 @@ use hopwright_rtl::{Capability, Target, compile as to_hardware};
 use hopwright_stf::script::Command;
 
 /// The number of tests of `tests/stf` that must not be refused.
-const CONVERTED: usize = 250;
+const CONVERTED: usize = 330;
 
 /// Runs a test; `Ok(Some)` says why it is refused.
 fn passes(program: &Path) -> Result<Option<Vec<Capability>>, String> {
@@ -49,8 +49,8 @@ fn passes(program: &Path) -> Result<Option<Vec<Capability>>, String> {
     Ok(None)
 }
 
-/// What these tests expect follows from the size of software's packet buffers.
-const OF_BUFFERS: &[&str] = &["growth_beyond_headroom"];
+/// What these tests expect follows from the size of software's packet buffers, or from groups with larger weights than hardware has room for.
+const OF_SIZES: &[&str] = &["growth_beyond_headroom", "psa_growth", "action_selector", "selector_hashes"];
 
 #[test]
 fn packet_tests_pass_or_are_refused_for_a_capability() {
@@ -62,7 +62,7 @@ fn packet_tests_pass_or_are_refused_for_a_capability() {
             .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_suffix(".stf").map(str::to_string))
             .collect(),
     };
-    names.retain(|name| !OF_BUFFERS.contains(&name.as_str()));
+    names.retain(|name| !OF_SIZES.contains(&name.as_str()));
     names.sort();
     let (mut passed, mut failed) = (0, Vec::new());
     let mut refused: BTreeMap<String, Vec<&str>> = BTreeMap::new();

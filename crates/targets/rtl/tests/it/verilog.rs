@@ -44,8 +44,9 @@ fn what_a_target_cannot_do_is_refused_at_its_line() {
 fn a_statement_that_is_reached_in_several_ways_is_refused_once() {
     let program = ethernet_program(
         "
-    counter(4, CounterType.packets) seen;
-    action count() { seen.count(0); }
+    meter(4, MeterType.packets) seen;
+    bit<8> colour;
+    action count() { seen.execute_meter(0, colour); }
     apply {
         if (hdr.ethernet.dst == 1) { count(); }
         if (hdr.ethernet.src == 1) { count(); }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use hopwright_agent::{losses, write_traffic};
 use hopwright_dataplane::{ControlError, Stage, SwitchStats};
 use hopwright_host::metrics::{Text, write_log_events, write_process_metrics};
 use hopwright_ir::TableId;
@@ -315,31 +316,13 @@ fn switch(text: &mut Text, status: &Status, stats: &SwitchStats) {
     text.gauge("hopwright_cpu_queue_capacity", "Packets that may wait for the slow path.");
     text.sample(&[], queue.capacity());
 
-    for (name, help, figure) in [
-        (
-            "hopwright_port_received_packets_total",
-            "Packets received by a device.",
-            (|p| p.rx_packets) as fn(&hopwright_dataplane::PortStats) -> u64,
-        ),
-        ("hopwright_port_received_bytes_total", "Bytes of frames received by a device.", |p| p.rx_bytes),
-        ("hopwright_port_sent_packets_total", "Packets sent by a device.", |p| p.tx_packets),
-        ("hopwright_port_sent_bytes_total", "Bytes of frames sent by a device.", |p| p.tx_bytes),
-    ] {
-        text.counter(name, help);
-        for port in &stats.ports {
-            text.sample(&[("device", &port.name)], figure(port));
-        }
-    }
+    write_traffic(text, &stats.ports);
     text.counter("hopwright_port_lost_packets_total", "Packets lost at a device, by reason.");
     for port in &stats.ports {
-        for (why, count) in [
-            ("rx_overrun", port.device.rx_overrun),
-            ("rx_too_long", port.device.rx_too_long),
-            ("tx_refused", port.tx_lost),
-        ] {
-            text.count(&[("device", &port.name), ("reason", why)], count);
-        }
+        losses(port).iter().for_each(|(why, count)| text.count(&[("device", &port.name), ("reason", why)], *count));
     }
+    text.gauge("hopwright_port_queue_packets", "Packets that wait in the egress queues of a device with a rate.");
+    stats.ports.iter().for_each(|port| text.sample(&[("device", &port.name)], port.device.queue_waiting));
 
     let vdp = status.tenant().vdp();
     let tables = || (0..).map(TableId).zip(&vdp.pipeline().tables);

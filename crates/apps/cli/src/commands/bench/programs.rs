@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::floor;
 use super::measure::{Timing, compile_traces, or_dash, passes};
+use super::plot::{self, Bar};
 use super::workload::{Entry, Groups, Tables, WORKLOADS, Workload, mix};
 use crate::cli::bench::{BenchProgramsArgs, Flows};
 use crate::compile;
@@ -48,6 +49,16 @@ struct Record {
     machine_code_ms: f64,
     /// Entries added per second while the tables were filled.
     entries_per_second: f64,
+}
+
+impl Record {
+    fn bar(&self) -> Bar {
+        Bar {
+            label: format!("{}, {} entries, {}", self.program, self.entries, self.flows),
+            ns: self.ns_median,
+            floor_ns: self.floor_ns,
+        }
+    }
 }
 
 /// Measures.
@@ -104,6 +115,7 @@ pub(crate) fn run_benchmark(args: &BenchProgramsArgs) -> Result<(), Failure> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&records)?);
     }
+    plot::write(args.plot.as_deref(), "A packet of common programs", records.iter().map(Record::bar))?;
     Ok(())
 }
 

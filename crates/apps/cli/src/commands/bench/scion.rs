@@ -16,6 +16,7 @@ use hopwright_scion::synthetic::{self, CASES, Case};
 use serde::Serialize;
 
 use super::measure::{BATCH, or_dash, passes, run};
+use super::plot::{self, Bar};
 use super::{floor, hardware};
 use crate::cli::bench::{BenchEngine, BenchScionArgs, WorkingSet};
 use crate::compile;
@@ -61,6 +62,19 @@ struct Record {
     times_floor: f64,
 }
 
+impl Record {
+    fn bar(&self) -> Bar {
+        Bar {
+            label: format!(
+                "{} {}, {} bytes, {} hops, {}",
+                self.layout, self.case, self.size, self.hops, self.working_set
+            ),
+            ns: self.ns_median,
+            floor_ns: self.floor_ns,
+        }
+    }
+}
+
 /// Measures the border router.
 pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if let Some(unknown) = args.case.iter().find(|name| CASES.iter().all(|c| c.name != name.as_str())) {
@@ -68,6 +82,9 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
         return Err(Failure::message(format!("no case `{unknown}`: there are {}", names.join(", "))));
     }
     if args.engine == BenchEngine::Rtl {
+        if args.plot.is_some() {
+            return Err(Failure::message("--plot draws figures of --engine jit"));
+        }
         return hardware::run(args);
     }
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -154,6 +171,7 @@ pub(crate) fn run_benchmark(args: &BenchScionArgs) -> Result<(), Failure> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&records)?);
     }
+    plot::write(args.plot.as_deref(), "A packet of the SCION border router", records.iter().map(Record::bar))?;
     Ok(())
 }
 

@@ -7,13 +7,37 @@ use crate::failure::Failure;
 /// The number of instructions that a function executes, in this thread and user space. What it changes, it changes in the copy.
 /// The process must have no other thread that holds a lock which the function takes.
 pub(super) fn count(run: impl FnOnce()) -> Result<u64, Failure> {
-    let all = steps(run)?;
-    Ok(all.saturating_sub(steps(|| ())?))
+    let all = steps(run, None)?;
+    Ok(all.saturating_sub(steps(|| (), None)?))
 }
 
-/// The steps of a copy of the process that runs a function and ends.
+/// The addresses of the instructions that a function executes, and a few more, in the order in which they run.
+/// There are none on processors other than x86-64.
+pub(super) fn addresses(run: impl FnOnce()) -> Result<Vec<u64>, Failure> {
+    let mut addresses = Vec::new();
+    steps(run, Some(&mut addresses))?;
+    Ok(addresses)
+}
+
+/// The program counter of a stopped child.
+#[cfg(target_arch = "x86_64")]
+fn program_counter(child: libc::pid_t) -> Option<u64> {
+    let mut registers = std::mem::MaybeUninit::<libc::user_regs_struct>::zeroed();
+    // SAFETY: the child has stopped; the call writes the structure, which is plain numbers.
+    unsafe {
+        let read = libc::ptrace(libc::PTRACE_GETREGS, child, 0, registers.as_mut_ptr());
+        (read == 0).then(|| registers.assume_init().rip)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn program_counter(_: libc::pid_t) -> Option<u64> {
+    None
+}
+
+/// The steps of a copy of the process that runs a function and ends, and where they are.
 #[cfg(target_os = "linux")]
-fn steps(run: impl FnOnce()) -> Result<u64, Failure> {
+fn steps(run: impl FnOnce(), mut addresses: Option<&mut Vec<u64>>) -> Result<u64, Failure> {
     let failed = |what: &str| Failure::message(format!("{what}: {}", Error::last_os_error()));
     // SAFETY: the child runs only the function, and ends without running destructors or handlers.
     let child = unsafe { libc::fork() };
@@ -46,6 +70,9 @@ fn steps(run: impl FnOnce()) -> Result<u64, Failure> {
             };
         }
         let expected = libc::WIFSTOPPED(status) && [libc::SIGTRAP, libc::SIGSTOP].contains(&libc::WSTOPSIG(status));
+        if let Some(addresses) = &mut addresses {
+            addresses.extend(program_counter(child));
+        }
         // SAFETY: the child has stopped; a child that stopped for another signal is ended.
         let result = unsafe {
             match expected {

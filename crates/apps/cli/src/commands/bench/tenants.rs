@@ -9,13 +9,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::{
-    EngineKind, FrameSize, Limits, Packet, Pool, Port, Rate, Rule, Switch, SwitchBuilder, TenantSpec, VirtualDataPlane,
-    Worker,
+    EngineKind, FrameSize, Limits, Packet, Pool, Port, Rate, Rule, Sampling, Switch, SwitchBuilder, TenantSpec,
+    VirtualDataPlane, Worker,
 };
 use hopwright_ports::RepeatPort;
 use serde::Serialize;
 
 use super::programs::build;
+use super::single_step;
 use super::workload::{Tables, WORKLOADS, mix};
 use crate::cli::bench::BenchTenantsArgs;
 use crate::failure::Failure;
@@ -30,6 +31,8 @@ const PORTS: std::ops::RangeInclusive<u32> = 1..=8;
 const INGRESS: u32 = 0;
 /// Rounds between two looks at the clock.
 const ROUNDS: usize = 16;
+/// The rate of samples: one packet in this many.
+const SAMPLED: u32 = 1000;
 /// How long a switch runs before it is the next one's turn.
 const TURN: Duration = Duration::from_millis(4);
 
@@ -46,6 +49,10 @@ enum Sorting {
     Strays,
     /// By destination address, with a policer that lets everything through.
     Policed,
+    /// A switch with one program, whose frames to group addresses are counted for network management.
+    Counted,
+    /// The same, and one packet in 1,000 is sampled.
+    Sampled,
 }
 
 /// What is compared.
@@ -61,6 +68,8 @@ const CASES: &[Case] = &[
     Case { name: "one program", tenants: 1, sorting: Sorting::Program, routes: ROUTES },
     Case { name: "one, 4 x routes", tenants: 1, sorting: Sorting::Program, routes: 4 * ROUTES },
     Case { name: "one, 8 x routes", tenants: 1, sorting: Sorting::Program, routes: 8 * ROUTES },
+    Case { name: "one, groups", tenants: 1, sorting: Sorting::Counted, routes: ROUTES },
+    Case { name: "one, sampled", tenants: 1, sorting: Sorting::Sampled, routes: ROUTES },
     Case { name: "one tenant", tenants: 1, sorting: Sorting::Port, routes: ROUTES },
     Case { name: "one, by MAC", tenants: 1, sorting: Sorting::Mac, routes: ROUTES },
     Case { name: "two", tenants: 2, sorting: Sorting::Mac, routes: ROUTES },
@@ -90,6 +99,9 @@ struct Record {
     gbps: f64,
     /// Share of the frames that were forwarded.
     forwarded: f64,
+    /// Instructions for each frame of a round, without those of the kernel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<f64>,
 }
 
 /// Measures.
@@ -116,7 +128,7 @@ pub(crate) fn run_benchmark(args: &BenchTenantsArgs) -> Result<(), Failure> {
         for record in measure(size, args)? {
             if !args.json {
                 println!(
-                    "{:<17} {:>7} {:>5} {:>5} {:>10.1} {:>8.1} {:>8.1} {:>6.3} {:>7.2} {:>7.2} {:>8.1}%",
+                    "{:<17} {:>7} {:>5} {:>5} {:>10.1} {:>8.1} {:>8.1} {:>6.3} {:>7.2} {:>7.2} {:>8.1}%{}",
                     record.case,
                     record.tenants,
                     record.size,
@@ -127,7 +139,8 @@ pub(crate) fn run_benchmark(args: &BenchTenantsArgs) -> Result<(), Failure> {
                     record.ratio,
                     record.mpps,
                     record.gbps,
-                    record.forwarded * 100.0
+                    record.forwarded * 100.0,
+                    record.instructions.map_or_else(String::new, |count| format!("  {count:.1} instructions"))
                 );
             }
             records.push(record);
@@ -148,6 +161,8 @@ struct Rig {
     packets: u64,
     /// Nanoseconds per frame, by turn.
     turns: Vec<f64>,
+    /// Copies that nobody takes.
+    _sampling: Option<Sampling>,
 }
 
 fn measure(size: usize, args: &BenchTenantsArgs) -> Result<Vec<Record>, Failure> {
@@ -166,7 +181,7 @@ fn measure(size: usize, args: &BenchTenantsArgs) -> Result<Vec<Record>, Failure>
     }
     let mut records: Vec<Record> = Vec::new();
     for rig in rigs {
-        let mut record = rig.record(size, args.batch);
+        let mut record = rig.record(size, args)?;
         let base = records.first().map_or(record.ns_per_packet, |first| first.ns_per_packet);
         (record.ns_more, record.ratio) = (record.ns_per_packet - base, record.ns_per_packet / base);
         records.push(record);
@@ -183,7 +198,7 @@ impl Rig {
             .map(|_| Ok(build(workload, None, tables.entries(), EngineKind::Jit)?.vdp))
             .collect::<Result<Vec<_>, Failure>>()?;
         let mut builder = match case.sorting {
-            Sorting::Program => SwitchBuilder::new(programs[0].clone()),
+            Sorting::Program | Sorting::Counted | Sorting::Sampled => SwitchBuilder::new(programs[0].clone()),
             _ => SwitchBuilder::without_tenants(),
         };
         let frames = frames(&*tables, case, size);
@@ -193,7 +208,13 @@ impl Rig {
             builder = builder.port(number, Box::new(Sink));
         }
         let (switch, worker) = builder.build().map_err(Failure::message)?;
-        for (number, vdp) in programs.iter().enumerate().filter(|_| case.sorting != Sorting::Program) {
+        let alone = matches!(case.sorting, Sorting::Program | Sorting::Counted | Sorting::Sampled);
+        if alone && case.sorting != Sorting::Program {
+            switch.count_groups();
+        }
+        let sampled = (case.sorting == Sorting::Sampled).then(|| switch.default_tenant().sample_one_in(SAMPLED));
+        let sampling = sampled.transpose().map_err(Failure::message)?;
+        for (number, vdp) in programs.iter().enumerate().filter(|_| !alone) {
             let mut spec = TenantSpec::new(format!("tenant-{number}"), vdp.clone());
             if case.sorting != Sorting::Port {
                 spec.rules = vec![Rule { mac: Some(address(number)), ..Rule::default() }];
@@ -204,7 +225,7 @@ impl Rig {
             }
             switch.add_tenant(&spec).map_err(Failure::message)?;
         }
-        Ok(Rig { case, switch, worker, programs, packets: 0, turns: Vec::new() })
+        Ok(Rig { case, switch, worker, programs, packets: 0, turns: Vec::new(), _sampling: sampling })
     }
 
     /// Compiles traces as a running switch does within seconds.
@@ -230,16 +251,25 @@ impl Rig {
         self.packets += packets as u64;
     }
 
-    fn record(mut self, size: usize, batch: usize) -> Record {
+    fn record(mut self, size: usize, args: &BenchTenantsArgs) -> Result<Record, Failure> {
+        let instructions = match args.single_step {
+            true => {
+                let round = || {
+                    self.worker.step();
+                };
+                Some(single_step::count(round)? as f64 / args.batch as f64)
+            }
+            false => None,
+        };
         self.turns.sort_by(f64::total_cmp);
         let ns = self.turns[self.turns.len() / 2];
         let stats = self.switch.stats();
         let received: u64 = stats.ports.iter().map(|port| port.rx_packets).sum();
-        Record {
+        Ok(Record {
             case: self.case.name,
             tenants: self.case.tenants,
             size,
-            batch,
+            batch: args.batch,
             packets: self.packets,
             ns_per_packet: ns,
             ns_best: self.turns[0],
@@ -248,7 +278,8 @@ impl Rig {
             mpps: 1e3 / ns,
             gbps: 8.0 * size as f64 / ns,
             forwarded: stats.total.tx_packets as f64 / received as f64,
-        }
+            instructions,
+        })
     }
 }
 

@@ -5,9 +5,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use hopwright_driver::{Compiled, compile_text};
+use hopwright_driver::{Compiled, compile_text, in_memory};
 use hopwright_ir::MatchValue;
-use hopwright_syntax::Options;
 
 mod frames;
 mod rina;
@@ -171,12 +170,7 @@ impl Workload {
     pub(super) fn compile(&self) -> Compiled {
         let Program::Bench(file) = self.program else { return rina::compile() };
         let text = SOURCES.iter().find(|(name, _)| *name == file).map_or("", |(_, text)| text);
-        let options = Options {
-            embedded: SOURCES.iter().map(|(name, text)| (name.to_string(), (*text).into())).collect(),
-            no_disk: true,
-            ..Options::default()
-        };
-        compile_text(file, text, &options, true)
+        compile_text(file, text, &in_memory(SOURCES), true)
     }
 }
 

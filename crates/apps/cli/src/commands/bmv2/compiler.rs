@@ -11,7 +11,7 @@ use super::compiler_options::{CompilerOptions, InfoForm};
 #[cfg(feature = "bfruntime")]
 use super::tofino::{self, Chip};
 use super::{Name, json, messages};
-use crate::cli::Source;
+use crate::cli::program::Source;
 use crate::commands;
 use crate::commands::p4info::refuse_uncontrollable;
 use crate::compile;
@@ -26,7 +26,7 @@ Compiles P4-16 for BMv2's switches and for Tofino, which Hopwright replaces. It 
   -o PATH                        output: a folder (p4c, bf-p4c), a file (p4c-bm2-ss, p4c-bm2-psa)
   -b, --target bmv2|tofino|tofino2|tofino3
                                  the target
-  -a, --arch v1model|psa|tna|t2na
+  -a, --arch v1model|psa|pna|tna|t2na
                                  the architecture
   --bf-rt-schema FILE, --program-name NAME
                                  for Tofino: the file that lists tables for BfRuntime, the name of the program
@@ -114,7 +114,9 @@ impl Backend {
     fn of(options: &CompilerOptions) -> Result<Backend, String> {
         let (target, wanted) = (options.target.as_str(), options.architecture.as_deref());
         let unknown = |architecture: &str, known: &str| {
-            Err(format!("Unknown backend: {target}-{architecture} (there are bmv2-v1model and bmv2-psa{known})"))
+            Err(format!(
+                "Unknown backend: {target}-{architecture} (there are bmv2-v1model, bmv2-psa and bmv2-pna{known})"
+            ))
         };
         #[cfg(feature = "bfruntime")]
         if let Some(chip) = Chip::of(target) {
@@ -126,7 +128,7 @@ impl Backend {
             };
         }
         match wanted.unwrap_or("v1model") {
-            known @ ("v1model" | "psa") if target == "bmv2" => Ok(Backend {
+            known @ ("v1model" | "psa" | "pna") if target == "bmv2" => Ok(Backend {
                 architecture: known.into(),
                 define: BMV2_MACRO,
                 #[cfg(feature = "bfruntime")]

@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use clap::Parser;
-use hopwright_thrift::DEFAULT_PORT;
+use hopwright_thrift::{DEFAULT_PORT, NotificationAddress};
 
 use super::Name;
 use super::console::{Console, Settings};
@@ -115,10 +116,6 @@ fn notes(name: Name, options: &SwitchOptions) -> Vec<&'static str> {
             "--nanolog: there are no nanomsg events; --log-console and `hopwright trace` show packets",
         ),
         (
-            options.notifications_addr.is_some(),
-            "--notifications-addr: there are no nanomsg notifications; P4Runtime tells digests and idle entries",
-        ),
-        (
             options.debugger || options.debugger_addr.is_some(),
             "--debugger: there is no debugger; `hopwright trace` shows what happens to a packet",
         ),
@@ -131,8 +128,8 @@ fn notes(name: Name, options: &SwitchOptions) -> Vec<&'static str> {
             "Ignoring --log-flush option because --log-file not specified",
         ),
         (
-            target.priority_queues.is_some_and(|queues| queues > 1),
-            "--priority-queues: ports send at once, so that packets do not wait in queues; `hopwright run --queue` gives a port a rate and queues",
+            target.priority_queues.is_some_and(|queues| queues != 8),
+            "--priority-queues: ports have eight queues, by priority",
         ),
         (target.disable_swap, "--disable-swap: P4Runtime controllers may replace the program"),
         (
@@ -168,14 +165,26 @@ fn run_args(name: Name, options: &SwitchOptions) -> Result<RunArgs, Failure> {
         serve.p4runtime = address(target.grpc_server_addr.as_deref().unwrap_or(GRPC_ADDRESS))?;
     }
     if target.grpc_server_ssl {
-        serve.tls_cert = target.grpc_server_cert.clone();
-        serve.tls_key = target.grpc_server_key.clone();
-        serve.tls_client_ca = target.grpc_server_cacert.clone().filter(|_| target.grpc_server_with_client_auth);
+        serve.tls.tls_cert = target.grpc_server_cert.clone();
+        serve.tls.tls_key = target.grpc_server_key.clone();
+        serve.tls.tls_client_ca = target.grpc_server_cacert.clone().filter(|_| target.grpc_server_with_client_auth);
     }
     // Switches without P4Runtime have no other control plane.
     let thrift_port = options.thrift_port.or((name != Name::SimpleSwitchGrpc).then_some(DEFAULT_PORT));
-    args.thrift = ThriftArgs::at(thrift_port);
+    args.thrift = ThriftArgs::at(thrift_port, notifications(options)?);
     Ok(args)
+}
+
+/// Where notifications are sent: nowhere if the usual place is that of another switch with this number.
+fn notifications(options: &SwitchOptions) -> Result<Option<NotificationAddress>, Failure> {
+    if let Some(address) = &options.notifications_addr {
+        let address = address
+            .parse::<NotificationAddress>()
+            .map_err(|e| Failure::message(format!("--notifications-addr: {e}")))?;
+        return Ok(Some(address));
+    }
+    let path = format!("/tmp/bmv2-{}-notifications.ipc", options.device_id);
+    Ok(UnixStream::connect(&path).is_err().then_some(NotificationAddress::Ipc(path)))
 }
 
 /// The address of a name and a port, as gRPC takes it.

@@ -69,7 +69,8 @@ pub(super) struct SwitchOptions {
     /// Not honoured: there are no nanomsg events
     #[arg(long, value_name = "SOCKET")]
     pub nanolog: Option<String>,
-    /// Not honoured: there are no nanomsg notifications
+    /// Where subscribers of nanomsg connect for notifications, while Thrift is served: ipc://PATH or tcp://ADDRESS:PORT;
+    /// ipc:///tmp/bmv2-<device id>-notifications.ipc without it
     #[arg(long, value_name = "SOCKET")]
     pub notifications_addr: Option<String>,
     /// Not honoured: there is no debugger
@@ -131,7 +132,7 @@ pub(super) struct TargetOptions {
     /// The port whose packets are dropped: 511, others are refused
     #[arg(long, value_name = "NUMBER")]
     pub drop_port: Option<u32>,
-    /// Not needed: ports with a rate have eight queues, others none
+    /// Not needed: ports have eight queues, the highest priority first
     #[arg(long, value_name = "NUMBER")]
     pub priority_queues: Option<u32>,
     /// Not needed: P4Runtime controllers may replace the program

@@ -137,7 +137,8 @@ fn show(client: &mut Client, table: &Table, json: bool) -> Result<Option<Value>,
         let default = default.and_then(|d| d.actions.into_iter().next());
         return Ok(Some(json!({ "table": name, "size": table.size, "entries": entries, "default": default })));
     }
-    println!("# {name}: {} entries of {} at most", entries.len(), table.size);
+    let word = if entries.len() == 1 { "entry" } else { "entries" };
+    println!("# {name}: {} {word} of {} at most", entries.len(), table.size);
     let width = entries.iter().map(|e| e.to_string().chars().count()).max().unwrap_or(0);
     for entry in &entries {
         match entry.counter {

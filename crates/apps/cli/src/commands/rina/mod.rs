@@ -11,14 +11,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hopwright_dataplane::wait::Wakeup;
-use hopwright_p4runtime::{Access, Bundle, Device, EnginePolicy, Options, Program, Server};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, Server};
 use hopwright_rina::client::{ClientError, Flow};
 use hopwright_rina::{Config, Name, Orders, Router};
 
 use crate::cli::rina::{Peer, RinaArgs, RinaCommand, RinaSample};
+#[cfg(feature = "page")]
+use crate::commands::page;
 use crate::failure::Failure;
 use crate::logging::{Console, Logging};
-use crate::signals;
+use hopwright_host::signals;
 
 /// Time between two attempts to reach an application that is not in the directory yet.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -57,11 +59,21 @@ pub(crate) fn run(args: &RinaArgs, logging: Logging) -> Result<(), Failure> {
     }
     let Some(file) = &args.config else { return Err(Failure::message("--config is missing")) };
     let config = Config::read(file)?;
+    #[cfg(feature = "page")]
+    if config.switch.is_some() && args.http.is_some() {
+        return Err(Failure::message(
+            "--http shows the switch of this machine: that of [switch] has a page of its own",
+        ));
+    }
     let orders = Orders {
         stop: Arc::new(AtomicBool::new(false)),
         reload: Arc::new(AtomicBool::new(false)),
         told: Arc::new(Wakeup::new()?),
         stats: args.stats.clone(),
+        #[cfg(feature = "page")]
+        watch: args.http.as_deref().map(|address| page::watch(page::open(address)?)).transpose()?,
+        #[cfg(not(feature = "page"))]
+        watch: None,
     };
     let tell = |what: &Arc<AtomicBool>| {
         let (what, told) = (what.clone(), orders.told.clone());
@@ -93,8 +105,13 @@ fn capture(file: &Path) -> Result<(), Failure> {
 
 /// Runs the program for a controller, which fills the tables.
 fn with_controller(config: &Config, address: SocketAddr, stop: &AtomicBool) -> Result<(), Failure> {
-    let compiled = hopwright_rina::program::compile(config.program(), false);
-    let bundle = Bundle::of(&compiled, Path::new("interior.p4"), &[], &[]);
+    if config.switch.is_some() {
+        return Err(Failure::message(
+            "[switch] is driven by the IPC processes here: --p4runtime has another controller do so",
+        ));
+    }
+    let compiled = hopwright_rina::program::compile(config.program(), false, &[]);
+    let bundle = hopwright_rina::program::bundle(config.program(), &[]);
     let program = Program::from_compiled(&compiled, bundle.to_bytes()).map_err(|f| Failure::message(f.message))?;
     let policy = EnginePolicy::Auto;
     let vdp = program.data_plane(policy).map_err(|f| Failure::message(f.message))?;

@@ -291,8 +291,16 @@ impl Port for RecordedPort {
         self.inner.depths()
     }
 
+    fn waits(&mut self) -> [u32; QUEUES] {
+        self.inner.waits()
+    }
+
     fn has_queues(&self) -> bool {
         self.inner.has_queues()
+    }
+
+    fn room(&self) -> Option<usize> {
+        self.inner.room()
     }
 
     fn discard(&mut self, pool: &mut Pool) {

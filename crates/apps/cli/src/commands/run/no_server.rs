@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hopwright_dataplane::Tenant;
+use hopwright_dataplane::Switch;
 use hopwright_driver::Compiled;
 
 use crate::cli::RunArgs;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 pub(crate) struct Server;
 
 impl Server {
-    pub(crate) fn start(_: &RunArgs, _: &Arc<Tenant>, _: Option<&Compiled>) -> Result<Server, Failure> {
+    pub(crate) fn start(_: &RunArgs, _: &Arc<Switch>, _: Option<&Compiled>) -> Result<Server, Failure> {
         Ok(Server)
     }
 

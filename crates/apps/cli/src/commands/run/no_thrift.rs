@@ -6,13 +6,20 @@ use std::sync::Arc;
 use hopwright_dataplane::{Switch, VirtualDataPlane};
 use hopwright_ports::Opener;
 
+use super::queues::Queues;
 use crate::cli::RunArgs;
 use crate::failure::Failure;
 
-pub(super) fn load_commands(_: &Path, _: &Arc<VirtualDataPlane>) -> Result<bool, Failure> {
+pub(super) fn load_commands(_: &Path, _: &Arc<VirtualDataPlane>, _: Option<&Queues>) -> Result<bool, Failure> {
     Ok(false)
 }
 
-pub(super) fn start(_: &RunArgs, _: &Arc<Switch>, _: &super::Server, opener: Opener) -> Result<Opener, Failure> {
+pub(super) fn start(
+    _: &RunArgs,
+    _: &Arc<Switch>,
+    _: &super::Server,
+    opener: Opener,
+    _: Queues,
+) -> Result<Opener, Failure> {
     Ok(opener)
 }

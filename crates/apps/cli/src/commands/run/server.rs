@@ -1,41 +1,42 @@
-//! P4Runtime, and BfRuntime where the build has it, of `hopwright run`.
+//! P4Runtime, and BfRuntime and gNMI where the build has them, of `hopwright run`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hopwright_dataplane::Tenant;
+use hopwright_dataplane::{Switch, Tenant};
 use hopwright_driver::Compiled;
-use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, ServeError, Tls};
+use hopwright_p4runtime::{Access, Device, EnginePolicy, Options, Program, ServeError};
+#[cfg(feature = "telemetry")]
+use hopwright_telemetry::{Interfaces, Numbers};
 
-use crate::cli::{RunArgs, RunEngine};
+use crate::cli::RunArgs;
+use crate::cli::p4runtime::clients;
+use crate::cli::program::RunEngine;
+#[cfg(feature = "telemetry")]
+use crate::commands::telemetry;
 use crate::compile;
 use crate::failure::Failure;
 
 /// The protocols that are served.
-const PROTOCOLS: &str = if cfg!(feature = "bfruntime") { "P4Runtime and BfRuntime" } else { "P4Runtime" };
+const PROTOCOLS: &str = match (cfg!(feature = "bfruntime"), cfg!(feature = "telemetry")) {
+    (true, true) => "P4Runtime, BfRuntime and gNMI",
+    (true, false) => "P4Runtime and BfRuntime",
+    (false, true) => "P4Runtime and gNMI",
+    (false, false) => "P4Runtime",
+};
 
 /// The server, if the command line does not forbid it.
 pub(crate) struct Server(Option<hopwright_p4runtime::Server>);
 
 impl Server {
     /// Serves the switch, which already runs the program, or has none yet.
-    pub(crate) fn start(args: &RunArgs, tenant: &Arc<Tenant>, compiled: Option<&Compiled>) -> Result<Server, Failure> {
-        let serve = &args.serve;
+    pub(crate) fn start(args: &RunArgs, switch: &Arc<Switch>, compiled: Option<&Compiled>) -> Result<Server, Failure> {
+        let (serve, tenant) = (&args.serve, switch.default_tenant());
         if serve.no_p4runtime {
             return Ok(Server(None));
         }
-        let tls = match (&serve.tls_cert, &serve.tls_key) {
-            (Some(certificate), Some(key)) => {
-                let client_ca = serve.tls_client_ca.clone();
-                Some(Tls { certificate: certificate.clone(), key: key.clone(), client_ca })
-            }
-            _ => None,
-        };
-        let clients = match &tls {
-            None => "without encryption",
-            Some(Tls { client_ca: None, .. }) => "encrypted, for any client",
-            Some(_) => "encrypted, for clients with a certificate",
-        };
+        let tls = serve.tls.settings();
+        let clients = clients(tls.as_ref());
         let mut device = Device::new(serve.device_id, tenant.clone(), policy(args.engine));
         if let Some(count) = serve.count_fcs {
             device = device.count_fcs(count);
@@ -44,17 +45,24 @@ impl Server {
             device = with_program(device, args, compiled)?;
         }
         let options = Options { address: serve.p4runtime, tls, access: Access::Everybody };
-        #[cfg(feature = "bfruntime")]
-        let server = hopwright_p4runtime::Server::start_with(&options, [device], hopwright_bfruntime::serve);
-        #[cfg(not(feature = "bfruntime"))]
-        let server = hopwright_p4runtime::Server::start(&options, [device]);
+        #[cfg(feature = "telemetry")]
+        let interfaces = telemetry::interfaces(Interfaces::of_switch(switch, Numbers::Ports))?;
+        let others = |devices: hopwright_p4runtime::Devices, routes| {
+            #[cfg(feature = "bfruntime")]
+            let routes = hopwright_bfruntime::serve(devices.clone(), routes);
+            #[cfg(feature = "telemetry")]
+            let routes = hopwright_telemetry::gnmi::serve(interfaces, devices.clone(), routes);
+            drop(devices);
+            routes
+        };
+        let server = hopwright_p4runtime::Server::start_with(&options, [device], others);
         let server = server.map_err(|e| match e {
             ServeError::Bind { .. } => Failure::message(format!("{e} (see --p4runtime and --no-p4runtime)")),
             other => Failure::message(other),
         })?;
         let address = server.address();
         tracing::info!("{PROTOCOLS}: device {} at {address}, {clients}", serve.device_id);
-        if !address.ip().is_loopback() && serve.tls_client_ca.is_none() {
+        if !address.ip().is_loopback() && serve.tls.tls_client_ca.is_none() {
             tracing::warn!("P4Runtime: anybody who reaches {address} can control this switch (see --tls-client-ca)");
         }
         Ok(Server(Some(server)))

@@ -1,17 +1,19 @@
 //! Walks a control and drafts its operations.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 use num_bigint::BigUint;
 
+use super::access::{access, accesses, sets_out};
 use super::edges;
 use super::flow::{DefId, Entry, Flow, Masks, Segment, Source, Value, concat, constant, slice};
+use super::outcome::{Applied, Outcome, on_hit, on_miss, possible_actions};
 use super::{DependencyGraph, OperationKind};
 use crate::analysis::effects::SlotSet;
 use crate::{
-    ActionId, Block, Control, Effect, Expr, ExternArg, ExternCall, ExternFn, ExternId, MatchKind, Pipeline, SlotId,
-    Span, StackId, Stmt, StmtKind, Table, TableId, walk,
+    Block, Control, Effect, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, Pipeline, SlotId, SlotKind,
+    Span, StackId, Stmt, StmtKind, TableId, walk,
 };
 
 /// A value that an operation writes, or that several write on different paths.
@@ -41,6 +43,8 @@ pub(super) struct Draft<'p> {
     pub(super) statement: u32,
     /// It has an effect besides what it writes.
     pub(super) effect: bool,
+    /// Variables that a table writes only if a branch on its outcome goes one of these ways.
+    pub(super) written_in: HashMap<SlotId, (usize, u64)>,
 }
 
 pub(super) struct BranchDraft {
@@ -61,6 +65,14 @@ pub(super) struct Builder<'p> {
     pub(super) defs: Vec<Def>,
     pub(super) branches: Vec<BranchDraft>,
     pub(super) places: Places,
+    /// What truth values that are computed from conditions match on.
+    pub(super) conditions: HashMap<DefId, Value>,
+    /// Tables by the operations that apply them.
+    pub(super) applied: HashMap<usize, Applied>,
+    /// Copies that are other names for variables.
+    pub(super) renamed: BTreeSet<(SlotId, SlotId)>,
+    /// Where objects are accessed: what has the same place in the text is part of the access.
+    pub(super) accesses: HashSet<Span>,
     /// Enclosing scopes with what leaves them.
     scopes: Vec<(u32, Option<Flow>)>,
     exits: Option<Flow>,
@@ -95,38 +107,28 @@ impl Places {
     }
 }
 
-/// The actions that a table can run. Entries that nobody can change say so, and leave nothing to the default action if there is
-/// one for each value of the key.
-fn possible_actions(table: &Table) -> BTreeSet<ActionId> {
-    let default = table.default_action.action;
-    if !table.const_entries || table.implementation.is_some() {
-        return table.actions.iter().map(|a| a.action).chain([default]).collect();
-    }
-    let mut actions: BTreeSet<ActionId> = table.entries.iter().map(|e| e.action.action).collect();
-    let values = match table.keys.as_slice() {
-        [key] if key.kind == MatchKind::Exact && key.expr.ty.width() < 32 => Some(1 << key.expr.ty.width()),
-        _ => None,
-    };
-    if values != Some(table.entries.len()) {
-        actions.insert(default);
-    }
-    actions
-}
-
 impl<'p> Builder<'p> {
     pub(super) fn new(pipeline: &'p Pipeline, given: &SlotSet) -> Builder<'p> {
         let has_given = *given != SlotSet::empty(pipeline);
         let defs = (0..pipeline.slots.len() as u32)
             .map(|slot| Def { slot: Some(SlotId(slot)), producers: Vec::new(), outcome: false })
             .collect();
+        let mut given = given.clone();
+        // How much a packet has grown is nothing that stages compute.
+        let growth = pipeline.slots.iter().position(|slot| slot.name == "$length_change");
+        growth.into_iter().for_each(|slot| given.insert(SlotId(slot as u32)));
         Builder {
             pipeline,
-            given: given.clone(),
+            given,
             has_given,
             operations: Vec::new(),
             defs,
             branches: Vec::new(),
             places: Places::default(),
+            conditions: HashMap::new(),
+            applied: HashMap::new(),
+            renamed: BTreeSet::new(),
+            accesses: accesses(pipeline),
             scopes: Vec::new(),
             exits: None,
             statement: 0,
@@ -159,8 +161,20 @@ impl<'p> Builder<'p> {
     }
 
     fn block(&mut self, block: &'p Block, mut flow: Option<Flow>) -> Option<Flow> {
-        for stmt in block {
-            flow = self.stmt(stmt, flow?);
+        let mut rest = block.as_slice();
+        while let [first, after @ ..] = rest {
+            flow = match access(rest) {
+                Some((call, whole)) => {
+                    rest = &rest[whole.len()..];
+                    let mut flow = flow?;
+                    self.cell(&mut flow, call, whole);
+                    Some(flow)
+                }
+                None => {
+                    rest = after;
+                    self.stmt(first, flow?)
+                }
+            };
             self.statement += 1;
         }
         flow
@@ -224,6 +238,7 @@ impl<'p> Builder<'p> {
             span,
             statement: self.statement,
             effect: false,
+            written_in: HashMap::new(),
         });
         self.operations.len() - 1
     }
@@ -250,12 +265,14 @@ impl<'p> Builder<'p> {
             StmtKind::PopFront(stack, count) => self.shift(&mut flow, *stack, i64::from(*count), stmt.span),
             StmtKind::If { cond, then, otherwise } => {
                 let condition = self.condition(&mut flow, cond);
-                return self.branch(condition, cond.span, &[then, otherwise], flow);
+                let outcome = self.hit_or_miss(&condition, cond);
+                return self.branch(condition, cond.span, &[then, otherwise], outcome, flow);
             }
             StmtKind::Switch { value, cases, default } => {
                 let condition = self.condition(&mut flow, value);
                 let arms: Vec<&Block> = cases.iter().map(|c| &c.1).chain([default]).collect();
-                return self.branch(condition, value.span, &arms, flow);
+                let outcome = self.action_run(&condition, cases);
+                return self.branch(condition, value.span, &arms, outcome, flow);
             }
             StmtKind::Scope { label, body } => {
                 self.scopes.push((*label, None));
@@ -290,7 +307,19 @@ impl<'p> Builder<'p> {
         Some(flow)
     }
 
-    fn branch(&mut self, condition: Value, span: Span, arms: &[&'p Block], flow: Flow) -> Option<Flow> {
+    /// Whether a variable costs nothing.
+    pub(super) fn is_given(&self, slot: SlotId) -> bool {
+        self.given.contains(slot)
+    }
+
+    fn branch(
+        &mut self,
+        condition: Value,
+        span: Span,
+        arms: &[&'p Block],
+        outcome: Option<Outcome>,
+        flow: Flow,
+    ) -> Option<Flow> {
         let index = self.branches.len();
         let given = |segment: &Segment| match &segment.source {
             Source::Constant(_) => true,
@@ -299,9 +328,14 @@ impl<'p> Builder<'p> {
         let free = condition.iter().all(given);
         let guards = self.guards(&flow.masks);
         self.branches.push(BranchDraft { condition, arms: arms.len(), guards, free, span });
+        // The first branch on an outcome counts.
+        let outcome = outcome.filter(|(op, _)| self.operations[*op].written_in.is_empty());
         let mut end = None;
         for (arm, block) in arms.iter().enumerate() {
-            let taken = Flow { variables: flow.variables.clone(), masks: flow.masks.taking(index, arm) };
+            let mut taken = Flow { variables: flow.variables.clone(), masks: flow.masks.taking(index, arm) };
+            if let Some((op, actions)) = &outcome {
+                self.after_actions(*op, &actions[arm], (index, arm), &mut taken);
+            }
             let after = self.block(block, Some(taken));
             end = self.join(end, after);
         }
@@ -310,7 +344,21 @@ impl<'p> Builder<'p> {
 
     /// Assigns an expression to a variable or to some bits of it.
     fn assign(&mut self, flow: &mut Flow, slot: SlotId, bits: Option<(u32, u32)>, value: &'p Expr, span: Span) {
-        if self.given.contains(slot) {
+        if self.given.contains(slot) || sets_out(slot, value) {
+            return;
+        }
+        if let (None, ExprKind::Slot(source)) = (bits, &value.kind)
+            && self.renames(flow, *source, slot)
+        {
+            let entry = flow.variables[source.index()].clone();
+            for op in entry.stored.iter() {
+                if !self.operations[*op].writes.contains(&slot) {
+                    self.operations[*op].writes.push(slot);
+                }
+            }
+            self.places.join(slot, &entry.stored);
+            self.renamed.insert((*source, slot));
+            flow.variables[slot.index()] = entry;
             return;
         }
         let first = self.operations.len();
@@ -318,8 +366,17 @@ impl<'p> Builder<'p> {
         let mut stored = Vec::new();
         let mut moved = Value::new();
         for segment in &value {
-            // The last operators of the expression write the variable themselves.
+            // The last operators of the expression write the variable themselves, as does the call of an extern whose result it is.
+            let last = self.operations.len().saturating_sub(1);
             let producer = match segment.source {
+                Source::Def(DefId(def), 0)
+                    if self.defs[def].producers.as_slice() == [last] && self.is_result(flow, def) =>
+                {
+                    self.operations[last].writes.push(slot);
+                    self.places.join(slot, &[last]);
+                    stored.push(last);
+                    continue;
+                }
                 Source::Def(DefId(def), _) if self.defs[def].slot.is_none_or(|s| s == slot) => {
                     let producers = self.defs[def].producers.as_slice();
                     let only = (producers.len() == 1 && producers[0] >= first).then(|| producers[0]);
@@ -343,6 +400,27 @@ impl<'p> Builder<'p> {
             stored.push(self.mover(flow, slot, moved, span));
         }
         self.store(flow, slot, bits, value, stored);
+    }
+
+    /// Whether a copy is another name for a variable, as those to and from parameters of controls are.
+    fn renames(&self, flow: &Flow, from: SlotId, to: SlotId) -> bool {
+        let local = |slot: SlotId| matches!(self.pipeline[slot].kind, SlotKind::Local);
+        let same = self.pipeline[from].ty.width() == self.pipeline[to].ty.width();
+        let stored = &flow.variables[from.index()].stored;
+        let all = |b: usize| Masks::all(self.branches[b].arms);
+        let of = |op: &usize| &self.operations[*op];
+        let here = || stored.iter().all(|op| of(op).writes.contains(&to) || of(op).masks.within(&flow.masks, all));
+        same && (local(to) || local(from) && !stored.is_empty() && here())
+    }
+
+    /// Whether a value is what the call of an extern has just written to a local variable.
+    fn is_result(&self, flow: &Flow, def: usize) -> bool {
+        let local = |slot: SlotId| matches!(self.pipeline[slot].kind, SlotKind::Local);
+        let is_last = |op: &usize| op + 1 == self.operations.len();
+        let [op] = self.defs[def].producers.as_slice() else { return false };
+        let draft = &self.operations[*op];
+        let called = matches!(draft.kind, OperationKind::Extern(_)) && draft.masks.same(&flow.masks);
+        is_last(op) && called && self.defs[def].slot.is_none_or(local)
     }
 
     /// Sets a variable to wires.
@@ -401,14 +479,16 @@ impl<'p> Builder<'p> {
         let declaration = &pipeline[table];
         let mut matched = Value::new();
         for key in &declaration.keys {
-            matched.extend(self.eval(flow, &key.expr));
+            matched.extend(self.compared(flow, &key.expr));
         }
         let op = self.operation(flow, OperationKind::Apply(table), span);
         let actions = possible_actions(declaration);
         let mut always: BTreeMap<SlotId, usize> = BTreeMap::new();
+        let mut written = Vec::new();
         let mut depth = 1;
         for &action in &actions {
             let body = self.action(flow, &pipeline[action].body);
+            written.push((action, body.writes.keys().copied().collect()));
             depth = depth.max(body.depth);
             let draft = &mut self.operations[op];
             draft.operands.extend(body.reads);
@@ -423,13 +503,18 @@ impl<'p> Builder<'p> {
         draft.matched = matched;
         draft.depth = depth;
         draft.effect = true;
+        let mut variables = Vec::new();
         for (slot, by) in always {
             if self.given.contains(slot) {
                 continue;
             }
+            let before = flow.variables[slot.index()].clone();
             self.operations[op].writes.push(slot);
             self.write(flow, slot, op, by < actions.len());
+            variables.push((slot, before, flow.variables[slot.index()].value.clone()));
         }
+        let (hit, miss) = (on_hit(declaration), on_miss(declaration));
+        self.applied.insert(op, Applied { variables, actions: written, hit, miss });
         for slot in outcomes.into_iter().flatten() {
             let def = self.write(flow, slot, op, false);
             self.defs[def.0].outcome = true;
@@ -447,6 +532,21 @@ impl<'p> Builder<'p> {
         let value = self.whole(def, self.pipeline[slot].ty.width());
         flow.variables[slot.index()] = Entry { value: Rc::new(value), stored: Rc::new(stored) };
         def
+    }
+
+    /// What happens to a cell of a register between the call that reads it and the one that writes it.
+    fn cell(&mut self, flow: &mut Flow, call: &'p ExternCall, whole: &'p [Stmt]) {
+        let body = self.action(flow, whole);
+        let op = self.operation(flow, OperationKind::Extern(call), call.span);
+        let draft = &mut self.operations[op];
+        draft.operands = body.reads;
+        draft.objects = body.objects;
+        draft.objects.dedup();
+        draft.effect = true;
+        for (slot, always) in body.writes {
+            self.operations[op].writes.push(slot);
+            self.write(flow, slot, op, !always);
+        }
     }
 
     fn call(&mut self, flow: &mut Flow, call: &'p ExternCall) {

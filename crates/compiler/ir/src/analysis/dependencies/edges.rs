@@ -34,7 +34,8 @@ pub(super) fn finish(mut builder: Builder<'_>, roots: Vec<usize>) -> DependencyG
 
     let operations = live.iter().map(|&old| operation(&builder, &builder.operations[old])).collect();
     let branches = builder.branches.iter().map(|b| Branch { bits: bits_of(&b.condition), span: b.span }).collect();
-    DependencyGraph { operations, dependencies: edges.in_order(), branches }
+    let renamed = builder.renamed.into_iter().collect();
+    DependencyGraph { operations, dependencies: edges.in_order(), branches, renamed }
 }
 
 /// The definitions that a value consists of.
@@ -93,7 +94,9 @@ fn overwriting(builder: &mut Builder, index: &BTreeMap<usize, usize>, edges: &mu
         for (i, &later) in writers.iter().enumerate() {
             for &earlier in &writers[..i] {
                 let same = builder.operations[earlier].statement == builder.operations[later].statement;
-                if !same && !apart(earlier, later) {
+                let only_in = builder.operations[earlier].written_in.get(&place.1);
+                let avoids = only_in.is_some_and(|(b, arms)| builder.operations[later].masks.avoids(*b, *arms));
+                if !same && !avoids && !apart(earlier, later) {
                     edges.add(index[&earlier], index[&later], DependencyKind::Action, Some(place.1));
                 }
             }

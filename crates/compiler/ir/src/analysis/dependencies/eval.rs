@@ -1,14 +1,15 @@
 //! Expressions as wires and operations, and what actions read and write.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use num_bigint::BigUint;
 use num_traits::ToPrimitive;
 
 use super::OperationKind;
-use super::build::Builder;
-use super::flow::{Flow, Segment, Source, Value, concat, constant, slice, width};
-use crate::{BinaryOp, Block, Expr, ExprKind, ExternArg, ExternId, SlotId, Stmt, StmtKind, Type, UnaryOp, walk};
+use super::access::{access, sets_out};
+use super::build::{Builder, Draft};
+use super::flow::{Flow, Segment, Source, Value, concat, constant, masked, slice, width};
+use crate::{BinaryOp, Expr, ExprKind, ExternArg, ExternId, SlotId, Span, Stmt, StmtKind, Type, UnaryOp, walk};
 
 /// What an action does.
 pub(super) struct ActionBody {
@@ -26,8 +27,21 @@ fn constant_shift(by: &Expr) -> Option<u32> {
     by.as_const().and_then(|v| v.to_u32())
 }
 
+/// A value and a constant of which one is the mask of the other.
+fn mask_of<'e>(a: &'e Expr, b: &'e Expr) -> Option<(&'e Expr, &'e BigUint)> {
+    b.as_const().map(|mask| (a, mask)).or_else(|| a.as_const().map(|mask| (b, mask)))
+}
+
 fn is_associative(op: BinaryOp, ty: Type) -> bool {
     matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor) || op == BinaryOp::Add && matches!(ty, Type::Bits(_))
+}
+
+/// Whether a chain of an operator has one place in the text: a hash, which computes the exclusive or of all its words.
+fn is_one(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Binary(BinaryOp::Xor, a, _) => matches!(a.kind, ExprKind::Binary(..)) && a.span == expr.span,
+        _ => false,
+    }
 }
 
 /// The operands of a chain of one associative operator.
@@ -45,6 +59,12 @@ impl<'p> Builder<'p> {
     /// The bits of an expression. What is not wiring becomes operations.
     pub(super) fn eval(&mut self, flow: &mut Flow, expr: &'p Expr) -> Value {
         let bits = expr.ty.width();
+        if matches!(expr.kind, ExprKind::Mux(..) | ExprKind::Binary(..) | ExprKind::Unary(..))
+            && let Some(op) = self.access_at(expr.span)
+        {
+            let def = self.def(None, vec![op]);
+            return vec![Segment { source: Source::Def(def, 0), width: bits }];
+        }
         match &expr.kind {
             ExprKind::Const(value) => constant(value.clone(), bits),
             ExprKind::Slot(slot) => flow.variables[slot.index()].value.to_vec(),
@@ -70,6 +90,12 @@ impl<'p> Builder<'p> {
                 let value = self.eval(flow, value);
                 concat(slice(&value, by, bits - by), constant(BigUint::ZERO, by))
             }
+            // Bits in a row are moved, as by a slice.
+            ExprKind::Binary(BinaryOp::And, a, b)
+                if mask_of(a, b).is_some_and(|(_, mask)| masked(&Value::new(), mask, bits).1 <= 1) =>
+            {
+                self.compared(flow, expr)
+            }
             ExprKind::Mux(..) => {
                 let (mut matched, mut operands) = (Value::new(), Value::new());
                 self.choices(flow, expr, &mut matched, &mut operands);
@@ -78,12 +104,19 @@ impl<'p> Builder<'p> {
             ExprKind::Binary(op, ..) if expr.ty != Type::Bool && is_associative(*op, expr.ty) => {
                 let mut operands = Vec::new();
                 chain(expr, *op, &mut operands);
-                let values = operands.into_iter().map(|e| self.eval(flow, e)).collect();
-                self.reduce(flow, expr, values)
+                let values: Vec<Value> = operands.into_iter().map(|e| self.eval(flow, e)).collect();
+                match is_one(expr) {
+                    true => self.compute(flow, expr, Value::new(), values.concat()),
+                    false => self.reduce(flow, expr, values),
+                }
             }
             ExprKind::Unary(UnaryOp::Not, _) | ExprKind::Binary(..) if expr.ty == Type::Bool => {
                 let matched = self.condition(flow, expr);
-                self.compute(flow, expr, matched, Value::new())
+                let value = self.compute(flow, expr, matched.clone(), Value::new());
+                if let [Segment { source: Source::Def(def, 0), .. }] = value.as_slice() {
+                    self.conditions.insert(*def, matched);
+                }
+                value
             }
             _ => {
                 let mut operands = Value::new();
@@ -93,6 +126,24 @@ impl<'p> Builder<'p> {
                 self.compute(flow, expr, Value::new(), operands)
             }
         }
+    }
+
+    /// What is compared: a key, or a side of a comparison. Masks by constants are part of the match.
+    pub(super) fn compared(&mut self, flow: &mut Flow, expr: &'p Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Binary(BinaryOp::And, a, b) if expr.ty != Type::Bool && mask_of(a, b).is_some() => {
+                let Some((value, mask)) = mask_of(a, b) else { return Value::new() };
+                let value = self.compared(flow, value);
+                masked(&value, mask, expr.ty.width()).0
+            }
+            _ => self.eval(flow, expr),
+        }
+    }
+
+    /// The access of an object that is at a place.
+    fn access_at(&self, span: Span) -> Option<usize> {
+        let accessed = |op: &Draft<'_>| op.span == span && matches!(op.kind, OperationKind::Extern(_));
+        self.accesses.contains(&span).then(|| self.operations.iter().rposition(accessed)).flatten()
     }
 
     /// What a condition matches on: the leaves of its comparisons with constants and of equalities. Other comparisons are
@@ -127,7 +178,15 @@ impl<'p> Builder<'p> {
                 leaves
             }
             ExprKind::Const(_) => Value::new(),
-            _ => self.eval(flow, expr),
+            _ => {
+                let value = self.compared(flow, expr);
+                // A variable that holds a condition is that condition to a gateway.
+                let known = match value.as_slice() {
+                    [Segment { source: Source::Def(def, 0), .. }] if expr.ty == Type::Bool => self.conditions.get(def),
+                    _ => None,
+                };
+                known.cloned().unwrap_or(value)
+            }
         }
     }
 
@@ -181,9 +240,10 @@ impl<'p> Builder<'p> {
     }
 
     /// What an action does that runs at a point.
-    pub(super) fn action(&self, flow: &Flow, block: &Block) -> ActionBody {
+    pub(super) fn action(&self, flow: &Flow, block: &[Stmt]) -> ActionBody {
         let mut scan = Scan {
             flow,
+            accesses: &self.accesses,
             body: ActionBody { reads: Value::new(), writes: BTreeMap::new(), depth: 1, objects: Vec::new() },
             depths: BTreeMap::new(),
         };
@@ -195,6 +255,7 @@ impl<'p> Builder<'p> {
 /// Goes through an action.
 struct Scan<'a> {
     flow: &'a Flow,
+    accesses: &'a HashSet<Span>,
     body: ActionBody,
     /// Operations that come before the values that the action has assigned.
     depths: BTreeMap<SlotId, u32>,
@@ -202,13 +263,44 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// `guarded`: the operations that decide whether the block runs; 0 if it always does.
-    fn block(&mut self, builder: &Builder, block: &Block, guarded: u32) {
-        block.iter().for_each(|stmt| self.stmt(builder, stmt, guarded));
+    fn block(&mut self, builder: &Builder, block: &[Stmt], guarded: u32) {
+        let mut rest = block;
+        while let [first, after @ ..] = rest {
+            match access(rest) {
+                Some((_, whole)) => {
+                    self.cell(builder, whole, guarded);
+                    rest = &rest[whole.len()..];
+                }
+                None => {
+                    self.stmt(builder, first, guarded);
+                    rest = after;
+                }
+            }
+        }
+    }
+
+    /// What a stateful ALU does to a cell: as deep as what it reads.
+    fn cell(&mut self, builder: &Builder, whole: &[Stmt], guarded: u32) {
+        let (before, deepest) = (self.depths.clone(), self.body.depth);
+        whole.iter().for_each(|stmt| self.stmt(builder, stmt, guarded));
+        let mut depth = guarded;
+        for stmt in whole {
+            let mut read = |expr: &Expr| {
+                walk::expr_slots(expr, &mut |slot| depth = depth.max(before.get(&slot).copied().unwrap_or(0)))
+            };
+            walk::stmt_exprs(stmt).into_iter().for_each(&mut read);
+            for inner in walk::blocks(stmt) {
+                walk::stmts(inner, &mut |stmt| walk::stmt_exprs(stmt).into_iter().for_each(&mut read));
+            }
+        }
+        self.depths.iter_mut().filter(|(slot, now)| before.get(slot) != Some(now)).for_each(|(_, now)| *now = depth);
+        self.body.depth = deepest.max(depth);
     }
 
     fn stmt(&mut self, builder: &Builder, stmt: &Stmt, guarded: u32) {
         let pipeline = builder.pipeline;
         match &stmt.kind {
+            StmtKind::Assign(slot, value) if builder.is_given(*slot) || sets_out(*slot, value) => {}
             StmtKind::Assign(slot, value) => {
                 let depth = self.expr(value).max(guarded);
                 self.write(*slot, depth, guarded == 0);
@@ -219,7 +311,7 @@ impl Scan<'_> {
                 self.write(*slot, depth.max(before), false);
             }
             StmtKind::If { cond, then, otherwise } => {
-                let guarded = self.expr(cond) + 1;
+                let guarded = guarded.max(self.expr(cond) + u32::from(!self.accesses.contains(&stmt.span)));
                 self.block(builder, then, guarded);
                 self.block(builder, otherwise, guarded);
             }
@@ -290,14 +382,22 @@ impl Scan<'_> {
             },
             ExprKind::Cast(arg) => self.expr(arg),
             ExprKind::Binary(BinaryOp::Concat, a, b) => self.expr(a).max(self.expr(b)),
+            ExprKind::Binary(BinaryOp::And, a, b)
+                if mask_of(a, b).is_some_and(|(_, mask)| masked(&Value::new(), mask, expr.ty.width()).1 <= 1) =>
+            {
+                self.expr(a).max(self.expr(b))
+            }
             ExprKind::Binary(BinaryOp::Shl | BinaryOp::Shr, a, by) if constant_shift(by).is_some() => self.expr(a),
             ExprKind::Binary(op, ..) if is_associative(*op, expr.ty) => {
                 let mut operands = Vec::new();
                 chain(expr, *op, &mut operands);
                 let deepest = operands.iter().map(|e| self.expr(e)).max().unwrap_or(0);
-                deepest + operands.len().next_power_of_two().ilog2()
+                deepest + if is_one(expr) { 1 } else { operands.len().next_power_of_two().ilog2() }
             }
-            _ => 1 + walk::operands(expr).into_iter().map(|e| self.expr(e)).max().unwrap_or(0),
+            _ => {
+                let deepest = walk::operands(expr).into_iter().map(|e| self.expr(e)).max().unwrap_or(0);
+                deepest + u32::from(!self.accesses.contains(&expr.span))
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ impl Masks {
     }
 
     /// The arm of a branch as a bit of a mask.
-    fn arm(arm: usize) -> u64 {
+    pub(super) fn arm(arm: usize) -> u64 {
         2 << arm.min(MAX_ARMS)
     }
 
@@ -49,6 +49,24 @@ impl Masks {
         }
         let branches = self.0.len().max(other.0.len());
         Masks(Arc::new((0..branches).map(|b| self.get(b) | other.get(b)).collect()))
+    }
+
+    /// Whether the same paths lead to both points.
+    pub(super) fn same(&self, other: &Masks) -> bool {
+        let branches = self.0.len().max(other.0.len());
+        (0..branches).all(|b| self.get(b) == other.get(b))
+    }
+
+    /// Whether all paths that lead here may lead to the other point. `all` are the arms of each branch.
+    pub(super) fn within(&self, other: &Masks, all: impl Fn(usize) -> u64) -> bool {
+        let free =
+            |(b, mask): (usize, &u64)| mask & NOT_MET != 0 || mask & all(b) == all(b) || self.get(b) & !mask == 0;
+        other.0.iter().enumerate().all(free)
+    }
+
+    /// Whether no path that leads here takes one of these arms of a branch.
+    pub(super) fn avoids(&self, branch: usize, arms: u64) -> bool {
+        self.get(branch) & (arms | NOT_MET) == 0
     }
 
     /// Whether no path leads through both points.
@@ -118,6 +136,20 @@ pub(super) fn slice(value: &Value, low: u32, width: u32) -> Value {
         append(&mut out, Segment { source: Source::Constant(BigUint::ZERO), width: zeros });
     }
     out
+}
+
+/// The bits of a value that a mask has, with zeros in the place of others; and how many runs of ones the mask has.
+pub(super) fn masked(value: &Value, mask: &BigUint, bits: u32) -> (Value, u32) {
+    let (mut out, mut runs, mut at) = (Value::new(), 0, 0);
+    while at < bits {
+        let one = mask.bit(at.into());
+        let end = (at..bits).find(|bit| mask.bit((*bit).into()) != one).unwrap_or(bits);
+        runs += u32::from(one);
+        let part = if one { slice(value, at, end - at) } else { constant(BigUint::ZERO, end - at) };
+        out = concat(out, part);
+        at = end;
+    }
+    (out, runs)
 }
 
 /// Appends bits above a value, joined to the last ones if they follow them.

@@ -8,10 +8,12 @@
 //! results nobody reads are left out. Each value of a variable is a thing of its own; values of a variable that meet share a
 //! place, and only these have dependencies because of overwriting.
 
+mod access;
 mod build;
 mod edges;
 mod eval;
 mod flow;
+mod outcome;
 
 use crate::analysis::effects::{Effects, SlotSet};
 use crate::{Control, ExternCall, ExternId, Pipeline, SlotId, SlotKind, Span, TableId, walk};
@@ -25,6 +27,8 @@ pub struct DependencyGraph<'p> {
     pub dependencies: Vec<Dependency>,
     /// Branches that operations are guarded by.
     pub branches: Vec<Branch>,
+    /// Variables that are in one place: copies to and from parameters.
+    pub renamed: Vec<(SlotId, SlotId)>,
 }
 
 /// A table's application, an extern call, or an assignment.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::Worker;
+use crate::egress_queues::URGENT_PRIORITY;
 use crate::executor::wall_clock_us;
 use crate::observe::stats::{Stage, WorkerCells};
 use crate::packet::{Packet, Pool};
@@ -49,6 +50,9 @@ impl Worker {
             packet.set_ingress_port(number);
             bytes += packet.len() as u64;
         }
+        if self.cells.counts_groups() {
+            queue.cells.count_groups_received(&self.batch);
+        }
         queue.cells.rx_packets.add(count);
         queue.cells.rx_bytes.add(bytes);
         lane.cells.rx_packets.add(count);
@@ -63,6 +67,9 @@ impl Worker {
         let Worker { queues, cells, lanes, by_slot, classifier, pool, batch, sorted, started, .. } = self;
         let now_ns = begun.duration_since(*started).as_nanos() as u64;
         let queue = &queues[index];
+        if cells.counts_groups() {
+            queue.cells.count_groups_received(batch);
+        }
         let lane_of = |slot: Option<Slot>| slot.map_or(NO_LANE, |slot| by_slot[usize::from(slot)]);
         let sorted = sorted[..batch.len()].iter_mut().zip(&*batch);
         match classifier.port(queue.number) {
@@ -115,9 +122,10 @@ impl Worker {
         let Lane { tenant, cells, egress, .. } = lane;
         let inject = tenant.injection_queues();
         while count < most {
-            let mut place = |bytes: &[u8], port: u32, raw: bool| {
+            let mut place = |bytes: &[u8], port: u32, raw: bool, priority: u8| {
                 let filled = pool.take_filled(bytes).map(|mut p| {
                     p.set_ingress_port(port);
+                    p.set_priority(priority);
                     p
                 });
                 match (filled, raw, egress.get(port as usize)) {
@@ -130,7 +138,9 @@ impl Worker {
                     }
                 }
             };
-            if !inject.urgent.take(&mut place) && !inject.normal.take(&mut place) {
+            // What is urgent must not wait in egress queues either.
+            let urgent = |bytes: &[u8], port, raw| place(bytes, port, raw, URGENT_PRIORITY);
+            if !inject.urgent.take(urgent) && !inject.normal.take(|bytes, port, raw| place(bytes, port, raw, 0)) {
                 break;
             }
             count += 1;

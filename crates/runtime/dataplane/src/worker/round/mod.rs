@@ -18,11 +18,11 @@ use crate::executor::traffic::MAX_COPIES;
 use crate::observe::sample::Held;
 use crate::observe::stats::{Stopwatch, WorkerCells};
 use crate::packet::{MAX_BATCH, Packet, Pool};
-use crate::trace::respecialise::start_respecialiser;
 use crate::worker::classifier::{Classifier, MAX_TENANTS};
 use crate::worker::lane::{Lane, NO_LANE};
 use crate::worker::poll_backoff::{Next, PollBackoff};
 use crate::worker::port_queue::{Mailbox, PortQueue};
+use crate::worker::respecialiser::start_respecialiser;
 use crate::worker::switch::Switch;
 use crate::worker::wait::{self, LostTime, Sleeper};
 

@@ -37,14 +37,14 @@ impl Worker {
     /// Sends what waits in the port queues, which is all of the only tenant.
     pub(super) fn transmit(&mut self) {
         let (mut all_packets, mut all_bytes, mut all_lost) = (0, 0, 0);
+        let groups = self.cells.counts_groups();
         for queue in &mut self.queues {
             if queue.out.is_empty() {
                 continue;
             }
             let count = queue.out.len();
             let bytes: u64 = queue.out.iter().map(|p| p.len() as u64).sum();
-            let sent = queue.port.transmit(&mut self.pool, &mut queue.out);
-            queue.port.flush();
+            let sent = queue.transmit(&mut self.pool, groups);
             // Lost packets are rare; their bytes are taken as average.
             let bytes = if sent == count { bytes } else { bytes * sent as u64 / count as u64 };
             let lost = (count - sent) as u64;
@@ -60,10 +60,11 @@ impl Worker {
 
     /// Sends what waits in the port queues, which is of several tenants. The time since `begun` is theirs, by packets.
     pub(super) fn transmit_shared(&mut self, begun: Instant) {
+        let groups = self.cells.counts_groups();
         let Worker { lanes, queues, pool, lost_time, .. } = self;
         let mut packets = 0;
         for queue in queues.iter_mut().filter(|queue| !queue.out.is_empty()) {
-            packets += queue.send_runs(pool, |run, sent, bytes| {
+            packets += queue.send_runs(pool, groups, |run, sent, bytes| {
                 let lane = &mut lanes[usize::from(run.lane)];
                 lane.cells.count_sent(sent, bytes, run.packets - sent);
                 lane.sent += run.packets;

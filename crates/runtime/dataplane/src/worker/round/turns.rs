@@ -108,6 +108,9 @@ impl Worker {
             for (queue, number) in self.queues.iter_mut().zip(&lane.numbers) {
                 if let Some(number) = number {
                     depths.set(*number, queue.port.depths());
+                    if queue.has_queues {
+                        depths.set_waits(*number, queue.port.waits());
+                    }
                 }
             }
         }

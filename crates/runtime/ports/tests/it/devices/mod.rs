@@ -14,8 +14,16 @@ pub(crate) const MAC_A: &str = "02:00:00:00:00:0a";
 pub(crate) const MAC_B: &str = "02:00:00:00:00:0b";
 
 pub(crate) fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    run("ip", arguments);
+}
+
+pub(crate) fn tc(arguments: &str) {
+    run("tc", arguments);
+}
+
+fn run(command: &str, arguments: &str) {
+    let output = Command::new(command).args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{command} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Has a device complete the checksums of what is sent, and segment joined frames, or leaves both to the kernel's

@@ -14,6 +14,7 @@ use crate::trace_ir::{Effect, Verdict};
 impl<'a> Builder<'a> {
     /// Follows what happens between the program's blocks.
     pub(super) fn stage(&mut self, number: u32, mut state: State) -> Step {
+        self.ir.values.at(None);
         let p = self.p;
         let standard = p.standard;
         let control = |body: &'a [Stmt], number: u32, end: u32| {
@@ -81,12 +82,13 @@ impl<'a> Builder<'a> {
             state.effects.push(Effect::Priority(priority));
         }
         let depth = self.ir.values.data(Op::QueueDepth(port, priority), Type::Bits(19));
+        let wait = self.ir.values.data(Op::QueueWait(port, priority), Type::Bits(32));
         for (slot, value) in [
             (standard.egress_port, port),
             (standard.enq_timestamp, now),
             (standard.egress_global_timestamp, now),
             (standard.egress_spec, zero),
-            (standard.deq_timedelta, zero),
+            (standard.deq_timedelta, wait),
             (standard.enq_qdepth, depth),
             (standard.deq_qdepth, depth),
         ] {
@@ -105,6 +107,7 @@ impl<'a> Builder<'a> {
     ) -> Step {
         let mut id = id.clone();
         for (i, stmt) in body.iter().enumerate() {
+            self.ir.values.at(Some(stmt.span));
             let rest = |id: &PointId| match &body[i + 1..] {
                 [] => then.clone(),
                 rest => Point::new(next(id), What::Stmts(rest, then.clone()), context),
@@ -166,6 +169,7 @@ impl<'a> Builder<'a> {
         context: &Rc<Context<'a>>,
         mut state: State,
     ) -> Step {
+        self.ir.values.at(Some(condition.span));
         let whole = self.value(&state, context, condition);
         if let Some(truth) = self.decided(whole) {
             self.skip_within(&mut state, id);

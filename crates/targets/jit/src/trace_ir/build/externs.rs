@@ -4,7 +4,7 @@ use hopwright_ir::{
     BinaryOp, Expr, ExprKind, ExternArg, ExternCall, ExternFn, ExternId, ExternKind, HashAlgorithm, SlotId, Type,
 };
 
-use super::{Builder, Context, State, Step};
+use super::{Builder, COLOR, Context, State, Step};
 use crate::trace_ir::recording::function_name;
 use crate::trace_ir::values::{Op, ValueId};
 use crate::trace_ir::{Effect, Name};
@@ -28,10 +28,24 @@ impl<'a> Builder<'a> {
                 | ExternFn::DirectMeterExecuteBytes(_),
                 _,
             ) => unsupported(self, state),
-            // The hit of the table has already counted the packet. Outside of tables with a direct meter, its colour is green.
+            // The hit of the table has already counted the packet.
             (ExternFn::DirectCounterCount(_) | ExternFn::LogMsg(_), _) => Ok(()),
             (ExternFn::DirectMeterRead(_), [ExternArg::Out(to)]) => {
-                state.slots[to.index()] = self.ir.values.constant(0u32, self.p[*to].ty);
+                match context.color {
+                    Some(color) => self.set(state, *to, color),
+                    None => state.slots[to.index()] = self.ir.values.constant(0u32, self.p[*to].ty),
+                }
+                Ok(())
+            }
+            (ExternFn::MeterExecute(id), [ExternArg::In(index), ExternArg::Out(to)]) => {
+                let meter = self.name_of(*id);
+                if state.has_measured(&meter) {
+                    return unsupported(self, state);
+                }
+                let Some(of) = self.index(state, *id, index, call, context)? else { return Ok(()) };
+                let color = self.ir.values.data(Op::Color { meter: meter.clone(), of }, COLOR);
+                self.set(state, *to, color);
+                state.effects.push(Effect::Measure { meter, of });
                 Ok(())
             }
             // Outside of tables with cells for entries.
@@ -113,7 +127,9 @@ impl<'a> Builder<'a> {
                 state.slots[to.index()] = self.ir.values.data(Op::Mux(condition, new, old), ty);
                 Ok(())
             }
-            (ExternFn::AdjustChecksum | ExternFn::PopulationCount, _) => self.pure_call(state, call, context, false),
+            (ExternFn::AdjustChecksum | ExternFn::CustomCrc(_) | ExternFn::PopulationCount, _) => {
+                self.pure_call(state, call, context, false)
+            }
             (ExternFn::Named { instance, .. }, _) => {
                 let attributes = instance.and_then(|id| self.attributes.get(id.index()));
                 match attributes {
@@ -128,7 +144,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn name_of(&self, id: ExternId) -> Name {
+    pub(super) fn name_of(&self, id: ExternId) -> Name {
         self.p[id].name.as_str().into()
     }
 
@@ -148,7 +164,9 @@ impl<'a> Builder<'a> {
     ) -> Result<Option<ValueId>, super::Stopped> {
         let value = self.value(state, context, index);
         let size = match self.p[id].kind {
-            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } => size,
+            ExternKind::Counter { size, .. } | ExternKind::Register { size, .. } | ExternKind::Meter { size, .. } => {
+                size
+            }
             _ => 0,
         };
         if index.ty.width() >= 64 || size < 1 << index.ty.width() {

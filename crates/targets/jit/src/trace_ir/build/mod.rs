@@ -21,12 +21,15 @@ use hopwright_source::stack;
 
 use super::values::{Op, ValueId};
 use super::verify::Established;
-use super::{Effect, End, Guard, Leaf, NodeId, Place, Site, TraceIr, Verdict};
+use super::{Effect, End, Guard, Leaf, Name, NodeId, Place, Site, TraceIr, Verdict};
 use crate::emit::schedule::PointId;
 use crate::trace::Path;
 
 /// The maximum number of nodes of a tree.
 const MAX_NODES: usize = 4_000;
+
+/// The type of a meter's colour.
+const COLOR: Type = Type::Bits(2);
 
 /// The maximum length of a condition's text.
 const MAX_TEXT: usize = 72;
@@ -106,6 +109,8 @@ struct Context<'a> {
     scopes: Vec<(u32, Point<'a>)>,
     /// The arguments of the action whose body this is.
     params: Rc<[ValueId]>,
+    /// The colour that the direct meter of its table gives the packet.
+    color: Option<ValueId>,
 }
 
 impl<'a> Point<'a> {
@@ -157,6 +162,13 @@ struct State {
     port: Option<ValueId>,
 }
 
+impl State {
+    /// Whether a meter has been charged. Its state is that from before the packet, so it gives no further colour.
+    fn has_measured(&self, meter: &Name) -> bool {
+        self.effects.iter().any(|effect| matches!(effect, Effect::Measure { meter: charged, .. } if charged == meter))
+    }
+}
+
 struct Builder<'a> {
     p: &'a Pipeline,
     requests: RequestSlots,
@@ -179,6 +191,7 @@ impl<'a> Builder<'a> {
         while let Some((point, state)) = self.work.pop() {
             let _ = self.follow(&point, state);
         }
+        self.ir.values.at(None);
         (self.ir, self.completed)
     }
 

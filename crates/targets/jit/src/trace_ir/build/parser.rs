@@ -31,6 +31,7 @@ impl<'a> Builder<'a> {
     pub(super) fn state(&mut self, s: usize, id: &PointId, mut state: State) -> Step {
         let p = self.p;
         let it = &p.parser.states[s];
+        self.ir.values.at(Some(it.span));
         let context = Rc::default();
         let transition = Point::new(sub(id, 2), What::Transition(s), &context);
         let body = Point::stmts(sub(id, 1), &it.body, &transition, &context);
@@ -88,6 +89,7 @@ impl<'a> Builder<'a> {
         let targets: Vec<Point<'a>> = cases.iter().map(|case| self.target(case.target)).collect();
         let accepted = self.target(Target::Accept);
         for (k, case) in cases.iter().enumerate() {
+            self.ir.values.at(Some(case.span));
             let matches = self.case_matches(&state, case, keys, &values);
             match self.decided(matches) {
                 Some(true) => return self.go(&targets[k], state),

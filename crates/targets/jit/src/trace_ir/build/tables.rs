@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use hopwright_ir::{ActionId, SlotId, Span, TableId, Type};
 
-use super::{Builder, Context, Point, State, Step, sub};
+use super::{Builder, COLOR, Context, Point, State, Step, sub};
 use crate::emit::schedule::PointId;
 use crate::emit::table::actions_of;
 use crate::trace_ir::values::{Op, ValueId, ValueType};
@@ -25,12 +25,13 @@ impl<'a> Builder<'a> {
         mut state: State,
     ) -> Step {
         let table = &self.p[id];
-        if table.direct_meter.is_some() {
-            let site = self.site(span, "a direct meter");
-            return self.exit(&state, &site);
-        }
         if !table.entry_cells.is_empty() {
             let site = self.site(span, "cells of entries");
+            return self.exit(&state, &site);
+        }
+        let meter = table.direct_meter.filter(|_| self.p.measures_hits(id)).map(|meter| self.name_of(meter));
+        if meter.as_ref().is_some_and(|meter| state.has_measured(meter)) {
+            let site = self.site(span, "a direct meter that runs twice");
             return self.exit(&state, &site);
         }
         let keys: Vec<ValueId> = table.keys.iter().map(|key| self.value(&state, context, &key.expr)).collect();
@@ -42,14 +43,19 @@ impl<'a> Builder<'a> {
         if let Some(slot) = hit {
             state.slots[slot.index()] = found;
         }
-        let mut candidates: Vec<(ActionId, Point<'a>)> = Vec::new();
+        let mut candidates: Vec<(ActionId, bool, Point<'a>)> = Vec::new();
         for (k, action) in actions_of(table).into_iter().enumerate() {
+            // Entries have no default-only actions.
+            let may_hit = table.actions.iter().any(|a| a.action == action && !a.default_only);
+            let color = meter.clone().filter(|_| may_hit).map(|meter| Op::Color { meter, of: entry });
+            let color = color.map(|color| self.ir.values.data(color, COLOR));
+            let context = Context { color, ..(**context).clone() };
             let point = self.action_point(entry, action, &sub(point_id, k + 1), then, context);
             if self.is_on_path(&state, &point) {
-                candidates.push((action, point));
+                candidates.push((action, may_hit, point));
             }
         }
-        for (k, (action, point)) in candidates.iter().enumerate() {
+        for (k, (action, may_hit, point)) in candidates.iter().enumerate() {
             let name: Name = self.p[*action].name.as_str().into();
             let is = self.ir.values.data(Op::Is(entry, name.clone()), Type::Bool);
             let site = self.site(span, &format!("{}: {name}", table.name));
@@ -64,10 +70,11 @@ impl<'a> Builder<'a> {
             if let Some(slot) = action_run {
                 here.slots[slot.index()] = self.ir.values.constant(action.0, self.p[slot].ty);
             }
-            // Entries have no default-only actions.
-            if table.actions.iter().all(|a| a.action != *action || a.default_only) {
+            if !may_hit {
                 let missed = self.ir.values.truth(false);
                 here.known.insert(found, missed);
+            } else if let Some(meter) = meter.clone() {
+                here.effects.push(Effect::Measure { meter, of: entry });
             }
             let _ = self.go(point, here);
         }
@@ -85,7 +92,7 @@ impl<'a> Builder<'a> {
         id: ActionId,
         prefix: &PointId,
         then: &Point<'a>,
-        context: &Rc<Context<'a>>,
+        context: Context<'a>,
     ) -> Point<'a> {
         let action = &self.p[id];
         let params = action.params.iter().enumerate().map(|(index, param)| {
@@ -93,7 +100,7 @@ impl<'a> Builder<'a> {
             self.ir.values.data(argument, param.ty)
         });
         let params: Rc<[ValueId]> = params.collect();
-        let context = Rc::new(Context { params, ..(**context).clone() });
+        let context = Rc::new(Context { params, ..context });
         Point::stmts(prefix.clone(), &action.body, then, &context)
     }
 }

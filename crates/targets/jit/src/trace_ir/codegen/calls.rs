@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use cranelift_codegen::ir::{InstBuilder, Value, types};
-use hopwright_abi::NamedCall;
+use hopwright_abi::{NamedCall, meter_word};
 use hopwright_ir::{ExternArg, ExternCall, ExternFn, ExternId, Type};
 use num_traits::{ToPrimitive, Zero};
 
 use super::{Codegen, Result};
+use crate::emit::table::lead_word;
 use crate::trace_ir::Node;
-use crate::trace_ir::values::{Invariance, Op, ValueId};
+use crate::trace_ir::values::{Invariance, Op, ValueId, ValueType};
 
 impl<'a> Codegen<'_, 'a> {
     /// The limbs of a call's result.
@@ -28,6 +29,14 @@ impl<'a> Codegen<'_, 'a> {
             (ExternFn::AdjustChecksum, &[before, removed, added]) => {
                 let sum = self.adjusted([before, removed, added])?;
                 Ok(vec![self.g.complement16(sum)])
+            }
+            (ExternFn::CustomCrc(algorithm), &[data, first, second]) => {
+                let algorithm = *algorithm;
+                let words = [self.limbs(first)?[0], self.limbs(second)?[0]];
+                let (address, bytes) = self.packed(Some(data))?;
+                let length = self.g.c64(u64::from(bytes));
+                self.before_call();
+                Ok(vec![self.g.custom_crc(algorithm, words, (address, length))])
             }
             (ExternFn::Named { .. }, _) if self.is_block(v) => {
                 let [first, second] = self.cipher_block(v)?.map(|word| self.g.b.ins().bswap(word));
@@ -111,6 +120,19 @@ impl<'a> Codegen<'_, 'a> {
             self.known.limbs.insert(result, loaded);
         }
         Ok(wanted)
+    }
+
+    /// A meter, and what it is called with: the address of an entry's meter, or an index.
+    pub(super) fn metered(&mut self, meter: &str, of: ValueId) -> Result<(ExternId, Value)> {
+        let meter = self.object(meter)?;
+        self.g.set_order_dependent();
+        if self.ir.values[of].ty != ValueType::Entry {
+            return Ok((meter, self.limbs(of)?[0]));
+        }
+        let entry = self.entry(of)?;
+        let (address, offset) = entry.own;
+        let at = offset + lead_word(meter_word(&self.g.p[entry.table])) as i32;
+        Ok((meter, self.g.b.ins().load(types::I64, self.g.flags.entry, address, at)))
     }
 
     /// Whether a value is the result of a method that takes and returns a block.

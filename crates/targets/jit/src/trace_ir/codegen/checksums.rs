@@ -48,18 +48,11 @@ impl Codegen<'_, '_> {
             Some(_) => return self.unsupported("a checksum of varbits"),
             None => None,
         };
-        let width: u32 = parts.iter().map(|part| self.ir.values.width(*part)).sum();
         let whole = parts.into_iter().reduce(|a, b| {
             let width = self.ir.values.width(a) + self.ir.values.width(b);
             self.ir.values.data(Op::Binary(BinaryOp::Concat, a, b), Type::Bits(width))
         });
-        let bytes = width.div_ceil(8);
-        let buffer = self.g.stack_buffer(bytes.div_ceil(8) as usize);
-        if let Some(whole) = whole {
-            let whole = self.limbs(whole)?;
-            let padded = self.g.wide_shl(&whole, bytes * 8 - width, limbs(bytes * 8));
-            self.g.store_bytes(self.g.flags.stack, buffer, 0, bytes, &padded);
-        }
+        let (buffer, bytes) = self.packed(whole)?;
         let (from, count) = match payload {
             Some(at) => {
                 let base = self.base(at.base)?;
@@ -75,6 +68,19 @@ impl Codegen<'_, '_> {
         self.before_call();
         let args = [which, buffer, length, from, count];
         Ok(vec![self.g.libcall(Libcall::Checksum, &args, true).unwrap_or(buffer)])
+    }
+
+    /// A value in the order of the packet, padded with zeros to whole bytes: its address, and how many bytes these are.
+    pub(super) fn packed(&mut self, whole: Option<ValueId>) -> Result<(Value, u32)> {
+        let width = whole.map_or(0, |whole| self.ir.values.width(whole));
+        let bytes = width.div_ceil(8);
+        let buffer = self.g.stack_buffer(bytes.div_ceil(8) as usize);
+        if let Some(whole) = whole {
+            let whole = self.limbs(whole)?;
+            let padded = self.g.wide_shl(&whole, bytes * 8 - width, limbs(bytes * 8));
+            self.g.store_bytes(self.g.flags.stack, buffer, 0, bytes, &padded);
+        }
+        Ok((buffer, bytes))
     }
 
     /// The sum whose complement is the result of a call of [`ExternFn::AdjustChecksum`] (RFC 1624): the complements of the checksum

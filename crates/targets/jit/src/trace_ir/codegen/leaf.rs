@@ -6,14 +6,14 @@ use std::mem::{offset_of, size_of};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Opcode, Type as ClifType, Value, ValueDef, types};
 use hopwright_abi::{self as abi, ActionEntry, CounterCell, ExternHandle};
-use hopwright_ir::{BinaryOp, Type};
+use hopwright_ir::{BinaryOp, ExternId, Type};
 use num_traits::ToPrimitive;
 
 use super::stores::Piece;
 use super::{Codegen, Result};
 use crate::emit::bytes::int;
 use crate::trace::batch_invariants::BatchInvariant;
-use crate::trace_ir::values::{Op, ValueId};
+use crate::trace_ir::values::{Op, ValueId, ValueType};
 use crate::trace_ir::{Effect, Leaf, Place, Verdict};
 
 /// A bit of the packet as sent: a distance from a computed byte of the packet as received.
@@ -45,6 +45,10 @@ enum ReadyEffect {
     CountIf(Value),
     /// Gives the packet a priority.
     Priority(Value),
+    /// Charges the packet to a cell of a meter.
+    Measure(ExternId, Value),
+    /// Charges the packet to the meter at an address, unless that is null.
+    MeasureIf(ExternId, Value),
     /// Writes words to the cell of a register at an address.
     Register(Value, Vec<Value>),
 }
@@ -76,6 +80,13 @@ impl Codegen<'_, '_> {
                 let (address, offset) = entry.own;
                 let at = offset + offset_of!(ActionEntry, counter) as i32;
                 ReadyEffect::CountIf(self.g.b.ins().load(types::I64, self.g.flags.entry, address, at))
+            }
+            Effect::Measure { meter, of } => {
+                let (meter, which) = self.metered(meter, *of)?;
+                match self.ir.values[*of].ty {
+                    ValueType::Entry => ReadyEffect::MeasureIf(meter, which),
+                    ValueType::Data(_) => ReadyEffect::Measure(meter, which),
+                }
             }
             Effect::Priority(value) => ReadyEffect::Priority(self.limbs(*value)?[0]),
             Effect::Write { register, index, value } => {
@@ -129,6 +140,15 @@ impl Codegen<'_, '_> {
                 self.g.count(cell);
             }
             ReadyEffect::CountIf(cell) => self.g.count_if(cell),
+            ReadyEffect::Measure(meter, index) => {
+                self.before_call();
+                let bytes = self.g.packet_length();
+                self.g.measure(meter, index, bytes);
+            }
+            ReadyEffect::MeasureIf(meter, address) => {
+                self.before_call();
+                self.g.charge(meter, address);
+            }
             ReadyEffect::Priority(priority) => self.g.describe(offset_of!(abi::Packet, priority), priority),
             ReadyEffect::Register(cell, words) => {
                 for (i, word) in words.into_iter().enumerate() {
@@ -263,7 +283,7 @@ impl Codegen<'_, '_> {
         if at.bit % 8 == 0
             && matches!(width, 8 | 16 | 32 | 64)
             && self.has_packet_order(value)
-            && let Some(bytes) = self.computed_in_order(value)?
+            && let Some(bytes) = self.computing(value, |it| it.computed_in_order(value))?
         {
             return Ok(Source::Bytes(vec![(bytes, 0)]));
         }

@@ -149,7 +149,10 @@ impl Codegen<'_, '_> {
                     let exit = self.g.side_exit_block();
                     self.g.b.ins().jump(exit, &[]);
                 }
-                End::Leaf(leaf) => self.leaf(&leaf)?,
+                End::Leaf(leaf) => {
+                    self.g.at(self.g.p.deparser.span);
+                    self.leaf(&leaf)?;
+                }
                 End::Branch { condition, yes, no, site } => {
                     self.g.at(site.span);
                     let [then, otherwise] = self.branch(condition)?;
@@ -205,6 +208,17 @@ impl Codegen<'_, '_> {
             }
             _ => Ok((self.condition(condition)?, true)),
         }
+    }
+
+    /// Computes a value. The code counts as that of the statement for which the value was made first.
+    fn computing<T>(&mut self, v: ValueId, compute: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.g.b.srcloc();
+        if let Some(span) = self.ir.values.span(v) {
+            self.g.at(span);
+        }
+        let computed = compute(self);
+        self.g.b.set_srcloc(outer);
+        computed
     }
 
     fn data_type(&self, v: ValueId) -> Type {

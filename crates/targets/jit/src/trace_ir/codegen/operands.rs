@@ -38,7 +38,13 @@ impl Codegen<'_, '_> {
         if let Some(known) = self.known.conditions.get(&v) {
             return Ok(*known);
         }
-        let condition = match self.ir.values[v].op.clone() {
+        let condition = self.computing(v, |it| it.compute_condition(v))?;
+        self.known.conditions.insert(v, condition);
+        Ok(condition)
+    }
+
+    fn compute_condition(&mut self, v: ValueId) -> Result<Value> {
+        Ok(match self.ir.values[v].op.clone() {
             Op::Constant(value) => self.g.b.ins().iconst(types::I8, i64::from(value.bit(0))),
             Op::Unary(UnaryOp::Not | UnaryOp::BitNot, a) => {
                 let a = self.condition(a)?;
@@ -75,9 +81,7 @@ impl Codegen<'_, '_> {
                 let number = self.limbs(v)?[0];
                 self.g.b.ins().ireduce(types::I8, number)
             }
-        };
-        self.known.conditions.insert(v, condition);
-        Ok(condition)
+        })
     }
 
     fn binary_condition(&mut self, op: BinaryOp, a: ValueId, b: ValueId) -> Result<Value> {
@@ -242,6 +246,10 @@ impl Codegen<'_, '_> {
         if let Some(known) = self.known.in_packet_order.get(&v) {
             return Ok(Some(*known));
         }
+        self.computing(v, |it| it.compute_in_order(v))
+    }
+
+    fn compute_in_order(&mut self, v: ValueId) -> Result<Option<Value>> {
         let bytes = self.ir.values.width(v) / 8;
         let ty = if bytes.is_power_of_two() { int(bytes) } else { types::I64 };
         if let Some(computed) = self.computed_in_order(v)? {
@@ -371,7 +379,7 @@ impl Codegen<'_, '_> {
         if let Some(known) = self.known.limbs.get(&v) {
             return Ok(known.clone());
         }
-        let computed = self.compute(v)?;
+        let computed = self.computing(v, |it| it.compute(v))?;
         if let ([limb], Some(range)) = (&computed[..], self.ir.values[v].range) {
             self.g.note_bound(*limb, range.hi);
         }
@@ -409,11 +417,20 @@ impl Codegen<'_, '_> {
                 let depth = self.g.queue_depth(port, priority);
                 vec![self.g.mask(depth, width)]
             }
+            Op::QueueWait(port, priority) => {
+                let (port, priority) = (self.limbs(port)?[0], self.limbs(priority)?[0]);
+                vec![self.g.queue_wait(port, priority)]
+            }
             Op::Lookup { .. } => return self.unsupported("an entry as a number"),
             Op::Argument { .. } => self.argument_limbs(v, width)?,
             Op::Register { register, index } => {
                 let (register, index) = (self.object(&register)?, self.limbs(index)?[0]);
                 self.g.load_register(register, index)
+            }
+            Op::Color { meter, of } => {
+                let (meter, which) = self.metered(&meter, of)?;
+                self.before_call();
+                vec![self.g.color(meter, which)]
             }
             Op::Call { .. } => self.call(v)?,
             Op::Checksum { algorithm, parts } => self.checksum(algorithm, &parts)?,
@@ -576,6 +593,12 @@ impl Codegen<'_, '_> {
         if let Some(known) = self.known.entries.get(&v) {
             return Ok(*known);
         }
+        let entry = self.computing(v, |it| it.look_up(v))?;
+        self.known.entries.insert(v, entry);
+        Ok(entry)
+    }
+
+    fn look_up(&mut self, v: ValueId) -> Result<Entry> {
         let Op::Lookup { table: name, keys } = self.ir.values[v].op.clone() else {
             return self.unsupported("data in place of an entry");
         };
@@ -595,16 +618,14 @@ impl Codegen<'_, '_> {
         let own = self.g.find_entry(table, &words);
         // The default entry is the same for the whole batch.
         let flags = if words.is_empty() { self.g.flags.entry_data } else { self.g.flags.entry };
-        let entry = match model.implementation {
+        Ok(match model.implementation {
             Some(profile) => {
                 let address = self.g.b.ins().iadd_imm_s(own.0, i64::from(own.1));
                 let address = self.member(table, profile, address, &keys)?;
                 Entry { table, address, offset: 0, own, flags: self.g.flags.entry }
             }
             None => Entry { table, address: own.0, offset: own.1, own, flags },
-        };
-        self.known.entries.insert(v, entry);
-        Ok(entry)
+        })
     }
 
     /// The entry of the profile's member that an entry leads to.

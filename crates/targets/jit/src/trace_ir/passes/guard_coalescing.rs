@@ -152,13 +152,16 @@ fn tested(values: &Values, guard: &Guard) -> Option<Tested> {
     Some(Tested { base, begin, end: begin + width, mask, value, site: guard.site.clone() })
 }
 
-/// Whether a value depends on a table, extern or register.
+/// Whether a value depends on a table, extern, register or meter.
 pub(super) fn asks(values: &Values, value: ValueId) -> bool {
     let mut work = vec![value];
     let mut seen = BTreeSet::new();
     while let Some(value) = work.pop() {
         let op = &values[value].op;
-        if matches!(op, Op::Lookup { .. } | Op::Member { .. } | Op::Register { .. } | Op::Call { .. }) {
+        if matches!(
+            op,
+            Op::Lookup { .. } | Op::Member { .. } | Op::Register { .. } | Op::Color { .. } | Op::Call { .. }
+        ) {
             return true;
         }
         work.extend(op.operands().into_iter().filter(|operand| seen.insert(*operand)));

@@ -233,6 +233,12 @@ impl Parser {
                 self.effects.push(Effect::CountHit(entry));
                 Ok(())
             }
+            "measure" => {
+                let meter = tokens.text()?;
+                let of = self.next(tokens)?;
+                self.effects.push(Effect::Measure { meter, of });
+                Ok(())
+            }
             "priority" => {
                 let priority = self.operand(tokens)?;
                 self.effects.push(Effect::Priority(priority));
@@ -380,6 +386,7 @@ impl Parser {
             "length" => Op::Length,
             "ingress_port" => Op::IngressPort,
             "now" => Op::Now,
+            "queue_wait" => Op::QueueWait(self.operand(tokens)?, self.next(tokens)?),
             "queue_depth" => Op::QueueDepth(self.operand(tokens)?, self.next(tokens)?),
             "lookup" => Op::Lookup { table: tokens.text()?, keys: self.rest(tokens)? },
             "hit" => Op::Hit(self.operand(tokens)?),
@@ -395,6 +402,7 @@ impl Parser {
             }
             "member" => Op::Member { set: tokens.text()?, keys: self.rest(tokens)? },
             "register" => Op::Register { register: tokens.text()?, index: self.next(tokens)? },
+            "color" => Op::Color { meter: tokens.text()?, of: self.next(tokens)? },
             "call" | "cipher" => {
                 let (function, result) = (tokens.text()?, tokens.next_small()?);
                 Op::Call { function, result, args: self.rest(tokens)?, cipher: name == "cipher" }

@@ -66,6 +66,7 @@ impl Printer<'_> {
             let text = match effect {
                 Effect::Count { counter, index } => format!("count {}, {}", quoted(counter), self.operand(*index)),
                 Effect::CountHit(entry) => format!("count_hit {}", self.operand(*entry)),
+                Effect::Measure { meter, of } => format!("measure {}, {}", quoted(meter), self.operand(*of)),
                 Effect::Priority(value) => format!("priority {}", self.operand(*value)),
                 Effect::Write { register, index, value } => {
                     format!("write {}, {}, {}", quoted(register), self.operand(*index), self.operand(*value))
@@ -158,6 +159,7 @@ impl Printer<'_> {
             Op::Length => "length".into(),
             Op::IngressPort => "ingress_port".into(),
             Op::Now => "now".into(),
+            Op::QueueWait(port, priority) => format!("queue_wait {}, {}", one(port), one(priority)),
             Op::QueueDepth(port, priority) => format!("queue_depth {}, {}", one(port), one(priority)),
             Op::Lookup { table, keys } => format!("lookup {}{}", quoted(table), self.operands(keys)),
             Op::Hit(entry) => format!("hit {}", one(entry)),
@@ -165,6 +167,7 @@ impl Printer<'_> {
             Op::Argument { entry, action, index } => format!("argument {}, {}, {index}", one(entry), quoted(action)),
             Op::Member { set, keys } => format!("member {}{}", quoted(set), self.operands(keys)),
             Op::Register { register, index } => format!("register {}, {}", quoted(register), one(index)),
+            Op::Color { meter, of } => format!("color {}, {}", quoted(meter), one(of)),
             Op::Call { function, args, result, cipher } => {
                 let name = if *cipher { "cipher" } else { "call" };
                 format!("{name} {}, {result}{}", quoted(function), self.operands(args))

@@ -13,7 +13,7 @@ use hopwright_ir::{
 };
 use hopwright_rtl::{Evaluator, Refusal, convert};
 use hopwright_stf::script::Change;
-use hopwright_stf::{Engine, Processed};
+use hopwright_stf::{Engine, EngineError, Processed};
 use num_bigint::BigUint;
 
 /// Runs packets with the evaluator. The store is that of an interpreter, which carries out what the control plane asks.
@@ -131,51 +131,52 @@ impl Engine for Hardware {
         self.control.pipeline()
     }
 
-    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, String> {
+    fn process(&mut self, port: u16, packet: &[u8], now_us: u64) -> Result<Processed, EngineError> {
         let output = self.run(packet, port, now_us);
         let sent = output.sent.into_iter().map(|s| (s.port, s.bytes)).collect();
         Ok(Processed { sent, fault: None, digests: output.digests })
     }
 
-    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+    fn insert(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
         Engine::insert(&mut self.control, table, entry)
     }
 
-    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), String> {
+    fn modify(&mut self, table: TableId, entry: TableEntry) -> Result<(), EngineError> {
         Engine::modify(&mut self.control, table, entry)
     }
 
-    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), String> {
+    fn set_default(&mut self, table: TableId, action: ActionCall) -> Result<(), EngineError> {
         Engine::set_default(&mut self.control, table, action)
     }
 
-    fn clear(&mut self, table: TableId) -> Result<(), String> {
+    fn clear(&mut self, table: TableId) -> Result<(), EngineError> {
         Engine::clear(&mut self.control, table)
     }
 
-    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, String> {
+    fn counter(&mut self, counter: ExternId, index: u64) -> Result<Count, EngineError> {
         Engine::counter(&mut self.control, counter, index)
     }
 
-    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), String> {
+    fn set_counter(&mut self, counter: ExternId, index: u64, value: Count) -> Result<(), EngineError> {
         Engine::set_counter(&mut self.control, counter, index, value)
     }
 
-    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, String> {
+    fn direct_counter(&mut self, table: TableId, entry: &TableEntry) -> Result<Count, EngineError> {
         Engine::direct_counter(&mut self.control, table, entry)
     }
 
-    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, String> {
+    fn register(&mut self, register: ExternId, index: u64) -> Result<BigUint, EngineError> {
         Engine::register(&mut self.control, register, index)
     }
 
-    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), String> {
+    fn set_register(&mut self, register: ExternId, index: u64, value: BigUint) -> Result<(), EngineError> {
         Engine::set_register(&mut self.control, register, index, value)
     }
 
-    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), String> {
-        let model = self.evaluator.named_extern(object).ok_or("the object has no keys")?;
-        model.control(&format!("key/{slot}"), key)
+    fn set_key(&mut self, object: ExternId, slot: u64, key: &[u8; 16]) -> Result<(), EngineError> {
+        let model =
+            self.evaluator.named_extern(object).ok_or_else(|| EngineError::Other("the object has no keys".into()))?;
+        model.control(&format!("key/{slot}"), key).map_err(EngineError::Other)
     }
 
     fn insert_target(
@@ -184,7 +185,7 @@ impl Engine for Hardware {
         matches: Vec<MatchValue>,
         priority: i32,
         to: EntryTarget,
-    ) -> Result<(), String> {
+    ) -> Result<(), EngineError> {
         Engine::insert_target(&mut self.control, table, matches, priority, to)
     }
 
@@ -194,35 +195,40 @@ impl Engine for Hardware {
         profile: ExternId,
         member: u32,
         action: Option<ActionCall>,
-    ) -> Result<(), String> {
+    ) -> Result<(), EngineError> {
         Engine::change_member(&mut self.control, change, profile, member, action)
     }
 
-    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), String> {
+    fn change_group(&mut self, change: Change, selector: ExternId, group: u32, to: Group) -> Result<(), EngineError> {
         Engine::change_group(&mut self.control, change, selector, group, to)
     }
 
-    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, String> {
+    fn meter(&mut self, meter: ExternId, index: u64) -> Result<Option<Rates>, EngineError> {
         Engine::meter(&mut self.control, meter, index)
     }
 
-    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), String> {
+    fn set_meter(&mut self, meter: ExternId, index: u64, rates: Option<Rates>) -> Result<(), EngineError> {
         Engine::set_meter(&mut self.control, meter, index, rates)
     }
 
-    fn set_direct_meter(&mut self, table: TableId, entry: &TableEntry, rates: Option<Rates>) -> Result<(), String> {
+    fn set_direct_meter(
+        &mut self,
+        table: TableId,
+        entry: &TableEntry,
+        rates: Option<Rates>,
+    ) -> Result<(), EngineError> {
         Engine::set_direct_meter(&mut self.control, table, entry, rates)
     }
 
-    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), String> {
+    fn set_clone_session(&mut self, session: u32, to: Option<CloneSession>) -> Result<(), EngineError> {
         Engine::set_clone_session(&mut self.control, session, to)
     }
 
-    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), String> {
+    fn set_value_set(&mut self, set: ValueSetId, members: Vec<Vec<MatchValue>>) -> Result<(), EngineError> {
         Engine::set_value_set(&mut self.control, set, members)
     }
 
-    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), String> {
+    fn set_multicast_group(&mut self, group: u16, replicas: Vec<Replica>) -> Result<(), EngineError> {
         Engine::set_multicast_group(&mut self.control, group, replicas)
     }
 }

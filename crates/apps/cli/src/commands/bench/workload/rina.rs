@@ -17,7 +17,7 @@ const DIF: u64 = 1;
 const NETWORKS: u64 = 0x1400_0000;
 
 pub(super) fn compile() -> Compiled {
-    program::compile(program::Kind::Interior, false)
+    program::compile(program::Kind::Interior, false, &[])
 }
 
 /// This many destinations behind 64 next hops.

@@ -182,7 +182,7 @@ fn run_args(options: &Options, conf: &Conf, interfaces: Vec<Interface>) -> Resul
         Some(address) => resolve(address)?,
         None => SocketAddr::new(listening(options.server_listen_local_only), options.bfrt_grpc_port),
     };
-    args.thrift = ThriftArgs::at(None);
+    args.thrift = ThriftArgs::at(None, None);
     Ok(args)
 }
 

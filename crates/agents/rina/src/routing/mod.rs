@@ -1,0 +1,172 @@
+//! Routing: paths from a member to all others, over the lower flows of the DIF.
+//!
+//! A [`RoutingPolicy`] computes them from a [`Graph`], which is made of the RIB here. All members of a DIF have the same policy:
+//! members that disagree send PDUs in circles. To add one, write its module beside [`shortest`] and put it into [`POLICIES`].
+
+mod fewest_hops;
+mod shortest;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+pub use fewest_hops::FewestHops;
+pub use shortest::Shortest;
+
+use crate::name::Name;
+use crate::rib::{Key, Rib};
+
+/// The policies. The first one is used if a configuration names none.
+pub const POLICIES: [&dyn RoutingPolicy; 2] = [&Shortest, &FewestHops];
+
+/// A way to compute paths.
+pub trait RoutingPolicy: fmt::Debug + Sync {
+    /// Its name in configurations.
+    fn name(&self) -> &'static str;
+
+    /// Paths from [`Graph::own`] to each member, by the member's number; `None` for those that cannot be reached, and for itself.
+    /// Called after each change, so that its time limits how large a DIF can be.
+    fn paths(&self, graph: &Graph<'_>) -> Vec<Option<Path>>;
+}
+
+/// The policy of this name.
+pub fn policy(name: &str) -> Option<&'static dyn RoutingPolicy> {
+    POLICIES.into_iter().find(|policy| policy.name() == name)
+}
+
+/// Where a member is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// What the policy counts.
+    pub cost: u32,
+    /// The neighbours that paths begin with; PDUs are spread over all of them. Most members have those of the member before them.
+    pub next: Arc<BTreeSet<Name>>,
+}
+
+impl Path {
+    /// Another path of the same cost begins with these neighbours.
+    fn or_by(&mut self, first: &Arc<BTreeSet<Name>>) {
+        if !first.is_subset(&self.next) {
+            Arc::make_mut(&mut self.next).extend(first.iter().cloned());
+        }
+    }
+}
+
+/// The members of a DIF, by number, and the lower flows between them. Both ends of a lower flow say that it is there.
+#[derive(Debug)]
+pub struct Graph<'a> {
+    /// In order.
+    pub members: Vec<&'a Name>,
+    /// By member: the members at the other ends of its lower flows, with the cost of the way there.
+    pub neighbours: Vec<Vec<(usize, u32)>>,
+    /// The member that asks; it is none if it has no neighbours.
+    pub own: Option<usize>,
+}
+
+impl<'a> Graph<'a> {
+    /// The cost in a direction is that of the end it leaves.
+    fn new(rib: &'a Rib, own: &Name) -> Graph<'a> {
+        let flows = rib.iter().filter_map(|(key, object)| match key {
+            Key::LowerFlow(local, remote) => Some(((local, remote), object.value)),
+            _ => None,
+        });
+        // The RIB has them in this order.
+        let flows: Vec<((&Name, &Name), u32)> = flows.collect();
+        let mut members: Vec<&Name> = flows.iter().map(|((local, _), _)| *local).collect();
+        members.dedup();
+        let place = |name: &Name| members.binary_search(&name).ok();
+        let mut neighbours: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
+        for ((local, remote), cost) in &flows {
+            if flows.binary_search_by_key(&(*remote, *local), |(ends, _)| *ends).is_ok()
+                && let (Some(local), Some(remote)) = (place(local), place(remote))
+            {
+                neighbours[local].push((remote, *cost));
+            }
+        }
+        let own = place(own);
+        Graph { members, neighbours, own }
+    }
+
+    /// The set of one neighbour, with which a path begins.
+    pub fn first(&self, neighbour: usize) -> Arc<BTreeSet<Name>> {
+        Arc::new(BTreeSet::from([self.members[neighbour].clone()]))
+    }
+}
+
+/// Paths to all members that can be reached.
+pub(crate) fn paths(policy: &dyn RoutingPolicy, rib: &Rib, own: &Name) -> BTreeMap<Name, Path> {
+    let graph = Graph::new(rib, own);
+    let paths = policy.paths(&graph);
+    let all = graph.members.into_iter().zip(paths);
+    all.filter_map(|(name, path)| Some((name.clone(), path?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn network(flows: &[(&str, &str, u32)]) -> Rib {
+        let mut rib = Rib::new(name("a"), 0);
+        for (local, remote, cost) in flows {
+            rib.set(Key::LowerFlow(name(local), name(remote)), true, *cost, Duration::ZERO);
+        }
+        rib
+    }
+
+    fn next(rib: &Rib, to: &str) -> Option<(u32, Vec<String>)> {
+        next_by(&Shortest, rib, to)
+    }
+
+    fn next_by(policy: &dyn RoutingPolicy, rib: &Rib, to: &str) -> Option<(u32, Vec<String>)> {
+        let path = paths(policy, rib, &name("a")).remove(&name(to))?;
+        Some((path.cost, path.next.iter().map(Name::to_string).collect()))
+    }
+
+    #[test]
+    fn equal_paths_are_all_taken() {
+        let both = |a, b, cost| [(a, b, cost), (b, a, cost)];
+        let flows =
+            [both("a", "b", 1), both("a", "c", 1), both("b", "d", 1), both("c", "d", 1), both("d", "e", 1)].concat();
+        let mut rib = network(&flows);
+        assert_eq!(next(&rib, "e"), Some((3, vec!["b".into(), "c".into()])));
+        assert_eq!(next(&rib, "b"), Some((1, vec!["b".into()])));
+        rib.set(Key::LowerFlow(name("c"), name("d")), false, 1, Duration::ZERO);
+        assert_eq!(next(&rib, "e"), Some((3, vec!["b".into()])));
+        rib.set(Key::LowerFlow(name("a"), name("b")), true, 9, Duration::ZERO);
+        assert_eq!(next(&rib, "e"), Some((11, vec!["b".into()])));
+        rib.set(Key::LowerFlow(name("b"), name("a")), false, 9, Duration::ZERO);
+        assert_eq!(next(&rib, "e"), None, "both ends must say so");
+    }
+
+    #[test]
+    fn one_end_is_not_enough() {
+        assert_eq!(next(&network(&[("a", "b", 1)]), "b"), None);
+        assert_eq!(next(&network(&[]), "b"), None);
+    }
+
+    #[test]
+    fn hops_count_whatever_they_cost() {
+        let both = |a, b, cost| [(a, b, cost), (b, a, cost)];
+        let flows =
+            [both("a", "d", 100), both("a", "b", 1), both("b", "c", 1), both("c", "d", 1), both("d", "e", 1)].concat();
+        let rib = network(&flows);
+        assert_eq!(next(&rib, "e"), Some((4, vec!["b".into()])));
+        assert_eq!(next_by(&FewestHops, &rib, "e"), Some((2, vec!["d".into()])));
+        assert_eq!(next_by(&FewestHops, &rib, "c"), Some((2, vec!["b".into(), "d".into()])), "both ways");
+        assert_eq!(next_by(&FewestHops, &rib, "a"), None);
+    }
+
+    #[test]
+    fn policies_have_names_of_their_own() {
+        for one in POLICIES {
+            assert_eq!(policy(one.name()).map(RoutingPolicy::name), Some(one.name()));
+        }
+        assert!(policy("none").is_none());
+    }
+}

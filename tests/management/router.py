@@ -1,0 +1,106 @@
+"""`hopwright ip` between two hosts, in this network namespace and two more."""
+
+import functools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parents[0] / "switch"), str(HERE.parents[0] / "p4runtime")]
+
+import lab  # noqa: E402
+from switch import HOPWRIGHT, ip  # noqa: E402
+
+# The machine may be busy.
+PATIENCE = 60.0
+
+
+wait_until = functools.partial(lab.wait_until, patience=PATIENCE)
+
+
+def links(namespace=None):
+    """The interfaces of a namespace as `ip -s link` shows them, by name."""
+    inside = ["-n", namespace] if namespace else []
+    shown = subprocess.run(["ip", *inside, "-j", "-s", "-d", "link"], check=True, capture_output=True, text=True).stdout
+    return {link["ifname"]: link for link in json.loads(shown)}
+
+
+class Process:
+    """A program whose output is kept; use it with `with`."""
+
+    def __init__(self, *command, **options):
+        self.command, self.options = [str(word) for word in command], options
+
+    def __enter__(self):
+        self.log = tempfile.NamedTemporaryFile("w+", suffix=".log")
+        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, **self.options)
+        return self
+
+    def output(self):
+        return pathlib.Path(self.log.name).read_text()
+
+    def says(self, text):
+        """Waits until it has said something."""
+        def said():
+            assert self.process.poll() is None, f"{self.command} has ended:\n{self.output()}"
+            return text in self.output()
+        wait_until(f"{self.command[0]} says {text}", said)
+
+    def __exit__(self, kind, *_):
+        self.process.terminate()
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = "killed: it did not stop"
+        if kind is not None:
+            print(self.output(), file=sys.stderr)
+        if self.command[0] == HOPWRIGHT:
+            assert status == 0, f"{self.command} ended with {status}:\n{self.output()}"
+
+
+class Router:
+    """The router, whose control plane is the namespace `blue`, with a host at each of its ports. `host0` pings `host1` through it."""
+
+    def __init__(self, *options):
+        self.options = options
+
+    def __enter__(self):
+        for n in range(2):
+            ip("netns", "add", f"host{n}")
+            ip("link", "add", f"sw{n}", "type", "veth", "peer", "name", "eth0", "netns", f"host{n}")
+            # Nobody sends anything before the router counts.
+            pathlib.Path(f"/proc/sys/net/ipv6/conf/sw{n}/disable_ipv6").write_text("1")
+            ip("netns", "exec", f"host{n}", "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1")
+            ip("link", "set", f"sw{n}", "up")
+            ip("-n", f"host{n}", "link", "set", "eth0", "up")
+            ip("-n", f"host{n}", "address", "add", f"10.0.{n}.2/24", "dev", "eth0")
+            ip("-n", f"host{n}", "route", "add", "default", "via", f"10.0.{n}.1")
+        self.process = Process(HOPWRIGHT, "ip", "-i", "1@sw0", "-i", "2@sw1", "--namespace", "blue", *self.options)
+        self.process.__enter__()
+        try:
+            self.process.says("routing;")
+            for n in range(2):
+                ip("-n", "blue", "address", "add", f"10.0.{n}.1/24", "dev", f"sw{n}")
+        except BaseException:
+            self.__exit__(*sys.exc_info())
+            raise
+        return self
+
+    def ping(self, count):
+        wait_until("a ping comes back", lambda: self._ping(1))
+        assert self._ping(count), "pings were lost"
+
+    def _ping(self, count):
+        command = ["ip", "netns", "exec", "host0", "ping", "-q", "-c", str(count), "-i", "0.01", "-W", "20", "10.0.1.2"]
+        return subprocess.run(command, stdout=subprocess.DEVNULL).returncode == 0
+
+    def __exit__(self, *error):
+        self.process.__exit__(*error)
+        for name in ("host0", "host1", "blue"):
+            ip("netns", "delete", name)
+        for n in range(2):
+            subprocess.run(["ip", "link", "delete", f"sw{n}"], stderr=subprocess.DEVNULL)

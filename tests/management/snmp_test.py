@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""SNMP: `hopwright ip` and `hopwright switch` as subagents of net-snmp's agent, read by its tools."""
+
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+from router import PATIENCE, Process, Router, links, wait_until
+from switch import ip
+from lab import Lab, ethernet
+
+CONFIGURATION = """
+rocommunity public 127.0.0.1
+master agentx
+agentXSocket {folder}/master
+agentXTimeout 10
+agentaddress udp:127.0.0.1:1161
+trap2sink 127.0.0.1:1162
+"""
+
+
+class Agent(Process):
+    """snmpd, and snmptrapd that writes down what it is told."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hopwright-snmp-"))
+        # At its end the agent writes a snmpd.conf of its own there.
+        (self.folder / "state").mkdir()
+        (self.folder / "snmpd.conf").write_text(CONFIGURATION.format(folder=self.folder))
+        super().__init__("/usr/sbin/snmpd", "-f", "-Lo", "-C", "-c", self.folder / "snmpd.conf", "-p", self.folder / "pid",
+                         env={"SNMP_PERSISTENT_DIR": str(self.folder / "state"), "PATH": "/usr/bin:/usr/sbin"})
+
+    @property
+    def socket(self):
+        return self.folder / "master"
+
+    def __enter__(self):
+        super().__enter__()
+        wait_until("snmpd listens", lambda: self.socket.exists())
+        return self
+
+
+def walk(table):
+    """The objects of a table, by column and index, as net-snmp's tool prints them."""
+    command = ["snmpbulkwalk", "-v2c", "-c", "public", "-t", "2", "-r", "3", "-m", "", "-On", "-Oe", "127.0.0.1:1161", table]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        name, _, value = line.partition(" = ")
+        if name.startswith("." + table):
+            found[name[len(table) + 2:]] = value.partition(": ")[2].strip('"') if ": " in value else value
+    return found
+
+
+IF_TABLE, IF_X_TABLE = "1.3.6.1.2.1.2.2", "1.3.6.1.2.1.31.1.1"
+
+
+def rows(table):
+    """A table's rows by the names of their interfaces: columns by number."""
+    name_column = {IF_TABLE: 2, IF_X_TABLE: 1}[table]
+    found = {}
+    for key, value in walk(table).items():
+        _, column, index = key.split(".")
+        found.setdefault(int(index), {"index": int(index)})[int(column)] = value
+    return {row[name_column]: row for row in found.values()}
+
+
+def registered(names):
+    return wait_until(f"the interfaces are {names}", lambda: set(rows(IF_TABLE)) == set(names))
+
+
+class Snmp(unittest.TestCase):
+    def test_the_interfaces_of_a_router(self):
+        with Agent() as agent, Router("--agentx", agent.socket) as router:
+            registered({"lo", "sw0", "sw1"})
+            router.ping(200)
+            kernel, table, extended = links("blue"), rows(IF_TABLE), rows(IF_X_TABLE)
+            for name, link in kernel.items():
+                row = table[name]
+                self.assertEqual((link["ifindex"], str(link["mtu"])), (row["index"], row[4]), name)
+                self.assertEqual("1" if "UP" in link["flags"] else "2", row[7], name)
+            self.assertEqual(kernel["sw0"]["address"], ":".join(f"{int(b, 16):02x}" for b in table["sw0"][6].split()))
+            self.assertEqual(("6", "24"), (table["sw0"][3], table["lo"][3]))
+            # All columns of the MIB, in the order of its rows.
+            self.assertEqual(set(range(1, 23)) | {"index"}, set(table["sw0"]))
+            self.assertEqual(set(range(1, 20)) | {"index"}, set(extended["sw0"]))
+            # Fast path and kernel together: what the host has sent.
+            host = lambda: links("host0")["eth0"]["stats64"]["tx"]  # noqa: E731
+
+            def ours():
+                row = rows(IF_X_TABLE)["sw0"]
+                return {"bytes": int(row[6]), "packets": sum(int(row[column]) for column in (7, 8, 9))}
+            wait_until("the counters are the host's", lambda: ours() == {k: host()[k] for k in ("bytes", "packets")})
+            self.assertGreater(ours()["packets"], 200)
+            ip("-n", "blue", "link", "set", "dev", "sw1", "alias", "to host 1")
+            wait_until("the alias", lambda: rows(IF_X_TABLE)["sw1"][18] == "to host 1")
+            self.assertEqual("3", walk("1.3.6.1.2.1.2.1")["0"])
+            refused = subprocess.run(["snmpset", "-v2c", "-c", "public", "-m", "", "127.0.0.1:1161", f".{IF_TABLE}.1.7.{table['sw0']['index']}", "i", "2"],
+                                     capture_output=True, text=True, timeout=PATIENCE)
+            self.assertNotEqual(0, refused.returncode)
+
+    def test_notifications_and_agents_that_start_again(self):
+        trapd = Process("/usr/sbin/snmptrapd", "-f", "-Lo", "-On", "-m", "", "-C", "--disableAuthorization=yes", "udp:127.0.0.1:1162")
+        with trapd, Agent() as agent, Router("--agentx", agent.socket):
+            registered({"lo", "sw0", "sw1"})
+            trapd.says("NET-SNMP version")
+            ip("-n", "host1", "link", "set", "eth0", "down")
+            trapd.says(".1.3.6.1.6.3.1.1.5.3")
+            ip("-n", "host1", "link", "set", "eth0", "up")
+            trapd.says(".1.3.6.1.6.3.1.1.5.4")
+            # The agent starts anew, and has the interfaces again.
+            agent.process.terminate()
+            agent.process.wait(PATIENCE)
+            agent.process = subprocess.Popen(agent.command, stdout=agent.log, stderr=agent.log, **agent.options)
+            wait_until("snmpd has the interfaces again", lambda: self._has("sw0"))
+
+    def _has(self, name):
+        try:
+            return name in rows(IF_TABLE)
+        except AssertionError:
+            # The agent does not answer yet.
+            return False
+
+    def test_the_devices_of_a_switch(self):
+        config = """
+[[tenant]]
+name = "red"
+program = "{root}/examples/l2.p4"
+entries = "red.stf"
+ports = { 1 = "sw0", 2 = "sw1" }
+"""
+        with Agent() as agent:
+            lab = Lab(config, options=("--agentx", agent.socket))
+            (lab.folder / "red.stf").write_text("add mac hdr.ethernet.dst:0x020000000002 forward(port:2)\n")
+            with lab as switch:
+                registered({"sw0", "sw1"})
+                for _ in range(7):
+                    switch.send(0, ethernet("020000000002", "020000000009", 0x88b5, bytes(46)))
+
+                def counted():
+                    extended = rows(IF_X_TABLE)
+                    return extended["sw0"][7], extended["sw1"][11]
+                wait_until("the frames are counted", lambda: counted() == ("7", "7"))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
