@@ -3,6 +3,8 @@ import { ask, base, el, put, table } from "/dom.js";
 
 /// Seconds of sampling.
 const SECONDS = 2;
+/// Samples below which shares are chance.
+const FEW = 100;
 /// Lines that are shown.
 const LINES = 15;
 
@@ -30,7 +32,7 @@ export class Profile {
 
   write(profile) {
     const all = profile.ns_per_packet, ns = (value) => value.toFixed(1), share = (value) => `${(100 * value / all).toFixed(1)} %`;
-    put(this.state, `${ns(all)} ns a packet; ${profile.packets.toLocaleString("en")} packets, ${profile.samples.toLocaleString("en")} samples in the program`);
+    put(this.state, `${ns(all)} ns a packet; ${profile.packets.toLocaleString("en")} packets, ${profile.samples.toLocaleString("en")} samples in the program${profile.samples < FEW ? ": too few to tell; profile again, or under more traffic" : ""}`);
     const lines = profile.lines.slice(0, LINES).map((line) => [share(line.ns), ns(line.ns), ns(line.called_ns),
       el("button", { type: "button", class: "link mono", onclick: () => this.show([{ file: line.file, line: line.line }]) }, `${base(line.file)}:${line.line}  ${line.text}`)]);
     const rest = [["other lines", profile.lines.slice(LINES).reduce((sum, line) => sum + line.ns, 0)], ["code of no line", profile.no_line_ns], ["around the program", profile.around_ns]];
