@@ -312,9 +312,7 @@ def test_a_router_alone_shows_its_neighbours_and_tables(browser):
         browser.open(f"http://{PAGE}/")
         assert browser.wait(lambda: browser.text("#access"), "nothing is said of access") == "read only"
         browser.click("nav a", "Router")
-        browser.wait_text("#router", "member1")
-        shown = browser.text("#router")
-        assert "<b>0" in shown and "neighbour" in shown and "routes" in shown, shown
+        browser.wait(lambda: all(part in browser.text("#router") for part in ("member1", "<b>0", "neighbour", "routes")), "the router is not shown")
         assert not browser.all("#router b")
         browser.click("nav a", "Program")
         # Keep-alives of the neighbour.
