@@ -27,9 +27,11 @@ from lab.netns import End, LabError, Namespace, remove_all, require_root, veth
 from lab.process import unwind_on_signals, wait_until
 from lab.router import RouterKind, read_stats, wait_ready
 from lab.scion import Stream, hop_key, transit, udp_socket
+from lab.scrape import metrics, total
 
 PREFIX = f"hwr{os.getpid()}-"
 PORT = 50000
+METRICS = "127.0.0.1:30442"
 RATE = 1000
 
 
@@ -91,7 +93,7 @@ class Lab:
         settings = "\n".join(f"{key} = {value}" for key, value in self.settings.items())
         self.replace(self.conf / "router.toml",
                      f'[general]\nid = "{name}"\nconfig_dir = "{self.conf}"\n'
-                     '[router.bfd]\ndisable = true\n')
+                     f'[metrics]\nprometheus = "{METRICS}"\n[router.bfd]\ndisable = true\n')
         self.replace(self.conf / "hopwright.toml", f"[reload]\n{settings}\n")
 
     def write_key(self, name: str, key: bytes) -> None:
@@ -108,6 +110,10 @@ class Lab:
     def figures(self) -> dict:
         return read_stats(self.stats_file).get("reloads") or \
             {"applied": 0, "unchanged": 0, "refused": 0, "error": None}
+
+    def key_set(self) -> float:
+        """Since when the router has its key, as its metrics say."""
+        return total(metrics(self.inside, METRICS), "hopwright_key_set_timestamp_seconds")
 
     def wait_for(self, what: str, count: int) -> None:
         """Waits until a figure about reloads has a value; it is written once a second."""
@@ -350,12 +356,14 @@ class Test:
         lab.settings["key_overlap"] = '"20s"'
         lab.reload_once(lab.write_settings)
         self.that("the next key is accepted early", forwarded(new) and forwarded(old))
+        set_before = lab.key_set()
         stream = lab.stream(old, 2, inlets=inlet).start()
         # Old hops under traffic, across the change.
         lab.settings["accept_next_key"] = "false"
         lab.write_key("master0.key", b"the second one..")
         lab.write_key("master1.key", b"a third one.....")
         lab.reload_once(lab.write_settings)
+        wait_until("the metrics to say that the key has changed", lambda: lab.key_set() > set_before > 0)
         self.lossless("hops of the key before are good while keys overlap", stream.finish())
         self.close(stream)
         self.that("so are those of the current key", forwarded(new))

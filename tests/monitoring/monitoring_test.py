@@ -52,7 +52,7 @@ WITHOUT_SAMPLES = {"hopwright_lost_packets_total": {"reason"}, "hopwright_slow_p
 # Alerts of the faults that the test makes.
 FAULTS = {"HopwrightInterfaceDown", "HopwrightSiblingDown", "HopwrightLinkUnusable", "HopwrightErrorsLogged", "HopwrightHopMacFailures",
           "HopwrightExpiredPaths", "HopwrightPathErrors", "HopwrightDropsRising", "HopwrightNoRoute", "HopwrightPacketTooBig",
-          "HopwrightReceiveLosses", "HopwrightReloadFailed"}
+          "HopwrightReceiveLosses", "HopwrightReloadFailed", "HopwrightStatsNotWritten"}
 # Those that a busy machine brings about, and one in which a router stands still.
 BUSY = {"HopwrightCpuStarved", "HopwrightSlowPathBusy", "HopwrightInternalLosses", "HopwrightSendLosses", "HopwrightBfdFlapping",
         "HopwrightRouterDown"}

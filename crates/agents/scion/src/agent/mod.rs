@@ -166,6 +166,8 @@ struct Agent {
     own_packets: OwnPackets,
     /// Time spent on punted packets.
     slow_path_time: StageTime,
+    /// Whether the statistics file was written the last time, if there is to be one.
+    stats_written: Option<bool>,
     status: Arc<Status>,
 }
 
@@ -229,6 +231,7 @@ impl Agent {
             next_post: Instant::now(),
             own_packets: OwnPackets::default(),
             slow_path_time: StageTime::default(),
+            stats_written: None,
             setup,
         };
         agent.slow_path.set_keys(&agent.setup.keys, wall_clock_us());

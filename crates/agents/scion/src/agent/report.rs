@@ -45,6 +45,8 @@ impl Agent {
             slow_path: self.slow_path_time,
             slow_path_drops,
             reloads: self.reload.counts(),
+            key_set: self.rollover.key_set(),
+            stats_written: self.stats_written,
             counts: slow_path.into_iter().chain(self.underlay.families()).collect(),
         }
     }

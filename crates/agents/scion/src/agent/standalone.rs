@@ -51,7 +51,7 @@ pub fn run(setup: Setup, options: &Options) -> Result<Stats, AgentError> {
         if router.workers.has_ended() {
             return Err(AgentError::Worker("it stopped".into()));
         }
-        report.write_when_due(&router.agent, options, Instant::now());
+        report.write_when_due(&mut router.agent, options, Instant::now());
         router.agent.turn(options, |poll| life.add_to(poll))
     });
     let Router { mut agent, mut workers, listeners } = router;
@@ -184,14 +184,17 @@ struct Report {
 
 impl Report {
     /// Writes the file once in [`REPORT_TIME`], from one interval after the first call on.
-    fn write_when_due(&mut self, agent: &Agent, options: &Options, now: Instant) {
+    fn write_when_due(&mut self, agent: &mut Agent, options: &Options, now: Instant) {
         let due = *self.due.get_or_insert(now + REPORT_TIME);
         if now < due || options.stats.is_none() {
             return;
         }
         self.due = Some(now + REPORT_TIME);
         match agent.stats() {
-            Ok(stats) => self.write(&stats, options),
+            Ok(stats) => {
+                self.write(&stats, options);
+                agent.stats_written = Some(!self.file.fails());
+            }
             Err(error) => tracing::error!(event = "stats-unavailable", %error, "cannot collect the statistics"),
         }
     }

@@ -3,7 +3,7 @@
 //! Hop fields are made and first verified with the current key. Only if that fails, the packet is verified with the
 //! previous key, during the overlap, and with the next key, if it is accepted early.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use hopwright_dataplane::{ControlError, VirtualDataPlane};
 
@@ -21,6 +21,8 @@ const NEXT: u64 = 1;
 #[derive(Debug, Default)]
 pub struct Rollover {
     current: Option<HopKey>,
+    /// When the current key was set.
+    key_set: Option<SystemTime>,
     /// The previous key, and until when it is valid.
     previous: Option<(HopKey, Instant)>,
     accept_next: bool,
@@ -50,8 +52,16 @@ impl Rollover {
         if tables::has_hummingbird(vdp) {
             tables::set_secret_value(vdp, &keys.secret_values[0])?;
         }
+        if self.current.is_none() {
+            self.key_set = Some(SystemTime::now());
+        }
         self.current = Some(keys.current.clone());
         Ok(())
+    }
+
+    /// When the key that is in force was set.
+    pub fn key_set(&self) -> Option<SystemTime> {
+        self.key_set
     }
 
     /// Ends the overlap if its time is over.

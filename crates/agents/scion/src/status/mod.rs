@@ -8,7 +8,7 @@ pub mod stats;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use hopwright_dataplane::{StageTime, Switch, SwitchStats, Tenant, TenantPorts};
 use hopwright_host::metrics::CounterFamily;
@@ -69,6 +69,10 @@ pub struct Snapshot {
     pub slow_path: StageTime,
     /// Changes of the configuration.
     pub reloads: ReloadCounts,
+    /// When the hop-field key was set that is in force.
+    pub key_set: Option<SystemTime>,
+    /// Whether the statistics file was written the last time, if there is to be one.
+    pub stats_written: Option<bool>,
     /// Other counters of the agent.
     pub counts: Vec<CounterFamily>,
 }

@@ -111,6 +111,11 @@ pub enum WriteChange {
 }
 
 impl StatsFile {
+    /// Whether the file could not be written the last time.
+    pub fn fails(&self) -> bool {
+        self.failing
+    }
+
     /// Writes the statistics.
     pub fn write(&mut self, stats: &Stats, file: &Path) -> Option<WriteChange> {
         let result = stats.write(file);
@@ -232,10 +237,10 @@ mod tests {
         let file = folder.join("stats.json");
         let (mut stats_file, stats) = (StatsFile::default(), Stats::default());
         assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Fails(_))));
-        assert!(stats_file.write(&stats, &file).is_none());
+        assert!(stats_file.write(&stats, &file).is_none() && stats_file.fails());
         std::fs::create_dir(&folder).unwrap();
         assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Works)));
-        assert!(stats_file.write(&stats, &file).is_none() && file.exists());
+        assert!(stats_file.write(&stats, &file).is_none() && file.exists() && !stats_file.fails());
         std::fs::remove_dir_all(&folder).unwrap();
         assert!(matches!(stats_file.write(&stats, &file), Some(WriteChange::Fails(_))));
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::SystemTime;
 
 use hopwright_agent::{losses, write_traffic};
 use hopwright_dataplane::{ControlError, Stage, SwitchStats};
@@ -379,6 +380,15 @@ fn agent(text: &mut Text, snapshot: &Snapshot) {
         "Whether the configuration in the files is in force: 0 after a change that was refused or failed.",
     );
     text.sample(&[], u8::from(snapshot.reloads.error.is_none()));
+    let seconds = |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).map_or(0.0, |d| d.as_secs_f64());
+    if let Some(time) = snapshot.key_set {
+        text.gauge("hopwright_key_set_timestamp_seconds", "When the hop-field key in force was set, in Unix time.");
+        text.sample(&[], seconds(time));
+    }
+    if let Some(written) = snapshot.stats_written {
+        text.gauge("hopwright_stats_file_written", "Whether the statistics file was written the last time.");
+        text.sample(&[], u8::from(written));
+    }
 }
 
 /// Links that are down whatever their sessions say.
