@@ -96,8 +96,10 @@ pub(crate) mod object {
     pub(crate) const FLOW_NAME: &str = "/mgmt/flowalloc/flows";
 }
 
-/// Authentication by challenge and response with HMAC-SHA-256, of the range for private use.
+/// Authentication by challenge and response with HMAC-SHA-256, of the range for private use. Without key agreement it is not accepted any more.
 pub(crate) const AUTH_HMAC: i32 = 100;
+/// The same with key agreement by X25519.
+pub(crate) const AUTH_X25519: i32 = 101;
 
 /// `CDAPMessage`.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -160,6 +162,9 @@ pub(crate) struct EnrollmentInfo {
     pub certificate: Option<Vec<u8>>,
     #[prost(bytes = "vec", optional, tag = "103")]
     pub signature: Option<Vec<u8>>,
+    /// The sender encrypts layer management.
+    #[prost(bool, optional, tag = "104")]
+    pub encryption: Option<bool>,
 }
 
 /// `NeighborCandidate`: an IPC process and its address.

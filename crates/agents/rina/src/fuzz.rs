@@ -192,8 +192,8 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
     let create = Message::about(op::CREATE, object::FLOW, "/mgmt/flowalloc/flows/b/1").with_value(&request);
     add("flow_request", 5, create.clone());
     let connect = Message {
-        auth_mech: Some(cdap::AUTH_HMAC),
-        auth_value: Some(cdap::AuthValue { other: Some(vec![1; 16]) }),
+        auth_mech: Some(cdap::AUTH_X25519),
+        auth_value: Some(cdap::AuthValue { other: Some(vec![1; 48]) }),
         dest_ap_name: Some("net".into()),
         src_ap_name: Some("z".into()),
         ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)

@@ -78,10 +78,10 @@ pub struct Files {
 
 /// What one of two that enrol signs.
 fn statement(handshake: &Handshake<'_>, by_initiator: bool) -> Vec<u8> {
-    let Handshake { dif, initiator, responder, initiator_nonce, responder_nonce } = handshake;
+    let Handshake { dif, initiator, responder, initiator_share, responder_share, .. } = handshake;
     let side = if by_initiator { "initiator" } else { "responder" };
     let names = ["hopwright rina enrollment", side, dif.as_str(), initiator.as_str(), responder.as_str()];
-    let parts = names.map(str::as_bytes).into_iter().chain([&initiator_nonce[..], &responder_nonce[..]]);
+    let parts = names.map(str::as_bytes).into_iter().chain([&initiator_share[..], &responder_share[..]]);
     parts.flat_map(|part| [&(part.len() as u32).to_be_bytes(), part].concat()).collect()
 }
 

@@ -9,6 +9,7 @@ use rcgen::{
 };
 
 use super::*;
+use crate::credential::SHARE;
 
 /// An authority, with the files of its members.
 pub(crate) struct Authority {
@@ -90,8 +91,9 @@ fn who_has_the_key_is_the_member() {
         dif: &dif,
         initiator: &a,
         responder: &b,
-        initiator_nonce: [1; 16],
-        responder_nonce: [number; 16],
+        initiator_share: [1; SHARE],
+        responder_share: [number; SHARE],
+        encryption: false,
     };
     let p256 = authority.issue(9, "a", 2090, &PKCS_ECDSA_P256_SHA256);
     let p256 = Identity::read(&p256, &a).unwrap();

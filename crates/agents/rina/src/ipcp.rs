@@ -503,6 +503,7 @@ fn local<'a>(settings: &'a Settings, address: u16, rib: &Rib) -> Local<'a> {
         address,
         credential: settings.dialect.credential(),
         identity: settings.identity.as_deref(),
+        encryption: settings.encryption,
         keepalive: settings.keepalive,
         dead_after: settings.dead_after,
     }

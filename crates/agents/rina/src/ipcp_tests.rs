@@ -377,8 +377,8 @@ fn an_outsider_gets_nowhere() {
             network.nodes[0].receive(1, [9; 6], &pdu, now);
         }
         let connect = Message {
-            auth_mech: Some(crate::cdap::AUTH_HMAC),
-            auth_value: Some(crate::cdap::AuthValue { other: Some(vec![number as u8; 16]) }),
+            auth_mech: Some(crate::cdap::AUTH_X25519),
+            auth_value: Some(crate::cdap::AuthValue { other: Some(vec![number as u8; 48]) }),
             dest_ap_name: Some("net".into()),
             src_ap_name: Some(format!("evil{number}")),
             ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME)

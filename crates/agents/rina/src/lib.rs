@@ -8,6 +8,7 @@
 //! | module | owns |
 //! | --- | --- |
 //! | `neighbour`, `credential` | a link's other end: enrollment, keep-alive, keys |
+//! | `agreement` | nothing: secrets that two ends agree on and forget |
 //! | `dialect`, `rlite` | a link's other end in the dialect of another implementation, and what its messages are here |
 //! | `identity` | nothing: certificates of members, and proofs |
 //! | `admission` | nothing: who becomes a member, and with which address |
@@ -24,6 +25,7 @@
 
 mod admission;
 mod agent;
+mod agreement;
 mod applications;
 mod border_tables;
 pub mod capture;

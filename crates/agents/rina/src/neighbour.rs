@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! initiator                                 responder, a member of the DIF
-//!   M_CONNECT (name, DIF, nonce, address) →
-//!                                          ← M_CONNECT_R (name, both nonces)
+//!   M_CONNECT (name, DIF, share, address) →
+//!                                          ← M_CONNECT_R (name, the initiator's nonce, share)
 //!   protected from here on (credential.rs)
 //!   M_START enrollment (address or 0)     →
 //!                                          ← M_START_R enrollment (address)
 //! ```
+//!
+//! A share is a nonce and a public key that is used once. Neighbours without key agreement (`AUTH_HMAC`) are refused: if the two
+//! negotiated, somebody on the link could have them do without.
 //!
 //! Whoever has no neighbour sends M_CONNECT again and again. Only members respond; of two members that try at once the one with
 //! the greater name responds. An IPC process without address gets one from the responder and is a member then. A
@@ -21,8 +24,9 @@ use std::time::Duration;
 
 use prost::Message as _;
 
-use crate::cdap::{self, AUTH_HMAC, AuthValue, EnrollmentInfo, LONGEST, Message, object, op};
-use crate::credential::{self, Credential, Handshake, NONCE, Protection};
+use crate::agreement::KeyPair;
+use crate::cdap::{self, AUTH_HMAC, AUTH_X25519, AuthValue, EnrollmentInfo, LONGEST, Message, object, op};
+use crate::credential::{self, Credential, Handshake, NONCE, Protection, SHARE, Share};
 use crate::identity::{Identity, Proof};
 use crate::name::Name;
 
@@ -55,6 +59,8 @@ pub(crate) struct Local<'a> {
     pub credential: Option<&'a Credential>,
     /// None in DIFs without an authority.
     pub identity: Option<&'a Identity>,
+    /// Layer management is encrypted.
+    pub encryption: bool,
     pub incarnation: [u8; NONCE],
     /// Time between two keep-alives, and silence after which a neighbour is down.
     pub keepalive: Duration,
@@ -62,6 +68,18 @@ pub(crate) struct Local<'a> {
 }
 
 impl Local<'_> {
+    /// The handshake of an initiator and a responder.
+    fn handshake<'a>(&'a self, initiator: (&'a Name, Share), responder: (&'a Name, Share)) -> Handshake<'a> {
+        Handshake {
+            dif: self.dif,
+            initiator: initiator.0,
+            responder: responder.0,
+            initiator_share: initiator.1,
+            responder_share: responder.1,
+            encryption: self.encryption,
+        }
+    }
+
     /// The proof of who this is; empty without an identity.
     fn prove(&self, handshake: &Handshake<'_>, by_initiator: bool) -> Proof {
         self.identity.map_or_else(Proof::default, |identity| identity.prove(handshake, by_initiator))
@@ -134,7 +152,9 @@ impl Session {
 
 #[derive(Debug)]
 struct Attempt {
-    nonce: [u8; NONCE],
+    share: Share,
+    /// Until M_CONNECT_R.
+    pair: Option<KeyPair>,
     sent: Duration,
     tries: u32,
     /// Since M_CONNECT_R.
@@ -146,7 +166,7 @@ struct Started {
     name: Name,
     mac: Mac,
     protection: Protection,
-    responder_nonce: [u8; NONCE],
+    responder_share: Share,
     /// What is shown to the responder.
     proof: Proof,
 }
@@ -154,8 +174,8 @@ struct Started {
 #[derive(Debug)]
 struct Candidate {
     name: Name,
-    initiator_nonce: [u8; NONCE],
-    responder_nonce: [u8; NONCE],
+    initiator_share: Share,
+    responder_share: Share,
     protection: Protection,
 }
 
@@ -272,12 +292,17 @@ impl Neighbour {
             return;
         }
         self.next_attempt = now + ATTEMPT;
-        let attempt = Attempt { nonce: credential::nonce(), sent: now, tries: 1, started: None };
-        let info = EnrollmentInfo { address: Some(local.address.into()), ..EnrollmentInfo::default() };
+        let Some((pair, share)) = credential::share() else { return };
+        let attempt = Attempt { share, pair: Some(pair), sent: now, tries: 1, started: None };
+        let info = EnrollmentInfo {
+            address: Some(local.address.into()),
+            encryption: local.encryption.then_some(true),
+            ..EnrollmentInfo::default()
+        };
         let message = Message {
             invoke_id: Some(self.invoke_id()),
-            auth_mech: Some(AUTH_HMAC),
-            auth_value: Some(AuthValue { other: Some(attempt.nonce.into()) }),
+            auth_mech: Some(AUTH_X25519),
+            auth_value: Some(AuthValue { other: Some(attempt.share.into()) }),
             dest_ap_name: Some(local.dif.to_string()),
             src_ap_name: Some(local.name.to_string()),
             ..Message::about(op::CONNECT, object::ENROLLMENT, object::ENROLLMENT_NAME).with_value(&info)
@@ -335,38 +360,51 @@ impl Neighbour {
         out: &mut Vec<Effect>,
     ) -> Option<()> {
         let initiator: Name = message.src_ap_name.as_deref()?.parse().ok()?;
-        let initiator_nonce: [u8; NONCE] = auth(message)?.try_into().ok()?;
+        let share = auth(message)?;
+        let initiator_nonce = *share.first_chunk::<NONCE>()?;
         let info: EnrollmentInfo = message.value().ok()?;
-        if message.auth_mech != Some(AUTH_HMAC) || message.dest_ap_name.as_deref() != Some(local.dif.as_str()) {
+        if message.dest_ap_name.as_deref() != Some(local.dif.as_str()) {
             return None;
         }
-        if initiator == *local.name {
-            if local.address != 0 && now >= self.next_response {
+        let refusal = match message.auth_mech? {
+            AUTH_X25519 if initiator == *local.name && local.address != 0 => {
+                Some(("it has the name of this IPC process", "the neighbour has this name"))
+            }
+            AUTH_X25519 if initiator == *local.name => return Some(()),
+            AUTH_X25519 if info.encryption.unwrap_or_default() != local.encryption => Some(match local.encryption {
+                true => ("it has no encryption", "the DIF has encryption = true"),
+                false => ("it has encryption", "the DIF has no encryption"),
+            }),
+            AUTH_X25519 => None,
+            AUTH_HMAC => Some((
+                "its version has no key agreement: update it",
+                "this DIF's members agree on keys by X25519: update to a version that does",
+            )),
+            _ => return None,
+        };
+        if let Some((here, there)) = refusal {
+            if now >= self.next_response {
                 self.next_response = now + RESPONSE;
-                self.log_refusal(local, Some(&initiator), "it has the name of this IPC process", now);
-                let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("the neighbour has this name"));
+                self.counts.refused += 1;
+                self.log_refusal(local, Some(&initiator), here, now);
+                let refusal = response(local, &initiator_nonce, &[0; SHARE], Some(there));
                 out.push(Effect::Send(from, refusal.encode_to_vec()));
             }
             return Some(());
         }
+        let initiator_share: Share = share.try_into().ok()?;
         let mine = self.attempt.is_some() && info.address.unwrap_or_default() != 0 && initiator > *local.name;
         if local.address == 0 || mine || now < self.next_response {
             return Some(());
         }
         self.next_response = now + RESPONSE;
+        let (pair, responder_share) = credential::share()?;
+        let handshake = local.handshake((&initiator, initiator_share), (local.name, responder_share));
+        let protection = handshake.responder(local.credential?, pair)?;
         self.attempt = None;
         self.next_attempt = now + COURTESY;
-        let responder_nonce = credential::nonce();
-        let handshake = Handshake {
-            dif: local.dif,
-            initiator: &initiator,
-            responder: local.name,
-            initiator_nonce,
-            responder_nonce,
-        };
-        let protection = handshake.responder(local.credential?);
-        self.candidate = Some(Candidate { name: initiator, initiator_nonce, responder_nonce, protection });
-        out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_nonce, None).encode_to_vec()));
+        self.candidate = Some(Candidate { name: initiator, initiator_share, responder_share, protection });
+        out.push(Effect::Send(from, response(local, &initiator_nonce, &responder_share, None).encode_to_vec()));
         Some(())
     }
 
@@ -380,7 +418,7 @@ impl Neighbour {
         out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (mine, theirs) = auth(message)?.split_first_chunk::<NONCE>()?;
-        if self.attempt.as_ref().is_none_or(|attempt| attempt.nonce != *mine) {
+        if self.attempt.as_ref().is_none_or(|attempt| credential::nonce_of(&attempt.share) != *mine) {
             return None;
         }
         if message.result.unwrap_or_default() != 0 {
@@ -395,17 +433,15 @@ impl Neighbour {
         if attempt.started.is_some() || responder == *local.name {
             return Some(());
         }
-        let handshake = Handshake {
-            dif: local.dif,
-            initiator: local.name,
-            responder: &responder,
-            initiator_nonce: *mine,
-            responder_nonce: theirs.try_into().ok()?,
-        };
-        let (mut protection, proof) = (handshake.initiator(local.credential?), local.prove(&handshake, true));
-        let responder_nonce = handshake.responder_nonce;
+        if message.auth_mech != Some(AUTH_X25519) {
+            return None;
+        }
+        let responder_share: Share = theirs.try_into().ok()?;
+        let handshake = local.handshake((local.name, attempt.share), (&responder, responder_share));
+        let mut protection = handshake.initiator(local.credential?, attempt.pair.take()?)?;
+        let proof = local.prove(&handshake, true);
         out.push(Effect::Send(from, protection.protect(&start(local, &proof).encode_to_vec())));
-        let started = Started { name: responder, mac: from, protection, responder_nonce, proof };
+        let started = Started { name: responder, mac: from, protection, responder_share, proof };
         (attempt.sent, attempt.tries, attempt.started) = (now, 1, Some(started));
         Some(())
     }
@@ -423,27 +459,28 @@ impl Neighbour {
             && let Some(message) = session.protection.open(sdu)
         {
             (session.heard, session.mac) = (now, from);
-            let message = Message::parse(message).ok()?;
+            let message = Message::parse(&message).ok()?;
             self.hear(local, message, now, admit, out);
             return Some(());
         }
         if let Some(candidate) = &mut self.candidate {
             if let Some(message) = candidate.protection.open(sdu) {
-                let message = Message::parse(message).ok().filter(|message| message.op_code == op::START)?;
+                let message = Message::parse(&message).ok().filter(|message| message.op_code == op::START)?;
                 return self.admit_candidate(local, from, &message, now, admit, out);
             }
             // Its first SDUs: not one of a session before.
             if sdu.get(1..9).is_some_and(|number| number[..7] == [0; 7] && number[7] <= STARTS as u8) {
-                let Candidate { name, initiator_nonce, .. } = self.candidate.take()?;
+                let Candidate { name, initiator_share, .. } = self.candidate.take()?;
                 self.log_refusal(local, Some(&name), "it has another credential", now);
                 self.counts.refused += 1;
-                let refusal = response(local, &initiator_nonce, &[0; NONCE], Some("another credential"));
+                let nonce = credential::nonce_of(&initiator_share);
+                let refusal = response(local, &nonce, &[0; SHARE], Some("another credential"));
                 out.push(Effect::Send(from, refusal.encode_to_vec()));
                 return Some(());
             }
         }
         let attempt = self.attempt.as_mut()?;
-        let message = attempt.started.as_mut()?.protection.open(sdu).map(Message::parse)?.ok()?;
+        let message = attempt.started.as_mut()?.protection.open(sdu).map(|message| Message::parse(&message))?.ok()?;
         if message.op_code != op::START_R {
             return None;
         }
@@ -466,9 +503,8 @@ impl Neighbour {
         admit: Admit<'_>,
         out: &mut Vec<Effect>,
     ) -> Option<()> {
-        let Candidate { name, protection, initiator_nonce, responder_nonce } = self.candidate.take()?;
-        let handshake =
-            Handshake { dif: local.dif, initiator: &name, responder: local.name, initiator_nonce, responder_nonce };
+        let Candidate { name, protection, initiator_share, responder_share } = self.candidate.take()?;
+        let handshake = local.handshake((&name, initiator_share), (local.name, responder_share));
         let asked = admission(message);
         let (checked, proof) = (local.check(message, &handshake, true), local.prove(&handshake, false));
         let answer = Message {
@@ -508,10 +544,9 @@ impl Neighbour {
         out: &mut Vec<Effect>,
     ) -> Option<()> {
         let (address, incarnation) = admission(message).filter(|(address, _)| *address != 0)?;
-        let Attempt { nonce: initiator_nonce, started, .. } = self.attempt.take()?;
-        let Started { name, mac, mut protection, responder_nonce, proof } = started?;
-        let (initiator, responder) = (local.name, &name);
-        let handshake = Handshake { dif: local.dif, initiator, responder, initiator_nonce, responder_nonce };
+        let Attempt { share: initiator_share, started, .. } = self.attempt.take()?;
+        let Started { name, mac, mut protection, responder_share, proof } = started?;
+        let handshake = local.handshake((local.name, initiator_share), (&name, responder_share));
         // A member that has the name of another is none.
         let checked = local.check(message, &handshake, false);
         self.counts.refused += u64::from(checked.is_err());
@@ -591,6 +626,7 @@ fn info(local: &Local<'_>, address: u16, proof: &Proof) -> EnrollmentInfo {
         incarnation: Some(local.incarnation.into()),
         certificate: shown(&proof.certificate),
         signature: shown(&proof.signature),
+        encryption: None,
     }
 }
 
@@ -612,14 +648,14 @@ fn start(local: &Local<'_>, proof: &Proof) -> Message {
 fn response(
     local: &Local<'_>,
     initiator_nonce: &[u8; NONCE],
-    responder_nonce: &[u8; NONCE],
+    responder_share: &Share,
     refused: Option<&str>,
 ) -> Message {
     Message {
         result: refused.map(|_| FAILED),
         result_reason: refused.map(Into::into),
-        auth_mech: Some(AUTH_HMAC),
-        auth_value: Some(AuthValue { other: Some([*initiator_nonce, *responder_nonce].concat()) }),
+        auth_mech: Some(AUTH_X25519),
+        auth_value: Some(AuthValue { other: Some([&initiator_nonce[..], responder_share].concat()) }),
         src_ap_name: Some(local.name.to_string()),
         ..Message::about(op::CONNECT_R, object::ENROLLMENT, object::ENROLLMENT_NAME)
     }

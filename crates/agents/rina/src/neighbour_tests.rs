@@ -9,6 +9,7 @@ struct End {
     address: u16,
     credential: Credential,
     identity: Option<Identity>,
+    encryption: bool,
     neighbour: Neighbour,
     effects: Vec<Effect>,
 }
@@ -21,6 +22,7 @@ impl End {
             address,
             credential: Credential::new(&[credential; 16]).unwrap(),
             identity: None,
+            encryption: false,
             neighbour: Neighbour::default(),
             effects: Vec::new(),
         }
@@ -33,6 +35,7 @@ impl End {
             address: self.address,
             credential: Some(&self.credential),
             identity: self.identity.as_ref(),
+            encryption: self.encryption,
             incarnation: [self.address as u8; NONCE],
             keepalive: Duration::from_millis(200),
             dead_after: Duration::from_millis(600),
@@ -205,9 +208,9 @@ fn forged_refusals_delay_nothing() {
     let now = Duration::ZERO;
     let connect = a.tick(now).remove(0);
     let message = Message::parse(&connect).unwrap();
-    let nonce: [u8; NONCE] = auth(&message).unwrap().try_into().unwrap();
+    let nonce = *auth(&message).unwrap().first_chunk::<NONCE>().unwrap();
     let mut forged = Vec::new();
-    b.with(|_, local, _| forged = response(local, &nonce, &[0; NONCE], Some("go away")).encode_to_vec());
+    b.with(|_, local, _| forged = response(local, &nonce, &[0; SHARE], Some("go away")).encode_to_vec());
     a.receive(&forged, now);
     for answer in b.receive(&connect, now) {
         for start in a.receive(&answer, now) {
@@ -238,4 +241,45 @@ fn somebody_without_credential_disturbs_no_session() {
     }
     assert!(b.neighbour.counts.refused > 0);
     assert_eq!((a.neighbour.counts.downs, b.neighbour.counts.downs), (0, 0));
+}
+
+/// A member whose version agrees on no keys sends a nonce alone. It is told why it stays outside, and so is the log here.
+#[test]
+fn members_without_key_agreement_are_refused() {
+    let mut b = End::new("b", 5, 1);
+    let mut old = End::new("a", 0, 1);
+    let mut message = Message::parse(&old.tick(Duration::ZERO)[0]).unwrap();
+    let nonce = auth(&message).unwrap()[..NONCE].to_vec();
+    message.auth_mech = Some(AUTH_HMAC);
+    message.auth_value = Some(AuthValue { other: Some(nonce.clone()) });
+    let answers = b.receive(&message.encode_to_vec(), Duration::ZERO);
+    let answer = Message::parse(&answers[0]).unwrap();
+    assert_eq!((answers.len(), answer.op_code, answer.result), (1, op::CONNECT_R, Some(FAILED)));
+    assert_eq!(auth(&answer).unwrap()[..NONCE], nonce, "an old member looks for its nonce");
+    assert!(answer.result_reason.unwrap().contains("X25519"));
+    assert!(b.neighbour.candidate.is_none() && b.neighbour.counts.refused == 1);
+    // Nor is an answer without it taken.
+    let connect = Message::parse(&old.tick(ATTEMPT)[0]).unwrap();
+    let mut answer = Message::parse(&b.receive(&connect.encode_to_vec(), ATTEMPT)[0]).unwrap();
+    answer.auth_mech = Some(AUTH_HMAC);
+    assert!(old.receive(&answer.encode_to_vec(), ATTEMPT).is_empty());
+    answer.auth_mech = Some(AUTH_X25519);
+    assert_eq!(old.receive(&answer.encode_to_vec(), ATTEMPT).len(), 1);
+}
+
+#[test]
+fn both_neighbours_encrypt_or_none_does() {
+    for (at_a, at_b) in [(false, false), (true, true), (true, false), (false, true)] {
+        let (mut a, mut b) = (End::new("a", 0, 1), End::new("b", 5, 1));
+        (a.encryption, b.encryption) = (at_a, at_b);
+        run(&mut a, &mut b, 0, 3000, 0);
+        assert_eq!((a.is_up(), b.is_up()), (at_a == at_b, at_a == at_b), "{at_a} {at_b}");
+        if at_a == at_b {
+            let message = Message::about(op::READ, object::KEEPALIVE, object::KEEPALIVE_NAME);
+            let (_, sdu) = a.neighbour.protect(&message).unwrap();
+            assert_eq!(sdu.windows(9).any(|bytes| bytes == b"keepalive"), !at_a);
+        } else {
+            assert!(a.neighbour.counts.refused + b.neighbour.counts.refused > 0);
+        }
+    }
 }

@@ -108,11 +108,18 @@ end
 local function message(buffer, info, tree)
     local subtree = tree:add(cdap, buffer())
     local at, operation, object = 0, "", ""
-    if buffer:len() > OVERHEAD and buffer(0, 1):uint() == 1 then
+    local protection = buffer:len() > OVERHEAD and buffer(0, 1):uint()
+    if protection == 1 or protection == 2 then
         subtree:add(message_fields.protected, buffer(0, 1), true)
         subtree:add(message_fields.number, buffer(1, 8))
         subtree:add(message_fields.tag, buffer(9, OVERHEAD - 9))
         at = OVERHEAD
+    end
+    if protection == 2 then
+        subtree:append_text(": encrypted")
+        info.cols.info = "encrypted"
+        info.cols.protocol = "CDAP"
+        return
     end
     while at < buffer:len() do
         local key, behind = varint(buffer, at)

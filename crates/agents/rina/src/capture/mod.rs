@@ -77,6 +77,9 @@ fn transfer(header: &Header, payload: &[u8]) -> String {
 
 fn management(syntax: Syntax, payload: &[u8]) -> String {
     let protected = credential::is_protected(payload) && syntax != Syntax::Rlite;
+    if protected && credential::is_sealed(payload) {
+        return format!(" {} bytes (encrypted)", payload.len());
+    }
     let message = match syntax {
         Syntax::Rlite => rlite::read(payload),
         _ if protected => payload.get(credential::OVERHEAD..).and_then(|message| Message::parse(message).ok()),

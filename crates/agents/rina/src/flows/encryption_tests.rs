@@ -2,12 +2,11 @@
 
 use super::*;
 
-/// Hosts at two leaves, which encrypt or do not.
-fn encrypting(hosts: [bool; 2]) -> Network {
+/// Hosts at two leaves in a DIF that encrypts or does not.
+fn encrypting(encryption: bool) -> Network {
     let mut network = Network::leaf_spine(2);
-    for (node, encryption) in [4, 5].into_iter().zip(hosts) {
-        let own = format!("host{}", node - 3);
-        network.nodes[node] = Ipcp::new(Settings { encryption, ..settings(&own, None, 1, 1) }, 1_000_000);
+    for node in &mut network.nodes {
+        *node = Ipcp::new(Settings { encryption, ..node.settings().clone() }, 1_000_000);
     }
     network.run(Duration::from_secs(4));
     network
@@ -18,7 +17,7 @@ fn relays_cannot_read_encrypted_flows() {
     let secret = [0xa5; 64];
     for encryption in [false, true] {
         for cube in ["reliable", "unreliable"] {
-            let mut network = encrypting([encryption; 2]);
+            let mut network = encrypting(encryption);
             let (id, other) = network.flow(4, 5, cube);
             network.overheard.clear();
             for (from, to) in [((4, id), (5, other)), ((5, other), (4, id))] {
@@ -45,7 +44,10 @@ fn relays_cannot_read_encrypted_flows() {
 #[test]
 fn both_ends_encrypt_or_there_is_no_flow() {
     for hosts in [[true, false], [false, true]] {
-        let mut network = encrypting(hosts);
+        let mut network = encrypting(false);
+        for (node, _) in [4, 5].into_iter().zip(hosts).filter(|(_, encrypts)| *encrypts) {
+            network.nodes[node].flows.encrypt();
+        }
         network.nodes[5].register(name("server"), network.now).unwrap();
         network.run(Duration::from_millis(500));
         let id = network.nodes[4].request_flow(name("client"), name("server"), "reliable", network.now).unwrap();

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::secrecy::{KeyPair, Secrecy};
+use super::secrecy::Secrecy;
 use super::{AGAIN, ANSWER, End, FlowId, IDLE, UNREACHABLE};
+use crate::agreement::KeyPair;
 use crate::credential::Life;
 use crate::efcp::Qos;
 use crate::efcp::receiver::Receiver;

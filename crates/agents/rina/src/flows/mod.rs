@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use crate::agreement::KeyPair;
 use crate::cdap::{Message, op};
 use crate::credential::Life;
 use crate::efcp::sender::PATIENCE;
@@ -43,7 +44,6 @@ use flow::{Hiding, State};
 pub(crate) use messages::Outgoing;
 use messages::{Notice, about, result};
 use past::Past;
-use secrecy::KeyPair;
 
 /// Flows at an IPC process.
 const MOST: usize = 1024;

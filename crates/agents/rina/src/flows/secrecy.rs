@@ -12,46 +12,17 @@
 //! flags but for that of congestion, which relays set. The nonce is a byte for the kind of PDU and a number of 64 bits in the last 8 of 12 bytes: of
 //! data that of the PDU, so that a PDU that is sent again is the same; acknowledgements have numbers of their own, in front.
 
-use std::fmt;
-
 use hmac::{Hmac, Mac};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
-use ring::agreement::{EphemeralPrivateKey, UnparsedPublicKey, X25519, agree_ephemeral};
-use ring::rand::SystemRandom;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
+use crate::agreement::KeyPair;
 use crate::efcp::extend;
 use crate::pdu::{CONGESTION, Header, kind};
 
 /// Bytes of a number in front of an acknowledgement.
 const NUMBER: usize = 8;
-
-/// A key pair of one end.
-pub(super) struct KeyPair {
-    private: EphemeralPrivateKey,
-    public: Vec<u8>,
-}
-
-impl KeyPair {
-    /// A new one. None if the system has no random numbers.
-    pub(super) fn new() -> Option<KeyPair> {
-        let private = EphemeralPrivateKey::generate(&X25519, &SystemRandom::new()).ok()?;
-        let public = private.compute_public_key().ok()?.as_ref().to_vec();
-        Some(KeyPair { private, public })
-    }
-
-    /// What the other end gets.
-    pub(super) fn public(&self) -> &[u8] {
-        &self.public
-    }
-}
-
-impl fmt::Debug for KeyPair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyPair")
-    }
-}
 
 /// The keys of one end, and the numbers that it has seen.
 #[derive(Debug)]
@@ -68,7 +39,7 @@ pub(super) struct Secrecy {
 impl Secrecy {
     /// With the other end's public key. `requests`: this end sent M_CREATE. None if the other key is none.
     pub(super) fn new(own: KeyPair, other: &[u8], requests: bool) -> Option<Secrecy> {
-        let KeyPair { private, public } = own;
+        let public = own.public().to_vec();
         let (requester, responder) = if requests { (&public[..], other) } else { (other, &public[..]) };
         let key = |secret: &[u8], direction: &str| {
             let mut hmac: Hmac<Sha256> = Hmac::new_from_slice(secret).ok()?;
@@ -77,7 +48,7 @@ impl Secrecy {
             Some(LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &bytes[..]).ok()?))
         };
         let keys = |secret: &[u8]| Some((key(secret, "requester")?, key(secret, "responder")?));
-        let keys = agree_ephemeral(private, &UnparsedPublicKey::new(&X25519, other), keys).ok()??;
+        let keys = own.agree(other, keys)??;
         let (sealing, opening) = if requests { keys } else { (keys.1, keys.0) };
         Some(Secrecy { public, sealing, opening, sent: 0, received: 0, acknowledgements: 0 })
     }

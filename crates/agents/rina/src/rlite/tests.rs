@@ -69,6 +69,7 @@ impl End {
             address: self.address,
             credential: None,
             identity: None,
+            encryption: false,
             incarnation: [0; NONCE],
             keepalive: Duration::from_secs(1),
             dead_after: Duration::from_secs(3),
