@@ -21,7 +21,6 @@ pub(crate) mod op {
     pub(crate) const READ: i32 = 8;
     pub(crate) const READ_R: i32 = 9;
     pub(crate) const WRITE: i32 = 12;
-    pub(crate) const WRITE_R: i32 = 13;
     pub(crate) const START: i32 = 14;
     pub(crate) const START_R: i32 = 15;
     pub(crate) const STOP: i32 = 16;
@@ -92,6 +91,9 @@ pub(crate) mod object {
     pub(crate) const LOWER_FLOWS_NAME: &str = "/mgmt/routing/routing";
     pub(crate) const DIRECTORY: &str = "dft_entries";
     pub(crate) const DIRECTORY_NAME: &str = "/mgmt/dft/table";
+    /// All of the above, as neighbours tell each other of them.
+    pub(crate) const RIB: &str = "rib";
+    pub(crate) const RIB_NAME: &str = "/mgmt/rib";
     pub(crate) const FLOW: &str = "flow";
     pub(crate) const FLOW_NAME: &str = "/mgmt/flowalloc/flows";
 }
@@ -221,6 +223,23 @@ pub(crate) struct DirectoryEntry {
     pub age: Option<u32>,
     #[prost(bool, optional, tag = "102")]
     pub state: Option<bool>,
+}
+
+/// What neighbours tell each other about the objects of the RIB.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct RibExchange {
+    /// M_WRITE messages, one for each object.
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    pub objects: Vec<Vec<u8>>,
+    /// Objects that are here: of each a hash of its name (8 bytes), its sequence number (4) and a hash of its content (4).
+    #[prost(bytes = "vec", optional, tag = "2")]
+    pub offers: Option<Vec<u8>>,
+    /// The same of objects that have come, or were offered and are here, too.
+    #[prost(bytes = "vec", optional, tag = "3")]
+    pub have: Option<Vec<u8>>,
+    /// Objects that are lacking: of each the hash of its name.
+    #[prost(bytes = "vec", optional, tag = "4")]
+    pub wants: Option<Vec<u8>>,
 }
 
 /// `ConnId`.

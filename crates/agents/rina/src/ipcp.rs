@@ -31,8 +31,9 @@ mod services;
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
 /// Longest PDU of the DIF above that a flow carries.
 const LONGEST_CARRIED: usize = 1432;
-/// Between two computations of paths, for each member that is reached.
+/// Between two computations of paths, for each member that is reached, and how many times as long while changes go on.
 const ROUTE_INTERVAL: Duration = Duration::from_micros(100);
+const ROUTE_BACKOFF: u32 = 8;
 
 /// What an IPC process is.
 #[derive(Clone, Debug)]
@@ -125,10 +126,14 @@ pub struct Ipcp {
     rib: Rib,
     members: Members,
     paths: BTreeMap<Name, Path>,
-    /// Of which version of the RIB and the neighbours the paths are.
+    /// Of which version of the RIB and the neighbours the forwarding is, and of which one of the lower flows the paths are.
     routed: Option<(u64, u64)>,
-    /// Paths are not computed again before.
+    topology: Option<u64>,
+    /// Neither is computed again before, and how long before that was.
     route_after: Duration,
+    route_interval: Duration,
+    /// The neighbours that objects are flooded to, and all that are known as such.
+    flooding: [BTreeSet<Name>; 2],
     neighbours_version: u64,
     forwarding: Forwarding,
     flows: Flows,
@@ -151,7 +156,10 @@ impl Ipcp {
             members: Members::default(),
             paths: BTreeMap::new(),
             routed: None,
+            topology: None,
             route_after: Duration::ZERO,
+            route_interval: Duration::ZERO,
+            flooding: Default::default(),
             neighbours_version: 0,
             forwarding: Forwarding::default(),
             flows: Flows::new(settings.name.clone(), credential::number()),
@@ -256,16 +264,21 @@ impl Ipcp {
             return;
         };
         if header.kind == kind::MANAGEMENT && header.dst == 0 {
-            let others = self.neighbours.iter().enumerate().filter(|(other, _)| *other != link);
-            let elsewhere: BTreeSet<Name> =
-                others.filter_map(|(_, neighbour)| neighbour.up().map(|(name, _)| name.clone())).collect();
-            let Some(neighbour) = self.neighbours.get_mut(link) else { return };
+            if link >= self.neighbours.len() {
+                return;
+            }
+            let (before, rest) = self.neighbours.split_at_mut(link);
+            let Some((neighbour, after)) = rest.split_first_mut() else { return };
+            let elsewhere = |name: &Name| {
+                let mut others = before.iter().chain(after.iter());
+                others.any(|other| other.up().is_some_and(|(up, _)| up == name))
+            };
             let local = local(&settings, self.address, &self.rib);
             let mut effects = Vec::new();
             let (rib, paths, own, address) = (&self.rib, &self.paths, &settings.name, self.address);
             let mut admit = |name: &Name, asked, incarnation: Option<[u8; NONCE]>| {
                 let another = |it: [u8; NONCE]| rib.life(name).is_some_and(|life| life != credential::life(&it));
-                let elsewhere = elsewhere.contains(name) || is_with_others(rib, paths, own, name);
+                let elsewhere = elsewhere(name) || is_with_others(rib, paths, own, name);
                 if name == own || elsewhere && incarnation.is_some_and(another) {
                     return Err("another member has this name");
                 }
@@ -304,10 +317,10 @@ impl Ipcp {
         if self.rib.is_rivalled() {
             self.leave(now);
         }
-        self.flood(now);
         if self.route(now) {
             self.resolve_conflict(now);
         }
+        self.flood(now);
         let (paths, rib) = (&self.paths, &self.rib);
         let reachable = |name: &Name| *name == settings.name || paths.contains_key(name);
         self.flows.tick(now, |name| Peer { reachable: reachable(name), life: rib.life(name) });
@@ -385,14 +398,10 @@ impl Ipcp {
                     Some(all) => all.into_iter().for_each(|announced| self.rib.learn(link, announced, now)),
                     None => self.counts.discarded += 1,
                 },
-                Effect::Message(message) => match message.op_code {
-                    op::WRITE => match self.rib.receive(link, &message, now) {
-                        Some(answer) => self.tell(link, &answer),
-                        None => self.counts.discarded += 1,
-                    },
-                    op::WRITE_R => self.rib.acknowledged(link, &message),
-                    _ => self.counts.discarded += 1,
-                },
+                Effect::Message(message) => {
+                    let taken = message.op_code == op::WRITE && self.rib.receive(link, &message, now).is_some();
+                    self.counts.discarded += u64::from(!taken);
+                }
             }
         }
     }
@@ -442,8 +451,17 @@ impl Ipcp {
             return false;
         }
         self.routed = Some((self.rib.version(), self.neighbours_version));
-        self.paths = routing::paths(self.settings.routing, &self.rib, &self.settings.name);
-        self.route_after = now + ROUTE_INTERVAL * self.paths.len() as u32;
+        if self.topology != Some(self.rib.topology()) {
+            self.topology = Some(self.rib.topology());
+            let routes = routing::routes(self.settings.routing, &self.rib, &self.settings.name);
+            (self.paths, self.flooding) = (routes.paths, [routes.tree, routes.neighbours]);
+        }
+        self.choose_flooding();
+        // The interval doubles while changes go on.
+        let least = ROUTE_INTERVAL * self.paths.len() as u32;
+        let calm = now >= self.route_after + self.route_interval;
+        self.route_interval = if calm { least } else { (2 * self.route_interval).clamp(least, ROUTE_BACKOFF * least) };
+        self.route_after = now + self.route_interval;
         self.members.retain(&self.rib);
         let mut links: BTreeMap<&Name, BTreeSet<usize>> = BTreeMap::new();
         let mut neighbours = BTreeMap::new();
@@ -472,11 +490,27 @@ impl Ipcp {
         true
     }
 
+    /// Objects are flooded by the tree: by one link to each neighbour in it, and by those whose neighbours are not known as such yet.
+    fn choose_flooding(&mut self) {
+        let [tree, known] = &self.flooding;
+        let mut by = BTreeSet::new();
+        let mut first = BTreeSet::new();
+        for (link, neighbour) in self.neighbours.iter().enumerate() {
+            if let Some((name, _)) = neighbour.up()
+                && (tree.contains(name) && first.insert(name) || !known.contains(name))
+            {
+                by.insert(link);
+            }
+        }
+        self.rib.set_flooding(|link| by.contains(&link));
+    }
+
     /// Takes new settings, which have the same names, address, syntax and links as before. With another credential all
     /// neighbours enrol again.
     pub fn reconfigure(&mut self, settings: Settings, now: Duration) {
         let other_credential = settings.dialect != self.settings.dialect;
         self.settings = Arc::new(settings);
+        self.topology = None;
         if other_credential {
             self.rib.reincarnate(now);
         }

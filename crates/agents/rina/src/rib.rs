@@ -2,8 +2,8 @@
 //! applications are where.
 //!
 //! Each object has one origin, the IPC process that it is about, and a sequence number that only the origin increases. Newer
-//! objects are flooded to all neighbours. A neighbour acknowledges each, and what is not acknowledged is sent again: what
-//! waits for a neighbour is a set of keys, no longer than the RIB. A new neighbour is sent everything. Sequence numbers
+//! objects are flooded by the links of a tree, and offered by others ([`sync`]): what waits for a neighbour is a set of numbers, no longer
+//! than the RIB. Sequence numbers
 //! begin at the time of day, so that a process that restarts goes on above its old ones; where the clock is wrong the
 //! neighbours' objects tell. They are compared as serial numbers (RFC 1982): there is no greatest one, so that the origin can
 //! supersede whatever somebody else has issued in its name. Objects that their origin has not renewed for [`MAX_AGE`] are removed.
@@ -11,17 +11,25 @@
 //! A member's object also tells its incarnation, from which keys are derived ([`crate::credential`]). Two processes with one name
 //! supersede each other's: of these the one with the greater life leaves the DIF ([`Rib::is_rivalled`]).
 
+mod codec;
+mod sync;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::cdap::{ApName, DirectoryEntry, LowerFlow, Message, NeighborCandidate, object, op};
+use sha2::{Digest, Sha256};
+
+use crate::cdap::{Message, RibExchange, object};
 use crate::credential::{self, Life, NONCE};
 use crate::name::Name;
 use crate::rlite::objects::{self, Announced};
+use sync::{Entry, Id, Objects, Sync};
 
 /// Objects there can be, and objects of one origin.
-const MOST: usize = if cfg!(test) { 500 } else { 16_384 };
+const MOST: usize = if cfg!(test) { 500 } else { 65_536 };
 const MOST_OF_ONE: usize = if cfg!(test) { 110 } else { 2048 };
+/// Objects that neighbours are asked for at a time.
+const MOST_WANTED: usize = 4096;
 /// Names of applications that an IPC process can have registered.
 pub(crate) const MOST_NAMES: usize = if cfg!(test) { 102 } else { 1024 };
 /// Age at which objects are removed, and at which their origin renews them.
@@ -32,11 +40,7 @@ const RENEWAL: Duration = Duration::from_secs(1200);
 const TOMBSTONE: Duration = Duration::from_secs(60);
 /// How often another process may supersede this one's member object before the name counts as used twice.
 const DUELS: u32 = 4;
-/// Objects sent to a neighbour before it has acknowledged one.
-const WINDOW: usize = 16;
-/// Time after which an object is sent again.
-const AGAIN: Duration = Duration::from_millis(250);
-/// How often old objects are looked for.
+/// Time between two looks for old objects, at least.
 const SWEEP: Duration = Duration::from_secs(1);
 /// Time after which neighbours that acknowledge nothing are sent what is this process's own again.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -72,6 +76,7 @@ pub(crate) struct Object {
     incarnation: [u8; NONCE],
     /// When its origin made it.
     born: Duration,
+    id: Id,
 }
 
 impl Object {
@@ -83,13 +88,18 @@ impl Object {
     fn same(&self, other: &Object) -> bool {
         (self.present, self.value, self.incarnation) == (other.present, other.value, other.incarnation)
     }
+
+    /// A hash of the content (FNV-1a).
+    fn check(&self) -> u32 {
+        let bytes = self.value.to_be_bytes().into_iter().chain([u8::from(self.present)]).chain(self.incarnation);
+        bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+    }
 }
 
-#[derive(Debug, Default)]
-struct Sync {
-    unsent: BTreeSet<Key>,
-    /// With sequence number and time.
-    unacknowledged: BTreeMap<Key, (u32, Duration)>,
+/// The number of an object. Nobody finds a name with the number of another one.
+fn id(key: &Key) -> Id {
+    let hash = Sha256::digest(codec::object_name(key));
+    Id::from_be_bytes(*hash.first_chunk().expect("a hash is longer"))
 }
 
 /// The objects, and what neighbours do not have yet.
@@ -97,16 +107,20 @@ struct Sync {
 pub(crate) struct Rib {
     own: Name,
     incarnation: [u8; NONCE],
-    objects: BTreeMap<Key, Object>,
+    objects: Objects,
     /// Objects of each origin.
     of_origin: BTreeMap<Name, usize>,
-    /// When old objects were looked for last.
-    swept: Duration,
+    /// When old objects are looked for next.
+    sweep_at: Duration,
     /// By link, for neighbours that are up.
     syncs: BTreeMap<usize, Sync>,
+    /// Objects that a neighbour was asked for, and when: others are not.
+    wanted: BTreeMap<Id, Duration>,
     /// Time of day at time 0, in seconds since 1970.
     epoch: u32,
     version: u64,
+    /// Of the lower flows alone.
+    topology: u64,
     refused: u64,
     /// The other process with this name, and how often it has superseded this one.
     rival: Option<(Life, u32)>,
@@ -124,12 +138,14 @@ impl Rib {
         Rib {
             own,
             incarnation: credential::nonce(),
-            objects: BTreeMap::new(),
+            objects: Objects::default(),
             of_origin: BTreeMap::new(),
-            swept: Duration::ZERO,
+            sweep_at: Duration::ZERO,
             syncs: BTreeMap::new(),
+            wanted: BTreeMap::new(),
             epoch,
             version: 0,
+            topology: 0,
             refused: 0,
             rival: None,
             refreshed: None,
@@ -146,6 +162,11 @@ impl Rib {
         self.version
     }
 
+    /// Changes whenever the lower flows do.
+    pub(crate) fn topology(&self) -> u64 {
+        self.topology
+    }
+
     /// Objects there was no room for.
     pub(crate) fn refused(&self) -> u64 {
         self.refused
@@ -153,24 +174,24 @@ impl Rib {
 
     /// Objects that are there.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, &Object)> {
-        self.objects.iter().filter(|(_, object)| object.present)
+        self.objects.by_key.iter().filter(|(_, object)| object.present)
     }
 
     /// The cost of a lower flow that is there.
     pub(crate) fn cost(&self, from: &Name, to: &Name) -> Option<u32> {
-        let object = self.objects.get(&Key::LowerFlow(from.clone(), to.clone()))?;
+        let object = self.objects.by_key.get(&Key::LowerFlow(from.clone(), to.clone()))?;
         object.present.then_some(object.value)
     }
 
     /// The address of a member.
     pub(crate) fn address(&self, name: &Name) -> Option<u16> {
-        let object = self.objects.get(&Key::Member(name.clone())).filter(|object| object.present)?;
+        let object = self.objects.by_key.get(&Key::Member(name.clone())).filter(|object| object.present)?;
         u16::try_from(object.value).ok().filter(|address| *address != 0)
     }
 
     /// The incarnation of a member.
     pub(crate) fn incarnation(&self, name: &Name) -> Option<[u8; NONCE]> {
-        let object = self.objects.get(&Key::Member(name.clone())).filter(|object| object.present)?;
+        let object = self.objects.by_key.get(&Key::Member(name.clone())).filter(|object| object.present)?;
         Some(object.incarnation)
     }
 
@@ -189,7 +210,7 @@ impl Rib {
         let half = NONCE / 2;
         self.incarnation[half..].copy_from_slice(&credential::nonce()[half..]);
         let own = Key::Member(self.own.clone());
-        if let Some(Object { seq, present, value, .. }) = self.objects.get(&own).cloned() {
+        if let Some(Object { seq, present, value, .. }) = self.objects.by_key.get(&own).cloned() {
             self.issue(own, present, value, Some(seq), now);
         }
     }
@@ -212,7 +233,7 @@ impl Rib {
 
     /// Sets an object of this process. Nothing happens if it is so already. False if there is no room for it.
     pub(crate) fn set(&mut self, key: Key, present: bool, value: u32, now: Duration) -> bool {
-        let before = self.objects.get(&key).map(|object| (object.present, object.value, object.seq));
+        let before = self.objects.by_key.get(&key).map(|object| (object.present, object.value, object.seq));
         match before {
             Some((was, old, _)) if (was, old) == (present, value) => return true,
             None if !present => return true,
@@ -229,13 +250,13 @@ impl Rib {
     /// Makes room for an object, if need be by removing one that is no more. False if there is none.
     fn make_room(&mut self, key: &Key) -> bool {
         let own_name = |key: &Key| matches!(key, Key::Application(_, at) if *at == self.own);
-        let limited = own_name(key) && self.objects.keys().filter(|key| own_name(key)).count() >= MOST_NAMES;
+        let limited = own_name(key) && self.objects.by_key.keys().filter(|key| own_name(key)).count() >= MOST_NAMES;
         let of_one = self.of_origin.get(key.origin()).copied().unwrap_or_default();
-        if !limited && of_one < MOST_OF_ONE && self.objects.len() < MOST {
+        if !limited && of_one < MOST_OF_ONE && self.objects.by_key.len() < MOST {
             return true;
         }
-        let same = |other: &Key| self.objects.len() >= MOST || other.origin() == key.origin();
-        let gone = self.objects.iter().filter(|(other, object)| same(other) && self.is_forgettable(other, object));
+        let same = |other: &Key| self.objects.by_key.len() >= MOST || other.origin() == key.origin();
+        let gone = self.objects.by_key.iter().filter(|(other, object)| same(other) && self.is_forgettable(object));
         let Some(oldest) = gone.min_by_key(|(_, object)| object.born).map(|(other, _)| other.clone()) else {
             return false;
         };
@@ -244,9 +265,9 @@ impl Rib {
     }
 
     fn remove(&mut self, key: &Key) {
-        if self.objects.remove(key).is_some()
-            && let Some(count) = self.of_origin.get_mut(key.origin())
-        {
+        let Some(object) = self.objects.by_key.remove(key) else { return };
+        self.objects.by_id.remove(&object.id);
+        if let Some(count) = self.of_origin.get_mut(key.origin()) {
             *count -= 1;
             if *count == 0 {
                 self.of_origin.remove(key.origin());
@@ -255,9 +276,8 @@ impl Rib {
     }
 
     /// Whether an object is no more, and all neighbours know.
-    fn is_forgettable(&self, key: &Key, object: &Object) -> bool {
-        let pending = |sync: &Sync| sync.unsent.contains(key) || sync.unacknowledged.contains_key(key);
-        !object.present && !self.syncs.values().any(pending)
+    fn is_forgettable(&self, object: &Object) -> bool {
+        !object.present && !self.syncs.values().any(|sync| sync.is_pending(object.id))
     }
 
     /// Whether another process with this name is in the DIF, and this one has to leave.
@@ -274,29 +294,42 @@ impl Rib {
         let clock = self.epoch.wrapping_add(now.as_secs() as u32);
         let seq = above.filter(|above| !is_newer(clock, *above)).map_or(clock, |above| above.wrapping_add(1));
         let incarnation = if matches!(key, Key::Member(_)) { self.incarnation } else { Default::default() };
-        self.store(key, Object { seq, present, value, incarnation, born: now }, None);
+        let id = id(&key);
+        self.store(key, Object { seq, present, value, incarnation, born: now, id }, None);
     }
 
     fn store(&mut self, key: Key, object: Object, from: Option<usize>) {
         for (link, sync) in &mut self.syncs {
-            sync.unacknowledged.remove(&key);
-            match from {
-                Some(from) if from == *link => drop(sync.unsent.remove(&key)),
-                _ => drop(sync.unsent.insert(key.clone())),
+            match from == Some(*link) {
+                true => sync.settle(object.id),
+                false => sync.renew(object.id),
             }
         }
-        let origin = key.origin().clone();
-        let before = self.objects.insert(key, object.clone());
-        if before.is_none() {
-            *self.of_origin.entry(origin).or_default() += 1;
+        self.wanted.remove(&object.id);
+        self.sweep_at = self.sweep_at.min(self.end_of(&key, &object));
+        let (origin, is_flow) = (key.origin().clone(), matches!(key, Key::LowerFlow(..)));
+        let before = self.objects.by_key.get(&key);
+        let changed = !before.is_some_and(|before| before.same(&object));
+        self.version += u64::from(changed);
+        self.topology += u64::from(changed && is_flow);
+        match self.objects.by_key.get_mut(&key) {
+            Some(before) => *before = object,
+            None => {
+                *self.of_origin.entry(origin).or_default() += 1;
+                self.objects.by_id.insert(object.id, key.clone());
+                self.objects.by_key.insert(key, object);
+            }
         }
-        self.version += u64::from(!before.is_some_and(|before| before.same(&object)));
     }
 
-    /// A neighbour is up: it is sent everything.
+    /// A neighbour is up: it is offered everything.
     pub(crate) fn begin(&mut self, link: usize) {
-        let unsent = self.objects.keys().cloned().collect();
-        self.syncs.insert(link, Sync { unsent, unacknowledged: BTreeMap::new() });
+        let all = self.objects.by_id.keys().copied().collect();
+        let sync = match self.refreshed {
+            None => Sync::new(all),
+            Some(_) => Sync::to_send(all),
+        };
+        self.syncs.insert(link, sync);
     }
 
     /// It is down.
@@ -304,16 +337,77 @@ impl Rib {
         self.syncs.remove(&link);
     }
 
-    /// Takes M_WRITE of a neighbour. Returns the acknowledgement.
-    pub(crate) fn receive(&mut self, link: usize, message: &Message, now: Duration) -> Option<Message> {
-        let (key, object) = read(message, now)?;
-        let acknowledgement = Message {
-            invoke_id: message.invoke_id,
-            version: Some(object.seq.into()),
-            ..Message::about(op::WRITE_R, message.obj_class.as_deref()?, message.obj_name.clone()?)
-        };
+    /// Which links belong to the flooding tree.
+    pub(crate) fn set_flooding(&mut self, is_of_tree: impl Fn(usize) -> bool) {
+        self.syncs.iter_mut().for_each(|(link, sync)| sync.set_flooding(is_of_tree(*link)));
+    }
+
+    /// Takes M_WRITE of a neighbour. None if it makes no sense.
+    pub(crate) fn receive(&mut self, link: usize, message: &Message, now: Duration) -> Option<()> {
+        if !message.is_about(object::RIB) {
+            return self.receive_object(link, message, now);
+        }
+        let value: RibExchange = message.value().ok()?;
+        let field = |bytes: &Option<Vec<u8>>| bytes.clone().unwrap_or_default();
+        let (have, offers, wants) = (field(&value.have), field(&value.offers), field(&value.wants));
+        let (have, offers, wants) = (Entry::read(&have)?, Entry::read(&offers)?, sync::read_ids(&wants)?);
+        for entry in have {
+            self.receive_answer(link, entry);
+        }
+        for object in &value.objects {
+            self.receive_object(link, &Message::parse(object).ok()?, now)?;
+        }
+        for entry in offers {
+            self.receive_offer(link, entry, now);
+        }
+        let sync = self.syncs.get_mut(&link)?;
+        wants.filter(|id| self.objects.by_id.contains_key(id)).for_each(|id| sync.send(id));
+        Some(())
+    }
+
+    /// Takes an object. None if it is none.
+    fn receive_object(&mut self, link: usize, message: &Message, now: Duration) -> Option<()> {
+        let (key, object) = codec::read(message, now)?;
+        let entry = Entry::of(&object);
         self.take(link, key, object, now);
-        Some(acknowledgement)
+        self.syncs.get_mut(&link)?.acknowledge(entry);
+        Some(())
+    }
+
+    /// Which state of an object a neighbour has, after it was sent or offered one.
+    fn receive_answer(&mut self, link: usize, entry: Entry) {
+        let Some((_, object)) = self.objects.at(entry.id) else { return };
+        let Some(sync) = self.syncs.get_mut(&link) else { return };
+        if !is_newer(object.seq, entry.seq) {
+            sync.settle(entry.id);
+        } else if !sync.is_pending(entry.id) {
+            sync.send(entry.id);
+        }
+    }
+
+    /// Which state of an object a neighbour has.
+    fn receive_offer(&mut self, link: usize, entry: Entry, now: Duration) {
+        let Some(sync) = self.syncs.get_mut(&link) else { return };
+        let known = self.objects.at(entry.id).map(|(_, object)| Entry::of(object));
+        if known == Some(entry) {
+            return sync.confirm(entry);
+        }
+        let seq = known.map(|known| known.seq);
+        // Two of one number are shown to each other: an origin, or who has the name of one, decides.
+        if seq.is_some_and(|seq| !is_newer(entry.seq, seq)) {
+            sync.send(entry.id);
+        }
+        let asked = self.wanted.get(&entry.id).is_some_and(|at| now.saturating_sub(*at) < sync::AGAIN);
+        if seq.is_none_or(|seq| !is_newer(seq, entry.seq)) && !asked {
+            if self.wanted.len() >= MOST_WANTED {
+                self.wanted.retain(|_, at| now.saturating_sub(*at) < sync::AGAIN);
+            }
+            if self.wanted.len() >= MOST_WANTED {
+                return;
+            }
+            self.wanted.insert(entry.id, now);
+            sync.want(entry.id);
+        }
     }
 
     /// Takes what a neighbour says in rlite's dialect.
@@ -325,7 +419,7 @@ impl Rib {
             return;
         }
         let born = now.saturating_sub(age);
-        let before = self.objects.get_mut(&key);
+        let before = self.objects.by_key.get_mut(&key);
         let seq = match (seq, before) {
             (seq, Some(before))
                 if (before.present, before.value) == (present, value) && seq.is_none_or(|seq| seq == before.seq) =>
@@ -337,11 +431,12 @@ impl Rib {
             (Some(seq), _) => seq,
             (None, before) => before.map_or(0, |before| before.seq.wrapping_add(1)),
         };
-        self.take(link, key, Object { seq, present, value, incarnation: Default::default(), born }, now);
+        let id = id(&key);
+        self.take(link, key, Object { seq, present, value, incarnation: Default::default(), born, id }, now);
     }
 
     fn take(&mut self, link: usize, key: Key, object: Object, now: Duration) {
-        let before = self.objects.get(&key);
+        let before = self.objects.by_key.get(&key);
         let newer = before.is_none_or(|before| object.supersedes(before));
         if *key.origin() == self.own {
             // From a life before this one, which may have begun in the same second, or a copy.
@@ -362,67 +457,45 @@ impl Rib {
             }
         } else if before.is_some_and(|before| before.supersedes(&object))
             && let Some(sync) = self.syncs.get_mut(&link)
-            && !sync.unacknowledged.contains_key(&key)
         {
-            sync.unsent.insert(key);
+            sync.send(object.id);
         }
     }
 
-    /// Takes M_WRITE_R of a neighbour.
-    pub(crate) fn acknowledged(&mut self, link: usize, message: &Message) {
-        let Some(sync) = self.syncs.get_mut(&link) else { return };
-        let name = message.obj_name.as_deref().unwrap_or_default();
-        let found = sync.unacknowledged.iter().find(|(key, _)| object_name(key) == name);
-        if let Some((key, (seq, _))) = found
-            && message.version == Some((*seq).into())
-        {
-            let key = key.clone();
-            sync.unacknowledged.remove(&key);
-        }
-    }
-
-    /// Removes what is old and renews what is this process's own, both once a second, and returns what is to be sent, by link.
+    /// Removes what is old and renews what is this process's own, and returns what is to be sent, by link.
     pub(crate) fn tick(&mut self, now: Duration) -> Vec<(usize, Message)> {
-        if now.saturating_sub(self.swept) >= SWEEP {
-            self.swept = now;
+        if now >= self.sweep_at {
             self.sweep(now);
         }
         let age = |object: &Object| now.saturating_sub(object.born);
         if self.refreshed.is_some_and(|at| now.saturating_sub(at) >= REFRESH) {
             self.refreshed = Some(now);
-            let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && object.present);
-            let own: Vec<Key> = own.map(|(key, _)| key.clone()).collect();
-            self.syncs.values_mut().for_each(|sync| sync.unsent.extend(own.iter().cloned()));
+            let own = self.objects.by_key.iter().filter(|(key, object)| *key.origin() == self.own && object.present);
+            let own: BTreeSet<Id> = own.map(|(_, object)| object.id).collect();
+            self.syncs.values_mut().for_each(|sync| sync.unsent.extend(&own));
         }
         let mut messages = Vec::new();
-        if self.refreshed.is_some() {
-            for (link, sync) in &mut self.syncs {
-                for key in std::mem::take(&mut sync.unsent) {
-                    let Some(object) = self.objects.get(&key) else { continue };
-                    messages.push((*link, objects::write(&key, object, age(object).as_secs() as u32)));
-                }
-            }
-            return messages;
-        }
         for (link, sync) in &mut self.syncs {
-            for (key, (seq, sent)) in &mut sync.unacknowledged {
-                if now.saturating_sub(*sent) >= AGAIN
-                    && let Some(object) = self.objects.get(key)
-                {
-                    (*seq, *sent) = (object.seq, now);
-                    messages.push((*link, write(key, object, now)));
+            if self.refreshed.is_some() {
+                for id in std::mem::take(&mut sync.unsent) {
+                    let Some((key, object)) = self.objects.at(id) else { continue };
+                    messages.push((*link, objects::write(key, object, age(object).as_secs() as u32)));
                 }
+            } else {
+                messages.extend(sync.messages(&self.objects, now).into_iter().map(|message| (*link, message)));
             }
-            while sync.unacknowledged.len() < WINDOW
-                && let Some(key) = sync.unsent.pop_first()
-            {
-                let Some(object) = self.objects.get(&key) else { continue };
-                messages.push((*link, write(&key, object, now)));
-                sync.unacknowledged.insert(key, (object.seq, now));
-            }
-            sync.unacknowledged.retain(|key, _| self.objects.contains_key(key));
         }
         messages
+    }
+
+    /// When an object is removed or renewed.
+    fn end_of(&self, key: &Key, object: &Object) -> Duration {
+        let lasts = match object.present {
+            false => TOMBSTONE,
+            true if *key.origin() == self.own => RENEWAL,
+            true => MAX_AGE,
+        };
+        object.born + lasts
     }
 
     /// Removes what is old, and renews what is this process's own.
@@ -431,109 +504,36 @@ impl Rib {
         // Members that run rlite renew nothing but lower flows everywhere.
         let lasts = |key: &Key| self.refreshed.is_some() && !matches!(key, Key::LowerFlow(..));
         let is_old = |key: &Key, object: &Object| age(object) >= MAX_AGE && !lasts(key);
-        let old = self.objects.iter().filter(|(key, object)| is_old(key, object));
+        let old = self.objects.by_key.iter().filter(|(key, object)| is_old(key, object));
         let old: Vec<Key> = old.map(|(key, _)| key.clone()).collect();
-        self.version += u64::from(!old.is_empty());
+        (self.version, self.topology) = (self.version + old.len() as u64, self.topology + old.len() as u64);
         old.iter().for_each(|key| self.remove(key));
-        let gone =
-            self.objects.iter().filter(|(key, object)| age(object) >= TOMBSTONE && self.is_forgettable(key, object));
+        let gone = self.objects.by_key.iter();
+        let gone = gone.filter(|(_, object)| age(object) >= TOMBSTONE && self.is_forgettable(object));
         for key in gone.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             self.remove(&key);
         }
-        let own = self.objects.iter().filter(|(key, object)| *key.origin() == self.own && age(object) >= RENEWAL);
+        let own = self.objects.by_key.iter();
+        let own = own.filter(|(key, object)| *key.origin() == self.own && age(object) >= RENEWAL);
         for (key, object) in own.map(|(key, object)| (key.clone(), object.clone())).collect::<Vec<_>>() {
             if object.present {
                 self.issue(key, true, object.value, Some(object.seq), now);
             }
         }
+        let next = self.objects.by_key.iter().map(|(key, object)| self.end_of(key, object)).min();
+        self.sweep_at = next.unwrap_or(now + TOMBSTONE).max(now + SWEEP);
     }
 
     /// When [`Rib::tick`] has something to send, if nothing happens before.
     pub(crate) fn due(&self) -> Option<Duration> {
-        let of = |sync: &Sync| {
-            if !sync.unsent.is_empty() && sync.unacknowledged.len() < WINDOW {
-                return Some(Duration::ZERO);
-            }
-            sync.unacknowledged.values().map(|(_, sent)| *sent + AGAIN).min()
-        };
         let refresh = self.refreshed.filter(|_| !self.syncs.is_empty()).map(|at| at + REFRESH);
-        self.syncs.values().filter_map(of).chain(refresh).min()
+        self.syncs.values().filter_map(Sync::due).chain(refresh).min()
     }
 
     /// Whether neighbours have everything.
     pub(crate) fn in_sync(&self) -> bool {
-        self.syncs.values().all(|sync| sync.unsent.is_empty() && sync.unacknowledged.is_empty())
+        self.syncs.values().all(Sync::is_done)
     }
-}
-
-fn object_name(key: &Key) -> String {
-    match key {
-        Key::Member(name) => format!("{}/{name}", object::NEIGHBOURS_NAME),
-        Key::LowerFlow(local, remote) => format!("{}/{local}/{remote}", object::LOWER_FLOWS_NAME),
-        Key::Application(name, at) => format!("{}/{name}/{at}", object::DIRECTORY_NAME),
-    }
-}
-
-fn write(key: &Key, object: &Object, now: Duration) -> Message {
-    let age = Some(now.saturating_sub(object.born).as_secs() as u32);
-    let message = |class| Message {
-        invoke_id: Some((object.seq & 0x7fff_ffff) as i32),
-        version: Some(object.seq.into()),
-        ..Message::about(op::WRITE, class, object_name(key))
-    };
-    match key {
-        Key::Member(name) => message(object::NEIGHBOURS).with_value(&NeighborCandidate {
-            ap_name: Some(name.to_string()),
-            address: Some(object.value.into()),
-            seqnum: Some(object.seq),
-            age,
-            incarnation: Some(object.incarnation.into()),
-        }),
-        Key::LowerFlow(local, remote) => message(object::LOWER_FLOWS).with_value(&LowerFlow {
-            local_node: Some(local.to_string()),
-            remote_node: Some(remote.to_string()),
-            cost: Some(object.value),
-            seqnum: Some(object.seq),
-            state: Some(object.present),
-            age,
-        }),
-        Key::Application(name, at) => message(object::DIRECTORY).with_value(&DirectoryEntry {
-            appl_name: ApName { ap_name: name.to_string() },
-            ipcp_name: at.to_string(),
-            seqnum: Some(object.seq.into()),
-            state: Some(object.present),
-            age,
-        }),
-    }
-}
-
-/// The object of M_WRITE. None if it is none, or older than objects get.
-fn read(message: &Message, now: Duration) -> Option<(Key, Object)> {
-    let name = |text: Option<String>| text?.parse::<Name>().ok();
-    let mut incarnation = [0; NONCE];
-    let (key, seq, present, value, age) = match message.obj_class.as_deref()? {
-        object::NEIGHBOURS => {
-            let it: NeighborCandidate = message.value().ok()?;
-            let address = u16::try_from(it.address?).ok()?;
-            incarnation = it.incarnation.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default();
-            (Key::Member(name(it.ap_name)?), it.seqnum?, address != 0, address.into(), it.age)
-        }
-        object::LOWER_FLOWS => {
-            let it: LowerFlow = message.value().ok()?;
-            let cost = it.cost?.clamp(1, 0xffff);
-            (Key::LowerFlow(name(it.local_node)?, name(it.remote_node)?), it.seqnum?, it.state?, cost, it.age)
-        }
-        object::DIRECTORY => {
-            let it: DirectoryEntry = message.value().ok()?;
-            let key = Key::Application(name(Some(it.appl_name.ap_name))?, name(Some(it.ipcp_name))?);
-            (key, u32::try_from(it.seqnum?).ok()?, it.state.unwrap_or(true), 0, it.age)
-        }
-        _ => return None,
-    };
-    let age = Duration::from_secs(age.unwrap_or_default().into());
-    // Time 0 is when this process began: what is older counts from then.
-    let born = now.saturating_sub(age);
-    (age < MAX_AGE).then_some((key, Object { seq, present, value, incarnation, born }))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Two RIBs, or one.
 
+use super::sync::AGAIN;
 use super::*;
 
 fn name(text: &str) -> Name {
@@ -10,26 +11,32 @@ fn member(text: &str) -> Key {
     Key::Member(name(text))
 }
 
-/// Moves messages between two RIBs until nothing is left; every `lost`th is lost.
-fn exchange(a: &mut Rib, b: &mut Rib, now: &mut Duration, lost: usize) {
-    let mut count = 0;
+/// An object as a message of its own.
+fn message(rib: &Rib, key: &Key) -> Message {
+    codec::write(key, &rib.objects.by_key[key], Duration::ZERO)
+}
+
+/// Moves messages between two RIBs until nothing is left; of so many (`lost`) one is lost. Returns how many objects were sent.
+fn exchange(a: &mut Rib, b: &mut Rib, now: &mut Duration, lost: usize) -> usize {
+    let (mut random, mut objects) = (lost as u64, 0);
+    // Drawn, since with every third message lost the answers would always be.
+    let mut is_lost = move || {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        lost > 0 && (random >> 33).is_multiple_of(lost as u64)
+    };
     for _ in 0..200 {
         *now += AGAIN;
         for to_b in [true, false] {
             let (from, to) = if to_b { (&mut *a, &mut *b) } else { (&mut *b, &mut *a) };
             for (_, message) in from.tick(*now) {
-                count += 1;
-                if lost == 0 || count % lost != 0 {
-                    let answer = to.receive(0, &message, *now).expect("an object");
-                    count += 1;
-                    if lost == 0 || count % lost != 0 {
-                        from.acknowledged(0, &answer);
-                    }
+                objects += message.value::<RibExchange>().unwrap().objects.len();
+                if !is_lost() {
+                    to.receive(0, &message, *now).expect("a message");
                 }
             }
         }
         if a.in_sync() && b.in_sync() {
-            return;
+            return objects;
         }
     }
     panic!("they never have the same");
@@ -55,6 +62,72 @@ fn neighbours_have_the_same_objects() {
         assert_eq!(b.hosts_of(&name("app5")).count(), 0);
         assert_eq!(b.hosts_of(&name("app6")).collect::<Vec<_>>(), [&name("a")]);
     }
+}
+
+/// By a link outside the flooding tree objects are offered: the other end has most of them by another link.
+#[test]
+fn offers_bring_what_is_lacking_and_nothing_else() {
+    let app = |number: usize| Key::Application(name(&format!("app{number}")), name("a"));
+    for lost in [0, 3, 5, 7] {
+        let mut now = Duration::ZERO;
+        let (mut a, mut b) = (Rib::new(name("a"), 1000), Rib::new(name("b"), 2000));
+        a.set(member("a"), true, 5, now);
+        a.begin(0);
+        b.begin(0);
+        exchange(&mut a, &mut b, &mut now, 0);
+        a.set_flooding(|_| false);
+        b.set_flooding(|_| false);
+        for number in 0..100 {
+            a.set(app(number), true, 0, now);
+            if number % 2 == 0 {
+                b.begin(1);
+                b.receive(1, &message(&a, &app(number)), now).unwrap();
+                b.end(1);
+            }
+        }
+        let sent = exchange(&mut a, &mut b, &mut now, lost);
+        assert!(sent == 50 || lost > 0 && sent > 50, "{sent} objects were sent");
+        assert!(a.iter().map(|(k, o)| (k, o.seq, o.value)).eq(b.iter().map(|(k, o)| (k, o.seq, o.value))));
+        // A new neighbour that has everything is sent nothing.
+        for rib in [&mut a, &mut b] {
+            rib.end(0);
+            rib.begin(0);
+        }
+        assert_eq!(exchange(&mut a, &mut b, &mut now, 0), 0);
+    }
+}
+
+/// Of what a member may send no field is taken for granted.
+#[test]
+fn exchanges_of_any_content_are_survived() {
+    let mut rib = Rib::new(name("a"), 0);
+    rib.set(member("a"), true, 1, Duration::ZERO);
+    rib.begin(0);
+    let about =
+        |value: &RibExchange| Message::about(crate::cdap::op::WRITE, object::RIB, object::RIB_NAME).with_value(value);
+    for length in [1, 7, 8, 15, 16, 17, 1200] {
+        let bytes = Some(vec![7; length]);
+        for value in [
+            RibExchange { offers: bytes.clone(), ..RibExchange::default() },
+            RibExchange { have: bytes.clone(), ..RibExchange::default() },
+            RibExchange { wants: bytes.clone(), ..RibExchange::default() },
+            RibExchange { objects: vec![vec![7; length]], ..RibExchange::default() },
+        ] {
+            rib.receive(0, &about(&value), Duration::ZERO);
+        }
+    }
+    for number in 0..2 * MOST_WANTED as u64 {
+        let offers = Some([number.to_be_bytes(), number.to_be_bytes()].concat());
+        rib.receive(0, &about(&RibExchange { offers, ..RibExchange::default() }), Duration::ZERO);
+    }
+    assert!(rib.wanted.len() <= MOST_WANTED);
+    let asked: usize = rib
+        .tick(Duration::ZERO)
+        .iter()
+        .map(|(_, message)| message.value::<RibExchange>().unwrap().wants.map_or(0, |ids| ids.len()))
+        .sum();
+    assert!(asked / 8 <= MOST_WANTED, "{asked} bytes");
+    assert_eq!(rib.iter().count(), 1);
 }
 
 #[test]
@@ -104,9 +177,7 @@ fn objects_grow_old() {
     let mut rib = Rib::new(name("a"), 0);
     let mut other = Rib::new(name("b"), 0);
     other.set(member("b"), true, 5, Duration::ZERO);
-    other.begin(0);
-    let (_, message) = other.tick(Duration::ZERO).remove(0);
-    rib.receive(0, &message, Duration::ZERO);
+    rib.receive(0, &message(&other, &member("b")), Duration::ZERO);
     rib.set(member("a"), true, 1, Duration::ZERO);
     let mut now = Duration::ZERO;
     while now < MAX_AGE {
@@ -123,10 +194,9 @@ fn memory_is_bounded() {
     for number in 0..2 * MOST {
         let origin = name(&format!("n{}", number % 40));
         let mut hostile = Rib::new(origin.clone(), 0);
-        hostile.set(Key::Application(name(&format!("app{number}")), origin), true, 0, Duration::ZERO);
-        hostile.begin(0);
-        let (_, message) = hostile.tick(Duration::ZERO).remove(0);
-        rib.receive(0, &message, Duration::ZERO);
+        let key = Key::Application(name(&format!("app{number}")), origin);
+        hostile.set(key.clone(), true, 0, Duration::ZERO);
+        rib.receive(0, &message(&hostile, &key), Duration::ZERO);
     }
     assert!(rib.iter().count() <= MOST);
     assert!(rib.refused() >= MOST as u64);
@@ -146,11 +216,11 @@ fn names_come_and_go_without_end() {
         a.set(app(number), false, 0, now);
         exchange(&mut a, &mut b, &mut now, 0);
     }
-    assert!(b.objects.len() <= MOST_OF_ONE);
+    assert!(b.objects.by_key.len() <= MOST_OF_ONE);
     now += TOMBSTONE;
     a.tick(now);
     b.tick(now);
-    assert_eq!((a.objects.len(), b.objects.len()), (0, 0));
+    assert_eq!((a.objects.by_key.len(), b.objects.by_key.len()), (0, 0));
     for number in 0..MOST_NAMES {
         assert!(a.set(app(number), true, 0, now));
     }
@@ -174,7 +244,7 @@ fn an_old_object_does_not_come_back() {
     a.set(app, false, 0, now);
     now += TOMBSTONE;
     a.tick(now);
-    assert_eq!((a.objects.len(), b.iter().count()), (0, 1));
+    assert_eq!((a.objects.by_key.len(), b.iter().count()), (0, 1));
     a.begin(0);
     b.begin(0);
     exchange(&mut a, &mut b, &mut now, 0);
@@ -190,9 +260,9 @@ fn no_sequence_number_is_the_last() {
         a.begin(0);
         b.begin(0);
         exchange(&mut a, &mut b, &mut now, 0);
-        let mut forged = a.objects[&member("a")].clone();
+        let mut forged = a.objects.by_key[&member("a")].clone();
         (forged.seq, forged.value) = (forged.seq.wrapping_add(ahead), 666);
-        b.receive(9, &write(&member("a"), &forged, now), now);
+        b.receive(9, &codec::write(&member("a"), &forged, now), now);
         exchange(&mut a, &mut b, &mut now, 0);
         assert_eq!((a.address(&name("a")), b.address(&name("a"))), (Some(5), Some(5)), "{ahead}");
     }
@@ -209,14 +279,10 @@ fn one_of_two_processes_with_a_name_has_to_leave() {
     for _ in 0..10 {
         now += AGAIN;
         for (_, message) in one.tick(now) {
-            if let Some(answer) = other.receive(0, &message, now) {
-                one.acknowledged(0, &answer);
-            }
+            other.receive(0, &message, now);
         }
         for (_, message) in other.tick(now) {
-            if let Some(answer) = one.receive(0, &message, now) {
-                other.acknowledged(0, &answer);
-            }
+            one.receive(0, &message, now);
         }
     }
     assert!(one.is_rivalled() != other.is_rivalled());

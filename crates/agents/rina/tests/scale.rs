@@ -1,16 +1,29 @@
-//! A DIF of many members in memory: they enrol, learn of each other and find routes; a link fails, and a member. What that costs is
-//! printed. `HOPWRIGHT_RINA_MEMBERS` says how many members there are.
+//! DIFs of many members in memory, on a virtual clock: they enrol, learn of each other and find routes; a link fails and returns, a
+//! member dies and returns, an application registers. What that costs is printed.
+//!
+//! `HOPWRIGHT_RINA_MEMBERS` says how many members there are, and `HOPWRIGHT_RINA_TOPOLOGY` which network (`ring`, `leaf-spine` or `random`).
+//! [`sizes`] runs all networks in all sizes, each in a process of its own.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use hopwright_rina::ipcp::{Ipcp, Settings};
 use hopwright_rina::{Credential, Dialect, Qos, Syntax};
 
 const MEMBERS: usize = 60;
-const STEP: Duration = Duration::from_millis(5);
+const TOPOLOGIES: [&str; 3] = ["ring", "leaf-spine", "random"];
+const SIZES: [usize; 4] = [10, 60, 200, 1000];
+/// What a PDU takes from one member to another, and the time in which what a member receives is handled at once.
+const STEP: Duration = Duration::from_millis(1);
+/// Time between two looks at whether all is well.
+const LOOK: Duration = Duration::from_millis(10);
 /// Simulated time that a change may take to reach everybody.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The link that a PDU comes by, the station that sent it, and the PDU.
+type Arrival = (usize, [u8; 6], Vec<u8>);
 
 struct Network {
     nodes: Vec<Ipcp>,
@@ -19,108 +32,206 @@ struct Network {
     down: BTreeSet<(usize, usize)>,
     dead: BTreeSet<usize>,
     now: Duration,
+    /// What arrives at each node in the next step.
+    inboxes: Vec<Vec<Arrival>>,
+    /// Nodes that something arrives at.
+    receivers: BTreeSet<usize>,
+    /// When nodes have something to do.
+    timers: BinaryHeap<Reverse<(Duration, usize)>>,
+    dues: Vec<Duration>,
     pdus: u64,
     bytes: u64,
+    /// The node that was not well last.
+    suspect: usize,
+}
+
+/// The pairs of nodes that links join.
+fn links(topology: &str, members: usize) -> Vec<(usize, usize)> {
+    match topology {
+        // With a chord at each node, so that nodes have three links. The chords have all lengths, so that no two nodes are far from each other.
+        "ring" => {
+            let half = members / 2;
+            let ring = (0..members).map(|node| (node, (node + 1) % members));
+            ring.chain((0..half).map(|node| (node, half + node * 7 % half))).collect()
+        }
+        // The first nodes are spines.
+        "leaf-spine" => {
+            let spines = if members < 60 { 2 } else { 4 };
+            (spines..members).flat_map(|leaf| (0..spines).map(move |spine| (spine, leaf))).collect()
+        }
+        // Each node has a link to one before it, so that all are connected, and there are as many others.
+        "random" => {
+            let mut state = 1u64;
+            let mut below = |count: usize| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 33) as usize % count
+            };
+            let tree: Vec<_> = (1..members).map(|node| (below(node), node)).collect();
+            let others = (0..members).map(|node| (node, below(members))).filter(|(one, other)| one != other);
+            let others: Vec<_> = others.collect();
+            let mut seen = BTreeSet::new();
+            let all = tree.into_iter().chain(others).map(|(one, other)| (one.min(other), one.max(other)));
+            all.filter(|link| seen.insert(*link)).collect()
+        }
+        other => panic!("no topology {other}: expected {}", TOPOLOGIES.join(", ")),
+    }
+}
+
+fn member(number: usize, links: usize) -> Ipcp {
+    let settings = Settings {
+        name: format!("member{number}").parse().unwrap(),
+        dif: "net".parse().unwrap(),
+        address: (number == 0).then_some(1),
+        dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
+        syntax: Syntax::Checksum,
+        routing: hopwright_rina::routing::POLICIES[0],
+        identity: None,
+        encryption: false,
+        keepalive: Duration::from_secs(1),
+        dead_after: Duration::from_secs(3),
+        qos: vec![Qos {
+            id: 1,
+            name: "any".into(),
+            reliable: false,
+            window: 64,
+            congestion: hopwright_rina::congestion::POLICIES[0],
+            rate: None,
+            priority: 0,
+        }],
+        links: vec![1; links],
+    };
+    Ipcp::new(settings, 1_000_000)
 }
 
 impl Network {
-    /// A ring with a chord at each node, so that nodes have three links.
-    fn new(members: usize) -> Network {
+    fn new(topology: &str, members: usize) -> Network {
         let mut ends = vec![Vec::new(); members];
-        let mut join = |one: usize, other: usize| {
+        for (one, other) in links(topology, members) {
             let at = (ends[one].len(), ends[other].len());
             ends[one].push((other, at.1));
             ends[other].push((one, at.0));
-        };
-        for node in 0..members {
-            join(node, (node + 1) % members);
         }
-        // The chords have all lengths, so that no two nodes are far from each other.
-        let half = members / 2;
-        for node in 0..half {
-            join(node, half + node * 7 % half);
+        let nodes = ends.iter().enumerate().map(|(number, links)| member(number, links.len())).collect();
+        Network {
+            nodes,
+            ends,
+            down: BTreeSet::new(),
+            dead: BTreeSet::new(),
+            now: Duration::ZERO,
+            inboxes: vec![Vec::new(); members],
+            receivers: BTreeSet::new(),
+            timers: (0..members).map(|node| Reverse((Duration::ZERO, node))).collect(),
+            dues: vec![Duration::ZERO; members],
+            pdus: 0,
+            bytes: 0,
+            suspect: 0,
         }
-        let node = |(number, links): (usize, &Vec<(usize, usize)>)| {
-            let settings = Settings {
-                name: format!("member{number}").parse().unwrap(),
-                dif: "net".parse().unwrap(),
-                address: (number == 0).then_some(1),
-                dialect: Dialect::Hopwright(Credential::new(&[1; 16]).unwrap()),
-                syntax: Syntax::Checksum,
-                routing: hopwright_rina::routing::POLICIES[0],
-                identity: None,
-                encryption: false,
-                keepalive: Duration::from_secs(1),
-                dead_after: Duration::from_secs(3),
-                qos: vec![Qos {
-                    id: 1,
-                    name: "any".into(),
-                    reliable: false,
-                    window: 64,
-                    congestion: hopwright_rina::congestion::POLICIES[0],
-                    rate: None,
-                    priority: 0,
-                }],
-                links: vec![1; links.len()],
-            };
-            Ipcp::new(settings, 1_000_000)
-        };
-        let nodes = ends.iter().enumerate().map(node).collect();
-        let (down, dead) = (BTreeSet::new(), BTreeSet::new());
-        Network { nodes, ends, down, dead, now: Duration::ZERO, pdus: 0, bytes: 0 }
     }
 
     fn step(&mut self) {
         self.now += STEP;
-        for node in 0..self.nodes.len() {
+        let mut busy = std::mem::take(&mut self.receivers);
+        while let Some(Reverse((due, node))) = self.timers.peek().copied()
+            && due <= self.now
+        {
+            self.timers.pop();
+            if self.dues[node] == due {
+                busy.insert(node);
+            }
+        }
+        let mut sent = Vec::new();
+        for node in busy {
+            let received = std::mem::take(&mut self.inboxes[node]);
             if self.dead.contains(&node) {
                 continue;
             }
-            self.nodes[node].tick(self.now);
-            for transmit in self.nodes[node].take_transmits() {
-                self.pdus += 1;
-                self.bytes += transmit.pdu.len() as u64;
-                let (other, link) = self.ends[node][transmit.link];
-                if !self.down.contains(&(node, transmit.link)) && !self.dead.contains(&other) {
-                    self.nodes[other].receive(link, [node as u8; 6], &transmit.pdu, self.now);
-                }
+            let ipcp = &mut self.nodes[node];
+            for (link, from, pdu) in received {
+                ipcp.receive(link, from, &pdu, self.now);
+            }
+            ipcp.tick(self.now);
+            sent.extend(ipcp.take_transmits().into_iter().map(|transmit| (node, transmit)));
+            self.set_timer(node);
+        }
+        for (node, transmit) in sent {
+            self.pdus += 1;
+            self.bytes += transmit.pdu.len() as u64;
+            let (other, link) = self.ends[node][transmit.link];
+            if !self.down.contains(&(node, transmit.link)) {
+                let from = [2, 0, 0, 0, (node >> 8) as u8, node as u8];
+                self.inboxes[other].push((link, from, transmit.pdu));
+                self.receivers.insert(other);
             }
         }
     }
 
+    fn set_timer(&mut self, node: usize) {
+        let due = self.nodes[node].due().unwrap_or(Duration::MAX).max(self.now + STEP);
+        if due != self.dues[node] {
+            self.dues[node] = due;
+            self.timers.push(Reverse((due, node)));
+        }
+    }
+
+    /// Something was done to a node from outside.
+    fn wake(&mut self, node: usize) {
+        self.receivers.insert(node);
+    }
+
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            self.step();
+        }
+    }
+
     /// Whether neighbours are up at all links that are there, and each member reaches all others by these.
-    fn has_converged(&self) -> bool {
+    fn has_converged(&mut self) -> bool {
         let alive = || (0..self.nodes.len()).filter(|node| !self.dead.contains(node));
         let addresses: BTreeSet<u16> = alive().map(|node| self.nodes[node].address()).collect();
         let reaches_all = |node: usize| {
             let forwarding = self.nodes[node].forwarding();
             let works =
                 |link: &usize| !self.down.contains(&(node, *link)) && !self.dead.contains(&self.ends[node][*link].0);
+            let others = forwarding.destinations.keys();
             (0..self.ends[node].len()).all(|link| forwarding.neighbours.contains_key(&link) == works(&link))
-                && forwarding.destinations.keys().chain([&forwarding.address]).copied().collect::<BTreeSet<_>>()
-                    == addresses
+                && forwarding.destinations.len() + 1 == addresses.len()
+                && others.chain([&forwarding.address]).all(|address| addresses.contains(address))
                 && forwarding.destinations.values().all(|links| links.iter().all(works))
         };
-        addresses.len() == alive().count() && !addresses.contains(&0) && alive().all(reaches_all)
+        if addresses.len() != alive().count() || addresses.contains(&0) {
+            return false;
+        }
+        let suspects = [self.suspect].into_iter().filter(|node| !self.dead.contains(node));
+        match suspects.chain(alive()).find(|node| !reaches_all(*node)) {
+            Some(node) => {
+                self.suspect = node;
+                false
+            }
+            None => true,
+        }
     }
 
-    /// Runs until all is well, and says what it took.
-    fn converge(&mut self, what: &str) {
+    /// Runs until something is so, and says what it took.
+    fn until(&mut self, what: &str, mut is_so: impl FnMut(&mut Network) -> bool) {
         let (begin, pdus, bytes, clock) = (self.now, self.pdus, self.bytes, Instant::now());
         while {
-            // Looking is not for free.
-            (0..20).for_each(|_| self.step());
-            !self.has_converged()
+            self.run(LOOK);
+            !is_so(self)
         } {
             assert!(self.now - begin < PATIENCE, "{what}: not within {PATIENCE:?}");
         }
         println!(
-            "{what}: {:.1} s simulated, {} PDUs, {} kB, {:.1} s of computing",
+            "{what}: {:.2} s simulated, {} PDUs, {} kB, {:.1} s of computing",
             (self.now - begin).as_secs_f64(),
             self.pdus - pdus,
             (self.bytes - bytes) / 1000,
             clock.elapsed().as_secs_f64(),
         );
+    }
+
+    fn converge(&mut self, what: &str) {
+        self.until(what, Network::has_converged);
     }
 }
 
@@ -130,12 +241,11 @@ fn memory() -> u64 {
     pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }
 
-#[test]
-fn many_members_converge() {
-    let members = std::env::var("HOPWRIGHT_RINA_MEMBERS").map_or(MEMBERS, |number| number.parse().unwrap());
+fn simulate(topology: &str, members: usize) {
     let before = memory();
-    let mut network = Network::new(members);
-    println!("{members} members, {} links", network.ends.iter().map(Vec::len).sum::<usize>() / 2);
+    let mut network = Network::new(topology, members);
+    let links: usize = network.ends.iter().map(Vec::len).sum();
+    println!("{topology}: {members} members, {} links", links / 2);
     network.converge("all enrol and reach all");
     println!("{} kB of memory a member", (memory() - before) / 1000 / members as u64);
     let other = network.ends[0][0];
@@ -143,13 +253,55 @@ fn many_members_converge() {
     network.converge("a link fails without a word");
     network.down.clear();
     network.converge("it returns");
-    network.dead.insert(members / 2);
+    let node = members / 2;
+    network.dead.insert(node);
     network.converge("a member dies");
+    network.dead.clear();
+    network.nodes[node] = member(node, network.ends[node].len());
+    network.wake(node);
+    network.converge("it returns without its memory");
+    let application = "application".parse::<hopwright_rina::Name>().unwrap();
+    network.nodes[0].register(application.clone(), network.now).unwrap();
+    network.wake(0);
+    // Whether it is known everywhere shows when flows to it are asked for.
+    let mut unaware: BTreeSet<usize> = (0..members).collect();
+    network.until("an application registers", |network| {
+        let now = network.now;
+        unaware.retain(|node| {
+            let flow = network.nodes[*node].request_flow("me".parse().unwrap(), application.clone(), "any", now);
+            flow.is_err()
+        });
+        (0..members).for_each(|node| network.wake(node));
+        unaware.is_empty()
+    });
+    // Flows that nobody has relayed come to their end.
+    network.run(Duration::from_secs(20));
     // When all is known, keep-alives are left: one and its answer in each direction of a link and second.
     let (pdus, seconds) = (network.pdus, 5);
-    (0..seconds * 200).for_each(|_| network.step());
-    let links: usize = network.ends.iter().map(Vec::len).sum();
-    let idle = (network.pdus - pdus) as f64 / f64::from(seconds) / links as f64;
+    network.run(Duration::from_secs(seconds));
+    let idle = (network.pdus - pdus) as f64 / seconds as f64 / links as f64;
     println!("idle: {idle:.2} PDUs a second in each direction of a link");
     assert!(idle <= 2.5, "{idle} PDUs a second");
+}
+
+#[test]
+fn many_members_converge() {
+    let members = std::env::var("HOPWRIGHT_RINA_MEMBERS").map_or(MEMBERS, |number| number.parse().unwrap());
+    match std::env::var("HOPWRIGHT_RINA_TOPOLOGY") {
+        Ok(topology) => simulate(&topology, members),
+        Err(_) => TOPOLOGIES.iter().for_each(|topology| simulate(topology, members)),
+    }
+}
+
+#[test]
+#[ignore = "takes minutes and gigabytes"]
+fn sizes() {
+    for topology in TOPOLOGIES {
+        for members in SIZES {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args(["--exact", "many_members_converge", "--nocapture"]);
+            command.env("HOPWRIGHT_RINA_TOPOLOGY", topology).env("HOPWRIGHT_RINA_MEMBERS", members.to_string());
+            assert!(command.status().unwrap().success(), "{topology}, {members} members");
+        }
+    }
 }

@@ -87,18 +87,59 @@ impl<'a> Graph<'a> {
         Graph { members, neighbours, own }
     }
 
+    /// The neighbours of this member in a tree over all members that can be reached, the same at all of these: that of the fewest lower
+    /// flows from the first member, where of several ways to a member the one by the first one is taken.
+    fn flooding_tree(&self) -> Vec<usize> {
+        let Some(own) = self.own else { return Vec::new() };
+        let (component, _) = self.breadth_first(own);
+        let root = component.into_iter().min().unwrap_or(own);
+        let (_, parents) = self.breadth_first(root);
+        let is_of_tree = |neighbour: &usize| parents[*neighbour] == Some(own) || parents[own] == Some(*neighbour);
+        self.neighbours[own].iter().map(|(neighbour, _)| *neighbour).filter(is_of_tree).collect()
+    }
+
+    /// The members that can be reached from one, in the order of a search, and by which one each was found; `root` by itself.
+    fn breadth_first(&self, root: usize) -> (Vec<usize>, Vec<Option<usize>>) {
+        let (mut found, mut parents) = (vec![root], vec![None; self.members.len()]);
+        parents[root] = Some(root);
+        let mut next = 0;
+        while let Some(member) = found.get(next).copied() {
+            next += 1;
+            for (neighbour, _) in &self.neighbours[member] {
+                if parents[*neighbour].is_none() {
+                    parents[*neighbour] = Some(member);
+                    found.push(*neighbour);
+                }
+            }
+        }
+        (found, parents)
+    }
+
     /// The set of one neighbour, with which a path begins.
     pub fn first(&self, neighbour: usize) -> Arc<BTreeSet<Name>> {
         Arc::new(BTreeSet::from([self.members[neighbour].clone()]))
     }
 }
 
-/// Paths to all members that can be reached.
-pub(crate) fn paths(policy: &dyn RoutingPolicy, rib: &Rib, own: &Name) -> BTreeMap<Name, Path> {
+/// What follows from the lower flows of a DIF.
+pub(crate) struct Routes {
+    /// Paths to all members that can be reached.
+    pub paths: BTreeMap<Name, Path>,
+    /// The neighbours that objects are flooded to, and all that the graph has.
+    pub tree: BTreeSet<Name>,
+    pub neighbours: BTreeSet<Name>,
+}
+
+/// Paths by a policy, and the flooding tree.
+pub(crate) fn routes(policy: &dyn RoutingPolicy, rib: &Rib, own: &Name) -> Routes {
     let graph = Graph::new(rib, own);
     let paths = policy.paths(&graph);
+    let names = |places: Vec<usize>| places.into_iter().map(|place| graph.members[place].clone()).collect();
+    let neighbours = graph.own.map(|own| graph.neighbours[own].iter().map(|(neighbour, _)| *neighbour).collect());
+    let (tree, neighbours) = (names(graph.flooding_tree()), names(neighbours.unwrap_or_default()));
     let all = graph.members.into_iter().zip(paths);
-    all.filter_map(|(name, path)| Some((name.clone(), path?))).collect()
+    let paths = all.filter_map(|(name, path)| Some((name.clone(), path?))).collect();
+    Routes { paths, tree, neighbours }
 }
 
 #[cfg(test)]
@@ -124,7 +165,7 @@ mod tests {
     }
 
     fn next_by(policy: &dyn RoutingPolicy, rib: &Rib, to: &str) -> Option<(u32, Vec<String>)> {
-        let path = paths(policy, rib, &name("a")).remove(&name(to))?;
+        let path = routes(policy, rib, &name("a")).paths.remove(&name(to))?;
         Some((path.cost, path.next.iter().map(Name::to_string).collect()))
     }
 
@@ -160,6 +201,37 @@ mod tests {
         assert_eq!(next_by(&FewestHops, &rib, "e"), Some((2, vec!["d".into()])));
         assert_eq!(next_by(&FewestHops, &rib, "c"), Some((2, vec!["b".into(), "d".into()])), "both ways");
         assert_eq!(next_by(&FewestHops, &rib, "a"), None);
+    }
+
+    /// Every member sees the same tree, which reaches all: a lower flow belongs to it at both ends or at none.
+    #[test]
+    fn all_members_flood_by_one_tree() {
+        let all: Vec<String> = (0..30).map(|number| format!("m{number}")).collect();
+        let mut rib = Rib::new(name("m0"), 0);
+        let mut join = |one: usize, other: usize| {
+            for (local, remote) in [(one, other), (other, one)] {
+                let key = Key::LowerFlow(name(&all[local]), name(&all[remote]));
+                rib.set(key, true, 1 + local as u32 % 3, Duration::ZERO);
+            }
+        };
+        (0..30).for_each(|member| join(member, (member + 1) % 30));
+        (0..15).for_each(|member| join(member, 15 + member * 7 % 15));
+        let tree = |own: &String| routes(&Shortest, &rib, &name(own)).tree;
+        let edges: BTreeSet<(Name, Name)> =
+            all.iter().flat_map(|own| tree(own).into_iter().map(|other| (name(own), other))).collect();
+        assert!(edges.iter().all(|(one, other)| edges.contains(&(other.clone(), one.clone()))));
+        assert_eq!(edges.len(), 2 * 29, "no lower flow too many");
+        let mut reached = BTreeSet::from([name("m0")]);
+        for _ in 0..30 {
+            reached.extend(
+                edges
+                    .iter()
+                    .filter(|(one, _)| reached.contains(one))
+                    .map(|(_, other)| other.clone())
+                    .collect::<Vec<_>>(),
+            );
+        }
+        assert_eq!(reached.len(), 30);
     }
 
     #[test]
