@@ -18,7 +18,7 @@ LINKS = [("h1", "r1"), ("r1", "b1"), ("b1", "b2"), ("b2", "r2"), ("r2", "h2")]
 
 def ipcp(name, dif, address=None):
     place = f"address = {address}\n" if address else ""
-    return f'[[ipcp]]\nname = "{name}"\ndif = "{dif}"\n{place}credential = "{dif}.key"\nkeepalive_ms = 200\n\n'
+    return f'[[ipcp]]\nname = "{name}"\ndif = "{dif}"\n{place}credential = "{dif}.key"\n\n'
 
 
 def ethernet(device):

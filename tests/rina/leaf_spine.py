@@ -102,7 +102,7 @@ class Node:
         address = f"address = {ADDRESSES[self.name]}\n" if self.name in ADDRESSES else ""
         links = "".join(f'[[ipcp.link]]\ndevice = "{device}"\nvlan = {vlan}\ncost = {costs.get(device, 1)}\n' for device in self.devices)
         self.config.write_text(f'[router]\nsocket = "{self.socket}"\n\n[metrics]\naddress = "{METRICS}"\n\n[[ipcp]]\nname = "{self.name}"\ndif = "fabric"\n'
-                               f'{address}credential = "{credential}"\nkeepalive_ms = 150\ndead_after_ms = 500\n\n{links}{ports}')
+                               f'{address}credential = "{credential}"\n\n{links}{ports}')
 
     def exec(self, *command):
         return ["ip", "netns", "exec", self.net, *map(str, command)]
