@@ -482,9 +482,9 @@ class Soak:
         if self.args.upgrade:
             print(f"{'take-overs, and such as came too late':<44}{len(self.ended):>14,}{self.late:>8,}")
         settled = self.memory[len(self.memory) // 3:] or [0]
-        # A process has its peak when it compiles: of many processes the usual memory counts.
-        of = statistics.median if self.args.upgrade else max
-        growth = int(of(settled[len(settled) // 2:]) - of(settled[:len(settled) // 2] or [0]))
+        # What grows are not the peaks, which a router has while it compiles.
+        half = len(settled) // 2
+        growth = int(statistics.median(settled[half:]) - statistics.median(settled[:half] or [0]))
         print(f"{'memory KiB: first third, end, growth':<44}{self.memory[len(self.memory) // 3]:>14,}"
               f"{self.memory[-1]:>10,}{growth:>8,}")
 
