@@ -177,6 +177,14 @@ impl Rib {
         self.objects.by_key.iter().filter(|(_, object)| object.present)
     }
 
+    /// The lower flows that are there, in order: from which member to which other, and the cost.
+    pub(crate) fn lower_flows(&self) -> impl Iterator<Item = (&Name, &Name, u32)> {
+        self.iter().filter_map(|(key, object)| match key {
+            Key::LowerFlow(local, remote) => Some((local, remote, object.value)),
+            _ => None,
+        })
+    }
+
     /// The cost of a lower flow that is there.
     pub(crate) fn cost(&self, from: &Name, to: &Name) -> Option<u32> {
         let object = self.objects.by_key.get(&Key::LowerFlow(from.clone(), to.clone()))?;

@@ -6,7 +6,7 @@
 mod fewest_hops;
 mod shortest;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub use fewest_hops::FewestHops;
 pub use shortest::Shortest;
 
 use crate::name::Name;
-use crate::rib::{Key, Rib};
+use crate::rib::Rib;
 
 /// The policies. The first one is used if a configuration names none.
 pub const POLICIES: [&dyn RoutingPolicy; 2] = [&Shortest, &FewestHops];
@@ -66,24 +66,26 @@ pub struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// The cost in a direction is that of the end it leaves.
     fn new(rib: &'a Rib, own: &Name) -> Graph<'a> {
-        let flows = rib.iter().filter_map(|(key, object)| match key {
-            Key::LowerFlow(local, remote) => Some(((local, remote), object.value)),
-            _ => None,
-        });
         // The RIB has them in this order.
-        let flows: Vec<((&Name, &Name), u32)> = flows.collect();
-        let mut members: Vec<&Name> = flows.iter().map(|((local, _), _)| *local).collect();
-        members.dedup();
-        let place = |name: &Name| members.binary_search(&name).ok();
-        let mut neighbours: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
-        for ((local, remote), cost) in &flows {
-            if flows.binary_search_by_key(&(*remote, *local), |(ends, _)| *ends).is_ok()
-                && let (Some(local), Some(remote)) = (place(local), place(remote))
-            {
-                neighbours[local].push((remote, *cost));
+        let (mut members, mut flows): (Vec<&Name>, Vec<(usize, &Name, u32)>) = Default::default();
+        for (local, remote, cost) in rib.lower_flows() {
+            if members.last() != Some(&local) {
+                members.push(local);
             }
+            flows.push((members.len() - 1, remote, cost));
         }
-        let own = place(own);
+        let places: HashMap<&Name, usize> = members.iter().enumerate().map(|(place, name)| (*name, place)).collect();
+        let mut said: Vec<Vec<(usize, u32)>> = vec![Vec::new(); members.len()];
+        for (local, remote, cost) in flows {
+            said[local].extend(places.get(remote).map(|remote| (*remote, cost)));
+        }
+        // Names and places have the same order.
+        let is_said = |local: usize, remote: usize| said[local].binary_search_by_key(&remote, |(to, _)| *to).is_ok();
+        let both = |(local, flows): (usize, &Vec<(usize, u32)>)| {
+            flows.iter().copied().filter(|(remote, _)| is_said(*remote, local)).collect()
+        };
+        let neighbours = said.iter().enumerate().map(both).collect();
+        let own = places.get(own).copied();
         Graph { members, neighbours, own }
     }
 
@@ -147,6 +149,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::rib::Key;
 
     fn name(text: &str) -> Name {
         text.parse().unwrap()
