@@ -186,7 +186,8 @@ fn links(config: &Config, netlink: &Netlink) -> Result<Vec<RouterLink>, AgentErr
                 Link::Flow(dif, to, qos) => {
                     let below = config.ipcps.iter().position(|other| other.settings.dif == *dif);
                     let lower = below.unwrap_or_default();
-                    (LinkKind::Flow { lower, to: to.clone(), qos: qos.clone() }, 0)
+                    let by_program = config.is_carried_by_program(at, place);
+                    (LinkKind::Flow { lower, to: to.clone(), qos: qos.clone(), by_program }, 0)
                 }
             };
             let Some(name) = place.device().map(str::to_string) else {
@@ -568,9 +569,16 @@ impl Agent {
         let mut transmits = self.ipcps[at].take_transmits();
         // Layer management does not wait behind data.
         transmits.sort_by_key(|transmit| transmit.priority != MANAGEMENT_PRIORITY);
-        for Transmit { link, to, priority, mut pdu, arp } in transmits {
+        for transmit in transmits {
+            let link = transmit.link;
             let Some(number) = self.links.iter().position(|l| (l.ipcp, l.link) == (at, link)) else { continue };
             let place = &self.links[number];
+            if let LinkKind::Flow { lower, .. } = &place.kind {
+                let sent = self.lower_flows.send(number, *lower, &transmit, &mut self.ipcps);
+                self.counts.not_injected += u64::from(!sent && self.lower_flows.open(number).is_some());
+                continue;
+            }
+            let Transmit { to, priority, mut pdu, arp, .. } = transmit;
             let (to, what) = match &place.kind {
                 LinkKind::Ethernet if arp => (to, Carries::Arp),
                 LinkKind::Ethernet => (to, Carries::Pdu),
@@ -580,12 +588,7 @@ impl Agent {
                     None if to != BROADCAST && to != STATION => (to, Carries::Datagram(*shim)),
                     None => continue,
                 },
-                LinkKind::Flow { lower, .. } => {
-                    let sent =
-                        self.lower_flows.send(number, *lower, &pdu, priority == MANAGEMENT_PRIORITY, &mut self.ipcps);
-                    self.counts.not_injected += u64::from(!sent && self.lower_flows.open(number).is_some());
-                    continue;
-                }
+                LinkKind::Flow { .. } => continue,
             };
             let mut frame = Vec::with_capacity(pdu.len() + 64);
             frame.extend((place.port as u16).to_be_bytes());

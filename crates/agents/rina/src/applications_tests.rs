@@ -34,6 +34,7 @@ fn ipcp(own: &str, address: u16) -> Ipcp {
         routing: crate::routing::POLICIES[0],
         identity: None,
         encryption: false,
+        mtu: crate::ipcp::LINK_MTU,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_secs(60),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],

@@ -1,7 +1,7 @@
 //! What IPC processes know, as entries of the border router's tables.
 //!
 //! DIFs, links and next hops have the numbers that they have at the interior router ([`crate::tables`]). A link that is an (N-1) flow
-//! has its number as flow, as the flow's end, and as next hop.
+//! has its number as flow, as the flow's end, and as next hop, if the program carries it ([`crate::lower_flows`]).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl BorderTables {
                     }
                 }
                 LinkKind::Flow { lower, .. } => {
-                    let Some(flow) = lower_flows.open(at) else { continue };
+                    let Some(flow) = lower_flows.of_program(at) else { continue };
                     let Some(connection) = ipcps[*lower].connection(flow) else { continue };
                     let (lower_dif, own) = (*lower as u32 + 1, ipcps[*lower].address());
                     let entry = EntrySpec::new("flows", "lower").exact(number).arg(lower_dif).arg(connection.address);
@@ -116,7 +116,13 @@ impl BorderTables {
             }
             for (address, by) in &forwarding.destinations {
                 let number = |link: usize| links.iter().position(|l| (l.ipcp, l.link) == (at, link));
-                let Some(next_hop) = by.first().and_then(|link| number(*link)).map(|n| n as u32 + 1) else { continue };
+                let carried = |n: &usize| !links[*n].is_flow() || lower_flows.of_program(*n).is_some();
+                let Some(next_hop) = by.iter().filter_map(|link| number(*link)).find(carried).map(|n| n as u32 + 1)
+                else {
+                    // The agent sends it on.
+                    wanted.push(EntrySpec::new("destinations", "local").exact(dif).exact(*address));
+                    continue;
+                };
                 for (table, action) in [("destinations", "via"), ("lower_destinations", "lower_via")] {
                     wanted.push(EntrySpec::new(table, action).exact(dif).exact(*address).arg(next_hop));
                 }

@@ -302,6 +302,11 @@ impl Config {
         if used.len() > MOST_LINKS {
             return Err(problem(format!("expected {MOST_LINKS} links at most")));
         }
+        let other_syntax = ipcps.iter().any(|ipcp| ipcp.settings.syntax != Syntax::Checksum);
+        if other_syntax && used.iter().any(|link| matches!(link, Link::Udp(..))) {
+            return Err(problem("links over UDP need syntax = \"checksum\" at all IPC processes of the system".into()));
+        }
+        ipcp::set_mtus(&mut ipcps, is_carried_by_program).map_err(problem)?;
         // For as long as neighbours do not notice a restart.
         let hold = ipcps.iter().map(|ipcp| ipcp.settings.dead_after).max().unwrap_or_default();
         let switch = switch::read(table.switch, &table.port, &devices, folder, hold).map_err(problem)?;
@@ -346,13 +351,24 @@ impl Config {
         })
     }
 
-    /// The program that forwards: the border router if there are links over UDP or (N-1) flows.
+    /// The program that forwards: the border router if there are links over UDP or (N-1) flows that it can carry.
     pub fn program(&self) -> program::Kind {
-        let mut links = self.ipcps.iter().flat_map(|ipcp| &ipcp.links);
-        match links.all(|link| matches!(link, Link::Ethernet(..))) {
-            true => program::Kind::Interior,
-            false => program::Kind::Border,
+        let mut links =
+            self.ipcps.iter().enumerate().flat_map(|(at, ipcp)| ipcp.links.iter().map(move |link| (at, link)));
+        let is_border = |(at, link): (usize, &Link)| match link {
+            Link::Ethernet(..) => false,
+            Link::Udp(..) => true,
+            Link::Flow(..) => self.is_carried_by_program(at, link),
+        };
+        match links.any(is_border) {
+            true => program::Kind::Border,
+            false => program::Kind::Interior,
         }
+    }
+
+    /// Whether the program can carry an IPC process's link that is a flow.
+    pub fn is_carried_by_program(&self, at: usize, link: &Link) -> bool {
+        is_carried_by_program(&self.ipcps, at, link)
     }
 
     /// The port number of a device.
@@ -377,6 +393,15 @@ impl Config {
     }
 }
 
+/// Whether the program can carry a link that is a flow: over one level, without encryption, in the syntax checksum. It parses no other one then.
+fn is_carried_by_program(ipcps: &[IpcpConfig], at: usize, link: &Link) -> bool {
+    let Link::Flow(dif, ..) = link else { return false };
+    let below = ipcps[..at].iter().find(|other| other.settings.dif == *dif);
+    let nested = |ipcp: &IpcpConfig| ipcp.links.iter().any(|link| matches!(link, Link::Flow(..)));
+    below.is_some_and(|below| !nested(below) && !below.settings.encryption)
+        && ipcps.iter().all(|ipcp| ipcp.settings.syntax == Syntax::Checksum)
+}
+
 fn bits(mbit: f64) -> Option<u64> {
     (0.001..=1_000_000.0).contains(&mbit).then_some((mbit * 1e6) as u64)
 }
@@ -398,6 +423,44 @@ mod tests {
         assert_eq!(config.ipcps.len(), 1);
         assert_eq!(config.ipcps[0].settings.qos.len(), 3);
         assert_eq!(config.queues["eth1"].rate, 100_000_000);
+    }
+
+    /// DIFs over each other, the first one over Ethernet, with more lines for some.
+    fn tower(levels: usize, more: impl Fn(usize) -> &'static str) -> String {
+        let level = |at: usize| {
+            let link = match at {
+                0 => "device = \"eth0\"".into(),
+                _ => format!("dif = \"d{}\"\nto = \"other\"", at - 1),
+            };
+            let more = more(at);
+            format!(
+                "[[ipcp]]\nname = \"n{at}\"\ndif = \"d{at}\"\ncredential = \"dc.key\"\n{more}\n[[ipcp.link]]\n{link}\n"
+            )
+        };
+        (0..levels).map(level).collect()
+    }
+
+    #[test]
+    fn difs_lie_over_each_other() {
+        let what = |text: String| {
+            let config = parse(&text).unwrap();
+            let mtus: Vec<usize> = config.ipcps.iter().map(|ipcp| ipcp.settings.mtu).collect();
+            (mtus, config.program())
+        };
+        assert_eq!(what(tower(4, |_| "")), (vec![1472, 1432, 1399, 1378], program::Kind::Border));
+        // The program carries nothing of these.
+        let encrypted = tower(3, |at| if at == 0 { "encryption = true" } else { "" });
+        assert_eq!(what(encrypted), (vec![1472, 1399, 1378], program::Kind::Interior));
+        let irati = tower(3, |at| if at == 2 { "syntax = \"irati\"" } else { "" });
+        assert_eq!(what(irati), (vec![1472, 1399, 1378], program::Kind::Interior));
+        for (text, wanted) in [
+            (tower(60, |_| ""), "too many DIFs over each other: they leave PDUs of 2"),
+            (tower(2, |_| "").replacen("credential = \"dc.key\"", "dialect = \"rlite\"", 1), "is below no other DIF"),
+            (tower(2, |_| "").replace("d0\"\nto", "d1\"\nto"), "no [[ipcp]] before it is in DIF d1"),
+        ] {
+            let error = parse(&text).map(|_| ()).unwrap_err();
+            assert!(error.contains(wanted), "{wanted}: {error}");
+        }
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn member(name: &str, address: u16, links: usize) -> Ipcp {
         routing: crate::routing::POLICIES[0],
         identity: None,
         encryption: false,
+        mtu: crate::ipcp::LINK_MTU,
         keepalive: Duration::from_secs(1000),
         dead_after: Duration::from_secs(3000),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],

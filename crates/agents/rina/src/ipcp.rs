@@ -13,13 +13,13 @@ use crate::cdap::{Message, op};
 use crate::credential::{self, NONCE};
 use crate::dialect::{Dialect, LinkEnd};
 pub use crate::efcp::LONGEST_SDU;
-use crate::efcp::Qos;
+use crate::efcp::{FRAGMENT, Qos};
 use crate::flows::{FlowEvent, FlowId, Flows, Peer};
 use crate::identity::Identity;
 use crate::members::{Members, Own};
 use crate::name::Name;
 use crate::neighbour::{Effect, LinkCounts, Local, Mac};
-use crate::pdu::{Header, Syntax, kind};
+use crate::pdu::{Header, Syntax, TTL, kind};
 use crate::rib::{Key, Rib};
 use crate::rlite::flows::Exchange;
 use crate::rlite::objects;
@@ -29,8 +29,13 @@ mod services;
 
 /// The egress queue of layer management.
 pub(crate) const MANAGEMENT_PRIORITY: u8 = 7;
-/// Longest PDU of the DIF above that a flow carries.
-const LONGEST_CARRIED: usize = 1432;
+/// Bytes of a PDU that a link over Ethernet or UDP carries, and those of one that the program carries in PDUs of another DIF.
+pub const LINK_MTU: usize = 1472;
+pub(crate) const CARRIED_MTU: usize = 1432;
+/// Bytes that encryption adds to a PDU.
+const SEAL: usize = 16;
+/// Bytes of an SDU in a PDU, at least.
+const LEAST_PART: usize = 256;
 /// Between two computations of paths, for each member that is reached, and how many times as long while changes go on.
 const ROUTE_INTERVAL: Duration = Duration::from_micros(100);
 const ROUTE_BACKOFF: u32 = 8;
@@ -54,6 +59,8 @@ pub struct Settings {
     pub identity: Option<Arc<Identity>>,
     /// Data of flows is encrypted between their ends.
     pub encryption: bool,
+    /// Bytes of a PDU of its own, at most.
+    pub mtu: usize,
     /// Time between two keep-alives.
     pub keepalive: Duration,
     /// Silence after which a neighbour is down.
@@ -62,6 +69,14 @@ pub struct Settings {
     pub qos: Vec<Qos>,
     /// The cost of each link.
     pub links: Vec<u16>,
+}
+
+impl Settings {
+    /// Bytes of an SDU in a PDU, at most. None if that is too little.
+    pub(crate) fn part(&self) -> Option<usize> {
+        let around = self.syntax.header_bytes() + if self.encryption { SEAL } else { 0 };
+        self.mtu.checked_sub(around).filter(|part| *part >= LEAST_PART).map(|part| part.min(FRAGMENT))
+    }
 }
 
 /// A PDU to send.
@@ -75,6 +90,8 @@ pub struct Transmit {
     pub priority: u8,
     /// The bytes.
     pub pdu: Vec<u8>,
+    /// Members that it may still pass, by links that say so.
+    pub hops: u8,
     /// They are an ARP packet, which lacks the sender's own station.
     pub arp: bool,
 }
@@ -109,6 +126,8 @@ pub struct Counts {
     pub unauthenticated: u64,
     /// PDUs that could not be sent because nobody knows the way.
     pub unreachable: u64,
+    /// PDUs that went in circles.
+    pub looped: u64,
     /// Changes of routes.
     pub route_changes: u64,
     /// Times that another member had the same address.
@@ -174,6 +193,7 @@ impl Ipcp {
             ipcp.exchange = Some(Exchange::default());
             ipcp.flows.begin_alone();
         }
+        ipcp.flows.set_part(ipcp.settings.part().unwrap_or(LEAST_PART));
         if ipcp.settings.encryption {
             ipcp.flows.encrypt();
         }
@@ -258,6 +278,11 @@ impl Ipcp {
 
     /// Takes a PDU that came by a link from a station.
     pub fn receive(&mut self, link: usize, from: Mac, pdu: &[u8], now: Duration) {
+        self.receive_with(link, from, pdu, TTL, now);
+    }
+
+    /// The same of a PDU that may still pass so many members, this one included.
+    pub(crate) fn receive_with(&mut self, link: usize, from: Mac, pdu: &[u8], hops: u8, now: Duration) {
         let settings = self.settings.clone();
         let Ok((header, payload)) = settings.syntax.parse(pdu) else {
             self.counts.discarded += 1;
@@ -289,11 +314,39 @@ impl Ipcp {
             return;
         }
         let up = self.neighbours.get(link).is_some_and(|neighbour| neighbour.up().is_some());
-        if !up || header.dst != self.address || self.address == 0 {
+        if !up || self.address == 0 {
+            self.counts.discarded += 1;
+        } else if header.dst == self.address {
+            self.receive_own(header, payload, now);
+        } else {
+            self.relay(&header, &pdu[..settings.syntax.header_bytes() + payload.len()], hops);
+        }
+    }
+
+    /// Sends a PDU on that is another member's. The program does that, but not from and to links that are flows which it does not carry.
+    fn relay(&mut self, header: &Header, pdu: &[u8], hops: u8) {
+        let Some(hops) = hops.checked_sub(1).filter(|hops| *hops > 0) else {
+            self.counts.looped += 1;
+            return;
+        };
+        let Some((link, to)) = self.next_hop(header) else {
             self.counts.discarded += 1;
             return;
-        }
-        self.receive_own(header, payload, now);
+        };
+        let cube = self.settings.qos.iter().find(|cube| cube.id == header.qos_id);
+        let priority = match header.kind {
+            kind::MANAGEMENT => MANAGEMENT_PRIORITY,
+            _ => cube.map_or(0, |cube| cube.priority),
+        };
+        self.transmits.push(Transmit { link, to, priority, pdu: pdu.to_vec(), hops, arp: false });
+    }
+
+    /// The link and the station by which a PDU goes on: of several the same for each flow.
+    fn next_hop(&self, header: &Header) -> Option<(usize, Mac)> {
+        let flow = u32::from(header.src_cep) ^ u32::from(header.dst_cep).rotate_left(3) ^ u32::from(header.dst);
+        let links = self.forwarding.destinations.get(&header.dst)?;
+        let link = links.iter().nth(flow.wrapping_mul(0x9e37_79b9) as usize % links.len())?;
+        Some((*link, *self.forwarding.neighbours.get(link)?))
     }
 
     /// Takes an ARP packet that came by a link.
@@ -365,7 +418,7 @@ impl Ipcp {
         let header = Header { src: self.address, kind: kind::MANAGEMENT, ..Header::default() };
         let mut pdu = Vec::new();
         self.settings.syntax.write(&header, sdu, &mut pdu);
-        self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, arp: false });
+        self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, hops: TTL, arp: false });
     }
 
     /// Does what a neighbour's state machine wants.
@@ -375,7 +428,8 @@ impl Ipcp {
             match one {
                 Effect::Send(mac, sdu) => self.transmit_management(link, mac, &sdu),
                 Effect::Arp(to, pdu) => {
-                    self.transmits.push(Transmit { link, to, priority: MANAGEMENT_PRIORITY, pdu, arp: true });
+                    let priority = MANAGEMENT_PRIORITY;
+                    self.transmits.push(Transmit { link, to, priority, pdu, hops: TTL, arp: true });
                 }
                 Effect::Enrolled(address) => {
                     tracing::info!(dif = %settings.dif, name = %settings.name, address, "enrolled");

@@ -51,6 +51,7 @@ fn settings(own: &str, address: Option<u16>, credential: u8, links: usize) -> Se
         routing: crate::routing::POLICIES[0],
         identity: None,
         encryption: false,
+        mtu: crate::ipcp::LINK_MTU,
         keepalive: Duration::from_millis(200),
         dead_after: Duration::from_millis(600),
         qos: vec![cube(1, "unreliable", false), cube(2, "reliable", true)],

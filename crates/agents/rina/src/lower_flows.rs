@@ -1,15 +1,22 @@
 //! Links that are (N-1) flows: flows of another DIF of this system, which carry the PDUs of the DIF above.
 //!
-//! An IPC process is an application in the DIF below, by the name `DIF:NAME`. Of two neighbours the one with the smaller name
+//! An IPC process is an application in the DIF below. Of two neighbours the one with the smaller name
 //! asks for the flow, again and again; the other accepts it if its configuration has a link to that neighbour. The flow has no
 //! retransmission.
+//!
+//! The program carries PDUs over one level of flows ([`Carrier::Program`]). All other flows, and those whose other end is such a one, are
+//! carried by the agents at their ends ([`Carrier::Agent`]): they may have several levels below, be encrypted, and have any syntax of
+//! EFCP. A PDU of the DIF above is an SDU there, of several PDUs if need be, behind a byte that says how many members it may
+//! still pass, so that none goes in circles for ever. The name by which a flow is asked for says who carries it: `DIF:NAME` or
+//! `DIF:NAME|hops`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::flows::{FlowEvent, FlowId};
-use crate::ipcp::Ipcp;
+use crate::ipcp::{Ipcp, MANAGEMENT_PRIORITY, Transmit};
 use crate::name::Name;
+use crate::pdu::TTL;
 use crate::tables::{LinkKind, RouterLink};
 
 /// Time between two requests.
@@ -19,9 +26,23 @@ const FORGOTTEN: Duration = Duration::from_secs(2);
 /// What a PDU that came by an (N-1) flow has as station.
 pub(crate) const STATION: [u8; 6] = [2, 0, 0, 0, 0, 0];
 
+/// What carries the PDUs of a flow's DIF above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// The program, and the agent for its own.
+    #[default]
+    Program,
+    /// The agent alone.
+    Agent,
+}
+
+/// From the cheaper one.
+const CARRIERS: [Carrier; 2] = [Carrier::Program, Carrier::Agent];
+
 #[derive(Debug, Default)]
 struct State {
     flow: Option<FlowId>,
+    carrier: Carrier,
     open: bool,
     next: Duration,
     /// When the neighbour above was up last, or the flow was opened.
@@ -36,8 +57,9 @@ pub(crate) struct LowerFlows {
 }
 
 /// The name of an IPC process in the DIF below.
-fn application(dif: &Name, name: &Name) -> Option<Name> {
-    format!("{dif}:{name}").parse().ok()
+fn application(dif: &Name, name: &Name, carrier: Carrier) -> Option<Name> {
+    let behind = if carrier == Carrier::Agent { "|hops" } else { "" };
+    format!("{dif}:{name}{behind}").parse().ok()
 }
 
 impl LowerFlows {
@@ -45,12 +67,14 @@ impl LowerFlows {
     pub(crate) fn new(links: &[RouterLink], ipcps: &mut [Ipcp]) -> LowerFlows {
         let mut states = BTreeMap::new();
         for (at, link) in links.iter().enumerate() {
-            let LinkKind::Flow { lower, .. } = link.kind else { continue };
-            let settings = ipcps[link.ipcp].settings();
-            if let Some(name) = application(&settings.dif, &settings.name)
-                && let Err(error) = ipcps[lower].register(name, Duration::ZERO)
-            {
-                tracing::error!("no (N-1) flows to this system: {error}");
+            let LinkKind::Flow { lower, by_program, .. } = link.kind else { continue };
+            for carrier in CARRIERS.into_iter().filter(|carrier| by_program || *carrier == Carrier::Agent) {
+                let settings = ipcps[link.ipcp].settings();
+                if let Some(name) = application(&settings.dif, &settings.name, carrier)
+                    && let Err(error) = ipcps[lower].register(name, Duration::ZERO)
+                {
+                    tracing::error!("no (N-1) flows to this system: {error}");
+                }
             }
             states.insert(at, State::default());
         }
@@ -67,10 +91,15 @@ impl LowerFlows {
         self.states.get(&link).filter(|state| state.open)?.flow
     }
 
+    /// The flow of a link that the program carries.
+    pub(crate) fn of_program(&self, link: usize) -> Option<FlowId> {
+        self.open(link).filter(|_| self.states[&link].carrier == Carrier::Program)
+    }
+
     /// Asks for the flows that are missing.
     pub(crate) fn tick(&mut self, links: &[RouterLink], ipcps: &mut [Ipcp], now: Duration) {
         for (at, state) in &mut self.states {
-            let LinkKind::Flow { lower, to, qos } = &links[*at].kind else { continue };
+            let LinkKind::Flow { lower, to, qos, by_program } = &links[*at].kind else { continue };
             if !state.open || ipcps[links[*at].ipcp].neighbour(links[*at].link).is_some() {
                 state.alive = now;
             } else if now.saturating_sub(state.alive) >= FORGOTTEN
@@ -85,11 +114,18 @@ impl LowerFlows {
                 continue;
             }
             state.next = now + AGAIN;
-            let names = (application(&settings.dif, &settings.name), application(&settings.dif, to));
-            if let (Some(own), Some(other)) = names {
-                state.flow = ipcps[*lower].request_flow(own, other, qos, now).ok();
-                if let Some(flow) = state.flow {
-                    ipcps[*lower].carry(flow);
+            let name = |name, carrier| application(&settings.dif, name, carrier);
+            let carriers = CARRIERS.into_iter().filter(|carrier| *by_program || *carrier == Carrier::Agent);
+            let requests: Vec<_> =
+                carriers.filter_map(|it| Some((it, name(&settings.name, it)?, name(to, it)?))).collect();
+            // Without the first name in the directory the other end does not have the program carry.
+            for (carrier, own, other) in requests {
+                if let Ok(flow) = ipcps[*lower].request_flow(own, other, qos, now) {
+                    (state.flow, state.carrier) = (Some(flow), carrier);
+                    if carrier == Carrier::Program {
+                        ipcps[*lower].carry(flow);
+                    }
+                    break;
                 }
             }
         }
@@ -108,19 +144,24 @@ impl LowerFlows {
         if let FlowEvent::Requested { to, from } = event {
             let mut own = false;
             for (at, state) in &mut self.states {
-                let LinkKind::Flow { lower, to: neighbour, .. } = &links[*at].kind else { continue };
+                let LinkKind::Flow { lower, to: neighbour, by_program, .. } = &links[*at].kind else { continue };
                 let settings = ipcps[links[*at].ipcp].settings();
-                if *lower != ipcp || application(&settings.dif, &settings.name).as_ref() != Some(to) {
+                let name = |name, carrier| application(&settings.dif, name, carrier);
+                let carriers = CARRIERS.into_iter().filter(|carrier| *by_program || *carrier == Carrier::Agent);
+                let asked = carriers.filter(|_| *lower == ipcp);
+                let Some(carrier) = asked.into_iter().find(|it| name(&settings.name, *it).as_ref() == Some(to)) else {
                     continue;
-                }
+                };
                 own = true;
-                if application(&settings.dif, neighbour).as_ref() == Some(from) {
+                if name(neighbour, carrier).as_ref() == Some(from) {
                     if let Some(before) = state.flow.replace(flow) {
                         ipcps[ipcp].end_flow(before, now);
                     }
-                    state.open = true;
+                    (state.open, state.carrier) = (true, carrier);
                     self.version += 1;
-                    ipcps[ipcp].carry(flow);
+                    if carrier == Carrier::Program {
+                        ipcps[ipcp].carry(flow);
+                    }
                     ipcps[ipcp].answer(flow, true, now);
                     return true;
                 }
@@ -144,31 +185,42 @@ impl LowerFlows {
         true
     }
 
-    /// Sends a PDU by a link, one with `first` before others. False if its flow is not there or has no room.
-    pub(crate) fn send(&self, link: usize, lower: usize, pdu: &[u8], first: bool, ipcps: &mut [Ipcp]) -> bool {
-        match self.open(link) {
-            Some(flow) if first => {
-                ipcps[lower].write_carried(flow, pdu, true);
-                true
+    /// Sends a PDU by a link. False if its flow is not there or has no room.
+    pub(crate) fn send(&self, link: usize, lower: usize, transmit: &Transmit, ipcps: &mut [Ipcp]) -> bool {
+        let first = transmit.priority == MANAGEMENT_PRIORITY;
+        let Some(flow) = self.open(link).filter(|flow| first || ipcps[lower].has_room(*flow)) else { return false };
+        match self.states[&link].carrier {
+            Carrier::Program => ipcps[lower].write_carried(flow, &transmit.pdu, first, true),
+            Carrier::Agent => {
+                let sdu = [&[transmit.hops][..], &transmit.pdu].concat();
+                ipcps[lower].write_carried(flow, &sdu, first, false);
             }
-            Some(flow) if ipcps[lower].has_room(flow) => {
-                ipcps[lower].write_carried(flow, pdu, false);
-                true
-            }
-            _ => false,
         }
+        true
     }
 
-    /// Hands the PDUs that have come to the IPC processes above. Returns whether there were some.
+    /// Hands the PDUs that have come to the IPC processes above. Returns whether there were some. Links are in the order of IPC processes, and
+    /// a DIF above comes behind those below, so that a PDU rises through all levels at once.
     pub(crate) fn deliver(&self, links: &[RouterLink], ipcps: &mut [Ipcp], now: Duration) -> bool {
         let mut any = false;
         for (at, state) in &self.states {
             let (LinkKind::Flow { lower, .. }, Some(flow)) = (&links[*at].kind, state.flow) else { continue };
-            while let Some(pdu) = ipcps[*lower].read(flow) {
-                ipcps[links[*at].ipcp].receive(links[*at].link, STATION, &pdu, now);
+            while let Some(sdu) = ipcps[*lower].read(flow) {
                 any = true;
+                let (hops, pdu) = match state.carrier {
+                    Carrier::Program => (TTL, &sdu[..]),
+                    Carrier::Agent => match sdu.split_first() {
+                        Some((hops, pdu)) => (*hops, pdu),
+                        None => continue,
+                    },
+                };
+                ipcps[links[*at].ipcp].receive_with(links[*at].link, STATION, pdu, hops, now);
             }
         }
         any
     }
 }
+
+#[cfg(test)]
+#[path = "lower_flows_tests.rs"]
+mod tests;

@@ -67,6 +67,7 @@ pub(crate) fn describe(ipcps: &[Ipcp], config: &Config) -> Value {
             "in_sync": ipcp.rib().in_sync(),
             "counts": {
                 "discarded": counts.discarded, "unauthenticated": counts.unauthenticated, "unreachable": counts.unreachable,
+                "looped": counts.looped,
                 "route_changes": counts.route_changes, "address_conflicts": counts.address_conflicts,
                 "name_conflicts": counts.name_conflicts, "flows_failed": ipcp.flows().failed,
                 "flows_allocated": ipcp.flows().allocated, "flows_refused": ipcp.flows().refused,

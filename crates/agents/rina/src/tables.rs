@@ -40,8 +40,8 @@ pub(crate) enum LinkKind {
     Ethernet,
     /// Datagrams.
     Udp(Shim),
-    /// A flow of the DIF that another IPC process of this system is in, to a neighbour.
-    Flow { lower: usize, to: Name, qos: String },
+    /// A flow of the DIF that another IPC process of this system is in, to a neighbour. `by_program`: the program can carry it.
+    Flow { lower: usize, to: Name, qos: String, by_program: bool },
 }
 
 /// A link of the router: an IPC process and its place at it.
@@ -59,6 +59,13 @@ pub(crate) struct RouterLink {
     pub protection: Protection,
     /// Bytes behind the Ethernet and VLAN headers.
     pub mtu: u16,
+}
+
+impl RouterLink {
+    /// Whether it is a flow of another DIF of this system.
+    pub(crate) fn is_flow(&self) -> bool {
+        matches!(self.kind, LinkKind::Flow { .. })
+    }
 }
 
 /// The tables, and what has been written to them.
@@ -82,10 +89,11 @@ impl Tables {
     /// The links that carry PDUs in IRATI's or rlite's syntax, and those with a TTL or a CRC.
     pub(crate) fn set_syntaxes(&self, links: &[RouterLink], ipcps: &[Ipcp]) -> Result<(), ControlError> {
         let pipeline = self.control.pipeline().clone();
-        let little_endian = |link: &&RouterLink| ipcps[link.ipcp].settings().syntax != Syntax::Checksum;
+        let little_endian =
+            |link: &&RouterLink| !link.is_flow() && ipcps[link.ipcp].settings().syntax != Syntax::Checksum;
         let place = |link: &RouterLink| vec![MatchValue::Exact(link.port.into()), MatchValue::Exact(link.vlan.into())];
         let all = || links.iter().filter(little_endian);
-        let rlite = links.iter().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Rlite);
+        let rlite = all().filter(|link| ipcps[link.ipcp].settings().syntax == Syntax::Rlite);
         let sets: [Vec<Vec<MatchValue>>; 4] = [
             rlite.map(place).collect(),
             all().map(place).collect(),
@@ -108,18 +116,24 @@ impl Tables {
         ipcps: &[Ipcp],
         thresholds: &BTreeMap<u32, u32>,
     ) -> Result<(), ControlError> {
-        let number = |ipcp: usize, link: usize| links.iter().position(|l| (l.ipcp, l.link) == (ipcp, link));
+        // Links that are flows are the agent's.
+        let number = |ipcp: usize, link: usize| {
+            links.iter().position(|l| (l.ipcp, l.link) == (ipcp, link)).filter(|at| !links[*at].is_flow())
+        };
         let mut wanted = Vec::new();
         let mut sets = BTreeSet::new();
         for (at, ipcp) in ipcps.iter().enumerate() {
             for hops in ipcp.forwarding().destinations.values().filter(|links| links.len() > 1) {
-                let hops = hops.iter().filter_map(|link| number(at, *link));
-                sets.insert(hops.map(|n| n as u16 + 1).collect::<BTreeSet<u16>>());
+                let hops = hops.iter().filter_map(|link| number(at, *link)).map(|n| n as u16 + 1);
+                let hops: BTreeSet<u16> = hops.collect();
+                if hops.len() > 1 {
+                    sets.insert(hops);
+                }
             }
         }
         let before = self.groups.clone();
         self.add_groups(&sets, links.len() as u16)?;
-        for (at, link) in links.iter().enumerate() {
+        for (at, link) in links.iter().enumerate().filter(|(_, link)| !link.is_flow()) {
             let ipcp = &ipcps[link.ipcp];
             let neighbour = ipcp.forwarding().neighbours.get(&link.link);
             let dif = if neighbour.is_some() { link.ipcp as u32 + 1 } else { 0 };
@@ -143,7 +157,8 @@ impl Tables {
                 let entry = match (self.groups.get(&hops), hops.first()) {
                     (Some(group), _) if hops.len() > 1 => EntrySpec::new("destinations", "multipath").arg(*group),
                     (_, Some(hop)) => EntrySpec::new("destinations", "via").arg(*hop),
-                    _ => continue,
+                    // The agent sends it on.
+                    (_, None) => EntrySpec::new("destinations", "local"),
                 };
                 wanted.push(entry.exact(dif).exact(*address));
             }

@@ -11,7 +11,7 @@ use crate::efcp::Qos;
 use crate::efcp::congestion::{self, CongestionPolicy};
 use crate::frames::{Protection, Shim};
 use crate::identity::{Files, Identity, IdentityError};
-use crate::ipcp::Settings;
+use crate::ipcp::{CARRIED_MTU, LINK_MTU, Settings};
 use crate::name::Name;
 use crate::pdu::Syntax;
 use crate::routing::{self, RoutingPolicy};
@@ -51,6 +51,7 @@ pub(super) fn read(
         syntax,
         routing: routing_policy(table.routing.as_deref()).map_err(at)?,
         encryption: table.encryption,
+        mtu: LINK_MTU,
         keepalive,
         dead_after,
         qos: cubes(&table.qos, syntax).map_err(at)?,
@@ -89,19 +90,44 @@ fn above(table: &IpcpTable, syntax: Syntax, before: &[IpcpConfig], link: Link) -
         let names = if names.is_empty() { "none without".into() } else { names.join(", ") };
         return Err(format!("link {link}: the QoS cube {qos} of DIF {dif} {why}; it has {names}"));
     }
-    if below.settings.encryption {
+    if syntax == Syntax::Rlite || below.settings.syntax == Syntax::Rlite {
         return Err(format!(
-            "link {link}: the program relays PDUs by flows of DIF {dif}, so that it can have no encryption"
+            "link {link}: dialect = \"rlite\" has links over Ethernet alone, and is below no other DIF"
         ));
-    }
-    let nested = below.links.iter().any(|link| matches!(link, Link::Flow(..)));
-    if nested || syntax != Syntax::Checksum || below.settings.syntax != Syntax::Checksum {
-        return Err(format!("link {link}: there are two levels of DIFs, with the syntax checksum"));
     }
     match *to == table.name {
         true => Err(format!("link {link} leads to itself")),
         false => Ok(link),
     }
+}
+
+/// Computes how long the PDUs of each DIF can be, from those below. `by_program`: of an IPC process and its link.
+pub(super) fn set_mtus(
+    ipcps: &mut [IpcpConfig],
+    by_program: impl Fn(&[IpcpConfig], usize, &Link) -> bool,
+) -> Result<(), String> {
+    for at in 0..ipcps.len() {
+        let carried = |link: &Link| match link {
+            Link::Ethernet(..) | Link::Udp(..) => Some(LINK_MTU),
+            Link::Flow(..) if by_program(ipcps, at, link) => Some(CARRIED_MTU),
+            // Behind the number of hops.
+            Link::Flow(dif, ..) => {
+                let below = ipcps.iter().find(|other| other.settings.dif == *dif)?;
+                Some(below.settings.part()? - 1)
+            }
+        };
+        let mtu = ipcps[at].links.iter().filter_map(carried).min();
+        ipcps[at].settings.mtu = mtu.unwrap_or(LINK_MTU);
+        let settings = &ipcps[at].settings;
+        if settings.part().is_none() {
+            let mtu = settings.mtu;
+            return Err(format!(
+                "[[ipcp]] {} in {}: too many DIFs over each other: they leave PDUs of {mtu} bytes",
+                settings.name, settings.dif
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A link of the file: Ethernet, UDP or an (N-1) flow.

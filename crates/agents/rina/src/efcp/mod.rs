@@ -209,6 +209,28 @@ mod tests {
         }
     }
 
+    /// What goes first keeps its order, and goes into the middle of nothing.
+    #[test]
+    fn management_of_the_dif_above_goes_first_and_in_order() {
+        let qos = qos(false);
+        let (mut sender, mut receiver) = (Sender::new(&qos), Receiver::new(&qos));
+        let mut now = Duration::ZERO;
+        sender.set_part(300);
+        for (number, first) in [(1u8, false), (2, false), (3, true), (4, true), (5, false), (6, true)] {
+            sender.push_carried(&vec![number; 700], first, number == 4);
+        }
+        let mut parts = 0;
+        while !sender.is_empty() {
+            now += Duration::from_millis(1);
+            sender.poll(now, &mut |number, flags, bytes| {
+                parts += 1;
+                receiver.receive(number, flags, bytes);
+            });
+        }
+        let order: Vec<u8> = std::iter::from_fn(|| receiver.pop()).map(|sdu| sdu[sdu.len() - 700]).collect();
+        assert_eq!((order, parts), (vec![3, 4, 6, 1, 2, 5], 16));
+    }
+
     #[test]
     fn a_whole_window_that_is_lost_costs_a_timeout() {
         let (sender, time) = transfer(20_000, &mut wide(), |sent| (500..564).contains(&sent));

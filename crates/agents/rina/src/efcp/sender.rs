@@ -24,6 +24,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 struct Part {
     flags: u8,
+    /// It goes before others.
+    first: bool,
     bytes: Vec<u8>,
 }
 
@@ -52,6 +54,8 @@ pub(crate) struct Sender {
     probe: bool,
     /// The first PDU has to be acknowledged before the next one is sent.
     alone: bool,
+    /// Bytes of an SDU in a PDU, at most.
+    part: usize,
     /// SDUs that the application has sent.
     pushed: u64,
     /// The last number beyond which PDUs arrived.
@@ -87,6 +91,7 @@ impl Sender {
             edge: u64::from(qos.window.max(1)),
             probe: false,
             alone: false,
+            part: FRAGMENT,
             pushed: 0,
             highest: 0,
             congestion: qos.congestion.begin(f64::from(qos.window.max(2))),
@@ -110,26 +115,33 @@ impl Sender {
         self.queue.len() < QUEUE
     }
 
-    /// An SDU to send.
-    pub(crate) fn push(&mut self, sdu: &[u8]) {
-        self.pushed += 1;
-        let (mut rest, mut begun) = (sdu, 0);
-        while rest.len() > FRAGMENT {
-            let (bytes, more) = rest.split_at(FRAGMENT);
-            self.queue.push_back(Part { flags: begun | MORE, bytes: bytes.to_vec() });
-            (rest, begun) = (more, REST);
-        }
-        self.queue.push_back(Part { flags: begun, bytes: rest.to_vec() });
+    /// Of SDUs so many bytes have room in a PDU, [`FRAGMENT`] at most.
+    pub(crate) fn set_part(&mut self, part: usize) {
+        self.part = part.min(FRAGMENT);
     }
 
-    /// An SDU to send in one PDU. With `first` it goes before those that wait, none of which may have several.
-    pub(crate) fn push_whole(&mut self, sdu: &[u8], first: bool) {
+    /// An SDU to send.
+    pub(crate) fn push(&mut self, sdu: &[u8]) {
+        self.insert(self.queue.len(), sdu, self.part, false);
+    }
+
+    /// A PDU of the DIF above. With `first` it goes before those that wait without, but not into the middle of one. With `whole` it is sent in
+    /// one PDU.
+    pub(crate) fn push_carried(&mut self, sdu: &[u8], first: bool, whole: bool) {
+        let before = self.queue.iter().take_while(|part| part.first || part.flags & REST != 0).count();
+        let at = if first { before } else { self.queue.len() };
+        self.insert(at, sdu, if whole { sdu.len().max(1) } else { self.part }, first);
+    }
+
+    fn insert(&mut self, mut at: usize, sdu: &[u8], part: usize, first: bool) {
         self.pushed += 1;
-        let part = Part { flags: 0, bytes: sdu.to_vec() };
-        match first {
-            true => self.queue.push_front(part),
-            false => self.queue.push_back(part),
+        let (mut rest, mut begun) = (sdu, 0);
+        while rest.len() > part {
+            let (bytes, more) = rest.split_at(part);
+            self.queue.insert(at, Part { flags: begun | MORE, first, bytes: bytes.to_vec() });
+            (rest, begun, at) = (more, REST, at + 1);
         }
+        self.queue.insert(at, Part { flags: begun, first, bytes: rest.to_vec() });
     }
 
     /// SDUs that are acknowledged, or sent without retransmission.

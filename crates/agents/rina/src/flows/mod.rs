@@ -26,7 +26,7 @@ use crate::agreement::KeyPair;
 use crate::cdap::{Message, op};
 use crate::credential::Life;
 use crate::efcp::sender::PATIENCE;
-use crate::efcp::{Ack, Qos};
+use crate::efcp::{Ack, FRAGMENT, Qos};
 use crate::name::Name;
 use crate::pdu::{Header, kind};
 
@@ -94,6 +94,8 @@ pub(crate) struct Flows {
     alone: bool,
     /// Whether flows are encrypted.
     encrypts: bool,
+    /// Bytes of an SDU in a PDU, at most.
+    part: usize,
     events: VecDeque<(FlowId, FlowEvent)>,
     /// Requests refused: for want of room, or because no such application is here.
     pub refused: u64,
@@ -114,6 +116,7 @@ impl Flows {
             out: Vec::new(),
             alone: false,
             encrypts: false,
+            part: FRAGMENT,
             events: VecDeque::new(),
             refused: 0,
             allocated: 0,
@@ -153,7 +156,13 @@ impl Flows {
         self.encrypts = true;
     }
 
+    /// Of SDUs so many bytes have room in a PDU.
+    pub(crate) fn set_part(&mut self, part: usize) {
+        self.part = part;
+    }
+
     fn add(&mut self, mut flow: Flow, now: Duration) -> Option<FlowId> {
+        flow.sender.set_part(self.part);
         if self.alone {
             flow.sender.begin_alone();
         }
@@ -233,10 +242,10 @@ impl Flows {
         }
     }
 
-    /// A PDU of the DIF above, for a flow without retransmission. With `first` it goes before those that wait.
-    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool) {
+    /// A PDU of the DIF above, for a flow without retransmission. With `first` it goes before those that wait, with `whole` in one PDU.
+    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool, whole: bool) {
         if let Some(flow) = self.flows.get_mut(&id).filter(|flow| flow.is_open()) {
-            flow.sender.push_whole(pdu, first);
+            flow.sender.push_carried(pdu, first, whole);
         }
     }
 

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Connection, Ipcp, LONGEST_CARRIED, LONGEST_SDU, MANAGEMENT_PRIORITY, Transmit, own};
+use super::{CARRIED_MTU, Connection, Ipcp, LONGEST_SDU, MANAGEMENT_PRIORITY, Transmit, own};
 use crate::cdap::{Message, object};
 use crate::efcp::Qos;
 use crate::flows::{Flow, FlowId, Outgoing};
 use crate::name::Name;
-use crate::pdu::{Header, kind};
+use crate::pdu::{Header, TTL, kind};
 use crate::rib::{Key, MOST_NAMES};
 use crate::rlite;
 
@@ -121,15 +121,16 @@ impl Ipcp {
         }
     }
 
-    /// A flow is a link of the DIF above.
+    /// A flow is a link of the DIF above, whose PDUs the program carries, too.
     pub(crate) fn carry(&mut self, id: FlowId) {
         self.flows.carry(id);
     }
 
-    /// Sends a PDU of the DIF above; one of layer management goes before others that wait (`first`).
-    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool) {
-        if pdu.len() <= LONGEST_CARRIED {
-            self.flows.write_carried(id, pdu, first);
+    /// Sends a PDU of the DIF above; one of layer management goes before others that wait (`first`). With `whole` it has to have room in
+    /// one PDU, as the program sends it.
+    pub(crate) fn write_carried(&mut self, id: FlowId, pdu: &[u8], first: bool, whole: bool) {
+        if pdu.len() <= if whole { CARRIED_MTU } else { LONGEST_SDU } {
+            self.flows.write_carried(id, pdu, first, whole);
             self.active.insert(id);
         }
     }
@@ -194,16 +195,13 @@ impl Ipcp {
             };
             let dst = self.rib.address(&peer).unwrap_or_default();
             let header = Header { dst, src: self.address, ..header };
-            let flow = u32::from(header.src_cep) ^ u32::from(header.dst_cep).rotate_left(3) ^ u32::from(dst);
-            let links = self.forwarding.destinations.get(&dst);
-            let by = links.and_then(|links| links.iter().nth(flow.wrapping_mul(0x9e37_79b9) as usize % links.len()));
-            let Some((link, mac)) = by.and_then(|link| Some((*link, *self.forwarding.neighbours.get(link)?))) else {
+            let Some((link, mac)) = self.next_hop(&header) else {
                 self.counts.unreachable += 1;
                 continue;
             };
             let mut pdu = Vec::with_capacity(payload.len() + self.settings.syntax.header_bytes());
             self.settings.syntax.write(&header, &payload, &mut pdu);
-            self.transmits.push(Transmit { link, to: mac, priority, pdu, arp: false });
+            self.transmits.push(Transmit { link, to: mac, priority, pdu, hops: TTL, arp: false });
         }
     }
 
