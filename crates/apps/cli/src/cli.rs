@@ -407,8 +407,8 @@ pub(crate) struct RunArgs {
     /// PACKETS each (256), and with weights as W:W:W:W:W:W:W:W for the priorities 0 to 7 (all 0: strict priority)
     #[arg(long = "queue", value_name = "NUMBER=RATE[,packets=PACKETS][,weights=WEIGHTS]")]
     pub queues: Vec<PortQueues>,
-    /// Table entries to start with: the `add` and `setdefault` lines of an STF file, or a file of simple_switch_CLI's commands
-    /// (`table_add` …)
+    /// Table entries to start with, groups and the like: what an STF file sets before its packets (docs/stf.md), or a file of
+    /// simple_switch_CLI's commands (`table_add` …)
     #[arg(long, value_name = "FILE")]
     pub entries: Option<PathBuf>,
     /// The engine

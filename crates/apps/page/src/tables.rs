@@ -30,6 +30,8 @@ pub(crate) enum Operation {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
+    /// May be left out where there is only one.
+    #[serde(default)]
     pub tenant: String,
     /// The table's name.
     pub table: String,

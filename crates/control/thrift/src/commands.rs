@@ -345,6 +345,9 @@ impl<'a> Command<'a> {
             "pvs_remove" => self.runtime.value_set_remove(self.arg(0)?, &number(self.arg(1)?)?.to_bytes_be())?,
             "pvs_clear" => self.runtime.value_set_clear(self.arg(0)?)?,
             "reset_state" => self.runtime.reset()?,
+            "add" | "setdefault" | "packet" | "expect" => {
+                return wrong(format!("`{name}` is of a packet test: `hopwright run --entries` takes its entries"));
+            }
             _ => return wrong(format!("unknown command `{name}`")),
         }
         Ok(())

@@ -15,6 +15,9 @@ use crate::hir;
 use crate::types::Ty;
 use crate::value::{Items, Place, Typed, Value};
 
+/// The most members that an error lists.
+const FEW_MEMBERS: usize = 16;
+
 impl<'a> Analyser<'a> {
     /// A value as an expression.
     pub(crate) fn constant(&mut self, value: Value, ty: &Ty, span: Span) -> Typed {
@@ -381,8 +384,13 @@ impl<'a> Analyser<'a> {
         if let Some(at) = declared {
             d = d.related(at, "declared here");
         }
-        if let Some(near) = near {
-            d = d.did_you_mean(span, name, near);
+        match (near, ty) {
+            (Some(near), _) => d = d.did_you_mean(span, name, near),
+            (None, Ty::Struct(s, _)) if (1..=FEW_MEMBERS).contains(&self.defs.structs[*s].fields.len()) => {
+                let names: Vec<&str> = self.defs.structs[*s].fields.iter().map(|field| &*field.name).collect();
+                d = d.note(format!("its members are {}", names.join(", ")));
+            }
+            _ => {}
         }
         self.report(d);
     }

@@ -207,18 +207,16 @@ impl<'a> Analyser<'a> {
             return Ty::Err;
         }
         if args.len() != params {
-            self.report(
-                Diagnostic::error(
-                    "E0204",
-                    format!(
-                        "`{name}` takes {params} type argument{}, {} given",
-                        if params == 1 { "" } else { "s" },
-                        args.len()
-                    ),
-                )
-                .at(span, "wrong number of type arguments")
-                .related(declared, "declared here"),
-            );
+            let plural = if params == 1 { "" } else { "s" };
+            let text = format!("`{name}` takes {params} type argument{plural}, {} given", args.len());
+            let mut d = Diagnostic::error("E0204", text).at(span, "wrong number of type arguments");
+            if matches!(&*name, "counter" | "meter" | "direct_meter" | "register") && args.len() == params + 1 {
+                d = d.help(format!(
+                    "v1model has a type of indices since 2020: leave it out, or write `#define V1MODEL_VERSION 20200408` before \
+                     `#include <v1model.p4>` if `{name}` is v1model's"
+                ));
+            }
+            self.report(d.related(declared, "declared here"));
             return Ty::Err;
         }
         if matches!(entity, Entity::Struct(_)) && !args.iter().all(|a| self.value_type(a, span, "a struct")) {

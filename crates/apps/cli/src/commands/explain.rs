@@ -12,8 +12,12 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
         Some(code) => {
             let code = code.to_ascii_uppercase();
             let Some(section) = sections().find(|s| s.code == code) else {
+                // Zeros are easily left out.
+                let padded = code.get(1..).map(|digits| format!("{}{digits:0>4}", &code[..1]));
+                let near = padded.filter(|padded| sections().any(|s| s.code == padded));
+                let hint = near.map_or(String::new(), |near| format!(" did you mean `{near}`?"));
                 return Err(Failure::message(format!(
-                    "no error or warning has the code `{code}`; `explain` lists all"
+                    "no error or warning has the code `{code}`;{hint} `explain` lists all"
                 )));
             };
             out += &format!("{}: {}\n", section.code, section.title);

@@ -102,7 +102,11 @@ fn first_action(text: &str) -> Option<usize> {
 
 impl WrittenAction {
     fn parse(text: &str) -> Result<WrittenAction> {
-        let wrong = || ClientError::Text(format!("`{}`: expected ACTION(PARAMETER=VALUE, …)", text.trim()));
+        let wrong = || {
+            // As packet tests have it.
+            let stf = if text.contains(':') && !text.contains('=') { "; of a packet test's `:` make `=`" } else { "" };
+            ClientError::Text(format!("`{}`: expected ACTION(PARAMETER=VALUE, …){stf}", text.trim()))
+        };
         let mut text = text.trim();
         let mut weight = None;
         if let Some((action, behind)) = text.rsplit_once('*') {
@@ -153,7 +157,9 @@ impl Names {
         }
         match (has_priority(table), entry.priority) {
             (true, 0) => {
-                return Err(ClientError::Text("the table's entries need priority=NUMBER; highest wins".into()));
+                return Err(ClientError::Text(
+                    "the table's entries need priority=NUMBER, such as priority=10; the highest wins".into(),
+                ));
             }
             (false, 1..) => return Err(ClientError::Text("the table's entries have no priority".into())),
             _ => {}

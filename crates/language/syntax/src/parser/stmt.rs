@@ -216,7 +216,7 @@ impl Parser<'_> {
             ExprKind::Path(path) if matches!(self.kind(), Tok::P(P::Semi) | Tok::Eof) => Err(self.report(
                 Diagnostic::error("E0110", format!("`{}` alone is not a statement", path.name))
                     .at(span, "expected an assignment or a call")
-                    .help(format!("to call it, write `{}()`", path.name))
+                    .help(format!("to call it, write `{0}()`; a table is applied by `{0}.apply()`", path.name))
                     .suggest(path.name.span, path.name.as_str(), format!("{}()", path.name)),
             )),
             ExprKind::Path(_) | ExprKind::Member { .. } | ExprKind::Index { .. } => {

@@ -126,7 +126,7 @@ error[E0110]: `f` alone is not a statement
 1 | control C() { apply { f; } }
   |                       ^ expected an assignment or a call
   |
-  = help: to call it, write `f()`
+  = help: to call it, write `f()`; a table is applied by `f.apply()`
 
 "
     );

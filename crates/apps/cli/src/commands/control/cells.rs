@@ -155,7 +155,8 @@ pub(crate) fn print_cells(lines: Vec<(String, Value)>, zero: usize, json: bool) 
         println!("{line}");
     }
     if zero > 0 {
-        println!("# {zero} more are zero");
+        let more = if lines.is_empty() { "" } else { " more" };
+        println!("# {zero}{more} are zero");
     }
 }
 
